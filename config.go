@@ -1,0 +1,41 @@
+package plumb
+
+// RunnerConfig describes one runner as the user wrote it, in a config file or on the command line. Exactly one of Model,
+// Command and Replay is set.
+type RunnerConfig struct {
+	// ID names the runner in results; it is the key in the config file.
+	ID string `json:"-" yaml:"-"`
+	// Model is "provider:model", an alias such as "opus", or a model name that the built-in table knows.
+	Model string `json:"model,omitempty" yaml:"model,omitempty"`
+	// Command is a program and its arguments that answer a prompt.
+	Command []string `json:"command,omitempty" yaml:"command,omitempty"`
+	// Replay is the directory of an earlier run whose sessions are played again.
+	Replay string `json:"replay,omitempty" yaml:"replay,omitempty"`
+
+	// BaseURL replaces the provider's own address.
+	BaseURL string `json:"baseURL,omitempty" yaml:"baseURL,omitempty"`
+	// API chooses among the interfaces of one provider: "chat" or "responses" for openai.
+	API string `json:"api,omitempty" yaml:"api,omitempty"`
+	// APIKeyEnv names the environment variable that holds the key, instead of the provider's usual one.
+	APIKeyEnv string `json:"apiKeyEnv,omitempty" yaml:"apiKeyEnv,omitempty"`
+	// Headers are added to each request. A value may refer to environment variables as ${NAME}.
+	Headers map[string]string `json:"headers,omitempty" yaml:"headers,omitempty"`
+	// Env is added to the environment of a command.
+	Env map[string]string `json:"env,omitempty" yaml:"env,omitempty"`
+
+	// Temperature and Seed default to 0 and 42. They are pointers so that null in the config file can leave them to the
+	// provider; see NoTemperature and NoSeed.
+	Temperature     *float64 `json:"temperature,omitempty" yaml:"temperature,omitempty"`
+	Seed            *int64   `json:"seed,omitempty" yaml:"seed,omitempty"`
+	TopP            *float64 `json:"topP,omitempty" yaml:"topP,omitempty"`
+	MaxOutputTokens *int64   `json:"maxOutputTokens,omitempty" yaml:"maxOutputTokens,omitempty"`
+	ReasoningEffort *string  `json:"reasoningEffort,omitempty" yaml:"reasoningEffort,omitempty"`
+	// NoTemperature and NoSeed say that the parameter is not to be sent at all.
+	NoTemperature bool `json:"-" yaml:"-"`
+	NoSeed        bool `json:"-" yaml:"-"`
+
+	// TimeoutMs limits one request; 0 means the default.
+	TimeoutMs int64 `json:"timeoutMs,omitempty" yaml:"timeoutMs,omitempty"`
+	// MaxParallel limits the requests in flight to this runner; 0 leaves it to the run.
+	MaxParallel int `json:"maxParallel,omitempty" yaml:"maxParallel,omitempty"`
+}

@@ -1,0 +1,162 @@
+package plumb
+
+import "time"
+
+// EventType tells the lines of the run log apart.
+type EventType string
+
+// The event types, in the order in which a run emits them. One execution's sessions follow each other; those of
+// different executions interleave.
+const (
+	// EventRunStarted opens the log; Info is set.
+	EventRunStarted EventType = "run-started"
+	// EventPlanned lists cases of the run, in suite order; a run has as many of these as it takes. Cases is set.
+	EventPlanned EventType = "planned"
+	// EventRunResumed says that a later process goes on with the run.
+	EventRunResumed EventType = "run-resumed"
+	// EventSessionStarted says that a session is about to begin.
+	EventSessionStarted EventType = "session-started"
+	// EventSessionFinished holds what was obtained; Report or Failure, or both, are set.
+	EventSessionFinished EventType = "session-finished"
+	// EventSessionJudged holds what the assertions say of it; Judgement is set.
+	EventSessionJudged EventType = "session-judged"
+	// EventExecutionFinished ends an execution; Result is set.
+	EventExecutionFinished EventType = "execution-finished"
+	// EventNote tells the user something that is neither a result nor fatal; Note is set.
+	EventNote EventType = "note"
+	// EventRunFinished ends what one process did of the run; End is set. A stopped run can be resumed after it.
+	EventRunFinished EventType = "run-finished"
+)
+
+// Event is one line of the run log. Which fields are set depends on Type; Case, Runner, Repetition and Session name what
+// it is about.
+type Event struct {
+	Type       EventType `json:"type"`
+	At         time.Time `json:"at"`
+	Case       string    `json:"case,omitempty"`
+	Runner     string    `json:"runner,omitempty"`
+	Repetition int       `json:"repetition,omitempty"`
+	Session    int       `json:"session,omitempty"`
+
+	Info  *RunInfo   `json:"info,omitempty"`
+	Cases []CaseInfo `json:"cases,omitempty"`
+	// Report is the session's record. On disk a large one is replaced by Blob, the name of a file beside the log.
+	Report    *SessionReport   `json:"report,omitempty"`
+	Blob      string           `json:"blob,omitempty"`
+	Failure   *Failure         `json:"failure,omitempty"`
+	Judgement *Judgement       `json:"judgement,omitempty"`
+	Result    *ExecutionResult `json:"result,omitempty"`
+	Note      *Note            `json:"note,omitempty"`
+	End       *RunEnd          `json:"end,omitempty"`
+}
+
+// RunInfo says what a run set out to do and what it was made with.
+type RunInfo struct {
+	ID           string `json:"id"`
+	PlumbVersion string `json:"plumbVersion"`
+
+	SuiteName string `json:"suiteName"`
+	SuitePath string `json:"suitePath,omitempty"`
+	// SuiteVersion and Tier are set for published suites.
+	SuiteVersion string       `json:"suiteVersion,omitempty"`
+	Tier         string       `json:"tier,omitempty"`
+	SuiteHash    string       `json:"suiteHash"`
+	DeclaredTags []string     `json:"declaredTags,omitempty"`
+	SelectedTags []string     `json:"selectedTags,omitempty"`
+	Runners      []RunnerInfo `json:"runners"`
+	// Cases is the number of cases that were selected of SuiteCases.
+	Cases      int `json:"cases"`
+	SuiteCases int `json:"suiteCases"`
+	// Judge and Embedder name the models that judge, as "provider:model"; SelfJudged says that each runner judges
+	// itself.
+	Judge      string `json:"judge,omitempty"`
+	SelfJudged bool   `json:"selfJudged,omitempty"`
+	Embedder   string `json:"embedder,omitempty"`
+
+	Schedule string `json:"schedule"`
+	Parallel int    `json:"parallel"`
+	Repeat   int    `json:"repeat"`
+	Retry    int    `json:"retry"`
+	// ArtifactDir is the run directory.
+	ArtifactDir string `json:"artifactDir,omitempty"`
+	// ScoredFrom is the id of the run whose sessions were judged again.
+	ScoredFrom string `json:"scoredFrom,omitempty"`
+}
+
+// CaseInfo is what reports need to know of a case.
+type CaseInfo struct {
+	ID           string   `json:"id"`
+	Hash         string   `json:"hash,omitempty"`
+	Category     string   `json:"category,omitempty"`
+	Difficulty   string   `json:"difficulty,omitempty"`
+	Tags         []string `json:"tags,omitempty"`
+	Repeat       int      `json:"repeat,omitempty"`
+	ExpectedFail bool     `json:"expectedFail,omitempty"`
+}
+
+// Judgement is what the assertions say of one session.
+type Judgement struct {
+	Outcome Outcome `json:"outcome"`
+	Status  Status  `json:"status"`
+	// Score is the weighted mean of the verdicts' scores, from 0 to 1; it means nothing when Outcome is an error.
+	Score    float64   `json:"score"`
+	Verdicts []Verdict `json:"verdicts"`
+	// Failure is set when the outcome is a fail or an error.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// ExecutionResult sums up one execution.
+type ExecutionResult struct {
+	Outcome Outcome `json:"outcome"`
+	Status  Status  `json:"status"`
+	// Score is the mean of the measured repetitions' scores.
+	Score float64 `json:"score"`
+	// Origin, Class and Reason are set when the outcome is a fail or an error.
+	Origin Origin        `json:"failureOrigin,omitempty"`
+	Class  *FailureClass `json:"failureClass,omitempty"`
+	Reason string        `json:"reason,omitempty"`
+	// Passed, Failed and Errored count repetitions; Sessions counts all sessions, retries included.
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
+	Errored  int `json:"errored"`
+	Sessions int `json:"sessions"`
+	// Cached counts sessions answered from the cache.
+	Cached int `json:"cached,omitempty"`
+	// DurationMs and LatencyMs are means over the repetitions.
+	DurationMs int64 `json:"durationMs"`
+	LatencyMs  int64 `json:"latencyMs,omitempty"`
+	// Usage and CostUSD are sums over all sessions, judges and embedders included in JudgeUsage and JudgeCostUSD only.
+	// What came from the cache counts as no cost.
+	Usage        Usage    `json:"usage"`
+	CostUSD      *float64 `json:"costUsd,omitempty"`
+	JudgeUsage   Usage    `json:"judgeUsage,omitzero"`
+	JudgeCostUSD *float64 `json:"judgeCostUsd,omitempty"`
+}
+
+// Note is something the user should know that is neither a result nor fatal. A run emits each note once.
+type Note struct {
+	// Level is "info" or "warning".
+	Level string `json:"level"`
+	Text  string `json:"text"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// StopReason says why a run ended before all that was planned was done.
+type StopReason string
+
+// The stop reasons; "" means that the run is complete.
+const (
+	StopInterrupted StopReason = "interrupted"
+	StopFailFast    StopReason = "max-failures"
+	StopCost        StopReason = "max-cost"
+	StopTokens      StopReason = "max-tokens"
+	StopDuration    StopReason = "max-duration"
+)
+
+// RunEnd says how one process left the run.
+type RunEnd struct {
+	Stop StopReason `json:"stop,omitempty"`
+	// Remaining counts executions that were not finished.
+	Remaining  int   `json:"remaining"`
+	DurationMs int64 `json:"durationMs"`
+}

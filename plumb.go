@@ -1,0 +1,250 @@
+// Package plumb is the vocabulary of Plumb, a tool that puts language models and coding agents to the test and tells
+// when they change.
+//
+// It holds data and four small interfaces, uses the standard library only, and does no I/O. Everything else is built
+// around one journey:
+//
+//	suite -> cases -> x runners -> executions -> sessions -> session reports -> verdicts -> events -> reports
+//
+// A [Suite] is an ordered list of [Case] values. A [Runner] turns one prompt into one session, recorded as a
+// [SessionReport]. An [Assertion] judges a finished session with [Verdict] values. All that happens is a stream of
+// [Event] values; [Run] is the fold over that stream, and a [Reporter] renders it.
+//
+// Three kinds of trouble are kept apart everywhere. A [Verdict] that does not hold is the suite's opinion of a session.
+// A [Failure] says that a session failed, or could not be measured, and why. An error means that the tool cannot go on.
+package plumb
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Outcome says what is known about a session or an execution once it has ended.
+type Outcome string
+
+// The outcomes. OutcomeError means "could not measure" and counts neither as a pass nor as a fail.
+const (
+	OutcomePass    Outcome = "pass"
+	OutcomeFail    Outcome = "fail"
+	OutcomeError   Outcome = "error"
+	OutcomeSkipped Outcome = "skipped"
+)
+
+// Measured reports whether o is an opinion about the model: a pass or a fail.
+func (o Outcome) Measured() bool { return o == OutcomePass || o == OutcomeFail }
+
+// Status is the documented, expectation-aware word for how an execution ended.
+type Status string
+
+// The statuses. An execution that could not be measured has StatusFailed; its [Outcome] tells it apart.
+const (
+	StatusPassed           Status = "passed"
+	StatusFailed           Status = "failed"
+	StatusExpectedFailed   Status = "expected-failed"
+	StatusUnexpectedPassed Status = "unexpected-passed"
+	StatusSkipped          Status = "skipped"
+)
+
+// OK reports whether an execution with status s leaves the suite green.
+func (s Status) OK() bool { return s == StatusPassed || s == StatusExpectedFailed }
+
+// StatusOf combines an outcome with the case's expectation. Only a failed assertion can be expected: an execution that
+// broke in any other way is failed whatever was expected of it.
+func StatusOf(outcome Outcome, origin Origin, expectedFail bool) Status {
+	switch {
+	case outcome == OutcomeSkipped:
+		return StatusSkipped
+	case outcome == OutcomePass && expectedFail:
+		return StatusUnexpectedPassed
+	case outcome == OutcomePass:
+		return StatusPassed
+	case outcome == OutcomeFail && origin == OriginAssertion && expectedFail:
+		return StatusExpectedFailed
+	default:
+		return StatusFailed
+	}
+}
+
+// Origin says where the trouble of a session came from.
+type Origin string
+
+// The failure origins, with the words of the session results.
+const (
+	OriginAssertion          Origin = "assertion"
+	OriginAssertHook         Origin = "assert-hook"
+	OriginMaxSteps           Origin = "max-steps"
+	OriginTimeout            Origin = "timeout"
+	OriginJudge              Origin = "judge"
+	OriginRunner             Origin = "runner"
+	OriginModelRejected      Origin = "model-rejected"
+	OriginWorkspace          Origin = "workspace"
+	OriginWorkspaceBootstrap Origin = "workspace-bootstrap"
+	OriginCollection         Origin = "collection"
+	OriginNormalization      Origin = "normalization"
+	OriginSnapshot           Origin = "snapshot"
+)
+
+// Outcome returns what trouble of origin o means for a session. began says whether the model had begun to answer, which
+// decides what a time limit means: before the first sign of an answer nothing was measured.
+func (o Origin) Outcome(began bool) Outcome {
+	switch o {
+	case OriginAssertion, OriginMaxSteps, OriginSnapshot:
+		return OutcomeFail
+	case OriginTimeout:
+		if began {
+			return OutcomeFail
+		}
+	}
+	return OutcomeError
+}
+
+// FailureClass groups failures of one cause. Suites may invent their own.
+type FailureClass struct {
+	ID    string `json:"id"`
+	Label string `json:"label,omitempty"`
+}
+
+// Class returns the class that a failure of origin o has unless the suite says otherwise.
+func (o Origin) Class() FailureClass {
+	switch o {
+	case OriginAssertion:
+		return FailureClass{"assertion", "Assertion failure"}
+	case OriginAssertHook:
+		return FailureClass{"assert-hook", "Assert hook crash"}
+	case OriginMaxSteps:
+		return FailureClass{"max-steps", "Max steps exceeded"}
+	case OriginTimeout:
+		return FailureClass{"timeout", "Timeout"}
+	case OriginJudge:
+		return FailureClass{"judge", "Judge unavailable"}
+	case OriginModelRejected:
+		return FailureClass{"model-rejected", "Rejected model"}
+	case OriginWorkspace:
+		return FailureClass{"workspace", "Workspace"}
+	case OriginWorkspaceBootstrap:
+		return FailureClass{"workspace-bootstrap", "Workspace bootstrap"}
+	case OriginCollection:
+		return FailureClass{"collection", "Artifact collection"}
+	case OriginNormalization:
+		return FailureClass{"normalization", "Report normalization"}
+	case OriginSnapshot:
+		return FailureClass{"snapshot", "Snapshot verification"}
+	default:
+		return FailureClass{"runner-crash", "Runner crash"}
+	}
+}
+
+// The classes that no origin has by default.
+var (
+	ClassUnexpectedPass = FailureClass{"unexpected-passed", "Unexpected pass"}
+	ClassTruncated      = FailureClass{"truncated", "Truncated answer"}
+	ClassRefused        = FailureClass{"refused", "Refused answer"}
+)
+
+// A Failure says why one session failed or could not be measured. It is an error, so that a [Runner] can return it, and
+// it is data, so that it can be recorded.
+type Failure struct {
+	Origin  Origin       `json:"origin"`
+	Class   FailureClass `json:"class"`
+	Message string       `json:"message"`
+	// Hint is what the user can do about it. Optional.
+	Hint string `json:"hint,omitempty"`
+	// Provider, HTTPStatus and RequestID name the reply of a model API that caused the failure. Optional.
+	Provider   string `json:"provider,omitempty"`
+	HTTPStatus int    `json:"httpStatus,omitempty"`
+	RequestID  string `json:"requestId,omitempty"`
+	// Attempts is how many requests were made before giving up; 0 where that is not known.
+	Attempts int `json:"attempts,omitempty"`
+	// LogPath is the artifact to read first. Optional.
+	LogPath string `json:"logPath,omitempty"`
+
+	cause error
+}
+
+// Failed wraps err as a failure of the given origin, with the origin's default class. If err already is a *Failure, it
+// is returned unchanged: who knew first knows best. A nil err gives nil.
+func Failed(origin Origin, err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Failure{Origin: origin, Class: origin.Class(), Message: err.Error(), Hint: Hint(err), cause: err}
+}
+
+// Failuref is [Failed] with a formatted message; %w works as in [fmt.Errorf].
+func Failuref(origin Origin, format string, args ...any) *Failure {
+	err := fmt.Errorf(format, args...)
+	return &Failure{Origin: origin, Class: origin.Class(), Message: err.Error(), Hint: Hint(err), cause: err}
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the error that f was made from, or nil when f was read from a log.
+func (f *Failure) Unwrap() error { return f.cause }
+
+// WithHint adds advice that the command line prints below the error.
+func WithHint(err error, hint string) error {
+	if err == nil || hint == "" {
+		return err
+	}
+	return &hinted{err, hint}
+}
+
+// Hint returns the advice attached to err or to an error it wraps, outermost first, or "".
+func Hint(err error) string {
+	var h interface{ Advice() string }
+	if errors.As(err, &h) {
+		return h.Advice()
+	}
+	return ""
+}
+
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error  { return h.error }
+func (h *hinted) Advice() string { return h.hint }
+
+// Advice returns the failure's hint; it makes [Hint] find it.
+func (f *Failure) Advice() string { return f.Hint }
+
+// Nearest returns the word of known that is closest to word, for "did you mean" hints, or "" when none is close: at most
+// a third of the letters may differ, and at least one difference is always allowed.
+func Nearest(word string, known []string) string {
+	best, bestDistance := "", max(1, len([]rune(word))/3)+1
+	for _, k := range known {
+		if d := distance(word, k); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
+func distance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	before, prev, cur := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		cur[0] = i
+		for j := 1; j <= len(t); j++ {
+			cost := 1
+			if s[i-1] == t[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(t)]
+}

@@ -1,0 +1,265 @@
+package plumb
+
+import (
+	"fmt"
+	"time"
+)
+
+// Run is the state of a run: the fold of its events so far. The zero value is a run of which nothing is known.
+//
+// It keeps summaries only, a few hundred bytes an execution; whoever needs whole sessions streams the log.
+type Run struct {
+	Info      RunInfo
+	StartedAt time.Time
+	// EndedAt is the time of the latest event.
+	EndedAt time.Time
+	// Cases are the selected cases, in suite order.
+	Cases []CaseInfo
+	// Executions are case-major: that of case c on runner r is at c*len(Info.Runners)+r.
+	Executions []Execution
+	Totals     Totals
+	Notes      []Note
+	// End is set once the run, or what one process did of it, has ended.
+	End *RunEnd
+	// ActiveMs is the time that processes have spent on the run, those of earlier processes included.
+	ActiveMs int64
+
+	cases   map[string]int
+	runners map[string]int
+	classes map[string]*FailureClass
+	resumed time.Time
+}
+
+// ExecutionState says how far an execution is.
+type ExecutionState uint8
+
+// The execution states.
+const (
+	ExecutionPlanned ExecutionState = iota
+	ExecutionRunning
+	ExecutionDone
+)
+
+// Execution is the summary of one case on one runner.
+type Execution struct {
+	State   ExecutionState
+	Outcome Outcome
+	Status  Status
+	Origin  Origin
+	Class   *FailureClass
+	// Reason says why it failed or could not be measured, shortened.
+	Reason string
+	Score  float64
+	// Passed, Failed and Errored count repetitions; Sessions all sessions.
+	Passed, Failed, Errored, Sessions, Cached int32
+	DurationMs, LatencyMs                     int64
+	// Token counts are sums over all sessions; what was not reported counts as 0.
+	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, TotalTokens int64
+	// CostUSD is what the sessions cost; Priced says that it is known.
+	CostUSD float64
+	Priced  bool
+	// JudgeCostUSD is what judging cost, where known.
+	JudgeCostUSD float64
+}
+
+// Totals counts executions of a run.
+type Totals struct {
+	Planned, Running, Finished int
+	// Passed, Failed and Errored count finished executions by outcome.
+	Passed, Failed, Errored int
+	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
+	ExpectedFailed, UnexpectedPassed int
+	Sessions, Cached                 int
+	InputTokens, OutputTokens        int64
+	// CostUSD is the known part of what the run cost, judges included in it and in JudgeCostUSD. Unpriced counts
+	// executions of which the cost is not known.
+	CostUSD, JudgeCostUSD float64
+	Unpriced              int
+}
+
+// Measured counts executions with an opinion about the model.
+func (t Totals) Measured() int { return t.Passed + t.Failed }
+
+// OK counts finished executions that leave the suite green.
+func (t Totals) OK() int { return t.Passed - t.UnexpectedPassed + t.ExpectedFailed }
+
+// NotOK counts measured executions that do not leave the suite green.
+func (t Totals) NotOK() int { return t.Measured() - t.OK() }
+
+// reasonLimit bounds what the fold keeps of a reason, in bytes.
+const reasonLimit = 160
+
+// Apply folds ev into the run. An event about an unknown case or runner is an error: the log is damaged.
+func (r *Run) Apply(ev Event) error {
+	if ev.At.After(r.EndedAt) {
+		r.EndedAt = ev.At
+	}
+	switch ev.Type {
+	case EventRunStarted:
+		if ev.Info == nil {
+			return fmt.Errorf("event %s without info", ev.Type)
+		}
+		r.Info, r.StartedAt, r.resumed = *ev.Info, ev.At, ev.At
+		r.cases, r.runners, r.classes = map[string]int{}, map[string]int{}, map[string]*FailureClass{}
+		for i, info := range ev.Info.Runners {
+			r.runners[info.ID] = i
+		}
+	case EventRunResumed:
+		r.End, r.resumed = nil, ev.At
+		r.Totals.Running = 0
+		for i := range r.Executions {
+			if r.Executions[i].State == ExecutionRunning {
+				r.Executions[i].State = ExecutionPlanned
+			}
+		}
+	case EventPlanned:
+		for _, c := range ev.Cases {
+			r.cases[c.ID] = len(r.Cases)
+			r.Cases = append(r.Cases, c)
+			r.Executions = append(r.Executions, make([]Execution, len(r.Info.Runners))...)
+		}
+		r.Totals.Planned = len(r.Executions)
+	case EventNote:
+		if ev.Note != nil {
+			r.Notes = append(r.Notes, *ev.Note)
+		}
+	case EventRunFinished:
+		r.End = ev.End
+		r.ActiveMs += ev.At.Sub(r.resumed).Milliseconds()
+	case EventSessionStarted, EventSessionFinished, EventSessionJudged, EventExecutionFinished:
+		e, err := r.Execution(ev.Case, ev.Runner)
+		if err != nil {
+			return err
+		}
+		if ev.Type == EventExecutionFinished {
+			return r.finish(e, ev.Result)
+		}
+		if e.State == ExecutionPlanned {
+			e.State = ExecutionRunning
+			r.Totals.Running++
+		}
+	}
+	return nil
+}
+
+// Execution returns the summary of one case on one runner, by their ids.
+func (r *Run) Execution(caseID, runnerID string) (*Execution, error) {
+	c, ok := r.cases[caseID]
+	if !ok {
+		return nil, fmt.Errorf("event about unknown case %q", caseID)
+	}
+	n, ok := r.runners[runnerID]
+	if !ok {
+		return nil, fmt.Errorf("event about unknown runner %q", runnerID)
+	}
+	return &r.Executions[c*len(r.Info.Runners)+n], nil
+}
+
+// Case returns what is known of the case with the given id, or nil.
+func (r *Run) Case(id string) *CaseInfo {
+	if i, ok := r.cases[id]; ok {
+		return &r.Cases[i]
+	}
+	return nil
+}
+
+// Runner returns the runner with the given id, or nil.
+func (r *Run) Runner(id string) *RunnerInfo {
+	if i, ok := r.runners[id]; ok {
+		return &r.Info.Runners[i]
+	}
+	return nil
+}
+
+// At returns the ids of the execution at index i of Executions.
+func (r *Run) At(i int) (caseID, runnerID string) {
+	n := len(r.Info.Runners)
+	return r.Cases[i/n].ID, r.Info.Runners[i%n].ID
+}
+
+func (r *Run) finish(e *Execution, res *ExecutionResult) error {
+	if res == nil {
+		return fmt.Errorf("event %s without result", EventExecutionFinished)
+	}
+	switch e.State {
+	case ExecutionRunning:
+		r.Totals.Running--
+	case ExecutionDone: // measured again: the later result replaces the earlier, but what was spent stays spent
+		r.count(e, -1)
+	}
+	spent, judged := e.CostUSD, e.JudgeCostUSD
+	*e = Execution{
+		State: ExecutionDone, Outcome: res.Outcome, Status: res.Status, Origin: res.Origin, Class: r.class(res.Class),
+		Reason: shorten(res.Reason), Score: res.Score,
+		Passed: int32(res.Passed), Failed: int32(res.Failed), Errored: int32(res.Errored),
+		Sessions: int32(res.Sessions), Cached: int32(res.Cached),
+		DurationMs: res.DurationMs, LatencyMs: res.LatencyMs,
+		InputTokens: value(res.Usage.InputTokens), OutputTokens: value(res.Usage.OutputTokens),
+		ReasoningTokens: value(res.Usage.ReasoningTokens), CacheTokens: value(res.Usage.CacheTokens),
+		TotalTokens: value(res.Usage.TotalTokens),
+		Priced:      res.CostUSD != nil,
+	}
+	if res.CostUSD != nil {
+		e.CostUSD = *res.CostUSD
+	}
+	if res.JudgeCostUSD != nil {
+		e.JudgeCostUSD = *res.JudgeCostUSD
+	}
+	e.CostUSD += spent
+	e.JudgeCostUSD += judged
+	r.count(e, 1)
+	return nil
+}
+
+// count adds e to the totals, or takes it away when sign is -1.
+func (r *Run) count(e *Execution, sign int) {
+	t := &r.Totals
+	t.Finished += sign
+	switch e.Outcome {
+	case OutcomePass:
+		t.Passed += sign
+	case OutcomeFail:
+		t.Failed += sign
+	case OutcomeError:
+		t.Errored += sign
+	}
+	switch e.Status {
+	case StatusExpectedFailed:
+		t.ExpectedFailed += sign
+	case StatusUnexpectedPassed:
+		t.UnexpectedPassed += sign
+	}
+	t.Sessions += sign * int(e.Sessions)
+	t.Cached += sign * int(e.Cached)
+	t.InputTokens += int64(sign) * e.InputTokens
+	t.OutputTokens += int64(sign) * e.OutputTokens
+	t.CostUSD += float64(sign) * (e.CostUSD + e.JudgeCostUSD)
+	t.JudgeCostUSD += float64(sign) * e.JudgeCostUSD
+	if !e.Priced && e.Sessions > 0 {
+		t.Unpriced += sign
+	}
+}
+
+// class returns one shared value for each class, so that a million failures of one class cost one.
+func (r *Run) class(c *FailureClass) *FailureClass {
+	if c == nil {
+		return nil
+	}
+	known, ok := r.classes[c.ID]
+	if !ok {
+		known = &FailureClass{c.ID, c.Label}
+		r.classes[c.ID] = known
+	}
+	return known
+}
+
+func shorten(s string) string {
+	if len(s) <= reasonLimit {
+		return s
+	}
+	cut := reasonLimit
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}

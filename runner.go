@@ -1,0 +1,157 @@
+package plumb
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// A Runner turns one prompt into one session.
+//
+// Run is called from many goroutines at once, each call for one repetition or retry, and returns soon after ctx ends.
+// It returns a report whenever a session took place, even a bad one. A nil report means that no session could be had,
+// and the error, never nil then, is a *[Failure] when its origin is known. Both together mean that the session broke
+// off: the report holds what was obtained, the error says why. Retrying what is worth retrying, waiting for rate limits
+// included, is the runner's own business.
+type Runner interface {
+	Info() RunnerInfo
+	Run(ctx context.Context, req Request) (*SessionReport, error)
+}
+
+// An Explainer is a Runner that can resume a session to ask about it. It is optional: callers find it by a type
+// assertion. Explain is called after the run, once a question, from one goroutine a session.
+type Explainer interface {
+	Runner
+	Explain(ctx context.Context, s SessionRef, question string) (*SessionReport, error)
+}
+
+// An Assertion judges a finished session: one verdict for each thing it looked at.
+//
+// Assert may be called from many goroutines at once, for many sessions. An error means that it could not judge, never
+// that the session failed; it is a *[Failure] when its origin is known, and otherwise counts as [OriginAssertHook].
+type Assertion interface {
+	Assert(ctx context.Context, ev Evidence) ([]Verdict, error)
+}
+
+// A Reporter renders a run.
+//
+// Report is called once for each event, in order, never concurrently; run is the state after ev and must be neither
+// changed nor kept. An error ends the run. Close is called once, after the last event, also when the run broke off.
+type Reporter interface {
+	Report(ev Event, run *Run) error
+	Close() error
+}
+
+// RunnerKind tells the families of runners apart.
+type RunnerKind string
+
+// The runner kinds.
+const (
+	RunnerModel   RunnerKind = "model"
+	RunnerAgent   RunnerKind = "agent"
+	RunnerCommand RunnerKind = "command"
+	RunnerReplay  RunnerKind = "replay"
+)
+
+// RunnerInfo identifies a runner and what it was configured to do.
+type RunnerInfo struct {
+	ID string `json:"id"`
+	// PathKey is the runner's name in artifact paths; see [PathKey].
+	PathKey string     `json:"pathKey"`
+	Kind    RunnerKind `json:"kind"`
+	Agent   AgentInfo  `json:"agent"`
+	// BaseURL is set where it is not the provider's own.
+	BaseURL string `json:"baseUrl,omitempty"`
+	// Parameters are the requested ones.
+	Parameters Parameters `json:"parameters,omitzero"`
+	// Config is the hash of the whole runner configuration, secrets left out.
+	Config string `json:"config,omitempty"`
+}
+
+// AgentInfo says what a runner drives: the provider ("openai") or agent CLI ("codex") and the model asked for.
+type AgentInfo struct {
+	Type  string `json:"type"`
+	Model string `json:"model"`
+}
+
+// PathKey returns the name that a runner id has in artifact paths: a slug and the first 8 hex digits of its SHA-256.
+func PathKey(id string) string {
+	var slug strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(strings.TrimSpace(id)) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			if gap && slug.Len() > 0 {
+				slug.WriteByte('-')
+			}
+			gap = false
+			slug.WriteRune(r)
+		} else {
+			gap = true
+		}
+	}
+	if slug.Len() == 0 {
+		slug.WriteString("runner")
+	}
+	sum := sha256.Sum256([]byte(id))
+	return slug.String() + "--" + hex.EncodeToString(sum[:4])
+}
+
+// Request is one prompt for a runner.
+type Request struct {
+	CaseID   string
+	Messages []Message
+	// MaxOutputTokens caps the answer; 0 leaves it to the runner.
+	MaxOutputTokens int
+	// Repetition counts planned samples from 1. Session counts the sessions of one repetition from 1; above 1 it is a
+	// retry.
+	Repetition, Session int
+	// Workspace and ArtifactDir are directories of this session; "" where there are none.
+	Workspace, ArtifactDir string
+}
+
+// SessionRef names a session that can be resumed.
+type SessionRef struct {
+	SessionID   string `json:"sessionId"`
+	Workspace   string `json:"workspace"`
+	ArtifactDir string `json:"artifactDir"`
+}
+
+// Evidence is all that an assertion may look at.
+type Evidence struct {
+	Case   *Case
+	Report *SessionReport
+	// Judge answers questions about the session. It is never nil when a suite that needs one runs.
+	Judge *Judge
+	// Embedder is nil where none is configured and no assertion needs one.
+	Embedder *Embedder
+	// Workspace is the directory the session worked in; "" for models.
+	Workspace string
+}
+
+// Judge is the model that answers the questions of llm_judge.
+type Judge struct {
+	Runner Runner
+	// Self says that the model under test judges its own answers.
+	Self bool
+	// Votes is how many answers are taken; 0 means 1.
+	Votes int
+}
+
+// Embedder turns texts into vectors. Embed is called from many goroutines at once, and returns one vector a text, in
+// order, with what it used in all.
+type Embedder struct {
+	// Name is "provider:model".
+	Name  string
+	Embed func(ctx context.Context, texts []string) (Embedding, error)
+}
+
+// Embedding is the answer of an [Embedder].
+type Embedding struct {
+	Vectors [][]float32
+	// Model is as the provider reported it.
+	Model    string
+	Requests int
+	Usage    Usage
+	CostUSD  *float64
+}

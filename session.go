@@ -1,0 +1,206 @@
+package plumb
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SessionReport is the normalised record of one session. Its JSON keys are documented and never renamed.
+type SessionReport struct {
+	Runner RunnerInfo `json:"runner"`
+	// SessionID is the name the provider or the agent gave the session.
+	SessionID string `json:"sessionId,omitempty"`
+	// Prompt is what was asked, as one text.
+	Prompt         string           `json:"prompt"`
+	Usage          Usage            `json:"usage"`
+	Files          Files            `json:"files"`
+	DetectedSkills []SkillDetection `json:"detectedSkills"`
+	Events         []SessionEvent   `json:"events"`
+	// FinalOutput is the answer: the last final message of the main thread.
+	FinalOutput string     `json:"finalOutput"`
+	StartedAt   *time.Time `json:"startedAt,omitempty"`
+	EndedAt     *time.Time `json:"endedAt,omitempty"`
+	// DurationMs spans the whole session, waits for rate limits and retries included; LatencyMs only the request that
+	// was answered.
+	DurationMs   int64        `json:"durationMs"`
+	LatencyMs    int64        `json:"latencyMs,omitempty"`
+	RawArtifacts RawArtifacts `json:"rawArtifacts"`
+
+	// Model and Fingerprint are as the provider reported them, RequestID is its name for the request.
+	Model        string       `json:"model,omitempty"`
+	Fingerprint  string       `json:"fingerprint,omitempty"`
+	RequestID    string       `json:"requestId,omitempty"`
+	FinishReason FinishReason `json:"finishReason,omitempty"`
+	// ProviderFinishReason is the provider's own word where it differs from FinishReason.
+	ProviderFinishReason string `json:"providerFinishReason,omitempty"`
+	// Requested is what the run asked for, Sent what went over the wire, Effective what the provider says it used.
+	// Refused names the parameters that the provider did not take.
+	Requested Parameters `json:"requested,omitzero"`
+	Sent      Parameters `json:"sent,omitzero"`
+	Effective Parameters `json:"effective,omitzero"`
+	Refused   []string   `json:"refused,omitempty"`
+	// Requests is the number of requests or attempts that the session took.
+	Requests int `json:"requests,omitempty"`
+	// CostUSD is nil where no price is known.
+	CostUSD *float64 `json:"costUsd,omitempty"`
+	// Cached says that the answer came from the local cache, and cost nothing now.
+	Cached bool `json:"cached,omitempty"`
+	// Recorded says that the answer is a replay of an earlier session.
+	Recorded bool `json:"recorded,omitempty"`
+	// AgentVersion is the version of the agent CLI.
+	AgentVersion string `json:"agentVersion,omitempty"`
+}
+
+// Began reports whether the model had begun to answer: whether the session shows any sign of it.
+func (r *SessionReport) Began() bool {
+	return r != nil && (r.FinalOutput != "" || len(r.Events) > 0)
+}
+
+// FinishReason says why the model stopped, in one vocabulary for all providers.
+type FinishReason string
+
+// The finish reasons. FinishTruncated is an answer cut off by a token cap, FinishRefused one that the provider blocked.
+const (
+	FinishStop      FinishReason = "stop"
+	FinishTruncated FinishReason = "truncated"
+	FinishRefused   FinishReason = "refused"
+	FinishToolCalls FinishReason = "tool-calls"
+	FinishTimeout   FinishReason = "timeout"
+	FinishOther     FinishReason = "other"
+)
+
+// Parameters are the sampling parameters of a session. A nil field was not given.
+type Parameters struct {
+	Temperature     *float64 `json:"temperature,omitempty"`
+	TopP            *float64 `json:"topP,omitempty"`
+	Seed            *int64   `json:"seed,omitempty"`
+	MaxOutputTokens *int64   `json:"maxOutputTokens,omitempty"`
+	ReasoningEffort *string  `json:"reasoningEffort,omitempty"`
+}
+
+// IsZero reports whether no parameter is given.
+func (p Parameters) IsZero() bool { return p == Parameters{} }
+
+// Usage counts what a session used, by one convention for all providers. InputTokens is gross: it includes what was read
+// from (CacheTokens) and written to (CacheWriteTokens) a prompt cache. OutputTokens is gross: it includes
+// ReasoningTokens. TotalTokens is what was not served from a cache: input + output - cache. A nil field was not reported.
+type Usage struct {
+	InputTokens      *int64 `json:"inputTokens,omitempty"`
+	OutputTokens     *int64 `json:"outputTokens,omitempty"`
+	ReasoningTokens  *int64 `json:"reasoningTokens,omitempty"`
+	CacheTokens      *int64 `json:"cacheTokens,omitempty"`
+	CacheWriteTokens *int64 `json:"cacheWriteTokens,omitempty"`
+	TotalTokens      *int64 `json:"totalTokens,omitempty"`
+
+	InputChars     int64       `json:"inputChars"`
+	OutputChars    int64       `json:"outputChars"`
+	ReasoningChars int64       `json:"reasoningChars"`
+	Source         UsageSource `json:"source"`
+}
+
+// UsageSource says where each figure comes from: "provider" or "chars".
+type UsageSource struct {
+	Input     string `json:"input"`
+	Output    string `json:"output"`
+	Reasoning string `json:"reasoning"`
+}
+
+// Tokens returns gross input plus gross output tokens: all that the session moved. Unknown figures count as 0.
+func (u Usage) Tokens() int64 { return value(u.InputTokens) + value(u.OutputTokens) }
+
+// Total fills TotalTokens and Source from the figures that are known.
+func (u *Usage) Total() {
+	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
+	if u.InputTokens != nil && u.OutputTokens != nil {
+		u.TotalTokens = new(u.Tokens() - value(u.CacheTokens))
+	}
+}
+
+// Add adds v to u. A figure that only one of them knows is kept.
+func (u *Usage) Add(v Usage) {
+	add := func(a **int64, b *int64) {
+		if b != nil {
+			*a = new(value(*a) + *b)
+		}
+	}
+	add(&u.InputTokens, v.InputTokens)
+	add(&u.OutputTokens, v.OutputTokens)
+	add(&u.ReasoningTokens, v.ReasoningTokens)
+	add(&u.CacheTokens, v.CacheTokens)
+	add(&u.CacheWriteTokens, v.CacheWriteTokens)
+	add(&u.TotalTokens, v.TotalTokens)
+	u.InputChars += v.InputChars
+	u.OutputChars += v.OutputChars
+	u.ReasoningChars += v.ReasoningChars
+	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
+}
+
+func value(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+func source(p *int64) string {
+	if p == nil {
+		return "chars"
+	}
+	return "provider"
+}
+
+// Files lists what a session touched, as absolute paths.
+type Files struct {
+	ObservedReads      []string `json:"observedReads"`
+	ObservedSkillReads []string `json:"observedSkillReads"`
+}
+
+// SkillDetection says that a session used a skill, and how sure that is.
+type SkillDetection struct {
+	Skill string `json:"skill"`
+	// Confidence is "explicit", "strong", "medium" or "weak".
+	Confidence string   `json:"confidence"`
+	Evidence   []string `json:"evidence"`
+}
+
+// SessionEventType tells session events apart.
+type SessionEventType string
+
+// The session event types.
+const (
+	SessionMessage    SessionEventType = "message"
+	SessionToolCall   SessionEventType = "toolCall"
+	SessionToolResult SessionEventType = "toolResult"
+	SessionCommand    SessionEventType = "command"
+	SessionFileRead   SessionEventType = "fileRead"
+	SessionSkill      SessionEventType = "skillSignal"
+)
+
+// SessionEvent is one thing observed in a session. Which fields are set depends on Type.
+type SessionEvent struct {
+	Type SessionEventType `json:"type"`
+	At   *time.Time       `json:"at,omitempty"`
+	// Role and Phase belong to messages; Phase is "thinking", "commentary" or "final".
+	Role  string `json:"role,omitempty"`
+	Phase string `json:"phase,omitempty"`
+	Text  string `json:"text,omitempty"`
+	// Tool, Args and Output belong to tool calls and their results.
+	Tool   string          `json:"tool,omitempty"`
+	Args   json.RawMessage `json:"args,omitempty"`
+	Output string          `json:"output,omitempty"`
+	// Command and ExitCode belong to commands, Path to file reads, Skill and Signal to skill signals.
+	Command  string `json:"command,omitempty"`
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Skill    string `json:"skill,omitempty"`
+	Signal   string `json:"signal,omitempty"`
+}
+
+// RawArtifacts are the paths of what a session was normalised from. Model sessions have none.
+type RawArtifacts struct {
+	StdoutPath    string `json:"stdoutPath,omitempty"`
+	StderrPath    string `json:"stderrPath,omitempty"`
+	SessionPath   string `json:"sessionPath,omitempty"`
+	ExportPath    string `json:"exportPath,omitempty"`
+	TelemetryPath string `json:"telemetryPath,omitempty"`
+}
