@@ -12,8 +12,8 @@ import (
 // Run is called from many goroutines at once, each call for one repetition or retry, and returns soon after ctx ends.
 // It returns a report whenever a session took place, even a bad one. A nil report means that no session could be had,
 // and the error, never nil then, is a *[Failure] when its origin is known. Both together mean that the session broke
-// off: the report holds what was obtained, the error says why. Retrying what is worth retrying, waiting for rate limits
-// included, is the runner's own business.
+// off: the report holds what was obtained, the error says why. Retrying what is worth retrying is the runner's own
+// business; while it waits for its turn it says so with [Waiting], since ctx carries the case's time limit.
 type Runner interface {
 	Info() RunnerInfo
 	Run(ctx context.Context, req Request) (*SessionReport, error)

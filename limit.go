@@ -1,0 +1,61 @@
+package plumb
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrTimeLimit is the cause of a context that [WithTimeLimit] ended.
+var ErrTimeLimit = errors.New("time limit reached")
+
+type timeLimitKey struct{}
+
+// timeLimit counts working time down; it stands still while somebody waits.
+type timeLimit struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	left    time.Duration
+	since   time.Time
+	waiting int
+}
+
+// WithTimeLimit returns a context that ends with the cause [ErrTimeLimit] after d of working time. Time in which a runner
+// waits for its turn, and says so with [Waiting], does not count: a rate limit is no fault of the model. A d of 0 or less
+// means no limit.
+func WithTimeLimit(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	if d <= 0 {
+		return ctx, func() { cancel(nil) }
+	}
+	l := &timeLimit{left: d, since: time.Now()}
+	l.timer = time.AfterFunc(d, func() { cancel(ErrTimeLimit) })
+	return context.WithValue(ctx, timeLimitKey{}, l), func() {
+		l.timer.Stop()
+		cancel(nil)
+	}
+}
+
+// Waiting says that the work under ctx waits for its turn, at a rate limit for example, and stops the clock of the
+// nearest [WithTimeLimit] until the returned function is called. It may be called many times, from many goroutines.
+func Waiting(ctx context.Context) (resume func()) {
+	l, ok := ctx.Value(timeLimitKey{}).(*timeLimit)
+	if !ok {
+		return func() {}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting == 0 && l.timer.Stop() {
+		l.left -= time.Since(l.since)
+	}
+	l.waiting++
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.waiting--; l.waiting == 0 {
+			l.since = time.Now()
+			l.timer.Reset(max(l.left, 0))
+		}
+	})
+}
