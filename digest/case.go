@@ -1,0 +1,87 @@
+package digest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// CaseContent is what a case asks and how it is judged.
+type CaseContent struct {
+	Messages []plumb.Message
+	// MaxOutputTokens caps the answer; 0 means that the case says nothing of it.
+	MaxOutputTokens int
+	// Assertions are the specs of the checks as JSON, with all defaults written out.
+	Assertions []json.RawMessage
+}
+
+// Case returns the case hash: equal for cases that ask the same and judge it the same, whatever their ids, categories,
+// metadata, tiers and suite versions. It names the stream of a case's results over time, so it never changes for the
+// same content.
+//
+// It is the SHA-256 of the line "plumb-case-v1\n" followed by one object in canonical JSON (see the package comment):
+//
+//	{"assertions":[...],"max_output_tokens":100,"messages":[{"content":"...","role":"user"}]}
+//
+// "max_output_tokens" is left out when it is 0. The messages keep their order. The assertions, each in canonical JSON,
+// are sorted by their bytes, because all must hold whatever the order; one that is not valid JSON stands as a JSON string
+// of its text. In a text that is not UTF-8, each offending byte 0xNN stands as the lone surrogate \udcNN. Fields that
+// later versions add will be left out where a case does not use them. In Python, for valid UTF-8:
+//
+//	dumps = lambda v: json.dumps(v, sort_keys=True, separators=(",", ":"))
+//	content = {"messages": messages, "assertions": sorted(assertions, key=dumps)}
+//	if max_output_tokens: content["max_output_tokens"] = max_output_tokens
+//	"sha256:" + hashlib.sha256(("plumb-case-v1\n" + dumps(content)).encode()).hexdigest()
+func Case(c CaseContent) string {
+	assertions := make([][]byte, len(c.Assertions))
+	for i, a := range c.Assertions {
+		assertions[i] = canonicalValue(a)
+	}
+	slices.SortFunc(assertions, bytes.Compare)
+
+	out := []byte("plumb-case-v1\n" + `{"assertions":[`)
+	out = append(out, bytes.Join(assertions, []byte(","))...)
+	out = append(out, ']')
+	if c.MaxOutputTokens != 0 {
+		out = strconv.AppendInt(append(out, `,"max_output_tokens":`...), int64(c.MaxOutputTokens), 10)
+	}
+	out = append(out, `,"messages":[`...)
+	for i, m := range c.Messages {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendString(append(out, `{"content":`...), m.Content)
+		out = append(appendString(append(out, `,"role":`...), m.Role), '}')
+	}
+	return Bytes(append(out, "]}"...))
+}
+
+// canonicalValue returns one JSON value in canonical form, and a text that is none as a string.
+func canonicalValue(text []byte) []byte {
+	p := &parser{data: text, lines: true}
+	p.space()
+	err := p.value()
+	p.space()
+	if err != nil || p.pos < len(text) {
+		return appendString(nil, string(text))
+	}
+	return p.out
+}
+
+// appendString appends s as a canonical JSON string.
+func appendString(out []byte, s string) []byte {
+	out = append(out, '"')
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && size == 1 {
+			r = 0xdc00 + rune(s[0])
+		}
+		out = appendRune(out, r)
+		s = s[size:]
+	}
+	return append(out, '"')
+}

@@ -1,0 +1,128 @@
+// Package digest gives content its names: the hashes of suites, cases, results and blobs.
+//
+// Every hash is written "sha256:" and 64 lower-case hex digits. Suite, result and output hashes are bit-exact with those
+// of the tool whose suite files Plumb reads, so that results of both can be told to be about the same thing. They, and
+// the case hash, are defined so that another program can reproduce them: a suite or a case is brought into one canonical
+// form, in pure ASCII, and that is hashed.
+//
+// # Canonical JSON
+//
+// The canonical form of a JSON value is what Python's json.dumps(value, sort_keys=True, separators=(",", ":")) gives:
+//
+//   - No spaces. Members of an object are ordered by the code points of their unescaped keys, at every depth; of members
+//     with the same key the last counts. Arrays keep their order.
+//   - In strings, the quote and the backslash are escaped by a backslash, the controls BS, FF, LF, CR and TAB as \b, \f,
+//     \n, \r and \t; the rest of U+0020 to U+007E stands for itself, and everything else is \u and four lower-case hex
+//     digits, above U+FFFF as a surrogate pair. A lone surrogate escape is kept.
+//   - A number without fraction and exponent is kept digit by digit, except that -0 is 0. It has 4300 digits at most.
+//   - Any other number is the nearest IEEE double in the fewest digits that read back as the same: positional with at
+//     least one digit after the point if it is 0 or from 1e-4 to below 1e16, else as in 1.5e-09 and 1e+16. Overflow is
+//     Infinity. NaN, Infinity and -Infinity may also be written literally, so a canonical form need not be strict JSON.
+//   - Values nest 10000 deep at most.
+package digest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"unicode/utf8"
+)
+
+// Suite returns the hash of a suite file with the given content, one JSON object a line.
+//
+// It is the hash of the canonical form that [Canonical] returns. What is not part of it: the order of lines with
+// different ids, blank lines, line ends (LF, CRLF and CR are the same), spaces, the order of keys and the spelling of
+// escapes. What is: every key and value, also unknown ones, and the difference between 10 and 10.0.
+//
+// An error is a *[SyntaxError] and names the line and the column.
+func Suite(data []byte) (string, error) {
+	h := sha256.New()
+	sorted, err := stream(h, data)
+	if err != nil {
+		return "", err
+	}
+	if sorted {
+		return sum(h), nil
+	}
+	a, err := collect(data)
+	if err != nil {
+		return "", err
+	}
+	h.Reset()
+	a.each(func(b []byte) { h.Write(b) })
+	return sum(h), nil
+}
+
+// Canonical returns the canonical form of a suite file: the list of its records, stably sorted by the code points of
+// their ids, in canonical JSON. The file is valid UTF-8 without a byte order mark. White space around the whole text is
+// dropped, LF, CRLF and CR end lines, lines of nothing but white space are skipped, and each other line is one JSON
+// object with a string "id", with nothing but spaces and tabs around it. No records give "[]".
+//
+// An error is a *[SyntaxError] and names the line and the column.
+func Canonical(data []byte) ([]byte, error) {
+	a, err := collect(data)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(a.text)+len(a.records)+2)
+	a.each(func(b []byte) { out = append(out, b...) })
+	return out, nil
+}
+
+// Result returns the hash by which a result is submitted: that of modelID, testID and output joined by "|". Nothing is
+// escaped, trimmed or normalised, so a "|" within the parts makes different results collide; the format is not ours.
+//
+// All three are UTF-8. Anything else is an error, such as the lone surrogate that a broken reply can smuggle into a
+// string: the hash would depend on who computes it.
+func Result(modelID, testID, output string) (string, error) {
+	for _, part := range [...]struct{ name, text string }{{"model id", modelID}, {"test id", testID}, {"output", output}} {
+		if err := checkUTF8(part.text); err != nil {
+			return "", fmt.Errorf("hash result: %s: %w", part.name, err)
+		}
+	}
+	h := sha256.New()
+	for i, s := range [...]string{modelID, testID, output} {
+		if i > 0 {
+			_, _ = io.WriteString(h, "|")
+		}
+		_, _ = io.WriteString(h, s)
+	}
+	return sum(h), nil
+}
+
+// Output returns the hash of a model's answer, of its bytes as they are. The answer is UTF-8; anything else is an error.
+func Output(output string) (string, error) {
+	if err := checkUTF8(output); err != nil {
+		return "", fmt.Errorf("hash output: %w", err)
+	}
+	h := sha256.New()
+	_, _ = io.WriteString(h, output)
+	return sum(h), nil
+}
+
+// Bytes returns the hash of b, whatever it holds. It names blobs.
+func Bytes(b []byte) string {
+	s := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(s[:])
+}
+
+func sum(h hash.Hash) string {
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+func checkUTF8(s string) error {
+	if utf8.ValidString(s) {
+		return nil
+	}
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return fmt.Errorf("invalid UTF-8 at byte %d (0x%02x)", i, s[i])
+			}
+		}
+	}
+	return errors.New("invalid UTF-8")
+}

@@ -1,0 +1,131 @@
+package digest
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// maxDigits is how many digits an integer may have.
+const maxDigits = 4300
+
+// number reads the longest prefix that is a number; whatever follows it is somebody else's to judge.
+func (p *parser) number() error {
+	start, i := p.pos, p.pos
+	if p.data[i] == '-' {
+		i++
+		if i < len(p.data) && p.data[i] == 'I' {
+			return p.literal("-Infinity")
+		}
+	}
+	whole := i
+	i = digits(p.data, i)
+	if i == whole {
+		return p.fail(start, "expected a value, not %s", p.found(start))
+	}
+	if p.data[whole] == '0' {
+		i = whole + 1
+	}
+	integer := i
+	if i < len(p.data) && p.data[i] == '.' {
+		if end := digits(p.data, i+1); end > i+1 {
+			i = end
+		}
+	}
+	if i < len(p.data) && p.data[i]|0x20 == 'e' {
+		sign := i + 1
+		if sign < len(p.data) && (p.data[sign] == '+' || p.data[sign] == '-') {
+			sign++
+		}
+		if end := digits(p.data, sign); end > sign {
+			i = end
+		}
+	}
+	text := p.data[start:i]
+	switch {
+	case i > integer:
+		p.out = appendFloat(p.out, parseFloat(text))
+	case integer-whole > maxDigits:
+		return p.fail(start, "an integer of %d digits; %d are allowed", integer-whole, maxDigits)
+	case string(text) == "-0":
+		p.out = append(p.out, '0')
+	default:
+		p.out = append(p.out, text...)
+	}
+	p.pos = i
+	return nil
+}
+
+// digits returns where the digits that begin at i end.
+func digits(s []byte, i int) int {
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// parseFloat returns the double nearest to a number that obeys the grammar. It leaves the work to [strconv.ParseFloat],
+// which is correctly rounded but takes exponents of more than four digits for less than they are, and they can matter:
+// a long enough fraction makes up for any exponent.
+func parseFloat(s []byte) float64 {
+	e := bytes.IndexAny(s, "eE")
+	if e < 0 || len(s)-e <= 5 {
+		f, _ := strconv.ParseFloat(string(s), 64) // out of range gives an infinity, which is what the format wants
+		return f
+	}
+	mantissa, exponent := s[:e], s[e+1:]
+	negative := mantissa[0] == '-'
+	mantissa = bytes.TrimPrefix(mantissa, []byte("-"))
+	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
+	all := append(bytes.Clone(whole), fraction...)
+	significant := bytes.TrimLeft(all, "0")
+	// The value is 0.significant times ten to the power of point.
+	point := saturate(exponent) + len(whole) - (len(all) - len(significant))
+	f := 0.0
+	switch {
+	case len(significant) == 0 || point < -400:
+	case point > 400:
+		f = math.Inf(1)
+	default:
+		f, _ = strconv.ParseFloat("0."+string(significant)+"e"+strconv.Itoa(point), 64)
+	}
+	if negative {
+		return -f
+	}
+	return f
+}
+
+// saturate reads an exponent, held within a range that no mantissa in memory can make up for.
+func saturate(exponent []byte) int {
+	const limit = math.MaxInt / 4
+	n, err := strconv.Atoi(string(exponent))
+	switch {
+	case err == nil:
+		return max(-limit, min(limit, n))
+	case exponent[0] == '-':
+		return -limit
+	default:
+		return limit
+	}
+}
+
+// appendFloat appends f in the fewest digits that read back as f.
+func appendFloat(out []byte, f float64) []byte {
+	switch abs := math.Abs(f); {
+	case math.IsInf(f, 1):
+		return append(out, "Infinity"...)
+	case math.IsInf(f, -1):
+		return append(out, "-Infinity"...)
+	case f == 0 || abs >= 1e-4 && abs < 1e16:
+		start := len(out)
+		out = strconv.AppendFloat(out, f, 'f', -1, 64)
+		if bytes.IndexByte(out[start:], '.') < 0 {
+			out = append(out, ".0"...)
+		}
+		return out
+	default:
+		return strconv.AppendFloat(out, f, 'e', -1, 64)
+	}
+}
