@@ -1,0 +1,185 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Spending is what a run used, summed over all sessions of all finished executions. Tokens that were not reported count
+// as 0.
+type Spending struct {
+	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, TotalTokens int64
+	// CostUSD is the known part of the cost, judging included; JudgeCostUSD is the judges' part of it. Unpriced counts
+	// executions of which the cost is not known.
+	CostUSD, JudgeCostUSD float64
+	Unpriced              int
+	// Sessions counts all sessions, and Cached those answered from the local cache.
+	Sessions, Cached int
+}
+
+// Spent sums up what the runner at index i of run.Info.Runners used, or all of them when i is negative.
+func Spent(run *plumb.Run, i int) Spending {
+	var s Spending
+	n := len(run.Info.Runners)
+	for x := range run.Executions {
+		e := &run.Executions[x]
+		if e.State != plumb.ExecutionDone || i >= 0 && x%n != i {
+			continue
+		}
+		s.InputTokens += e.InputTokens
+		s.OutputTokens += e.OutputTokens
+		s.ReasoningTokens += e.ReasoningTokens
+		s.CacheTokens += e.CacheTokens
+		s.TotalTokens += e.TotalTokens
+		s.CostUSD += e.CostUSD + e.JudgeCostUSD
+		s.JudgeCostUSD += e.JudgeCostUSD
+		s.Sessions += int(e.Sessions)
+		s.Cached += int(e.Cached)
+		if e.Sessions > 0 && !e.Priced {
+			s.Unpriced++
+		}
+	}
+	return s
+}
+
+// Priced reports whether the cost of anything is known, which is when a sum of money means something.
+func (s Spending) Priced(run *plumb.Run) bool {
+	return s.CostUSD > 0 || slices.ContainsFunc(run.Executions, func(e plumb.Execution) bool { return e.Priced })
+}
+
+// Elapsed is how long an execution took, in milliseconds: the latency of the model where it is known, since waiting for
+// rate limits says nothing about the model, and the whole duration otherwise.
+func Elapsed(e *plumb.Execution) int64 {
+	if e.LatencyMs > 0 {
+		return e.LatencyMs
+	}
+	return e.DurationMs
+}
+
+// timed reports whether e has a time worth comparing: whether it ended, and a session took place.
+func timed(e *plumb.Execution) bool {
+	return e.State == plumb.ExecutionDone && e.Sessions > 0 && Elapsed(e) > 0
+}
+
+// Distribution sums up times in milliseconds.
+type Distribution struct {
+	N                  int
+	P50, P90, P99, Max int64
+}
+
+// Times returns how the times of a run's executions are distributed; see [Elapsed]. Its quantiles are observed values,
+// not interpolated ones.
+func Times(run *plumb.Run) Distribution {
+	times := make([]float64, 0, len(run.Executions))
+	for i := range run.Executions {
+		if e := &run.Executions[i]; timed(e) {
+			times = append(times, float64(Elapsed(e)))
+		}
+	}
+	if len(times) == 0 {
+		return Distribution{}
+	}
+	slices.Sort(times)
+	at := func(p float64) int64 { return int64(stat.Quantile(p, stat.Empirical, times, nil)) }
+	return Distribution{N: len(times), P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: int64(times[len(times)-1])}
+}
+
+// Slowest returns the indices in run.Executions of the n slowest executions, the slowest first; see [Elapsed].
+func Slowest(run *plumb.Run, n int) []int {
+	var top []int // sorted, at most n long: n is small
+	for i := range run.Executions {
+		e := &run.Executions[i]
+		if !timed(e) || len(top) == n && (n == 0 || Elapsed(&run.Executions[top[n-1]]) >= Elapsed(e)) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, Elapsed(e), func(x int, t int64) int {
+			if Elapsed(&run.Executions[x]) >= t {
+				return -1
+			}
+			return 1
+		})
+		top = slices.Insert(top, at, i)
+		if len(top) > n {
+			top = top[:n]
+		}
+	}
+	return top
+}
+
+// Group is a number of executions that ended the same way.
+type Group struct {
+	Class plumb.FailureClass
+	Count int
+	// Executions are the indices in run.Executions of the first of them.
+	Executions []int
+}
+
+// Findings are the executions of a run that somebody may want to look at, by how they ended. The groups of each list
+// are sorted by size, the largest first.
+type Findings struct {
+	// Failed has what did not hold, Errored what could not be measured.
+	Failed, Errored []Group
+	// ExpectedFailed leaves the suite green, UnexpectedPassed does not.
+	ExpectedFailed, UnexpectedPassed Group
+}
+
+// Find groups the executions of a run by failure class, and lists at most limit of each group.
+func Find(run *plumb.Run, limit int) Findings {
+	f := Findings{UnexpectedPassed: Group{Class: plumb.ClassUnexpectedPass()}}
+	failed, errored := groups{limit: limit}, groups{limit: limit}
+	for i := range run.Executions {
+		e := &run.Executions[i]
+		switch {
+		case e.State != plumb.ExecutionDone:
+		case e.Status == plumb.StatusExpectedFailed:
+			f.ExpectedFailed.add(i, limit)
+		case e.Status == plumb.StatusUnexpectedPassed:
+			f.UnexpectedPassed.add(i, limit)
+		case e.Outcome == plumb.OutcomeFail:
+			failed.add(i, e)
+		case e.Outcome == plumb.OutcomeError:
+			errored.add(i, e)
+		}
+	}
+	f.Failed, f.Errored = failed.sorted(), errored.sorted()
+	return f
+}
+
+func (g *Group) add(i, limit int) {
+	g.Count++
+	if len(g.Executions) < limit {
+		g.Executions = append(g.Executions, i)
+	}
+}
+
+type groups struct {
+	limit int
+	list  []Group
+	index map[string]int
+}
+
+func (g *groups) add(i int, e *plumb.Execution) {
+	class := e.Origin.Class()
+	if e.Class != nil {
+		class = *e.Class
+	}
+	at, ok := g.index[class.ID]
+	if !ok {
+		if g.index == nil {
+			g.index = map[string]int{}
+		}
+		at = len(g.list)
+		g.index[class.ID] = at
+		g.list = append(g.list, Group{Class: class})
+	}
+	g.list[at].add(i, g.limit)
+}
+
+func (g *groups) sorted() []Group {
+	slices.SortStableFunc(g.list, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
+	return g.list
+}

@@ -1,0 +1,141 @@
+package analyze
+
+import "github.com/plumb-eval/plumb"
+
+// Rate is a pass rate as counts: Passed of Measured executions hold, and Measured of Planned could be measured at all.
+type Rate struct {
+	// Name is the category, difficulty, runner or tag that the executions share; "" where the cases have none.
+	Name    string
+	Planned int
+	Passed  int
+	Failed  int
+	Errored int
+	// Skipped counts executions that ended without being tried; what is in none of the counts did not end.
+	Skipped int
+	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
+	ExpectedFailed, UnexpectedPassed int
+}
+
+// Measured counts executions with an opinion about the model.
+func (r Rate) Measured() int { return r.Passed + r.Failed }
+
+// Unmeasured counts executions that say nothing about the model, for whatever reason.
+func (r Rate) Unmeasured() int { return r.Planned - r.Measured() }
+
+// NotRun counts executions that were skipped or did not end.
+func (r Rate) NotRun() int { return r.Unmeasured() - r.Errored }
+
+// Value returns the pass rate over measured executions. It does not exist when nothing was measured.
+func (r Rate) Value() (rate float64, ok bool) {
+	if r.Measured() == 0 {
+		return 0, false
+	}
+	return float64(r.Passed) / float64(r.Measured()), true
+}
+
+// Interval returns the bounds of the pass rate at level [Confidence]; see [Wilson].
+func (r Rate) Interval() (lo, hi float64) { return Wilson(r.Passed, r.Measured(), Confidence) }
+
+// Coverage returns the measured part of what was planned, from 0 to 1. Of nothing planned, all is covered.
+func (r Rate) Coverage() float64 {
+	if r.Planned == 0 {
+		return 1
+	}
+	return float64(r.Measured()) / float64(r.Planned)
+}
+
+func (r *Rate) add(e *plumb.Execution) {
+	r.Planned++
+	if e.State != plumb.ExecutionDone {
+		return
+	}
+	switch e.Outcome {
+	case plumb.OutcomePass:
+		r.Passed++
+	case plumb.OutcomeFail:
+		r.Failed++
+	case plumb.OutcomeError:
+		r.Errored++
+	case plumb.OutcomeSkipped:
+		r.Skipped++
+	}
+	switch e.Status {
+	case plumb.StatusExpectedFailed:
+		r.ExpectedFailed++
+	case plumb.StatusUnexpectedPassed:
+		r.UnexpectedPassed++
+	default:
+	}
+}
+
+// Breakdown is the pass rate of a run, over all and by what the cases and runners have in common. Each list is in order
+// of first appearance in the suite. A case with several tags counts under each.
+type Breakdown struct {
+	Overall                            Rate
+	Categories, Difficulties, Tags     []Rate
+	Runners                            []Rate
+	hasCategory, hasDifficulty, hasTag bool
+}
+
+// HasCategories, HasDifficulties and HasTags report whether any case names one, which is when a table of them says
+// something.
+func (b Breakdown) HasCategories() bool { return b.hasCategory }
+
+// HasDifficulties reports whether any case names a difficulty.
+func (b Breakdown) HasDifficulties() bool { return b.hasDifficulty }
+
+// HasTags reports whether any case has a tag.
+func (b Breakdown) HasTags() bool { return b.hasTag }
+
+// Rates breaks down the executions of all runners.
+func Rates(run *plumb.Run) Breakdown { return rates(run, func(int) bool { return true }) }
+
+// RunnerRates breaks down the executions of the runner at index i of run.Info.Runners.
+func RunnerRates(run *plumb.Run, i int) Breakdown {
+	return rates(run, func(runner int) bool { return runner == i })
+}
+
+func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
+	var categories, difficulties, tags, runners table
+	b := Breakdown{}
+	for c := range run.Cases {
+		info := &run.Cases[c]
+		for r := range run.Info.Runners {
+			if !include(r) {
+				continue
+			}
+			e := &run.Executions[c*len(run.Info.Runners)+r]
+			b.Overall.add(e)
+			categories.row(info.Category).add(e)
+			difficulties.row(info.Difficulty).add(e)
+			runners.row(run.Info.Runners[r].ID).add(e)
+			for _, t := range info.Tags {
+				tags.row(t).add(e)
+			}
+		}
+		b.hasCategory = b.hasCategory || info.Category != ""
+		b.hasDifficulty = b.hasDifficulty || info.Difficulty != ""
+		b.hasTag = b.hasTag || len(info.Tags) > 0
+	}
+	b.Categories, b.Difficulties, b.Tags, b.Runners = categories.rows, difficulties.rows, tags.rows, runners.rows
+	return b
+}
+
+// table is a list of rates with an index by name.
+type table struct {
+	rows  []Rate
+	index map[string]int
+}
+
+func (t *table) row(name string) *Rate {
+	i, ok := t.index[name]
+	if !ok {
+		if t.index == nil {
+			t.index = map[string]int{}
+		}
+		i = len(t.rows)
+		t.index[name] = i
+		t.rows = append(t.rows, Rate{Name: name})
+	}
+	return &t.rows[i]
+}

@@ -1,0 +1,158 @@
+package analyze
+
+import (
+	"math"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// RunnerSummary is what one runner did in a run, with the documented keys first.
+type RunnerSummary struct {
+	Runner plumb.RunnerInfo `json:"runner"`
+	// TotalCases counts the runner's executions, PassedCases those that leave the suite green: expected failures are
+	// among them. SuccessRate is their quotient, 0 when there are none.
+	TotalCases  int     `json:"totalCases"`
+	PassedCases int     `json:"passedCases"`
+	SuccessRate float64 `json:"successRate"`
+	// The averages are over the executions that have the figure.
+	AverageDurationMs      float64  `json:"averageDurationMs"`
+	AverageInputTokens     *float64 `json:"averageInputTokens,omitempty"`
+	AverageOutputTokens    *float64 `json:"averageOutputTokens,omitempty"`
+	AverageReasoningTokens *float64 `json:"averageReasoningTokens,omitempty"`
+	AverageCacheTokens     *float64 `json:"averageCacheTokens,omitempty"`
+	AverageTotalTokens     *float64 `json:"averageTotalTokens,omitempty"`
+
+	Rate RateFigures `json:"rate"`
+	// CostUSD is the known part of the cost; it is absent when nothing is known.
+	CostUSD  *float64 `json:"costUsd,omitempty"`
+	Unpriced int      `json:"unpriced"`
+}
+
+// RateFigures is a [Rate] with all that follows from it, for machines.
+type RateFigures struct {
+	Planned          int `json:"planned"`
+	Measured         int `json:"measured"`
+	Passed           int `json:"passed"`
+	Failed           int `json:"failed"`
+	Errored          int `json:"errored"`
+	Skipped          int `json:"skipped"`
+	ExpectedFailed   int `json:"expectedFailed"`
+	UnexpectedPassed int `json:"unexpectedPassed"`
+	// Coverage is Measured / Planned, PassRate is Passed / Measured, and Low and High bound it at level Confidence;
+	// these three are null when nothing was measured.
+	Coverage   float64  `json:"coverage"`
+	PassRate   *float64 `json:"passRate"`
+	Low        *float64 `json:"low"`
+	High       *float64 `json:"high"`
+	Confidence float64  `json:"confidence"`
+}
+
+// Figures spells r out. What did not end counts as skipped: the run is over.
+func (r Rate) Figures() RateFigures {
+	f := RateFigures{
+		Planned: r.Planned, Measured: r.Measured(), Passed: r.Passed, Failed: r.Failed, Errored: r.Errored,
+		Skipped: r.NotRun(), ExpectedFailed: r.ExpectedFailed, UnexpectedPassed: r.UnexpectedPassed,
+		Coverage: r.Coverage(), Confidence: Confidence,
+	}
+	if value, ok := r.Value(); ok {
+		lo, hi := r.Interval()
+		f.PassRate, f.Low, f.High = &value, &lo, &hi
+	}
+	return f
+}
+
+// Averages collects the means of a [RunnerSummary], one execution after the other.
+type Averages struct {
+	duration, input, output, reasoning, cache, total mean
+}
+
+// Add takes in an execution that took place. Usage is that of the execution as its result shows it; see [MeanUsage].
+func (a *Averages) Add(durationMs int64, usage plumb.Usage) {
+	a.duration.add(&durationMs)
+	a.input.add(usage.InputTokens)
+	a.output.add(usage.OutputTokens)
+	a.reasoning.add(usage.ReasoningTokens)
+	a.cache.add(usage.CacheTokens)
+	a.total.add(usage.TotalTokens)
+}
+
+// Summary sums up the runner at index i of run.Info.Runners.
+func (a *Averages) Summary(run *plumb.Run, i int) RunnerSummary {
+	rate := RunnerRates(run, i).Overall
+	s := RunnerSummary{
+		Runner: run.Info.Runners[i], TotalCases: rate.Planned,
+		PassedCases:        rate.Passed - rate.UnexpectedPassed + rate.ExpectedFailed,
+		AverageInputTokens: a.input.value(), AverageOutputTokens: a.output.value(),
+		AverageReasoningTokens: a.reasoning.value(), AverageCacheTokens: a.cache.value(),
+		AverageTotalTokens: a.total.value(),
+		Rate:               rate.Figures(),
+	}
+	if s.TotalCases > 0 {
+		s.SuccessRate = float64(s.PassedCases) / float64(s.TotalCases)
+	}
+	if d := a.duration.value(); d != nil {
+		s.AverageDurationMs = *d
+	}
+	spent := Spent(run, i)
+	s.Unpriced = spent.Unpriced
+	if spent.CostUSD > 0 || spent.Sessions > 0 && spent.Unpriced == 0 {
+		s.CostUSD = &spent.CostUSD
+	}
+	return s
+}
+
+// MeanUsage returns the mean of several sessions' usage, each figure over those that have it, rounded to whole tokens.
+func MeanUsage(usages []plumb.Usage) plumb.Usage {
+	if len(usages) == 1 {
+		return usages[0]
+	}
+	var input, output, reasoning, cache, write, total, inputChars, outputChars, reasoningChars mean
+	for i := range usages {
+		u := &usages[i]
+		input.add(u.InputTokens)
+		output.add(u.OutputTokens)
+		reasoning.add(u.ReasoningTokens)
+		cache.add(u.CacheTokens)
+		write.add(u.CacheWriteTokens)
+		total.add(u.TotalTokens)
+		inputChars.add(&u.InputChars)
+		outputChars.add(&u.OutputChars)
+		reasoningChars.add(&u.ReasoningChars)
+	}
+	m := plumb.Usage{
+		InputTokens: input.rounded(), OutputTokens: output.rounded(), ReasoningTokens: reasoning.rounded(),
+		CacheTokens: cache.rounded(), CacheWriteTokens: write.rounded(),
+	}
+	m.Total() // sets the sources; the total itself is a mean like the others
+	m.TotalTokens = total.rounded()
+	if len(usages) > 0 {
+		m.InputChars, m.OutputChars, m.ReasoningChars = *inputChars.rounded(), *outputChars.rounded(), *reasoningChars.rounded()
+	}
+	return m
+}
+
+type mean struct {
+	sum float64
+	n   int
+}
+
+func (m *mean) add(v *int64) {
+	if v != nil {
+		m.sum += float64(*v)
+		m.n++
+	}
+}
+
+func (m *mean) value() *float64 {
+	if m.n == 0 {
+		return nil
+	}
+	return new(m.sum / float64(m.n))
+}
+
+func (m *mean) rounded() *int64 {
+	if m.n == 0 {
+		return nil
+	}
+	return new(int64(math.Round(m.sum / float64(m.n))))
+}
