@@ -134,12 +134,14 @@ func (o Origin) Class() FailureClass {
 	}
 }
 
-// The classes that no origin has by default.
-var (
-	ClassUnexpectedPass = FailureClass{"unexpected-passed", "Unexpected pass"}
-	ClassTruncated      = FailureClass{"truncated", "Truncated answer"}
-	ClassRefused        = FailureClass{"refused", "Refused answer"}
-)
+// ClassUnexpectedPass is the class of a pass where a failure was expected.
+func ClassUnexpectedPass() FailureClass { return FailureClass{"unexpected-passed", "Unexpected pass"} }
+
+// ClassTruncated is the class of a failed check on an answer that a token cap cut off.
+func ClassTruncated() FailureClass { return FailureClass{"truncated", "Truncated answer"} }
+
+// ClassRefused is the class of a failed check on an answer that the provider blocked.
+func ClassRefused() FailureClass { return FailureClass{"refused", "Refused answer"} }
 
 // A Failure says why one session failed or could not be measured. It is an error, so that a [Runner] can return it, and
 // it is data, so that it can be recorded.

@@ -91,6 +91,9 @@ const reasonLimit = 160
 
 // Apply folds ev into the run. An event about an unknown case or runner is an error: the log is damaged.
 func (r *Run) Apply(ev Event) error {
+	if (r.cases == nil) != (ev.Type == EventRunStarted) {
+		return fmt.Errorf("event %q is out of place: a run starts once, before all else", ev.Type)
+	}
 	if ev.At.After(r.EndedAt) {
 		r.EndedAt = ev.At
 	}
@@ -114,6 +117,9 @@ func (r *Run) Apply(ev Event) error {
 		}
 	case EventPlanned:
 		for _, c := range ev.Cases {
+			if _, ok := r.cases[c.ID]; ok {
+				return fmt.Errorf("case %q is planned twice", c.ID)
+			}
 			r.cases[c.ID] = len(r.Cases)
 			r.Cases = append(r.Cases, c)
 			r.Executions = append(r.Executions, make([]Execution, len(r.Info.Runners))...)
@@ -142,17 +148,26 @@ func (r *Run) Apply(ev Event) error {
 	return nil
 }
 
-// Execution returns the summary of one case on one runner, by their ids.
-func (r *Run) Execution(caseID, runnerID string) (*Execution, error) {
+// Index returns the index in Executions of one case on one runner, by their ids.
+func (r *Run) Index(caseID, runnerID string) (int, error) {
 	c, ok := r.cases[caseID]
 	if !ok {
-		return nil, fmt.Errorf("event about unknown case %q", caseID)
+		return 0, fmt.Errorf("unknown case %q", caseID)
 	}
 	n, ok := r.runners[runnerID]
 	if !ok {
-		return nil, fmt.Errorf("event about unknown runner %q", runnerID)
+		return 0, fmt.Errorf("unknown runner %q", runnerID)
 	}
-	return &r.Executions[c*len(r.Info.Runners)+n], nil
+	return c*len(r.Info.Runners) + n, nil
+}
+
+// Execution returns the summary of one case on one runner, by their ids.
+func (r *Run) Execution(caseID, runnerID string) (*Execution, error) {
+	i, err := r.Index(caseID, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	return &r.Executions[i], nil
 }
 
 // Case returns what is known of the case with the given id, or nil.
@@ -184,10 +199,9 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 	switch e.State {
 	case ExecutionRunning:
 		r.Totals.Running--
-	case ExecutionDone: // measured again: the later result replaces the earlier, but what was spent stays spent
+	case ExecutionDone: // measured again: the later result includes the sessions of the earlier
 		r.count(e, -1)
 	}
-	spent, judged := e.CostUSD, e.JudgeCostUSD
 	*e = Execution{
 		State: ExecutionDone, Outcome: res.Outcome, Status: res.Status, Origin: res.Origin, Class: r.class(res.Class),
 		Reason: shorten(res.Reason), Score: res.Score,
@@ -205,8 +219,6 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 	if res.JudgeCostUSD != nil {
 		e.JudgeCostUSD = *res.JudgeCostUSD
 	}
-	e.CostUSD += spent
-	e.JudgeCostUSD += judged
 	r.count(e, 1)
 	return nil
 }

@@ -1,0 +1,457 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// unit is what one worker does at a time: one repetition of one execution, retries included. A repetition of 0 means
+// that all repetitions are done, and only the execution has to be closed.
+type unit struct {
+	*gather
+	repetition int
+	attempts   []attempt
+}
+
+// gather collects the repetitions of one execution.
+type gather struct {
+	index  int
+	c      *plumb.Case
+	runner int
+
+	mu          sync.Mutex
+	missing     int
+	repetitions [][]attempt // by repetition - 1
+}
+
+// todo hands out what is left to do, in suite order. It plans lazily, so that a million cases cost no list of units.
+type todo struct {
+	e    *engine
+	open map[int]pending
+
+	mu       sync.Mutex
+	unplayed int // executions that were not finished when this process began
+	finished int // those that are now
+	bad      int // those that leave the suite red
+}
+
+func newTodo(e *engine, open map[int]pending) *todo {
+	t := &todo{e: e, open: open}
+	for i := range e.state.Executions {
+		if t.due(&e.state.Executions[i]) {
+			t.unplayed++
+		}
+	}
+	return t
+}
+
+// due reports whether an execution has to be done, or done again.
+func (t *todo) due(x *plumb.Execution) bool {
+	return x.State != plumb.ExecutionDone || t.e.RetryErrors && x.Outcome == plumb.OutcomeError
+}
+
+func (t *todo) remaining() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unplayed - t.finished
+}
+
+// queues returns the sources of work, each served by workers of its own.
+func (t *todo) queues() []func() (unit, bool) {
+	runners := len(t.e.Runners)
+	due := make([]bool, len(t.e.state.Executions)) // the state itself belongs to the log's goroutine once work begins
+	for i := range due {
+		due[i] = t.due(&t.e.state.Executions[i])
+	}
+	if t.e.Schedule != IsolatedByRunner {
+		return []func() (unit, bool){t.queue(due, 0, 1)}
+	}
+	var queues []func() (unit, bool)
+	for r := range runners {
+		queues = append(queues, t.queue(due, r, runners))
+	}
+	return queues
+}
+
+// queue returns a source of the executions first, first+step, and so on.
+func (t *todo) queue(due []bool, first, step int) func() (unit, bool) {
+	var mu sync.Mutex
+	next, ready := first, []unit(nil)
+	return func() (unit, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for len(ready) == 0 {
+			if next >= len(due) {
+				return unit{}, false
+			}
+			if due[next] {
+				ready = t.plan(next)
+			}
+			next += step
+		}
+		if t.e.stopped() {
+			return unit{}, false
+		}
+		u := ready[0]
+		ready = ready[1:]
+		return u, true
+	}
+}
+
+// plan returns the units of the execution at index i that are left to do.
+func (t *todo) plan(i int) []unit {
+	e := t.e
+	n := len(e.Runners)
+	c := &e.Suite.Cases[i/n]
+	t.mu.Lock()
+	done := t.open[i]
+	delete(t.open, i)
+	t.mu.Unlock()
+	g := &gather{index: i, c: c, runner: i % n, repetitions: make([][]attempt, e.repeat(c))}
+	var units []unit
+	for r := range g.repetitions {
+		attempts := done[r+1]
+		if e.settled(attempts) {
+			g.repetitions[r] = attempts
+			continue
+		}
+		units = append(units, unit{g, r + 1, attempts})
+	}
+	g.missing = len(units)
+	if len(units) == 0 {
+		units = []unit{{g, 0, nil}}
+	}
+	return units
+}
+
+// settled reports whether a repetition needs no further session: as an earlier process left it.
+func (e *engine) settled(attempts []attempt) bool {
+	if len(attempts) == 0 {
+		return false
+	}
+	last := attempts[len(attempts)-1]
+	if last.judgement == nil {
+		return false
+	}
+	if e.RetryErrors && last.judgement.Outcome == plumb.OutcomeError {
+		return false
+	}
+	return !worthRetrying(last.judgement) || len(attempts) > e.Retry
+}
+
+// perform does one unit. An error means that the run cannot go on; an interrupted unit is simply left as it is.
+func (e *engine) perform(ctx context.Context, u unit) error {
+	if u.repetition == 0 {
+		return e.finish(u.gather)
+	}
+	budget := max(e.Retry+1, 1)
+	if e.RetryErrors && len(u.attempts) > 0 {
+		budget = max(budget, len(u.attempts)+1+e.Retry)
+	}
+	for {
+		n := len(u.attempts)
+		if n == 0 || u.attempts[n-1].judgement != nil {
+			a, held, err := e.session(ctx, u, n+1)
+			if a == nil || err != nil {
+				return err
+			}
+			u.attempts = append(u.attempts, *a)
+			n++
+			err = e.judge(ctx, u, &u.attempts[n-1])
+			e.spent.settle(held, &u.attempts[n-1])
+			if err != nil {
+				return err
+			}
+		} else if err := e.judge(ctx, u, &u.attempts[n-1]); err != nil {
+			return err
+		}
+		last := u.attempts[n-1].judgement
+		if last == nil {
+			return nil // interrupted; the session is in the log and will be judged by whoever resumes
+		}
+		if !worthRetrying(last) || n >= budget {
+			break
+		}
+	}
+	u.mu.Lock()
+	u.repetitions[u.repetition-1] = u.attempts
+	u.missing--
+	complete := u.missing == 0
+	u.mu.Unlock()
+	if complete {
+		return e.finish(u.gather)
+	}
+	return nil
+}
+
+// session has one session made and records it. A nil attempt without error means that none was: the run is stopping.
+func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, reservation, error) {
+	if !e.slot(ctx) {
+		return nil, reservation{}, nil
+	}
+	held, reason := e.spent.admit(u.c, e.Runners[u.runner].Info())
+	if reason != "" {
+		<-e.slots
+		e.end(reason)
+		return nil, reservation{}, nil
+	}
+	a, err := e.obtain(ctx, u, number)
+	<-e.slots // what follows needs no place among the sessions in flight
+	if err != nil || a == nil {
+		e.spent.settle(held, nil)
+		return nil, reservation{}, err
+	}
+	ev := e.event(plumb.EventSessionFinished, u, number)
+	ev.Report, ev.Failure = a.report, a.failure
+	return a, held, e.log.commit(ev)
+}
+
+// obtain asks the runner, unless it is known that there is no point in asking. A nil attempt means that the run was
+// interrupted before anything was obtained.
+func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, error) {
+	if f := e.blocked[u.runner].why(); f != nil {
+		return &attempt{session: number, failure: f}, nil
+	}
+	if _, err := e.log.append(e.event(plumb.EventSessionStarted, u, number), false); err != nil {
+		return nil, err
+	}
+	a := e.ask(ctx, u, number)
+	if a != nil {
+		e.blocked[u.runner].learn(a.failure)
+	}
+	return a, nil
+}
+
+func (e *engine) event(t plumb.EventType, u unit, session int) plumb.Event {
+	return plumb.Event{
+		Type: t, At: time.Now(), Case: u.c.ID, Runner: e.state.Info.Runners[u.runner].ID,
+		Repetition: u.repetition, Session: session,
+	}
+}
+
+// slot waits for a place among the sessions in flight. It returns false when the run is stopping.
+func (e *engine) slot(ctx context.Context) bool {
+	select {
+	case e.slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	case <-e.stopping:
+		return false
+	}
+	if e.stopped() || ctx.Err() != nil {
+		<-e.slots
+		return false
+	}
+	return true
+}
+
+// ask calls the runner and completes what it returns. It returns nil when the run was interrupted before anything was
+// obtained.
+func (e *engine) ask(ctx context.Context, u unit, number int) *attempt {
+	limit := cmp.Or(u.c.Timeout, e.Timeout)
+	req := plumb.Request{
+		CaseID: u.c.ID, Messages: u.c.Messages, MaxOutputTokens: u.c.MaxOutputTokens,
+		Repetition: u.repetition, Session: number,
+	}
+	began := time.Now()
+	limited, cancel := plumb.WithTimeLimit(ctx, limit)
+	report, err := ask(limited, e.Runners[u.runner], req)
+	late := errors.Is(context.Cause(limited), plumb.ErrTimeLimit)
+	cancel()
+	if report == nil && ctx.Err() != nil && !late {
+		return nil
+	}
+	a := &attempt{session: number, report: report}
+	switch {
+	case err == nil:
+	case late:
+		a.failure = plumb.Failuref(plumb.OriginTimeout, "no complete answer within %v", limit)
+		a.failure.Hint = "raise the limit with --timeout, or timeout_ms in the case"
+	default:
+		f := *plumb.Failed(plumb.OriginRunner, err)
+		a.failure = &f
+	}
+	if report != nil {
+		complete(report, req, began, time.Now())
+		e.Redact.Report(report)
+	}
+	if a.failure != nil {
+		e.Redact.Failure(a.failure)
+	}
+	return a
+}
+
+// complete fills what the runner left open.
+func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time) {
+	began, ended = began.UTC().Truncate(time.Millisecond), ended.UTC().Truncate(time.Millisecond)
+	if r.Prompt == "" {
+		r.Prompt = plumb.PromptText(req.Messages)
+	}
+	if r.StartedAt == nil {
+		r.StartedAt = &began
+	}
+	if r.EndedAt == nil {
+		r.EndedAt = &ended
+	}
+	if r.DurationMs == 0 {
+		r.DurationMs = r.EndedAt.Sub(*r.StartedAt).Milliseconds()
+	}
+	if r.Events == nil {
+		r.Events = []plumb.SessionEvent{}
+	}
+	if r.DetectedSkills == nil {
+		r.DetectedSkills = []plumb.SkillDetection{}
+	}
+	if r.Files.ObservedReads == nil {
+		r.Files.ObservedReads = []string{}
+	}
+	if r.Files.ObservedSkillReads == nil {
+		r.Files.ObservedSkillReads = []string{}
+	}
+}
+
+// judge has a session judged and records what came of it. When the run is interrupted meanwhile, the attempt stays
+// unjudged.
+func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
+	limited, cancel := plumb.WithTimeLimit(ctx, max(e.Timeout, u.c.Timeout))
+	j := judge(limited, plumb.Evidence{
+		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder,
+	}, a.failure)
+	cancel()
+	var asked, broken bool
+	for i := range j.Verdicts {
+		asked = asked || j.Verdicts[i].Asked != nil
+		broken = broken || j.Verdicts[i].Error != nil
+	}
+	if broken && ctx.Err() != nil {
+		return nil
+	}
+	a.judgement = j
+	ev := e.event(plumb.EventSessionJudged, u, a.session)
+	ev.Judgement = j
+	_, err := e.log.append(ev, asked)
+	return err
+}
+
+// finish closes an execution.
+func (e *engine) finish(g *gather) error {
+	res := summarise(g.c, g.repetitions)
+	ev := e.event(plumb.EventExecutionFinished, unit{gather: g}, 0)
+	ev.Result = res
+	_, err := e.log.append(ev, true)
+	e.todo.mu.Lock()
+	defer e.todo.mu.Unlock()
+	e.todo.finished++
+	if !res.Status.OK() {
+		e.todo.bad++
+	}
+	if e.MaxFailures > 0 && e.todo.bad >= e.MaxFailures {
+		e.end(plumb.StopFailFast)
+	}
+	return err
+}
+
+// summarise sums up the repetitions of one execution. One that failed makes the execution fail; otherwise one that could
+// not be measured makes it an error.
+func summarise(c *plumb.Case, repetitions [][]attempt) *plumb.ExecutionResult {
+	res := &plumb.ExecutionResult{Outcome: plumb.OutcomePass}
+	var score float64
+	var duration, latency, timed int64
+	var why *plumb.Failure
+	priced := true
+	for _, attempts := range repetitions {
+		for i := range attempts {
+			u := used(&attempts[i])
+			res.Usage.Add(u.usage)
+			res.JudgeUsage.Add(u.judgeUsage)
+			res.CostUSD, res.JudgeCostUSD = plus(res.CostUSD, u.cost), plus(res.JudgeCostUSD, u.judgeCost)
+			if r := attempts[i].report; r != nil {
+				priced = priced && u.cost != nil
+				if r.Cached {
+					res.Cached++
+				}
+			}
+			res.Sessions++
+		}
+		last := attempts[len(attempts)-1]
+		j := last.judgement
+		switch j.Outcome {
+		case plumb.OutcomePass:
+			res.Passed++
+		case plumb.OutcomeFail:
+			res.Failed++
+			if res.Outcome != plumb.OutcomeFail {
+				res.Outcome, why = plumb.OutcomeFail, j.Failure
+			}
+		default:
+			res.Errored++
+			if res.Outcome == plumb.OutcomePass {
+				res.Outcome, why = plumb.OutcomeError, j.Failure
+			}
+		}
+		if j.Outcome.Measured() {
+			score += j.Score
+		}
+		if last.report != nil {
+			duration += last.report.DurationMs
+			latency += last.report.LatencyMs
+			timed++
+		}
+	}
+	if measured := res.Passed + res.Failed; measured > 0 {
+		res.Score = score / float64(measured)
+	}
+	if timed > 0 {
+		res.DurationMs, res.LatencyMs = duration/timed, latency/timed
+	}
+	if !priced {
+		res.CostUSD = nil
+	}
+	if why != nil {
+		class := why.Class
+		res.Origin, res.Class, res.Reason = why.Origin, &class, why.Message
+	}
+	res.Status = plumb.StatusOf(res.Outcome, res.Origin, c.ExpectedFail)
+	if res.Status == plumb.StatusUnexpectedPassed {
+		class := plumb.ClassUnexpectedPass()
+		res.Class, res.Reason = &class, "the case is expected to fail, and passed"
+	}
+	return res
+}
+
+// why returns the failure that blocks the runner, as a session that was never asked for reports it.
+func (b *blocker) why() *plumb.Failure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failure == nil {
+		return nil
+	}
+	f := *b.failure
+	f.Attempts = 0
+	f.Message = fmt.Sprintf("not asked, because an earlier session ended with: %s", f.Message)
+	return &f
+}
+
+// learn remembers a failure that every later session of the runner would meet again.
+func (b *blocker) learn(f *plumb.Failure) {
+	if f == nil || !hopeless(f) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failure == nil {
+		b.failure = f
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

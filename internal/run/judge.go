@@ -1,0 +1,124 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// judge forms an opinion of one session. A session that broke off is not judged: where it came from decides. Otherwise
+// one check that does not hold makes a fail, whatever else could not be checked; without one, a check that could not be
+// made makes an error.
+func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plumb.Judgement {
+	j := &plumb.Judgement{Outcome: plumb.OutcomePass, Verdicts: []plumb.Verdict{}}
+	if failure != nil {
+		j.Failure = failure
+		j.Outcome = failure.Origin.Outcome(ev.Report.Began())
+		j.Status = plumb.StatusOf(j.Outcome, failure.Origin, ev.Case.ExpectedFail)
+		return j
+	}
+	for i, a := range ev.Case.Assertions {
+		verdicts, err := assert(ctx, a, ev)
+		j.Verdicts = append(j.Verdicts, verdicts...)
+		if err != nil {
+			j.Verdicts = append(j.Verdicts, plumb.Verdict{
+				Name: fmt.Sprintf("assertion %d", i+1), Reason: err.Error(), Error: plumb.Failed(plumb.OriginAssertHook, err),
+			})
+		}
+	}
+	var score, weight float64
+	var failed, broken *plumb.Verdict
+	for i := range j.Verdicts {
+		v := &j.Verdicts[i]
+		w := v.Weight
+		if w == 0 {
+			w = 1
+		}
+		switch {
+		case v.Error != nil:
+			if broken == nil {
+				broken = v
+			}
+			continue
+		case !v.Pass && failed == nil:
+			failed = v
+		}
+		score += w * v.Score
+		weight += w
+	}
+	if weight > 0 {
+		j.Score = score / weight
+	}
+	origin := plumb.OriginAssertion
+	switch {
+	case failed != nil:
+		j.Outcome = plumb.OutcomeFail
+		j.Failure = &plumb.Failure{Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report), Message: reason(failed)}
+	case broken != nil:
+		j.Outcome = plumb.OutcomeError
+		j.Failure = broken.Error
+		origin = broken.Error.Origin
+	}
+	j.Status = plumb.StatusOf(j.Outcome, origin, ev.Case.ExpectedFail)
+	return j
+}
+
+func reason(v *plumb.Verdict) string {
+	if v.Name == "" {
+		return v.Reason
+	}
+	return v.Name + ": " + v.Reason
+}
+
+// classOf groups a failed check: by its own class, else by how the provider cut the answer short, else as any other.
+func classOf(v *plumb.Verdict, r *plumb.SessionReport) plumb.FailureClass {
+	switch {
+	case v.Class != nil:
+		return *v.Class
+	case r.FinishReason == plumb.FinishTruncated:
+		return plumb.ClassTruncated()
+	case r.FinishReason == plumb.FinishRefused:
+		return plumb.ClassRefused()
+	default:
+		return plumb.OriginAssertion.Class()
+	}
+}
+
+// assert calls a, and turns a panic into an error: a broken check says nothing about the model.
+func assert(ctx context.Context, a plumb.Assertion, ev plumb.Evidence) (verdicts []plumb.Verdict, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			verdicts, err = nil, plumb.Failuref(plumb.OriginAssertHook, "the check crashed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return a.Assert(ctx, ev)
+}
+
+// ask calls r, and turns a panic into an error.
+func ask(ctx context.Context, r plumb.Runner, req plumb.Request) (report *plumb.SessionReport, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			report, err = nil, plumb.Failuref(plumb.OriginRunner, "the runner crashed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	report, err = r.Run(ctx, req)
+	if report == nil && err == nil {
+		err = errors.New("the runner returned neither a report nor an error")
+	}
+	return report, err
+}
+
+// worthRetrying reports whether a repetition that ended with j may be tried again: not what passed or was expected, and
+// not what would fail the same way.
+func worthRetrying(j *plumb.Judgement) bool {
+	return j.Status == plumb.StatusFailed && (j.Failure == nil || !hopeless(j.Failure))
+}
+
+// hopeless reports whether every later session of the same runner would fail for the same reason.
+func hopeless(f *plumb.Failure) bool {
+	return f.Origin == plumb.OriginModelRejected ||
+		f.Origin == plumb.OriginRunner && (f.HTTPStatus == 401 || f.HTTPStatus == 402)
+}

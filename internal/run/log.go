@@ -1,0 +1,357 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+const (
+	// blobLimit is the size above which a session goes to a file of its own.
+	blobLimit = 256 << 10
+	// syncInterval is the least time between two fsyncs, so that many sessions share one.
+	syncInterval = 3 * time.Millisecond
+)
+
+// log is the append-only event log of a run. Events are encoded by their callers; one goroutine writes them in batches,
+// makes a batch durable with one fsync, and only then hands its events to emit, in order.
+type log struct {
+	file   *os.File
+	blobs  string
+	redact func([]byte) []byte
+	emit   func(plumb.Event) error
+
+	mu     sync.Mutex
+	next   *batch
+	err    error
+	closed bool
+	wake   chan struct{}
+	done   chan struct{}
+}
+
+// batch is what is written and synced at once.
+type batch struct {
+	lines   []byte
+	events  []plumb.Event
+	durable bool
+	done    chan struct{}
+}
+
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
+
+// openLog opens the log of a run directory for appending, and starts the goroutine that writes it. A torn last line must
+// have been cut off before.
+func openLog(d *Dir, redact func([]byte) []byte, emit func(plumb.Event) error) (*log, error) {
+	file, err := os.OpenFile(d.Join(EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the run log: %w", err)
+	}
+	if redact == nil {
+		redact = func(b []byte) []byte { return b }
+	}
+	l := &log{
+		file: file, blobs: d.Join(BlobsDir), redact: redact, emit: emit,
+		next: newBatch(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	go l.write()
+	return l, nil
+}
+
+// append adds ev to the log. durable says that the event must survive a crash once the returned channel is closed; the
+// channel is closed when the event has been written and emitted, or the log is broken.
+func (l *log) append(ev plumb.Event, durable bool) (<-chan struct{}, error) {
+	ev.At = ev.At.UTC().Truncate(time.Millisecond)
+	line, err := l.encode(ev)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	if l.closed {
+		return nil, errors.New("the run log is closed")
+	}
+	b := l.next
+	b.lines = append(b.lines, line...)
+	b.events = append(b.events, ev)
+	b.durable = b.durable || durable
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return b.done, nil
+}
+
+// commit appends ev and waits until it is durable and emitted.
+func (l *log) commit(ev plumb.Event) error {
+	done, err := l.append(ev, true)
+	if err != nil {
+		return err
+	}
+	<-done
+	return l.failed()
+}
+
+// failed returns what broke the log, or nil.
+func (l *log) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// close writes what is left, and returns what broke the log, if anything did.
+func (l *log) close() error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	<-l.done
+	return errors.Join(l.failed(), l.file.Close())
+}
+
+// write is the goroutine that owns the file.
+func (l *log) write() {
+	defer close(l.done)
+	var synced time.Time
+	for range l.wake {
+		l.mu.Lock()
+		durable := l.next.durable
+		l.mu.Unlock()
+		if wait := syncInterval - time.Since(synced); durable && wait > 0 && !synced.IsZero() {
+			<-time.After(wait) // let others share the fsync
+		}
+		l.mu.Lock()
+		b := l.next
+		l.next = newBatch()
+		closed := l.closed
+		l.mu.Unlock()
+		if len(b.events) > 0 {
+			if err := l.flush(b); err != nil {
+				l.mu.Lock()
+				l.err = errors.Join(l.err, err)
+				l.mu.Unlock()
+			}
+			if b.durable {
+				synced = time.Now()
+			}
+		}
+		close(b.done)
+		if closed {
+			return
+		}
+	}
+}
+
+func (l *log) flush(b *batch) error {
+	if err := l.failed(); err != nil {
+		return nil //nolint:nilerr // the log is broken already; what comes later is dropped with it
+	}
+	if _, err := l.file.Write(b.lines); err != nil {
+		return fmt.Errorf("write the run log: %w", err)
+	}
+	if b.durable {
+		if err := l.file.Sync(); err != nil {
+			return fmt.Errorf("sync the run log: %w", err)
+		}
+	}
+	for _, ev := range b.events {
+		if err := l.emit(ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encode returns ev as a line of the log. A large session is written to a blob first.
+func (l *log) encode(ev plumb.Event) ([]byte, error) {
+	line, err := marshal(ev)
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	}
+	if len(line) > blobLimit && ev.Report != nil {
+		data, err := marshal(ev.Report)
+		if err != nil {
+			return nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
+		}
+		if ev.Blob, err = l.blob(l.redact(data)); err != nil {
+			return nil, err
+		}
+		ev.Report = nil
+		if line, err = marshal(ev); err != nil {
+			return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+		}
+	}
+	return l.redact(line), nil
+}
+
+// marshal encodes v as one line of JSON, leaving <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (l *log) blob(data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := hex.EncodeToString(sum[:])
+	path := filepath.Join(l.blobs, name)
+	if _, err := os.Stat(path); err == nil {
+		return name, nil
+	}
+	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of blobs: %w", err)
+	}
+	return name, WriteFile(path, data)
+}
+
+// Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
+// other damage is an error that names the line. The values passed to fn are fn's to keep.
+func Read(path string, fn func(plumb.Event) error) error {
+	_, _, err := scan(path, 0, func(line []byte, _ int64) error {
+		ev, err := decode(path, line)
+		if err != nil {
+			return err
+		}
+		return fn(ev)
+	})
+	return err
+}
+
+// Fold reads the run directory at path and returns the state of its run.
+func Fold(path string) (*plumb.Run, error) {
+	r := &plumb.Run{}
+	_, _, err := scan(path, 0, func(line []byte, _ int64) error {
+		ev, err := decodeSummary(line)
+		if err != nil {
+			return err
+		}
+		return r.Apply(ev)
+	})
+	if err == nil && r.StartedAt.IsZero() {
+		err = fmt.Errorf("read %s: the run has not begun", filepath.Join(path, EventsFile))
+	}
+	return r, err
+}
+
+func decode(path string, line []byte) (plumb.Event, error) {
+	var ev plumb.Event
+	if err := json.Unmarshal(line, &ev); err != nil {
+		return ev, err
+	}
+	if ev.Blob != "" {
+		if filepath.Base(ev.Blob) != ev.Blob {
+			return ev, fmt.Errorf("blob name %q is not a file name", ev.Blob)
+		}
+		data, err := os.ReadFile(filepath.Join(path, BlobsDir, ev.Blob))
+		if err != nil {
+			return ev, fmt.Errorf("read session: %w", err)
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != ev.Blob {
+			return ev, fmt.Errorf("session %s: its bytes have changed since they were written", filepath.Join(BlobsDir, ev.Blob))
+		}
+		if err := json.Unmarshal(data, &ev.Report); err != nil {
+			return ev, fmt.Errorf("read session %s: %w", ev.Blob, err)
+		}
+		ev.Blob = ""
+	}
+	return ev, nil
+}
+
+// decodeSummary decodes what the fold looks at: sessions, which are most of the bytes, are passed over.
+func decodeSummary(line []byte) (plumb.Event, error) {
+	var ev struct {
+		plumb.Event
+		Report    skip `json:"report"`
+		Judgement skip `json:"judgement"`
+	}
+	err := json.Unmarshal(line, &ev)
+	return ev.Event, err
+}
+
+type skip struct{}
+
+func (*skip) UnmarshalJSON([]byte) error { return nil }
+
+// scan calls fn with each whole line of the log from offset on, and the offset of the line. It returns the offset after
+// the last whole line and whether a torn line follows.
+func scan(path string, offset int64, fn func(line []byte, at int64) error) (end int64, torn bool, err error) {
+	name := filepath.Join(path, EventsFile)
+	f, err := os.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = plumb.WithHint(err, "the run was stopped before it began; start a new one")
+		}
+		return 0, false, fmt.Errorf("read the run log: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return 0, false, fmt.Errorf("read the run log: %w", err)
+	}
+	lines := lineReader{r: f, buf: make([]byte, 64<<10)}
+	for n := 1; ; n++ {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return offset, len(line) > 0, nil
+		}
+		if err != nil {
+			return 0, false, fmt.Errorf("read the run log: %w", err)
+		}
+		if err := fn(line, offset); err != nil {
+			return 0, false, fmt.Errorf("read %s: line %d: %w", name, n, err)
+		}
+		offset += int64(len(line)) + 1
+	}
+}
+
+// lineReader reads lines of any length.
+type lineReader struct {
+	r          io.Reader
+	buf        []byte // all of it is usable; what was read and not yet returned is buf[start:end]
+	start, end int
+}
+
+// next returns the next line without its newline; it is valid until the next call. With io.EOF it returns what follows
+// the last newline.
+func (l *lineReader) next() ([]byte, error) {
+	searched := l.start
+	for {
+		if i := bytes.IndexByte(l.buf[searched:l.end], '\n'); i >= 0 {
+			line := l.buf[l.start : searched+i]
+			l.start = searched + i + 1
+			return line, nil
+		}
+		if l.start > 0 {
+			l.end = copy(l.buf, l.buf[l.start:l.end])
+			l.start = 0
+		}
+		if l.end == len(l.buf) {
+			l.buf = append(l.buf, make([]byte, len(l.buf))...)
+		}
+		searched = l.end
+		n, err := l.r.Read(l.buf[l.end:])
+		l.end += n
+		if n == 0 && err != nil {
+			return l.buf[:l.end], err
+		}
+	}
+}

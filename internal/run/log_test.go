@@ -1,0 +1,87 @@
+package run_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+func TestFilter(t *testing.T) {
+	s := suite(4)
+	s.Cases[1].Tags, s.Cases[2].Tags = []string{"math"}, []string{"logic", "math"}
+	s.Cases[3].Category = "coding"
+	for _, test := range []struct {
+		f    run.Filter
+		want string
+	}{
+		{run.Filter{}, "case-000 case-001 case-002 case-003"},
+		{run.Filter{Limit: 2}, "case-000 case-001"},
+		{run.Filter{IDs: []string{"case-002", "case-000"}}, "case-000 case-002"},
+		{run.Filter{Tags: []string{"logic", "math"}, Limit: 1}, "case-001"},
+		{run.Filter{Categories: []string{"coding"}}, "case-003"},
+		{run.Filter{Categories: []string{"coding"}, Tags: []string{"math"}}, "error: no case of suite test matches the filters"},
+		{run.Filter{Tags: []string{"maths"}}, `error: suite test has no tag "maths" (did you mean math?)`},
+		{run.Filter{IDs: []string{"case-009", "case-001"}}, `error: suite test has no case "case-009" (did you mean case-000?)`},
+	} {
+		cases, err := test.f.Select(s)
+		var ids []string
+		for _, c := range cases {
+			ids = append(ids, c.ID)
+		}
+		got := strings.Join(ids, " ")
+		if err != nil {
+			got = "error: " + err.Error()
+			if h := plumb.Hint(err); strings.HasPrefix(h, "did you mean") {
+				got += " (" + h + ")"
+			}
+		}
+		if got != test.want {
+			t.Errorf("%+v: got %s, want %s", test.f, got, test.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	d, err := run.Create(f.TempDir(), fixed)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := run.Suite(f.Context(), run.Options{Dir: d, Suite: suite(2), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}); err != nil {
+		f.Fatal(err)
+	}
+	log, err := os.ReadFile(d.Join(run.EventsFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(log)
+	f.Add(log[:len(log)/2])
+	f.Add([]byte(`{"type":"run-started"}` + "\n"))
+	f.Add([]byte(`{"type":"session-finished","case":"a","blob":"../../etc/passwd"}` + "\n"))
+	f.Add([]byte(`{"type":"planned","cases":[{"id":"a"},{"id":"a"}]}` + "\n" + `{"type":"execution-finished","case":"a"}` + "\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, run.EventsFile), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		readErr := run.Read(dir, func(plumb.Event) error { n++; return nil })
+		if lines := strings.Count(string(data), "\n"); readErr == nil && n != lines {
+			t.Errorf("%d events of %d whole lines", n, lines)
+		}
+		if _, err := run.Fold(dir); err == nil && readErr != nil {
+			// The fold passes over sessions, so it may accept a log of which one session is damaged; never the reverse.
+			return
+		}
+		if x, err := run.OpenIndex(dir); err == nil {
+			for i := range x.Run().Executions {
+				c, r := x.Run().At(i)
+				_ = x.Sessions(c, r, func(plumb.Event) error { return nil })
+			}
+		}
+	})
+}

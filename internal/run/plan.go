@@ -1,0 +1,118 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Schedule says which executions may overlap.
+type Schedule string
+
+// The schedules. Serial runs one session at a time, in suite order; parallel as many as allowed; isolated-by-runner one
+// at a time for each runner.
+const (
+	Serial           Schedule = "serial"
+	Parallel         Schedule = "parallel"
+	IsolatedByRunner Schedule = "isolated-by-runner"
+)
+
+// Schedules lists the schedules by name.
+func Schedules() []string {
+	return []string{string(Serial), string(Parallel), string(IsolatedByRunner)}
+}
+
+// DefaultTimeout limits the working time of one session where neither the case nor the run says otherwise.
+const DefaultTimeout = 2 * time.Minute
+
+// Filter selects cases. Its fields combine with AND, the values of one field with OR; a zero field selects all.
+type Filter struct {
+	IDs          []string `json:"ids,omitempty"`
+	Tags         []string `json:"tags,omitempty"`
+	Categories   []string `json:"categories,omitempty"`
+	Difficulties []string `json:"difficulties,omitempty"`
+	// Limit keeps the first so many of the selected cases; 0 keeps all.
+	Limit int `json:"limit,omitempty"`
+}
+
+// Select returns the cases of the suite that f selects, in suite order. An id that the suite does not have, and a filter
+// that leaves nothing, are errors.
+func (f Filter) Select(s *plumb.Suite) ([]plumb.Case, error) {
+	if len(s.Cases) == 0 {
+		return nil, fmt.Errorf("suite %s has no cases", s.Name)
+	}
+	if err := f.check(s); err != nil {
+		return nil, err
+	}
+	if len(f.IDs)+len(f.Tags)+len(f.Categories)+len(f.Difficulties) == 0 && f.Limit == 0 {
+		return s.Cases, nil
+	}
+	var selected []plumb.Case
+	for _, c := range s.Cases {
+		if f.Limit > 0 && len(selected) == f.Limit {
+			break
+		}
+		if wants(f.IDs, c.ID) && wants(f.Categories, c.Category) && wants(f.Difficulties, c.Difficulty) && wants(f.Tags, c.Tags...) {
+			selected = append(selected, c)
+		}
+	}
+	if len(selected) == 0 {
+		return nil, plumb.WithHint(fmt.Errorf("no case of suite %s matches the filters", s.Name), "see what there is with: plumb list")
+	}
+	return selected, nil
+}
+
+// check finds filter values that no case has: most often a slip of the keyboard.
+func (f Filter) check(s *plumb.Suite) error {
+	for _, field := range []struct {
+		name   string
+		wanted []string
+		of     func(*plumb.Case) []string
+	}{
+		{"case", f.IDs, func(c *plumb.Case) []string { return []string{c.ID} }},
+		{"tag", f.Tags, func(c *plumb.Case) []string { return c.Tags }},
+		{"category", f.Categories, func(c *plumb.Case) []string { return []string{c.Category} }},
+		{"difficulty", f.Difficulties, func(c *plumb.Case) []string { return []string{c.Difficulty} }},
+	} {
+		missing := map[string]bool{}
+		for _, w := range field.wanted {
+			missing[w] = true
+		}
+		known := map[string]bool{}
+		for i := range s.Cases {
+			if len(missing) == 0 {
+				break
+			}
+			for _, v := range field.of(&s.Cases[i]) {
+				known[v] = true
+				delete(missing, v)
+			}
+		}
+		for _, w := range field.wanted {
+			if missing[w] {
+				err := fmt.Errorf("suite %s has no %s %q", s.Name, field.name, w)
+				names := make([]string, 0, len(known))
+				for k := range known {
+					names = append(names, k)
+				}
+				slices.Sort(names)
+				if near := plumb.Nearest(w, names); near != "" {
+					return plumb.WithHint(err, "did you mean "+near+"?")
+				}
+				if len(names) <= 20 {
+					return plumb.WithHint(err, "it has: "+strings.Join(names, ", "))
+				}
+				return plumb.WithHint(err, "see what there is with: plumb list")
+			}
+		}
+	}
+	return nil
+}
+
+// wants reports whether a value is wanted; nothing wanted means that everything is.
+func wants(wanted []string, values ...string) bool {
+	return len(wanted) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(wanted, v) })
+}
