@@ -33,7 +33,11 @@ function conditional({ constraint, prices }) {
   switch (constraint?.type) {
     case undefined: break
     case 'start_date': out.from = constraint.start_date; break
-    case 'time_of_date': out.hours = [constraint.start_time, constraint.end_time]; break
+    case 'time_of_date': {
+      out.hours = [constraint.start_time, constraint.end_time]
+      if (!out.hours.every((t) => /^\d\d:\d\d:\d\dZ$/.test(t))) throw new Error(`not in UTC: ${out.hours}`)
+      break
+    }
     default: throw new Error(`unknown constraint ${JSON.stringify(constraint)}`)
   }
   return out

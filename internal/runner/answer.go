@@ -1,0 +1,173 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// commandAnswer is what a command may write to stdout instead of plain text. Its keys are documented and never renamed.
+type commandAnswer struct {
+	Output       string
+	Model        string
+	Usage        plumb.Usage
+	CostUSD      *float64
+	FinishReason string
+	// Error says that there is no answer; it is a text, or an object with a message.
+	Error string
+
+	unknown []string
+}
+
+func answerKeys() []string {
+	return []string{"output", "model", "usage", "costUsd", "finishReason", "error"}
+}
+
+func usageKeys() []string {
+	return []string{"inputTokens", "outputTokens", "reasoningTokens", "cacheTokens", "cacheWriteTokens", "totalTokens"}
+}
+
+// textAnswer returns a plain answer: all of stdout but the newlines at its end, as a shell would take it.
+func textAnswer(stdout []byte) string {
+	return strings.TrimRight(strings.ToValidUTF8(string(stdout), "\uFFFD"), "\r\n")
+}
+
+// parseAnswer tells the two forms of an answer apart. An answer is an object when all of stdout, white space aside, is
+// one JSON object with a key "output" or "error"; anything else, other JSON included, is text. The error says what is
+// wrong with the object.
+func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error) {
+	trimmed := bytes.TrimSpace(stdout)
+	if len(trimmed) == 0 || trimmed[0] != '{' {
+		return answer, false, nil
+	}
+	// A map, since encoding/json would take "Output" for the field output.
+	var object map[string]json.RawMessage
+	if json.Unmarshal(trimmed, &object) != nil {
+		return answer, false, nil
+	}
+	_, hasOutput := object["output"]
+	_, hasError := object["error"]
+	if !hasOutput && !hasError {
+		return answer, false, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		value := object[key]
+		switch key {
+		case "output":
+			err = decodeKey(key, value, &answer.Output, "a string")
+		case "model":
+			err = decodeKey(key, value, &answer.Model, "a string")
+		case "finishReason":
+			err = decodeKey(key, value, &answer.FinishReason, "a string")
+		case "costUsd":
+			err = decodeKey(key, value, &answer.CostUSD, "a number")
+			if c := answer.CostUSD; err == nil && c != nil && (*c < 0 || math.IsInf(*c, 0)) {
+				err = fmt.Errorf("%q of the answer is %g, which is no cost", key, *c)
+			}
+		case "usage":
+			err = answer.decodeUsage(value)
+		case "error":
+			answer.Error, err = decodeError(value)
+		default:
+			answer.unknown = append(answer.unknown, key)
+		}
+		if err != nil {
+			return answer, true, err
+		}
+	}
+	if answer.Error == "" && (!hasOutput || isNull(object["output"])) {
+		return answer, true, fmt.Errorf(`the answer is an object with neither an "output" nor an "error"`)
+	}
+	return answer, true, nil
+}
+
+func decodeKey(key string, value json.RawMessage, into any, kind string) error {
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("%q of the answer is not %s", key, kind)
+	}
+	return nil
+}
+
+func (a *commandAnswer) decodeUsage(value json.RawMessage) error {
+	var counts map[string]json.RawMessage
+	if err := json.Unmarshal(value, &counts); err != nil {
+		return fmt.Errorf(`"usage" of the answer is not an object`)
+	}
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		var into **int64
+		switch key {
+		case "inputTokens":
+			into = &a.Usage.InputTokens
+		case "outputTokens":
+			into = &a.Usage.OutputTokens
+		case "reasoningTokens":
+			into = &a.Usage.ReasoningTokens
+		case "cacheTokens":
+			into = &a.Usage.CacheTokens
+		case "cacheWriteTokens":
+			into = &a.Usage.CacheWriteTokens
+		case "totalTokens": // follows from the others
+			into = new(*int64)
+		default:
+			a.unknown = append(a.unknown, "usage."+key)
+			continue
+		}
+		if err := decodeKey("usage."+key, counts[key], into, "a whole number"); err != nil {
+			return err
+		}
+		if *into != nil && **into < 0 {
+			return fmt.Errorf("%q of the answer is negative", "usage."+key)
+		}
+	}
+	return nil
+}
+
+// decodeError reads a message, or an object with one.
+func decodeError(value json.RawMessage) (string, error) {
+	if isNull(value) || bytes.Equal(value, []byte("false")) {
+		return "", nil
+	}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		if text == "" {
+			text = "an error without a message"
+		}
+		return text, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(value, &object); err != nil {
+		return "", fmt.Errorf(`"error" of the answer is neither a string nor an object with a "message"`)
+	}
+	if json.Unmarshal(object["message"], &text) != nil || text == "" {
+		text = "an error without a message: " + string(value)
+	}
+	return text, nil
+}
+
+func isNull(value json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(value), []byte("null")) }
+
+// finishReason reads a command's word for why the answer ended. A word that is not ours is kept as the provider's.
+func finishReason(word string) (reason plumb.FinishReason, provider string) {
+	switch reason = plumb.FinishReason(word); reason {
+	case "":
+		return plumb.FinishStop, ""
+	case plumb.FinishStop, plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishToolCalls, plumb.FinishTimeout, plumb.FinishOther:
+		return reason, ""
+	case "length", "max_tokens":
+		return plumb.FinishTruncated, word
+	case "content_filter", "refusal":
+		return plumb.FinishRefused, word
+	case "end_turn", "stop_sequence":
+		return plumb.FinishStop, word
+	case "tool_calls", "tool_use":
+		return plumb.FinishToolCalls, word
+	default:
+		return plumb.FinishOther, word
+	}
+}

@@ -1,0 +1,359 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
+)
+
+const (
+	// commandOutputLimit bounds what a command may answer with, in bytes.
+	commandOutputLimit = 64 << 20
+	// commandStderrLimit is how much of the end of a command's stderr a failure shows, in bytes.
+	commandStderrLimit = 4 << 10
+	// commandGrace is how long a command may take to end once it has been asked to.
+	commandGrace = 2 * time.Second
+)
+
+// command runs a program for each prompt: the prompt is JSON on its stdin, the answer text or JSON on its stdout. Each
+// program is a process group of its own, which is gone when Run returns.
+type command struct {
+	info    plumb.RunnerInfo
+	argv    []string
+	dir     string
+	environ []string
+	params  plumb.Parameters
+	timeout time.Duration
+	note    func(plumb.Note)
+	grace   time.Duration
+	limit   int
+	unknown sync.Map // keys of answers that were noted already
+}
+
+// commandPrompt is what a command reads from stdin. Its keys are documented and never renamed.
+type commandPrompt struct {
+	CaseID   string          `json:"caseId"`
+	Messages []plumb.Message `json:"messages"`
+	// Prompt is the conversation as one text, for programs that know nothing of messages.
+	Prompt          string           `json:"prompt"`
+	MaxOutputTokens int64            `json:"maxOutputTokens,omitempty"`
+	Repetition      int              `json:"repetition"`
+	Session         int              `json:"session"`
+	Parameters      plumb.Parameters `json:"parameters"`
+}
+
+// newCommand finds the program, so that one that is not there is known before a run begins.
+func newCommand(cfg plumb.RunnerConfig, info plumb.RunnerInfo, env Env) (*command, error) {
+	argv := append([]string(nil), cfg.Command...)
+	if argv[0] == "" {
+		return nil, errors.New("command: the program has no name")
+	}
+	dir, err := filepath.Abs(env.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("command %s: %w", argv[0], err)
+	}
+	// A program named by a relative path is beside the config file, wherever plumb was started.
+	if filepath.Base(argv[0]) != argv[0] && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(dir, argv[0])
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return nil, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command[0], notFound(err)), programHint(cfg.Command))
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("command %s: %w", argv[0], err)
+	}
+	argv[0] = path
+	environ := []string{}
+	if env.Environ != nil {
+		environ = append(environ, env.Environ()...)
+	}
+	for name, value := range cfg.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return nil, fmt.Errorf("env: %q cannot be an environment variable", name)
+		}
+		environ = append(environ, name+"="+value)
+	}
+	return &command{
+		info: info, argv: argv, dir: dir, environ: environ, params: info.Parameters,
+		timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, note: env.note(), grace: commandGrace, limit: commandOutputLimit,
+	}, nil
+}
+
+func notFound(err error) error {
+	var e *exec.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+func programHint(argv []string) string {
+	switch {
+	case len(argv) == 1 && strings.ContainsAny(argv[0], " \t"):
+		return fmt.Sprintf("a command is a list of the program and its arguments: %q", strings.Fields(argv[0]))
+	case strings.ContainsAny(argv[0], `/\`):
+		return "check that the file is there and may be executed (chmod +x); a relative path starts at the config file's directory"
+	default:
+		return "install it, or name it by its path; a program beside the config file is written ./" + argv[0]
+	}
+}
+
+// Info identifies the runner.
+func (c *command) Info() plumb.RunnerInfo { return c.info }
+
+// Run starts the program for one prompt and waits until it, and all it started, is gone.
+func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+	params := c.params
+	if req.MaxOutputTokens > 0 {
+		params.MaxOutputTokens = new(int64(req.MaxOutputTokens))
+	}
+	prompt := plumb.PromptText(req.Messages)
+	stdin, err := marshal(commandPrompt{
+		CaseID: req.CaseID, Messages: req.Messages, Prompt: prompt, MaxOutputTokens: tokens(params.MaxOutputTokens),
+		Repetition: req.Repetition, Session: req.Session, Parameters: params,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the prompt: %w", err)
+	}
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, timeoutError(c.timeout))
+		defer cancel()
+	}
+	started := time.Now()
+	stdout, stderr, err := c.exec(ctx, append(stdin, '\n'), req.Workspace)
+	if errors.Is(err, errNotStarted) {
+		return nil, c.failure(plumb.OriginRunner, err, nil)
+	}
+	report := c.report(prompt, params, started)
+	switch {
+	case err == nil:
+		if err := c.answer(report, stdout); err != nil {
+			return report, c.failure(plumb.OriginRunner, err, stderr)
+		}
+		return report, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		report.FinishReason = plumb.FinishTimeout
+		c.text(report, stdout)
+		return report, c.failure(plumb.OriginTimeout, err, stderr)
+	default:
+		c.text(report, stdout)
+		// A program that knows why it failed says so in its answer.
+		if answer, isObject, parseErr := parseAnswer(stdout); isObject && parseErr == nil && answer.Error != "" {
+			report.FinalOutput = answer.Output
+			return report, c.failure(plumb.OriginRunner, fmt.Errorf("%s (%w)", answer.Error, err), stderr)
+		}
+		return report, c.failure(plumb.OriginRunner, err, stderr)
+	}
+}
+
+// timeoutError is the cause of a runner's own time limit.
+type timeoutError time.Duration
+
+func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
+
+func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// errNotStarted says that no process could be had.
+var errNotStarted = errors.New("the program could not be started")
+
+// exec runs the program once. The error says why there is no complete answer.
+func (c *command) exec(ctx context.Context, stdin []byte, workspace string) (stdout, stderr []byte, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &boundedBuffer{limit: c.limit, exceeded: func() {
+		cancel(fmt.Errorf("the answer is larger than %d MiB", c.limit>>20))
+	}}
+	errOut := &tail{limit: commandStderrLimit}
+
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+	cmd.Dir = c.dir
+	if workspace != "" {
+		cmd.Dir = workspace
+	}
+	cmd.Env = append(slices.Clip(c.environ), "PWD="+cmd.Dir)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), out, errOut
+	group := newGroup(cmd)
+	// When ctx ends the group is asked to end; WaitDelay later os/exec kills the program itself, and stops waiting for
+	// pipes that something else still holds open.
+	cmd.Cancel = group.terminate
+	cmd.WaitDelay = c.grace
+	if err := cmd.Start(); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNotStarted, err)
+	}
+	err = cmd.Wait()
+	group.kill() // whatever the program left running
+	if cause := context.Cause(ctx); cause != nil {
+		return out.Bytes(), errOut.Bytes(), cause
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // the program is done; only something it left behind held its output open
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = errors.New(exitText(exit.ProcessState))
+	}
+	return out.Bytes(), errOut.Bytes(), err
+}
+
+// exitText says how a process ended: "exit code 3", or "signal: killed".
+func exitText(state *os.ProcessState) string {
+	if code := state.ExitCode(); code >= 0 {
+		return fmt.Sprintf("exit code %d", code)
+	}
+	return state.String()
+}
+
+func (c *command) report(prompt string, params plumb.Parameters, started time.Time) *plumb.SessionReport {
+	now := time.Now()
+	elapsed := now.Sub(started).Milliseconds()
+	started, now = started.UTC(), now.UTC()
+	report := &plumb.SessionReport{
+		Runner: c.info, Prompt: prompt,
+		Files:          plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}},
+		DetectedSkills: []plumb.SkillDetection{}, Events: []plumb.SessionEvent{},
+		StartedAt: &started, EndedAt: &now, DurationMs: elapsed, LatencyMs: elapsed,
+		Requested: params, Sent: params, Requests: 1,
+	}
+	report.Usage.InputChars = int64(utf8.RuneCountInString(prompt))
+	report.Usage.Total()
+	return report
+}
+
+// answer fills in what the program said.
+func (c *command) answer(report *plumb.SessionReport, stdout []byte) error {
+	answer, isObject, err := parseAnswer(stdout)
+	if err != nil {
+		c.text(report, stdout)
+		return err
+	}
+	if !isObject {
+		c.text(report, stdout)
+		return nil
+	}
+	c.warnUnknown(answer.unknown)
+	c.output(report, answer.Output)
+	chars := report.Usage
+	report.Usage = answer.Usage
+	report.Usage.InputChars, report.Usage.OutputChars = chars.InputChars, chars.OutputChars
+	report.Usage.Total()
+	report.Model, report.CostUSD = answer.Model, answer.CostUSD
+	report.FinishReason, report.ProviderFinishReason = finishReason(answer.FinishReason)
+	if answer.Error != "" {
+		return errors.New(answer.Error)
+	}
+	return nil
+}
+
+func (c *command) text(report *plumb.SessionReport, stdout []byte) {
+	c.output(report, textAnswer(stdout))
+	if report.FinishReason == "" {
+		report.FinishReason = plumb.FinishStop
+	}
+}
+
+func (c *command) output(report *plumb.SessionReport, text string) {
+	report.FinalOutput = text
+	report.Usage.OutputChars = int64(utf8.RuneCountInString(text))
+	if text != "" {
+		report.Events = append(report.Events, plumb.SessionEvent{
+			Type: plumb.SessionMessage, At: report.EndedAt, Role: plumb.RoleAssistant, Phase: "final", Text: text,
+		})
+	}
+}
+
+// warnUnknown notes, once each, the keys of an answer that mean nothing: a misspelt one would be lost in silence.
+func (c *command) warnUnknown(keys []string) {
+	for _, key := range keys {
+		if _, known := c.unknown.LoadOrStore(key, true); known {
+			continue
+		}
+		hint := "the keys are " + strings.Join(answerKeys(), ", ")
+		if near := plumb.Nearest(key, answerKeys()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		c.note(plumb.Note{Level: "warning", Text: fmt.Sprintf("%s: the command answers with a key %q that means nothing", c.info.ID, key), Hint: hint})
+	}
+}
+
+// failure says what went wrong, with the end of what the program wrote to stderr.
+func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.Failure {
+	name := filepath.Base(c.argv[0])
+	f := plumb.Failuref(origin, "command %s: %w", name, err)
+	if text := strings.TrimSpace(strings.ToValidUTF8(string(stderr), "\uFFFD")); text != "" {
+		f.Message += "; stderr:\n" + text
+	}
+	switch {
+	case origin == plumb.OriginTimeout:
+		f.Hint = "give it more time (timeoutMs of the runner, or --timeout), or find out what it waits for"
+	case errors.Is(err, errNotStarted):
+		f.Hint = "run it by hand in " + c.dir
+	default:
+		f.Hint = "run it by hand: it reads one JSON object from stdin and answers on stdout (docs/runners.md)"
+	}
+	return f
+}
+
+// boundedBuffer keeps what is written to it, up to a limit.
+type boundedBuffer struct {
+	bytes.Buffer
+	limit    int
+	exceeded func()
+}
+
+var errTooLarge = errors.New("too much output")
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		n, _ := b.Buffer.Write(p[:b.limit-b.Len()]) // a bytes.Buffer takes everything
+		b.exceeded()
+		return n, errTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	buf   []byte
+	cut   bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if over := len(t.buf) + len(p) - t.limit; over > 0 {
+		t.cut = true
+		fromBuf := min(over, len(t.buf))
+		t.buf = append(t.buf[:0], t.buf[fromBuf:]...)
+		p = p[over-fromBuf:]
+	}
+	t.buf = append(t.buf, p...)
+	return n, nil
+}
+
+// Bytes returns what was kept, from the first whole line on.
+func (t *tail) Bytes() []byte {
+	if !t.cut {
+		return t.buf
+	}
+	rest := t.buf
+	if _, after, ok := bytes.Cut(t.buf, []byte("\n")); ok && len(bytes.TrimSpace(after)) > 0 {
+		rest = after
+	}
+	return append([]byte("… "), rest...)
+}
