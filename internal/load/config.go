@@ -1,0 +1,166 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Config is a project's plumb.yaml or plumb.config.json. The zero value of a field says that the file does not set it.
+type Config struct {
+	// Path is the file and Dir its directory, from which the relative paths in it start; see [Config.Resolve].
+	Path, Dir string
+	// Suites are the suites to run when the command line names none, as [Read] takes them.
+	Suites []string
+	// Runners are in the order of the file. ID is set, and exactly one of Model, Command and Replay.
+	Runners  []plumb.RunnerConfig
+	Judge    *Judge
+	Embedder *Embedder
+	Run      RunConfig
+	// Warnings are problems with which the file can be used all the same.
+	Warnings []Problem
+}
+
+// Judge names the model that judges. Exactly one of Runner and Config is set.
+type Judge struct {
+	// Runner is the id of one of the config's runners.
+	Runner string
+	// Config describes a runner of its own.
+	Config *plumb.RunnerConfig
+	// Votes is how many answers are taken; 0 leaves it to the suite.
+	Votes int
+}
+
+// Embedder names the model that turns texts into vectors.
+type Embedder struct {
+	// Model is "provider:model".
+	Model string
+	// BaseURL replaces the provider's own address; APIKeyEnv names the environment variable with the key.
+	BaseURL, APIKeyEnv string
+}
+
+// RunConfig holds the flags of plumb run. Durations are in milliseconds.
+type RunConfig struct {
+	Tier   string
+	Model  []string
+	Runner []string
+
+	Case, Tag, Category []string
+	Limit               int
+
+	// Schedule is "serial", "parallel" or "isolated-by-runner".
+	Schedule  string
+	Parallel  int
+	Repeat    int
+	Retry     *int
+	TimeoutMs int64
+
+	MaxFailures   int
+	MaxCostUSD    *float64
+	MaxTokens     int64
+	MaxDurationMs int64
+
+	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave them to the provider.
+	Temperature           *float64
+	Seed                  *int64
+	NoTemperature, NoSeed bool
+	MaxOutputTokens       int64
+
+	// Cache is "off", "on" or "only".
+	Cache string
+	// Report holds "name" or "name:path".
+	Report            []string
+	Output, OutputDir string
+	// Redact names environment variables whose values are removed from everything written, beside those that plumb
+	// knows to be secret.
+	Redact []string
+}
+
+// Runner returns the runner with the given id, or nil.
+func (c *Config) Runner(id string) *plumb.RunnerConfig {
+	for i := range c.Runners {
+		if c.Runners[i].ID == id {
+			return &c.Runners[i]
+		}
+	}
+	return nil
+}
+
+// Resolve returns a path of the config file as it is to be used: a relative one starts from the file's directory.
+func (c *Config) Resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.Dir, path)
+}
+
+// configNames are the files that hold a project's config, of which a directory has one.
+func configNames() []string { return []string{"plumb.yaml", "plumb.yml", "plumb.config.json"} }
+
+// FindConfig returns the path of the config file in dir or in the nearest directory above it, or "" when there is none.
+// Two config files in one directory are an error that names them.
+func FindConfig(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find config: %w", err)
+	}
+	for {
+		var found []string
+		for _, name := range configNames() {
+			if info, err := os.Stat(filepath.Join(abs, name)); err == nil && !info.IsDir() {
+				found = append(found, name)
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return filepath.Join(abs, found[0]), nil
+		default:
+			return "", plumb.WithHint(fmt.Errorf("find config: %s has %s", abs, strings.Join(found, " and ")),
+				"a folder has one config file: remove all but one")
+		}
+		parent := filepath.Dir(abs)
+		if parent == abs {
+			return "", nil
+		}
+		abs = parent
+	}
+}
+
+// ReadConfig reads a config file: JSON when its name ends in .json, otherwise YAML. When the file does not make sense the
+// error is [Problems], all of them.
+func ReadConfig(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read config %s: %w", path, cause(err))
+	}
+	c, problems := parseConfig(path, data)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read config %s", path), err)
+	}
+	c.Dir = abs
+	return c, nil
+}
+
+func parseConfig(path string, data []byte) (*Config, Problems) {
+	tree, problem := parseTree(path, data, strings.EqualFold(filepath.Ext(path), ".json"))
+	if problem != nil {
+		return nil, Problems{*problem}
+	}
+	c := &Config{Path: path}
+	r := &configReader{file: path}
+	if tree.kind != kindNull {
+		r.object(tree, "", r.topFields(c))
+	}
+	r.problems.sorted()
+	c.Warnings = r.problems.warnings()
+	return c, r.problems
+}

@@ -1,0 +1,242 @@
+package load
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// field is one key of a config section and what reads its value.
+type field struct {
+	name string
+	read func(v value, path string)
+}
+
+// topFields are the keys of a config file. What they read is also what the published JSON Schema describes; a test holds
+// the two together.
+func (r *configReader) topFields(c *Config) []field {
+	return []field{
+		{"$schema", func(v value, path string) { r.text(v, path) }},
+		{"suites", func(v value, path string) { c.Suites = r.words(v, path) }},
+		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
+		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
+		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
+		{"run", func(v value, path string) { r.object(v, path, r.runFields(&c.Run)) }},
+	}
+}
+
+func (r *configReader) runFields(c *RunConfig) []field {
+	return []field{
+		{"tier", func(v value, path string) { c.Tier = r.text(v, path) }},
+		{"model", func(v value, path string) { c.Model = r.words(v, path) }},
+		{"runner", func(v value, path string) { c.Runner = r.words(v, path) }},
+		{"case", func(v value, path string) { c.Case = r.words(v, path) }},
+		{"tag", func(v value, path string) { c.Tag = r.words(v, path) }},
+		{"category", func(v value, path string) { c.Category = r.choices(v, path, Categories()) }},
+		{"limit", func(v value, path string) { c.Limit = int(r.whole(v, path, 1)) }},
+		{"schedule", func(v value, path string) { c.Schedule = r.choice(v, path, schedules()) }},
+		{"parallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
+		{"repeat", func(v value, path string) { c.Repeat = int(r.whole(v, path, 1)) }},
+		{"retry", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
+		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
+		{"maxFailures", func(v value, path string) { c.MaxFailures = int(r.whole(v, path, 1)) }},
+		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = new(r.number(v, path, 0, noLimit)) }},
+		{"maxTokens", func(v value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
+		{"maxDurationMs", func(v value, path string) { c.MaxDurationMs = r.duration(v, path) }},
+		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
+		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
+		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},
+		{"cache", func(v value, path string) { c.Cache = r.choice(v, path, cacheModes()) }},
+		{"report", func(v value, path string) { c.Report = r.words(v, path) }},
+		{"output", func(v value, path string) { c.Output = r.text(v, path) }},
+		{"outputDir", func(v value, path string) { c.OutputDir = r.text(v, path) }},
+		{"redact", func(v value, path string) { c.Redact = r.variables(v, path) }},
+	}
+}
+
+func schedules() []string  { return []string{"serial", "parallel", "isolated-by-runner"} }
+func cacheModes() []string { return []string{"off", "on", "only"} }
+
+func (r *configReader) runnerFields(c *plumb.RunnerConfig) []field {
+	return []field{
+		{"model", func(v value, path string) { c.Model = r.text(v, path) }},
+		{"command", func(v value, path string) { c.Command = r.command(v, path) }},
+		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
+		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
+		{"api", func(v value, path string) { c.API = r.choice(v, path, []string{"chat", "responses"}) }},
+		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
+		{"headers", func(v value, path string) { c.Headers = r.pairs(v, path) }},
+		{"env", func(v value, path string) { c.Env = r.pairs(v, path) }},
+		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
+		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
+		{"topP", func(v value, path string) { c.TopP = new(r.number(v, path, 0, 1)) }},
+		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = new(r.whole(v, path, 1)) }},
+		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = new(r.text(v, path)) }},
+		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
+		{"maxParallel", func(v value, path string) { c.MaxParallel = int(r.whole(v, path, 1)) }},
+	}
+}
+
+// onlyFor says which of model, command and replay a runner's key is for, where it is not for all.
+func onlyFor(key string) []string {
+	switch key {
+	case "baseURL", "api", "apiKeyEnv", "headers":
+		return []string{"model"}
+	case "env":
+		return []string{"command"}
+	case "temperature", "seed", "topP", "maxOutputTokens", "reasoningEffort":
+		return []string{"model", "command"}
+	}
+	return nil
+}
+
+func (r *configReader) runners(v value, path string) []plumb.RunnerConfig {
+	if !r.is(v, path, kindMap) {
+		return nil
+	}
+	var runners []plumb.RunnerConfig
+	seen := map[string]bool{}
+	for _, m := range v.members {
+		at := path + "." + m.key
+		switch {
+		case strings.TrimSpace(m.key) == "":
+			r.add(m.line, m.column, "a runner needs a name", "")
+		case seen[m.key]:
+			r.add(m.line, m.column, fmt.Sprintf("duplicate runner %q", m.key), "")
+			continue
+		}
+		seen[m.key] = true
+		c := plumb.RunnerConfig{ID: m.key}
+		if m.value.kind == kindString {
+			c.Model = r.text(m.value, at)
+		} else {
+			r.runner(m.value, at, &c, r.runnerFields(&c))
+		}
+		runners = append(runners, c)
+	}
+	return runners
+}
+
+// runner reads the keys of one runner, and holds them to what the runner is.
+func (r *configReader) runner(v value, path string, c *plumb.RunnerConfig, fields []field) {
+	if !r.is(v, path, kindMap) {
+		return
+	}
+	r.object(v, path, fields)
+	var kinds []string
+	for _, m := range v.members {
+		if m.key == "model" || m.key == "command" || m.key == "replay" {
+			kinds = append(kinds, m.key)
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		r.add(v.line, v.column, path+" needs one of model, command and replay", "")
+		return
+	case 1:
+	default:
+		r.add(v.line, v.column, fmt.Sprintf("%s has %s, but a runner is one of them", path, strings.Join(kinds, " and ")), "")
+		return
+	}
+	for _, m := range v.members {
+		if only := onlyFor(m.key); only != nil && !slices.Contains(only, kinds[0]) {
+			r.add(m.line, m.column, fmt.Sprintf("%s.%s has no effect on a %s runner", path, m.key, kinds[0]),
+				"it is for "+strings.Join(only, " and ")+" runners")
+		}
+	}
+}
+
+func (r *configReader) judge(v value, path string, c *Config) *Judge {
+	if v.kind == kindString {
+		name := r.text(v, path)
+		if c.Runner(name) != nil {
+			return &Judge{Runner: name}
+		}
+		return &Judge{Config: &plumb.RunnerConfig{ID: "judge", Model: name}}
+	}
+	if v.kind != kindMap {
+		r.wrong(v, path, "a model, the name of a runner, or a mapping")
+		return nil
+	}
+	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
+	fields := append(r.runnerFields(j.Config),
+		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
+		field{"votes", func(v value, path string) {
+			if j.Votes = int(r.whole(v, path, 1)); j.Votes%2 == 0 && j.Votes > 0 {
+				r.warn(v.line, v.column, path+" is even, so that votes can be tied", "an odd number always decides")
+			}
+		}},
+	)
+	i := slices.IndexFunc(v.members, func(m valueMember) bool { return m.key == "runner" })
+	if i < 0 {
+		r.runner(v, path, j.Config, fields)
+		return j
+	}
+	r.object(v, path, fields)
+	for _, m := range v.members {
+		if m.key != "runner" && m.key != "votes" && slices.ContainsFunc(fields, func(f field) bool { return f.name == m.key }) {
+			r.add(m.line, m.column, fmt.Sprintf("%s.%s cannot stand beside %s.runner", path, m.key, path), "the runner has its own settings")
+		}
+	}
+	if j.Runner != "" && c.Runner(j.Runner) == nil {
+		var ids []string
+		for _, known := range c.Runners {
+			ids = append(ids, known.ID)
+		}
+		at := v.members[i].value
+		r.add(at.line, at.column, fmt.Sprintf("%s.runner names no runner %q", path, j.Runner), didYouMean(j.Runner, ids))
+	}
+	j.Config = nil
+	return j
+}
+
+func (r *configReader) embedderFields(e *Embedder) []field {
+	return []field{
+		{"model", func(v value, path string) { e.Model = r.text(v, path) }},
+		{"baseURL", func(v value, path string) { e.BaseURL = r.address(v, path) }},
+		{"apiKeyEnv", func(v value, path string) { e.APIKeyEnv = r.variable(v, path) }},
+	}
+}
+
+func (r *configReader) embedder(v value, path string) *Embedder {
+	e := &Embedder{}
+	switch v.kind {
+	case kindString:
+		e.Model = r.text(v, path)
+	case kindMap:
+		before := len(r.problems)
+		r.object(v, path, r.embedderFields(e))
+		if e.Model == "" && len(r.problems) == before {
+			r.add(v.line, v.column, path+".model is missing", `such as "openai:text-embedding-3-small"`)
+		}
+	default:
+		r.wrong(v, path, "a model or a mapping")
+	}
+	return e
+}
+
+// address reads a URL. One that refers to environment variables is checked when it is used.
+func (r *configReader) address(v value, path string) string {
+	text := r.text(v, path)
+	if text == "" || strings.Contains(text, "${") {
+		return text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		r.add(v.line, v.column, fmt.Sprintf("%s must be an http or https URL", path), "such as http://localhost:11434/v1")
+	}
+	return text
+}
+
+// command reads a program and its arguments.
+func (r *configReader) command(v value, path string) []string {
+	if v.kind == kindString {
+		words, err := fmt.Sprintf("%q", strings.Fields(v.text)), path+" must be a list of the program and its arguments"
+		r.add(v.line, v.column, err, "such as "+strings.ReplaceAll(words, `" "`, `", "`))
+		return nil
+	}
+	return r.words(v, path)
+}
