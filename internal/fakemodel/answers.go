@@ -1,0 +1,288 @@
+package fakemodel
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Answer is one line of the table of answers. It applies to a request that fits all of Prompt, Contains, ID and Model
+// that are set.
+type Answer struct {
+	// Prompt is the whole last user message, Contains a part of it, and ID a word of it, such as a case id.
+	Prompt   string `json:"prompt,omitempty"`
+	Contains string `json:"contains,omitempty"`
+	ID       string `json:"id,omitempty"`
+	Model    string `json:"model,omitempty"`
+
+	// Answer is what the model says. Answers are said in turn, over and over, as the prompt is asked again.
+	Answer  string   `json:"answer,omitempty"`
+	Answers []string `json:"answers,omitempty"`
+	// Blocks withholds the answer.
+	Blocks Block `json:"blocks,omitempty"`
+	// Fault breaks each request for the answer.
+	Fault Fault `json:"fault,omitempty"`
+}
+
+// stockAnswer is said where nothing else is known. It repeats nothing of the prompt, so that it meets no check by
+// accident.
+const stockAnswer = "The fake model has nothing prepared here."
+
+// JudgeNo makes the server answer NO to a judge's question with this text in it; it says YES to all others.
+const JudgeNo = "(judge: no)"
+
+// ReadAnswers reads answers, one JSON object a line. A line may also be a case of a suite, in which case its ideal, or
+// the first of several, is the answer to the last user message of its input.
+func ReadAnswers(r io.Reader) ([]Answer, error) {
+	var out []Answer
+	in := bufio.NewReaderSize(r, 1<<16)
+	for line := 1; ; line++ {
+		data, err := in.ReadBytes('\n')
+		if len(bytes.TrimSpace(data)) > 0 {
+			a, bad := readAnswer(data)
+			if bad != nil {
+				return nil, fmt.Errorf("line %d: %w", line, bad)
+			}
+			out = append(out, a)
+		}
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func readAnswer(data []byte) (Answer, error) {
+	var a Answer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return a, err
+	}
+	input := member(data, "input")
+	if input == nil {
+		if a.Prompt == "" && a.Contains == "" && a.ID == "" {
+			return a, errors.New(`one of "prompt", "contains", "id" and "input" is needed`)
+		}
+		return a, nil
+	}
+	a.ID = "" // the case's own, which its prompt need not name
+	var ok bool
+	if a.Prompt, ok = text(input); !ok {
+		elements(input, func(_ int, m []byte) {
+			if role, _ := text(member(m, "role")); role == "user" {
+				a.Prompt = contentText(member(m, "content"))
+			}
+		})
+	}
+	if a.Answer == "" && a.Answers == nil {
+		ideal := member(data, "ideal")
+		if a.Answer, ok = text(ideal); !ok {
+			elements(ideal, func(i int, v []byte) {
+				if i == 0 {
+					a.Answer, _ = text(v)
+				}
+			})
+		}
+	}
+	return a, nil
+}
+
+// table finds answers: by whole prompt and by id without looking at the others.
+type table struct {
+	prompts, ids map[string][]*Answer
+	rest         []*Answer
+}
+
+func newTable(answers []Answer) *table {
+	t := &table{prompts: make(map[string][]*Answer, len(answers)), ids: map[string][]*Answer{}}
+	for i := range answers {
+		switch a := &answers[i]; {
+		case a.Prompt != "":
+			t.prompts[a.Prompt] = append(t.prompts[a.Prompt], a)
+		case a.ID != "":
+			t.ids[a.ID] = append(t.ids[a.ID], a)
+		default:
+			t.rest = append(t.rest, a)
+		}
+	}
+	return t
+}
+
+// find returns the answer for the ask, or nil: whole prompts come before ids, and ids before parts.
+func (t *table) find(ask *Ask, prompt string) *Answer {
+	first := func(list []*Answer) *Answer {
+		for _, a := range list {
+			if (a.Model == "" || a.Model == ask.Model) && strings.Contains(prompt, a.Contains) {
+				return a
+			}
+		}
+		return nil
+	}
+	if a := first(t.prompts[prompt]); a != nil {
+		return a
+	}
+	if len(t.ids) > 0 {
+		for w := range strings.FieldsFuncSeq(prompt, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
+		}) {
+			if a := first(t.ids[w]); a != nil {
+				return a
+			}
+		}
+	}
+	return first(t.rest)
+}
+
+// isJudge reports whether the question asks for YES or NO, in capitals.
+func isJudge(ask *Ask) bool {
+	has := func(word string) bool {
+		if strings.Contains(ask.System, word) {
+			return true
+		}
+		for i := range ask.Messages {
+			if strings.Contains(ask.Messages[i].Content, word) {
+				return true
+			}
+		}
+		return false
+	}
+	return has("YES") && has("NO")
+}
+
+// finish is how an answer ended.
+type finish int
+
+const (
+	finishStop finish = iota
+	finishLength
+	finishRefusal
+	finishFilter
+)
+
+// reply is an answer before it takes a provider's shape. The token counts are gross: input includes cached and written,
+// output includes reasoning.
+type reply struct {
+	text                                      string
+	finish                                    finish
+	input, cached, written, reasoning, output int
+}
+
+const refusalText = "I'm sorry, but I can't help with that."
+
+// answer makes the reply to a request that does not break, or a fault's foundation.
+func (x *exchange) answer() {
+	x.status, x.kind = 200, "application/json"
+	if x.rt.op.embeds() {
+		x.embeddings()
+		return
+	}
+	rep, p, ok := x.reply()
+	if !ok {
+		x.problemBody(p)
+		return
+	}
+	switch x.rt.op {
+	case opChat:
+		x.chat(rep)
+	case opResponses:
+		x.responses(rep)
+	case opMessages:
+		x.message(rep)
+	case opGenerate:
+		x.generated(rep)
+	case opOllamaChat:
+		x.ollamaChat(rep)
+	case opCountTokens:
+		x.tokens(rep)
+	}
+}
+
+// reply decides what is said, and what it took.
+func (x *exchange) reply() (reply, problem, bool) {
+	rep := reply{text: x.says(), input: 3}
+	for i := range x.ask.Messages {
+		rep.input += 3 + tokensOf(x.ask.Messages[i].Content)
+	}
+	if len(x.ask.Messages) > 0 && !systemRole(x.ask.Messages[0].Role) && x.ask.System != "" {
+		rep.input += 3 + tokensOf(x.ask.System)
+	}
+	rep.cached = min(x.model.CachedTokens, rep.input)
+	rep.written = min(x.model.CacheWriteTokens, rep.input-rep.cached)
+	blocks := x.model.Blocks
+	if x.entry != nil && x.entry.Blocks != "" {
+		blocks = x.entry.Blocks
+	}
+	switch blocks {
+	case BlockPrompt:
+		if x.rt.provider != Google && x.rt.provider != Ollama {
+			return rep, problem{kind: promptBlocked}, false
+		}
+		rep.text, rep.finish = "", finishRefusal
+	case BlockRefusal:
+		rep.text, rep.finish = refusalText, finishRefusal
+	case BlockFilter:
+		rep.text, rep.finish = cutText(rep.text, len(rep.text)/2), finishFilter
+	}
+	rep.reasoning = x.model.Reasoning
+	rep.output = rep.reasoning + tokensOf(rep.text)
+	if limit := x.ask.Parameters.MaxOutputTokens; limit != nil && *limit > 0 && rep.output > int(*limit) {
+		rep.output, rep.finish = int(*limit), finishLength
+		rep.reasoning = min(rep.reasoning, rep.output)
+		rep.text = cutText(rep.text, 4*(rep.output-rep.reasoning))
+	}
+	return rep, problem{}, true
+}
+
+// says returns the model's words.
+func (x *exchange) says() string {
+	if f := x.s.options.Answer; f != nil {
+		return f(x.ask)
+	}
+	switch a := x.entry; {
+	case a != nil && len(a.Answers) > 0:
+		return a.Answers[x.ask.Count%len(a.Answers)]
+	case a != nil:
+		return a.Answer
+	case !x.ask.Judge:
+		return stockAnswer
+	case strings.Contains(x.prompt, JudgeNo):
+		return "NO"
+	default:
+		return "YES"
+	}
+}
+
+// tokensOf estimates the tokens of a text: four bytes each.
+func tokensOf(s string) int { return (len(s) + 3) / 4 }
+
+// cutText returns at most n bytes of s, whole characters.
+func cutText(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// pieces cuts a text as a stream does.
+func pieces(s string) []string {
+	size := max(12, len(s)/16)
+	var out []string
+	for s != "" {
+		piece := cutText(s, size)
+		if piece == "" {
+			piece = s
+		}
+		out = append(out, piece)
+		s = s[len(piece):]
+	}
+	return out
+}

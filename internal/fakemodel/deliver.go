@@ -1,0 +1,195 @@
+package fakemodel
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// deliver sends the reply, or breaks as the fault says.
+func (x *exchange) deliver(fault Fault) {
+	switch fault {
+	case "":
+		x.send()
+	case FaultRateSeconds:
+		x.fail(problem{kind: rateLimited})
+	case FaultRateDate:
+		x.fail(problem{kind: rateLimited, date: true})
+	case FaultTimeout:
+		x.fail(problem{kind: requestTimeout})
+	case FaultConflict:
+		x.fail(problem{kind: conflict})
+	case FaultServer:
+		x.fail(problem{kind: serverError})
+	case FaultGateway:
+		x.fail(problem{kind: badGateway})
+	case FaultOverloaded:
+		x.fail(problem{kind: overloaded})
+	case FaultRefused:
+		x.refuseOne()
+	case FaultHTML:
+		x.whole(http.StatusOK, "text/html; charset=UTF-8", []byte(htmlPage))
+	case FaultEmpty:
+		x.whole(http.StatusOK, x.kind, nil)
+	case FaultMalformed:
+		x.out = append(x.out[:len(x.out)*2/3], "\x00<garbled>"...)
+		x.send()
+	default:
+		x.breakOff(fault)
+	}
+}
+
+// htmlPage is what a proxy or a captive portal answers in place of an API.
+const htmlPage = "<!DOCTYPE html>\n<html lang=\"en-US\"><head><title>Just a moment...</title></head>" +
+	"<body><h1>Checking if the site connection is secure</h1></body></html>\n"
+
+// refuseOne rejects one of the optional parameters, the same one each time.
+func (x *exchange) refuseOne() {
+	optional := x.optional()
+	if len(optional) == 0 { // only where a table entry asks for the fault
+		x.fail(problem{kind: invalid, detail: "Invalid request."})
+		return
+	}
+	p := optional[mix(x.s.options.Seed, hashText(x.prompt), 5)%uint64(len(optional))]
+	x.fail(problem{kind: unsupportedParameter, param: p.name})
+}
+
+// send sends the reply that answer prepared.
+func (x *exchange) send() {
+	if !x.ask.Stream {
+		x.whole(x.status, x.kind, x.out)
+		return
+	}
+	x.header(x.status, x.kind, -1)
+	for rest := x.out; len(rest) > 0; {
+		event := x.event(rest)
+		rest = rest[len(event):]
+		if !x.write(event) {
+			return
+		}
+	}
+}
+
+// event returns the first event of a stream.
+func (x *exchange) event(b []byte) []byte {
+	if i := bytes.Index(b, []byte(x.border)); i >= 0 {
+		return b[:i+len(x.border)]
+	}
+	return b
+}
+
+// whole sends a reply with a known length.
+func (x *exchange) whole(status int, kind string, body []byte) {
+	x.header(status, kind, len(body))
+	_, _ = x.w.Write(body) // the client left
+}
+
+// header sends the head of a reply. A negative length leaves it to chunked encoding.
+func (x *exchange) header(status int, kind string, length int) {
+	x.s.countStatus(status)
+	h := x.w.Header()
+	h["Content-Type"] = []string{kind}
+	if length >= 0 {
+		h["Content-Length"] = []string{strconv.Itoa(length)}
+	}
+	x.providerHeaders(h)
+	x.w.WriteHeader(status)
+}
+
+func (s *Server) countStatus(status int) {
+	s.mu.Lock()
+	s.stats.Statuses[status]++
+	s.mu.Unlock()
+}
+
+// write sends b at once, and reports whether the client is still there.
+func (x *exchange) write(b []byte) bool {
+	if _, err := x.w.Write(b); err != nil {
+		return false
+	}
+	return http.NewResponseController(x.w).Flush() == nil
+}
+
+// breakOff serves the faults below HTTP. The panic is net/http's way to end a connection without a proper end.
+func (x *exchange) breakOff(fault Fault) {
+	half := x.out[:len(x.out)/2]
+	switch fault {
+	case FaultReset:
+		x.s.countStatus(0)
+		x.reset()
+	case FaultHang:
+		x.s.countStatus(0)
+		x.silence()
+	case FaultStall:
+		x.header(x.status, x.kind, x.length())
+		x.write(half)
+		x.silence()
+	case FaultSlow:
+		x.dribble()
+		return
+	case FaultTruncated:
+		x.header(x.status, x.kind, x.length())
+		x.write(half)
+	case FaultAborted:
+		x.header(x.status, x.kind, -1)
+		x.write(half)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// length is the length to promise: that of the body, or unknown for a stream.
+func (x *exchange) length() int {
+	if x.ask.Stream {
+		return -1
+	}
+	return len(x.out)
+}
+
+// reset closes the connection so that the client sees a reset, not an end.
+func (x *exchange) reset() {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		return // HTTP/2: the panic that follows resets the stream
+	}
+	raw := conn
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		raw = t.NetConn()
+	}
+	if tcp, ok := raw.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = raw.Close()
+}
+
+// silence waits until the client gives up, or HangFor has passed.
+func (x *exchange) silence() {
+	limit := x.s.options.Faults.HangFor
+	if limit <= 0 {
+		select {
+		case <-x.r.Context().Done():
+		case <-x.s.released:
+		}
+		return
+	}
+	x.pause(limit)
+}
+
+// dribble sends a right reply in small pieces.
+func (x *exchange) dribble() {
+	whole := x.s.options.Faults.SlowFor
+	if whole <= 0 {
+		whole = 300 * time.Millisecond
+	}
+	x.header(x.status, x.kind, x.length())
+	const pieces = 20
+	size := len(x.out)/pieces + 1
+	for rest := x.out; len(rest) > 0; {
+		n := min(size, len(rest))
+		if !x.write(rest[:n]) || !x.pause(whole/pieces) {
+			return
+		}
+		rest = rest[n:]
+	}
+}

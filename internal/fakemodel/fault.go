@@ -1,0 +1,175 @@
+package fakemodel
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Fault is one way in which a request breaks.
+type Fault string
+
+// The faults. Those with a status have the provider's own error body.
+const (
+	// FaultRateSeconds and FaultRateDate are a 429 with Retry-After as seconds and as an HTTP date.
+	FaultRateSeconds Fault = "rate-seconds"
+	FaultRateDate    Fault = "rate-date"
+	// FaultTimeout is a 408, FaultConflict a 409, FaultServer a 500, FaultGateway a proxy's 502 with an HTML page.
+	FaultTimeout  Fault = "timeout"
+	FaultConflict Fault = "conflict"
+	FaultServer   Fault = "server"
+	FaultGateway  Fault = "gateway"
+	// FaultOverloaded is a 503, or Anthropic's 529.
+	FaultOverloaded Fault = "overloaded"
+	// FaultReset is a connection reset in place of a reply.
+	FaultReset Fault = "reset"
+	// FaultHang is silence, FaultStall silence after half the body; see [Faults.HangFor].
+	FaultHang  Fault = "hang"
+	FaultStall Fault = "stall"
+	// FaultSlow is a right answer, dribbled; see [Faults.SlowFor].
+	FaultSlow Fault = "slow"
+	// FaultTruncated ends the connection before Content-Length is reached, FaultAborted within a chunked body.
+	FaultTruncated Fault = "truncated"
+	FaultAborted   Fault = "aborted"
+	// FaultMalformed is a whole reply with status 200 that is not JSON, FaultHTML a web page, FaultEmpty nothing.
+	FaultMalformed Fault = "malformed"
+	FaultHTML      Fault = "html"
+	FaultEmpty     Fault = "empty"
+	// FaultRefused is a 400 that refuses one of the optional parameters. A request without any is answered.
+	FaultRefused Fault = "refused"
+)
+
+// AllFaults returns every kind of fault.
+func AllFaults() []Fault {
+	return []Fault{
+		FaultRateSeconds, FaultRateDate, FaultTimeout, FaultConflict, FaultServer, FaultGateway, FaultOverloaded,
+		FaultReset, FaultHang, FaultStall, FaultSlow, FaultTruncated, FaultAborted, FaultMalformed, FaultHTML,
+		FaultEmpty, FaultRefused,
+	}
+}
+
+// lasting reports whether a prompt that always meets the fault is never answered. Slow answers arrive, and a client runs
+// out of parameters to be refused.
+func (f Fault) lasting() bool { return f != FaultSlow && f != FaultRefused }
+
+// Faults say how often and how requests break. The zero value breaks none.
+type Faults struct {
+	// Rate is the share of attempts that break, from 0 to 1, among prompts that are not broken for good.
+	Rate float64
+	// Kinds are the faults to choose from, evenly; nil means [AllFaults].
+	Kinds []Fault
+	// MaxConsecutive bounds the faults that a prompt meets in a row, as long as it is not asked twice at the same time;
+	// 0 means 2.
+	MaxConsecutive int
+	// Permanent is the share of prompts, from 0 to 1, that break at each attempt, always in the same way. Judges'
+	// questions are spared: their text has a random part.
+	Permanent float64
+	// HangFor is when the server gives up on a request that hangs, and closes the connection; 0 waits for the client.
+	HangFor time.Duration
+	// SlowFor is how long a slow body takes; 0 means 300 ms.
+	SlowFor time.Duration
+}
+
+// Truth says what becomes of a prompt that is asked until it is answered.
+type Truth struct {
+	// Broken is the fault that the prompt meets at each attempt; "" when it is answered in the end.
+	Broken Fault
+	// Faults are those that the first attempts meet, "" for none, until the first that is answered. It is nil for a
+	// broken prompt.
+	Faults []Fault
+}
+
+// Truth says what becomes of a prompt under these faults. Answers that name a fault themselves are not considered.
+func (f Faults) Truth(seed uint64, prompt string) Truth {
+	h := hashText(prompt)
+	if broken := f.permanent(seed, h); broken != "" {
+		return Truth{Broken: broken}
+	}
+	var met []Fault
+	for attempt := 0; ; attempt++ {
+		kind := f.at(seed, h, attempt)
+		met = append(met, kind)
+		if kind == "" || kind == FaultSlow {
+			return Truth{Faults: met}
+		}
+	}
+}
+
+func (f Faults) kinds() []Fault {
+	if f.Kinds == nil {
+		return AllFaults()
+	}
+	return f.Kinds
+}
+
+// permanent returns the fault that the prompt always meets, or "".
+func (f Faults) permanent(seed, prompt uint64) Fault {
+	if f.Permanent <= 0 || unit(mix(seed, prompt, 1)) >= f.Permanent {
+		return ""
+	}
+	kinds := slices.DeleteFunc(slices.Clone(f.kinds()), func(k Fault) bool { return !k.lasting() })
+	if len(kinds) == 0 {
+		return ""
+	}
+	return kinds[mix(seed, prompt, 2)%uint64(len(kinds))]
+}
+
+// at returns the passing fault that the given attempt meets, counted from 0, or "". Each attempt after MaxConsecutive
+// others is spared, which bounds the faults in a row without looking back.
+func (f Faults) at(seed, prompt uint64, attempt int) Fault {
+	limit := f.MaxConsecutive
+	if limit <= 0 {
+		limit = 2
+	}
+	if f.Rate <= 0 || attempt%(limit+1) == limit {
+		return ""
+	}
+	kinds := f.kinds()
+	draw := mix(seed, prompt, 3+2*uint64(attempt))
+	if len(kinds) == 0 || unit(draw) >= f.Rate {
+		return ""
+	}
+	return kinds[mix(seed, prompt, 4+2*uint64(attempt))%uint64(len(kinds))]
+}
+
+// PromptHash names a prompt in [Stats].
+func PromptHash(prompt string) string { return hex(hashText(prompt)) }
+
+// hashText is FNV-1a, 64 bits, taken eight bytes at a time, so that hashing does not show in benchmarks.
+func hashText(s string) uint64 {
+	const prime = 1099511628211
+	h := uint64(14695981039346656037) ^ uint64(len(s))
+	for ; len(s) >= 8; s = s[8:] {
+		b := [8]byte{s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]}
+		h = (h ^ binary.LittleEndian.Uint64(b[:])) * prime
+		h ^= h >> 32
+	}
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * prime
+	}
+	return mix(h, 0, 0)
+}
+
+// mix is the finisher of splitmix64 over its arguments.
+func mix(a, b, c uint64) uint64 {
+	x := a ^ b*0x9e3779b97f4a7c15 ^ c*0xd1b54a32d192ed03
+	for range 2 {
+		x += 0x9e3779b97f4a7c15
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		x ^= x >> 31
+	}
+	return x
+}
+
+// unit maps a hash to [0, 1).
+func unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
+
+func hex(h uint64) string {
+	b := strconv.AppendUint(make([]byte, 0, 32), h, 16)
+	for len(b) < 16 {
+		b = append([]byte{'0'}, b...)
+	}
+	return string(b)
+}

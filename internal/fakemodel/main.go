@@ -1,0 +1,227 @@
+package fakemodel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Main runs the server as a process of its own until SIGINT or SIGTERM, and returns the exit code. It prints one line,
+// "listening http://HOST:PORT", once it does. Test binaries pose as it; args are without the program's name.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	debug.SetGCPercent(400) // it shares the machine with what it serves
+	if err := serve(ctx, args, stdout, stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(stderr, "fakemodel:", err)
+		}
+		return 2
+	}
+	return 0
+}
+
+// settings are the flags that are not [Options].
+type settings struct{ addr, urlFile, answers, statsFile, life string }
+
+func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var set settings
+	var o Options
+	if err := parseFlags(&set, &o, args, stderr); err != nil {
+		return err
+	}
+	for file := range strings.SplitSeq(set.answers, ",") {
+		if file == "" {
+			continue
+		}
+		answers, err := readAnswersFile(file)
+		if err != nil {
+			return fmt.Errorf("read answers %s: %w", file, err)
+		}
+		o.Answers = append(o.Answers, answers...)
+	}
+	if set.life != "" {
+		life, err := time.ParseDuration(set.life)
+		if err != nil {
+			return fmt.Errorf("read -life: %w", err)
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, life)
+		defer cancel()
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", set.addr)
+	if err != nil {
+		return err
+	}
+	url := "http://" + l.Addr().String()
+	if set.urlFile != "" {
+		if err := os.WriteFile(set.urlFile, []byte(url+"\n"), 0o600); err != nil {
+			return fmt.Errorf("write the address: %w", err)
+		}
+	}
+	fmt.Fprintln(stdout, "listening", url)
+
+	s := New(o)
+	if err := s.run(ctx, l); err != nil {
+		return err
+	}
+	if set.statsFile == "" {
+		return nil
+	}
+	data, err := json.Marshal(s.Stats())
+	if err != nil {
+		return fmt.Errorf("encode the figures: %w", err)
+	}
+	return os.WriteFile(set.statsFile, append(data, '\n'), 0o600)
+}
+
+// run serves l until ctx ends, and then drops what is in flight.
+func (s *Server) run(ctx context.Context, l net.Listener) error {
+	hs := &http.Server{
+		Handler: s, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it would log the faults
+	}
+	done := make(chan error, 1)
+	go func() { done <- hs.Serve(l) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	s.Release()
+	_ = hs.Close() // what it complains about is what it closes
+	<-done
+	return nil
+}
+
+func readAnswersFile(file string) ([]Answer, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadAnswers(f)
+}
+
+func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) error {
+	fs := flag.NewFlagSet("fakemodel", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&set.addr, "addr", "127.0.0.1:0", "address to listen on")
+	fs.StringVar(&set.urlFile, "url-file", "", "file to write the address to")
+	fs.StringVar(&set.answers, "answers", "", "files of answers, JSON lines, separated by commas")
+	fs.StringVar(&set.statsFile, "stats-file", "", "file to write the figures to at the end")
+	fs.StringVar(&set.life, "life", "", "time after which to end unasked, such as 10m")
+	fs.StringVar(&o.Key, "key", "", "the API key to ask for")
+	fs.DurationVar(&o.Latency, "latency", 0, "time from request to reply")
+	fs.DurationVar(&o.LatencyJitter, "jitter", 0, "random part added to the latency")
+	fs.DurationVar(&o.RetryAfter, "retry-after", 0, "what a 429 says (default 1s)")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed of faults and ids")
+	fs.IntVar(&o.MaxConcurrent, "max-concurrent", 0, "requests in flight above which there is a 429")
+	fs.IntVar(&o.RatePerMinute, "rate-per-minute", 0, "requests a minute above which there is a 429")
+	fs.IntVar(&o.Dimensions, "dimensions", 0, "length of embedding vectors (default 128)")
+	fs.Float64Var(&o.Faults.Rate, "fault-rate", 0, "share of attempts that break")
+	fs.Float64Var(&o.Faults.Permanent, "fault-permanent", 0, "share of prompts that always break")
+	fs.IntVar(&o.Faults.MaxConsecutive, "fault-max-consecutive", 0, "most faults of a prompt in a row (default 2)")
+	fs.DurationVar(&o.Faults.HangFor, "hang-for", 0, "when to give up on a request that hangs (default: never)")
+	fs.DurationVar(&o.Faults.SlowFor, "slow-for", 0, "how long a slow body takes (default 300ms)")
+	fs.Func("fault-kinds", "faults to choose from, separated by commas (default all)", func(list string) error {
+		for kind := range strings.SplitSeq(list, ",") {
+			if !known(Fault(kind)) {
+				return fmt.Errorf("unknown fault %q", kind)
+			}
+			o.Faults.Kinds = append(o.Faults.Kinds, Fault(kind))
+		}
+		return nil
+	})
+	fs.BoolFunc("real-models", "know only the real models, with their peculiarities", func(string) error {
+		if o.Models == nil {
+			o.Models = map[string]Model{}
+		}
+		for name, m := range RealModels() {
+			if _, ok := o.Models[name]; !ok {
+				o.Models[name] = m
+			}
+		}
+		return nil
+	})
+	fs.Func("model", "a known model: NAME or NAME;refuses=temperature,seed;reasoning=500;... (repeatable)", func(spec string) error {
+		name, m, err := parseModel(spec)
+		if err != nil {
+			return err
+		}
+		if o.Models == nil {
+			o.Models = map[string]Model{}
+		}
+		o.Models[name] = m
+		return nil
+	})
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	return nil
+}
+
+func known(kind Fault) bool {
+	for _, k := range AllFaults() {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// parseModel reads the value of the flag -model.
+func parseModel(spec string) (string, Model, error) {
+	name, rest, _ := strings.Cut(spec, ";")
+	var m Model
+	for part := range strings.SplitSeq(rest, ";") {
+		if part == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(part, "=")
+		var err error
+		switch key {
+		case "snapshot":
+			m.Snapshot = value
+		case "fingerprint":
+			m.Fingerprint = value
+		case "refuses":
+			m.Refuses = strings.Split(value, ",")
+		case "refuses-value":
+			m.RefusesValue = strings.Split(value, ",")
+		case "reasoning":
+			m.Reasoning, err = strconv.Atoi(value)
+		case "cached":
+			m.CachedTokens, err = strconv.Atoi(value)
+		case "cache-write":
+			m.CacheWriteTokens, err = strconv.Atoi(value)
+		case "blocks":
+			m.Blocks = Block(value)
+		case "no-quota":
+			m.NoQuota = true
+		default:
+			return "", m, fmt.Errorf("unknown peculiarity %q", key)
+		}
+		if err != nil {
+			return "", m, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return name, m, nil
+}

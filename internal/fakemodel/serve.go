@@ -1,0 +1,308 @@
+package fakemodel
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// bodyLimit is the largest request body, as with the real APIs.
+const bodyLimit = 32 << 20
+
+// buffers are what one request needs and the next can use again.
+type buffers struct{ body, out []byte }
+
+// exchange is one request on its way to a reply.
+type exchange struct {
+	s  *Server
+	w  http.ResponseWriter
+	r  *http.Request
+	rt route
+	// id numbers the requests; now is when this one came.
+	id  uint64
+	now time.Time
+
+	ask    Ask
+	prompt string
+	// entry is the line of the table that answers, if any.
+	entry *Answer
+	model Model
+	// present are the parameters of the request that a model can refuse, with their values, by their names on the wire.
+	present []parameter
+	// thinking says that the request wants to see the model think, usage that it wants a stream to end with usage.
+	thinking, usage bool
+	// texts are to be embedded as vectors of the given length; packed wants them in base64.
+	texts      []string
+	dimensions int
+	packed     bool
+
+	// out is the reply's body. Each event of a stream ends with border.
+	out    []byte
+	border string
+	kind   string
+	status int
+}
+
+// parameter is a named value of a request.
+type parameter struct{ name, value string }
+
+// ServeHTTP implements [http.Handler]. Beside the APIs it serves its own figures at /fakemodel/stats.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/fakemodel/stats" {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.Stats()) // the client left
+		return
+	}
+	buf, _ := s.buffers.Get().(*buffers)
+	x := &exchange{s: s, w: w, r: r, rt: routeOf(r), id: s.serial.Add(1), now: time.Now(), out: buf.out[:0]}
+	defer func() {
+		buf.out = x.out
+		if cap(buf.out)+cap(buf.body) < 1<<20 {
+			s.buffers.Put(buf)
+		}
+	}()
+	x.serve(buf)
+}
+
+func (x *exchange) serve(buf *buffers) {
+	rt := x.rt
+	if rt.op == opNone {
+		x.fail(problem{kind: noSuchPath})
+		return
+	}
+	if x.r.Method != rt.op.method() {
+		x.fail(problem{kind: wrongMethod})
+		return
+	}
+	if want := x.s.options.Key; want != "" && rt.provider != Ollama {
+		if got, ok := rt.key(x.r); got != want {
+			x.fail(problem{kind: wrongKey, detail: got, missing: !ok || got == ""})
+			return
+		}
+	}
+	if !rt.op.asks() {
+		x.list()
+		return
+	}
+	limited := x.s.enter(rt, x.now)
+	defer x.s.inFlight.Add(-1)
+	var err error
+	if buf.body, err = readAll(buf.body[:0], http.MaxBytesReader(x.w, x.r.Body, bodyLimit)); err != nil {
+		x.fail(problem{kind: tooLarge})
+		return
+	}
+	if limited {
+		x.hold(0)
+		x.fail(problem{kind: rateLimited})
+		return
+	}
+	if p, ok := x.understand(buf.body); !ok {
+		x.fail(p)
+		return
+	}
+	x.perform()
+}
+
+// enter counts a request in, and reports whether it is above a limit.
+func (s *Server) enter(rt route, now time.Time) bool {
+	n := s.inFlight.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Requests[statName(rt)]++
+	s.stats.MaxConcurrent = max(s.stats.MaxConcurrent, n)
+	limited := s.options.MaxConcurrent > 0 && n > int64(s.options.MaxConcurrent) ||
+		!s.bucket.take(now, s.options.RatePerMinute)
+	if limited {
+		s.stats.Limited++
+	}
+	return limited
+}
+
+func statName(rt route) string {
+	if rt.provider == OpenAI && rt.op == opChat {
+		return "openai chat"
+	}
+	return string(rt.provider) + " " + rt.op.String()
+}
+
+// bucket is a token bucket that holds one minute's requests.
+type bucket struct {
+	tokens float64
+	last   time.Time
+}
+
+func (b *bucket) take(now time.Time, perMinute int) bool {
+	if perMinute <= 0 {
+		return true
+	}
+	if b.last.IsZero() {
+		b.tokens, b.last = float64(perMinute), now
+	}
+	b.tokens = min(float64(perMinute), b.tokens+now.Sub(b.last).Minutes()*float64(perMinute))
+	b.last = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// understand reads the request and looks its model up. It returns the problem with which the provider would reject it.
+func (x *exchange) understand(body []byte) (problem, bool) {
+	if !json.Valid(body) {
+		return problem{kind: badJSON}, false
+	}
+	x.ask = Ask{
+		Provider: x.rt.provider, Endpoint: x.rt.op.String(), Model: x.rt.model, Stream: x.rt.stream,
+		Header: x.r.Header, Body: body,
+	}
+	if p, ok := x.parse(body); !ok {
+		return p, false
+	}
+	if x.prompt == "" {
+		x.prompt = x.ask.Prompt()
+	}
+	model, known := x.s.options.Models[x.ask.Model]
+	if !known && x.s.options.Models != nil {
+		return problem{kind: noSuchModel}, false
+	}
+	x.model = model
+	if x.model.Snapshot == "" {
+		x.model.Snapshot = snapshot(x.rt.provider, x.ask.Model)
+	}
+	if model.NoQuota {
+		return problem{kind: noQuota}, false
+	}
+	for _, p := range x.present {
+		if slices.Contains(model.Refuses, p.name) {
+			return problem{kind: unsupportedParameter, param: p.name}, false
+		}
+		if slices.Contains(model.RefusesValue, p.name) && p.value != "1" && p.value != "1.0" {
+			return problem{kind: unsupportedValue, param: p.name, detail: p.value}, false
+		}
+	}
+	return problem{}, true
+}
+
+// perform counts the question, waits as long as the model would think, and replies or breaks.
+func (x *exchange) perform() {
+	s := x.s
+	x.ask.Judge = !x.rt.op.embeds() && isJudge(&x.ask)
+	if s.options.Answer == nil {
+		x.entry = s.answers.find(&x.ask, x.prompt)
+	}
+	h := hashText(x.prompt)
+	fault := x.count(h)
+	x.hold(mix(s.options.Seed, h, 0))
+	x.answer()
+	x.deliver(fault)
+}
+
+// count notes the attempt and returns the fault it meets.
+func (x *exchange) count(h uint64) Fault {
+	s := x.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := question{h, hashText(x.ask.Model)}
+	a := s.asked[q]
+	if a == nil {
+		a = new(asked)
+		s.asked[q] = a
+	}
+	fault := x.fault(h, a.attempts)
+	a.attempts++
+	x.ask.Count = a.answers
+	if fault != "" {
+		s.stats.Faults[fault]++
+		if fault != FaultSlow {
+			return fault
+		}
+	}
+	a.answers++
+	s.stats.Answered++
+	if x.ask.Judge {
+		s.stats.Judged++
+	}
+	if x.entry == nil && s.options.Answer == nil && !x.ask.Judge && !x.rt.op.embeds() {
+		s.stats.Unprepared++
+	}
+	return fault
+}
+
+func (x *exchange) fault(h uint64, attempt int) Fault {
+	if x.entry != nil && x.entry.Fault != "" {
+		return x.entry.Fault
+	}
+	f, seed := x.s.options.Faults, x.s.options.Seed
+	if !x.ask.Judge {
+		if broken := f.permanent(seed, h); broken != "" {
+			return broken
+		}
+	}
+	fault := f.at(seed, h, attempt)
+	if fault == FaultRefused && len(x.optional()) == 0 {
+		return ""
+	}
+	return fault
+}
+
+// optional returns the parameters of the request that a provider can refuse without making the request senseless.
+func (x *exchange) optional() []parameter {
+	return slices.DeleteFunc(slices.Clone(x.present), func(p parameter) bool {
+		switch p.name {
+		case "temperature", "top_p", "topP", "top_k", "topK", "seed", "reasoning_effort", "reasoning.effort":
+			return false
+		}
+		return true
+	})
+}
+
+// hold waits for the latency of the request, or until the client leaves.
+func (x *exchange) hold(h uint64) {
+	wait := x.s.options.Latency
+	if jitter := x.s.options.LatencyJitter; jitter > 0 {
+		wait += time.Duration(unit(h) * float64(jitter))
+	}
+	x.pause(wait - time.Since(x.now))
+}
+
+// pause waits for d, and reports whether the client is still there.
+func (x *exchange) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-x.s.released:
+		return true
+	case <-x.r.Context().Done():
+		return false
+	}
+}
+
+// readAll is io.ReadAll into a buffer that is used again.
+func readAll(b []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = append(b, make([]byte, 1024)...)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// systemRole reports whether messages of the role instruct the model rather than talk with it.
+func systemRole(role string) bool { return role == plumb.RoleSystem || role == plumb.RoleDeveloper }
