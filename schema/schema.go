@@ -1,0 +1,20 @@
+// Package schema holds the JSON Schemas (draft 2020-12) of the files that people write for Plumb, for editors and other
+// tools.
+package schema
+
+import _ "embed"
+
+// Config returns the schema of plumb.yaml and plumb.config.json.
+func Config() string { return config }
+
+// SuiteCase returns the schema of one line of a suite file.
+func SuiteCase() string { return suiteCase }
+
+// ConfigURL is where the schema of config files is published. Scaffolds point editors there.
+const ConfigURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/plumb.config.schema.json"
+
+//go:embed plumb.config.schema.json
+var config string
+
+//go:embed suite-case.schema.json
+var suiteCase string
