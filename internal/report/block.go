@@ -1,0 +1,527 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofrs/flock"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/digest"
+)
+
+// block is a run of one model in the documented results format, but for its results, which are streamed. Keys below the
+// documented ones are ours; readers of the format skip them.
+type block struct {
+	SuiteVersion string        `json:"suite_version"`
+	SuiteHash    string        `json:"suite_hash"`
+	Metadata     blockMetadata `json:"run_metadata"`
+}
+
+type blockMetadata struct {
+	Timestamp       string      `json:"timestamp"`
+	ModelID         string      `json:"model_id"`
+	Temperature     pythonFloat `json:"temperature"`
+	Seed            *int64      `json:"seed"`
+	RunnerVersion   string      `json:"runner_version"`
+	UserID          *string     `json:"user_id"`
+	IsAuthenticated bool        `json:"is_authenticated"`
+	RunID           string      `json:"run_id"`
+	RunnerID        string      `json:"runner_id"`
+	StartedAt       string      `json:"started_at"`
+	Complete        bool        `json:"complete"`
+	Recorded        bool        `json:"recorded,omitempty"`
+}
+
+type blockResult struct {
+	TestID     string         `json:"test_id"`
+	Output     string         `json:"output"`
+	Assertion  blockAssertion `json:"assertion_result"`
+	LatencyMs  int64          `json:"latency_ms"`
+	ResultHash string         `json:"result_hash"`
+	Score      *pythonFloat   `json:"score"`
+	Outcome    plumb.Outcome  `json:"outcome"`
+	Status     plumb.Status   `json:"status"`
+	CaseHash   string         `json:"case_hash,omitempty"`
+}
+
+type blockAssertion struct {
+	Passed  bool            `json:"passed"`
+	Details json.RawMessage `json:"details"`
+}
+
+type blockSummary struct {
+	Total    int         `json:"total"`
+	Passed   int         `json:"passed"`
+	Skipped  int         `json:"skipped"`
+	PassRate pythonFloat `json:"pass_rate"`
+}
+
+type notMeasured struct {
+	TestID  string        `json:"test_id"`
+	Outcome plumb.Outcome `json:"outcome"`
+	Reason  string        `json:"reason"`
+}
+
+// pythonFloat is a number that is always written with a fraction, as the documented writer does.
+type pythonFloat float64
+
+// MarshalJSON writes 0.0 where Go would write 0.
+func (f pythonFloat) MarshalJSON() ([]byte, error) {
+	b, err := json.Marshal(float64(f))
+	if err == nil && !bytes.ContainsAny(b, ".e") {
+		b = append(b, ".0"...)
+	}
+	return b, err
+}
+
+// CheckBlockFile makes sure that [AppendBlock] will be able to add to the file at path, and is called before a run
+// starts: the file is missing or empty, or holds a block or a list of blocks, and can be written. A missing directory is
+// made. Nothing in the file changes.
+func CheckBlockFile(path string) error {
+	path, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the directory of the results file: %w", err)
+	}
+	if _, err := readBlocks(path); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".plumb-results-*")
+	if err != nil {
+		return fmt.Errorf("results file %s cannot be written: %w", path, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// AppendBlock appends the run to the list in the file at path, in the documented results format: one block for each
+// runner. Blocks of the same run and runner that are there already are replaced, all others stay as they are, byte for
+// byte. The file changes as a whole or not at all, and not while another process changes it; ctx ends the wait for that.
+//
+// A result is there for each answer that was judged. An answer that was obtained but could not be judged has the score
+// null, as documented for skipped tests; where there is no answer, there is no result, as after an interruption: the
+// format has no word for that, and scripts would take it for a fail. Those stand in not_measured, a key of ours.
+func AppendBlock(ctx context.Context, path string, run *plumb.Run, s Sessions) (err error) {
+	if path, err = resolve(path); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the directory of the results file: %w", err)
+	}
+	unlock, err := lock(ctx, path)
+	if err != nil {
+		return fmt.Errorf("lock results file %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	known, err := readBlocks(path)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600) // it holds outputs
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".plumb-results-*")
+	if err != nil {
+		return fmt.Errorf("write results file %s: %w", path, err)
+	}
+	err = writeBlocks(f, path, known, run, s)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write results file %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// resolve follows symbolic links, since the file is replaced and a link to it should stay one.
+func resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	switch {
+	case err == nil:
+		return real, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return path, nil
+	}
+	return "", fmt.Errorf("find results file: %w", err)
+}
+
+// lock locks the file at path against other processes by a file beside it, since the file itself is replaced.
+func lock(ctx context.Context, path string) (unlock func() error, err error) {
+	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
+	for {
+		l := flock.New(name, flock.SetPermissions(0o600))
+		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+		// Whoever held the lock before may have removed the file meanwhile: then this lock is on nothing.
+		held, err := l.Stat()
+		if err == nil {
+			var there fs.FileInfo
+			if there, err = os.Stat(name); err == nil && os.SameFile(held, there) {
+				return func() error {
+					removed := os.Remove(name) // fails on Windows while others wait; they remove it
+					if err := l.Close(); err != nil {
+						return err
+					}
+					if removed != nil {
+						_ = os.Remove(name)
+					}
+					return nil
+				}, nil
+			}
+		}
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// span is where a block stands in a file, and what of it decides whether it is replaced.
+type span struct {
+	from, to        int64
+	runID, runnerID string
+}
+
+// readBlocks finds the blocks of a results file. It holds one block at a time.
+func readBlocks(path string) ([]span, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open results file: %w", err)
+	}
+	defer f.Close()
+	spans, err := scanBlocks(f)
+	if err != nil {
+		return nil, plumb.WithHint(fmt.Errorf("results file %s: %w", path, err),
+			"name another --output file, or repair this one; it was left as it is")
+	}
+	return spans, nil
+}
+
+// scanBlocks finds the blocks in a results document: a list of objects, a single one, or nothing.
+func scanBlocks(r io.Reader) ([]span, error) {
+	dec := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
+	var spans []span
+	next := func() error {
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
+		}
+		if raw[0] != '{' {
+			return fmt.Errorf("at byte %d: a block of results is an object, this is not", dec.InputOffset()-int64(len(raw)))
+		}
+		var b struct {
+			Metadata struct {
+				RunID    any `json:"run_id"`
+				RunnerID any `json:"runner_id"`
+			} `json:"run_metadata"`
+		}
+		x := span{from: dec.InputOffset() - int64(len(raw)), to: dec.InputOffset()}
+		if json.Unmarshal(raw, &b) == nil { // of another shape: not ours, and kept
+			x.runID, _ = b.Metadata.RunID.(string)
+			x.runnerID, _ = b.Metadata.RunnerID.(string)
+		}
+		spans = append(spans, x)
+		return nil
+	}
+	first, err := peek(dec)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if first == '{' {
+		if err := next(); err != nil {
+			return nil, err
+		}
+	} else {
+		if _, err := dec.Token(); err != nil {
+			return nil, fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
+		}
+		if first != '[' {
+			return nil, errors.New("not a list of results: it must be a JSON list, or a single object")
+		}
+		for dec.More() {
+			if err := next(); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := dec.Token(); err != nil {
+			return nil, fmt.Errorf("the list does not end: %w", err)
+		}
+	}
+	if _, err := peek(dec); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("more text after the list, at byte %d", dec.InputOffset())
+	}
+	return spans, nil
+}
+
+// peek returns the first byte of the next value, without taking it.
+func peek(dec *json.Decoder) (byte, error) {
+	dec.More() // fills the buffer, and skips white space
+	b := make([]byte, 1)
+	_, err := dec.Buffered().Read(b)
+	return b[0], err
+}
+
+// writeBlocks writes the known blocks of the file at path, but for those of this run, and after them those of this run.
+func writeBlocks(w io.Writer, path string, known []span, run *plumb.Run, s Sessions) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	n := 0
+	separate := func() {
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n  ")
+		n++
+	}
+	out.WriteByte('[')
+	if len(known) > 0 {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		for _, x := range known {
+			if x.runID != "" && x.runID == run.Info.ID && run.Runner(x.runnerID) != nil {
+				continue
+			}
+			separate()
+			if _, err := io.Copy(out, io.NewSectionReader(f, x.from, x.to-x.from)); err != nil {
+				return err
+			}
+		}
+	}
+	for r := range run.Info.Runners {
+		separate()
+		if err := writeBlock(out, run, r, s); err != nil {
+			return err
+		}
+	}
+	out.WriteString("\n]")
+	return out.Flush()
+}
+
+// writeBlock writes the block of the runner at index r.
+func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
+	runner := &run.Info.Runners[r]
+	b := block{SuiteVersion: run.Info.SuiteName, SuiteHash: run.Info.SuiteHash, Metadata: blockMetadata{
+		Timestamp: pythonTime(run.EndedAt), ModelID: modelID(runner), Seed: runner.Parameters.Seed,
+		RunnerVersion: run.Info.PlumbVersion, RunID: run.Info.ID, RunnerID: runner.ID, StartedAt: pythonTime(run.StartedAt),
+		Complete: run.End != nil && run.End.Stop == "" && run.Totals.Finished == run.Totals.Planned,
+		Recorded: recorded(run),
+	}}
+	if t := runner.Parameters.Temperature; t != nil {
+		b.Metadata.Temperature = pythonFloat(*t)
+	}
+	var err error
+	member := func(last bool, name string, v any) {
+		var text []byte
+		if err != nil {
+			return
+		}
+		if text, err = blockJSON(v, "    "); err != nil {
+			return
+		}
+		fmt.Fprintf(w, "    %q: %s", name, text)
+		if !last {
+			w.WriteByte(',')
+		}
+		w.WriteByte('\n')
+	}
+	w.WriteString("{\n")
+	member(false, "suite_version", b.SuiteVersion)
+	member(false, "suite_hash", b.SuiteHash)
+	member(false, "run_metadata", b.Metadata)
+	w.WriteString("    \"results\": [")
+	sum, missing := blockSummary{}, []notMeasured{}
+	for c := range run.Cases {
+		if err != nil {
+			return err
+		}
+		i := c*len(run.Info.Runners) + r
+		res, why, rerr := blockResultOf(run, i, s)
+		if rerr != nil {
+			return rerr
+		}
+		if res == nil {
+			missing = append(missing, *why)
+			continue
+		}
+		text, jerr := blockJSON(res, "      ")
+		if jerr != nil {
+			return jerr
+		}
+		if sum.Total > 0 {
+			w.WriteByte(',')
+		}
+		w.WriteString("\n      ")
+		w.Write(text)
+		sum.Total++
+		switch {
+		case res.Score == nil:
+			sum.Skipped++
+		case res.Assertion.Passed:
+			sum.Passed++
+		}
+	}
+	if sum.Total > 0 {
+		w.WriteString("\n    ")
+	}
+	w.WriteString("],\n")
+	if n := sum.Total - sum.Skipped; n > 0 {
+		sum.PassRate = pythonFloat(float64(sum.Passed) / float64(n))
+	}
+	member(false, "summary", sum)
+	member(true, "not_measured", missing)
+	if err == nil {
+		_, err = w.WriteString("  }")
+	}
+	return err
+}
+
+// blockResultOf returns the documented result of an execution, or why there is none.
+func blockResultOf(run *plumb.Run, i int, s Sessions) (*blockResult, *notMeasured, error) {
+	n := len(run.Info.Runners)
+	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
+	none := &notMeasured{TestID: info.ID, Outcome: e.Outcome, Reason: e.Reason}
+	if e.State != plumb.ExecutionDone || e.Outcome == plumb.OutcomeSkipped {
+		none.Outcome = plumb.OutcomeSkipped
+		return nil, none, nil
+	}
+	rec, err := record(s, info.ID, runner.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	decided := rec.deciding(e.Outcome)
+	unjudged := e.Outcome == plumb.OutcomeError && (e.Origin == plumb.OriginJudge || e.Origin == plumb.OriginAssertHook)
+	if decided == nil || decided.report == nil || !e.Outcome.Measured() && !unjudged {
+		return nil, none, nil
+	}
+	output := strings.ToValidUTF8(decided.report.FinalOutput, "\uFFFD") // as JSON will have it
+	hash, err := digest.Result(modelID(runner), info.ID, output)
+	if err != nil {
+		return nil, nil, fmt.Errorf("hash the result of case %s: %w", info.ID, err)
+	}
+	res := &blockResult{
+		TestID: info.ID, Output: output, LatencyMs: latencyOf(decided.report),
+		ResultHash: hash, Outcome: e.Outcome, Status: e.Status, CaseHash: info.Hash,
+	}
+	res.Assertion.Passed = e.Outcome == plumb.OutcomePass
+	res.Assertion.Details, err = blockDetails(decided, unjudged, e.Reason)
+	switch e.Outcome {
+	case plumb.OutcomePass:
+		res.Score = new(pythonFloat(1))
+	case plumb.OutcomeFail:
+		res.Score = new(pythonFloat(0))
+	default:
+	}
+	return res, nil, err
+}
+
+func latencyOf(r *plumb.SessionReport) int64 {
+	if r.LatencyMs > 0 {
+		return r.LatencyMs
+	}
+	return r.DurationMs
+}
+
+// blockDetails returns the details of the assertion type, as documented; for several assertions, a list of them.
+func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, error) {
+	if unjudged {
+		return json.Marshal(map[string]any{"skipped": true, "reason": reason})
+	}
+	if s.judgement == nil || len(s.judgement.Verdicts) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if v := s.judgement.Verdicts; len(v) == 1 {
+		if len(v[0].Details) > 0 {
+			return v[0].Details, nil
+		}
+		return json.Marshal(map[string]any{"reason": v[0].Reason})
+	}
+	type one struct {
+		Name    string          `json:"name"`
+		Passed  bool            `json:"passed"`
+		Score   pythonFloat     `json:"score"`
+		Reason  string          `json:"reason"`
+		Details json.RawMessage `json:"details,omitempty"`
+	}
+	all := make([]one, len(s.judgement.Verdicts))
+	for i, v := range s.judgement.Verdicts {
+		all[i] = one{v.Name, v.Pass, pythonFloat(v.Score), v.Reason, v.Details}
+	}
+	return json.Marshal(map[string]any{"assertions": all})
+}
+
+// modelID is the model as the documented format names it; runners without one go by their id.
+func modelID(r *plumb.RunnerInfo) string {
+	if r.Agent.Model != "" {
+		return r.Agent.Model
+	}
+	return r.ID
+}
+
+// pythonTime is the documented form of a time, always with microseconds.
+func pythonTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// blockJSON renders v as the documented writer does: two blanks a level, and ASCII only.
+func blockJSON(v any, indent string) ([]byte, error) {
+	var plain, indented bytes.Buffer
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode a result: %w", err)
+	}
+	if err := json.Indent(&indented, bytes.TrimSuffix(plain.Bytes(), []byte("\n")), indent, "  "); err != nil {
+		return nil, fmt.Errorf("encode a result: %w", err)
+	}
+	return ascii(indented.Bytes()), nil
+}
+
+// ascii escapes what is not ASCII in a JSON text; it only occurs inside of strings.
+func ascii(b []byte) []byte {
+	if !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x7f }) {
+		return b
+	}
+	out := make([]byte, 0, len(b)+len(b)/4)
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		switch {
+		case r < 0x7f:
+			out = append(out, b[0])
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		b = b[size:]
+	}
+	return out
+}

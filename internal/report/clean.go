@@ -1,0 +1,148 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// clean makes text from outside fit to be shown: models, providers, agents and suite files write what they like, and a
+// terminal or a page obeys some of it. Nothing that moves a cursor, colours, rings, sets a title or a clipboard, reorders
+// or hides text is left. Escape sequences go as a whole where they are complete and short; of any other only the
+// introducing character goes, so that a text cannot hide its own rest. Line ends become LF. All other text stays.
+//
+// Everything that reports show goes through here, and through nothing else.
+func clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b.WriteRune(utf8.RuneError)
+		case r == '\r':
+			if !strings.HasPrefix(s[i+1:], "\n") {
+				b.WriteByte('\n')
+			}
+		case r == '\u2028' || r == '\u2029':
+			b.WriteByte('\n')
+		case r == 0x1b:
+			size += sequence(s[i+size:])
+		case 0x80 <= r && r < 0xa0: // the same introducers as one character
+			rest := s[i+size : min(len(s), i+size+longestSequence)]
+			size += max(0, sequence(string(r-0x40)+rest)-1)
+		case !forbidden(r):
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// isClean reports whether clean would change nothing. Most text is clean.
+func isClean(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c >= 0x80 {
+			return !strings.ContainsFunc(s[i:], func(r rune) bool {
+				return r == utf8.RuneError || forbidden(r) || r == '\u2028' || r == '\u2029'
+			})
+		}
+	}
+	return true
+}
+
+// forbidden reports whether r must not be shown: controls other than tab and line feed, and what reorders or hides
+// text. The zero-width joiner is allowed: emoji and some scripts need it.
+func forbidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < ' ', 0x7f <= r && r < 0xa0:
+		return true
+	case r == 0x061c, 0x200e <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x206f: // direction
+		return true
+	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x180e: // invisible
+		return true
+	case 0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe007f: // annotations and tags, invisible too
+		return true
+	}
+	return false
+}
+
+// longestSequence bounds what may go with an escape character, in bytes. Real titles and links are shorter.
+const longestSequence = 512
+
+// sequence returns how many bytes after an ESC belong to its sequence; 0 when it is not a complete and short one.
+func sequence(s string) int {
+	if s == "" {
+		return 0
+	}
+	limit := min(len(s), longestSequence)
+	switch s[0] {
+	case '[': // CSI: parameters, intermediates, one final byte
+		i := 1
+		for i < limit && 0x20 <= s[i] && s[i] < 0x40 {
+			i++
+		}
+		if i < limit && 0x40 <= s[i] && s[i] < 0x7f {
+			return i + 1
+		}
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: a string that BEL or ST ends, on one line
+		for i := 1; i < limit; i++ {
+			switch {
+			case s[i] == '\n':
+				return 0
+			case s[i] == 0x07:
+				return i + 1
+			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\', s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
+				return i + 2
+			}
+		}
+	case '(', ')', '*', '+', '#', '%', ' ': // character sets and the like
+		if len(s) > 1 && 0x30 <= s[1] && s[1] < 0x7f {
+			return 2
+		}
+	case '7', '8', '=', '>', 'D', 'E', 'H', 'M', 'N', 'O', 'Z', 'c', '\\': // save, restore, reset, and other single ones
+		return 1
+	}
+	return 0
+}
+
+// oneLine is clean on one line: runs of white space become one blank.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(clean(s)), " ")
+}
+
+// fit cuts s to the given display width. Styles in s survive.
+func fit(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return ansi.Truncate(s, width, "…")
+}
+
+// pad fills s with blanks up to the given display width.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
+}
+
+// padLeft puts blanks before s up to the given display width.
+func padLeft(s string, width int) string {
+	return strings.Repeat(" ", max(0, width-ansi.StringWidth(s))) + s
+}
+
+// shorten cuts s to at most limit bytes between characters, and says how many bytes are missing.
+func shorten(s string, limit int) (short string, missing int) {
+	if len(s) <= limit {
+		return s, 0
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut], len(s) - cut
+}

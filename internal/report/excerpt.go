@@ -1,0 +1,200 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// The bounds of one excerpt.
+const (
+	excerptText     = 4 << 10 // bytes kept of an expected or a given text
+	excerptLines    = 24      // lines shown of one comparison
+	excerptVerdicts = 3       // checks shown of one session
+)
+
+// excerpt is what is worth showing of a session that did not pass. It is bounded, and holds no part of larger strings.
+type excerpt struct {
+	message, hint string
+	checks        []failedCheck
+	more          int
+}
+
+// failedCheck is a verdict that did not hold or could not be made.
+type failedCheck struct{ name, reason, expected, got string }
+
+// excerptOf returns what to show of a judged session.
+func excerptOf(j *plumb.Judgement) excerpt {
+	var e excerpt
+	if j.Failure != nil {
+		e = excerptOfFailure(j.Failure)
+	}
+	for i := range j.Verdicts {
+		v := &j.Verdicts[i]
+		if v.Pass && v.Error == nil {
+			continue
+		}
+		if len(e.checks) == excerptVerdicts {
+			e.more++
+			continue
+		}
+		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got)}
+		if v.Error != nil {
+			c = failedCheck{name: keep(v.Name), reason: keep(v.Error.Message)}
+			if e.hint == "" {
+				e.hint = keep(v.Error.Hint)
+			}
+		}
+		e.checks = append(e.checks, c)
+	}
+	return e
+}
+
+// excerptOfFailure returns what to show of a session that broke.
+func excerptOfFailure(f *plumb.Failure) excerpt {
+	e := excerpt{message: keep(f.Message), hint: keep(f.Hint)}
+	if f.LogPath != "" {
+		e.message += "\nlog: " + keep(f.LogPath)
+	}
+	return e
+}
+
+// keep cleans a text and cuts it to what an excerpt holds. The result shares no memory with s, which may be part of a
+// whole session.
+func keep(s string) string {
+	short, missing := shorten(s, excerptText)
+	short = clean(short)
+	if missing > 0 {
+		return fmt.Sprintf("%s\n(%s more bytes)", short, count(missing))
+	}
+	return strings.Clone(short)
+}
+
+// heading names an execution that is worth looking at.
+func (t theme) heading(caseID, runnerID string, res *plumb.ExecutionResult) string {
+	word := t.red("FAIL ")
+	switch {
+	case res.Status == plumb.StatusUnexpectedPassed:
+		word = t.red("XPASS")
+	case res.Outcome == plumb.OutcomeError:
+		word = t.yellow("ERROR")
+	}
+	s := word + " " + t.bold(oneLine(caseID)) + " > " + oneLine(runnerID)
+	if label := classLabel(res.Class, res.Origin); label != "" {
+		s += "  " + t.dim(label)
+	}
+	return s
+}
+
+// classLabel names a failure class for people.
+func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
+	switch {
+	case c != nil && c.Label != "":
+		return oneLine(c.Label)
+	case c != nil:
+		return oneLine(c.ID)
+	case origin != "":
+		return origin.Class().Label
+	}
+	return ""
+}
+
+// lines renders an excerpt below its heading. Each line starts with a gutter, so that text of a model can neither be
+// taken for the tool's own nor start a line of its own, where CI systems look for commands.
+func (e *excerpt) lines(t theme, width int) []string {
+	var out []string
+	gutter := "      " + t.dim(t.gutter) + " "
+	inner := 0
+	if width > 0 {
+		inner = max(8, width-8)
+	}
+	add := func(limit int, text string, style func(string) string) {
+		for _, l := range t.wrap(strings.ReplaceAll(text, "\t", "    "), inner, limit) {
+			out = append(out, t.fit(gutter+style(l), width))
+		}
+	}
+	plain := func(s string) string { return s }
+	block := func(text string, limit int, style func(string) string) {
+		all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+		for i, l := range all {
+			if i == limit && len(all) > limit+1 {
+				add(1, fmt.Sprintf("(%s more)", plural(len(all)-limit, "line")), t.dim)
+				break
+			}
+			add(3, l, style)
+		}
+	}
+	if len(e.checks) == 0 && e.message != "" {
+		block(e.message, excerptLines, plain)
+	}
+	for _, c := range e.checks {
+		line := c.name
+		if c.reason != "" {
+			line = strings.TrimPrefix(c.name+": ", ": ") + c.reason
+		}
+		block(line, excerptLines, plain)
+		switch {
+		case c.expected == "" && c.got == "":
+		case diffable(c.expected, c.got):
+			for _, l := range diff(c.expected, c.got) {
+				style := plain
+				switch {
+				case strings.HasPrefix(l, "-"):
+					style = t.red
+				case strings.HasPrefix(l, "+"):
+					style = t.green
+				case strings.HasPrefix(l, "@"):
+					style = t.cyan
+				}
+				add(2, l, style)
+			}
+		default:
+			if c.expected != "" {
+				block("expected  "+indent(c.expected), excerptLines, plain)
+			}
+			block("got       "+indent(shown(c.got)), excerptLines/2, plain)
+		}
+	}
+	if e.more > 0 {
+		add(1, fmt.Sprintf("(%s more did not hold)", plural(e.more, "check")), t.dim)
+	}
+	if e.hint != "" {
+		block("hint: "+e.hint, 4, t.cyan)
+	}
+	return out
+}
+
+// shown makes an empty answer visible.
+func shown(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}
+
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n          ") }
+
+// diffable reports whether two texts are worth a diff: whether both have lines. Against a single term, or an empty
+// answer, a diff says nothing.
+func diffable(expected, got string) bool {
+	return strings.Contains(strings.TrimSpace(expected), "\n") && strings.Contains(strings.TrimSpace(got), "\n")
+}
+
+// diff returns the lines of a unified diff that turns the expected text into the one that came, bounded.
+func diff(expected, got string) []string {
+	end := func(s string) string { return strings.TrimRight(s, "\n") + "\n" }
+	lines := []string{"--- expected", "+++ got"}
+	if end(expected) == end(got) {
+		return append(lines, "(the texts differ at most in line ends)")
+	}
+	unified := udiff.Unified("expected", "got", end(expected), end(got))
+	all := strings.Split(strings.TrimSuffix(unified, "\n"), "\n")
+	all = all[min(2, len(all)):] // the labels
+	if len(all) > excerptLines {
+		return append(append(lines, all[:excerptLines-1]...), fmt.Sprintf("(%s more)", plural(len(all)-excerptLines+1, "line")))
+	}
+	return append(lines, all...)
+}

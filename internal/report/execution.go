@@ -1,0 +1,422 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// recording is all that the log holds of one execution: its sessions by repetition, in order.
+type recording struct {
+	repetitions [][]*session
+}
+
+// session is what the log holds of one session.
+type session struct {
+	repetition, number int
+	report             *plumb.SessionReport
+	failure            *plumb.Failure
+	judgement          *plumb.Judgement
+}
+
+// record collects the sessions of one execution. A session that was measured again replaces the earlier one and all
+// that followed it; one that was judged again gets the later judgement.
+func record(s Sessions, caseID, runnerID string) (*recording, error) {
+	rec := &recording{}
+	if s == nil {
+		return rec, nil
+	}
+	var order []*session
+	err := s(caseID, runnerID, func(ev plumb.Event) error {
+		at := len(order)
+		for i, known := range order {
+			if known.repetition == ev.Repetition && known.number == ev.Session {
+				at = i
+			}
+		}
+		switch ev.Type {
+		case plumb.EventSessionFinished:
+			order = append(order[:at], &session{
+				repetition: ev.Repetition, number: ev.Session, report: ev.Report, failure: ev.Failure,
+			})
+		case plumb.EventSessionJudged:
+			if at == len(order) {
+				order = append(order, &session{repetition: ev.Repetition, number: ev.Session})
+			}
+			order[at].judgement = ev.Judgement
+		default:
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", caseID, runnerID, err)
+	}
+	for _, x := range order {
+		last := len(rec.repetitions) - 1
+		if last >= 0 && rec.repetitions[last][0].repetition == x.repetition {
+			rec.repetitions[last] = append(rec.repetitions[last], x)
+			continue
+		}
+		rec.repetitions = append(rec.repetitions, []*session{x})
+	}
+	return rec, nil
+}
+
+// final returns the session that decided a repetition: its last one.
+func final(sessions []*session) *session { return sessions[len(sessions)-1] }
+
+// last returns the session that the execution ended with, or nil.
+func (r *recording) last() *session {
+	if len(r.repetitions) == 0 {
+		return nil
+	}
+	return final(r.repetitions[len(r.repetitions)-1])
+}
+
+// deciding returns the session that shows best why the execution ended as it did: the last one that ended likewise,
+// otherwise the last one.
+func (r *recording) deciding(outcome plumb.Outcome) *session {
+	for i := len(r.repetitions) - 1; i >= 0; i-- {
+		if s := final(r.repetitions[i]); s.outcome() == outcome {
+			return s
+		}
+	}
+	return r.last()
+}
+
+// retries counts the sessions beyond the first of each repetition.
+func (r *recording) retries() int {
+	n := 0
+	for _, sessions := range r.repetitions {
+		n += len(sessions) - 1
+	}
+	return n
+}
+
+// usage is the mean over the repetitions' final sessions.
+func (r *recording) usage() plumb.Usage {
+	var usages []plumb.Usage
+	for _, sessions := range r.repetitions {
+		if s := final(sessions); s.report != nil {
+			usages = append(usages, s.report.Usage)
+		}
+	}
+	return analyze.MeanUsage(usages)
+}
+
+// trouble returns why a session did not pass, or nil.
+func (s *session) trouble() *plumb.Failure {
+	if s.judgement != nil {
+		return s.judgement.Failure
+	}
+	return s.failure
+}
+
+// outcome returns how a session ended. One that was never judged is known by its failure only.
+func (s *session) outcome() plumb.Outcome {
+	switch {
+	case s.judgement != nil:
+		return s.judgement.Outcome
+	case s.failure != nil:
+		return s.failure.Origin.Outcome(s.report.Began())
+	default:
+		return plumb.OutcomeError
+	}
+}
+
+func (s *session) status(expectedFail bool) plumb.Status {
+	if s.judgement != nil {
+		return s.judgement.Status
+	}
+	origin := plumb.OriginRunner
+	if s.failure != nil {
+		origin = s.failure.Origin
+	}
+	return plumb.StatusOf(s.outcome(), origin, expectedFail)
+}
+
+// output returns the answer, or "".
+func (s *session) output() string {
+	if s == nil || s.report == nil {
+		return ""
+	}
+	return s.report.FinalOutput
+}
+
+// The documented shapes. Keys are never renamed; where a key is ours, the documentation of results says so.
+
+type resultError struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// trouble is why a session or an execution did not pass, as documented.
+type trouble struct {
+	Error   *resultError        `json:"error,omitempty"`
+	Origin  plumb.Origin        `json:"failureOrigin,omitempty"`
+	Class   *plumb.FailureClass `json:"failureClass,omitempty"`
+	LogPath string              `json:"failureLogPath,omitempty"`
+}
+
+type sessionResult struct {
+	Passed               bool          `json:"passed"`
+	Status               plumb.Status  `json:"status"`
+	Outcome              plumb.Outcome `json:"outcome"`
+	Score                *float64      `json:"score"`
+	Session              int           `json:"session"`
+	DurationMs           int64         `json:"durationMs"`
+	ExecutionArtifactDir string        `json:"executionArtifactDir,omitempty"`
+	ArtifactDir          string        `json:"artifactDir,omitempty"`
+	trouble
+	Verdicts []plumb.Verdict      `json:"verdicts,omitempty"`
+	Usage    *plumb.Usage         `json:"usage,omitempty"`
+	Report   *plumb.SessionReport `json:"report,omitempty"`
+}
+
+type repetitionResult struct {
+	Repetition int `json:"repetition"`
+	sessionResult
+	RetryCount int             `json:"retryCount"`
+	Sessions   []sessionResult `json:"sessions,omitempty"`
+}
+
+type runnerResult struct {
+	Runner                plumb.RunnerInfo `json:"runner"`
+	Passed                bool             `json:"passed"`
+	Status                plumb.Status     `json:"status"`
+	Outcome               plumb.Outcome    `json:"outcome"`
+	Score                 *float64         `json:"score"`
+	Session               int              `json:"session,omitempty"`
+	RepeatTarget          int              `json:"repeatTarget"`
+	CompletedRepetitions  int              `json:"completedRepetitions"`
+	SuccessfulRepetitions int              `json:"successfulRepetitions"`
+	StoppedAtRepetition   int              `json:"stoppedAtRepetition,omitempty"`
+	RetryCount            int              `json:"retryCount"`
+	Cached                int              `json:"cached,omitempty"`
+	DurationMs            int64            `json:"durationMs"`
+	LatencyMs             int64            `json:"latencyMs,omitempty"`
+	CostUSD               *float64         `json:"costUsd,omitempty"`
+	JudgeCostUSD          float64          `json:"judgeCostUsd,omitempty"`
+	ExecutionArtifactDir  string           `json:"executionArtifactDir,omitempty"`
+	ArtifactDir           string           `json:"artifactDir,omitempty"`
+	trouble
+	Verdicts    []plumb.Verdict      `json:"verdicts,omitempty"`
+	Usage       *plumb.Usage         `json:"usage,omitempty"`
+	Report      *plumb.SessionReport `json:"report,omitempty"`
+	Sessions    []sessionResult      `json:"sessions,omitempty"`
+	Repetitions []repetitionResult   `json:"repetitions,omitempty"`
+}
+
+type caseResult struct {
+	CaseID        string         `json:"caseId"`
+	Tags          []string       `json:"tags"`
+	Passed        bool           `json:"passed"`
+	CaseHash      string         `json:"caseHash,omitempty"`
+	Category      string         `json:"category,omitempty"`
+	Difficulty    string         `json:"difficulty,omitempty"`
+	ExpectedFail  bool           `json:"expectedFail,omitempty"`
+	RunnerResults []runnerResult `json:"runnerResults"`
+}
+
+// detail says how much of the sessions a document shows.
+type detail int
+
+const (
+	full  detail = iota // each session report and each verdict, once
+	brief               // figures only
+)
+
+// result builds the documented result of the execution at index i.
+func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerResult {
+	n := len(run.Info.Runners)
+	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
+	res := runnerResult{
+		Runner: *runner, Passed: e.Status.OK(), Status: e.Status, Outcome: e.Outcome,
+		RepeatTarget: repeatTarget(run, info), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
+		Cached: int(e.Cached), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs, JudgeCostUSD: e.JudgeCostUSD,
+	}
+	if e.State != plumb.ExecutionDone { // the run is over, and this is not done
+		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped
+	}
+	if e.Priced {
+		res.CostUSD = &e.CostUSD
+	}
+	if e.Outcome.Measured() {
+		res.Score = &e.Score
+	}
+	last := rec.last()
+	decided := last
+	if e.Status != plumb.StatusPassed && e.Status != plumb.StatusExpectedFailed {
+		decided = rec.deciding(e.Outcome)
+	}
+	res.trouble = executionTrouble(e, decided)
+	for _, sessions := range rec.repetitions {
+		r := repetition(sessions, info, runner, dir, d)
+		if last != nil && final(sessions) == last {
+			r.Report, r.Verdicts = nil, nil // they stand at the execution
+		}
+		if r.Passed {
+			res.SuccessfulRepetitions++
+		}
+		if res.RepeatTarget == 1 { // documented: the sessions of a lone repetition stand at the execution
+			res.Sessions, r.Sessions = r.Sessions, nil
+		}
+		res.Repetitions = append(res.Repetitions, r)
+	}
+	if dir != "" && keepsArtifacts(runner) {
+		res.ExecutionArtifactDir = executionDir(dir, info.ID, runner)
+	}
+	if last == nil {
+		return res
+	}
+	res.Session = last.number
+	if !res.Passed {
+		res.StoppedAtRepetition = last.repetition
+	}
+	if res.ExecutionArtifactDir != "" {
+		res.ArtifactDir = artifactDir(res.ExecutionArtifactDir, last)
+	}
+	if usage := rec.usage(); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
+		res.Usage = &usage // of a lone repetition the report has it
+	}
+	if d == full {
+		res.Report = last.report
+		if last.judgement != nil {
+			res.Verdicts = last.judgement.Verdicts
+		}
+	}
+	return res
+}
+
+// executionTrouble says why an execution did not pass. Like the documented shape, it is silent on expected failures.
+func executionTrouble(e *plumb.Execution, decided *session) trouble {
+	switch {
+	case e.State != plumb.ExecutionDone || e.Status.OK():
+		return trouble{}
+	case e.Status == plumb.StatusUnexpectedPassed:
+		class := plumb.ClassUnexpectedPass()
+		return trouble{Error: &resultError{Name: "Error", Message: unexpectedPass}, Class: &class}
+	case decided != nil && decided.trouble() != nil:
+		t := troubleOf(decided.trouble())
+		if e.Class != nil {
+			t.Class = e.Class
+		}
+		return t
+	case e.Outcome == plumb.OutcomeSkipped && e.Reason == "":
+		return trouble{}
+	}
+	return trouble{Error: &resultError{Name: errorName(e.Origin), Message: e.Reason}, Origin: e.Origin, Class: e.Class}
+}
+
+// unexpectedPass is what there is to say of an unexpected pass.
+const unexpectedPass = "the case passed, although the suite expects it to fail"
+
+func troubleOf(f *plumb.Failure) trouble {
+	if f == nil {
+		return trouble{}
+	}
+	return trouble{
+		Error:  &resultError{Name: errorName(f.Origin), Message: f.Message, Hint: f.Hint},
+		Origin: f.Origin, Class: &f.Class, LogPath: f.LogPath,
+	}
+}
+
+// errorName is the documented name of an error: scripts tell failed assertions by it.
+func errorName(o plumb.Origin) string {
+	if o == plumb.OriginAssertion {
+		return "AssertionError"
+	}
+	return "Error"
+}
+
+func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) repetitionResult {
+	last := final(sessions)
+	r := repetitionResult{
+		Repetition:    last.repetition,
+		sessionResult: sessionOf(last, info, runner, dir, d),
+		RetryCount:    len(sessions) - 1,
+	}
+	if len(sessions) > 1 {
+		for _, s := range sessions {
+			x := sessionOf(s, info, runner, dir, d)
+			if s == last {
+				x.Report, x.Verdicts = nil, nil // they stand at the repetition, or at the execution
+			}
+			r.Sessions = append(r.Sessions, x)
+		}
+	}
+	return r
+}
+
+func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) sessionResult {
+	status := s.status(info.ExpectedFail)
+	r := sessionResult{Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number, trouble: troubleOf(s.trouble())}
+	if s.judgement != nil && r.Outcome.Measured() {
+		r.Score = &s.judgement.Score
+	}
+	if dir != "" && keepsArtifacts(runner) {
+		r.ArtifactDir = artifactDir(executionDir(dir, info.ID, runner), s)
+		r.ExecutionArtifactDir = r.ArtifactDir // documented: both hold the session's own directory
+	}
+	if s.report != nil {
+		r.DurationMs = s.report.DurationMs
+		if d == brief {
+			r.Usage = &s.report.Usage
+		}
+	}
+	if d == full {
+		r.Report = s.report
+		if s.judgement != nil {
+			r.Verdicts = s.judgement.Verdicts
+		}
+	}
+	return r
+}
+
+func repeatTarget(run *plumb.Run, info *plumb.CaseInfo) int {
+	if info.Repeat > 0 {
+		return info.Repeat
+	}
+	return max(1, run.Info.Repeat)
+}
+
+// keepsArtifacts reports whether the sessions of a runner leave files behind. Those of models do not.
+func keepsArtifacts(r *plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel && r.Kind != "" }
+
+// executionDir is where the artifacts of an execution are.
+func executionDir(dir, caseID string, runner *plumb.RunnerInfo) string {
+	return path.Join(dir, pathElement(caseID), runner.PathKey)
+}
+
+// artifactDir is where the files of a session are: repeat-N, and session-M in it for retries.
+func artifactDir(executionDir string, s *session) string {
+	dir := path.Join(executionDir, fmt.Sprintf("repeat-%d", s.repetition))
+	if s.number > 1 {
+		dir = path.Join(dir, fmt.Sprintf("session-%d", s.number))
+	}
+	return dir
+}
+
+// pathElement is the name that a case has in artifact paths.
+func pathElement(caseID string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, caseID)
+}
+
+// stamp renders a time as documented: ISO 8601 in UTC with milliseconds; "" for no time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}

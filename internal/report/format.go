@@ -1,0 +1,120 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// duration renders milliseconds with their two largest units: 42ms, 1.5s, 24s, 1m 42s, 1h 1m.
+func duration(ms int64) string {
+	switch s := ms / 1000; {
+	case ms < 0:
+		return "0ms"
+	case ms < 1000:
+		return strconv.FormatInt(ms, 10) + "ms"
+	case s < 10:
+		return strings.TrimSuffix(fmt.Sprintf("%d.%d", s, ms%1000/100), ".0") + "s"
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return strings.TrimSuffix(fmt.Sprintf("%dm %ds", s/60, s%60), " 0s")
+	default:
+		return strings.TrimSuffix(fmt.Sprintf("%dh %dm", s/3600, s%3600/60), " 0m")
+	}
+}
+
+// count renders a number with thousands separated: 9,830.
+func count[N int | int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// plural renders a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// money renders US dollars with two digits that say something: $12.30, $0.0042.
+func money(usd float64) string {
+	switch {
+	case usd == 0:
+		return "$0"
+	case math.Abs(usd) >= 1:
+		whole, fraction, _ := strings.Cut(strconv.FormatFloat(usd, 'f', 2, 64), ".")
+		n, _ := strconv.ParseInt(whole, 10, 64) // a run that costs 10^18 dollars shows $0
+		return "$" + count(n) + "." + fraction
+	case math.Abs(usd) >= 0.1:
+		return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+	default:
+		digits := min(9, 1-int(math.Floor(math.Log10(math.Abs(usd)))))
+		return "$" + strconv.FormatFloat(usd, 'f', digits, 64)
+	}
+}
+
+// percent renders a share without claiming more than counts can say. Only all is 100 %, only none is 0 %.
+func percent(share float64) string {
+	p := math.Round(share * 100)
+	switch {
+	case p == 100 && share < 1:
+		return ">99 %"
+	case p == 0 && share > 0:
+		return "<1 %"
+	}
+	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+}
+
+// rateCells renders a rate for the tables of all reports: passed of measured, the rate, its interval, the coverage.
+func rateCells(r analyze.Rate, dash string) (passed, rate, interval, coverage string) {
+	passed = fmt.Sprintf("%s/%s", count(r.Passed), count(r.Measured()))
+	coverage = fmt.Sprintf("%s/%s", count(r.Measured()), count(r.Planned))
+	value, ok := r.Value()
+	if !ok {
+		return passed, "n/a", "n/a", coverage
+	}
+	lo, hi := r.Interval()
+	// The bounds are rounded outwards: an interval may be shown wider than it is, never narrower.
+	return passed, percent(value), fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100)), coverage
+}
+
+// verdictWords says in words how a run went, for people who read one line.
+func verdictWords(r analyze.Rate) string {
+	if r.Planned == 0 {
+		return "nothing to run: no case was selected"
+	}
+	parts := []string{fmt.Sprintf("%s/%s pass", count(r.Passed), count(r.Planned))}
+	if r.UnexpectedPassed > 0 {
+		parts[0] += fmt.Sprintf(" (%s unexpectedly)", count(r.UnexpectedPassed))
+	}
+	if r.Failed > 0 {
+		fail := count(r.Failed) + " fail"
+		switch r.ExpectedFailed {
+		case 0:
+		case r.Failed:
+			fail += " as expected"
+		default:
+			fail += fmt.Sprintf(" (%s as expected)", count(r.ExpectedFailed))
+		}
+		parts = append(parts, fail)
+	}
+	if r.Errored > 0 {
+		parts = append(parts, count(r.Errored)+" could not be measured")
+	}
+	if n := r.NotRun(); n > 0 {
+		parts = append(parts, count(n)+" not run")
+	}
+	return strings.Join(parts, ", ")
+}

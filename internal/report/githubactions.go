@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// The bounds of annotations: GitHub shows this many of a step, by level.
+const annotations = 10
+
+// writeActions writes annotations for the log of a GitHub workflow, and appends the Markdown report to the step summary.
+func writeActions(o Options, run *plumb.Run) error {
+	w := bufio.NewWriter(o.Out)
+	f := analyze.Find(run, annotations)
+	left := map[string]int{"error": annotations, "warning": annotations}
+	annotate := func(level, word string, groups []analyze.Group) error {
+		for _, g := range groups {
+			for _, x := range g.Executions {
+				if left[level] == 0 {
+					return nil
+				}
+				left[level]--
+				caseID, runnerID := run.At(x)
+				rec, err := record(o.Sessions, caseID, runnerID)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(w, "::%s title=%s::%s\n", level,
+					escapeProperty(oneLine(caseID)+" > "+oneLine(runnerID)), escapeData(annotation(run, x, word, rec)))
+			}
+		}
+		return nil
+	}
+	err := errors.Join(
+		annotate("error", "failed", f.Failed),
+		annotate("error", unexpectedPass, []analyze.Group{f.UnexpectedPassed}),
+		annotate("warning", "could not be measured", f.Errored),
+	)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = appendStepSummary(&o, run)
+	}
+	if err != nil {
+		return fmt.Errorf("write github-actions report: %w", err)
+	}
+	return nil
+}
+
+// annotation is the message of one annotation, with the documented lines.
+func annotation(run *plumb.Run, x int, word string, rec *recording) string {
+	e := &run.Executions[x]
+	lines := []string{"failure class: " + oneLine(classID(e))}
+	if e.Status == plumb.StatusUnexpectedPassed {
+		lines[0] = "failure class: " + plumb.ClassUnexpectedPass().ID
+	}
+	if target := repeatTarget(run, &run.Cases[x/len(run.Info.Runners)]); target > 1 {
+		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
+	}
+	if n := rec.retries(); n > 0 {
+		lines = append(lines, fmt.Sprintf("retries: %d", n))
+	}
+	if e.Origin != "" {
+		lines = append(lines, "failure origin: "+oneLine(string(e.Origin)))
+	}
+	if reason := clean(e.Reason); reason != "" {
+		lines = append(lines, word+": "+reason)
+	} else {
+		lines = append(lines, word)
+	}
+	why, _ := shorten(whyText(e, rec.deciding(e.Outcome)), markdownText)
+	if e.Status != plumb.StatusUnexpectedPassed && strings.TrimSpace(why) != "" && oneLine(why) != oneLine(e.Reason) {
+		lines = append(lines, why)
+	}
+	if s := rec.last(); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) && run.Info.ArtifactDir != "" {
+		n := len(run.Info.Runners)
+		lines = append(lines, "artifact directory: "+oneLine(executionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// escapeData escapes the message of a workflow command, escapeProperty one of its properties.
+func escapeData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func escapeProperty(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}
+
+// appendStepSummary appends the Markdown report to the summary of the workflow step, if there is one.
+func appendStepSummary(o *Options, run *plumb.Run) error {
+	name := o.Getenv("GITHUB_STEP_SUMMARY")
+	if name == "" {
+		return nil
+	}
+	text, err := markdown(o, run)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open step summary: %w", err)
+	}
+	_, err = f.WriteString(text + "\n")
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,283 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// The bounds of a Markdown report. GitHub takes comments of fewer than 65,536 characters; what is left here is for those
+// who put a line of their own around it.
+const (
+	markdownSize   = 60_000
+	markdownItems  = 20      // failures shown with what was expected and what came
+	markdownListed = 50      // executions listed in all
+	markdownRows   = 40      // rows of one table
+	markdownText   = 2 << 10 // bytes of one text
+)
+
+// writeComment writes a report that fits into a comment on a pull request.
+func writeComment(o Options, run *plumb.Run) error {
+	text, err := markdown(&o, run)
+	if err == nil {
+		_, err = io.WriteString(o.Out, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write markdown report: %w", err)
+	}
+	return nil
+}
+
+// markdown renders a run for pages that show Markdown as GitHub does. All text from outside stands in code, where it
+// can neither format nor link nor notify anybody.
+func markdown(o *Options, run *plumb.Run) (string, error) {
+	m := &page{limit: markdownSize}
+	rates := analyze.Rates(run)
+	mark := "✅"
+	switch runOutcome(run) {
+	case plumb.OutcomeFail:
+		mark = "❌"
+	case plumb.OutcomeError, plumb.OutcomeSkipped:
+		mark = "⚠️"
+	default:
+	}
+	m.add("## %s Plumb: %s\n\n", mark, verdictWords(rates.Overall))
+	if words := stopWords(run); words != "" {
+		m.add("**%s**\n\n", words)
+	}
+	if o.recorded(run) {
+		m.add("> **%s**\n\n", recordingNotice)
+	}
+	info := &run.Info
+	m.add("Suite %s · %s", code(suiteTitle(info, " ")), plural(len(run.Cases), "case"))
+	if judge := judgeTitle(info); judge != "" {
+		m.add(" · judge %s", code(judge))
+	}
+	m.add(" · run %s\n\n", code(info.ID))
+	if rates.Overall.Planned > 0 {
+		m.rates(run, rates)
+		m.figures(run)
+	}
+	if err := m.findings(o, run); err != nil {
+		return "", err
+	}
+	m.notes(run)
+	return m.String(), nil
+}
+
+// page is a Markdown text of limited size. A part that does not fit is left out as a whole, and so is all after it.
+type page struct {
+	strings.Builder
+	limit int
+	full  bool
+}
+
+func (m *page) add(format string, args ...any) { m.part(fmt.Sprintf(format, args...)) }
+
+func (m *page) part(s string) bool {
+	const ending = "\n_The report is cut off here._\n"
+	if m.full || m.Len()+len(s)+len(ending) > m.limit {
+		if !m.full {
+			m.WriteString(ending)
+		}
+		m.full = true
+		return false
+	}
+	m.WriteString(s)
+	return true
+}
+
+func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
+	var b strings.Builder
+	b.WriteString("| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n")
+	rows := 0
+	row := func(name string, r analyze.Rate) {
+		rows++
+		if rows > markdownRows {
+			return
+		}
+		passed, rate, interval, coverage := rateCells(r, "–")
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, passed, rate, interval, coverage)
+	}
+	list := func(rates []analyze.Rate, has bool) {
+		for _, r := range rates {
+			if !has {
+				return
+			}
+			name := "(none)"
+			if r.Name != "" {
+				name = cell(r.Name)
+			}
+			row(name, r)
+		}
+	}
+	for i := range run.Info.Runners {
+		runner := analyze.RunnerRates(run, i)
+		row("**"+cell(runnerTitle(&run.Info.Runners[i]))+"**", runner.Overall)
+		list(runner.Categories, runner.HasCategories())
+		list(runner.Difficulties, runner.HasDifficulties())
+	}
+	if len(run.Info.Runners) > 1 {
+		row("**all**", all.Overall)
+	}
+	if rows > markdownRows {
+		fmt.Fprintf(&b, "\n(%s more)\n", plural(rows-markdownRows, "row"))
+	}
+	m.part(b.String() + "\n")
+}
+
+func (m *page) figures(run *plumb.Run) {
+	spent, times := analyze.Spent(run, -1), analyze.Times(run)
+	parts := []string{"time " + duration(durationMs(run))}
+	if times.N > 0 {
+		parts = append(parts, fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90), duration(times.Max)))
+	}
+	if spent.InputTokens+spent.OutputTokens > 0 {
+		parts = append(parts, fmt.Sprintf("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
+	}
+	if spent.Sessions > 0 {
+		parts = append(parts, "cost "+costWords(spent, run))
+	}
+	if spent.Cached > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s from the cache", count(spent.Cached), plural(spent.Sessions, "answer")))
+	}
+	m.add("%s\n\n", strings.Join(parts, " · "))
+}
+
+func (m *page) findings(o *Options, run *plumb.Run) error {
+	f := analyze.Find(run, markdownListed)
+	details := markdownItems
+	section := func(title string, groups []analyze.Group) error {
+		if len(groups) == 0 || groups[0].Count == 0 {
+			return nil
+		}
+		m.add("### %s\n\n", title)
+		for i, g := range groups {
+			if i == summaryGroups {
+				m.add("(%s more)\n\n", plural(len(groups)-i, "class"))
+				break
+			}
+			if g.Class.ID != "" {
+				m.add("**%s** · %s\n\n", code(classLabel(&g.Class, "")), count(g.Count))
+			}
+			for _, x := range g.Executions {
+				if m.full {
+					return nil
+				}
+				if err := m.item(o, run, x, &details); err != nil {
+					return err
+				}
+			}
+			if more := g.Count - len(g.Executions); more > 0 {
+				m.add("- and %s more\n", count(more))
+			}
+			m.add("\n")
+		}
+		return nil
+	}
+	err := errors.Join(
+		section("Failed", f.Failed),
+		section("Passed although expected to fail", []analyze.Group{f.UnexpectedPassed}),
+		section("Could not be measured", f.Errored),
+	)
+	if n := f.ExpectedFailed.Count; n > 0 {
+		m.add("%s failed as expected.\n\n", plural(n, "case"))
+	}
+	return err
+}
+
+// item lists one execution, the first of them with what was expected and what came.
+func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
+	e := &run.Executions[x]
+	line := "- " + code(executionName(run, x))
+	if reason := oneLine(e.Reason); reason != "" {
+		line += " " + code(reason)
+	}
+	m.part(line + "\n")
+	if *details == 0 || o.Sessions == nil {
+		return nil
+	}
+	*details--
+	rec, err := record(o.Sessions, run.Cases[x/len(run.Info.Runners)].ID, run.Info.Runners[x%len(run.Info.Runners)].ID)
+	if err != nil {
+		return err
+	}
+	decided := rec.deciding(e.Outcome)
+	if decided == nil || e.Status == plumb.StatusUnexpectedPassed {
+		return nil
+	}
+	why, missing := shorten(whyText(e, decided), markdownText)
+	if strings.TrimSpace(why) == "" || oneLine(why) == oneLine(e.Reason) {
+		return nil
+	}
+	if missing > 0 {
+		why += fmt.Sprintf("\n(%s more bytes)", count(missing))
+	}
+	language := ""
+	if strings.Contains(why, "\n+++ got\n") {
+		language = "diff"
+	}
+	m.part("  <details><summary>expected and got</summary>\n\n" + indentBlock(fence(why, language)) + "\n  </details>\n")
+	return nil
+}
+
+func (m *page) notes(run *plumb.Run) {
+	if len(run.Notes) == 0 {
+		return
+	}
+	m.add("### Notes\n\n")
+	for i, n := range run.Notes {
+		if i == summaryNotes {
+			m.add("- and %s more\n", count(len(run.Notes)-i))
+			break
+		}
+		line := fmt.Sprintf("- %s: %s", oneLine(n.Level), code(n.Text))
+		if n.Hint != "" {
+			line += " " + code(n.Hint)
+		}
+		m.part(line + "\n")
+	}
+}
+
+// code puts a text into a code span on one line, inside which nothing has a meaning.
+func code(s string) string {
+	s = oneLine(s)
+	if s == "" {
+		return ""
+	}
+	ticks := strings.Repeat("`", longestRun(s)+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return ticks + s + ticks
+}
+
+// cell is code for a table, where a bar ends the cell even inside of code.
+func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
+
+// fence puts a text into a fenced block that it cannot close.
+func fence(s, language string) string {
+	ticks := strings.Repeat("`", max(3, longestRun(s)+1))
+	return ticks + language + "\n" + strings.TrimRight(clean(s), "\n") + "\n" + ticks
+}
+
+// longestRun returns the length of the longest run of backticks in s.
+func longestRun(s string) int {
+	longest, run := 0, 0
+	for _, r := range s {
+		if r != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// indentBlock moves a block into a list item.
+func indentBlock(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

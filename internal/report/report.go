@@ -1,0 +1,255 @@
+// Package report renders runs: live on a terminal, and as documents for people, for scripts and for CI systems.
+//
+// A reporter is a function of the pair (event, run). It keeps nothing of a finished execution beyond a bounded number of
+// excerpts, so that a run of a hundred thousand cases costs no more than one of ten; what needs whole sessions streams
+// them from the log through [Sessions]. Text that models, providers and suites wrote is stripped of everything that a
+// terminal or a page would obey.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Options say where a reporter writes and what it may use. The zero value writes nowhere, in plain ASCII.
+type Options struct {
+	// Out is where the report goes: standard output or a file. The reporter does not close it.
+	Out io.Writer
+	// Terminal says that Out is an interactive terminal, on which the terminal reporter draws a live view.
+	Terminal bool
+	// Color allows colours, Unicode characters beyond ASCII.
+	Color, Unicode bool
+	// Size returns the size of the terminal in cells; it is asked again and again, since windows change. When it is nil
+	// or returns zeros, 80 by 24 is assumed.
+	Size func() (width, height int)
+	// Now is the clock of the live view; nil means [time.Now].
+	Now func() time.Time
+	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY. It may be nil.
+	Getenv func(name string) string
+	// Sessions gives access to recorded sessions. Reporters that show outputs need it and leave them out without it.
+	Sessions Sessions
+	// Dir is the run directory as the user should see it; when it is empty, the run's own notion is shown.
+	Dir string
+	// Recorded says that the answers are a recording, whatever the runners are. A run on replay runners is one anyway.
+	Recorded bool
+}
+
+// Sessions calls yield for each session-finished and session-judged event of one execution, in the order of the log, and
+// stops at the first error. When a session was measured or judged again, the later event counts.
+type Sessions func(caseID, runnerID string, yield func(plumb.Event) error) error
+
+// The names of the reporters.
+const (
+	Terminal      = "terminal"
+	JSON          = "json"
+	JSONSummary   = "json-summary"
+	JUnit         = "junit"
+	GitHubActions = "github-actions"
+	Markdown      = "markdown"
+)
+
+// Names returns the names of all reporters.
+func Names() []string {
+	return []string{Terminal, JSON, JSONSummary, JUnit, GitHubActions, Markdown}
+}
+
+// New returns the reporter with the given name. The run-finished event makes it write its report; use [Replay] to render
+// a run from its log.
+func New(name string, o Options) (plumb.Reporter, error) {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	switch name {
+	case Terminal:
+		return newTerminal(o), nil
+	case JSON:
+		return &atEnd{func(run *plumb.Run) error {
+			return writeDocument(o.Out, run, o.Sessions, full, o.recorded(run))
+		}}, nil
+	case JSONSummary:
+		return &atEnd{func(run *plumb.Run) error {
+			return writeDocument(o.Out, run, o.Sessions, brief, o.recorded(run))
+		}}, nil
+	case JUnit:
+		return &atEnd{func(run *plumb.Run) error { return writeJUnit(o, run) }}, nil
+	case GitHubActions:
+		return &atEnd{func(run *plumb.Run) error { return writeActions(o, run) }}, nil
+	case Markdown:
+		return &atEnd{func(run *plumb.Run) error { return writeComment(o, run) }}, nil
+	}
+	err := fmt.Errorf("unknown reporter %q", name)
+	if near := plumb.Nearest(name, Names()); near != "" {
+		err = fmt.Errorf("unknown reporter %q (did you mean %q?)", name, near)
+	}
+	return nil, plumb.WithHint(err, "reporters: "+strings.Join(Names(), ", "))
+}
+
+// atEnd is a reporter that writes one document, once the run has ended.
+type atEnd struct {
+	write func(run *plumb.Run) error
+}
+
+func (r *atEnd) Report(ev plumb.Event, run *plumb.Run) error {
+	if ev.Type != plumb.EventRunFinished {
+		return nil
+	}
+	return r.write(run)
+}
+
+func (r *atEnd) Close() error { return nil }
+
+// Replay renders a run from its log and returns its state. The log of a run that was stopped and resumed has several ends:
+// the reporter sees the last only. That of a run that was killed has none: the reporter sees one nevertheless, while
+// run.End stays nil.
+func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run, error) {
+	run := &plumb.Run{}
+	var end *plumb.Event
+	for ev, err := range events {
+		if err != nil {
+			return run, errors.Join(err, r.Close())
+		}
+		if err := run.Apply(ev); err != nil {
+			return run, errors.Join(err, r.Close())
+		}
+		if ev.Type == plumb.EventRunFinished {
+			end = &ev
+			continue
+		}
+		end = nil
+		if err := r.Report(ev, run); err != nil {
+			return run, errors.Join(err, r.Close())
+		}
+	}
+	if end == nil {
+		end = &plumb.Event{Type: plumb.EventRunFinished, At: run.EndedAt}
+	}
+	return run, errors.Join(r.Report(*end, run), r.Close())
+}
+
+// recorded reports whether the answers of a run are a recording. Replayed answers must never pass for new ones.
+func (o *Options) recorded(run *plumb.Run) bool { return o.Recorded || recorded(run) }
+
+func recorded(run *plumb.Run) bool {
+	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
+}
+
+// recordingNotice labels a recording.
+const recordingNotice = "RECORDING: these answers were played back from an earlier run, no model was asked"
+
+// dir returns the run directory as the user should see it.
+func (o *Options) dir(run *plumb.Run) string {
+	if o.Dir != "" {
+		return o.Dir
+	}
+	return run.Info.ArtifactDir
+}
+
+// suiteTitle names the suite of a run on one line: name, tier and the first digits of the hash.
+func suiteTitle(info *plumb.RunInfo, sep string) string {
+	parts := []string{oneLine(info.SuiteName)}
+	if parts[0] == "" {
+		parts[0] = oneLine(info.SuitePath)
+	}
+	if info.Tier != "" && !strings.HasSuffix(parts[0], info.Tier) {
+		parts = append(parts, info.Tier)
+	}
+	if hash := shortHash(info.SuiteHash); hash != "" {
+		parts = append(parts, hash)
+	}
+	return strings.Join(parts, sep)
+}
+
+// shortHash keeps the first 8 hex digits of a hash, which is enough to compare by eye.
+func shortHash(hash string) string {
+	algorithm, digits, ok := strings.Cut(oneLine(hash), ":")
+	if !ok || len(digits) <= 8 {
+		return oneLine(hash)
+	}
+	return algorithm + ":" + digits[:8]
+}
+
+// runnerTitle names a runner and, where its id does not, the model behind it.
+func runnerTitle(r *plumb.RunnerInfo) string {
+	model := r.Agent.Type + ":" + r.Agent.Model
+	switch {
+	case r.Kind == plumb.RunnerReplay:
+		model = "recording"
+	case r.Agent.Type == "":
+		model = r.Agent.Model
+	case r.Agent.Model == "":
+		model = r.Agent.Type
+	}
+	if model == "" || r.ID == model || r.ID == r.Agent.Model {
+		return oneLine(r.ID)
+	}
+	return oneLine(r.ID + " (" + model + ")")
+}
+
+// judgeTitle says who judges, or "" when nothing has to be judged by a model.
+func judgeTitle(info *plumb.RunInfo) string {
+	switch {
+	case info.SelfJudged && info.Judge != "":
+		return oneLine(info.Judge) + " (self-judged)"
+	case info.SelfJudged:
+		return "self-judged: each model judges its own answers"
+	}
+	return oneLine(info.Judge)
+}
+
+// stopWords says why a run ended early, or "" when it did not.
+func stopWords(run *plumb.Run) string {
+	if run.End == nil {
+		return "the run did not end: it was killed, or is still going on"
+	}
+	switch run.End.Stop {
+	case "":
+		return ""
+	case plumb.StopInterrupted:
+		return "interrupted"
+	case plumb.StopFailFast:
+		return "stopped after the allowed number of failures"
+	case plumb.StopCost:
+		return "stopped: the cost budget is spent"
+	case plumb.StopTokens:
+		return "stopped: the token budget is spent"
+	case plumb.StopDuration:
+		return "stopped: the time budget is spent"
+	}
+	return "stopped: " + oneLine(string(run.End.Stop))
+}
+
+// A command is something to type next, with why.
+type command struct{ line, why string }
+
+// nextSteps says what the user may want to do after a run, most useful first.
+func nextSteps(run *plumb.Run, look string) []command {
+	id := oneLine(run.Info.ID)
+	var steps []command
+	if look != "" {
+		steps = append(steps, command{"plumb show " + id + " " + look, "see the whole session"})
+	}
+	t := run.Totals
+	if t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0 {
+		steps = append(steps, command{"plumb resume " + id, "go on; what is done stays done"})
+	} else if t.Errored > 0 {
+		line := "plumb run --retry-errors"
+		if run.Info.SuitePath != "" {
+			line += " " + oneLine(run.Info.SuitePath)
+		}
+		steps = append(steps, command{line, "measure again what could not be measured"})
+	}
+	return steps
+}

@@ -1,0 +1,277 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// resultsSchema is the version of the shape that [WriteResults] writes. Keys may be added without a new one.
+const resultsSchema = 1
+
+// suiteResult is the documented SuiteRunResult but for its cases, which are streamed. What is ours follows runners.
+type suiteResult struct {
+	SuitePath           string   `json:"suitePath"`
+	StartedAt           string   `json:"startedAt"`
+	EndedAt             string   `json:"endedAt"`
+	DurationMs          int64    `json:"durationMs"`
+	SuiteRunArtifactDir string   `json:"suiteRunArtifactDir"`
+	DeclaredTags        []string `json:"declaredTags"`
+	SelectedTags        []string `json:"selectedTags"`
+}
+
+// provenance is what we add to the documented shape: how the run went as a whole, and what produced it.
+type provenance struct {
+	Schema int `json:"schema"`
+	// Outcome is error when something could not be measured and nothing failed, skipped when something was not run.
+	Outcome      plumb.Outcome       `json:"outcome"`
+	Verdict      string              `json:"verdict"`
+	Recorded     bool                `json:"recorded"`
+	Rate         analyze.RateFigures `json:"rate"`
+	Categories   []namedRate         `json:"categories"`
+	Difficulties []namedRate         `json:"difficulties"`
+	Tags         []namedRate         `json:"tags"`
+	Spent        spending            `json:"spent"`
+	Stop         plumb.StopReason    `json:"stop,omitempty"`
+	Complete     bool                `json:"complete"`
+	Notes        []plumb.Note        `json:"notes"`
+
+	RunID        string `json:"runId"`
+	PlumbVersion string `json:"plumbVersion"`
+	SuiteName    string `json:"suiteName"`
+	SuiteVersion string `json:"suiteVersion,omitempty"`
+	Tier         string `json:"tier,omitempty"`
+	SuiteHash    string `json:"suiteHash"`
+	SuiteCases   int    `json:"suiteCases"`
+	Judge        string `json:"judge,omitempty"`
+	SelfJudged   bool   `json:"selfJudged"`
+	Embedder     string `json:"embedder,omitempty"`
+	Schedule     string `json:"schedule"`
+	Parallel     int    `json:"parallel"`
+	Repeat       int    `json:"repeat"`
+	Retry        int    `json:"retry"`
+	ScoredFrom   string `json:"scoredFrom,omitempty"`
+}
+
+type namedRate struct {
+	Name string `json:"name"`
+	analyze.RateFigures
+}
+
+type spending struct {
+	InputTokens     int64 `json:"inputTokens"`
+	OutputTokens    int64 `json:"outputTokens"`
+	ReasoningTokens int64 `json:"reasoningTokens"`
+	CacheTokens     int64 `json:"cacheTokens"`
+	TotalTokens     int64 `json:"totalTokens"`
+	// CostUSD is null when nothing of it is known.
+	CostUSD      *float64 `json:"costUsd"`
+	JudgeCostUSD float64  `json:"judgeCostUsd"`
+	Unpriced     int      `json:"unpriced"`
+	Sessions     int      `json:"sessions"`
+	Cached       int      `json:"cached"`
+}
+
+// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It holds one execution
+// at a time in memory, whatever the size of the run. A nil s leaves out what only sessions know.
+//
+// Each session report is written once: at the execution for its last session, else at its repetition, else in the
+// repetition's list of sessions. The document has one case a line.
+func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
+	return writeDocument(w, run, s, full, recorded(run))
+}
+
+func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded bool) error {
+	doc := &document{w: bufio.NewWriterSize(w, 64<<10)}
+	doc.enc = json.NewEncoder(&doc.buf)
+	doc.enc.SetEscapeHTML(false)
+	dir := run.Info.ArtifactDir
+	doc.members("{\n", suiteResult{
+		SuitePath: run.Info.SuitePath, StartedAt: stamp(run.StartedAt), EndedAt: stamp(run.EndedAt),
+		DurationMs: durationMs(run), SuiteRunArtifactDir: dir,
+		DeclaredTags: list(run.Info.DeclaredTags), SelectedTags: list(run.Info.SelectedTags),
+	})
+	doc.raw(",\n  \"cases\": [")
+	averages := make([]analyze.Averages, len(run.Info.Runners))
+	n := len(run.Info.Runners)
+	for c := range run.Cases {
+		info := &run.Cases[c]
+		res := caseResult{
+			CaseID: info.ID, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
+			Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
+			RunnerResults: make([]runnerResult, n),
+		}
+		for r := range n {
+			i := c*n + r
+			rec := &recording{}
+			if run.Executions[i].State != plumb.ExecutionPlanned {
+				var err error
+				if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
+					return err
+				}
+			}
+			x := result(run, i, rec, dir, d)
+			res.RunnerResults[r] = x
+			res.Passed = res.Passed && x.Passed
+			if x.Outcome != plumb.OutcomeSkipped {
+				averages[r].Add(x.DurationMs, rec.usage())
+			}
+		}
+		doc.element(c, res)
+	}
+	doc.endList(len(run.Cases))
+	doc.raw(",\n  \"runners\": [")
+	for r := range n {
+		doc.element(r, averages[r].Summary(run, r))
+	}
+	doc.endList(n)
+	doc.members(",\n", provenanceOf(run, recorded))
+	doc.raw("\n}\n")
+	return doc.close()
+}
+
+func durationMs(run *plumb.Run) int64 {
+	if run.ActiveMs > 0 {
+		return run.ActiveMs
+	}
+	return max(0, run.EndedAt.Sub(run.StartedAt).Milliseconds())
+}
+
+func provenanceOf(run *plumb.Run, recorded bool) provenance {
+	rates, spent := analyze.Rates(run), analyze.Spent(run, -1)
+	info := &run.Info
+	p := provenance{
+		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(rates.Overall), Recorded: recorded,
+		Rate:       rates.Overall.Figures(),
+		Categories: named(rates.Categories, rates.HasCategories()), Difficulties: named(rates.Difficulties, rates.HasDifficulties()),
+		Tags: named(rates.Tags, true),
+		Spent: spending{
+			InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, ReasoningTokens: spent.ReasoningTokens,
+			CacheTokens: spent.CacheTokens, TotalTokens: spent.TotalTokens,
+			JudgeCostUSD: spent.JudgeCostUSD, Unpriced: spent.Unpriced, Sessions: spent.Sessions, Cached: spent.Cached,
+		},
+		Complete: run.End != nil && run.Totals.Finished == run.Totals.Planned && run.End.Stop == "",
+		Notes:    list(run.Notes),
+		RunID:    info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,
+		Tier: info.Tier, SuiteHash: info.SuiteHash, SuiteCases: info.SuiteCases, Judge: info.Judge,
+		SelfJudged: info.SelfJudged, Embedder: info.Embedder, Schedule: info.Schedule, Parallel: info.Parallel,
+		Repeat: max(1, info.Repeat), Retry: info.Retry, ScoredFrom: info.ScoredFrom,
+	}
+	if run.End != nil {
+		p.Stop = run.End.Stop
+	}
+	if spent.Priced(run) {
+		p.Spent.CostUSD = &spent.CostUSD
+	}
+	return p
+}
+
+// runOutcome sums up a run in one word, by the rules of the exit codes: a fail weighs more than what could not be
+// measured, and that more than what was not run.
+func runOutcome(run *plumb.Run) plumb.Outcome {
+	t := run.Totals
+	switch {
+	case t.NotOK() > 0:
+		return plumb.OutcomeFail
+	case t.Errored > 0:
+		return plumb.OutcomeError
+	case t.Measured() < t.Planned:
+		return plumb.OutcomeSkipped
+	default:
+		return plumb.OutcomePass
+	}
+}
+
+func named(rates []analyze.Rate, has bool) []namedRate {
+	out := []namedRate{}
+	for _, r := range rates {
+		if has {
+			out = append(out, namedRate{r.Name, r.Figures()})
+		}
+	}
+	return out
+}
+
+// list makes sure that no list is written as null.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// document writes one JSON object piece by piece. The first error sticks.
+type document struct {
+	w   *bufio.Writer
+	buf bytes.Buffer
+	enc *json.Encoder
+	err error
+}
+
+func (d *document) raw(s string) {
+	if d.err == nil {
+		_, d.err = d.w.WriteString(s)
+	}
+}
+
+// encode leaves v in buf, without a line end.
+func (d *document) encode(v any) []byte {
+	d.buf.Reset()
+	if d.err == nil {
+		d.err = d.enc.Encode(v)
+	}
+	return bytes.TrimSuffix(d.buf.Bytes(), []byte("\n"))
+}
+
+func (d *document) write(b []byte) {
+	if d.err == nil {
+		_, d.err = d.w.Write(b)
+	}
+}
+
+// members writes the members of v, each on a line of its own, after the given text.
+func (d *document) members(before string, v any) {
+	b := d.encode(v)
+	if d.err != nil {
+		return
+	}
+	var indented bytes.Buffer
+	if d.err = json.Indent(&indented, b, "", "  "); d.err != nil {
+		return
+	}
+	d.raw(before)
+	inner := bytes.TrimSuffix(bytes.TrimPrefix(indented.Bytes(), []byte("{\n")), []byte("\n}"))
+	d.write(inner)
+}
+
+// element writes the i-th element of a list on a line of its own.
+func (d *document) element(i int, v any) {
+	b := d.encode(v)
+	if i > 0 {
+		d.raw(",")
+	}
+	d.raw("\n    ")
+	d.write(b)
+}
+
+func (d *document) endList(n int) {
+	if n > 0 {
+		d.raw("\n  ")
+	}
+	d.raw("]")
+}
+
+func (d *document) close() error {
+	if d.err == nil {
+		d.err = d.w.Flush()
+	}
+	if d.err != nil {
+		return fmt.Errorf("write results: %w", d.err)
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// The bounds of the final summary. What they leave out is counted, and the commands below it show the rest.
+const (
+	summaryGroups = 12 // failure classes
+	summaryItems  = 8  // executions of one class
+	summaryRows   = 24 // categories, or difficulties, in a table
+	summaryNotes  = 20
+	summarySlow   = 3
+)
+
+// summary writes what somebody wants to know at the end of a run, on a terminal or in a log.
+type summary struct {
+	t     theme
+	w     *bufio.Writer
+	width int // of the terminal; 0 is unlimited
+	o     *Options
+	run   *plumb.Run
+}
+
+func (s *summary) line(format string, args ...any) {
+	s.w.WriteString(s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width))
+	s.w.WriteByte('\n')
+}
+
+// write writes the whole summary: what is most important first, what to do next last.
+func (s *summary) write() {
+	rates := analyze.Rates(s.run)
+	verdict := verdictWords(rates.Overall)
+	switch t := s.run.Totals; {
+	case t.NotOK() > 0:
+		verdict = s.t.red(verdict)
+	case rates.Overall.Unmeasured() > 0 || t.Planned == 0:
+		verdict = s.t.yellow(verdict)
+	default:
+		verdict = s.t.green(verdict)
+	}
+	s.line("")
+	s.line("%s", s.t.bold(verdict))
+	if words := stopWords(s.run); words != "" {
+		s.line("%s", s.t.yellow(words))
+	}
+	if s.o.recorded(s.run) {
+		s.line("%s", s.t.yellow(recordingNotice))
+	}
+	if rates.Overall.Planned > 0 {
+		s.rates(rates)
+		s.figures()
+	}
+	look := s.findings()
+	s.notes()
+	s.where(look)
+}
+
+// rates writes the table of pass rates: for each runner in all, by category and by difficulty.
+func (s *summary) rates(all analyze.Breakdown) {
+	type row struct {
+		name string
+		rate analyze.Rate
+		head bool
+	}
+	var rows []row
+	add := func(head string, b analyze.Breakdown) {
+		rows = append(rows, row{head, b.Overall, true})
+		list := func(rates []analyze.Rate, without string) {
+			for i, r := range rates {
+				if i == summaryRows {
+					rows = append(rows, row{name: fmt.Sprintf("  (%d more)", len(rates)-i)})
+					break
+				}
+				name := oneLine(r.Name)
+				if name == "" {
+					name = without
+				}
+				rows = append(rows, row{name: "  " + name, rate: r})
+			}
+		}
+		if b.HasCategories() {
+			list(b.Categories, "(no category)")
+		}
+		if b.HasDifficulties() {
+			list(b.Difficulties, "(no difficulty)")
+		}
+	}
+	if n := len(s.run.Info.Runners); n == 1 {
+		add("all", all)
+	} else {
+		for i := range min(n, summaryRows) {
+			add(oneLine(s.run.Info.Runners[i].ID), analyze.RunnerRates(s.run, i))
+		}
+	}
+	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
+	for _, r := range rows {
+		if r.rate.Planned == 0 {
+			table = append(table, []string{r.name, "", "", "", ""})
+			continue
+		}
+		passed, rate, interval, coverage := rateCells(r.rate, s.t.dash)
+		table = append(table, []string{r.name, passed, rate, interval, coverage})
+	}
+	widths := make([]int, len(table[0]))
+	for _, cells := range table {
+		cells[0] = s.t.fit(cells[0], 40)
+		for i, c := range cells {
+			widths[i] = max(widths[i], ansi.StringWidth(c))
+		}
+	}
+	s.line("")
+	for i, cells := range table {
+		name := pad(cells[0], widths[0])
+		var rest strings.Builder
+		for c := 1; c < len(cells); c++ {
+			rest.WriteString("   " + padLeft(cells[c], widths[c]))
+		}
+		switch {
+		case i == 0:
+			s.line("%s", s.t.dim(name+rest.String()))
+		case rows[i-1].head:
+			s.line("%s%s", s.t.bold(name), rest.String())
+		default:
+			s.line("%s%s", name, rest.String())
+		}
+	}
+}
+
+// figures writes what the run took: tokens, money, time.
+func (s *summary) figures() {
+	spent := analyze.Spent(s.run, -1)
+	label := func(l string) string { return s.t.dim(pad(l, 10)) }
+	s.line("")
+	if spent.InputTokens+spent.OutputTokens > 0 {
+		tokens := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
+		if spent.ReasoningTokens > 0 {
+			tokens += ", " + count(spent.ReasoningTokens) + " of it reasoning"
+		}
+		if spent.CacheTokens > 0 {
+			tokens += "; " + count(spent.CacheTokens) + " in read from the prompt cache"
+		}
+		s.line("%s%s", label("tokens"), tokens)
+	}
+	if spent.Sessions > 0 {
+		s.line("%s%s", label("cost"), costWords(spent, s.run))
+	}
+	times := analyze.Times(s.run)
+	line := duration(s.run.ActiveMs)
+	if s.run.ActiveMs == 0 {
+		line = duration(s.run.EndedAt.Sub(s.run.StartedAt).Milliseconds())
+	}
+	if times.N > 0 {
+		line += fmt.Sprintf("; a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90), duration(times.Max))
+	}
+	s.line("%s%s", label("time"), line)
+	if spent.Cached > 0 {
+		s.line("%s%s of %s from the cache", label("cache"), count(spent.Cached), plural(spent.Sessions, "answer"))
+	}
+	if slow := analyze.Slowest(s.run, summarySlow); len(slow) > 0 && times.N > 1 {
+		parts := make([]string, len(slow))
+		for i, x := range slow {
+			parts[i] = s.name(x) + " " + duration(analyze.Elapsed(&s.run.Executions[x]))
+		}
+		s.line("%s%s", label("slowest"), strings.Join(parts, ", "))
+	}
+}
+
+// costWords says what a run cost, and of how much that is not known.
+func costWords(spent analyze.Spending, run *plumb.Run) string {
+	if !spent.Priced(run) {
+		return "unknown for all " + plural(spent.Unpriced, "execution")
+	}
+	words := money(spent.CostUSD)
+	if spent.JudgeCostUSD > 0 {
+		words += ", " + money(spent.JudgeCostUSD) + " of it for judging"
+	}
+	if spent.Unpriced > 0 {
+		words += " (unknown for " + count(spent.Unpriced) + ")"
+	}
+	return words
+}
+
+// name names an execution as briefly as the number of runners allows.
+func (s *summary) name(i int) string { return executionName(s.run, i) }
+
+func executionName(run *plumb.Run, i int) string {
+	caseID, runnerID := run.At(i)
+	if len(run.Info.Runners) == 1 {
+		return oneLine(caseID)
+	}
+	return oneLine(caseID) + " > " + oneLine(runnerID)
+}
+
+// findings writes what failed and what could not be measured, by class, and returns the case to look at first.
+func (s *summary) findings() (look string) {
+	f := analyze.Find(s.run, summaryItems)
+	group := func(title string, paint func(string) string, groups []analyze.Group) {
+		if len(groups) == 0 || groups[0].Count == 0 {
+			return
+		}
+		s.line("")
+		s.line("%s", paint(title))
+		for i, g := range groups {
+			if i == summaryGroups {
+				s.line("  (%s more)", plural(len(groups)-i, "class"))
+				break
+			}
+			if g.Class.ID != "" {
+				label := oneLine(g.Class.Label)
+				if label == "" {
+					label = oneLine(g.Class.ID)
+				}
+				s.line("  %s %s  %s", s.t.bold(label), s.t.dim("["+oneLine(g.Class.ID)+"]"), count(g.Count))
+			}
+			s.items(g)
+			if look == "" && len(g.Executions) > 0 {
+				look, _ = s.run.At(g.Executions[0])
+				look = oneLine(look)
+			}
+		}
+	}
+	group("failed", s.t.red, f.Failed)
+	group("passed although expected to fail", s.t.red, []analyze.Group{f.UnexpectedPassed})
+	group("could not be measured", s.t.yellow, f.Errored)
+	if e := f.ExpectedFailed; e.Count > 0 {
+		names := make([]string, len(e.Executions))
+		for i, x := range e.Executions {
+			names[i] = s.name(x)
+		}
+		if e.Count > len(names) {
+			names = append(names, fmt.Sprintf("%d more", e.Count-len(names)))
+		}
+		s.line("")
+		s.line("%s %s", s.t.dim(fmt.Sprintf("failed as expected (%d):", e.Count)), strings.Join(names, ", "))
+	}
+	return look
+}
+
+func (s *summary) items(g analyze.Group) {
+	for _, x := range g.Executions {
+		line := "    " + s.name(x)
+		if reason := oneLine(s.run.Executions[x].Reason); reason != "" {
+			line += "  " + s.t.dim(reason)
+		}
+		s.line("%s", line)
+	}
+	if g.Count > len(g.Executions) {
+		s.line("    %s", s.t.dim(fmt.Sprintf("(%s more)", count(g.Count-len(g.Executions)))))
+	}
+}
+
+func (s *summary) notes() {
+	if len(s.run.Notes) == 0 {
+		return
+	}
+	s.line("")
+	for i, n := range s.run.Notes {
+		if i == summaryNotes {
+			s.line("(%s more)", plural(len(s.run.Notes)-i, "note"))
+			break
+		}
+		for _, l := range noteLines(s.t, n) {
+			s.line("%s", l)
+		}
+	}
+}
+
+// noteLines renders a note, with its hint on a line of its own.
+func noteLines(t theme, n plumb.Note) []string {
+	word := t.dim("note")
+	if n.Level == "warning" {
+		word = t.yellow("warning")
+	}
+	lines := []string{word + ": " + oneLine(n.Text)}
+	if n.Hint != "" {
+		lines = append(lines, "  "+t.cyan("hint: "+oneLine(n.Hint)))
+	}
+	return lines
+}
+
+// where says where the run is kept and what to type next. Its lines are not cut: people copy them.
+func (s *summary) where(look string) {
+	s.width = 0
+	s.line("")
+	if dir := s.o.dir(s.run); dir != "" {
+		s.line("%s%s", s.t.dim(pad("run", 10)), oneLine(dir))
+	}
+	steps := nextSteps(s.run, look)
+	longest := 0
+	for _, step := range steps {
+		longest = max(longest, ansi.StringWidth(step.line))
+	}
+	for i, step := range steps {
+		label := ""
+		if i == 0 {
+			label = "next"
+		}
+		s.line("%s%s   %s", s.t.dim(pad(label, 10)), s.t.cyan(pad(step.line, longest)), s.t.dim(step.why))
+	}
+}

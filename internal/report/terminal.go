@@ -1,0 +1,413 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// excerptLimit bounds the failures shown as they come; the rest is counted.
+const excerptLimit = 100
+
+// execution names one execution in maps.
+type execution struct{ caseID, runnerID string }
+
+// terminal is the reporter for people who watch. On an interactive terminal it draws a live view, elsewhere it writes
+// plain lines; both end with the same summary.
+//
+// Report only takes notes, in constant time. A second goroutine, the painter, looks at the notes ten times a second and
+// does what takes long, so that neither a fast run nor a slow terminal holds up the other.
+type terminal struct {
+	o    Options
+	t    theme
+	live bool // draw a live view
+
+	mu       sync.Mutex
+	out      *bufio.Writer // plain lines; the live view has its own way to the terminal
+	err      error         // of the painter's writing
+	running  map[execution]time.Time
+	excerpts map[execution]excerpt // of executions that have not ended
+	shown    int
+	hidden   int
+	totals   plumb.Totals
+	single   bool // one runner: no need to name it
+	queue    []string
+	begun    bool
+	ended    bool
+	pace     pace
+	nextLine time.Time // when the next progress line is due
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+func newTerminal(o Options) *terminal {
+	plain := o.Getenv("NO_COLOR") != "" || o.Getenv("TERM") == "dumb"
+	color := o.Color && !plain
+	return &terminal{
+		o: o, t: newTheme(color, o.Unicode), live: o.Terminal && !plain,
+		out:     bufio.NewWriter(o.Out),
+		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{},
+		stop: make(chan struct{}),
+	}
+}
+
+// Report takes note of ev. Everything is written by the painter, but for the summary.
+func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	x := execution{ev.Case, ev.Runner}
+	switch ev.Type {
+	case plumb.EventRunStarted, plumb.EventPlanned:
+		return nil // the header needs all of the plan
+	case plumb.EventRunFinished:
+		return r.finish(run)
+	}
+	if !r.begun {
+		r.begin(run)
+	}
+	switch ev.Type {
+	case plumb.EventSessionStarted:
+		if _, ok := r.running[x]; !ok {
+			r.running[x] = ev.At
+		}
+	case plumb.EventSessionFinished:
+		if ev.Failure != nil {
+			r.excerpts[x] = excerptOfFailure(ev.Failure)
+		}
+	case plumb.EventSessionJudged:
+		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
+			r.excerpts[x] = excerptOf(j)
+		}
+	case plumb.EventExecutionFinished:
+		if ev.Result != nil && worthShowing(ev.Result) {
+			r.show(x, ev.Result)
+		}
+		delete(r.running, x)
+		delete(r.excerpts, x)
+	case plumb.EventNote:
+		if ev.Note != nil && ev.Note.Level == "warning" {
+			r.print(noteLines(r.t, *ev.Note)...)
+		}
+	}
+	r.totals = run.Totals
+	return r.err
+}
+
+// worthShowing reports whether somebody wants to see an execution at once.
+func worthShowing(res *plumb.ExecutionResult) bool {
+	return res.Outcome != plumb.OutcomeSkipped && !res.Status.OK()
+}
+
+// show prints what is known of an execution that did not go well.
+func (r *terminal) show(x execution, res *plumb.ExecutionResult) {
+	if r.shown == excerptLimit {
+		r.hidden++
+		return
+	}
+	r.shown++
+	width := r.width()
+	lines := []string{r.t.fit(r.t.heading(x.caseID, x.runnerID, res), width)}
+	e, ok := r.excerpts[x]
+	switch {
+	case res.Status == plumb.StatusUnexpectedPassed:
+		e = excerpt{message: "it passed, although the suite expects it to fail: drop expected_fail if the gap is closed"}
+	case !ok:
+		e = excerpt{message: keep(res.Reason)}
+	}
+	lines = append(lines, e.lines(r.t, width)...)
+	if r.shown == excerptLimit {
+		lines = append(lines, r.t.dim(fmt.Sprintf("further failures are only counted; %s", "the summary lists them")))
+	}
+	r.print(lines...)
+}
+
+// print writes lines, or leaves them to the painter when there is a live view.
+func (r *terminal) print(lines ...string) {
+	if r.live {
+		r.queue = append(r.queue, lines...)
+		return
+	}
+	for _, l := range lines {
+		r.out.WriteString(guard(&r.o, l))
+		r.out.WriteByte('\n')
+	}
+	r.flush()
+}
+
+func (r *terminal) flush() {
+	if err := r.out.Flush(); err != nil && r.err == nil {
+		r.err = fmt.Errorf("write the terminal report: %w", err)
+	}
+}
+
+// guard keeps text from outside from giving commands to the CI system that reads the log. Lines that carry such text
+// start with a gutter, which defeats the commands that must begin a line; the others are looked for anywhere in it.
+func guard(o *Options, line string) string {
+	if o.Getenv("GITHUB_ACTIONS") == "" && o.Getenv("TF_BUILD") == "" {
+		return line
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(line, "##[", "## ["), "##vso[", "## vso[")
+}
+
+// width returns the columns that a line may fill; 0 when lines are not cut. The last column stays empty, since
+// terminals disagree about what happens there.
+func (r *terminal) width() int {
+	if !r.o.Terminal {
+		return 0
+	}
+	w, _ := r.size()
+	return max(1, w-1)
+}
+
+func (r *terminal) size() (width, height int) {
+	if r.o.Size != nil {
+		width, height = r.o.Size()
+	}
+	if width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// begin writes the header and starts the painter.
+func (r *terminal) begin(run *plumb.Run) {
+	r.begun, r.totals, r.single = true, run.Totals, len(run.Info.Runners) == 1
+	width := r.width()
+	header := r.header(run)
+	for i := range header {
+		header[i] = r.t.fit(header[i], width)
+	}
+	r.print(header...)
+	now := r.o.Now()
+	r.pace.begin(now, run.Totals.Finished)
+	r.nextLine = now.Add(lineGap(0))
+	every := time.Second
+	if r.live {
+		every = frameGap
+	}
+	r.stopped.Go(func() {
+		if r.live {
+			r.paintLive(every)
+			return
+		}
+		r.paintPlain(every)
+	})
+}
+
+// header says what is about to run.
+func (r *terminal) header(run *plumb.Run) []string {
+	info := &run.Info
+	work := plural(len(run.Cases), "case")
+	if n := len(info.Runners); n > 1 {
+		work += fmt.Sprintf(" %s %d runners", r.t.times, n)
+	}
+	if info.Repeat > 1 {
+		work += fmt.Sprintf(" %s %d repetitions", r.t.times, info.Repeat)
+	}
+	if info.Parallel > 1 {
+		work += fmt.Sprintf("%s%d at once", r.t.dot, info.Parallel)
+	}
+	names := make([]string, 0, 8)
+	for i := range info.Runners {
+		if i == cap(names) {
+			names = append(names, fmt.Sprintf("%d more", len(info.Runners)-i))
+			break
+		}
+		names = append(names, runnerTitle(&info.Runners[i]))
+	}
+	label := func(s string) string { return r.t.dim(pad(s, 10)) }
+	lines := []string{
+		label("suite") + r.t.bold(suiteTitle(info, r.t.dot)) + r.t.dot + work,
+		label("runners") + strings.Join(names, ", "),
+	}
+	if judge := judgeTitle(info); judge != "" {
+		lines = append(lines, label("judge")+judge)
+	}
+	if info.ScoredFrom != "" {
+		lines = append(lines, label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
+	}
+	if n := run.Totals.Finished; n > 0 {
+		lines = append(lines, label("resumed")+fmt.Sprintf("%s of %s were done before", count(n), count(run.Totals.Planned)))
+	}
+	if r.o.recorded(run) {
+		lines = append(lines, r.t.yellow(recordingNotice))
+	}
+	return append(lines, "")
+}
+
+// counters says how many executions ended how.
+func (r *terminal) counters() string {
+	t := &r.totals
+	parts := []string{r.t.green(count(t.OK()) + " pass")}
+	if t.ExpectedFailed > 0 {
+		parts[0] += r.t.dim(fmt.Sprintf(" (%d failed as expected)", t.ExpectedFailed))
+	}
+	if n := t.NotOK(); n > 0 {
+		parts = append(parts, r.t.red(count(n)+" fail"))
+	}
+	if t.Errored > 0 {
+		parts = append(parts, r.t.yellow(count(t.Errored)+" not measured"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// progress says how fast it goes and how long it will take.
+func (r *terminal) progress(now time.Time) string {
+	parts := []string{}
+	if rate, left := r.pace.rate(now, r.totals.Finished, r.totals.Planned); rate > 0 {
+		parts = append(parts, rateWords(rate), "ETA "+duration(left.Milliseconds()))
+	}
+	if r.totals.CostUSD > 0 {
+		parts = append(parts, money(r.totals.CostUSD))
+	}
+	return strings.Join(parts, r.t.dot)
+}
+
+func rateWords(perSecond float64) string {
+	switch {
+	case perSecond >= 10:
+		return fmt.Sprintf("%s/s", count(int64(perSecond)))
+	case perSecond >= 0.5:
+		return fmt.Sprintf("%.1f/s", perSecond)
+	default:
+		return fmt.Sprintf("%.1f/min", perSecond*60)
+	}
+}
+
+// lineGap is the time between two progress lines of a log: nobody reads thousands of them.
+func lineGap(elapsed time.Duration) time.Duration {
+	switch {
+	case elapsed < time.Minute:
+		return 5 * time.Second
+	case elapsed < 10*time.Minute:
+		return 15 * time.Second
+	default:
+		return time.Minute
+	}
+}
+
+// paintPlain writes a progress line now and then, also while nothing ends: CI systems kill what is silent.
+func (r *terminal) paintPlain(every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-ticker.C:
+		}
+		r.mu.Lock()
+		if now := r.o.Now(); !now.Before(r.nextLine) {
+			r.nextLine = now.Add(lineGap(now.Sub(r.pace.start)))
+			line := fmt.Sprintf("%s/%s done: %s", count(r.totals.Finished), count(r.totals.Planned), r.counters())
+			if p := r.progress(now); p != "" {
+				line += r.t.dot + p
+			}
+			r.print(r.t.fit(line, r.width()))
+		}
+		r.mu.Unlock()
+	}
+}
+
+// finish ends the painter's work and writes the summary. It holds mu but while it waits.
+func (r *terminal) finish(run *plumb.Run) error {
+	if !r.begun {
+		r.begin(run)
+	}
+	r.totals, r.ended = run.Totals, true
+	r.rest()
+	s := &summary{t: r.t, w: r.out, width: r.width(), o: &r.o, run: run}
+	s.write()
+	r.flush()
+	return r.err
+}
+
+// rest stops the painter and waits for it. It is called with mu held, and releases it while it waits.
+func (r *terminal) rest() {
+	select {
+	case <-r.stop:
+		return
+	default:
+		close(r.stop)
+	}
+	r.mu.Unlock()
+	r.stopped.Wait()
+	r.mu.Lock()
+	if r.live { // what could not be drawn any more
+		r.live = false
+		r.print(r.queue...)
+		r.queue = nil
+	}
+}
+
+// Close restores the terminal. When the run broke off, it says how far it was.
+func (r *terminal) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || !r.begun {
+		return r.err
+	}
+	r.ended = true
+	r.rest()
+	r.print("", r.t.yellow(fmt.Sprintf("the run broke off after %s of %s: ", count(r.totals.Finished), count(r.totals.Planned)))+r.counters())
+	return r.err
+}
+
+// oldest returns the n executions that have been running for the longest time.
+func (r *terminal) oldest(n int) []execution {
+	return slices.SortedFunc(maps.Keys(r.running), func(a, b execution) int {
+		if c := r.running[a].Compare(r.running[b]); c != 0 {
+			return c
+		}
+		return strings.Compare(a.caseID+" "+a.runnerID, b.caseID+" "+b.runnerID)
+	})[:min(n, len(r.running))]
+}
+
+// pace estimates speed from what happened lately.
+type pace struct {
+	start time.Time
+	first int
+	marks []mark // at most one a second, the last paceWindow of them
+}
+
+type mark struct {
+	at   time.Time
+	done int
+}
+
+const (
+	paceWindow = 30
+	paceSample = 10 // executions that make a rate of the window worth more than that of the whole run
+)
+
+func (p *pace) begin(now time.Time, done int) { p.start, p.first = now, done }
+
+// rate returns executions per second and the time left; 0 while it is too early to say.
+func (p *pace) rate(now time.Time, done, planned int) (perSecond float64, left time.Duration) {
+	if len(p.marks) == 0 || now.Sub(p.marks[len(p.marks)-1].at) >= time.Second {
+		p.marks = append(p.marks, mark{now, done})
+		if len(p.marks) > paceWindow {
+			p.marks = slices.Delete(p.marks, 0, 1)
+		}
+	}
+	from := mark{p.start, p.first}
+	if old := p.marks[0]; done-old.done >= paceSample && now.Sub(old.at) >= 2*time.Second {
+		from = old
+	}
+	elapsed := now.Sub(from.at).Seconds()
+	if done-from.done < 1 || elapsed < 1 {
+		return 0, 0
+	}
+	perSecond = float64(done-from.done) / elapsed
+	return perSecond, time.Duration(float64(planned-done) / perSecond * float64(time.Second))
+}

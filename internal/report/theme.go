@@ -1,0 +1,80 @@
+package report
+
+import (
+	"image/color"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// theme is how the terminal reporter draws: with or without colour, in Unicode or in ASCII.
+type theme struct {
+	color                              bool
+	gutter, dash, dot, ellipsis, times string
+	full, empty                        string
+}
+
+func newTheme(color, unicode bool) theme {
+	if unicode {
+		return theme{color: color, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░"}
+	}
+	return theme{color: color, gutter: "|", dash: "-", dot: " | ", ellipsis: "...", times: "x", full: "#", empty: "."}
+}
+
+func (t theme) paint(s string, c color.Color) string {
+	if !t.color || s == "" {
+		return s
+	}
+	return lipgloss.NewStyle().Foreground(c).Render(s)
+}
+
+func (t theme) red(s string) string    { return t.paint(s, lipgloss.Red) }
+func (t theme) green(s string) string  { return t.paint(s, lipgloss.Green) }
+func (t theme) yellow(s string) string { return t.paint(s, lipgloss.Yellow) }
+func (t theme) cyan(s string) string   { return t.paint(s, lipgloss.Cyan) }
+
+func (t theme) bold(s string) string {
+	if !t.color || s == "" {
+		return s
+	}
+	return lipgloss.NewStyle().Bold(true).Render(s)
+}
+
+func (t theme) dim(s string) string {
+	if !t.color || s == "" {
+		return s
+	}
+	return lipgloss.NewStyle().Faint(true).Render(s)
+}
+
+// fit cuts a line to the display width; 0 means that there is no limit.
+func (t theme) fit(s string, width int) string {
+	if width <= 0 || ansi.StringWidth(s) <= width {
+		return s
+	}
+	return ansi.Truncate(s, width, fit(t.ellipsis, width))
+}
+
+// wrap breaks a line at the display width into at most limit lines; 0 means that there is no width limit.
+func (t theme) wrap(s string, width, limit int) []string {
+	if width <= 0 {
+		return []string{s}
+	}
+	lines := strings.Split(ansi.Hardwrap(s, width, true), "\n")
+	if len(lines) > limit {
+		lines = lines[:limit]
+		lines[limit-1] = t.fit(lines[limit-1]+strings.Repeat(" ", width), width)
+		lines[limit-1] = strings.TrimRight(ansi.Truncate(lines[limit-1], width-ansi.StringWidth(t.ellipsis), ""), " ") + t.ellipsis
+	}
+	return lines
+}
+
+// bar draws the done share of a whole.
+func (t theme) bar(done, whole, width int) string {
+	filled := 0
+	if whole > 0 {
+		filled = min(width, done*width/whole)
+	}
+	return strings.Repeat(t.full, filled) + strings.Repeat(t.empty, width-filled)
+}
