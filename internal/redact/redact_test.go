@@ -1,0 +1,390 @@
+package redact_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"pgregory.net/rapid"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
+)
+
+// The encodings that leave what surrounds the secret alone. Each is tried alone and on top of each other.
+func encodings() map[string]func(string) string {
+	jsonString := func(escapeHTML bool) func(string) string {
+		return func(s string) string {
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(escapeHTML)
+			e.Encode(s)
+			return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
+		}
+	}
+	each := func(format func(b byte) string) func(string) string {
+		return func(s string) string {
+			var b strings.Builder
+			for i := range len(s) {
+				b.WriteString(format(s[i]))
+			}
+			return b.String()
+		}
+	}
+	return map[string]func(string) string{
+		"raw":        func(s string) string { return s },
+		"json":       jsonString(true),
+		"json plain": jsonString(false),
+		"json slash": func(s string) string { return strings.ReplaceAll(jsonString(false)(s), "/", `\/`) },
+		"json \\u": func(s string) string {
+			var b strings.Builder
+			for _, u := range utf16.Encode([]rune(s)) {
+				fmt.Fprintf(&b, `\u%04x`, u)
+			}
+			return b.String()
+		},
+		"json ascii": func(s string) string {
+			var b strings.Builder
+			for _, u := range utf16.Encode([]rune(jsonString(false)(s))) {
+				if u < 0x80 {
+					b.WriteByte(byte(u))
+				} else {
+					fmt.Fprintf(&b, `\u%04X`, u)
+				}
+			}
+			return b.String()
+		},
+		"query": url.QueryEscape,
+		"path":  url.PathEscape,
+		"query lower": func(s string) string {
+			return strings.ToLower(each(func(b byte) string { return fmt.Sprintf("%%%02X", b) })(s))
+		},
+		"percent": each(func(b byte) string { return fmt.Sprintf("%%%02X", b) }),
+		"hex":     func(s string) string { return hex.EncodeToString([]byte(s)) },
+		"HEX":     func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
+		"html":    html.EscapeString,
+		"html hex": func(s string) string {
+			var b strings.Builder
+			for _, r := range s {
+				fmt.Fprintf(&b, "&#x%X;", r)
+			}
+			return b.String()
+		},
+		"go":        func(s string) string { q := strconv.Quote(s); return q[1 : len(q)-1] },
+		"go ascii":  func(s string) string { q := strconv.QuoteToASCII(s); return q[1 : len(q)-1] },
+		"base64":    func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"base64url": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+	}
+}
+
+const secretValue = `s3cr/et"v+al\ue<é😀>&'~%2fz`
+
+func TestEncodings(t *testing.T) {
+	r := redact.New([]redact.Secret{{Name: "API_KEY", Value: secretValue}})
+	all := encodings()
+	for outer, encode := range all {
+		for inner, before := range all {
+			t.Run(inner+" in "+outer, func(t *testing.T) {
+				if _, ok := strings.CutPrefix(outer, "base64"); (ok || strings.EqualFold(outer, "hex")) && inner != "raw" {
+					t.Skip("not promised")
+				}
+				form := encode(before(secretValue))
+				for _, around := range [...][2]string{{"", ""}, {"key=", "&x=1"}, {`{"k":"`, `"}`}, {"a\\n", "\\n%41&lt;"}, {"中 ", " 中"}} {
+					text := around[0] + form + around[1]
+					if got, want := r.String(text), around[0]+"[redacted:API_KEY]"+around[1]; got != want {
+						t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+					}
+					if got := string(r.Bytes([]byte(text))); got != r.String(text) {
+						t.Errorf("Bytes gave %s", got)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestBase64Embedded(t *testing.T) {
+	r := redact.New([]redact.Secret{{Name: "KEY", Value: "hunter2hunter"}})
+	for _, test := range []struct{ before, after string }{
+		{"", ""}, {"a", ""}, {"ab", ""}, {"abc", ""}, {"user:", ""}, {"u:", "\n"}, {"user:", ":realm"}, {"\xff\xfe", "\xff\xff\xff"},
+	} {
+		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+			text := "Basic " + enc.EncodeToString([]byte(test.before+"hunter2hunter"+test.after)) + " x"
+			got := r.String(text)
+			before, rest, ok := strings.Cut(got, "[redacted:KEY]")
+			if !ok {
+				t.Errorf("%s: not found", text)
+				continue
+			}
+			// What is left are the whole characters of the surroundings.
+			enc := enc.WithPadding(base64.NoPadding)
+			if want := "Basic " + enc.EncodeToString([]byte(test.before))[:len(test.before)*8/6]; before != want {
+				t.Errorf("%s: %s: before the secret %s, want %s", text, got, before, want)
+			}
+			if test.after == "" && rest != " x" {
+				t.Errorf("%s: behind the secret %s", text, rest)
+			}
+			if want := test.after; len(want) >= 3 && !strings.HasSuffix(rest, enc.EncodeToString([]byte(want[len(want)-1:]))[1:]+" x") && !strings.HasSuffix(text, rest) {
+				t.Errorf("%s: behind the secret %s", text, rest)
+			}
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	pem := "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END PRIVATE KEY-----\n"
+	r := redact.New([]redact.Secret{
+		{"EMPTY", ""},
+		{"SHORT", "12345"},
+		{"BLANK", "       "},
+		{"FIRST", "the same value"},
+		{"SECOND", "the same value"},
+		{"PART", "same va"},
+		{"FILE", "read-from-a-file\n"},
+		{"AUTH", "Bearer tok-en-0123"},
+		{`W"EIRD <name>`, "weird-value"},
+		{"PEM", pem},
+	})
+	for _, test := range []struct{ in, want string }{
+		{"12345        x", "12345        x"},
+		{"<the same value>", "<[redacted:FIRST]>"},
+		{"the+same+value&the%20same%20value", "[redacted:FIRST]&[redacted:FIRST]"},
+		{"not the same vat", "not the [redacted:PART]t"},
+		{"read-from-a-file", "[redacted:FILE]"},
+		{"Authorization: Bearer tok-en-0123", "Authorization: [redacted:AUTH]"},
+		{"token tok-en-0123", "token [redacted:AUTH]"},
+		{"weird-value", "[redacted:W_EIRD__name_]"},
+		{pem, "[redacted:PEM]\n"},
+		{strings.ReplaceAll(pem, "\n", "\\n"), "[redacted:PEM]\\n"},
+		{"2024 MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "2024 [redacted:PEM]"},
+		{"-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----"},
+		{"weird-valueweird-value", "[redacted:W_EIRD__name_][redacted:W_EIRD__name_]"},
+		{"hex 77656972642D76616C7565 and 77656972642d76616c7565", "hex [redacted:W_EIRD__name_] and [redacted:W_EIRD__name_]"},
+	} {
+		if got := r.String(test.in); got != test.want {
+			t.Errorf("%q\ngot  %q\nwant %q", test.in, got, test.want)
+		}
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	r := redact.New([]redact.Secret{{"A", "abcdefgh"}, {"B", "efghijklmnop"}, {"R", "zzzzzz"}})
+	for _, test := range []struct{ in, want string }{
+		{"1abcdefghijklmnop2", "1[redacted:B]2"},
+		{"1abcdefghi2", "1[redacted:A]i2"},
+		{strings.Repeat("z", 20) + "y", "[redacted:R]y"},
+	} {
+		if got := r.String(test.in); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.in, got, test.want)
+		}
+	}
+}
+
+func TestNilAndIdle(t *testing.T) {
+	for _, r := range []*redact.Redactor{nil, redact.New(nil), redact.New([]redact.Secret{{"A", "x"}})} {
+		in := []byte("text with x")
+		if got := r.Bytes(in); &got[0] != &in[0] {
+			t.Error("Bytes copied")
+		}
+		if got := r.String("text"); got != "text" {
+			t.Errorf("String gave %q", got)
+		}
+		if got := r.JSON(nil); got != nil {
+			t.Errorf("JSON gave %q", got)
+		}
+		r.Report(&plumb.SessionReport{})
+		r.Report(nil)
+		r.Failure(nil)
+		var b bytes.Buffer
+		w := r.Writer(&b)
+		io.WriteString(w, "te")
+		io.WriteString(w, "xt")
+		if err := w.Close(); err != nil || b.String() != "text" {
+			t.Errorf("Writer gave %q, %v", b.String(), err)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := redact.New([]redact.Secret{{"PIN", "12345678"}, {"T", "toker\"x"}, {"N", "nabcdef"}})
+	for _, test := range []struct{ in, want string }{
+		{`{"pin":12345678, "a":[-12345678.5,"x12345678",true,null]}`, `{"pin":"[redacted:PIN]", "a":["-[redacted:PIN].5","x[redacted:PIN]",true,null]}`},
+		{`{"t":"toker\"x"}`, `{"t":"[redacted:T]"}`},
+		{`{"toker\"x":"{\"a\":\"toker\\\"x\"}"}`, `{"[redacted:T]":"{\"a\":\"[redacted:T]\"}"}`},
+		{`["a\nabcdef"]`, `["a\nabcdef"]`},
+		{`12345678 and more`, `[redacted:PIN] and more`},
+		{`{"ok":1}`, `{"ok":1}`},
+	} {
+		if got := r.JSON([]byte(test.in)); string(got) != test.want {
+			t.Errorf("%s\ngot  %s\nwant %s", test.in, got, test.want)
+		}
+	}
+}
+
+// TestWalk fills every text of the types with a secret, whatever fields they get in the future.
+func TestWalk(t *testing.T) {
+	const value = "canary-0123456789"
+	r := redact.New([]redact.Secret{{"CANARY", value}})
+	shared := value
+	for _, v := range []any{&plumb.SessionReport{}, &plumb.Failure{}} {
+		fill(t, reflect.ValueOf(v).Elem(), value)
+		if report, ok := v.(*plumb.SessionReport); ok {
+			report.Runner.Parameters.ReasoningEffort = &shared
+		}
+		before, _ := json.Marshal(v)
+		if !bytes.Contains(before, []byte(value)) {
+			t.Fatalf("%T: no canary in %s", v, before)
+		}
+		switch v := v.(type) {
+		case *plumb.SessionReport:
+			r.Report(v)
+		case *plumb.Failure:
+			r.Failure(v)
+		}
+		after, err := json.Marshal(v)
+		if err != nil || bytes.Contains(after, []byte(value)) {
+			t.Errorf("%T: %v\n%s", v, err, after)
+		}
+		if want := bytes.ReplaceAll(before, []byte(value), []byte("[redacted:CANARY]")); !bytes.Equal(after, want) {
+			t.Errorf("%T:\ngot  %s\nwant %s", v, after, want)
+		}
+	}
+	if shared != value {
+		t.Error("wrote through a pointer that others can share")
+	}
+}
+
+func fill(t *testing.T, v reflect.Value, value string) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("<" + value + ">")
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(t, v.Field(i), value)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), value)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"key":"x` + value + `","list":["` + value + `"]}`))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(t, v.Index(i), value)
+		}
+	case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64:
+	default:
+		t.Fatalf("package redact does not know about %s", v.Type())
+	}
+}
+
+// TestProperty hides random secrets in random places, in random encodings.
+func TestProperty(t *testing.T) {
+	all := encodings()
+	names := []string{}
+	for name := range all {
+		names = append(names, name)
+	}
+	secret := rapid.StringOfN(rapid.RuneFrom([]rune(`abcxyzABC0123456789-_./+=:"\'<>&%? é中😀`)), 6, 40, -1).Filter(func(s string) bool {
+		return len(strings.TrimSpace(s)) == len(s)
+	})
+	around := rapid.StringMatching(`([ -}\n]{0,20}~)?`)
+	rapid.Check(t, func(t *rapid.T) {
+		value := secret.Draw(t, "secret")
+		r := redact.New([]redact.Secret{{"OTHER", "other-" + value + "-other"}, {"S", value}})
+		encode := all[rapid.SampledFrom(names).Draw(t, "encoding")]
+		form := encode(value)
+		before, after := around.Draw(t, "before"), reverse(around.Draw(t, "after"))
+		text := before + form + after
+		if strings.Contains(before+"|"+after, value) {
+			t.Skip()
+		}
+		got := r.String(text)
+		if want := before + "[redacted:S]" + after; got != want {
+			t.Fatalf("%q in %q\ngot  %q\nwant %q", form, text, got, want)
+		}
+		if got := chunked(t, r, text); got != r.String(text) {
+			t.Fatalf("chunked\ngot  %q\nwant %q", got, r.String(text))
+		}
+		// Within longer base64.
+		inner := before + value + after
+		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			text := enc.EncodeToString([]byte(inner))
+			got := r.String(text)
+			if head, _, ok := strings.Cut(got, "[redacted:S]"); !ok || !strings.HasPrefix(text, head) || len(head) > (len(before)*8)/6 {
+				t.Fatalf("base64 of %q: %q", inner, got)
+			}
+			if again := chunked(t, r, text); got != again {
+				t.Fatalf("base64 of %q: %q, and %q chunked", inner, got, again)
+			}
+		}
+	})
+}
+
+// TestChunks feeds texts made of whole and broken encodings to a Writer, cut at random.
+func TestChunks(t *testing.T) {
+	secrets := []redact.Secret{{"A", `\ab"c\\d`}, {"B", "zzzzzzz"}, {"C", "sk-ant/0123+456"}, {"D", "é中😀&%41x"}, {"E", "x+y z=?!"}}
+	r := redact.New(secrets)
+	var forms []string
+	for _, s := range secrets {
+		for _, encode := range encodings() {
+			forms = append(forms, encode(s.Value), encode(encode(s.Value)))
+			for i := range 3 {
+				forms = append(forms, base64.StdEncoding.EncodeToString([]byte("abc"[:i]+s.Value+"x")))
+			}
+		}
+	}
+	filler := rapid.StringOfN(rapid.RuneFrom([]rune(`\\\\\\\%&;u"02z=A.`+"\n")), 0, 12, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		var b strings.Builder
+		for range rapid.IntRange(1, 6).Draw(t, "pieces") {
+			form := rapid.SampledFrom(forms).Draw(t, "form")
+			b.WriteString(form[:min(len(form), rapid.IntRange(0, 200).Draw(t, "cut"))])
+			b.WriteString(filler.Draw(t, "filler"))
+		}
+		text := b.String()
+		if got, want := chunked(t, r, text), r.String(text); got != want {
+			t.Fatalf("%q\ngot  %q\nwant %q", text, got, want)
+		}
+	})
+}
+
+func chunked(t *rapid.T, r *redact.Redactor, text string) string {
+	var b bytes.Buffer
+	w := r.Writer(&b)
+	size := rapid.IntRange(1, 20).Draw(t, "chunk")
+	for rest := text; rest != ""; {
+		n := min(len(rest), rapid.IntRange(1, size).Draw(t, "n"))
+		if _, err := io.WriteString(w, rest[:n]); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func reverse(s string) string {
+	b := []byte(s)
+	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
+		b[i], b[j] = b[j], b[i]
+	}
+	return string(b)
+}
