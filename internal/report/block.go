@@ -109,19 +109,19 @@ func CheckBlockFile(path string) error {
 
 // AppendBlock appends the run to the list in the file at path, in the documented results format: one block for each
 // runner. Blocks of the same run and runner that are there already are replaced, all others stay as they are, byte for
-// byte. The file changes as a whole or not at all, and not while another process changes it; ctx ends the wait for that.
+// byte. The file changes as a whole or not at all, and not while another process changes it: that is waited for.
 //
 // A result is there for each answer that was judged. An answer that was obtained but could not be judged has the score
 // null, as documented for skipped tests; where there is no answer, there is no result, as after an interruption: the
 // format has no word for that, and scripts would take it for a fail. Those stand in not_measured, a key of ours.
-func AppendBlock(ctx context.Context, path string, run *plumb.Run, s Sessions) (err error) {
+func AppendBlock(path string, run *plumb.Run, s Sessions) (err error) {
 	if path, err = resolve(path); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the directory of the results file: %w", err)
 	}
-	unlock, err := lock(ctx, path)
+	unlock, err := lock(path)
 	if err != nil {
 		return fmt.Errorf("lock results file %s: %w", path, err)
 	}
@@ -168,7 +168,10 @@ func resolve(path string) (string, error) {
 }
 
 // lock locks the file at path against other processes by a file beside it, since the file itself is replaced.
-func lock(ctx context.Context, path string) (unlock func() error, err error) {
+func lock(path string) (unlock func() error, err error) {
+	// Appending goes on when a run was interrupted, so this wait has a limit of its own.
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
 		l := flock.New(name, flock.SetPermissions(0o600))
@@ -197,6 +200,9 @@ func lock(ctx context.Context, path string) (unlock func() error, err error) {
 		}
 	}
 }
+
+// lockWait is how long another process may take to write its blocks.
+const lockWait = time.Minute
 
 // span is where a block stands in a file, and what of it decides whether it is replaced.
 type span struct {

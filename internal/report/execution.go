@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,31 +25,21 @@ type session struct {
 	judgement          *plumb.Judgement
 }
 
-// record collects the sessions of one execution. A session that was measured again replaces the earlier one and all
-// that followed it; one that was judged again gets the later judgement.
+// record collects the sessions of one execution. Its repetitions may have run side by side, so that their events
+// interleave. A session that was measured or judged again counts as it was last.
 func record(s Sessions, caseID, runnerID string) (*recording, error) {
 	rec := &recording{}
 	if s == nil {
 		return rec, nil
 	}
-	var order []*session
 	err := s(caseID, runnerID, func(ev plumb.Event) error {
-		at := len(order)
-		for i, known := range order {
-			if known.repetition == ev.Repetition && known.number == ev.Session {
-				at = i
-			}
-		}
 		switch ev.Type {
 		case plumb.EventSessionFinished:
-			order = append(order[:at], &session{
+			*rec.session(ev.Repetition, ev.Session) = session{
 				repetition: ev.Repetition, number: ev.Session, report: ev.Report, failure: ev.Failure,
-			})
-		case plumb.EventSessionJudged:
-			if at == len(order) {
-				order = append(order, &session{repetition: ev.Repetition, number: ev.Session})
 			}
-			order[at].judgement = ev.Judgement
+		case plumb.EventSessionJudged:
+			rec.session(ev.Repetition, ev.Session).judgement = ev.Judgement
 		default:
 		}
 		return nil
@@ -55,15 +47,24 @@ func record(s Sessions, caseID, runnerID string) (*recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", caseID, runnerID, err)
 	}
-	for _, x := range order {
-		last := len(rec.repetitions) - 1
-		if last >= 0 && rec.repetitions[last][0].repetition == x.repetition {
-			rec.repetitions[last] = append(rec.repetitions[last], x)
-			continue
-		}
-		rec.repetitions = append(rec.repetitions, []*session{x})
-	}
 	return rec, nil
+}
+
+// session returns the session with the given numbers, a new one in its place if it is not known yet.
+func (r *recording) session(repetition, number int) *session {
+	at, known := slices.BinarySearchFunc(r.repetitions, repetition, func(sessions []*session, n int) int {
+		return cmp.Compare(sessions[0].repetition, n)
+	})
+	if !known {
+		r.repetitions = slices.Insert(r.repetitions, at, nil)
+	}
+	sessions := r.repetitions[at]
+	i, known := slices.BinarySearchFunc(sessions, number, func(s *session, n int) int { return cmp.Compare(s.number, n) })
+	if !known {
+		sessions = slices.Insert(sessions, i, &session{repetition: repetition, number: number})
+		r.repetitions[at] = sessions
+	}
+	return sessions[i]
 }
 
 // final returns the session that decided a repetition: its last one.

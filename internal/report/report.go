@@ -245,11 +245,7 @@ func nextSteps(run *plumb.Run, look string) []command {
 	if t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0 {
 		steps = append(steps, command{"plumb resume " + id, "go on; what is done stays done"})
 	} else if t.Errored > 0 {
-		line := "plumb run --retry-errors"
-		if run.Info.SuitePath != "" {
-			line += " " + oneLine(run.Info.SuitePath)
-		}
-		steps = append(steps, command{line, "measure again what could not be measured"})
+		steps = append(steps, command{"plumb resume --retry-errors " + id, "measure again what could not be measured"})
 	}
 	return steps
 }
