@@ -1,0 +1,332 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// What is beyond these limits is not read: the check is an error, not a fail.
+const (
+	maxDepth  = 10_000 // levels of nesting, the limit of encoding/json
+	maxDigits = 4_300  // digits of an integer
+)
+
+type jsonMatcher struct{ offline }
+
+// IsJSON holds when the output is JSON by RFC 8259, bare or in one fenced code block.
+func IsJSON() *Check { return &Check{matcher: jsonMatcher{}} }
+
+func (jsonMatcher) Type() string { return typeIsJSON }
+
+func (jsonMatcher) describe(*object) {}
+
+func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+	text, bad := findJSON(ev.Report.FinalOutput)
+	if bad != nil {
+		return bad.verdict(ev), nil
+	}
+	kind, name := jsonType(text)
+	v := decided(true, "the output is "+name)
+	var details object
+	details.boolean("parsed", true)
+	details.str("type", kind)
+	v.Details = details.json()
+	return v, nil
+}
+
+// noJSON says why an output has no JSON that could be checked.
+type noJSON struct {
+	why string
+	// beyond is set where there is something, but it is beyond the limits.
+	beyond bool
+}
+
+func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
+	if n.beyond {
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the output is not read as JSON: %s", n.why))
+	}
+	v := decided(false, "the output is not JSON: "+n.why)
+	v.Got = short(ev.Report.FinalOutput, shownLimit)
+	var details object
+	details.str("error", n.why)
+	v.Details = details.json()
+	return v
+}
+
+// jsonType names the type of a JSON text: for the details with the documented words, which are Python's, and for people.
+func jsonType(text string) (kind, name string) {
+	switch text[0] {
+	case '{':
+		return "dict", "a JSON object"
+	case '[':
+		return "list", "a JSON array"
+	case '"':
+		return "str", "a JSON string"
+	case 't', 'f':
+		return "bool", "a JSON boolean"
+	case 'n':
+		return "NoneType", "JSON null"
+	}
+	if strings.ContainsAny(text, ".eE") {
+		return "float", "a JSON number"
+	}
+	return "int", "a JSON number"
+}
+
+// findJSON finds the JSON of an output, which is, in this order: all of it; what the documented rule leaves when it has
+// cut a fence at either end; or the content of the only fenced block in it, however fenced and whatever is around.
+func findJSON(output string) (string, *noJSON) {
+	s := strip(output)
+	text, err := s, valid(s)
+	if err != nil {
+		if cut := cutFence(s); cut != s && valid(cut) == nil {
+			text, err = cut, nil
+		}
+	}
+	if err != nil {
+		switch blocks := fencedBlocks(s); len(blocks) {
+		case 0:
+		case 1:
+			text, err = blocks[0].text, blocks[0].err
+		default:
+			err = errors.New("there are several fenced blocks, and it could be any of them")
+		}
+	}
+	depth, digits := measure(text)
+	switch {
+	case depth > maxDepth && strings.ContainsRune("[{", rune(text[0])):
+		return "", &noJSON{fmt.Sprintf("it is nested %d levels deep, more than %d", depth, maxDepth), true}
+	case err != nil:
+		return "", &noJSON{why: err.Error()}
+	case digits > maxDigits:
+		return "", &noJSON{fmt.Sprintf("an integer has %d digits, more than %d", digits, maxDigits), true}
+	}
+	return text, nil
+}
+
+// valid says what keeps s from being one JSON value with nothing around it.
+func valid(s string) error {
+	if s == "" {
+		return errors.New("there is no text")
+	}
+	if strings.HasPrefix(s, "\uFEFF") {
+		return errors.New("it begins with a byte order mark")
+	}
+	var raw json.RawMessage
+	err := json.Unmarshal([]byte(s), &raw)
+	if err == nil {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		at := min(int(syntax.Offset), len(s))
+		line := 1 + strings.Count(s[:at], "\n")
+		return fmt.Errorf("%w, line %d column %d", err, line, at-strings.LastIndexByte(s[:at], '\n')-1)
+	}
+	return err
+}
+
+// measure returns how deep the brackets of a JSON text nest, and the number of digits of its longest integer.
+func measure(text string) (depth, digits int) {
+	level, run, str, whole := 0, 0, false, true
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case str:
+			switch c {
+			case '\\':
+				i++
+			case '"':
+				str = false
+			}
+			continue
+		case c >= '0' && c <= '9':
+			run++
+			continue
+		case c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-':
+			whole = whole && run == 0 // a float, whose length does not matter; the e of true does no harm
+			run = 0
+			continue
+		case c == '"':
+			str = true
+		case c == '{' || c == '[':
+			level++
+			depth = max(depth, level)
+		case c == '}' || c == ']':
+			level--
+		}
+		if whole {
+			digits = max(digits, run)
+		}
+		run, whole = 0, true
+	}
+	if whole {
+		digits = max(digits, run)
+	}
+	return depth, digits
+}
+
+const fence = "```"
+
+// cutFence cuts the fences at either end of a stripped text by the documented rule. It knows nothing of prose, tildes or
+// longer fences, but forgives a fence that is missing at one end.
+func cutFence(s string) string {
+	if strings.HasPrefix(s, fence) {
+		_, rest, found := strings.Cut(s, "\n")
+		if !found {
+			return strip(s[len(fence):])
+		}
+		s = rest
+	}
+	return strip(strings.TrimSuffix(s, fence))
+}
+
+// block is one fenced code block: the JSON value it holds, or why it does not hold one.
+type block struct {
+	text string
+	err  error
+}
+
+// fencedBlocks finds the first two fenced code blocks in s; nobody needs more. A fence is a run of three or more
+// backticks or tildes. Where the block ends is up to the JSON in it, so that a fence within a JSON string does no harm. A
+// block without JSON ends as in Markdown, and counts only if its fence begins a line.
+func fencedBlocks(s string) []block {
+	var blocks []block
+	for at := 0; len(blocks) < 2; {
+		open := strings.IndexAny(s[at:], "`~")
+		if open < 0 {
+			break
+		}
+		open += at
+		char := s[open]
+		body := open + runLength(s[open:], char)
+		at = body
+		if body-open < len(fence) {
+			continue
+		}
+		before := strings.TrimRight(s[:open], " \t")
+		first := before == "" || strings.ContainsRune("\r\n", rune(before[len(before)-1]))
+		if text, end, ok := jsonBlock(s, body, char, first); ok {
+			blocks = append(blocks, block{text: text})
+			at = end
+		} else if first {
+			text, end := plainBlock(s, body, char, body-open)
+			text = strip(text)
+			err := valid(text)
+			if err == nil {
+				err = errors.New("it is not closed properly")
+			}
+			blocks = append(blocks, block{text: text, err: fmt.Errorf("in the fenced block: %w", err)})
+			at = end
+		}
+	}
+	return blocks
+}
+
+// jsonBlock reads the JSON value of a block whose content begins at body, where the language tag may be; first says that
+// its fence begins a line. After the value there must be a closing fence or the end of s; end is behind it.
+func jsonBlock(s string, body int, char byte, first bool) (text string, end int, ok bool) {
+	tag := body
+	for tag < len(s) && strings.IndexByte("\r\n`~{[\" \t", s[tag]) < 0 {
+		tag++
+	}
+	starts := []int{body, tag} // nothing, or a tag, before the value
+	if first {
+		if line := strings.IndexAny(s[body:], "\r\n"); line >= 0 {
+			starts = append(starts, body+line) // anything on the line of the fence
+		}
+	}
+	for _, start := range starts {
+		for start < len(s) && strings.IndexByte(" \t\r\n", s[start]) >= 0 {
+			start++
+		}
+		if start == len(s) || strings.IndexByte(`{["-0123456789tfn`, s[start]) < 0 {
+			continue
+		}
+		decoder := json.NewDecoder(strings.NewReader(s[start:]))
+		var raw json.RawMessage
+		if decoder.Decode(&raw) != nil {
+			continue
+		}
+		rest := strings.TrimLeftFunc(s[start+int(decoder.InputOffset()):], isSpace)
+		closing := runLength(rest, char)
+		if rest == "" || closing >= len(fence) {
+			return string(raw), len(s) - len(rest) + closing, true
+		}
+	}
+	return "", 0, false
+}
+
+// plainBlock returns the content of a block without JSON, and where it ends: at the next line that is a fence of at
+// least the same length; or else at the fence that ends the line; or else at the end of s.
+func plainBlock(s string, body int, char byte, length int) (text string, end int) {
+	line := len(s)
+	if i := strings.IndexAny(s[body:], "\r\n"); i >= 0 {
+		line = body + i
+	}
+	if i := strings.Index(s[body:line], strings.Repeat(string(char), len(fence))); i >= 0 {
+		return s[body : body+i], body + i + runLength(s[body+i:], char)
+	}
+	for at := line; at < len(s); {
+		at++
+		next := len(s)
+		if i := strings.IndexAny(s[at:], "\r\n"); i >= 0 {
+			next = at + i
+		}
+		if l := strip(s[at:next]); runLength(l, char) >= length && len(l) == runLength(l, char) {
+			return s[min(line+1, at):at], next
+		}
+		at = next
+	}
+	return s[line:], len(s)
+}
+
+func runLength(s string, char byte) int {
+	n := 0
+	for n < len(s) && s[n] == char {
+		n++
+	}
+	return n
+}
+
+// decode reads a JSON text into plain Go values. Numbers become int64 or float64, which JSONPath filters understand;
+// those that fit neither stay a json.Number.
+func decode(text string) (any, error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one value")
+	}
+	return numbers(v), nil
+}
+
+func numbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
+			return f
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = numbers(v[k])
+		}
+	}
+	return v
+}

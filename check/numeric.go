@@ -1,0 +1,392 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Tolerance says how far a number may be off; the wider bound counts, and the zero value wants the exact number.
+type Tolerance struct {
+	Absolute float64
+	// Percent is relative to the wanted number.
+	Percent float64
+}
+
+// Numeric holds when the last number in the output is near enough to want. See docs/assertions.md for how numbers are
+// found.
+func Numeric(want float64, within Tolerance) (*Check, error) {
+	m, err := newNumeric([]string{fmt.Sprint(want)}, fmt.Sprint(within.Absolute), fmt.Sprint(within.Percent))
+	if err != nil {
+		return nil, err
+	}
+	return &Check{matcher: m}, nil
+}
+
+// numericMatcher keeps its numbers as texts, each of which [rational] reads: they are small, and exact.
+type numericMatcher struct {
+	offline
+	want              []string
+	absolute, percent string
+}
+
+func newNumeric(want []string, absolute, percent string) (*numericMatcher, error) {
+	for _, s := range want {
+		if _, err := rational(s); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range []*string{&absolute, &percent} {
+		switch r, err := rational(*s); {
+		case err != nil:
+			return nil, err
+		case r.Sign() < 0:
+			return nil, errors.New("a tolerance is negative")
+		case r.Sign() == 0:
+			*s = "0"
+		}
+	}
+	return &numericMatcher{want: want, absolute: absolute, percent: percent}, nil
+}
+
+func (*numericMatcher) Type() string { return typeNumeric }
+
+func (n *numericMatcher) describe(o *object) {
+	exact := func(s string) string {
+		r, err := rational(s)
+		if err != nil {
+			return s
+		}
+		return r.RatString()
+	}
+	values := make([]string, len(n.want))
+	for i, s := range n.want {
+		values[i] = exact(s)
+	}
+	o.strs("value", values)
+	o.str("tolerance", exact(n.absolute))
+	o.str("tolerance_percent", exact(n.percent))
+}
+
+func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+	output := ev.Report.FinalOutput
+	wanted := strings.Join(n.want, " or ")
+	if within := n.within(); within != "" {
+		wanted += within
+	}
+	text, ok := lastNumber(output)
+	var details object
+	details.strs("expected", n.want)
+	if !ok {
+		v := decided(false, "there is no number in "+quote(output)+", wanted "+wanted)
+		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details.json()
+		return v, nil
+	}
+	got, err := rational(text)
+	if err != nil {
+		v := decided(false, "the last number is out of reach: "+err.Error())
+		v.Expected, v.Got, v.Details = wanted, short(text, shownLimit), details.json()
+		return v, nil
+	}
+	v := decided(false, "the last number is "+short(text, quoteLimit)+", not "+wanted)
+	for _, want := range n.want {
+		if n.near(got, want) {
+			v = decided(true, "the last number is "+short(text, quoteLimit)+", wanted "+wanted)
+			break
+		}
+	}
+	v.Expected, v.Got = wanted, short(text, shownLimit)
+	details.str("got", short(text, shownLimit))
+	v.Details = details.json()
+	return v, nil
+}
+
+func (n *numericMatcher) within() string {
+	var bounds []string
+	if n.absolute != "0" {
+		bounds = append(bounds, n.absolute)
+	}
+	if n.percent != "0" {
+		bounds = append(bounds, n.percent+" %")
+	}
+	if len(bounds) == 0 {
+		return ""
+	}
+	return " ± " + strings.Join(bounds, " or ")
+}
+
+// near calculates exactly, so that 1.1 is within 0.1 of 1.
+func (n *numericMatcher) near(got *big.Rat, want string) bool {
+	w, err1 := rational(want)
+	absolute, err2 := rational(n.absolute)
+	percent, err3 := rational(n.percent)
+	if errors.Join(err1, err2, err3) != nil {
+		return false // newNumeric has read them all
+	}
+	diff := new(big.Rat).Sub(got, w)
+	diff.Abs(diff)
+	if diff.Cmp(absolute) <= 0 {
+		return true
+	}
+	relative := percent.Mul(percent, w.Abs(w))
+	return diff.Cmp(relative.Quo(relative, big.NewRat(100, 1))) <= 0
+}
+
+// rational reads a decimal number exactly. Numbers that would take long to calculate with are errors.
+func rational(s string) (*big.Rat, error) {
+	const maxLength, maxExponent = 1000, 1000
+	if mantissa, exponent, ok := strings.Cut(strings.ToLower(s), "e"); ok {
+		e, ok := new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
+		if ok && len(mantissa) <= maxLength && (!e.IsInt64() || max(e.Int64(), -e.Int64()) > maxExponent) {
+			return nil, fmt.Errorf("%s has too large an exponent", short(s, quoteLimit))
+		}
+	}
+	if len(s) > maxLength {
+		return nil, fmt.Errorf("%s has too many digits", short(s, quoteLimit))
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok || strings.ContainsAny(s, "/_xXbBoOpP") {
+		return nil, fmt.Errorf("%s is not a number", quote(s))
+	}
+	return r, nil
+}
+
+// lastNumber returns the last number of a text as a plain decimal, such as "-1234.5e-3". Digits within a word, as in H2O,
+// count only where there is no other number.
+func lastNumber(text string) (string, bool) {
+	s := asciiNumbers(text)
+	var last, inWord string
+	for at := 0; at < len(s); {
+		if !isDigit(s[at]) && (s[at] != '.' || at+1 == len(s) || !isDigit(s[at+1]) || at > 0 && isDigit(s[at-1])) {
+			at++
+			continue
+		}
+		number, end := scanNumber(s, at)
+		if at > 0 && (isLetter(s[at-1]) || s[at-1] == '_') {
+			inWord = number
+		} else {
+			last = sign(s, at) + number
+		}
+		at = end
+	}
+	if last == "" {
+		last = inWord
+	}
+	return last, last != ""
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// sign returns "-" when the number at at is negative: a minus stands right before it, or before its currency, and
+// nothing that the minus could subtract from or join stands right before that.
+func sign(s string, at int) string {
+	before := s[:at]
+	if r, size := utf8.DecodeLastRuneInString(before); unicode.Is(unicode.Sc, r) {
+		before = strings.TrimSuffix(before[:len(before)-size], "\\") // LaTeX writes \$
+	}
+	before, ok := strings.CutSuffix(before, "-")
+	if !ok {
+		return ""
+	}
+	r, _ := utf8.DecodeLastRuneInString(before)
+	if before != "" && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-)]}_%", r)) {
+		return ""
+	}
+	return "-"
+}
+
+// scanNumber reads the number that begins at at, and returns it as a plain decimal without its sign, and its end.
+func scanNumber(s string, at int) (number string, end int) {
+	whole, end := scanGroups(s, at)
+	number = whole
+	if fraction := digits(s, end+1); fraction > 0 && end < len(s) && (s[end] == '.' || s[end] == ',' && dotted(s[at:end])) {
+		number += "." + s[end+1:end+1+fraction]
+		end += 1 + fraction
+	}
+	if strings.HasPrefix(number, ".") {
+		number = "0" + number
+	}
+	if number == "10" {
+		if exponent, n := scanPower(s[end:]); n > 0 {
+			return "1e" + exponent, end + n
+		}
+	}
+	if exponent, stop := scanExponent(s, end); stop > end {
+		return number + "e" + exponent, stop
+	}
+	return number, end
+}
+
+// dotted reports whether a whole number has its thousands marked by dots, so that a comma begins its fraction.
+func dotted(group string) bool { return strings.Contains(group, ".") }
+
+// scanGroups reads whole digits, in groups of three (or, before the last three, of two, as in India) when a mark for
+// thousands stands between them: a comma, apostrophe, underscore, narrow or no-break space, LaTeX's {,} and \, and a dot
+// where it cannot be a decimal point.
+func scanGroups(s string, at int) (whole string, end int) {
+	first := digits(s, at)
+	end = at + first
+	whole = s[at:end]
+	if first == 0 || first > 3 {
+		return whole, end
+	}
+	for _, mark := range []string{",", "'", "\u2019", "_", "\u00a0", "{,}", `\,`, "."} {
+		groups, next, sizes := whole, end, []int(nil)
+		for strings.HasPrefix(s[next:], mark) {
+			n := digits(s, next+len(mark))
+			if n != 2 && n != 3 {
+				break
+			}
+			groups += s[next+len(mark) : next+len(mark)+n]
+			next += len(mark) + n
+			sizes = append(sizes, n)
+		}
+		// A mark that goes on with other digits was no mark: 1,234,5 is a list.
+		if len(sizes) == 0 || !groupSizes(first, sizes) || strings.HasPrefix(s[next:], mark) && digits(s, next+len(mark)) > 0 {
+			continue
+		}
+		if mark == "." && len(sizes) == 1 && (!strings.HasPrefix(s[next:], ",") || digits(s, next+1) == 0) {
+			continue // 1.234 is a decimal, 1.234,5 is not
+		}
+		return groups, next
+	}
+	return whole, end
+}
+
+func groupSizes(first int, sizes []int) bool {
+	if sizes[len(sizes)-1] != 3 {
+		return false
+	}
+	for _, n := range sizes[:len(sizes)-1] {
+		if n != sizes[0] {
+			return false
+		}
+	}
+	return sizes[0] == 3 || first <= 2
+}
+
+// digits counts the digits at the position at of s, which may lie behind its end.
+func digits(s string, at int) int {
+	n := 0
+	for at+n < len(s) && isDigit(s[at+n]) {
+		n++
+	}
+	return n
+}
+
+// scanExponent reads e-5, or a power of ten such as × 10^5, \times 10^{-5} or ×10⁵, and returns its end, which is at when
+// there is none.
+func scanExponent(s string, at int) (exponent string, end int) {
+	rest := s[at:]
+	if rest != "" && rest[0]|0x20 == 'e' {
+		if e, n := scanSigned(rest[1:]); n > 0 && (len(rest) == 1+n || !isLetter(rest[1+n])) {
+			return e, at + 1 + n
+		}
+		return "", at
+	}
+	trimmed := strings.TrimLeft(rest, " \u00a0")
+	for _, times := range []string{"\u00d7", `\times`, `\cdot`, "\u00b7", "\u22c5", "*", "x"} {
+		power, ok := strings.CutPrefix(trimmed, times)
+		if !ok {
+			continue
+		}
+		power, ok = strings.CutPrefix(strings.TrimLeft(power, " \u00a0"), "10")
+		if !ok {
+			continue
+		}
+		if e, n := scanPower(power); n > 0 {
+			return e, at + len(rest) - len(power) + n
+		}
+	}
+	return "", at
+}
+
+// scanPower reads what stands behind the 10 of a power of ten: ^5, ^{-5}, **5 or a superscript.
+func scanPower(s string) (exponent string, length int) {
+	for _, open := range []string{"^{", "^(", "^", "**"} {
+		power, ok := strings.CutPrefix(s, open)
+		if !ok {
+			continue
+		}
+		e, n := scanSigned(power)
+		if n == 0 {
+			return "", 0
+		}
+		n += len(open)
+		if open != "^" && open != "**" && n < len(s) {
+			n++ // the closing bracket
+		}
+		return e, n
+	}
+	return scanSuperscript(s)
+}
+
+func scanSigned(s string) (number string, length int) {
+	signed := 0
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		signed = 1
+	}
+	n := digits(s, signed)
+	if n == 0 {
+		return "", 0
+	}
+	return strings.TrimPrefix(s[:signed+n], "+"), signed + n
+}
+
+func scanSuperscript(s string) (number string, length int) {
+	const superscripts = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+	for i, r := range s {
+		if r == '\u207b' && number == "" {
+			number = "-"
+			continue
+		}
+		at := strings.IndexRune(superscripts, r)
+		if at < 0 {
+			break
+		}
+		number += string(rune('0' + utf8.RuneCountInString(superscripts[:at])))
+		length = i + utf8.RuneLen(r)
+	}
+	return number, length
+}
+
+// asciiNumbers rewrites the digits, minus signs and marks of other scripts as ASCII; other letters stay.
+func asciiNumbers(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case 0x2212, 0xFE63, 0xFF0D: // minus signs
+			return '-'
+		case 0x66B, 0xFF0E: // decimal points
+			return '.'
+		case 0x66C: // thousands
+			return ','
+		case 0x2009, 0x202F, 0x2007: // thin, narrow no-break and figure space
+			return 0xA0
+		}
+		if r < utf8.RuneSelf || !unicode.IsDigit(r) {
+			return r
+		}
+		for _, block := range unicode.Nd.R16 {
+			if rune(block.Lo) <= r && r <= rune(block.Hi) {
+				return '0' + (r-rune(block.Lo))%10
+			}
+		}
+		for _, block := range unicode.Nd.R32 {
+			if rune(block.Lo) <= r && r <= rune(block.Hi) {
+				return '0' + (r-rune(block.Lo))%10
+			}
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object builds a JSON object. It is much cheaper than a map through encoding/json, which matters because each verdict
+// and each case of a large suite makes one.
+type object struct {
+	buf     []byte
+	members []member
+}
+
+type member struct {
+	key        string
+	start, end int // the value in buf
+}
+
+// put adds a member whose value is what write appends.
+func (o *object) put(key string, write func([]byte) []byte) {
+	start := len(o.buf)
+	o.buf = write(o.buf)
+	o.members = append(o.members, member{key, start, len(o.buf)})
+}
+
+func (o *object) str(key, val string) {
+	o.put(key, func(b []byte) []byte { return appendString(b, val) })
+}
+
+func (o *object) boolean(key string, val bool) {
+	o.put(key, func(b []byte) []byte { return strconv.AppendBool(b, val) })
+}
+
+func (o *object) num(key string, val float64) {
+	format := byte('f')
+	if abs := math.Abs(val); abs >= 1e15 || abs != 0 && abs < 1e-6 {
+		format = 'e'
+	}
+	o.put(key, func(b []byte) []byte { return strconv.AppendFloat(b, val, format, -1, 64) })
+}
+
+func (o *object) raw(key string, val []byte) {
+	o.put(key, func(b []byte) []byte { return append(b, val...) })
+}
+
+func (o *object) strs(key string, vals []string) {
+	o.put(key, func(b []byte) []byte {
+		b = append(b, '[')
+		for i, s := range vals {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, s)
+		}
+		return append(b, ']')
+	})
+}
+
+// json returns the object with its members in the order in which they were added.
+func (o *object) json() json.RawMessage {
+	out := make([]byte, 0, len(o.buf)+16*len(o.members)+2)
+	for i, m := range o.members {
+		if i > 0 {
+			out = append(out, ',')
+		} else {
+			out = append(out, '{')
+		}
+		out = append(appendString(out, m.key), ':')
+		out = append(out, o.buf[m.start:m.end]...)
+	}
+	if len(o.members) == 0 {
+		out = append(out, '{')
+	}
+	return append(out, '}')
+}
+
+// sorted returns the object with its members sorted by key.
+func (o *object) sorted() json.RawMessage {
+	slices.SortFunc(o.members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
+	return o.json()
+}
+
+// appendString appends s as a JSON string; what is not valid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	b, _ = jsontext.AppendQuote(b, s) // fails on invalid UTF-8 only
+	return b
+}
+
+// canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form, integers exact.
+func canonicalJSON(val []byte) (json.RawMessage, error) {
+	v := jsontext.Value(bytes.Clone(val))
+	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(v), nil
+}
+
+// The most that verdicts repeat of a text, in bytes: for a person to compare, and in the details.
+const (
+	shownLimit   = 4 << 10
+	detailsLimit = 64 << 10
+	quoteLimit   = 100
+)
+
+// short cuts s to about limit bytes, at a letter's border.
+func short(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > limit-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// quote renders s for a reason: quoted, shortened, control characters escaped.
+func quote(s string) string { return strconv.Quote(short(s, quoteLimit)) }
+
+// quotes renders the first few of terms for a reason.
+func quotes(terms []string) string {
+	const most = 4
+	var b strings.Builder
+	for i, t := range terms {
+		if i == most && len(terms) > most+1 {
+			b.WriteString(" and " + strconv.Itoa(len(terms)-most) + " more")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(t))
+	}
+	return b.String()
+}

@@ -1,0 +1,130 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// DefaultThreshold is the least similarity that semantic_similarity wants unless the author says otherwise.
+const DefaultThreshold = 0.8
+
+type similarMatcher struct {
+	ideals    []string
+	threshold float64
+}
+
+// SemanticSimilarity holds when the cosine of the embeddings of the output and of the nearest of the ideals is at least
+// threshold, from 0 to 1; see [DefaultThreshold].
+func SemanticSimilarity(ideals []string, threshold float64) *Check {
+	return &Check{matcher: &similarMatcher{slices.Clone(ideals), threshold}}
+}
+
+func (*similarMatcher) Type() string { return typeSemanticSimilarity }
+
+func (*similarMatcher) Needs() (judge, embedder bool) { return false, true }
+
+func (s *similarMatcher) describe(o *object) {
+	o.strs("ideal", s.ideals)
+	o.num("threshold", s.threshold)
+}
+
+func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+	output := ev.Report.FinalOutput
+	switch {
+	case len(s.ideals) == 0:
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "there is no ideal to compare with")), nil
+	case strip(output) == "": // no text has no embedding, and no likeness
+		v := decided(false, "the output is empty")
+		v.Expected = short(s.ideals[0], shownLimit)
+		v.Details = s.details(0, s.ideals[0], "")
+		return v, nil
+	case ev.Embedder == nil || ev.Embedder.Embed == nil:
+		err := plumb.WithHint(errors.New("there is no embedder"), "name one with embedder: in the config")
+		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
+	}
+
+	embedding, err := ev.Embedder.Embed(ctx, append([]string{output}, s.ideals...))
+	asked := &plumb.Asked{
+		Model: embedding.Model, Requests: embedding.Requests, Usage: embedding.Usage, CostUSD: embedding.CostUSD,
+	}
+	if asked.Model == "" {
+		asked.Model = ev.Embedder.Name
+	}
+	best, at := -1.0, 0
+	if err == nil {
+		best, at, err = nearest(embedding.Vectors, len(s.ideals))
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return plumb.Verdict{}, plumb.Failuref(plumb.OriginJudge, "ask the embedder: %w", context.Cause(ctx))
+		}
+		v := unmeasured(askFailure("embedder", err))
+		v.Asked = asked
+		return v, nil
+	}
+
+	const slack = 1e-9 // a vector's likeness to itself may come out as a little less than 1
+	word := "below"
+	pass := best+slack >= s.threshold
+	if pass {
+		word = "at least"
+	}
+	v := decided(pass, fmt.Sprintf("the similarity to %s is %.3f, %s %g", quote(s.ideals[at]), best, word, s.threshold))
+	v.Score = min(max(best, 0), 1)
+	v.Expected, v.Got = short(s.ideals[at], shownLimit), short(output, shownLimit)
+	v.Details = s.details(best, s.ideals[at], asked.Model)
+	v.Asked = asked
+	return v, nil
+}
+
+func (s *similarMatcher) details(similarity float64, ideal, model string) []byte {
+	var details object
+	details.num("similarity", similarity)
+	details.num("threshold", s.threshold)
+	details.str("ideal", short(ideal, detailsLimit))
+	if model != "" {
+		details.str("model", model)
+	}
+	return details.json()
+}
+
+// nearest returns the greatest cosine between the first vector and one of the n others.
+func nearest(vectors [][]float32, n int) (best float64, at int, err error) {
+	if len(vectors) != n+1 {
+		return 0, 0, fmt.Errorf("it gave %d vectors for %d texts", len(vectors), n+1)
+	}
+	best = math.Inf(-1)
+	for i, v := range vectors[1:] {
+		c, err := cosine(vectors[0], v)
+		if err != nil {
+			return 0, 0, err
+		}
+		if c > best {
+			best, at = c, i
+		}
+	}
+	return best, at, nil
+}
+
+func cosine(a, b []float32) (float64, error) {
+	if len(a) != len(b) {
+		return 0, fmt.Errorf("its vectors have %d and %d dimensions", len(a), len(b))
+	}
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot += x * y
+		aa += x * x
+		bb += y * y
+	}
+	c := dot / (math.Sqrt(aa) * math.Sqrt(bb))
+	if math.IsNaN(c) || math.IsInf(c, 0) {
+		return 0, errors.New("a vector is zero or not finite")
+	}
+	return min(max(c, -1), 1), nil
+}
