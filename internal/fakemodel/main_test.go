@@ -1,0 +1,95 @@
+package fakemodel_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/plumb-eval/plumb/internal/fakemodel"
+)
+
+// pose returns this test binary as the process form of the server.
+func pose(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), "FAKEMODEL_TEST_POSE=1")
+	return cmd
+}
+
+func TestProcess(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no SIGTERM")
+	}
+	dir := t.TempDir()
+	answers, stats, urlFile := filepath.Join(dir, "answers"), filepath.Join(dir, "stats"), filepath.Join(dir, "url")
+	if err := os.WriteFile(answers, []byte(`{"prompt":"p","answer":"a"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := pose(t, "-answers", answers, "-stats-file", stats, "-url-file", urlFile, "-key", "k", "-life", "1m",
+		"-model", "m;refuses=seed;reasoning=5;fingerprint=fp_x", "-fault-kinds", "hang,reset", "-seed", "3")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(strings.TrimPrefix(line, "listening "))
+	if written, err := os.ReadFile(urlFile); err != nil || strings.TrimSpace(string(written)) != url || !strings.HasPrefix(url, "http://127.0.0.1:") {
+		t.Errorf("printed %q, wrote %q, %v", line, written, err)
+	}
+	header := http.Header{"Authorization": {"Bearer k"}}
+	if status, body := post(t, url+"/v1/chat/completions", chatBody("m", "p"), header); status != 400 || !strings.Contains(body, "'seed' is not supported") {
+		t.Errorf("a refused parameter gave %d %s", status, body)
+	}
+	body := `{"model":"m","messages":[{"role":"user","content":"p"}]}`
+	if status, reply := post(t, url+"/v1/chat/completions", body, header); status != 200 || said(t, reply) != "a" ||
+		!strings.Contains(reply, `"system_fingerprint": "fp_x"`) || !strings.Contains(reply, `"reasoning_tokens": 5`) {
+		t.Errorf("the question gave %d %s", status, reply)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the process ended with %v", err)
+	}
+	data, err := os.ReadFile(stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got fakemodel.Stats
+	if err := json.Unmarshal(data, &got); err != nil || got.Total() != 2 || got.Answered != 1 {
+		t.Errorf("stats = %s, %v", data, err)
+	}
+}
+
+func TestProcessUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-nonsense", "not defined: -nonsense"},
+		{"extra", `unexpected argument "extra"`},
+		{"-model m;nice=1", `unknown peculiarity "nice"`},
+		{"-fault-kinds quake", `unknown fault "quake"`},
+		{"-answers /nonexistent", "read answers /nonexistent: "},
+		{"-addr 256.0.0.1:0", "listen tcp"},
+	} {
+		out, err := pose(t, strings.SplitN(c.args, " ", 2)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, %s; want %q", c.args, err, out, c.want)
+		}
+	}
+}

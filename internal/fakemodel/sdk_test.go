@@ -1,0 +1,566 @@
+package fakemodel_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+	"google.golang.org/genai"
+
+	"github.com/plumb-eval/plumb/internal/fakemodel"
+)
+
+const (
+	question = "Which is the largest planet?"
+	answer   = "Jupiter, by far: \"the giant\" — 317.8 times the mass of the Earth.\nNo other planet comes near.\t🪐"
+	key      = "sk-right-key-0123456789"
+)
+
+// start serves o until the test ends.
+func start(t testing.TB, o fakemodel.Options) (*fakemodel.Server, string) {
+	t.Helper()
+	s := fakemodel.New(o)
+	hs := httptest.NewServer(s)
+	t.Cleanup(func() { s.Release(); hs.Close() })
+	return s, hs.URL
+}
+
+// world answers the question, and has a model for each peculiarity.
+func world() fakemodel.Options {
+	models := fakemodel.RealModels()
+	models["gpt-thinker"] = fakemodel.Model{Reasoning: 500, CachedTokens: 4}
+	models["claude-thinker"] = fakemodel.Model{Reasoning: 500, CachedTokens: 4, CacheWriteTokens: 2}
+	models["gemini-thinker"] = fakemodel.Model{Reasoning: 500, CachedTokens: 4}
+	for _, p := range []string{"gpt", "claude", "gemini"} {
+		models[p+"-poor"] = fakemodel.Model{NoQuota: true}
+		models[p+"-refusal"] = fakemodel.Model{Blocks: fakemodel.BlockRefusal}
+		models[p+"-filter"] = fakemodel.Model{Blocks: fakemodel.BlockFilter}
+		models[p+"-prompt"] = fakemodel.Model{Blocks: fakemodel.BlockPrompt}
+	}
+	models["gemini-fixed"] = fakemodel.Model{Refuses: []string{"temperature", "seed"}}
+	return fakemodel.Options{
+		Key: key, Models: models,
+		Answers: []fakemodel.Answer{{Prompt: question, Answer: answer}},
+	}
+}
+
+func openAIClient(url, key string) openai.Client {
+	return openai.NewClient(option.WithBaseURL(url+"/v1"), option.WithAPIKey(key), option.WithMaxRetries(0))
+}
+
+func ask(model string) openai.ChatCompletionNewParams {
+	return openai.ChatCompletionNewParams{
+		Model: model,
+		Messages: []openai.ChatCompletionMessageParamUnion{
+			openai.SystemMessage("Be brief."), openai.UserMessage(question),
+		},
+	}
+}
+
+func TestOpenAIChat(t *testing.T) {
+	_, url := start(t, world())
+	client := openAIClient(url, key)
+	var raw *http.Response
+	p := ask("gpt-4o")
+	p.Temperature, p.Seed, p.MaxCompletionTokens = openai.Float(0), openai.Int(42), openai.Int(1000)
+	got, err := client.Chat.Completions.New(t.Context(), p, option.WithResponseInto(&raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Choices[0]
+	if c.Message.Content != answer || c.FinishReason != "stop" || c.Message.JSON.Refusal.Raw() != "null" {
+		t.Errorf("choice = %s", c.RawJSON())
+	}
+	if got.Model != "gpt-4o-2024-08-06" || !strings.HasPrefix(got.SystemFingerprint, "fp_") || !strings.HasPrefix(got.ID, "chatcmpl-") {
+		t.Errorf("model %q, fingerprint %q, id %q", got.Model, got.SystemFingerprint, got.ID)
+	}
+	u := got.Usage
+	if u.PromptTokens == 0 || u.CompletionTokens == 0 || u.TotalTokens != u.PromptTokens+u.CompletionTokens {
+		t.Errorf("usage = %s", u.RawJSON())
+	}
+	for name, valid := range map[string]bool{
+		"id": got.JSON.ID.Valid(), "choices": got.JSON.Choices.Valid(), "created": got.JSON.Created.Valid(), "object": got.JSON.Object.Valid(),
+		"cached": u.PromptTokensDetails.JSON.CachedTokens.Valid(), "reasoning": u.CompletionTokensDetails.JSON.ReasoningTokens.Valid(),
+	} {
+		if !valid {
+			t.Errorf("%s is missing in %s", name, got.RawJSON())
+		}
+	}
+	for _, h := range []string{"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens", "Openai-Processing-Ms"} {
+		if raw.Header.Get(h) == "" {
+			t.Errorf("no header %s", h)
+		}
+	}
+
+	p.StreamOptions.IncludeUsage = openai.Bool(true)
+	stream, acc := client.Chat.Completions.NewStreaming(t.Context(), p), openai.ChatCompletionAccumulator{}
+	chunks := 0
+	for stream.Next() {
+		chunks++
+		if !acc.AddChunk(stream.Current()) {
+			t.Fatalf("chunk does not fit: %s", stream.Current().RawJSON())
+		}
+	}
+	if err := stream.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if acc.Choices[0].Message.Content != answer || acc.Usage.TotalTokens != u.TotalTokens || chunks < 4 {
+		t.Errorf("stream of %d chunks gave %q with %d tokens, want %q with %d",
+			chunks, acc.Choices[0].Message.Content, acc.Usage.TotalTokens, answer, u.TotalTokens)
+	}
+}
+
+func TestOpenAIWithheld(t *testing.T) {
+	_, url := start(t, world())
+	client := openAIClient(url, key)
+	chat := func(model string, limit int64) openai.ChatCompletionChoice {
+		t.Helper()
+		p := ask(model)
+		p.MaxCompletionTokens = openai.Int(limit)
+		got, err := client.Chat.Completions.New(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Choices[0]
+	}
+	if c := chat("gpt-thinker", 100); c.Message.Content != "" || c.FinishReason != "length" {
+		t.Errorf("a cap below the thinking gave %q, %s", c.Message.Content, c.FinishReason)
+	}
+	if c := chat("gpt-thinker", 505); c.Message.Content != answer[:20] || c.FinishReason != "length" {
+		t.Errorf("a cap 5 tokens above the thinking gave %q, %s", c.Message.Content, c.FinishReason)
+	}
+	if c := chat("gpt-thinker", 5000); c.Message.Content != answer || c.FinishReason != "stop" {
+		t.Errorf("a high cap gave %q, %s", c.Message.Content, c.FinishReason)
+	}
+	if c := chat("gpt-refusal", 100); c.Message.Refusal == "" || c.Message.Content != "" {
+		t.Errorf("a refusal is %s", c.RawJSON())
+	}
+	if c := chat("gpt-filter", 100); c.FinishReason != "content_filter" || c.Message.Content == answer {
+		t.Errorf("a filtered answer is %s", c.RawJSON())
+	}
+}
+
+func TestOpenAIErrors(t *testing.T) {
+	_, url := start(t, world())
+	hot := ask("o3")
+	hot.Temperature = openai.Float(0)
+	fixed := ask("gpt-5")
+	fixed.Temperature = openai.Float(0)
+	old := ask("gpt-5")
+	old.MaxTokens = openai.Int(10)
+	odd := ask("gpt-4o")
+	odd.SetExtraFields(map[string]any{"tempreature": 1})
+	for _, c := range []struct {
+		name, key string
+		params    openai.ChatCompletionNewParams
+		status    int
+		code      string
+		param     string
+		message   string
+	}{
+		{"wrong key", "sk-wrong", ask("gpt-4o"), 401, "invalid_api_key", "", "Incorrect API key provided"},
+		{"unknown model", key, ask("gpt-9"), 404, "model_not_found", "", "`gpt-9`"},
+		{"no quota", key, ask("gpt-poor"), 429, "insufficient_quota", "", "exceeded your current quota"},
+		{"parameter", key, hot, 400, "unsupported_parameter", "temperature", "Unsupported parameter: 'temperature' is not supported with this model."},
+		{"value", key, fixed, 400, "unsupported_value", "temperature", "'temperature' does not support 0 with this model. Only the default (1) value is supported."},
+		{"old name", key, old, 400, "unsupported_parameter", "max_tokens", "Use 'max_completion_tokens' instead."},
+		{"unrecognized", key, odd, 400, "", "", "Unrecognized request argument supplied: tempreature"},
+		{"prompt", key, ask("gpt-prompt"), 400, "invalid_prompt", "", "flagged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := openAIClient(url, c.key)
+			_, err := client.Chat.Completions.New(t.Context(), c.params)
+			var e *openai.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want an API error", err)
+			}
+			if e.StatusCode != c.status || e.Code != c.code || e.Param != c.param || !strings.Contains(e.Message, c.message) || e.Type == "" {
+				t.Errorf("got %d %s", e.StatusCode, e.RawJSON())
+			}
+			if e.Response.Header.Get("X-Request-Id") == "" {
+				t.Error("no request id")
+			}
+		})
+	}
+}
+
+func TestOpenAIResponses(t *testing.T) {
+	_, url := start(t, world())
+	client := openAIClient(url, key)
+	p := responses.ResponseNewParams{
+		Model: "gpt-thinker", Instructions: openai.String("Be brief."), MaxOutputTokens: openai.Int(2000), Temperature: openai.Float(0),
+		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{
+			responses.ResponseInputItemParamOfMessage("Hello", responses.EasyInputMessageRoleDeveloper),
+			responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser),
+		}},
+	}
+	got, err := client.Responses.New(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.OutputText() != answer || got.Status != "completed" || got.MaxOutputTokens != 2000 {
+		t.Errorf("response = %s", got.RawJSON())
+	}
+	if u := got.Usage; u.OutputTokensDetails.ReasoningTokens != 500 || u.InputTokensDetails.CachedTokens != 4 || u.OutputTokens <= 500 {
+		t.Errorf("usage = %s", u.RawJSON())
+	}
+
+	stream := client.Responses.NewStreaming(t.Context(), p)
+	text, final := "", responses.Response{}
+	for stream.Next() {
+		switch e := stream.Current().AsAny().(type) {
+		case responses.ResponseTextDeltaEvent:
+			text += e.Delta
+		case responses.ResponseCompletedEvent:
+			final = e.Response
+		}
+	}
+	if err := stream.Err(); err != nil || text != answer || final.OutputText() != answer {
+		t.Errorf("stream gave %q and %q, %v", text, final.OutputText(), err)
+	}
+
+	p.MaxOutputTokens = openai.Int(16)
+	if got, err = client.Responses.New(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if got.OutputText() != "" || got.Status != "incomplete" || got.IncompleteDetails.Reason != "max_output_tokens" {
+		t.Errorf("a cap below the thinking gave %s", got.RawJSON())
+	}
+
+	p.Model = "gpt-refusal"
+	if got, err = client.Responses.New(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if c := got.Output[0].Content[0]; c.Type != "refusal" || c.Refusal == "" {
+		t.Errorf("a refusal is %s", got.RawJSON())
+	}
+
+	p.SetExtraFields(map[string]any{"seed": 42})
+	_, err = client.Responses.New(t.Context(), p)
+	var e *openai.Error
+	if !errors.As(err, &e) || e.StatusCode != 400 || e.Code != "unknown_parameter" || e.Param != "seed" {
+		t.Errorf("a seed gave %v, want an unknown parameter", err)
+	}
+}
+
+func TestOpenAIEmbeddingsAndModels(t *testing.T) {
+	_, url := start(t, world())
+	client := openAIClient(url, key)
+	got, err := client.Embeddings.New(t.Context(), openai.EmbeddingNewParams{
+		Model: "text-embedding-3-small", Dimensions: openai.Int(64),
+		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{"a red apple", "an APPLE, red!", "quantum physics"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Data) != 3 || len(got.Data[2].Embedding) != 64 || got.Data[1].Index != 1 || got.Usage.TotalTokens == 0 {
+		t.Errorf("embeddings = %.300s", got.RawJSON())
+	}
+	page, err := client.Models.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, m := range page.Data {
+		names = append(names, m.ID)
+	}
+	if !slices.Contains(names, "gpt-4o") || slices.Contains(names, "claude-opus-4-6") {
+		t.Errorf("models = %q", names)
+	}
+}
+
+func TestAzure(t *testing.T) {
+	_, url := start(t, world())
+	deployment := func(name string) openai.Client { // the SDK's own package for Azure would need one more module
+		return openai.NewClient(option.WithBaseURL(url+"/openai/deployments/"+name), option.WithQuery("api-version", "2024-10-21"),
+			option.WithAPIKey(""), option.WithHeader("api-key", key), option.WithMaxRetries(0))
+	}
+	client := deployment("gpt-4o")
+	got, err := client.Chat.Completions.New(t.Context(), ask("gpt-4o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Choices[0].Message.Content != answer || got.Model != "gpt-4o-2024-08-06" || got.Usage.TotalTokens == 0 ||
+		!strings.Contains(got.RawJSON(), "content_filter_results") {
+		t.Errorf("answer = %s", got.RawJSON())
+	}
+	for model, want := range map[string]string{"gpt-9": "DeploymentNotFound", "gpt-prompt": "content_filter"} {
+		client := deployment(model)
+		_, err := client.Chat.Completions.New(t.Context(), ask(model))
+		var e *openai.Error
+		if !errors.As(err, &e) || e.Code != want {
+			t.Errorf("%s gave %v, want code %s", model, err, want)
+		}
+	}
+	v1 := openai.NewClient(option.WithBaseURL(url+"/openai/v1/"), option.WithAPIKey(""), option.WithHeader("api-key", key), option.WithMaxRetries(0))
+	if got, err := v1.Chat.Completions.New(t.Context(), ask("gpt-4o")); err != nil || got.Choices[0].Message.Content != answer {
+		t.Errorf("the v1 form gave %v, %v", got, err)
+	}
+}
+
+func messageParams(model string, limit int64) anthropic.MessageNewParams {
+	return anthropic.MessageNewParams{
+		Model: model, MaxTokens: limit,
+		System:   []anthropic.TextBlockParam{{Text: "Be brief."}},
+		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
+	}
+}
+
+func anthropicClient(url, key string) anthropic.Client {
+	return anthropic.NewClient(anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey(key), anthropicoption.WithMaxRetries(0))
+}
+
+func TestAnthropic(t *testing.T) {
+	_, url := start(t, world())
+	client := anthropicClient(url, key)
+	var raw *http.Response
+	p := messageParams("claude-thinker", 2000)
+	p.Thinking = anthropic.ThinkingConfigParamOfEnabled(1024)
+	got, err := client.Messages.New(t.Context(), p, anthropicoption.WithResponseInto(&raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Content) != 2 || got.Content[0].Type != "thinking" || got.Content[1].Text != answer || got.StopReason != "end_turn" {
+		t.Errorf("message = %s", got.RawJSON())
+	}
+	u := got.Usage
+	if u.CacheReadInputTokens != 4 || u.CacheCreationInputTokens != 2 || u.InputTokens == 0 || u.OutputTokensDetails.ThinkingTokens != 500 {
+		t.Errorf("usage = %s", u.RawJSON())
+	}
+	if raw.Header.Get("Request-Id") == "" || raw.Header.Get("Anthropic-Ratelimit-Requests-Remaining") == "" {
+		t.Errorf("headers = %v", raw.Header)
+	}
+
+	stream, acc := client.Messages.NewStreaming(t.Context(), p), anthropic.Message{}
+	for stream.Next() {
+		if err := acc.Accumulate(stream.Current()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stream.Err(); err != nil || acc.Content[1].Text != answer || acc.Usage.OutputTokens != u.OutputTokens || acc.StopReason != "end_turn" {
+		t.Errorf("stream gave %s, %v", acc.RawJSON(), err)
+	}
+
+	if got, err = client.Messages.New(t.Context(), messageParams("claude-thinker", 100)); err != nil || got.StopReason != "max_tokens" || len(got.Content) != 0 {
+		t.Errorf("a cap below the thinking gave %v, %v", got, err)
+	}
+	if got, err = client.Messages.New(t.Context(), messageParams("claude-refusal", 100)); err != nil || got.StopReason != "refusal" {
+		t.Errorf("a refusal is %v, %v", got, err)
+	}
+	page, err := client.Models.List(t.Context(), anthropic.ModelListParams{})
+	if err != nil || !slices.ContainsFunc(page.Data, func(m anthropic.ModelInfo) bool { return m.ID == "claude-opus-4-6" }) {
+		t.Errorf("models = %v, %v", page, err)
+	}
+}
+
+func TestAnthropicErrors(t *testing.T) {
+	_, url := start(t, world())
+	hot := messageParams("claude-opus-4-7", 100)
+	hot.Temperature = anthropic.Float(0)
+	seeded := messageParams("claude-opus-4-6", 100)
+	seeded.SetExtraFields(map[string]any{"seed": 42})
+	nobody := messageParams("claude-opus-4-6", 100)
+	nobody.Messages = []anthropic.MessageParam{{Role: "system", Content: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("x")}}}
+	for _, c := range []struct {
+		name, key string
+		params    anthropic.MessageNewParams
+		status    int
+		kind      string
+		message   string
+	}{
+		{"wrong key", "nope", messageParams("claude-opus-4-6", 100), 401, "authentication_error", "invalid x-api-key"},
+		{"unknown model", key, messageParams("claude-9", 100), 404, "not_found_error", "model: claude-9"},
+		{"no quota", key, messageParams("claude-poor", 100), 400, "invalid_request_error", "credit balance is too low"},
+		{"temperature", key, hot, 400, "invalid_request_error", "`temperature` is deprecated for this model."},
+		{"seed", key, seeded, 400, "invalid_request_error", "seed: Extra inputs are not permitted"},
+		{"system role", key, nobody, 400, "invalid_request_error", "Unexpected role"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := anthropicClient(url, c.key)
+			_, err := client.Messages.New(t.Context(), c.params)
+			var e *anthropic.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want an API error", err)
+			}
+			if e.StatusCode != c.status || string(e.Type()) != c.kind || !strings.Contains(e.RawJSON(), c.message) || e.RequestID == "" {
+				t.Errorf("got %d %s", e.StatusCode, e.RawJSON())
+			}
+		})
+	}
+}
+
+func googleClient(t *testing.T, url, key string) *genai.Client {
+	t.Helper()
+	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
+		APIKey: key, Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: url},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestGoogle(t *testing.T) {
+	_, url := start(t, world())
+	client := googleClient(t, url, key)
+	config := &genai.GenerateContentConfig{
+		SystemInstruction: genai.NewContentFromText("Be brief.", genai.RoleUser), Temperature: new(float32(0)), Seed: new(int32(42)),
+		MaxOutputTokens: 2000, ThinkingConfig: &genai.ThinkingConfig{IncludeThoughts: true},
+	}
+	got, err := client.Models.GenerateContent(t.Context(), "gemini-thinker", genai.Text(question), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Text() != answer || got.Candidates[0].FinishReason != genai.FinishReasonStop || got.ModelVersion != "gemini-thinker" || got.ResponseID == "" {
+		t.Errorf("answer = %q, %+v", got.Text(), got)
+	}
+	if len(got.Candidates[0].Content.Parts) != 2 || !got.Candidates[0].Content.Parts[0].Thought {
+		t.Errorf("parts = %+v", got.Candidates[0].Content.Parts)
+	}
+	u := got.UsageMetadata
+	if u.ThoughtsTokenCount != 500 || u.CachedContentTokenCount != 4 || u.PromptTokenCount == 0 ||
+		u.TotalTokenCount != u.PromptTokenCount+u.CandidatesTokenCount+u.ThoughtsTokenCount {
+		t.Errorf("usage = %+v", u)
+	}
+
+	text, last := "", genai.FinishReason("")
+	for chunk, err := range client.Models.GenerateContentStream(t.Context(), "gemini-thinker", genai.Text(question), config) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += chunk.Text()
+		last = chunk.Candidates[0].FinishReason
+	}
+	if text != answer || last != genai.FinishReasonStop {
+		t.Errorf("stream gave %q, %q", text, last)
+	}
+
+	for model, want := range map[string]genai.FinishReason{"gemini-refusal": genai.FinishReasonSafety, "gemini-filter": genai.FinishReasonProhibitedContent} {
+		if got, err := client.Models.GenerateContent(t.Context(), model, genai.Text(question), nil); err != nil || got.Candidates[0].FinishReason != want {
+			t.Errorf("%s gave %+v, %v", model, got, err)
+		}
+	}
+	if got, err := client.Models.GenerateContent(t.Context(), "gemini-prompt", genai.Text(question), nil); err != nil ||
+		len(got.Candidates) != 0 || got.PromptFeedback.BlockReason != genai.BlockedReasonProhibitedContent {
+		t.Errorf("a blocked prompt gave %+v, %v", got, err)
+	}
+	short, err := client.Models.GenerateContent(t.Context(), "gemini-thinker", genai.Text(question), &genai.GenerateContentConfig{MaxOutputTokens: 100})
+	if err != nil || short.Text() != "" || short.Candidates[0].FinishReason != genai.FinishReasonMaxTokens || short.UsageMetadata.CandidatesTokenCount != 0 {
+		t.Errorf("a cap below the thinking gave %+v, %v", short, err)
+	}
+
+	vectors, err := client.Models.EmbedContent(t.Context(), "gemini-embedding-001",
+		[]*genai.Content{genai.NewContentFromText("one", genai.RoleUser), genai.NewContentFromText("two", genai.RoleUser)},
+		&genai.EmbedContentConfig{OutputDimensionality: new(int32(96))})
+	if err != nil || len(vectors.Embeddings) != 2 || len(vectors.Embeddings[1].Values) != 96 {
+		t.Errorf("embeddings = %+v, %v", vectors, err)
+	}
+	page, err := client.Models.List(t.Context(), nil)
+	if err != nil || !slices.ContainsFunc(page.Items, func(m *genai.Model) bool {
+		return m.Name == "models/gemini-2.5-flash" && slices.Contains(m.SupportedActions, "generateContent")
+	}) {
+		t.Errorf("models = %+v, %v", page, err)
+	}
+}
+
+func TestGoogleErrors(t *testing.T) {
+	_, url := start(t, world())
+	for _, c := range []struct {
+		name, key, model string
+		config           *genai.GenerateContentConfig
+		code             int
+		status, message  string
+		details          int
+	}{
+		{"wrong key", "nope", "gemini-2.5-flash", nil, 400, "INVALID_ARGUMENT", "API key not valid", 2},
+		{"unknown model", key, "gemini-9", nil, 404, "NOT_FOUND", "models/gemini-9 is not found", 0},
+		{"no quota", key, "gemini-poor", nil, 429, "RESOURCE_EXHAUSTED", "exceeded your current quota", 2},
+		{"temperature", key, "gemini-fixed", &genai.GenerateContentConfig{Temperature: new(float32(0))}, 400, "INVALID_ARGUMENT", "temperature is not supported", 0},
+		{"range", key, "gemini-2.5-flash", &genai.GenerateContentConfig{Temperature: new(float32(3))}, 400, "INVALID_ARGUMENT", "[0.0, 2.0]", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := googleClient(t, url, c.key).Models.GenerateContent(t.Context(), c.model, genai.Text(question), c.config)
+			var e genai.APIError
+			if !errors.As(err, &e) || e.Code != c.code || e.Status != c.status || !strings.Contains(e.Message, c.message) || len(e.Details) != c.details {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestOllama(t *testing.T) {
+	_, url := start(t, world())
+	client := openai.NewClient(option.WithBaseURL(url+"/ollama/v1"), option.WithAPIKey("any"), option.WithMaxRetries(0))
+	got, err := client.Chat.Completions.New(t.Context(), ask("qwen3:8b"))
+	if err != nil || got.Choices[0].Message.Content != answer || got.SystemFingerprint != "fp_ollama" {
+		t.Errorf("the compatible API gave %v, %v", got, err)
+	}
+	_, err = client.Chat.Completions.New(t.Context(), ask("qwen9"))
+	var e *openai.Error
+	if !errors.As(err, &e) || e.StatusCode != 404 || !strings.Contains(e.Message, "'qwen9' not found") {
+		t.Errorf("an unknown model gave %v", err)
+	}
+
+	type reply struct {
+		Model      string
+		Message    struct{ Role, Content string }
+		Done       bool
+		DoneReason string `json:"done_reason"`
+		Prompt     int    `json:"prompt_eval_count"`
+		Eval       int    `json:"eval_count"`
+		Embeddings [][]float32
+		Models     []struct{ Name, Digest string }
+		Error      string
+	}
+	call := func(path, body string) (int, []reply) {
+		t.Helper()
+		status, data := post(t, url+path, body, nil)
+		var out []reply
+		for d := json.NewDecoder(strings.NewReader(data)); d.More(); {
+			var r reply
+			if err := d.Decode(&r); err != nil {
+				t.Fatalf("%s: %v in %s", path, err, data)
+			}
+			out = append(out, r)
+		}
+		return status, out
+	}
+	body := `{"model":"qwen3","messages":[{"role":"user","content":"` + question + `"}],"options":{"temperature":0,"seed":42,"num_predict":1000}`
+	_, whole := call("/api/chat", body+`,"stream":false}`)
+	if len(whole) != 1 || whole[0].Message.Content != answer || !whole[0].Done || whole[0].DoneReason != "stop" || whole[0].Eval == 0 || whole[0].Prompt == 0 {
+		t.Errorf("chat gave %+v", whole)
+	}
+	_, lines := call("/api/chat", body+`}`)
+	text := ""
+	for _, l := range lines {
+		text += l.Message.Content
+	}
+	if text != answer || len(lines) < 3 || !lines[len(lines)-1].Done || lines[0].Done {
+		t.Errorf("the stream gave %q in %d lines", text, len(lines))
+	}
+	if status, r := call("/api/chat", `{"model":"qwen9","messages":[]}`); status != 404 || r[0].Error != "model 'qwen9' not found" {
+		t.Errorf("an unknown model gave %d %+v", status, r)
+	}
+	if _, r := call("/api/embed", `{"model":"nomic-embed-text","input":["a","b"]}`); len(r[0].Embeddings) != 2 || len(r[0].Embeddings[0]) != 128 {
+		t.Errorf("embeddings = %+v", r)
+	}
+	resp, err := http.Get(url + "/api/tags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var tags reply
+	if err := json.NewDecoder(resp.Body).Decode(&tags); err != nil || len(tags.Models) == 0 || len(tags.Models[0].Digest) != 64 {
+		t.Errorf("tags = %+v, %v", tags, err)
+	}
+}
