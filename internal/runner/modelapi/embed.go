@@ -1,0 +1,362 @@
+package modelapi
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"google.golang.org/genai"
+
+	"github.com/plumb-eval/plumb"
+)
+
+const (
+	// embedBatch and embedBytes bound one request for vectors, embedLanes how many of them are made at once: what
+	// comes while all are busy is gathered for the next.
+	embedBatch = 100
+	embedBytes = 400_000
+	embedLanes = 4
+	// embedKept is how many vectors are kept in memory: those of the texts asked for last.
+	embedKept = 4096
+)
+
+// DefaultEmbedding names the embedding model that is used with a provider unless the user names another. ok is false
+// where there is none that every account or server has.
+func DefaultEmbedding(provider string) (model string, ok bool) {
+	p, ok := ProviderNamed(provider)
+	if !ok {
+		return "", false
+	}
+	switch p.Name {
+	case "openai":
+		return openai.EmbeddingModelTextEmbedding3Small, true
+	case "google":
+		return "gemini-embedding-001", true
+	case "ollama":
+		return "nomic-embed-text", true
+	default:
+		return "", false
+	}
+}
+
+// NewEmbedder returns an embedder that asks the model that cfg describes; an empty Model means the provider's
+// [DefaultEmbedding]. It asks for a text once however many callers want it, puts texts of several callers in one
+// request, and keeps the vectors of some thousand texts. What a request used is told to the caller who made it: the sums
+// are right, the shares are not.
+func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
+	if cfg.Model == "" {
+		model, ok := DefaultEmbedding(cfg.Provider)
+		if !ok {
+			if _, known := ProviderNamed(cfg.Provider); !known {
+				return nil, unknownProvider(cfg.Provider)
+			}
+			err := fmt.Errorf("%s has no default embedding model", cfg.Provider)
+			return nil, plumb.WithHint(err, "name one in the embedder setting, as provider:model, for example openai:text-embedding-3-small")
+		}
+		cfg.Model = model
+	}
+	t, err := newTarget(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedder{target: t, timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{})}
+	if e.timeout <= 0 {
+		e.timeout = time.Minute
+	}
+	e.header.Set("Content-Type", "application/json")
+	switch t.provider.family {
+	case openaiFamily:
+		e.url = t.at("/embeddings")
+	case googleFamily:
+		e.url = t.at("/" + googleModel(t.model) + ":batchEmbedContents")
+	default:
+		err := fmt.Errorf("%s has no embedding models", t.provider.Name)
+		return nil, plumb.WithHint(err, "name another embedder, for example openai:text-embedding-3-small or ollama:nomic-embed-text")
+	}
+	return &plumb.Embedder{Name: t.name(), Embed: e.embed}, nil
+}
+
+type textKey [sha256.Size]byte
+
+// embedded is one text on its way to a vector, or there.
+type embedded struct {
+	key    textKey
+	text   string // until it is sent
+	state  embedState
+	vector []float32
+	kept   *list.Element
+}
+
+type embedState int
+
+const (
+	queued embedState = iota
+	asked
+	known
+)
+
+// embedder gathers, asks for and keeps vectors. Whoever needs one and finds a free lane asks for all that are queued,
+// others' included, so that no goroutine is needed; others wait for a change.
+type embedder struct {
+	target
+	url     *url.URL
+	timeout time.Duration
+
+	mu    sync.Mutex
+	texts map[textKey]*embedded
+	queue []*embedded
+	busy  int
+	// order has the known texts, the one used last in front.
+	order    list.List
+	changed  chan struct{} // closed and replaced at each change
+	reported string        // the model, as the provider names it
+}
+
+func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, error) {
+	var out plumb.Embedding
+	out.Vectors = make([][]float32, len(texts))
+	keys := make([]textKey, len(texts))
+	for i, text := range texts {
+		keys[i] = sha256.Sum256([]byte(text))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	alone := false
+	for {
+		missing := e.collect(texts, keys, out.Vectors)
+		if missing == 0 {
+			out.Model = e.reported
+			return out, nil
+		}
+		if len(e.queue) > 0 && e.busy < embedLanes {
+			batch := e.take(alone, keys)
+			e.busy++
+			e.mu.Unlock()
+			got, err := e.request(ctx, batch)
+			e.mu.Lock()
+			e.busy--
+			e.settle(batch, got.Vectors)
+			if err != nil {
+				if len(batch) > 1 && !alone && faulty(err) {
+					alone = true // another's text may be to blame
+					continue
+				}
+				return out, err
+			}
+			e.reported = got.Model
+			out.Requests += got.Requests
+			out.Usage.Add(got.Usage)
+			continue
+		}
+		changed := e.changed
+		e.mu.Unlock()
+		var err error
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		e.mu.Lock()
+		if err != nil {
+			return out, fmt.Errorf("ask %s: %w", e.name(), err)
+		}
+	}
+}
+
+// collect fills in the vectors that are known, queues the texts that nobody has asked for, and counts what is missing.
+func (e *embedder) collect(texts []string, keys []textKey, vectors [][]float32) (missing int) {
+	for i, key := range keys {
+		if vectors[i] != nil {
+			continue
+		}
+		t, ok := e.texts[key]
+		if !ok {
+			t = &embedded{key: key, text: texts[i]}
+			e.texts[key] = t
+			e.queue = append(e.queue, t)
+		}
+		if t.state == known {
+			vectors[i] = t.vector
+			e.order.MoveToFront(t.kept)
+		} else {
+			missing++
+		}
+	}
+	return missing
+}
+
+// take removes the next batch from the queue: whatever is there, or only one of the given texts.
+func (e *embedder) take(alone bool, keys []textKey) []*embedded {
+	var batch, rest []*embedded
+	size := 0
+	for _, t := range e.queue {
+		fits := len(batch) == 0 || !alone && len(batch) < embedBatch && size+len(t.text) <= embedBytes
+		if fits && (!alone || slices.Contains(keys, t.key)) {
+			t.state = asked
+			size += len(t.text)
+			batch = append(batch, t)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	e.queue = rest
+	return batch
+}
+
+// faulty reports whether a provider finds fault with what it was sent, rather than with the time or the sender.
+func faulty(err error) bool {
+	var f *plumb.Failure
+	return errors.As(err, &f) && (f.HTTPStatus == http.StatusBadRequest ||
+		f.HTTPStatus == http.StatusRequestEntityTooLarge || f.HTTPStatus == http.StatusUnprocessableEntity)
+}
+
+// settle keeps the vectors of a batch, or forgets the batch when there are none: whoever still wants one of its texts
+// asks again, so that one caller's end is not everybody's.
+func (e *embedder) settle(batch []*embedded, vectors [][]float32) {
+	for i, t := range batch {
+		if vectors == nil {
+			delete(e.texts, t.key)
+			continue
+		}
+		t.state, t.vector, t.text = known, vectors[i], ""
+		t.kept = e.order.PushFront(t)
+	}
+	for e.order.Len() > embedKept {
+		old, _ := e.order.Remove(e.order.Back()).(*embedded)
+		delete(e.texts, old.key)
+	}
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// request asks for the vectors of one batch.
+func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedding, error) {
+	texts := make([]string, len(batch))
+	var chars int64
+	for i, t := range batch {
+		texts[i] = t.text
+		chars += int64(len([]rune(t.text)))
+	}
+	body, err := encodeEmbed(e.provider, e.target.model, texts)
+	if err != nil {
+		return plumb.Embedding{}, fmt.Errorf("write a request to %s: %w", e.name(), err)
+	}
+	var out plumb.Embedding
+	ex, p := e.transport.do(ctx, &call{
+		lane: e.lane, method: http.MethodPost, url: e.url, header: e.header, body: body, timeout: e.timeout,
+		decode: func(b []byte) (err error) {
+			out, err = decodeEmbed(e.provider, b, len(texts))
+			return err
+		},
+	})
+	if p != nil {
+		if p.kind == stopped && !stoppedBy(ctx) {
+			return plumb.Embedding{}, fmt.Errorf("ask %s: %w", e.name(), p.err)
+		}
+		return plumb.Embedding{}, e.failure(p)
+	}
+	out.Requests = ex.attempts
+	out.Usage.InputChars = chars
+	out.Usage.Total()
+	if out.Model == "" {
+		out.Model = e.target.model
+	}
+	return out, nil
+}
+
+// googleEmbedRequest and its list put the SDK's types together as they go over the wire.
+type googleEmbedRequest struct {
+	Model    string         `json:"model"`
+	Content  *genai.Content `json:"content"`
+	TaskType string         `json:"taskType"`
+}
+
+func encodeEmbed(p Provider, model string, texts []string) ([]byte, error) {
+	if p.family == googleFamily {
+		var list struct {
+			Requests []googleEmbedRequest `json:"requests"`
+		}
+		for _, text := range texts {
+			list.Requests = append(list.Requests, googleEmbedRequest{
+				Model: googleModel(model), TaskType: "SEMANTIC_SIMILARITY",
+				Content: &genai.Content{Parts: []*genai.Part{{Text: text}}},
+			})
+		}
+		return json.Marshal(list)
+	}
+	return openai.EmbeddingNewParams{
+		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
+	}.MarshalJSON()
+}
+
+// googleModel is the resource name of a model.
+func googleModel(model string) string {
+	if strings.Contains(model, "/") { // tunedModels/x says itself where it is
+		return model
+	}
+	return "models/" + model
+}
+
+var errVectors = errors.New("not one vector for each text, all of one length") //nolint:gochecknoglobals // a sentinel
+
+func decodeEmbed(p Provider, body []byte, texts int) (plumb.Embedding, error) {
+	out := plumb.Embedding{Vectors: make([][]float32, texts)}
+	if p.family == googleFamily {
+		var res genai.EmbedContentResponse
+		if err := json.Unmarshal(body, &res); err != nil {
+			return out, err
+		}
+		if len(res.Embeddings) == 0 {
+			return out, errorWithin(body)
+		}
+		if len(res.Embeddings) != texts {
+			return out, errVectors
+		}
+		for i, v := range res.Embeddings {
+			if v != nil {
+				out.Vectors[i] = v.Values
+			}
+		}
+		return out, sameLength(out.Vectors)
+	}
+	var res openai.CreateEmbeddingResponse
+	if err := res.UnmarshalJSON(body); err != nil {
+		return out, err
+	}
+	if len(res.Data) == 0 {
+		return out, errorWithin(body)
+	}
+	for _, d := range res.Data {
+		if d.Index < 0 || d.Index >= int64(texts) || out.Vectors[d.Index] != nil {
+			return out, errVectors
+		}
+		v := make([]float32, len(d.Embedding))
+		for i, f := range d.Embedding {
+			v[i] = float32(f)
+		}
+		out.Vectors[d.Index] = v
+	}
+	out.Model = res.Model
+	out.Usage.InputTokens = counted(res.Usage.JSON.PromptTokens, res.Usage.PromptTokens)
+	return out, sameLength(out.Vectors)
+}
+
+func sameLength(vectors [][]float32) error {
+	for _, v := range vectors {
+		if len(v) == 0 || len(v) != len(vectors[0]) {
+			return errVectors
+		}
+	}
+	return nil
+}

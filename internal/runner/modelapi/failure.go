@@ -1,0 +1,150 @@
+package modelapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// failure says why a session could not be had, and what the user can do about it.
+func (t *target) failure(p *problem) *plumb.Failure {
+	origin := plumb.OriginRunner
+	switch {
+	case p.kind == stopped, p.kind == timedOut:
+		origin = plumb.OriginTimeout
+	case p.kind == refusedByAPI && p.api.unknownModel(p.status):
+		origin = plumb.OriginModelRejected
+	}
+	text := p.describe()
+	if p.kind == stopped {
+		text = t.tooLate(p)
+	}
+	var err error = errors.New(t.provider.Name + ": " + t.safe(text))
+	if p.err != nil {
+		err = &described{err.Error(), p.err}
+	}
+	f := plumb.Failed(origin, err)
+	f.Hint = t.hint(p)
+	f.Provider, f.Attempts = t.provider.Name, p.attempts
+	f.HTTPStatus, f.RequestID = p.status, p.requestID
+	return f
+}
+
+// described is an error with words of its own for a cause.
+type described struct {
+	text  string
+	cause error
+}
+
+func (d *described) Error() string { return d.text }
+func (d *described) Unwrap() error { return d.cause }
+
+// tooLate says what was going on when the time was up.
+func (t *target) tooLate(p *problem) string {
+	text := "the time was up before an answer came"
+	var more []string
+	if len(p.partial) > 0 {
+		text = "the time was up while the answer came in"
+	}
+	if p.status >= 300 {
+		more = append(more, fmt.Sprintf("last: %d %s", p.status, firstOf(p.api.summary(), statusText(p.status))))
+	}
+	switch p.attempts {
+	case 0:
+		more = append(more, "no request made: the provider's limits left no room")
+	case 1:
+	default:
+		more = append(more, fmt.Sprintf("%d attempts", p.attempts))
+	}
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, "; ") + ")"
+	}
+	return text
+}
+
+// safe takes the key out of text: providers repeat what they were sent.
+func (t *target) safe(text string) string {
+	if len(t.key) >= 8 {
+		text = strings.ReplaceAll(text, t.key, "[key]")
+	}
+	return text
+}
+
+func (t *target) hint(p *problem) string {
+	switch p.kind {
+	case stopped:
+		if p.attempts == 0 {
+			return "raise the case's time limit, or lower --parallel"
+		}
+		return "raise the case's time limit, if the model is slow"
+	case timedOut:
+		return "raise the runner's timeoutMs, if the model is slow"
+	case oversized:
+		return "lower maxOutputTokens"
+	case malformed:
+		return t.addressHint()
+	case network:
+		switch {
+		case p.nobodyThere() && t.provider.Start != "":
+			return "start the server (" + t.provider.Start + "), or " + t.addressHint()
+		case unreachableForGood(p.err), p.nobodyThere():
+			return t.addressHint()
+		}
+		return "check the network and the proxy settings"
+	}
+	return t.statusHint(p)
+}
+
+func (t *target) statusHint(p *problem) string {
+	switch {
+	case p.api.unknownModel(p.status):
+		return "check the name: `plumb models --live` lists what this key can use" + t.pullHint()
+	case p.api.outOfMoney(), p.status == http.StatusPaymentRequired:
+		return strings.TrimSuffix("the account has no quota left: check its plan and billing at "+t.provider.BillingURL, " at ")
+	case p.status == http.StatusUnauthorized, strings.Contains(p.api.details, "API_KEY_INVALID"):
+		if t.key == "" {
+			return keyHint(t.provider)
+		}
+		return "the key is not accepted: check " + strings.Join(t.provider.KeyEnv, " and ") + madeAt(t.provider)
+	case p.status == http.StatusForbidden:
+		return "the key may not do this: check its permissions and the region" + madeAt(t.provider)
+	case p.status < 400, p.status == http.StatusNotFound, p.status == http.StatusMethodNotAllowed:
+		return t.addressHint()
+	case p.status == http.StatusRequestEntityTooLarge, p.api.code == "context_length_exceeded":
+		return "the prompt and maxOutputTokens together are too long for the model"
+	case p.throttles():
+		return "the provider's rate limits are below this load: lower --parallel, or go on later with `plumb resume`"
+	case p.status >= 500:
+		return "the provider has trouble: go on later with `plumb resume`"
+	}
+	return ""
+}
+
+func (t *target) pullHint() string {
+	if t.provider.Name == "ollama" {
+		return "; fetch it with `ollama pull " + t.model + "`"
+	}
+	return ""
+}
+
+func (t *target) addressHint() string {
+	hint := "check the base URL " + t.base.String()
+	if t.provider.BaseURLEnv != "" {
+		hint += " (baseURL, or " + t.provider.BaseURLEnv + ")"
+	}
+	return hint
+}
+
+func keyHint(p Provider) string {
+	return "set " + strings.Join(p.KeyEnv, " or ") + madeAt(p)
+}
+
+func madeAt(p Provider) string {
+	if p.KeyURL == "" {
+		return ""
+	}
+	return " (keys are made at " + p.KeyURL + ")"
+}

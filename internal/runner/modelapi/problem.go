@@ -1,0 +1,362 @@
+package modelapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// problemKind says in which way a request failed.
+type problemKind int
+
+const (
+	network      problemKind = iota // no reply, or one that broke off
+	timedOut                        // the time limit of one request
+	malformed                       // a reply that cannot be read
+	oversized                       // a reply above the bound
+	refusedByAPI                    // an error status, or an error in a reply that looks like a success
+	stopped                         // the context ended
+)
+
+// problem is why a call has no answer.
+type problem struct {
+	kind      problemKind
+	status    int
+	api       apiError
+	requestID string
+	// wait is how long the provider asks to wait; 0 when it does not say.
+	wait time.Duration
+	// partial is what had arrived of a reply that broke off.
+	partial  []byte
+	err      error
+	attempts int
+	// givenUp says why the call was not made again.
+	givenUp string
+}
+
+// effect says what the end of a request means for the lane; p is nil for an answer.
+func (p *problem) effect() effect {
+	switch {
+	case p == nil:
+		return relaxed
+	case p.throttles(), p.kind == refusedByAPI && p.status == http.StatusServiceUnavailable:
+		return congested
+	default:
+		return neutral
+	}
+}
+
+// statusOverloaded is Anthropic's own status.
+const statusOverloaded = 529
+
+// throttles reports whether the provider says "slow down" and nothing else is wrong.
+func (p *problem) throttles() bool {
+	return p.kind == refusedByAPI && (p.status == http.StatusTooManyRequests || p.status == statusOverloaded) &&
+		!p.api.outOfMoney()
+}
+
+// passing reports whether the same request may succeed later.
+func (p *problem) passing() bool {
+	switch p.kind {
+	case malformed, timedOut:
+		return true
+	case network:
+		return !unreachableForGood(p.err)
+	case refusedByAPI:
+		switch p.status {
+		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError,
+			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, statusOverloaded,
+			520, 521, 522, 523, 524: // the last ones are Cloudflare's
+			return !p.api.outOfMoney()
+		}
+	}
+	return false
+}
+
+// nobodyThere reports whether no server listens at the address.
+func (p *problem) nobodyThere() bool {
+	var dns *net.DNSError
+	return p.kind == network && (errors.Is(p.err, syscall.ECONNREFUSED) || errors.As(p.err, &dns))
+}
+
+// unreachableForGood tells errors of the configuration from those of the network.
+func unreachableForGood(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &record) ||
+		strings.Contains(err.Error(), "HTTP response to HTTPS client")
+}
+
+// describe says what happened, in a form that goes after "provider: ".
+func (p *problem) describe() string {
+	var b strings.Builder
+	switch p.kind {
+	case refusedByAPI:
+		b.WriteString(strconv.Itoa(p.status))
+		if text := statusText(p.status); text != "" {
+			b.WriteString(" " + text)
+		}
+		if m := p.api.summary(); m != "" {
+			b.WriteString(": " + m)
+		}
+	case timedOut:
+		b.WriteString("no whole answer within the time limit of one request")
+	case stopped:
+		b.WriteString(p.err.Error())
+	case malformed, oversized:
+		b.WriteString("unreadable reply: " + p.err.Error())
+	default:
+		b.WriteString(p.err.Error())
+	}
+	var more []string
+	if p.requestID != "" {
+		more = append(more, "request "+p.requestID)
+	}
+	if p.attempts > 1 {
+		more = append(more, strconv.Itoa(p.attempts)+" attempts")
+	}
+	if p.givenUp != "" && p.givenUp != "all attempts failed" {
+		more = append(more, p.givenUp)
+	}
+	if len(more) > 0 {
+		b.WriteString(" (" + strings.Join(more, "; ") + ")")
+	}
+	return b.String()
+}
+
+func statusText(status int) string {
+	if status == statusOverloaded {
+		return "Overloaded"
+	}
+	return http.StatusText(status)
+}
+
+// apiError is what a provider says went wrong, in any of the shapes in use.
+type apiError struct {
+	message, code, kind, param string
+	// details is everything else, as JSON.
+	details string
+	number  int
+}
+
+func (e *apiError) Error() string { return e.summary() }
+
+// status returns the HTTP status that the error stands for, where it came with a success.
+func (e *apiError) status(fallback int) int {
+	switch {
+	case e.number >= 400 && e.number < 600:
+		return e.number
+	case e.code == "rate_limit_exceeded":
+		return http.StatusTooManyRequests
+	case e.code == "server_error":
+		return http.StatusInternalServerError
+	}
+	return fallback
+}
+
+func (e *apiError) summary() string {
+	switch {
+	case e.message == "":
+		return firstOf(e.code, e.kind)
+	case e.code != "" && e.number == 0 && !strings.Contains(e.message, e.code):
+		return e.message + " [" + e.code + "]"
+	}
+	return e.message
+}
+
+// outOfMoney reports whether an account is spent, which waiting does not mend.
+func (e *apiError) outOfMoney() bool {
+	for _, word := range []string{"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits"} {
+		if e.code == word || e.kind == word {
+			return true
+		}
+	}
+	return strings.Contains(e.details, "PerDay") // Google's quota of a day
+}
+
+// blocked reports whether an error is the provider's way to say that it will not answer this prompt.
+func (e *apiError) blocked() bool {
+	switch e.code {
+	case "content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation":
+		return true
+	}
+	return strings.Contains(e.message, "content filtering policy") ||
+		e.code == "invalid_prompt" && strings.Contains(e.message, "policy")
+}
+
+// unknownModel reports whether an error with the given status says that the model is not there for this key.
+func (e *apiError) unknownModel(status int) bool {
+	switch e.code {
+	case "model_not_found", "model_decommissioned", "model_terms_required", "DeploymentNotFound":
+		return true
+	}
+	text := strings.ToLower(e.message)
+	switch status {
+	case http.StatusNotFound:
+		return e.kind == "not_found_error" || e.kind == "NOT_FOUND" || e.code == "NOT_FOUND" || strings.Contains(text, "model")
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusForbidden:
+		if !strings.Contains(text, "model") {
+			return false
+		}
+		for _, phrase := range []string{"does not exist", "not found", "not a valid model", "invalid model", "unknown model", "no such model", "not have access to model", "model_not_found"} {
+			if strings.Contains(text, phrase) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parseAPIError reads the body of an error. It never fails: what is not JSON is a message.
+func parseAPIError(body []byte) apiError {
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '[' { // Google wraps some errors in a list
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+			body = list[0]
+		}
+	}
+	var top map[string]json.RawMessage
+	if json.Unmarshal(body, &top) != nil {
+		return apiError{message: plainText(body)}
+	}
+	fields := top
+	if inner, ok := top["error"]; ok {
+		var nested map[string]json.RawMessage
+		if json.Unmarshal(inner, &nested) == nil && nested != nil {
+			fields = nested
+		} else if s := text(inner); s != "" {
+			return apiError{message: oneLine(s), code: text(top["code"]), kind: text(top["type"])}
+		}
+	}
+	e := apiError{
+		message: oneLine(firstOf(text(fields["message"]), text(fields["detail"]), text(fields["error_message"]))),
+		code:    text(fields["code"]),
+		kind:    firstOf(text(fields["type"]), text(fields["status"])),
+		param:   text(fields["param"]),
+	}
+	if n, err := strconv.Atoi(e.code); err == nil {
+		e.number, e.code = n, ""
+	}
+	for _, name := range []string{"details", "detail", "metadata", "innererror"} {
+		if raw, ok := fields[name]; ok {
+			e.details += string(raw)
+		}
+	}
+	if e.message == "" {
+		e.message = oneLine(e.details)
+	}
+	return e
+}
+
+// text returns a JSON string, or a number as it is written; "" for anything else.
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var n json.Number
+	if len(raw) > 0 && json.Unmarshal(raw, &n) == nil {
+		return n.String()
+	}
+	return ""
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// messageLimit bounds what is kept of a provider's words, in bytes.
+const messageLimit = 600
+
+// oneLine makes text from a stranger fit for an error message: one line, no control characters, not too long.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError, !unicode.IsPrint(r) && !unicode.IsSpace(r):
+			return -1
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return r
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > messageLimit {
+		cut := messageLimit
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "…"
+	}
+	return s
+}
+
+// plainText is what a body that is not JSON has to say.
+func plainText(body []byte) string {
+	if !looksLikeHTML(body) {
+		return oneLine(string(body))
+	}
+	lower := bytes.ToLower(body)
+	if from := bytes.Index(lower, []byte("<title>")); from >= 0 {
+		if to := bytes.Index(lower[from:], []byte("</title>")); to >= 0 && len(lower) == len(body) {
+			return "a web page: " + oneLine(string(body[from+len("<title>"):from+to]))
+		}
+	}
+	return "a web page"
+}
+
+func looksLikeHTML(body []byte) bool {
+	body = bytes.TrimSpace(body)
+	return len(body) > 0 && body[0] == '<'
+}
+
+// notJSON explains a reply that is not JSON.
+func notJSON(contentType string, body []byte) error {
+	switch {
+	case looksLikeHTML(body):
+		return fmt.Errorf("%s instead of JSON", plainText(body))
+	case contentType != "" && !strings.Contains(contentType, "json"):
+		return fmt.Errorf("%s instead of JSON", oneLine(contentType))
+	}
+	var v json.RawMessage
+	return fmt.Errorf("broken JSON: %w", json.Unmarshal(body, &v))
+}
+
+// statusProblem reads an error reply.
+func statusProblem(res *http.Response, body []byte, requestID string) *problem {
+	p := &problem{kind: refusedByAPI, status: res.StatusCode, requestID: requestID, api: parseAPIError(body)}
+	if res.StatusCode < 400 {
+		p.api.message = "the address redirects to " + oneLine(res.Header.Get("Location"))
+	}
+	now := time.Now()
+	p.wait = retryAfter(res.Header, now)
+	if p.wait == 0 && p.throttles() {
+		if p.wait = retryDelay(p.api.details); p.wait == 0 {
+			if until := spentQuota(res.Header, now); !until.IsZero() {
+				p.wait = until.Sub(now)
+			}
+		}
+	}
+	return p
+}
+
+// stoppedBy reports whether ctx ran out of time, rather than being called off.
+func stoppedBy(ctx context.Context) (deadline bool) {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+}

@@ -1,0 +1,175 @@
+package modelapi
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// session is one call of [Model.Run] under way.
+type session struct {
+	m       *Model
+	req     plumb.Request
+	started time.Time
+	// wanted is what the run asks for, sent what the last request carried, dropped what this model does not take.
+	wanted, sent plumb.Parameters
+	dropped      parameter
+	swapped      bool
+	attempts     int
+	reply        reply
+}
+
+func newSession(m *Model, req plumb.Request) *session {
+	s := &session{m: m, req: req, started: time.Now(), wanted: m.info.Parameters}
+	if req.MaxOutputTokens > 0 {
+		s.wanted.MaxOutputTokens = new(int64(req.MaxOutputTokens))
+	}
+	return s
+}
+
+// check refuses conversations that no provider can be asked.
+func (s *session) check() error {
+	if len(s.req.Messages) == 0 {
+		return errors.New("no messages to send")
+	}
+	for i, msg := range s.req.Messages {
+		switch msg.Role {
+		case plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant:
+		default:
+			return fmt.Errorf("message %d: unknown role %q: it is system, developer, user or assistant", i+1, msg.Role)
+		}
+	}
+	return nil
+}
+
+// next is what to ask now, by what is known of the model.
+func (s *session) next() ask {
+	s.dropped |= s.m.dialect.lacks() | parameter(s.m.refused.known.Load())
+	if cap := s.wanted.MaxOutputTokens; cap != nil && *cap <= 0 { //nolint:revive // cap is the word
+		s.sent = without(s.wanted, s.dropped|maxOutputTokens)
+	} else {
+		s.sent = without(s.wanted, s.dropped)
+	}
+	return ask{
+		model: s.m.model, messages: s.req.Messages, parameters: s.sent, otherCap: s.m.refused.otherCap.Load(),
+	}
+}
+
+// yields reports whether a problem is a parameter that the model does not take, and the request is worth another try
+// without it. What is not supported at all is remembered for the run; so is a value that the whole run shares.
+func (s *session) yields(p *problem, a ask) bool {
+	if p.kind != refusedByAPI || p.status != 400 && p.status != 422 || p.api.blocked() || p.api.unknownModel(p.status) {
+		return false
+	}
+	culprit := refusedParameter(p.api, given(s.sent))
+	switch {
+	case culprit == 0:
+		return false
+	case culprit&s.m.dialect.needs() != 0:
+		return false
+	case culprit == maxOutputTokens && s.swapCap(p.api, a):
+		return true
+	}
+	s.dropped |= culprit
+	if culprit == maxOutputTokens && !unsupported(p.api) {
+		return true
+	}
+	if s.m.refused.add(culprit) {
+		s.m.tell(plumb.Note{
+			Level: "warning",
+			Text:  fmt.Sprintf("%s does not take %s: it is not sent from here on", s.m.name(), culprit.names()[0]),
+			Hint:  "results record it as refused; the provider says: " + s.m.safe(p.api.summary()),
+		})
+	}
+	return true
+}
+
+// swapCap goes over to the other name of the cap on output tokens, once, where a server of OpenAI's family does not know
+// the one in use.
+func (s *session) swapCap(e apiError, a ask) bool {
+	if _, ok := s.m.dialect.(chatDialect); !ok || s.swapped || !unsupported(e) {
+		return false
+	}
+	s.swapped = true
+	s.m.refused.otherCap.CompareAndSwap(a.otherCap, !a.otherCap)
+	return true
+}
+
+// refused lists the parameters that were asked for and not taken.
+func (s *session) refused() []string { return (given(s.wanted) & s.dropped).names() }
+
+// base is the part of the report that any session has.
+func (s *session) base() *plumb.SessionReport {
+	ended := time.Now()
+	var chars int64
+	for _, msg := range s.req.Messages {
+		chars += int64(utf8.RuneCountInString(msg.Content))
+	}
+	return &plumb.SessionReport{
+		Runner: s.m.info, Prompt: plumb.PromptText(s.req.Messages),
+		Files:          plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}},
+		DetectedSkills: []plumb.SkillDetection{}, Events: []plumb.SessionEvent{},
+		StartedAt: &s.started, EndedAt: &ended, DurationMs: ended.Sub(s.started).Milliseconds(),
+		Requested: s.wanted, Sent: s.sent, Refused: s.refused(), Requests: s.attempts,
+		Usage: plumb.Usage{InputChars: chars},
+	}
+}
+
+// report is the record of a session that was answered.
+func (s *session) report(ex exchange) *plumb.SessionReport {
+	r, rep := s.base(), &s.reply
+	r.SessionID, r.Model, r.Fingerprint, r.RequestID = rep.id, rep.model, rep.fingerprint, ex.requestID
+	r.LatencyMs, r.FinalOutput, r.Effective = ex.latency.Milliseconds(), rep.text, rep.effective
+	r.FinishReason = rep.finish
+	chars := r.Usage.InputChars
+	r.Usage = rep.usage
+	r.Usage.InputChars, r.Usage.OutputChars = chars, int64(utf8.RuneCountInString(rep.text))
+	if rep.finish == plumb.FinishStop && rep.text == "" && s.capSpent() {
+		r.FinishReason = plumb.FinishTruncated // some servers call it a stop when thinking took the whole cap
+	}
+	if rep.word != string(r.FinishReason) {
+		r.ProviderFinishReason = rep.word
+	}
+	for _, thought := range rep.thinking {
+		r.Usage.ReasoningChars += int64(utf8.RuneCountInString(thought))
+		r.Events = append(r.Events, message(r.EndedAt, "thinking", thought))
+	}
+	for _, c := range rep.toolCalls {
+		r.Events = append(r.Events, plumb.SessionEvent{Type: plumb.SessionToolCall, At: r.EndedAt, Tool: c.name, Args: c.args})
+	}
+	if rep.text != "" || r.FinishReason == plumb.FinishStop {
+		r.Events = append(r.Events, message(r.EndedAt, "final", rep.text))
+	}
+	r.Usage.Total()
+	return r
+}
+
+func message(at *time.Time, phase, text string) plumb.SessionEvent {
+	return plumb.SessionEvent{Type: plumb.SessionMessage, At: at, Role: plumb.RoleAssistant, Phase: phase, Text: text}
+}
+
+// capSpent reports whether the answer used up all output tokens it was allowed.
+func (s *session) capSpent() bool {
+	used, most := s.reply.usage.OutputTokens, s.sent.MaxOutputTokens
+	return used != nil && most != nil && *used >= *most
+}
+
+// partialLimit bounds what is recorded of a reply that broke off, in bytes.
+const partialLimit = 64 << 10
+
+// cutOff is the record of a session whose time was up when part of the reply had arrived. Its one event holds that part
+// as it came: it shows that the model had answered, or had begun to.
+func (s *session) cutOff(p *problem) *plumb.SessionReport {
+	r := s.base()
+	r.RequestID, r.FinishReason = p.requestID, plumb.FinishTimeout
+	partial := p.partial
+	if len(partial) > partialLimit {
+		partial = partial[:partialLimit]
+	}
+	r.Events = append(r.Events, message(r.EndedAt, "commentary", string(partial)))
+	r.Usage.Total()
+	return r
+}

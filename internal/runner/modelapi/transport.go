@@ -1,0 +1,368 @@
+package modelapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/net/http/httpproxy"
+)
+
+const (
+	defaultMaxInFlight = 64
+	defaultMaxAttempts = 6
+	defaultBackoff     = 500 * time.Millisecond
+	maxBackoff         = 30 * time.Second
+	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down".
+	throttleFactor = 4
+	// deadAttempts is the number of attempts on a server of which nothing at all is there.
+	deadAttempts = 3
+	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
+	maxElapsed = 10 * time.Minute
+	// maxQuotaPause bounds the pause after a reply that spent the last of a quota.
+	maxQuotaPause = time.Minute
+	// maxBody bounds a response, and maxErrorBody what is read of an error.
+	maxBody      = 64 << 20
+	maxErrorBody = 1 << 20
+	// maxKeptBuffer is the largest buffer that is used again.
+	maxKeptBuffer = 1 << 20
+)
+
+// TransportOptions say how a [Transport] behaves. The zero value works.
+type TransportOptions struct {
+	// MaxInFlight bounds the requests on the wire for each provider and key; 0 means 64.
+	MaxInFlight int
+	// Getenv is asked for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case of letters. Nil means no proxy.
+	Getenv func(string) string
+	// MaxAttempts is how often a request is made before a fault is final, the first time included; 0 means 6.
+	// "Too many requests" is patiently tried four times as often.
+	MaxAttempts int
+	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a second.
+	Backoff time.Duration
+	// UserAgent names the client to the provider.
+	UserAgent string
+	// Base carries single requests; nil means an http.Transport made for many requests to few hosts.
+	Base http.RoundTripper
+}
+
+// Transport carries the requests of all models and embedders of a process. It keeps connections alive, finds out how
+// many requests at once each provider and key stands, waits when told to, and makes again what failed in passing. It is
+// safe for concurrent use.
+type Transport struct {
+	opts TransportOptions
+	base http.RoundTripper
+
+	mu    sync.Mutex
+	lanes map[laneKey]*lane
+
+	buffers  sync.Pool
+	requests atomic.Int64
+	retries  atomic.Int64
+	throttle atomic.Int64
+}
+
+// laneKey names what shares one rate limit: an address and a key, kept as a hash.
+type laneKey struct {
+	provider, host string
+	key            [sha256.Size]byte
+}
+
+// lane is what the requests of one provider and key share.
+type lane struct {
+	*limiter
+	budget *retryBudget
+}
+
+// NewTransport returns a transport. Close it after use.
+func NewTransport(opts TransportOptions) *Transport {
+	if opts.MaxInFlight <= 0 {
+		opts.MaxInFlight = defaultMaxInFlight
+	}
+	if opts.MaxAttempts <= 0 {
+		opts.MaxAttempts = defaultMaxAttempts
+	}
+	if opts.Backoff <= 0 {
+		opts.Backoff = defaultBackoff
+	}
+	t := &Transport{opts: opts, base: opts.Base, lanes: map[laneKey]*lane{}}
+	t.buffers.New = func() any { return new(bytes.Buffer) }
+	if t.base == nil {
+		t.base = newBase(opts)
+	}
+	return t
+}
+
+func newBase(opts TransportOptions) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	base := &http.Transport{
+		DialContext:           dialer.DialContext,
+		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		MaxIdleConnsPerHost:   opts.MaxInFlight,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	if opts.Getenv != nil {
+		either := func(upper, lower string) string {
+			if v := opts.Getenv(upper); v != "" {
+				return v
+			}
+			return opts.Getenv(lower)
+		}
+		proxies := &httpproxy.Config{
+			HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
+			HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
+			NoProxy:    either("NO_PROXY", "no_proxy"),
+		}
+		choose := proxies.ProxyFunc()
+		base.Proxy = func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+	}
+	return base
+}
+
+// Close drops idle connections. Requests still running are the business of their contexts.
+func (t *Transport) Close() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.lanes {
+		l.stop()
+	}
+}
+
+// Stats says how busy a transport is, all its providers and keys together.
+type Stats struct {
+	// InFlight counts requests on the wire, Waiting those held back, Limit how many may be on the wire now.
+	InFlight, Waiting, Limit int
+	// PausedUntil is when the last pause that a provider asked for ends; zero when there is none.
+	PausedUntil time.Time
+	// Requests counts what was sent, Retries how many of those had failed before, Throttled the replies that said
+	// "too many requests" or "overloaded".
+	Requests, Retries, Throttled int64
+}
+
+// Stats returns the present figures. It is cheap enough to be asked many times a second.
+func (t *Transport) Stats() Stats {
+	s := Stats{Requests: t.requests.Load(), Retries: t.retries.Load(), Throttled: t.throttle.Load()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	for _, l := range t.lanes {
+		inFlight, waiting, limit, until := l.state()
+		s.InFlight += inFlight
+		s.Waiting += waiting
+		s.Limit += limit
+		if until.After(now) && until.After(s.PausedUntil) {
+			s.PausedUntil = until
+		}
+	}
+	return s
+}
+
+func (t *Transport) lane(provider, host, key string) *lane {
+	k := laneKey{provider, host, sha256.Sum256([]byte(key))}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l, ok := t.lanes[k]
+	if !ok {
+		l = &lane{newLimiter(t.opts.MaxInFlight), newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		t.lanes[k] = l
+	}
+	return l
+}
+
+// call is one request to make, and make again, until it has an answer.
+type call struct {
+	lane    *lane
+	method  string
+	url     *url.URL
+	header  http.Header
+	body    []byte
+	timeout time.Duration
+	// decode reads the answer. Its error means that the reply is no answer, and the request is made again; an
+	// *apiError says what the provider says went wrong. It must not keep the bytes.
+	decode func([]byte) error
+}
+
+// exchange is what is known of a call that was answered, or of its last attempt.
+type exchange struct {
+	attempts  int
+	latency   time.Duration
+	requestID string
+}
+
+// do makes the call. It returns soon after ctx ends. The problem is nil when the call was answered.
+func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
+	var wait *backoff.ExponentialBackOff
+	started, faults := time.Now(), 0
+	var ex exchange
+	for {
+		epoch, err := c.lane.acquire(ctx)
+		if err != nil {
+			return ex, &problem{kind: stopped, err: err, attempts: ex.attempts}
+		}
+		ex.attempts++
+		t.requests.Add(1)
+		p := t.send(ctx, c, &ex)
+		c.lane.release(epoch, p.effect())
+		if p == nil {
+			c.lane.budget.refund()
+			return ex, nil
+		}
+		p.attempts = ex.attempts
+		if p.throttles() {
+			t.throttle.Add(1)
+		} else {
+			faults++
+		}
+		if p.kind == stopped || !p.passing() {
+			return ex, p
+		}
+		if wait == nil {
+			wait = &backoff.ExponentialBackOff{
+				InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: maxBackoff,
+			}
+		}
+		pause := max(wait.NextBackOff(), p.wait)
+		if p.wait > 0 && p.wait <= maxElapsed { // the whole lane waits, not this request alone
+			c.lane.pause(time.Now().Add(p.wait))
+		}
+		if p.givenUp = t.giveUp(ctx, c, p, faults, ex.attempts, time.Since(started), pause); p.givenUp != "" {
+			return ex, p
+		}
+		t.retries.Add(1)
+		if err := sleep(ctx, pause); err != nil {
+			p.kind, p.err = stopped, err
+			return ex, p
+		}
+	}
+}
+
+// giveUp says why a call is not made again, or "".
+func (t *Transport) giveUp(ctx context.Context, c *call, p *problem, faults, attempts int, elapsed, pause time.Duration) string {
+	limit := t.opts.MaxAttempts
+	switch {
+	case p.throttles() && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
+		return "all attempts failed"
+	case p.wait > maxElapsed:
+		return "the provider asks to wait " + p.wait.Round(time.Second).String()
+	case elapsed+pause > maxElapsed:
+		return "no answer in " + elapsed.Round(time.Second).String()
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
+		return "the next attempt would come after the time limit"
+	}
+	if !p.throttles() && !c.lane.budget.take() {
+		return "too many requests to this provider fail to make each again"
+	}
+	return ""
+}
+
+// sleep waits for d, or until ctx ends, which is an error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// send makes one attempt and tells what came of it.
+func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
+	attempt, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req := &http.Request{
+		Method: c.method, URL: c.url, Host: c.url.Host, Header: c.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if c.body != nil {
+		req.ContentLength = int64(len(c.body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
+		req.Body, _ = req.GetBody()
+	}
+	began := time.Now()
+	ex.requestID = ""
+	res, err := t.base.RoundTrip(req.WithContext(attempt))
+	if err != nil {
+		return interrupted(ctx, attempt, err)
+	}
+	defer res.Body.Close()
+	ex.requestID = requestID(res.Header)
+	buf, _ := t.buffers.Get().(*bytes.Buffer)
+	buf.Reset()
+	defer func() {
+		if buf.Cap() <= maxKeptBuffer {
+			t.buffers.Put(buf)
+		}
+	}()
+	limit := int64(maxBody)
+	if res.StatusCode >= 300 {
+		limit = maxErrorBody
+	}
+	_, err = buf.ReadFrom(io.LimitReader(res.Body, limit+1))
+	ex.latency = time.Since(began)
+	if until := spentQuota(res.Header, time.Now()); !until.IsZero() {
+		c.lane.pause(until)
+	}
+	if res.StatusCode >= 300 {
+		return statusProblem(res, buf.Bytes(), ex.requestID)
+	}
+	if err != nil {
+		p := interrupted(ctx, attempt, err)
+		p.requestID, p.partial = ex.requestID, bytes.Clone(bytes.TrimSpace(buf.Bytes()))
+		return p
+	}
+	return t.read(c, res, buf.Bytes(), ex.requestID)
+}
+
+// read decodes a whole reply.
+func (t *Transport) read(c *call, res *http.Response, body []byte, requestID string) *problem {
+	p := &problem{kind: malformed, status: res.StatusCode, requestID: requestID}
+	switch {
+	case len(body) > maxBody:
+		p.kind, p.err = oversized, errors.New("the reply is larger than 64 MiB")
+	case len(bytes.TrimSpace(body)) == 0:
+		p.err = errors.New("the reply is empty")
+	case !json.Valid(body):
+		p.err = notJSON(res.Header.Get("Content-Type"), body)
+	default:
+		err := c.decode(body)
+		if err == nil {
+			return nil
+		}
+		p.err = err
+		var api *apiError
+		if errors.As(err, &api) { // an error in the dress of a success, as relays send them
+			p.kind, p.api, p.status = refusedByAPI, *api, api.status(res.StatusCode)
+		}
+	}
+	return p
+}
+
+// interrupted tells the ways apart in which an attempt breaks off.
+func interrupted(ctx, attempt context.Context, err error) *problem {
+	switch {
+	case ctx.Err() != nil:
+		return &problem{kind: stopped, err: ctx.Err()}
+	case attempt.Err() != nil:
+		return &problem{kind: timedOut, err: err}
+	default:
+		return &problem{kind: network, err: err}
+	}
+}
