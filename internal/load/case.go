@@ -376,7 +376,7 @@ func (r *caseReader) checks(n node, f caseFields) []*check.Check {
 		}
 		k, problems := check.Parse(spec.raw, ideal)
 		for _, p := range problems {
-			r.addCheck(n, f, spec, p)
+			r.addCheck(spec, p)
 		}
 		if k != nil {
 			checks = append(checks, k)
@@ -409,34 +409,39 @@ func (r *caseReader) checks(n node, f caseFields) []*check.Check {
 // that it is not reported as missing as well.
 func (r *caseReader) ideal(n node) check.Ideal {
 	if n.raw == nil || n.kind() == 'n' {
-		return nil
+		return check.Ideal{}
 	}
+	ideal := check.Ideal{Set: true}
 	switch n.kind() {
 	case '"':
-		return check.Ideal{n.text()}
+		ideal.Values = []string{n.text()}
 	case '[':
-		ideal := check.Ideal{}
+		ideal.List = true
 		for e := range n.elements() {
-			if e.kind() != '"' {
+			text := "?"
+			if e.kind() == '"' {
+				text = e.text()
+			} else {
 				r.add(e.at, "an ideal must be a string, not "+e.kindName(), "")
-				ideal = append(ideal, "?")
-				continue
 			}
-			ideal = append(ideal, e.text())
+			ideal.Values = append(ideal.Values, text)
 		}
-		return ideal
+	default:
+		r.add(n.at, "ideal must be a string or a list of strings, not "+n.kindName(), "")
+		ideal.Values = []string{"?"}
 	}
-	r.add(n.at, "ideal must be a string or a list of strings, not "+n.kindName(), "")
-	return check.Ideal{"?"}
+	return ideal
 }
 
 // addCheck reports what package check says of an assertion, at the place in the line that it points to.
-func (r *caseReader) addCheck(n node, f caseFields, spec node, p check.Problem) {
-	at := spec.find(p.Pointer, p.Key).at
-	if p.Key == "ideal" && f.ideal.raw != nil && p.Pointer == "" {
-		at = f.ideal.at
+func (r *caseReader) addCheck(spec node, p check.Problem) {
+	message, hint := p.Message, ""
+	if start := strings.LastIndex(message, " (did you mean"); start >= 0 && strings.HasSuffix(message, ")") {
+		message, hint = message[:start], message[start+2:len(message)-1]
 	}
-	r.problems = append(r.problems, Problem{Pos: r.position(at), Message: p.Message, Warning: p.Warning})
+	r.problems = append(r.problems, Problem{
+		Pos: r.position(spec.find(p.Pointer, p.Key)), Message: message, Hint: hint, Warning: p.Warning,
+	})
 }
 
 func (r *caseReader) add(at int, message, hint string) {

@@ -134,7 +134,9 @@ func (r *configReader) runner(v value, path string, c *plumb.RunnerConfig, field
 	}
 	switch len(kinds) {
 	case 0:
-		r.add(v.line, v.column, path+" needs one of model, command and replay", "")
+		if !slices.ContainsFunc(v.members, func(m valueMember) bool { return !known(fields, m.key) }) { // else that is the reason
+			r.add(v.line, v.column, path+" needs one of model, command and replay", "")
+		}
 		return
 	case 1:
 	default:
@@ -147,6 +149,10 @@ func (r *configReader) runner(v value, path string, c *plumb.RunnerConfig, field
 				"it is for "+strings.Join(only, " and ")+" runners")
 		}
 	}
+}
+
+func known(fields []field, key string) bool {
+	return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
 }
 
 func (r *configReader) judge(v value, path string, c *Config) *Judge {
@@ -177,7 +183,7 @@ func (r *configReader) judge(v value, path string, c *Config) *Judge {
 	}
 	r.object(v, path, fields)
 	for _, m := range v.members {
-		if m.key != "runner" && m.key != "votes" && slices.ContainsFunc(fields, func(f field) bool { return f.name == m.key }) {
+		if m.key != "runner" && m.key != "votes" && known(fields, m.key) {
 			r.add(m.line, m.column, fmt.Sprintf("%s.%s cannot stand beside %s.runner", path, m.key, path), "the runner has its own settings")
 		}
 	}

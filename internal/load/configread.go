@@ -63,7 +63,7 @@ func (r *configReader) object(v value, path string, fields []field) {
 			continue
 		}
 		seen[m.key] = m.value
-		if slices.ContainsFunc(fields, func(f field) bool { return f.name == m.key }) {
+		if known(fields, m.key) {
 			continue
 		}
 		r.add(m.line, m.column, fmt.Sprintf("unknown key %q", at(m.key)), r.elsewhere(path, m.key, fields))
@@ -77,25 +77,22 @@ func (r *configReader) object(v value, path string, fields []field) {
 
 // elsewhere says what an unknown key was probably meant to be, or where it belongs.
 func (r *configReader) elsewhere(path, key string, fields []field) string {
-	known := make([]string, 0, len(fields))
+	words := make([]string, 0, len(fields))
 	for _, f := range fields {
 		if f.name != "$schema" {
-			known = append(known, f.name)
+			words = append(words, f.name)
 		}
 	}
-	if near := plumb.Nearest(key, known); near != "" {
+	if near := plumb.Nearest(key, words); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	has := func(fields []field) bool {
-		return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
-	}
 	switch {
-	case path != "run" && has(r.runFields(&RunConfig{})):
+	case path != "run" && known(r.runFields(&RunConfig{}), key):
 		return "it belongs in run"
-	case path != "" && has(r.topFields(&Config{})):
+	case path != "" && known(r.topFields(&Config{}), key):
 		return "it belongs at the top level"
 	}
-	return didYouMean(key, known)
+	return didYouMean(key, words)
 }
 
 // text reads a string that is not empty.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -95,44 +96,42 @@ func (n node) elements() iter.Seq[node] {
 	}
 }
 
-// find returns the value that a JSON pointer leads to, and with key the name of that member of it. Where the pointer
-// leads nowhere it returns the last value on the way.
-func (n node) find(pointer, key string) node {
+// find returns the offset of the value that a JSON pointer leads to, or of its key. Where the pointer leads nowhere it
+// returns that of the last value on the way.
+func (n node) find(pointer string, key bool) int {
+	at := n.at
 	for token := range jsontext.Pointer(pointer).Tokens() {
-		next, ok := n.child(token)
+		next, name, ok := n.child(token)
 		if !ok {
-			return n
+			return n.at
 		}
-		n = next
-	}
-	if key != "" && n.kind() == '{' {
-		for m := range n.members() {
-			if m.name.text() == key {
-				return m.name
-			}
+		n, at = next, next.at
+		if key {
+			at = name
 		}
 	}
-	return n
+	return at
 }
 
-func (n node) child(token string) (node, bool) {
+// child returns a member or element, and the offset of its key; an element is its own.
+func (n node) child(token string) (child node, key int, ok bool) {
 	switch n.kind() {
 	case '{':
 		for m := range n.members() {
 			if m.name.text() == token {
-				return m.value, true
+				child, key, ok = m.value, m.name.at, true // of duplicates the last one counts
 			}
 		}
 	case '[':
 		i := 0
 		for e := range n.elements() {
-			if fmt.Sprint(i) == token {
-				return e, true
+			if strconv.Itoa(i) == token {
+				return e, e.at, true
 			}
 			i++
 		}
 	}
-	return node{}, false
+	return child, key, ok
 }
 
 func skipSpace(b []byte, i int) int {

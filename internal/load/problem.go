@@ -90,6 +90,9 @@ func (p Problems) sorted() Problems {
 	return p
 }
 
+// maxKnownShown is how many known words a hint lists.
+const maxKnownShown = 16
+
 // didYouMean is the hint for an unknown word: the nearest known one, or the whole list when none is near and the list
 // is short.
 func didYouMean(word string, known []string) string {
@@ -98,6 +101,9 @@ func didYouMean(word string, known []string) string {
 	}
 	if near := plumb.Nearest(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) > maxKnownShown {
+		return ""
 	}
 	return "known: " + strings.Join(known, ", ")
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,7 +27,7 @@ type Summary struct {
 	Cases int    `json:"cases"`
 	// TokensEstimate is the sum of the cases' tokens_est.
 	TokensEstimate int64 `json:"tokensEstimate"`
-	// Categories, Difficulties and Types count cases, and checks by assertion type.
+	// Categories and Difficulties count cases, Types checks by assertion type, those within others included.
 	Categories   map[string]int `json:"categories"`
 	Difficulties map[string]int `json:"difficulties"`
 	Types        map[string]int `json:"types"`
@@ -87,6 +88,9 @@ func (t *tally) add(c *plumb.Case, checks []*check.Check) {
 	needsJudge, needsEmbedder := false, false
 	for _, k := range checks {
 		t.types[k.Type()]++
+		if kind := k.Type(); kind == "all_of" || kind == "any_of" {
+			t.inner(k.Canonical())
+		}
 		judge, embedder := k.Needs()
 		needsJudge, needsEmbedder = needsJudge || judge, needsEmbedder || embedder
 	}
@@ -95,6 +99,25 @@ func (t *tally) add(c *plumb.Case, checks []*check.Check) {
 	}
 	if needsEmbedder {
 		t.embedder++
+	}
+}
+
+// inner counts the types within an all_of or any_of.
+func (t *tally) inner(canonical json.RawMessage) {
+	var spec struct {
+		Assertions []json.RawMessage `json:"assertions"`
+	}
+	if json.Unmarshal(canonical, &spec) != nil {
+		return
+	}
+	for _, raw := range spec.Assertions {
+		var member struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(raw, &member) == nil {
+			t.types[member.Type]++
+			t.inner(raw)
+		}
 	}
 }
 
