@@ -15,6 +15,8 @@ const (
 	levels = 3
 	// maxEscape is the most bytes that one byte of a secret takes when it is escaped, within reason: %5C%5C%5C%5Cu0041.
 	maxEscape = 24
+	// maxChoices bounds the work for a text and a secret that are full of backslashes.
+	maxChoices = 100
 )
 
 func hash(a, b byte) uint { return (uint(a)<<6 ^ uint(b)) & (hashes - 1) }
@@ -180,18 +182,32 @@ func (r *Redactor) unfinished(text []byte) int {
 	}
 	run := 0 // backslashes before at
 	for at := max(0, from); at < len(text); at++ {
-		c := text[at]
-		if r.begins(text, at, c, 0) {
-			return at
-		}
+		c, deepest := text[at], 0
 		if at <= lastEscape {
-			for level := 1; level <= levels; level++ {
-				if r.begins(text, at, c, level) {
+			deepest = levels
+		}
+		for _, id := range r.starts[c] {
+			p := &r.patterns[id]
+			if at+1 < len(text) && !p.equal(1, text[at+1]) && !introduces(text[at+1]) {
+				continue // as nearly always
+			}
+			for level := 0; level <= deepest; level++ {
+				if _, result := p.match(text, at, 0, level, false); result == more {
 					return at
 				}
-				if c == '%' || c == '&' || c == '\\' && run%2 == 0 {
-					first := read(text, at, level)
-					if first.width == 0 || first.width > 1 && r.begins(text, at, first.first(), level) {
+			}
+		}
+		if introduces(c) && (c != '\\' || run%2 == 0) {
+			for level := 1; level <= levels; level++ {
+				first := read(text, at, level)
+				if first.width == 0 {
+					return at
+				}
+				if first.width == 1 {
+					continue
+				}
+				for _, id := range r.starts[first.first()] {
+					if _, result := r.patterns[id].match(text, at, 0, level, false); result == more {
 						return at
 					}
 				}
@@ -206,15 +222,8 @@ func (r *Redactor) unfinished(text []byte) int {
 	return len(text)
 }
 
-// begins reports whether text ends, behind at, within a pattern that begins with c.
-func (r *Redactor) begins(text []byte, at int, c byte, level int) bool {
-	for _, id := range r.starts[c] {
-		if _, result := r.patterns[id].match(text, at, 0, level, false); result == more {
-			return true
-		}
-	}
-	return false
-}
+// introduces reports whether an escape sequence can begin with c.
+func introduces(c byte) bool { return c == '\\' || c == '%' || c == '&' }
 
 // settled moves hold back to where text can be cut so that its halves are redacted like the whole.
 func (r *Redactor) settled(text []byte, found []match, hold int) int {
@@ -251,6 +260,12 @@ const (
 // match compares text from at with p from i, with escape sequences of up to the given level undone, and returns the end of
 // the match. If final, the text is all there is.
 func (p *pattern) match(text []byte, at, i, level int, final bool) (end int, _ result) {
+	choices := maxChoices
+	return p.compare(text, at, i, level, final, &choices)
+}
+
+// compare does the work of match. choices is how often it may still come back to a place to read it differently.
+func (p *pattern) compare(text []byte, at, i, level int, final bool, choices *int) (end int, _ result) {
 next:
 	for i < len(p.text) {
 		for l := level; l >= 0; l-- { // what is no escape sequence on one level may be on a lower
@@ -261,7 +276,16 @@ next:
 				}
 				return 0, more
 			}
-			if n := p.consume(i, c); n > 0 {
+			n := p.consume(i, c)
+			if n > 0 && c.width > 1 && c.first() == text[at] && *choices > 0 {
+				// Two backslashes, for example, can be one that is escaped, or two.
+				*choices--
+				if end, result := p.compare(text, at+c.width, i+n, level, final, choices); result != no {
+					return end, result
+				}
+				continue
+			}
+			if n > 0 {
 				at, i = at+c.width, i+n
 				continue next
 			}

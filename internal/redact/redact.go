@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // minLength is the length, in bytes, below which a value is not looked for: it would be found everywhere.
@@ -102,11 +103,12 @@ func (r *Redactor) String(s string) string {
 	if r.idle() {
 		return s
 	}
-	found, _ := r.find([]byte(s), true)
+	text := unsafe.Slice(unsafe.StringData(s), len(s)) // without a copy: nothing writes to it
+	found, _ := r.find(text, true)
 	if found == nil {
 		return s
 	}
-	return string(replace(nil, []byte(s), found))
+	return string(replace(nil, text, found))
 }
 
 // Bytes returns b without the secrets: b itself if it has none, else a new slice. If b is JSON, see [Redactor.JSON].

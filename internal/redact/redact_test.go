@@ -388,3 +388,29 @@ func reverse(s string) string {
 	}
 	return string(b)
 }
+
+// FuzzRedact tries what no encoder writes: nothing panics, cuts change nothing, and JSON stays JSON.
+func FuzzRedact(f *testing.F) {
+	for name, encode := range encodings() {
+		f.Add(secretValue, "x"+encode(secretValue)+`\`+name, uint8(3))
+	}
+	f.Add("12345678", `{"a":12345678,"b":"\u005c12345678"}`, uint8(1))
+	f.Fuzz(func(t *testing.T, value, text string, size uint8) {
+		r := redact.New([]redact.Secret{{"S", value}, {"T", reverse(value)}})
+		want := r.String(text)
+		var b bytes.Buffer
+		w := r.Writer(&b)
+		for rest := text; rest != ""; {
+			n := min(len(rest), int(size)+1)
+			io.WriteString(w, rest[:n])
+			rest = rest[n:]
+		}
+		w.Close()
+		if b.String() != want {
+			t.Fatalf("chunked\ngot  %q\nwant %q", b.String(), want)
+		}
+		if got := r.JSON([]byte(text)); json.Valid([]byte(text)) && !json.Valid(got) {
+			t.Fatalf("not JSON any more: %q", got)
+		}
+	})
+}

@@ -115,6 +115,7 @@ func (r *Redactor) walk(v reflect.Value) (changed bool) {
 				changed = true
 			}
 		}
+	default: // holds no text
 	}
 	return changed
 }
