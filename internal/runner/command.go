@@ -33,8 +33,8 @@ type command struct {
 	argv    []string
 	dir     string
 	environ []string
-	params  plumb.Parameters
 	timeout time.Duration
+	slots   chan struct{} // nil where there is no limit
 	note    func(plumb.Note)
 	grace   time.Duration
 	limit   int
@@ -54,7 +54,7 @@ type commandPrompt struct {
 }
 
 // newCommand finds the program, so that one that is not there is known before a run begins.
-func newCommand(cfg plumb.RunnerConfig, info plumb.RunnerInfo, env Env) (*command, error) {
+func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 	argv := append([]string(nil), cfg.Command...)
 	if argv[0] == "" {
 		return nil, errors.New("command: the program has no name")
@@ -85,10 +85,23 @@ func newCommand(cfg plumb.RunnerConfig, info plumb.RunnerInfo, env Env) (*comman
 		}
 		environ = append(environ, name+"="+value)
 	}
-	return &command{
-		info: info, argv: argv, dir: dir, environ: environ, params: info.Parameters,
-		timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, note: env.note(), grace: commandGrace, limit: commandOutputLimit,
-	}, nil
+	id := cfg.ID
+	if id == "" {
+		id = string(plumb.RunnerCommand)
+	}
+	c := &command{
+		info: plumb.RunnerInfo{
+			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerCommand,
+			Agent:      plumb.AgentInfo{Type: string(plumb.RunnerCommand), Model: filepath.Base(cfg.Command[0])},
+			Parameters: parameters(cfg), Config: configHash(cfg),
+		},
+		argv: argv, dir: dir, environ: environ, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
+		note: env.note(), grace: commandGrace, limit: commandOutputLimit,
+	}
+	if cfg.MaxParallel > 0 {
+		c.slots = make(chan struct{}, cfg.MaxParallel)
+	}
+	return c, nil
 }
 
 func notFound(err error) error {
@@ -115,7 +128,7 @@ func (c *command) Info() plumb.RunnerInfo { return c.info }
 
 // Run starts the program for one prompt and waits until it, and all it started, is gone.
 func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
-	params := c.params
+	params := c.info.Parameters
 	if req.MaxOutputTokens > 0 {
 		params.MaxOutputTokens = new(int64(req.MaxOutputTokens))
 	}
@@ -130,6 +143,14 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
+	if c.slots != nil {
+		select {
+		case c.slots <- struct{}{}:
+			defer func() { <-c.slots }()
+		case <-ctx.Done():
+			return nil, ended(ctx)
+		}
+	}
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, timeoutError(c.timeout))
@@ -141,6 +162,9 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 		return nil, c.failure(plumb.OriginRunner, err, nil)
 	}
 	report := c.report(prompt, params, started)
+	for _, m := range req.Messages {
+		report.Usage.InputChars += int64(utf8.RuneCountInString(m.Content))
+	}
 	switch {
 	case err == nil:
 		if err := c.answer(report, stdout); err != nil {
@@ -199,7 +223,7 @@ func (c *command) exec(ctx context.Context, stdin []byte, workspace string) (std
 	err = cmd.Wait()
 	group.kill() // whatever the program left running
 	if cause := context.Cause(ctx); cause != nil {
-		return out.Bytes(), errOut.Bytes(), cause
+		return out.buf.Bytes(), errOut.Bytes(), cause
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the program is done; only something it left behind held its output open
@@ -208,7 +232,7 @@ func (c *command) exec(ctx context.Context, stdin []byte, workspace string) (std
 	if errors.As(err, &exit) {
 		err = errors.New(exitText(exit.ProcessState))
 	}
-	return out.Bytes(), errOut.Bytes(), err
+	return out.buf.Bytes(), errOut.Bytes(), err
 }
 
 // exitText says how a process ended: "exit code 3", or "signal: killed".
@@ -230,7 +254,6 @@ func (c *command) report(prompt string, params plumb.Parameters, started time.Ti
 		StartedAt: &started, EndedAt: &now, DurationMs: elapsed, LatencyMs: elapsed,
 		Requested: params, Sent: params, Requests: 1,
 	}
-	report.Usage.InputChars = int64(utf8.RuneCountInString(prompt))
 	report.Usage.Total()
 	return report
 }
@@ -309,9 +332,10 @@ func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.
 	return f
 }
 
-// boundedBuffer keeps what is written to it, up to a limit.
+// boundedBuffer keeps what is written to it, up to a limit. It is no [bytes.Buffer] by embedding, since io.Copy would
+// then read past the limit with ReadFrom.
 type boundedBuffer struct {
-	bytes.Buffer
+	buf      bytes.Buffer
 	limit    int
 	exceeded func()
 }
@@ -319,12 +343,12 @@ type boundedBuffer struct {
 var errTooLarge = errors.New("too much output")
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
-		n, _ := b.Buffer.Write(p[:b.limit-b.Len()]) // a bytes.Buffer takes everything
+	if b.buf.Len()+len(p) > b.limit {
+		n, _ := b.buf.Write(p[:b.limit-b.buf.Len()]) // a bytes.Buffer takes everything
 		b.exceeded()
 		return n, errTooLarge
 	}
-	return b.Buffer.Write(p)
+	return b.buf.Write(p)
 }
 
 // tail keeps the end of what is written to it.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
@@ -22,142 +23,79 @@ func openModel(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	described := info(cfg, plumb.RunnerModel, plumb.AgentInfo{Type: target.Provider, Model: target.Model})
-	config.ID, config.Parameters = described.ID, described.Parameters
-	m, err := modelapi.New(config)
+	config.ID, config.Parameters, config.MaxParallel = cfg.ID, parameters(cfg), cfg.MaxParallel
+	inner, err := modelapi.New(config)
 	if err != nil {
 		return nil, err
 	}
-	described.BaseURL = withoutPassword(m.Info().BaseURL)
-	var r plumb.Runner = &model{inner: m, info: described, prices: env.prices()}
-	if env.CacheMode == CacheOff || env.CacheMode == "" {
-		return r, nil
+	m := &model{Runner: inner, prices: env.prices()}
+	switch env.CacheMode {
+	case "", CacheOff:
+		return m, nil
 	}
 	if env.Cache == nil {
-		return nil, errors.New("no directory for the cache is known")
+		return nil, errNoCache
 	}
+	info := inner.Info()
 	return &cached{
-		Runner: r, cache: env.Cache, only: env.CacheMode == CacheOnly, note: env.Note,
+		Runner: m, cache: env.Cache, only: env.CacheMode == CacheOnly, note: env.Note,
 		target: cacheTarget{
-			Provider: target.Provider, Model: target.Model, BaseURL: described.BaseURL, API: config.API,
-			Headers: public(cfg.Headers), Parameters: described.Parameters,
+			Provider: info.Agent.Type, Model: info.Agent.Model, BaseURL: info.BaseURL, API: cfg.API,
+			Headers: public(cfg.Headers), Parameters: info.Parameters,
 		},
 	}, nil
 }
 
 // model is a model API with its price.
 type model struct {
-	inner  plumb.Runner
-	info   plumb.RunnerInfo
+	plumb.Runner
 	prices *Prices
 }
 
-// Info identifies the runner.
-func (m *model) Info() plumb.RunnerInfo { return m.info }
-
 // Run asks the model, and says what that cost.
 func (m *model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
-	report, err := m.inner.Run(ctx, req)
-	if report != nil {
-		report.Runner = m.info
-		m.prices.price(m.info, report)
-	}
+	report, err := m.Runner.Run(ctx, req)
+	m.prices.price(m.Info(), report)
 	return report, err
 }
 
 // modelConfig is what a model and an embedder have in common: where the provider is, and how to be let in.
 func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (modelapi.Config, error) {
-	provider, ok := findProvider(target.Provider)
-	if !ok {
-		return modelapi.Config{}, fmt.Errorf("unknown provider %q", target.Provider)
-	}
 	config := modelapi.Config{
 		Provider: target.Provider, Model: target.Model, BaseURL: cfg.BaseURL, API: cfg.API,
-		RequestTimeout: milliseconds(cfg.TimeoutMs), Transport: env.Transport, Note: env.Note,
+		RequestTimeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, Transport: env.Transport, Note: env.Note,
+	}
+	if config.Transport == nil {
+		config.Transport = modelapi.NewTransport(modelapi.TransportOptions{Getenv: env.getenv})
+	}
+	provider, ok := modelapi.ProviderNamed(target.Provider)
+	if !ok {
+		return config, fmt.Errorf("unknown provider %q", target.Provider)
 	}
 	if config.BaseURL == "" && provider.BaseURLEnv != "" {
 		config.BaseURL = strings.TrimSpace(env.getenv(provider.BaseURLEnv))
 	}
 	var err error
 	if config.Headers, err = expandHeaders(cfg.Headers, env.getenv); err != nil {
-		return modelapi.Config{}, err
+		return config, err
 	}
-	if config.APIKey, err = apiKey(cfg, env, provider, config.BaseURL); err != nil {
-		return modelapi.Config{}, err
+	if cfg.APIKeyEnv == "" {
+		config.APIKey, _ = provider.Key(env.getenv)
+	} else {
+		config.APIKey = strings.TrimSpace(env.getenv(cfg.APIKeyEnv))
+	}
+	switch {
+	case config.APIKey != "":
+	case env.CacheMode == CacheOnly:
+		config.APIKey = "nobody-is-asked" // a model is not there without a key, and this one will not be used
+	case cfg.APIKeyEnv != "":
+		return config, plumb.WithHint(fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv),
+			setVariable(cfg.APIKeyEnv))
 	}
 	return config, nil
 }
 
-func findProvider(name string) (modelapi.Provider, bool) {
-	known := modelapi.Providers()
-	i := slices.IndexFunc(known, func(p modelapi.Provider) bool { return p.Name == name })
-	if i < 0 {
-		return modelapi.Provider{}, false
-	}
-	return known[i], true
-}
-
-// keyNames are the environment variables that may hold a runner's key, the first that is set counts.
-func keyNames(cfg plumb.RunnerConfig, provider modelapi.Provider) []string {
-	if cfg.APIKeyEnv != "" {
-		return []string{cfg.APIKeyEnv}
-	}
-	return provider.KeyEnv
-}
-
-// apiKey returns the key for a provider. Only a server of the user's own may do without: it says so itself if it wants
-// one.
-func apiKey(cfg plumb.RunnerConfig, env Env, provider modelapi.Provider, baseURL string) (string, error) {
-	names := keyNames(cfg, provider)
-	for _, name := range names {
-		if key := strings.TrimSpace(env.getenv(name)); key != "" {
-			return key, nil
-		}
-	}
-	switch {
-	case cfg.APIKeyEnv != "":
-		return "", plumb.WithHint(fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv),
-			"export "+cfg.APIKeyEnv+"=..., or put it in a .env file")
-	case provider.Local, baseURL != "", len(names) == 0, hasAuth(cfg.Headers), env.CacheMode == CacheOnly:
-		return "", nil
-	}
-	hint := "export " + names[0] + "=..., or put it in a .env file"
-	if where := keyPage(provider.Name); where != "" {
-		hint += "; keys are made at " + where
-	}
-	return "", plumb.WithHint(fmt.Errorf("no key for %s: %s is not set", provider.Name, strings.Join(names, " or ")), hint)
-}
-
-// hasAuth reports whether the user's own headers let them in.
-func hasAuth(headers map[string]string) bool {
-	for name := range headers {
-		switch strings.ToLower(name) {
-		case "authorization", "x-api-key", "api-key", "x-goog-api-key":
-			return true
-		}
-	}
-	return false
-}
-
-// keyPage is where a provider's keys are made.
-func keyPage(provider string) string {
-	switch provider {
-	case "openai":
-		return "https://platform.openai.com/api-keys"
-	case "anthropic":
-		return "https://console.anthropic.com/settings/keys"
-	case "google":
-		return "https://aistudio.google.com/apikey"
-	case "openrouter":
-		return "https://openrouter.ai/settings/keys"
-	case "groq":
-		return "https://console.groq.com/keys"
-	case "azure":
-		return "https://portal.azure.com (Keys and Endpoint of the resource)"
-	default:
-		return ""
-	}
-}
+func setVariable(name string) string { return "export " + name + "=..., or put it in a .env file" }
 
 // expandHeaders fills in the environment variables that header values refer to.
 func expandHeaders(headers map[string]string, getenv func(string) string) (map[string]string, error) {
@@ -166,29 +104,13 @@ func expandHeaders(headers map[string]string, getenv func(string) string) (map[s
 	}
 	expanded := make(map[string]string, len(headers))
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if name == "" || strings.ContainsFunc(name, notToken) {
-			return nil, fmt.Errorf("headers: %q cannot be the name of a header", name)
-		}
 		value, err := expand(headers[name], getenv)
 		if err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", name, err)
 		}
-		if strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("headers: %s: the value has a line break", name)
-		}
 		expanded[name] = value
 	}
 	return expanded, nil
-}
-
-// notToken reports whether r cannot be part of a header's name.
-func notToken(r rune) bool {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		return false
-	default:
-		return !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	}
 }
 
 // expand replaces each ${NAME} by that environment variable. A dollar sign alone is a dollar sign.
@@ -206,7 +128,7 @@ func expand(text string, getenv func(string) string) (string, error) {
 		}
 		value := getenv(name)
 		if value == "" {
-			return "", plumb.WithHint(fmt.Errorf("the environment variable %s is not set", name), "export "+name+"=..., or put it in a .env file")
+			return "", plumb.WithHint(fmt.Errorf("the environment variable %s is not set", name), setVariable(name))
 		}
 		b.WriteString(value)
 		text = after

@@ -296,10 +296,6 @@ func dashedDate(name string) string {
 
 // local reports whether a provider runs on the user's own machine.
 func local(provider string) bool {
-	for _, p := range modelapi.Providers() {
-		if p.Name == provider {
-			return p.Local
-		}
-	}
-	return false
+	p, ok := modelapi.ProviderNamed(provider)
+	return ok && p.Local
 }

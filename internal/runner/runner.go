@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
@@ -88,7 +87,7 @@ func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 			return nil, plumb.WithHint(errors.New("a command cannot be answered from the cache, which holds answers of models only"),
 				"leave out --cache only, or replay an earlier run")
 		}
-		return newCommand(cfg, info(cfg, kind, plumb.AgentInfo{Type: string(kind), Model: strings.Join(cfg.Command, " ")}), env)
+		return newCommand(cfg, env)
 	case plumb.RunnerReplay:
 		return openReplay(cfg, env)
 	default:
@@ -170,36 +169,18 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	return p
 }
 
-// info identifies a runner. Its id is the user's, or else what it drives.
-func info(cfg plumb.RunnerConfig, kind plumb.RunnerKind, agent plumb.AgentInfo) plumb.RunnerInfo {
-	id := cfg.ID
-	switch {
-	case id != "":
-	case kind == plumb.RunnerModel:
-		id = agent.Type + ":" + agent.Model
-	default:
-		id = string(kind)
-	}
-	return plumb.RunnerInfo{
-		ID: id, PathKey: plumb.PathKey(id), Kind: kind, Agent: agent, Parameters: parameters(cfg), Config: configHash(cfg, agent),
-	}
-}
+// errNoCache is a mistake of the program, not of its user.
+var errNoCache = errors.New("no directory for the cache is known")
 
-// configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON, defaults and the full
-// name of the model filled in, secrets and what does not change answers left out.
-func configHash(cfg plumb.RunnerConfig, agent plumb.AgentInfo) string {
-	canonical := cfg
-	if cfg.Model != "" {
-		canonical.Model = agent.Type + ":" + agent.Model
-	}
-	canonical.Headers, canonical.Env = public(cfg.Headers), public(cfg.Env)
-	canonical.APIKeyEnv, canonical.MaxParallel = "", 0
-	canonical.BaseURL = withoutPassword(cfg.BaseURL)
+// configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON, defaults filled in,
+// secrets and what does not change answers left out.
+func configHash(cfg plumb.RunnerConfig) string {
 	p := parameters(cfg)
-	canonical.Temperature, canonical.Seed = p.Temperature, p.Seed
-	data, err := marshal(canonical)
-	if err != nil { // a temperature that is no number; the API will say so
-		data = fmt.Append(nil, canonical)
+	cfg.Temperature, cfg.Seed = p.Temperature, p.Seed
+	cfg.Env, cfg.MaxParallel = public(cfg.Env), 0
+	data, err := marshal(cfg)
+	if err != nil { // a number that is none, such as a temperature of NaN
+		data = fmt.Append(nil, cfg.Command, err)
 	}
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -242,6 +223,3 @@ func NewJudge(cfg plumb.RunnerConfig, env Env) (*plumb.Judge, error) {
 	}
 	return &plumb.Judge{Runner: r}, nil
 }
-
-// milliseconds returns a configured time limit; 0 stays 0.
-func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -32,12 +32,15 @@ func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
 			found = append(found, Secret{name, value})
 		}
 	}
-	if cfg.APIKeyEnv != "" {
-		add(cfg.APIKeyEnv, getenv(cfg.APIKeyEnv))
-	} else if provider, ok := providerOf(cfg.Model); ok {
+	addresses := []string{cfg.BaseURL}
+	if provider, ok := providerOf(cfg.Model); ok {
 		for _, name := range provider.KeyEnv {
 			add(name, getenv(name))
 		}
+		addresses = append(addresses, provider.Address(getenv))
+	}
+	if cfg.APIKeyEnv != "" {
+		add(cfg.APIKeyEnv, getenv(cfg.APIKeyEnv))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
 		value := cfg.Headers[name]
@@ -56,9 +59,11 @@ func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
 			add(name, cfg.Env[name])
 		}
 	}
-	if u, err := url.Parse(cfg.BaseURL); err == nil && u.User != nil {
-		if password, ok := u.User.Password(); ok {
-			add("baseURL", password)
+	for _, address := range addresses {
+		if u, err := url.Parse(address); err == nil && u.User != nil {
+			if password, ok := u.User.Password(); ok {
+				add("password of the base URL", password)
+			}
 		}
 	}
 	return found
@@ -70,10 +75,10 @@ func providerOf(model string) (modelapi.Provider, bool) {
 		return modelapi.Provider{}, false
 	}
 	if target, err := modelapi.Resolve(model); err == nil {
-		return findProvider(target.Provider)
+		return modelapi.ProviderNamed(target.Provider)
 	}
 	name, _, _ := strings.Cut(model, ":")
-	return findProvider(name)
+	return modelapi.ProviderNamed(name)
 }
 
 // secretName reports whether a variable or a header of this name holds a secret, as far as a name can tell.

@@ -1,0 +1,177 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+)
+
+// NewEmbedder makes the embedder that cfg describes. Model is "provider:model", or only a provider, which stands for its
+// usual embedding model. With a cache each text is asked for once; what came from the cache costs nothing.
+func NewEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
+	e, err := openEmbedder(cfg, env)
+	if err != nil {
+		return nil, fmt.Errorf("embedder: %w", err)
+	}
+	return e, nil
+}
+
+// DefaultEmbedder returns the configuration of the embedder that the provider of a runner has, and whether it has one.
+func DefaultEmbedder(cfg plumb.RunnerConfig) (plumb.RunnerConfig, bool) {
+	provider, ok := providerOf(cfg.Model)
+	if !ok {
+		return plumb.RunnerConfig{}, false
+	}
+	name, ok := modelapi.DefaultEmbedding(provider.Name)
+	if !ok {
+		return plumb.RunnerConfig{}, false
+	}
+	return plumb.RunnerConfig{
+		Model: provider.Name + ":" + name, BaseURL: cfg.BaseURL, APIKeyEnv: cfg.APIKeyEnv, Headers: cfg.Headers, TimeoutMs: cfg.TimeoutMs,
+	}, true
+}
+
+func openEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
+	kind, err := check(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if kind != plumb.RunnerModel {
+		return nil, plumb.WithHint(fmt.Errorf("a %s cannot embed", kind), `name an embedding model, such as "openai:text-embedding-3-small"`)
+	}
+	target, err := embeddingTarget(cfg.Model)
+	if err != nil {
+		return nil, err
+	}
+	config, err := modelConfig(cfg, env, target)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := modelapi.NewEmbedder(config)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedder{
+		inner: inner, target: target, baseURL: withoutPassword(config.BaseURL), prices: env.prices(), note: env.Note,
+	}
+	switch env.CacheMode {
+	case CacheOn, CacheOnly:
+		if env.Cache == nil {
+			return nil, errNoCache
+		}
+		e.cache, e.only = env.Cache, env.CacheMode == CacheOnly
+	}
+	return &plumb.Embedder{Name: inner.Name, Embed: e.embed}, nil
+}
+
+// embeddingTarget reads "provider:model", or a provider that stands for its usual embedding model.
+func embeddingTarget(name string) (modelapi.Target, error) {
+	provider, model, named := strings.Cut(name, ":")
+	known, ok := modelapi.ProviderNamed(provider)
+	if !ok {
+		return modelapi.Resolve(name) // which says what is wrong with it, if anything is
+	}
+	if named && model != "" {
+		return modelapi.Target{Provider: known.Name, Model: model}, nil
+	}
+	if model, ok = modelapi.DefaultEmbedding(known.Name); !ok {
+		return modelapi.Target{}, plumb.WithHint(fmt.Errorf("%s has no usual embedding model", known.Name),
+			`name one, such as "openai:text-embedding-3-small" or "ollama:nomic-embed-text"`)
+	}
+	return modelapi.Target{Provider: known.Name, Model: model}, nil
+}
+
+// embedder is an embedding model with its price and its cache.
+type embedder struct {
+	inner   *plumb.Embedder
+	target  modelapi.Target
+	baseURL string
+	prices  *Prices
+	note    func(plumb.Note)
+	// cache is nil without one; only says that nobody is to be asked.
+	cache *Cache
+	only  bool
+}
+
+// embedded is what the cache keeps of one text.
+type embedded struct {
+	Model  string    `json:"model"`
+	Vector []float32 `json:"vector"`
+}
+
+// embed returns the texts' vectors, asking the model only for those that the cache does not hold.
+func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, error) {
+	all := plumb.Embedding{Vectors: make([][]float32, len(texts))}
+	keys := make([]cacheKey, len(texts))
+	var missing []int
+	for i, text := range texts {
+		if e.cache == nil {
+			missing = append(missing, i)
+			continue
+		}
+		key, err := keyOf(struct {
+			Provider  string `json:"provider"`
+			Model     string `json:"model"`
+			BaseURL   string `json:"baseURL"`
+			Embedding string `json:"embedding"`
+		}{e.target.Provider, e.target.Model, e.baseURL, text})
+		if err != nil {
+			return plumb.Embedding{}, err
+		}
+		keys[i] = key
+		var kept embedded
+		if e.cache.read(key, &kept) && len(kept.Vector) > 0 {
+			all.Vectors[i], all.Model = kept.Vector, kept.Model
+			continue
+		}
+		missing = append(missing, i)
+	}
+	if len(missing) == 0 {
+		all.CostUSD = new(0.0)
+		return all, nil
+	}
+	if e.only {
+		f := plumb.Failuref(plumb.OriginJudge, "the cache has no embedding of this text from %s", e.target)
+		f.Hint = "run with --cache on to ask the model and keep its answer"
+		return plumb.Embedding{}, f
+	}
+	ask := make([]string, len(missing))
+	for n, i := range missing {
+		ask[n] = texts[i]
+	}
+	got, err := e.inner.Embed(ctx, ask)
+	if err != nil {
+		return plumb.Embedding{}, err
+	}
+	if len(got.Vectors) != len(ask) {
+		return plumb.Embedding{}, plumb.Failuref(plumb.OriginJudge, "%s returned %d vectors for %d texts", e.target, len(got.Vectors), len(ask))
+	}
+	for n, i := range missing {
+		all.Vectors[i] = got.Vectors[n]
+		if e.cache != nil {
+			if err := e.cache.write(keys[i], embedded{got.Model, got.Vectors[n]}); err != nil {
+				e.cache.warn(e.note, err)
+			}
+		}
+	}
+	all.Model, all.Requests, all.Usage, all.CostUSD = got.Model, got.Requests, got.Usage, got.CostUSD
+	e.price(&all)
+	return all, nil
+}
+
+// price fills in what an embedding cost: only its input does. Who shared another's request paid nothing.
+func (e *embedder) price(got *plumb.Embedding) {
+	switch {
+	case got.CostUSD != nil:
+	case got.Requests == 0:
+		got.CostUSD = new(0.0)
+	case got.Usage.InputTokens != nil:
+		price, _ := e.prices.lookup(e.target.Provider, e.baseURL, e.target.Model)
+		if usd, known := price.Cost(plumb.Usage{InputTokens: got.Usage.InputTokens, OutputTokens: new(int64(0))}); known {
+			got.CostUSD = &usd
+		}
+	}
+}
