@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -151,22 +152,29 @@ func (r *caseReader) unusual(m member, f *caseFields) *node {
 			}[i]
 		}
 	}
-	hint := didYouMean(name, CaseKeys())
-	switch name {
-	case "type", "case_sensitive", "threshold", "judge_prompt":
-		hint = "it belongs in assertion"
-	case "difficulty", "tags", "tokens_est":
-		hint = "it belongs in metadata"
-	case "prompt", "question", "messages":
-		hint = `did you mean "input"?`
-	case "expected", "answer", "target":
-		hint = `did you mean "ideal"?`
-	}
-	if strings.HasPrefix(hint, "known") {
-		hint = "what is free to choose belongs in metadata"
-	}
-	r.add(m.name.at, fmt.Sprintf("unknown key %q", name), hint)
+	r.add(m.name.at, fmt.Sprintf("unknown key %q", name), caseKeyHint(name))
 	return nil
+}
+
+// caseKeyHint says what an unknown key was probably meant to be, also when it is what another tool calls it.
+func caseKeyHint(name string) string {
+	if near := plumb.Nearest(name, CaseKeys()); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	for _, place := range []struct {
+		words []string
+		hint  string
+	}{
+		{[]string{"type", "case_sensitive", "threshold", "judge_prompt"}, "it belongs in assertion"},
+		{[]string{"difficulty", "tags", "tokens_est"}, "it belongs in metadata"},
+		{[]string{"prompt", "question", "messages"}, `did you mean "input"?`},
+		{[]string{"expected", "answer", "target", "reference"}, `did you mean "ideal"?`},
+	} {
+		if plumb.Nearest(name, place.words) != "" {
+			return place.hint
+		}
+	}
+	return "what is free to choose belongs in metadata"
 }
 
 func (r *caseReader) id(n, id node) string {
@@ -181,7 +189,7 @@ func (r *caseReader) id(n, id node) string {
 	text := id.text()
 	if why := unsafeID(text); why != "" {
 		hint := ""
-		if safe := safeID(text); unsafeID(safe) == "" {
+		if safe := safeID(text); unsafeID(safe) == "" && len(text) <= maxIDLength {
 			hint = fmt.Sprintf("such as %q", safe)
 		}
 		r.add(id.at, fmt.Sprintf("id %s %s", quoteStart([]byte(strconv.Quote(text))), why), hint)
@@ -477,19 +485,11 @@ func lenientInt(n node) (int, bool) {
 		}
 		text = strings.TrimPrefix(strings.ReplaceAll(text, "_", ""), "+")
 	}
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // out of range is the nearest that there is
 		return int(i), true
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if !strings.ContainsAny(text, ".eE") { // an integer too large for 64 bits
-		switch {
-		case len(strings.Trim(text, "-0123456789")) > 0 || text == "":
-			return 0, false
-		case v > 0:
-			return math.MaxInt, true
-		}
-		return math.MinInt, true
-	}
 	if err != nil || v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
 		return 0, false
 	}

@@ -20,7 +20,9 @@ type Config struct {
 	Runners  []plumb.RunnerConfig
 	Judge    *Judge
 	Embedder *Embedder
-	Run      RunConfig
+	// Prices are the user's own, and go before the built-in table.
+	Prices []Price
+	Run    RunConfig
 	// Warnings are problems with which the file can be used all the same.
 	Warnings []Problem
 }
@@ -43,14 +45,35 @@ type Embedder struct {
 	BaseURL, APIKeyEnv string
 }
 
+// Price is what a model costs, in US dollars for a million tokens. A nil field is not given.
+type Price struct {
+	// Model is "provider:model".
+	Model                                string
+	Input, Output, CacheRead, CacheWrite *float64
+	// PerRequest is what a request costs whatever its length.
+	PerRequest float64
+}
+
 // RunConfig holds the flags of plumb run. Durations are in milliseconds.
 type RunConfig struct {
-	Tier   string
-	Model  []string
-	Runner []string
+	Tier            string
+	Model           []string
+	Runner          []string
+	Command, Replay string
 
-	Case, Tag, Category []string
-	Limit               int
+	// What describes the models named here, and not the runners of the config.
+	BaseURL, API, APIKeyEnv, ReasoningEffort string
+	// Header holds "name=value".
+	Header           []string
+	RequestTimeoutMs int64
+
+	// Judge, JudgeVotes and Embedder go before those of the top level.
+	Judge      string
+	JudgeVotes int
+	Embedder   string
+
+	Case, Tag, Category, Difficulty []string
+	Limit                           int
 
 	// Schedule is "serial", "parallel" or "isolated-by-runner".
 	Schedule  string

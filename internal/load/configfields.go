@@ -24,6 +24,7 @@ func (r *configReader) topFields(c *Config) []field {
 		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
 		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
+		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
 		{"run", func(v value, path string) { r.object(v, path, r.runFields(&c.Run)) }},
 	}
 }
@@ -33,9 +34,21 @@ func (r *configReader) runFields(c *RunConfig) []field {
 		{"tier", func(v value, path string) { c.Tier = r.text(v, path) }},
 		{"model", func(v value, path string) { c.Model = r.words(v, path) }},
 		{"runner", func(v value, path string) { c.Runner = r.words(v, path) }},
+		{"command", func(v value, path string) { c.Command = r.text(v, path) }},
+		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
+		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
+		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
+		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
+		{"header", func(v value, path string) { c.Header = r.words(v, path) }},
+		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = r.text(v, path) }},
+		{"requestTimeoutMs", func(v value, path string) { c.RequestTimeoutMs = r.duration(v, path) }},
+		{"judge", func(v value, path string) { c.Judge = r.text(v, path) }},
+		{"judgeVotes", func(v value, path string) { c.JudgeVotes = int(r.whole(v, path, 1)) }},
+		{"embedder", func(v value, path string) { c.Embedder = r.text(v, path) }},
 		{"case", func(v value, path string) { c.Case = r.words(v, path) }},
 		{"tag", func(v value, path string) { c.Tag = r.words(v, path) }},
 		{"category", func(v value, path string) { c.Category = r.choices(v, path, Categories()) }},
+		{"difficulty", func(v value, path string) { c.Difficulty = r.choices(v, path, Difficulties()) }},
 		{"limit", func(v value, path string) { c.Limit = int(r.whole(v, path, 1)) }},
 		{"schedule", func(v value, path string) { c.Schedule = r.choice(v, path, schedules()) }},
 		{"parallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
@@ -58,6 +71,7 @@ func (r *configReader) runFields(c *RunConfig) []field {
 }
 
 func schedules() []string  { return []string{"serial", "parallel", "isolated-by-runner"} }
+func apis() []string       { return []string{"chat", "responses"} }
 func cacheModes() []string { return []string{"off", "on", "only"} }
 
 func (r *configReader) runnerFields(c *plumb.RunnerConfig) []field {
@@ -66,7 +80,7 @@ func (r *configReader) runnerFields(c *plumb.RunnerConfig) []field {
 		{"command", func(v value, path string) { c.Command = r.command(v, path) }},
 		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
 		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
-		{"api", func(v value, path string) { c.API = r.choice(v, path, []string{"chat", "responses"}) }},
+		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
 		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
 		{"headers", func(v value, path string) { c.Headers = r.pairs(v, path) }},
 		{"env", func(v value, path string) { c.Env = r.pairs(v, path) }},
@@ -77,6 +91,33 @@ func (r *configReader) runnerFields(c *plumb.RunnerConfig) []field {
 		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = new(r.text(v, path)) }},
 		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
 		{"maxParallel", func(v value, path string) { c.MaxParallel = int(r.whole(v, path, 1)) }},
+	}
+}
+
+// prices reads what models cost, by "provider:model".
+func (r *configReader) prices(v value, path string) []Price {
+	if !r.is(v, path, kindMap) {
+		return nil
+	}
+	var prices []Price
+	for _, m := range v.members {
+		p := Price{Model: m.key}
+		usd := func(to **float64) func(value, string) {
+			return func(v value, path string) { *to = new(r.number(v, path, 0, noLimit)) }
+		}
+		r.object(m.value, path+"."+m.key, r.priceFields(&p, usd))
+		prices = append(prices, p)
+	}
+	return prices
+}
+
+func (r *configReader) priceFields(p *Price, usd func(**float64) func(value, string)) []field {
+	return []field{
+		{"input", usd(&p.Input)},
+		{"output", usd(&p.Output)},
+		{"cacheRead", usd(&p.CacheRead)},
+		{"cacheWrite", usd(&p.CacheWrite)},
+		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, 0, noLimit) }},
 	}
 }
 

@@ -290,6 +290,9 @@ func explain(text []byte, err error) fault {
 		if text[t.at] == '{' {
 			return fault{t.at, "a second object on the line", "one case a line"}
 		}
+		if rest := text[t.at:]; rest[0] == '/' || rest[0] == '#' {
+			return fault{t.at, "invalid JSON: JSON has no comments", ""}
+		}
 		return fault{t.at, fmt.Sprintf("invalid JSON: unexpected %s after the value", character(text, t.at)), ""}
 	}
 	s, ok := errors.AsType[*jsontext.SyntacticError](err)
