@@ -30,6 +30,7 @@ func (x *exchange) deliver(fault Fault) {
 	case FaultRefused:
 		x.refuseOne()
 	case FaultHTML:
+		x.proxied = true
 		x.whole(http.StatusOK, "text/html; charset=UTF-8", []byte(htmlPage))
 	case FaultEmpty:
 		x.whole(http.StatusOK, x.kind, nil)
@@ -94,7 +95,9 @@ func (x *exchange) header(status int, kind string, length int) {
 	if length >= 0 {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
-	x.providerHeaders(h)
+	if !x.proxied {
+		x.providerHeaders(h)
+	}
 	x.w.WriteHeader(status)
 }
 

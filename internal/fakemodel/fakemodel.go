@@ -133,6 +133,7 @@ type Server struct {
 	released chan struct{}
 	release  sync.Once
 	buffers  sync.Pool
+	fixed    fixedHeaders
 
 	serial   atomic.Uint64
 	inFlight atomic.Int64
@@ -159,7 +160,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		options: o, answers: newTable(o.Answers), started: time.Now(), released: make(chan struct{}),
-		asked: map[question]*asked{},
+		asked: map[question]*asked{}, fixed: newFixedHeaders(),
 		stats: Stats{Requests: map[string]int64{}, Faults: map[Fault]int64{}, Statuses: map[int]int64{}},
 	}
 	s.buffers.New = func() any { return new(buffers) }

@@ -3,7 +3,6 @@ package fakemodel
 import (
 	"encoding/binary"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -166,10 +165,12 @@ func mix(a, b, c uint64) uint64 {
 // unit maps a hash to [0, 1).
 func unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 
+// hex returns the 16 hexadecimal digits of h.
 func hex(h uint64) string {
-	b := strconv.AppendUint(make([]byte, 0, 32), h, 16)
-	for len(b) < 16 {
-		b = append([]byte{'0'}, b...)
+	var b [16]byte
+	for i := range b {
+		b[i] = "0123456789abcdef"[h>>60]
+		h <<= 4
 	}
-	return string(b)
+	return string(b[:])
 }

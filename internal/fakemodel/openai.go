@@ -172,11 +172,11 @@ func (x *exchange) token(n int) string {
 
 // hexToken is token in hexadecimal digits.
 func (x *exchange) hexToken(n int) string {
-	s := ""
-	for i := uint64(1); len(s) < n; i++ {
-		s += hex(mix(x.s.options.Seed, x.id, i<<32))
+	b := make([]byte, 0, n+16)
+	for i := uint64(1); len(b) < n; i++ {
+		b = append(b, hex(mix(x.s.options.Seed, x.id, i<<32))...)
 	}
-	return s[:n]
+	return string(b[:n])
 }
 
 // providerHeaders sets the headers that the provider's replies have, whatever they say.
@@ -184,8 +184,8 @@ func (x *exchange) providerHeaders(h http.Header) {
 	switch x.rt.provider {
 	case OpenAI:
 		h["X-Request-Id"] = []string{"req_" + x.hexToken(32)}
-		h["Openai-Organization"] = []string{"plumb-fake"}
-		h["Openai-Version"] = []string{"2020-10-01"}
+		h["Openai-Organization"] = x.s.fixed.organization
+		h["Openai-Version"] = x.s.fixed.version
 		h["Openai-Processing-Ms"] = []string{strconv.FormatInt(time.Since(x.now).Milliseconds(), 10)}
 		x.limitHeaders(h)
 	case Azure:
@@ -199,6 +199,19 @@ func (x *exchange) providerHeaders(h http.Header) {
 		h["Server"] = []string{"scaffolding on HTTPServer2"}
 		h["Server-Timing"] = []string{"gfet4t7; dur=" + strconv.FormatInt(time.Since(x.now).Milliseconds(), 10)}
 		h["Vary"] = []string{"Origin", "X-Origin", "Referer"}
+	}
+}
+
+// fixedHeaders are values that all replies share, so that a benchmark does not pay for them. Nobody changes them.
+type fixedHeaders struct {
+	organization, version, tokens, tokensLeft, tokensReset, requests, requestsLeft, requestsReset []string
+}
+
+func newFixedHeaders() fixedHeaders {
+	return fixedHeaders{
+		organization: []string{"plumb-fake"}, version: []string{"2020-10-01"},
+		tokens: []string{"150000000"}, tokensLeft: []string{"149999000"}, tokensReset: []string{"0s"},
+		requests: []string{"30000"}, requestsLeft: []string{"29999"}, requestsReset: []string{"2ms"},
 	}
 }
 
@@ -220,13 +233,16 @@ func (x *exchange) limits() (limit, left int) {
 }
 
 func (x *exchange) limitHeaders(h http.Header) {
+	f := &x.s.fixed
+	h["X-Ratelimit-Limit-Tokens"], h["X-Ratelimit-Remaining-Tokens"], h["X-Ratelimit-Reset-Tokens"] = f.tokens, f.tokensLeft, f.tokensReset
+	if x.s.options.RatePerMinute <= 0 {
+		h["X-Ratelimit-Limit-Requests"], h["X-Ratelimit-Remaining-Requests"], h["X-Ratelimit-Reset-Requests"] = f.requests, f.requestsLeft, f.requestsReset
+		return
+	}
 	limit, left := x.limits()
 	h["X-Ratelimit-Limit-Requests"] = []string{strconv.Itoa(limit)}
 	h["X-Ratelimit-Remaining-Requests"] = []string{strconv.Itoa(left)}
 	h["X-Ratelimit-Reset-Requests"] = []string{strconv.Itoa((limit-left)*60000/limit) + "ms"}
-	h["X-Ratelimit-Limit-Tokens"] = []string{"150000000"}
-	h["X-Ratelimit-Remaining-Tokens"] = []string{"149999000"}
-	h["X-Ratelimit-Reset-Tokens"] = []string{"0s"}
 }
 
 // openAIError writes an error of api.openai.com.

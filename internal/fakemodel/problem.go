@@ -61,7 +61,7 @@ func (x *exchange) problemBody(p problem) {
 	x.out, x.status, x.kind = x.out[:0], p.status(), "application/json"
 	x.ask.Stream = false
 	if p.kind == badGateway {
-		x.out, x.kind = append(x.out, gatewayPage...), "text/html"
+		x.out, x.kind, x.proxied = append(x.out, gatewayPage...), "text/html", true
 		return
 	}
 	if p.kind == rateLimited {

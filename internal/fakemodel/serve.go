@@ -43,8 +43,10 @@ type exchange struct {
 	// out is the reply's body. Each event of a stream ends with border.
 	out    []byte
 	border string
-	kind   string
-	status int
+	// proxied says that it comes from a proxy, not from the provider.
+	proxied bool
+	kind    string
+	status  int
 }
 
 // parameter is a named value of a request.
