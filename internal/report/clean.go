@@ -100,6 +100,8 @@ func sequence(s string) int {
 				return i + 1
 			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\', s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
 				return i + 2
+			case s[i] == 0x1b, s[i] == 0xc2 && i+1 < len(s) && 0x80 <= s[i+1] && s[i+1] < 0xa0: // another one begins
+				return 0
 			}
 		}
 	case '(', ')', '*', '+', '#', '%', ' ': // character sets and the like

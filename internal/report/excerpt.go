@@ -73,22 +73,6 @@ func keep(s string) string {
 	return strings.Clone(short)
 }
 
-// heading names an execution that is worth looking at.
-func (t theme) heading(caseID, runnerID string, res *plumb.ExecutionResult) string {
-	word := t.red("FAIL ")
-	switch {
-	case res.Status == plumb.StatusUnexpectedPassed:
-		word = t.red("XPASS")
-	case res.Outcome == plumb.OutcomeError:
-		word = t.yellow("ERROR")
-	}
-	s := word + " " + t.bold(oneLine(caseID)) + " > " + oneLine(runnerID)
-	if label := classLabel(res.Class, res.Origin); label != "" {
-		s += "  " + t.dim(label)
-	}
-	return s
-}
-
 // classLabel names a failure class for people.
 func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	switch {

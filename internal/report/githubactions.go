@@ -70,15 +70,11 @@ func annotation(run *plumb.Run, x int, word string, rec *recording) string {
 	if e.Origin != "" {
 		lines = append(lines, "failure origin: "+oneLine(string(e.Origin)))
 	}
-	if reason := clean(e.Reason); reason != "" {
-		lines = append(lines, word+": "+reason)
-	} else {
-		lines = append(lines, word)
+	why := ""
+	if e.Status != plumb.StatusUnexpectedPassed {
+		why, _ = shorten(whyText(e, rec.deciding(e.Outcome)), markdownText)
 	}
-	why, _ := shorten(whyText(e, rec.deciding(e.Outcome)), markdownText)
-	if e.Status != plumb.StatusUnexpectedPassed && strings.TrimSpace(why) != "" && oneLine(why) != oneLine(e.Reason) {
-		lines = append(lines, why)
-	}
+	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
 	if s := rec.last(); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) && run.Info.ArtifactDir != "" {
 		n := len(run.Info.Runners)
 		lines = append(lines, "artifact directory: "+oneLine(executionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])))

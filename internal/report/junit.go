@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// junitText bounds the output of one test case, in bytes. CI systems read whole files into memory.
-const junitText = 16 << 10
+// junitOutput bounds the output of one test case, in bytes. CI systems read whole files into memory.
+const junitOutput = 16 << 10
 
 type junitProperty struct {
 	XMLName xml.Name `xml:"property"`
@@ -24,20 +24,28 @@ type junitProperty struct {
 type junitMessage struct {
 	Message string `xml:"message,attr,omitempty"`
 	Type    string `xml:"type,attr,omitempty"`
-	Text    string `xml:",chardata"`
+	Text    string `xml:",cdata"`
+}
+
+type junitText struct {
+	Text string `xml:",cdata"`
+}
+
+type junitProperties struct {
+	List []junitProperty `xml:"property"`
 }
 
 // junitCase is one execution. The order of its fields is that of the schema that most readers follow.
 type junitCase struct {
-	XMLName    xml.Name        `xml:"testcase"`
-	Name       string          `xml:"name,attr"`
-	ClassName  string          `xml:"classname,attr"`
-	Time       string          `xml:"time,attr"`
-	Properties []junitProperty `xml:"properties>property,omitempty"`
-	Skipped    *junitMessage   `xml:"skipped"`
-	Error      *junitMessage   `xml:"error"`
-	Failure    *junitMessage   `xml:"failure"`
-	SystemOut  string          `xml:"system-out,omitempty"`
+	XMLName    xml.Name         `xml:"testcase"`
+	Name       string           `xml:"name,attr"`
+	ClassName  string           `xml:"classname,attr"`
+	Time       string           `xml:"time,attr"`
+	Properties *junitProperties `xml:"properties"`
+	Skipped    *junitMessage    `xml:"skipped"`
+	Error      *junitMessage    `xml:"error"`
+	Failure    *junitMessage    `xml:"failure"`
+	SystemOut  *junitText       `xml:"system-out"`
 }
 
 // writeJUnit writes a test suite for each runner. What failed is a failure, what could not be measured an error, what
@@ -159,11 +167,11 @@ func junitCaseOf(o *Options, run *plumb.Run, i int) (junitCase, error) {
 		return x, err
 	}
 	decided := rec.deciding(e.Outcome)
-	x.Properties = caseProperties(run, i, decided)
-	if out, missing := shorten(decided.output(), junitText); out != "" {
-		x.SystemOut = xmlText(out)
+	x.Properties = &junitProperties{caseProperties(run, i, decided)}
+	if out, missing := shorten(decided.output(), junitOutput); out != "" {
+		x.SystemOut = &junitText{xmlText(out)}
 		if missing > 0 {
-			x.SystemOut += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing), oneLine(run.Info.ID), oneLine(info.ID))
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing), oneLine(run.Info.ID), oneLine(info.ID))
 		}
 	}
 	message := &junitMessage{Message: xmlText(oneLine(e.Reason)), Type: xmlText(classID(e)), Text: xmlText(whyText(e, decided))}

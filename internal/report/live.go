@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"runtime"
 	"strings"
@@ -16,7 +17,8 @@ import (
 const (
 	frameGap    = 100 * time.Millisecond
 	liveRunning = 5 // running executions shown
-	liveMinimum = 6 // rows below which only the bar is drawn
+	liveWhole   = 6 // rows below which only the bar is drawn
+	liveMinimum = 4 // rows below which nothing is
 )
 
 // paintLive draws the live view until the reporter stops: lines that stay go above it, the rest is redrawn in place.
@@ -48,21 +50,22 @@ func (r *terminal) paintLive(every time.Duration) {
 			r.mu.Unlock()
 		}
 	}()
+	rows := r.viewRows(height)
 	frame := func() {
 		r.mu.Lock()
 		w, h := r.size()
-		view, lines := r.view(r.o.Now(), max(1, w-1), h), r.queue
+		view, lines := r.view(r.o.Now(), max(1, w-1), rows), r.queue
 		r.queue = nil
 		r.mu.Unlock()
 		if w != width || h != height {
 			width, height = w, h
 			program.Send(tea.WindowSizeMsg{Width: w, Height: h})
 		}
-		// Bubble Tea loses the view when it puts more lines above it than fit beside it.
-		room := max(1, h-strings.Count(view, "\n")-2)
+		// Bubble Tea loses the view when it puts more lines above it than fit beside it, and drops empty lines.
+		room := max(1, h-rows-1)
 		for len(lines) > 0 {
 			n := min(room, len(lines))
-			program.Println(strings.Join(lines[:n], "\n"))
+			program.Println(cmp.Or(strings.Join(lines[:n], "\n"), " "))
 			lines = lines[n:]
 		}
 		program.Send(frameMsg(view))
@@ -75,25 +78,48 @@ func (r *terminal) paintLive(every time.Duration) {
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for {
+	for going := true; going; {
 		frame()
 		select {
 		case <-ticker.C:
-			continue
 		case <-r.stop:
+			going = false
 		case <-done:
 			return
 		}
-		break
 	}
 	frame()
-	program.Send(frameMsg(""))
 	program.Quit()
 	<-done
+	// Bubble Tea leaves the view on the screen and the cursor below it.
+	up := ""
+	if n := min(rows, height-1); n > 0 {
+		up = ansi.CursorUp(n)
+	}
+	io.WriteString(out, "\r"+up+ansi.EraseScreenBelow) //nolint:errcheck // the summary will fail too
 }
 
-// view draws the part that changes: a bar, the counters, what is running.
-func (r *terminal) view(now time.Time, width, height int) string {
+// viewRows is the number of rows that the view has on a terminal of the given height, that of the cursor left out. It
+// does not change while the view is there: Bubble Tea leaves the rest of a higher view behind.
+func (r *terminal) viewRows(height int) int {
+	switch {
+	case height < liveMinimum:
+		return 0
+	case height < liveWhole:
+		return 1
+	}
+	running := min(liveRunning, r.parallel, height-liveWhole)
+	if running < r.parallel && running > 0 {
+		running++
+	}
+	return 2 + running
+}
+
+// view draws the part that changes, of the given number of rows: a bar, the counters, what is running.
+func (r *terminal) view(now time.Time, width, rows int) string {
+	if rows == 0 {
+		return ""
+	}
 	t := &r.totals
 	position := " " + count(t.Finished) + "/" + count(t.Planned)
 	tail := position
@@ -105,30 +131,30 @@ func (r *terminal) view(now time.Time, width, height int) string {
 		barWidth, tail = min(4, max(0, width-ansi.StringWidth(position))), position
 	}
 	lines := []string{r.t.green(r.t.bar(t.Finished, t.Planned, barWidth)) + tail}
-	if height >= liveMinimum {
+	if rows > 1 {
 		counters := r.counters()
 		if r.hidden > 0 {
 			counters += r.t.dim(" (" + count(r.hidden) + " of them not shown)")
 		}
 		lines = append(lines, counters)
-		room := min(liveRunning, height-liveMinimum)
-		oldest := r.oldest(room)
-		for _, x := range oldest {
-			name := oneLine(x.caseID)
-			if !r.single {
-				name += " > " + oneLine(x.runnerID)
-			}
-			elapsed := duration(max(0, now.Sub(r.running[x]).Milliseconds()))
-			lines = append(lines, "  "+pad(r.t.fit(name, max(1, width-12)), min(30, max(1, width-12)))+"  "+r.t.dim(elapsed))
+	}
+	if room := rows - len(lines); room > 0 {
+		show := len(r.running)
+		if show > room {
+			show = room - 1
 		}
-		if more := len(r.running) - len(oldest); more > 0 && room > 0 {
+		for _, x := range r.oldest(show) {
+			elapsed := duration(max(0, now.Sub(r.running[x]).Milliseconds()))
+			lines = append(lines, "  "+pad(r.t.fit(r.name(x), max(1, width-12)), min(30, max(1, width-12)))+"  "+r.t.dim(elapsed))
+		}
+		if more := len(r.running) - show; more > 0 {
 			lines = append(lines, r.t.dim("  and "+count(more)+" more running"))
 		}
 	}
 	for i := range lines {
 		lines[i] = r.t.fit(lines[i], width)
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n") + strings.Repeat("\n", rows-len(lines))
 }
 
 // frameMsg is the text of the live view.
@@ -149,9 +175,13 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View shows the frame and below it an empty line with the cursor on it. The cursor is never hidden: even after
 // kill -9 the shell has it. Shape -1 is no shape to Bubble Tea, which would otherwise change that of the user.
 func (m liveModel) View() tea.View {
-	v := tea.NewView(m.frame + "\n ")
+	v := tea.NewView(" ")
+	v.Cursor = &tea.Cursor{Shape: tea.CursorShape(-1)}
+	if m.frame != "" {
+		v.SetContent(m.frame + "\n ")
+		v.Cursor.Y = strings.Count(m.frame, "\n") + 1
+	}
 	v.DisableBracketedPasteMode = true
-	v.Cursor = &tea.Cursor{Position: tea.Position{Y: strings.Count(m.frame, "\n") + 1}, Shape: tea.CursorShape(-1)}
 	return v
 }
 

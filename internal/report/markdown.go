@@ -103,23 +103,22 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 		passed, rate, interval, coverage := rateCells(r, "–")
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, passed, rate, interval, coverage)
 	}
-	list := func(rates []analyze.Rate, has bool) {
+	list := func(kind string, rates []analyze.Rate, has bool) {
 		for _, r := range rates {
-			if !has {
-				return
+			switch {
+			case !has:
+			case r.Name == "":
+				row("no "+kind, r)
+			default:
+				row(kind+" "+cell(r.Name), r)
 			}
-			name := "(none)"
-			if r.Name != "" {
-				name = cell(r.Name)
-			}
-			row(name, r)
 		}
 	}
 	for i := range run.Info.Runners {
 		runner := analyze.RunnerRates(run, i)
 		row("**"+cell(runnerTitle(&run.Info.Runners[i]))+"**", runner.Overall)
-		list(runner.Categories, runner.HasCategories())
-		list(runner.Difficulties, runner.HasDifficulties())
+		list("category", runner.Categories, runner.HasCategories())
+		list("difficulty", runner.Difficulties, runner.HasDifficulties())
 	}
 	if len(run.Info.Runners) > 1 {
 		row("**all**", all.Overall)
@@ -221,7 +220,7 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 	if strings.Contains(why, "\n+++ got\n") {
 		language = "diff"
 	}
-	m.part("  <details><summary>expected and got</summary>\n\n" + indentBlock(fence(why, language)) + "\n  </details>\n")
+	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + "\n  </details>\n")
 	return nil
 }
 

@@ -236,10 +236,10 @@ type command struct{ line, why string }
 
 // nextSteps says what the user may want to do after a run, most useful first.
 func nextSteps(run *plumb.Run, look string) []command {
-	id := oneLine(run.Info.ID)
+	id := shellWord(run.Info.ID)
 	var steps []command
 	if look != "" {
-		steps = append(steps, command{"plumb show " + id + " " + look, "see the whole session"})
+		steps = append(steps, command{"plumb show " + id + " " + shellWord(look), "see the whole session"})
 	}
 	t := run.Totals
 	if t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0 {
@@ -248,4 +248,15 @@ func nextSteps(run *plumb.Run, look string) []command {
 		steps = append(steps, command{"plumb resume --retry-errors " + id, "measure again what could not be measured"})
 	}
 	return steps
+}
+
+// shellWord quotes an argument where a shell would take it apart.
+func shellWord(s string) string {
+	s = oneLine(s)
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+=,", r))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -27,6 +27,8 @@ type summary struct {
 	width int // of the terminal; 0 is unlimited
 	o     *Options
 	run   *plumb.Run
+	// bare says that nothing stands above the summary but the header, told that the notes do, not far.
+	bare, told bool
 }
 
 func (s *summary) line(format string, args ...any) {
@@ -46,7 +48,9 @@ func (s *summary) write() {
 	default:
 		verdict = s.t.green(verdict)
 	}
-	s.line("")
+	if !s.bare {
+		s.line("")
+	}
 	s.line("%s", s.t.bold(verdict))
 	if words := stopWords(s.run); words != "" {
 		s.line("%s", s.t.yellow(words))
@@ -66,31 +70,33 @@ func (s *summary) write() {
 // rates writes the table of pass rates: for each runner in all, by category and by difficulty.
 func (s *summary) rates(all analyze.Breakdown) {
 	type row struct {
-		name string
-		rate analyze.Rate
-		head bool
+		name  string
+		rate  *analyze.Rate // nil for a line without figures
+		paint func(string) string
 	}
 	var rows []row
+	plain := func(name string) string { return name }
 	add := func(head string, b analyze.Breakdown) {
-		rows = append(rows, row{head, b.Overall, true})
-		list := func(rates []analyze.Rate, without string) {
-			for i, r := range rates {
+		rows = append(rows, row{head, &b.Overall, s.t.bold})
+		list := func(kind string, rates []analyze.Rate) {
+			rows = append(rows, row{"  " + kind, nil, s.t.dim})
+			for i := range rates {
 				if i == summaryRows {
-					rows = append(rows, row{name: fmt.Sprintf("  (%d more)", len(rates)-i)})
+					rows = append(rows, row{fmt.Sprintf("    (%d more)", len(rates)-i), nil, s.t.dim})
 					break
 				}
-				name := oneLine(r.Name)
+				name := oneLine(rates[i].Name)
 				if name == "" {
-					name = without
+					name = "(none)"
 				}
-				rows = append(rows, row{name: "  " + name, rate: r})
+				rows = append(rows, row{"    " + name, &rates[i], plain})
 			}
 		}
 		if b.HasCategories() {
-			list(b.Categories, "(no category)")
+			list("category", b.Categories)
 		}
 		if b.HasDifficulties() {
-			list(b.Difficulties, "(no difficulty)")
+			list("difficulty", b.Difficulties)
 		}
 	}
 	if n := len(s.run.Info.Runners); n == 1 {
@@ -102,11 +108,11 @@ func (s *summary) rates(all analyze.Breakdown) {
 	}
 	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
 	for _, r := range rows {
-		if r.rate.Planned == 0 {
+		if r.rate == nil {
 			table = append(table, []string{r.name, "", "", "", ""})
 			continue
 		}
-		passed, rate, interval, coverage := rateCells(r.rate, s.t.dash)
+		passed, rate, interval, coverage := rateCells(*r.rate, s.t.dash)
 		table = append(table, []string{r.name, passed, rate, interval, coverage})
 	}
 	widths := make([]int, len(table[0]))
@@ -118,19 +124,20 @@ func (s *summary) rates(all analyze.Breakdown) {
 	}
 	s.line("")
 	for i, cells := range table {
+		if i > 0 && rows[i-1].rate == nil {
+			s.line("%s", rows[i-1].paint(cells[0]))
+			continue
+		}
 		name := pad(cells[0], widths[0])
 		var rest strings.Builder
 		for c := 1; c < len(cells); c++ {
 			rest.WriteString("   " + padLeft(cells[c], widths[c]))
 		}
-		switch {
-		case i == 0:
+		if i == 0 {
 			s.line("%s", s.t.dim(name+rest.String()))
-		case rows[i-1].head:
-			s.line("%s%s", s.t.bold(name), rest.String())
-		default:
-			s.line("%s%s", name, rest.String())
+			continue
 		}
+		s.line("%s%s", rows[i-1].paint(name), rest.String())
 	}
 }
 
@@ -213,17 +220,10 @@ func (s *summary) findings() (look string) {
 				s.line("  (%s more)", plural(len(groups)-i, "class"))
 				break
 			}
-			if g.Class.ID != "" {
-				label := oneLine(g.Class.Label)
-				if label == "" {
-					label = oneLine(g.Class.ID)
-				}
-				s.line("  %s %s  %s", s.t.bold(label), s.t.dim("["+oneLine(g.Class.ID)+"]"), count(g.Count))
-			}
+			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"), count(g.Count))
 			s.items(g)
 			if look == "" && len(g.Executions) > 0 {
 				look, _ = s.run.At(g.Executions[0])
-				look = oneLine(look)
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (s *summary) items(g analyze.Group) {
 }
 
 func (s *summary) notes() {
-	if len(s.run.Notes) == 0 {
+	if len(s.run.Notes) == 0 || s.told {
 		return
 	}
 	s.line("")

@@ -15,6 +15,9 @@ import (
 // excerptLimit bounds the failures shown as they come; the rest is counted.
 const excerptLimit = 100
 
+// nearby is how many lines away the summary may be for notes not to be repeated in it.
+const nearby = 20
+
 // execution names one execution in maps.
 type execution struct{ caseID, runnerID string }
 
@@ -37,6 +40,9 @@ type terminal struct {
 	hidden   int
 	totals   plumb.Totals
 	single   bool // one runner: no need to name it
+	parallel int
+	lines    int // written below the header
+	notes    int // among them
 	queue    []string
 	begun    bool
 	ended    bool
@@ -95,7 +101,8 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		delete(r.running, x)
 		delete(r.excerpts, x)
 	case plumb.EventNote:
-		if ev.Note != nil && ev.Note.Level == "warning" {
+		if ev.Note != nil {
+			r.notes++
 			r.print(noteLines(r.t, *ev.Note)...)
 		}
 	}
@@ -116,7 +123,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult) {
 	}
 	r.shown++
 	width := r.width()
-	lines := []string{r.t.fit(r.t.heading(x.caseID, x.runnerID, res), width)}
+	lines := []string{r.t.fit(r.heading(x, res), width)}
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
@@ -126,13 +133,34 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult) {
 	}
 	lines = append(lines, e.lines(r.t, width)...)
 	if r.shown == excerptLimit {
-		lines = append(lines, r.t.dim(fmt.Sprintf("further failures are only counted; %s", "the summary lists them")))
+		lines = append(lines, r.t.dim("from here on failures are only counted; plumb show RUN CASE shows each of them"))
 	}
 	r.print(lines...)
 }
 
+// heading names an execution that is worth looking at.
+func (r *terminal) heading(x execution, res *plumb.ExecutionResult) string {
+	word, label := r.t.red("FAIL "), classLabel(res.Class, res.Origin)
+	switch {
+	case res.Status == plumb.StatusUnexpectedPassed:
+		word, label = r.t.red("XPASS"), plumb.ClassUnexpectedPass().Label
+	case res.Outcome == plumb.OutcomeError:
+		word = r.t.yellow("ERROR")
+	}
+	return word + " " + r.t.bold(r.name(x)) + "  " + r.t.dim(label)
+}
+
+// name names an execution as briefly as the number of runners allows.
+func (r *terminal) name(x execution) string {
+	if r.single {
+		return oneLine(x.caseID)
+	}
+	return oneLine(x.caseID) + " > " + oneLine(x.runnerID)
+}
+
 // print writes lines, or leaves them to the painter when there is a live view.
 func (r *terminal) print(lines ...string) {
+	r.lines += len(lines)
 	if r.live {
 		r.queue = append(r.queue, lines...)
 		return
@@ -182,12 +210,14 @@ func (r *terminal) size() (width, height int) {
 // begin writes the header and starts the painter.
 func (r *terminal) begin(run *plumb.Run) {
 	r.begun, r.totals, r.single = true, run.Totals, len(run.Info.Runners) == 1
+	r.parallel = max(1, run.Info.Parallel)
 	width := r.width()
 	header := r.header(run)
 	for i := range header {
 		header[i] = r.t.fit(header[i], width)
 	}
 	r.print(header...)
+	r.lines = 0
 	now := r.o.Now()
 	r.pace.begin(now, run.Totals.Finished)
 	r.nextLine = now.Add(lineGap(0))
@@ -326,7 +356,10 @@ func (r *terminal) finish(run *plumb.Run) error {
 	}
 	r.totals, r.ended = run.Totals, true
 	r.rest()
-	s := &summary{t: r.t, w: r.out, width: r.width(), o: &r.o, run: run}
+	s := &summary{
+		t: r.t, w: r.out, width: r.width(), o: &r.o, run: run,
+		bare: r.lines == 0, told: r.notes == len(run.Notes) && r.lines <= nearby,
+	}
 	s.write()
 	r.flush()
 	return r.err

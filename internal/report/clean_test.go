@@ -1,0 +1,131 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+func TestClean(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain text\twith tab\nand line", "plain text\twith tab\nand line"},
+		{"漢字 été 👩‍👩‍👧 ñ", "漢字 été 👩‍👩‍👧 ñ"},
+		{"a\r\nb\rc", "a\nb\nc"},
+		{"\x1b[31mred\x1b[0m", "red"},
+		{"\x1b[2J\x1b[1;1Hhome", "home"},
+		{"\x1b]0;title\x07text", "text"},
+		{"\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\", "link"},
+		{"\x1b]52;c;aGVsbG8=\u009crest", "rest"},
+		{"\x1bPq#0;2;0;0;0\x1b\\sixel", "sixel"},
+		{"\x1b]0;never ends, and all of this must stay visible", "]0;never ends, and all of this must stay visible"},
+		{"\x1b]0;line\nends\x07", "]0;line\nends"},
+		{"\x1b[31", "[31"},
+		{"\x1b", ""},
+		{"\x1bcreset", "reset"},
+		{"\x1b(0lines", "lines"},
+		{"\u009b31mred", "red"},
+		{"\u009d0;title\x07text", "text"},
+		{"\u0085next", "next"},
+		{"bell\x07 back\x08 del\x7f nul\x00", "bell back del nul"},
+		{"\u202egnp.exe\u202c \u2066x\u2069 \u200e\u200f\u061c", "gnp.exe x "},
+		{"zero\u200bwidth\ufeff \u00adsoft", "zerowidth soft"},
+		{"tag\U000e0041\U000e007f!", "tag!"},
+		{"para\u2029line\u2028end", "para\nline\nend"},
+		{"bad\xffutf8\x9b", "bad\ufffdutf8\ufffd"},
+	} {
+		if got := clean(c.in); got != c.want {
+			t.Errorf("clean(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	for _, s := range []string{hostile, "\x1b\x1b[[31m", "\u009b\u009b", "\x1b]\x1b]\x07", "\r\x07\n", "a\x9b31m", "\xc2", "\u202e"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := clean(s)
+		if !utf8.ValidString(got) {
+			t.Errorf("clean(%q) = %q is not UTF-8", s, got)
+		}
+		for _, r := range got {
+			if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+				t.Errorf("clean(%q) = %q has %U", s, got, r)
+			}
+		}
+		if again := clean(got); again != got {
+			t.Errorf("clean is not idempotent: %q, then %q", got, again)
+		}
+		if line := oneLine(s); strings.ContainsAny(line, "\n\t") {
+			t.Errorf("oneLine(%q) = %q", s, line)
+		}
+		// Letters outside of sequences stay: nothing can hide the text after it.
+		if tail := clean(s + "\nvisible"); !strings.HasSuffix(tail, "visible") {
+			t.Errorf("clean(%q) hides what follows: %q", s, tail)
+		}
+	})
+}
+
+func TestCleanIsLinear(t *testing.T) {
+	start := time.Now()
+	clean(strings.Repeat("\u009d", 200_000) + strings.Repeat("\x1b]", 200_000))
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("hostile text of 800 kB took %v", d)
+	}
+}
+
+func TestFit(t *testing.T) {
+	th := newTheme(false, true)
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"short", 10, "short"}, {"exactly ten", 11, "exactly ten"}, {"漢字漢字", 5, "漢字…"}, {"漢字漢字", 4, "漢…"},
+		{"abc", 1, "…"}, {"abc", 0, "abc"},
+	} {
+		if got := th.fit(c.in, c.width); got != c.want {
+			t.Errorf("fit(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
+		}
+	}
+	for _, l := range th.wrap(strings.Repeat("漢字x", 50), 11, 3) {
+		if w := ansi.StringWidth(l); w > 11 {
+			t.Errorf("wrapped line %q is %d wide", l, w)
+		}
+	}
+	if got := th.wrap(strings.Repeat("abc ", 50), 8, 2); len(got) != 2 || !strings.HasSuffix(got[1], "…") {
+		t.Errorf("wrap to two lines: %q", got)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for ms, want := range map[int64]string{
+		0: "0ms", 42: "42ms", 1000: "1s", 1500: "1.5s", 9999: "9.9s", 24800: "24s", 102_000: "1m 42s", 120_000: "2m",
+		3_660_000: "1h 1m", -5: "0ms",
+	} {
+		if got := duration(ms); got != want {
+			t.Errorf("duration(%d) = %q, want %q", ms, got, want)
+		}
+	}
+	for usd, want := range map[float64]string{
+		0: "$0", 1234.5: "$1,234.50", 12.3: "$12.30", 0.5: "$0.50", 0.0123: "$0.012", 0.00042: "$0.00042", 1e-12: "$0.000000000",
+	} {
+		if got := money(usd); got != want {
+			t.Errorf("money(%v) = %q, want %q", usd, got, want)
+		}
+	}
+	for share, want := range map[float64]string{0: "0 %", 1: "100 %", 0.999: ">99 %", 0.001: "<1 %", 0.78: "78 %"} {
+		if got := percent(share); got != want {
+			t.Errorf("percent(%v) = %q, want %q", share, got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := count(n); got != want {
+			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+)
+
+func TestGolden(t *testing.T) {
+	none := newLog(info("gpt-5")).end("", 0)
+
+	errors := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"})
+	f := &plumb.Failure{Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(), Message: "openai: 404: no model gpt-5", Hint: "plumb models --live"}
+	errors.execute("a-1", "gpt-5", nil, broken(f))
+	errors.execute("a-2", "gpt-5", nil, broken(f))
+	errors.end("", 0)
+
+	interrupted := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"}, plumb.CaseInfo{ID: "a-3"})
+	interrupted.execute("a-1", "gpt-5", answer("fine", 10), passed(verdict("contains", true, "ok", "fine", "fine")))
+	interrupted.add(plumb.Event{Type: plumb.EventSessionStarted, Case: "a-2", Runner: "gpt-5", Repetition: 1, Session: 1})
+	interrupted.end(plumb.StopInterrupted, 2)
+
+	killed := &log{events: interrupted.events[:len(interrupted.events)-1], now: interrupted.now}
+
+	played := info("demo")
+	played.Runners[0].Kind = plumb.RunnerReplay
+	recording := newLog(played, plumb.CaseInfo{ID: "a-1"})
+	recording.execute("a-1", "demo", answer("fine", 10), passed(verdict("contains", true, "ok", "fine", "fine")))
+	recording.end("", 0)
+
+	extension := map[string]string{
+		Terminal: ".txt", JSON: ".json", JSONSummary: ".summary.json", JUnit: ".xml", GitHubActions: ".actions.txt", Markdown: ".md",
+	}
+	for name, l := range map[string]*log{
+		"mixed": mixed(), "none": none, "errors": errors, "interrupted": interrupted, "killed": killed, "recording": recording,
+		"repeats": repeats(),
+	} {
+		for _, reporter := range Names() {
+			golden(t, name+extension[reporter], l.render(t, reporter, Options{Unicode: true}))
+		}
+	}
+	golden(t, "mixed.ascii.txt", mixed().render(t, Terminal, Options{}))
+	golden(t, "mixed.color.txt", mixed().render(t, Terminal, Options{Unicode: true, Color: true}))
+}
+
+// repeats is a run of an agent with three repetitions, side by side, and a retry.
+func repeats() *log {
+	i := info("claude")
+	i.Repeat, i.SelfJudged, i.Judge = 3, true, ""
+	i.Runners[0].Kind, i.Runners[0].Agent = plumb.RunnerAgent, plumb.AgentInfo{Type: "claude-code", Model: "haiku"}
+	l := newLog(i, plumb.CaseInfo{ID: "skill one", Category: "skills"}, plumb.CaseInfo{ID: "own", Repeat: 1})
+	good, bad := passed(verdict("command", true, "ran git", "git", "git")), failed(verdict("command", false, "never ran git", "git", "ls"))
+	l.session("skill one", "claude", 2, 1, answer("second, first try", 20), nil, bad)
+	l.session("skill one", "claude", 1, 1, answer("first", 10), nil, good)
+	l.session("skill one", "claude", 2, 2, answer("second, second try", 30), nil, good)
+	l.session("skill one", "claude", 3, 1, answer("third", 40), nil, bad)
+	res := resultOf(4, nil, bad)
+	res.Passed, res.Failed, res.Score = 2, 1, 2.0/3
+	l.finish("skill one", "claude", res)
+	l.execute("own", "claude", answer("fine", 10), good)
+	return l.end("", 0)
+}

@@ -1,0 +1,15 @@
+package report
+
+import "strings"
+
+// Clean strips text that a model, a provider or a suite wrote of all that a terminal would obey; see the package comment.
+// Whoever shows such text outside of a report uses it.
+func Clean(s string) string { return clean(s) }
+
+// Line returns text from outside as one line of at most width cells.
+func Line(s string, width int) string { return fit(oneLine(s), width) }
+
+// Indent returns text from outside with all lines but the first indented by n blanks.
+func Indent(s string, n int) string {
+	return strings.ReplaceAll(strings.TrimRight(clean(s), "\n"), "\n", "\n"+strings.Repeat(" ", n))
+}
