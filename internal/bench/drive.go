@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What plumb is asked with.
+const (
+	model  = "gpt-4o"
+	apiKey = "sk-bench-0123456789abcdef"
+)
+
+// The command lines of plumb that are measured.
+
+func (b *bench) runCommand(suite, summary string, parallel int) []string {
+	return []string{
+		b.plumb, "run", suite, "--model", "openai:" + model, "--parallel", strconv.Itoa(parallel), "--report", "json-summary:" + summary,
+	}
+}
+
+func (b *bench) replayCommand(suite, run string) []string {
+	return []string{b.plumb, "run", suite, "--replay", run}
+}
+
+func (b *bench) versionCommand() []string              { return []string{b.plumb, "version"} }
+func (b *bench) hashCommand(suite string) []string     { return []string{b.plumb, "suite", "hash", suite} }
+func (b *bench) validateCommand(suite string) []string { return []string{b.plumb, "validate", suite} }
+
+// environment is that of plumb: nothing of the user's, so that no config, key or proxy changes the result.
+func (b *bench) environment(url string) []string {
+	env := []string{"HOME=" + b.dir, "USERPROFILE=" + b.dir, "TMPDIR=" + b.dir, "NO_COLOR=1"}
+	if url != "" {
+		env = append(env, "OPENAI_API_KEY="+apiKey, "OPENAI_BASE_URL="+url+"/v1")
+	}
+	for _, name := range []string{"PATH", "SYSTEMROOT"} {
+		//nolint:forbidigo // a package main
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// bench is one run of the measurements.
+type bench struct {
+	self, plumb, dir string
+	only             string
+	scale            int
+	rounds           int
+	stdout, stderr   io.Writer
+	report           report
+	runs             int
+}
+
+// drive measures everything and prints the report.
+func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	b := &bench{stdout: stdout, stderr: stderr}
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
+	fs.StringVar(&b.only, "only", "", "measure only what has this in its name: start, replay, hash, validate, latency, cpu, memory")
+	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")
+	fs.IntVar(&b.rounds, "rounds", 3, "rounds of what is compared, of which the median counts")
+	dir := fs.String("dir", "", "directory to work in, kept (default: a temporary one, about 1 GB)")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	b.scale, b.rounds = max(1, b.scale), max(1, b.rounds)
+	if err := b.prepare(ctx, *dir); err != nil {
+		return err
+	}
+	if *dir == "" {
+		defer os.RemoveAll(b.dir)
+	}
+	begun := time.Now()
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"start", b.start}, {"replay", b.replay}, {"latency", b.latency}, {"cpu", b.cpu}, {"memory", b.memory},
+		{"hash", b.hash}, {"validate", b.validate},
+	} {
+		if !strings.Contains(step.name, b.only) {
+			continue
+		}
+		fmt.Fprintf(stderr, "%s ...\n", step.name)
+		if err := step.do(ctx); err != nil {
+			if !errors.Is(err, errWrong) {
+				return fmt.Errorf("%s: %w", step.name, err)
+			}
+			b.report.wrong = append(b.report.wrong, step.name+": "+err.Error())
+		}
+	}
+	b.report.write(stdout, fmt.Sprintf("%s/%s, %s, %d CPUs, scale 1/%d, %s in all", runtime.GOOS, runtime.GOARCH, runtime.Version(),
+		runtime.NumCPU(), b.scale, time.Since(begun).Round(time.Second)))
+	if len(b.report.wrong) > 0 {
+		return fmt.Errorf("%w: %s", errWrong, strings.Join(b.report.wrong, "; "))
+	}
+	return nil
+}
+
+// prepare makes the directory and the binary.
+func (b *bench) prepare(ctx context.Context, dir string) error {
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.dir = dir; dir == "" {
+		if b.dir, err = os.MkdirTemp("", "plumb-bench-"); err != nil {
+			return err
+		}
+	}
+	if b.dir, err = filepath.Abs(b.dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return err
+	}
+	if b.plumb != "" {
+		b.plumb, err = filepath.Abs(b.plumb)
+		return err
+	}
+	b.plumb = filepath.Join(b.dir, "plumb")
+	if runtime.GOOS == "windows" {
+		b.plumb += ".exe"
+	}
+	//nolint:forbidigo // a package main
+	u, err := execute(ctx, "", append(os.Environ(), "CGO_ENABLED=0"), "go", "build", "-trimpath", "-o", b.plumb, "github.com/plumb-eval/plumb/cmd/plumb")
+	if err == nil && u.code != 0 {
+		err = errors.New(u.output)
+	}
+	if err != nil {
+		return fmt.Errorf("build plumb: %w", err)
+	}
+	return nil
+}
+
+// generate writes a suite of n cases and its answers, once.
+func (b *bench) generate(ctx context.Context, n int) (suite, answers string, err error) {
+	suite, answers = filepath.Join(b.dir, fmt.Sprintf("suite-%d.jsonl", n)), filepath.Join(b.dir, fmt.Sprintf("answers-%d.jsonl", n))
+	if _, err := os.Stat(answers); err == nil {
+		return suite, answers, nil
+	}
+	u, err := execute(ctx, b.dir, nil, b.self, "generate", "-n", strconv.Itoa(n), "-suite", suite, "-answers", answers)
+	if err == nil && u.code != 0 {
+		err = errors.New(u.output)
+	}
+	return suite, answers, err
+}
+
+// measured is one run of a tool against a server of its own.
+type measured struct{ tool, server usage }
+
+// runPlumb runs a suite of n cases through plumb and checks the result.
+func (b *bench) runPlumb(ctx context.Context, n, parallel int, latency time.Duration) (measured, error) {
+	return b.against(ctx, n, latency, func(suite, url, dir string) ([]string, []string) {
+		summary := filepath.Join(dir, "summary.json")
+		return b.runCommand(suite, summary, parallel), []string{"-summary", summary}
+	})
+}
+
+// runFloor runs it through the bare loop.
+func (b *bench) runFloor(ctx context.Context, n, parallel int, latency time.Duration) (measured, error) {
+	return b.against(ctx, n, latency, func(suite, url, dir string) ([]string, []string) {
+		out := filepath.Join(dir, "results.jsonl")
+		return []string{b.self, "floor", "-suite", suite, "-url", url, "-parallel", strconv.Itoa(parallel), "-out", out}, []string{"-results", out}
+	})
+}
+
+func (b *bench) against(ctx context.Context, n int, latency time.Duration, command func(suite, url, dir string) (run, check []string)) (measured, error) {
+	var m measured
+	suite, answers, err := b.generate(ctx, n)
+	if err != nil {
+		return m, err
+	}
+	srv, err := b.serve(ctx, answers, latency)
+	if err != nil {
+		return m, err
+	}
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped, m.server = true, srv.stop()
+		}
+	}
+	defer stop()
+	b.runs++
+	dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.runs))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(dir)
+	run, check := command(suite, srv.url, dir)
+	if m.tool, err = execute(ctx, dir, b.environment(srv.url), run...); err != nil {
+		return m, err
+	}
+	if m.tool.code > 1 {
+		return m, fmt.Errorf("%w: %s ended with code %d: %s", errWrong, strings.Join(run, " "), m.tool.code, m.tool.output)
+	}
+	c, err := execute(ctx, dir, nil, slices.Concat([]string{b.self, "check", "-n", strconv.Itoa(n), "-url", srv.url}, check)...)
+	if err != nil {
+		return m, err
+	}
+	if c.code != 0 {
+		return m, fmt.Errorf("%w: %s", errWrong, c.output)
+	}
+	stop()
+	return m, nil
+}
+
+// plain runs plumb without a server and wants the given exit code.
+func (b *bench) plain(ctx context.Context, code int, argv []string) (usage, error) {
+	u, err := execute(ctx, b.dir, b.environment(""), argv...)
+	if err == nil && u.code != code {
+		err = fmt.Errorf("%w: %s ended with code %d, want %d: %s", errWrong, strings.Join(argv, " "), u.code, code, u.output)
+	}
+	return u, err
+}

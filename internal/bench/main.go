@@ -1,0 +1,63 @@
+// Command bench measures plumb as its users meet it: whole processes, against a fake model server in a process of its
+// own, with suites of which the right result is known. "make bench" runs it; docs/performance.md says how to read it.
+//
+// The program is its own helpers: it starts itself as the server, as the bare loop that plumb is compared with, and as
+// the writer and the checker of the large files, so that the process that measures stays small. On Linux the peak memory
+// of a child is never reported below that of its parent.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/plumb-eval/plumb/internal/fakemodel"
+)
+
+func main() {
+	//nolint:forbidigo // a package main
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run does what args ask for, and returns the exit code: 1 when plumb gave a wrong result, 2 when it could not be measured.
+func run(args []string, stdout, stderr io.Writer) int {
+	mode := ""
+	if len(args) > 0 {
+		mode = args[0]
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch mode {
+	case "serve":
+		return fakemodel.Main(args[1:], stdout, stderr)
+	case "floor":
+		err = floorMain(ctx, args[1:], stderr)
+	case "generate":
+		err = generateMain(args[1:], stderr)
+	case "check":
+		err = checkMain(ctx, args[1:], stderr)
+	default:
+		err = drive(ctx, args, stdout, stderr)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, flag.ErrHelp):
+		return 2
+	case errors.Is(err, errWrong):
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	default:
+		fmt.Fprintln(stderr, "bench:", err)
+		return 2
+	}
+}
+
+// errWrong marks a result of plumb that is not the right one.
+var errWrong = errors.New("wrong result") //nolint:gochecknoglobals // a sentinel error
