@@ -113,6 +113,9 @@ func (googleDialect) decode(body []byte) (reply, error) {
 		}
 		r.text = answer.String()
 	}
+	if out := r.usage.OutputTokens; out != nil && *out == 0 && r.text != "" {
+		r.usage.OutputTokens = nil // not reported: no text is made of no tokens
+	}
 	switch c.FinishReason {
 	case genai.FinishReasonStop, genai.FinishReasonUnspecified, "":
 		r.finish = plumb.FinishStop

@@ -24,7 +24,7 @@ const (
 	defaultBackoff     = 500 * time.Millisecond
 	maxBackoff         = 30 * time.Second
 	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down".
-	throttleFactor = 4
+	throttleFactor = 3
 	// deadAttempts is the number of attempts on a server of which nothing at all is there.
 	deadAttempts = 3
 	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
@@ -45,7 +45,7 @@ type TransportOptions struct {
 	// Getenv is asked for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case of letters. Nil means no proxy.
 	Getenv func(string) string
 	// MaxAttempts is how often a request is made before a fault is final, the first time included; 0 means 6.
-	// "Too many requests" is patiently tried four times as often.
+	// "Too many requests" is patiently tried three times as often.
 	MaxAttempts int
 	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a second.
 	Backoff time.Duration
