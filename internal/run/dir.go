@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,11 +97,14 @@ func Locked(path string) bool {
 	return err == nil && !ok
 }
 
-// WriteSpec records what was asked, as run.json.
-func (d *Dir) WriteSpec(spec any) error {
+// WriteSpec records what was asked, as run.json. redact removes secrets; it may be nil.
+func (d *Dir) WriteSpec(spec any, redact func([]byte) []byte) error {
 	data, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", SpecFile, err)
+	}
+	if redact != nil {
+		data = redact(data)
 	}
 	return WriteFile(d.Join(SpecFile), append(data, '\n'))
 }
@@ -177,11 +181,19 @@ func Find(root, name string) (string, error) {
 
 // WriteFile writes a file that holds outputs: readable by its owner only, and there either whole or not at all.
 func WriteFile(name string, data []byte) error {
+	return WriteTo(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteTo is [WriteFile] for what is written piece by piece.
+func WriteTo(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // made with 0600
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}

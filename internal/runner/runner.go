@@ -190,7 +190,7 @@ func configHash(cfg plumb.RunnerConfig) string {
 func public(values map[string]string) map[string]string {
 	shown := maps.Clone(values)
 	for name, value := range shown {
-		if secretName(name) && !strings.Contains(value, "${") {
+		if SecretName(name) && !strings.Contains(value, "${") {
 			shown[name] = ""
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func TestNewErrors(t *testing.T) {
 		{"unset variable", plumb.RunnerConfig{Model: "gpt-5", Headers: map[string]string{"X-Team": "a ${TEAM}"}}, "headers: X-Team: the environment variable TEAM is not set", "TEAM"},
 		{"open reference", plumb.RunnerConfig{Model: "gpt-5", Headers: map[string]string{"X": "${TEAM"}}, "headers: X", "${NAME}"},
 		{"bad header", plumb.RunnerConfig{Model: "gpt-5", Headers: map[string]string{"X Y": "1"}}, "X Y", ""},
-		{"baseURL of a command", plumb.RunnerConfig{Command: []string{"ls"}, BaseURL: "http://x"}, "baseURL has no effect on a command", ""},
+		{"baseURL of a command", plumb.RunnerConfig{Command: []string{os.Args[0]}, BaseURL: "http://x"}, "baseURL has no effect on a command", ""},
 		{"env of a model", plumb.RunnerConfig{Model: "gpt-5", Env: map[string]string{"A": "b"}}, "env has no effect on a model", ""},
 		{"timeout of a replay", plumb.RunnerConfig{Replay: "x", TimeoutMs: 5}, "timeoutMs has no effect on a replay", ""},
 		{"negative timeout", plumb.RunnerConfig{Model: "gpt-5", TimeoutMs: -5}, "timeoutMs is -5", ""},
@@ -46,7 +47,7 @@ func TestNewErrors(t *testing.T) {
 		{"cold", plumb.RunnerConfig{Model: "gpt-5", Temperature: new(-0.5)}, "temperature is -0.5", ""},
 		{"topP", plumb.RunnerConfig{Model: "gpt-5", TopP: new(1.5)}, "topP is 1.5", ""},
 		{"parallel", plumb.RunnerConfig{Model: "gpt-5", MaxParallel: -1}, "maxParallel is -1", ""},
-		{"variable", plumb.RunnerConfig{Command: []string{"ls"}, Env: map[string]string{"A=B": "c"}}, `"A=B"`, ""},
+		{"variable", plumb.RunnerConfig{Command: []string{os.Args[0]}, Env: map[string]string{"A=B": "c"}}, `"A=B"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.cfg.ID = "r"
@@ -57,7 +58,7 @@ func TestNewErrors(t *testing.T) {
 			}
 		})
 	}
-	_, err := New(plumb.RunnerConfig{Command: []string{"ls"}}, Env{CacheMode: CacheOnly})
+	_, err := New(plumb.RunnerConfig{Command: []string{os.Args[0]}}, Env{CacheMode: CacheOnly})
 	if err == nil || !strings.Contains(err.Error(), "a command cannot be answered from the cache") {
 		t.Errorf("error %v", err)
 	}
@@ -262,7 +263,7 @@ func TestEmbedder(t *testing.T) {
 			t.Errorf("%q: %v", model, err)
 		}
 	}
-	if _, err := NewEmbedder(plumb.RunnerConfig{Command: []string{"ls"}}, Env{}); err == nil || plumb.Hint(err) == "" {
+	if _, err := NewEmbedder(plumb.RunnerConfig{Command: []string{os.Args[0]}}, Env{}); err == nil || plumb.Hint(err) == "" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -282,7 +283,7 @@ func TestDefaultEmbedder(t *testing.T) {
 func TestConfigHash(t *testing.T) {
 	hash := func(cfg plumb.RunnerConfig) string {
 		t.Helper()
-		cfg.Command = append([]string{"ls"}, cfg.Command...)
+		cfg.Command = append([]string{os.Args[0]}, cfg.Command...)
 		r, err := New(cfg, Env{})
 		if err != nil {
 			t.Fatal(err)

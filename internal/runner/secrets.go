@@ -47,7 +47,7 @@ func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
 		for _, variable := range references(value) {
 			add(variable, getenv(variable))
 		}
-		if secretName(name) && !strings.Contains(value, "${") {
+		if SecretName(name) && !strings.Contains(value, "${") {
 			add("header "+name, value)
 			if scheme, credentials, ok := strings.Cut(value, " "); ok && scheme != "" { // "Bearer ..."
 				add("header "+name, credentials)
@@ -55,7 +55,7 @@ func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
-		if secretName(name) {
+		if SecretName(name) {
 			add(name, cfg.Env[name])
 		}
 	}
@@ -81,8 +81,8 @@ func providerOf(model string) (modelapi.Provider, bool) {
 	return modelapi.ProviderNamed(name)
 }
 
-// secretName reports whether a variable or a header of this name holds a secret, as far as a name can tell.
-func secretName(name string) bool {
+// SecretName reports whether a variable or a header of this name holds a secret, as far as a name can tell.
+func SecretName(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	for _, word := range words {
 		switch word {

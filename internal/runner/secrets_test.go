@@ -59,12 +59,12 @@ func TestSecrets(t *testing.T) {
 
 func TestSecretName(t *testing.T) {
 	for _, name := range []string{"API_KEY", "apiKey", "X-Api-Key", "OPENAI_API_KEY", "GH_TOKEN", "ACCESSTOKEN", "db.password", "Authorization", "Cookie", "CLIENT_SECRET", "AWS_CREDENTIALS", "PRIVATE_KEY"} {
-		if !secretName(name) {
+		if !SecretName(name) {
 			t.Errorf("%s", name)
 		}
 	}
 	for _, name := range []string{"MODE", "MAX_TOKENS", "X-Team", "MONKEY", "KEYBOARD", "PATH", "AUTHOR", "", "TOKENIZER", "SECRETARY"} {
-		if secretName(name) {
+		if SecretName(name) {
 			t.Errorf("%s", name)
 		}
 	}

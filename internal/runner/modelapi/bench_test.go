@@ -61,11 +61,13 @@ func BenchmarkRun(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			m := benchModel(b, instant{recorded(b, c.reply)}, c.provider, c.model, c.api, "")
 			b.ReportAllocs()
+			done := cpu(b)
 			for b.Loop() {
 				if _, err := m.Run(b.Context(), benchRequest()); err != nil {
 					b.Fatal(err)
 				}
 			}
+			done()
 		})
 	}
 }
@@ -76,6 +78,7 @@ func BenchmarkSDK(b *testing.B) {
 	client := openai.NewClient(option.WithAPIKey("sk-bench"), option.WithMaxRetries(0),
 		option.WithHTTPClient(&http.Client{Transport: instant{recorded(b, "chat.json")}}))
 	b.ReportAllocs()
+	done := cpu(b)
 	for b.Loop() {
 		_, err := client.Chat.Completions.New(b.Context(), openai.ChatCompletionNewParams{
 			Model: "gpt-4.1", Temperature: openai.Float(0), Seed: openai.Int(42), MaxCompletionTokens: openai.Int(4096),
@@ -87,15 +90,19 @@ func BenchmarkSDK(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	done()
 }
 
 // BenchmarkBare is the least a client can do on the same carrier: post prepared bytes, decode two fields.
 func BenchmarkBare(b *testing.B) {
 	body, _ := chatDialect{}.encode(ask{model: "gpt-4.1", messages: benchRequest().Messages})
+	client := &http.Client{Transport: instant{recorded(b, "chat.json")}}
 	b.ReportAllocs()
+	done := cpu(b)
 	for b.Loop() {
-		bare(b, &http.Client{Transport: instant{recorded(b, "chat.json")}}, "http://model.test/v1/chat/completions", body)
+		bare(b, client, "http://model.test/v1/chat/completions", body)
 	}
+	done()
 }
 
 func bare(b *testing.B, client *http.Client, address string, body []byte) {
@@ -129,15 +136,18 @@ func BenchmarkServer(b *testing.B) {
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 		body, _ := chatDialect{}.encode(ask{model: "gpt-4.1", messages: benchRequest().Messages})
 		b.SetParallelism(16)
+		done := cpu(b)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				bare(b, client, srv.URL, body)
 			}
 		})
+		done()
 	})
 	b.Run("model", func(b *testing.B) {
 		m := benchModel(b, nil, "openai", "gpt-4.1", "", srv.URL)
 		b.SetParallelism(16)
+		done := cpu(b)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				if _, err := m.Run(b.Context(), benchRequest()); err != nil {
@@ -145,5 +155,6 @@ func BenchmarkServer(b *testing.B) {
 				}
 			}
 		})
+		done()
 	})
 }

@@ -1,0 +1,205 @@
+package plumb_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/plumb-eval/plumb"
+
+// layers puts each package on a level. A package imports lower levels only; neighbours on one level never know each other.
+var layers = map[string]int{
+	".":                            0,
+	"suites":                       0,
+	"schema":                       0,
+	"third_party/genai-prices":     0,
+	"check":                        1,
+	"digest":                       1,
+	"internal/redact":              1,
+	"internal/run":                 1,
+	"internal/runner/modelapi":     1,
+	"internal/analyze":             1,
+	"internal/fakemodel":           1,
+	"internal/load":                2,
+	"internal/runner":              2,
+	"internal/report":              2,
+	"internal/cli":                 4,
+	"plumbtest":                    4,
+	"cmd/plumb":                    5,
+	"internal/bench":               5,
+	"third_party/genai-prices/gen": 5,
+}
+
+// homes says which packages may import a module or a package of the standard library; all others may not. Test files may
+// import anything.
+var homes = map[string][]string{
+	"github.com/spf13/cobra":                 {"internal/cli"},
+	"github.com/spf13/pflag":                 {"internal/cli"},
+	"github.com/openai/openai-go":            {"internal/runner/modelapi"},
+	"github.com/anthropics/anthropic-sdk-go": {"internal/runner/modelapi"},
+	"google.golang.org/genai":                {"internal/runner/modelapi"},
+	"github.com/cenkalti/backoff":            {"internal/runner/modelapi"},
+	"github.com/goccy/go-yaml":               {"internal/load"},
+	"github.com/BurntSushi/toml":             {"internal/load"},
+	"github.com/joho/godotenv":               {"internal/load"},
+	"github.com/santhosh-tekuri/jsonschema":  {"check", "internal/load"},
+	"charm.land":                             {"internal/report"},
+	"github.com/charmbracelet":               {"internal/report"},
+	"gonum.org/v1/gonum":                     {"internal/analyze"},
+	"github.com/gofrs/flock":                 {"internal/run", "internal/report"},
+	"github.com/aymanbagabas/go-udiff":       {"internal/report"},
+	"testing":                                {"plumbtest"},
+	"os/exec":                                {"internal/runner", "internal/cli", "internal/bench"},
+	"database/sql":                           {},
+	"github.com/stretchr/testify":            {},
+	"math/rand":                              {},
+	"log":                                    {},
+}
+
+// sources parses the imports and comments of all Go files of the module that are not tests, by package directory.
+func sources(t *testing.T) map[string][]source {
+	t.Helper()
+	found := map[string][]source{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		s := source{name: name, comment: file.Doc.Text()}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, imported)
+		}
+		dir := filepath.ToSlash(filepath.Dir(name))
+		found[dir] = append(found[dir], s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+type source struct {
+	name    string
+	comment string
+	imports []string
+}
+
+func TestLayers(t *testing.T) {
+	for dir, files := range sources(t) {
+		level, ok := layers[dir]
+		if !ok {
+			t.Errorf("package %s has no layer; add it to the table, with a decision record", dir)
+			continue
+		}
+		for _, file := range files {
+			for _, imported := range file.imports {
+				rest, ours := strings.CutPrefix(imported, module)
+				if !ours {
+					continue
+				}
+				to := cmpDot(strings.TrimPrefix(rest, "/"))
+				if layers[to] >= level {
+					t.Errorf("%s: level %d imports %s of level %d", file.name, level, to, layers[to])
+				}
+			}
+		}
+	}
+	for dir := range layers {
+		if _, err := os.Stat(filepath.FromSlash(dir)); err != nil {
+			t.Errorf("the table names %s, which does not exist", dir)
+		}
+	}
+}
+
+func cmpDot(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+func TestHomes(t *testing.T) {
+	for dir, files := range sources(t) {
+		for _, file := range files {
+			for _, imported := range file.imports {
+				for home, allowed := range homes {
+					within := imported == home || strings.HasPrefix(imported, home+"/")
+					if home == "log" || home == "math/rand" { // log/slog and math/rand/v2 are welcome
+						within = imported == home
+					}
+					if within && !slices.Contains(allowed, dir) {
+						t.Errorf("%s imports %s, whose home is %v", file.name, imported, allowed)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestVocabularyDoesNoIO(t *testing.T) {
+	for _, file := range sources(t)["."] {
+		for _, imported := range file.imports {
+			if strings.Contains(path.Dir(imported), ".") || slices.Contains([]string{"os", "io", "net", "net/http", "log/slog"}, imported) {
+				t.Errorf("%s imports %s; the vocabulary is data and interfaces, on the standard library", file.name, imported)
+			}
+		}
+	}
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	for dir, files := range sources(t) {
+		documented := 0
+		for _, file := range files {
+			if file.comment != "" {
+				documented++
+			}
+		}
+		if documented != 1 {
+			t.Errorf("package %s has %d package comments, want one", dir, documented)
+		}
+	}
+}
+
+// TestWalkNamesWhatExists keeps docs/walk.md true: each file it mentions is there.
+func TestWalkNamesWhatExists(t *testing.T) {
+	text, err := os.ReadFile("docs/walk.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mentioned := 0
+	for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return strings.ContainsRune(" \n()[]`,", r) }) {
+		if !strings.HasSuffix(word, ".go") {
+			continue
+		}
+		mentioned++
+		if _, err := os.Stat(filepath.FromSlash(word)); err != nil {
+			t.Error(fmt.Errorf("docs/walk.md mentions %s: %w", word, err))
+		}
+	}
+	if mentioned == 0 {
+		t.Error("docs/walk.md mentions no file")
+	}
+}

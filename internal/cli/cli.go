@@ -1,0 +1,185 @@
+// Package cli is the command line: commands, flags, wiring, exit codes and hints. It is the only package that knows all
+// the others; one file a command.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0   // all planned executions measured and none failed
+	exitFailed      = 1   // at least one fail or unexpected pass
+	exitUsage       = 2   // usage, config or suite invalid; nothing was run
+	exitNotMeasured = 3   // nothing failed, but something could not be measured
+	exitInterrupted = 130 // Ctrl-C
+	exitTerminated  = 143 // SIGTERM
+)
+
+// Env is the world as a command sees it.
+type Env struct {
+	Args           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Environ        func() []string
+	// Dir is the working directory; relative paths are relative to it.
+	Dir string
+	// Signals delivers what should interrupt a run: the first time it drains, the second time it stops.
+	Signals <-chan os.Signal
+	// Size returns the width and height of the terminal behind Stdout; ok is false where there is none.
+	Size func() (width, height int, ok bool)
+	Now  func() time.Time
+}
+
+// Process returns the world of this process.
+func Process(args []string, signals <-chan os.Signal) Env {
+	dir, err := os.Getwd() //nolint:forbidigo // the one place that looks at the process
+	if err != nil {
+		dir = "."
+	}
+	//nolint:forbidigo // the one place that looks at the process
+	return Env{
+		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ,
+		Dir: dir, Signals: signals, Now: time.Now,
+		Size: func() (int, int, bool) {
+			fd := int(os.Stdout.Fd())
+			if !term.IsTerminal(fd) {
+				return 0, 0, false
+			}
+			w, h, err := term.GetSize(fd)
+			return w, h, err == nil
+		},
+	}
+}
+
+// Main runs the command line and returns the exit code.
+func Main(ctx context.Context, env Env) int {
+	a := &app{Env: env}
+	root := a.root()
+	root.SetArgs(env.Args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	var exit exitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case err != nil:
+		a.complain(err)
+		return exitUsage
+	}
+	return exitOK
+}
+
+// app is the state that commands share.
+type app struct {
+	Env
+	json bool
+}
+
+// exitError ends the program with a code; what there is to say has been said.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// exit returns code as an error, or nil for success.
+func exit(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return exitError{code}
+}
+
+// complain prints an error and what the user can do about it.
+func (a *app) complain(err error) {
+	var problems load.Problems
+	if errors.As(err, &problems) {
+		a.problems(problems)
+		return
+	}
+	fmt.Fprintf(a.Stderr, "plumb: %v\n", err)
+	if hint := plumb.Hint(err); hint != "" {
+		fmt.Fprintf(a.Stderr, "  try: %s\n", strings.ReplaceAll(hint, "\n", "\n       "))
+	}
+}
+
+// path returns name relative to the working directory of the user.
+func (a *app) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.Dir, name)
+}
+
+// print writes v as indented JSON.
+func (a *app) print(v any) error {
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.runCommand(), a.resumeCommand(), a.scoreCommand(), a.reportCommand(), a.runsCommand(), a.showCommand(),
+		a.suiteCommand(), a.validateCommand(), a.listCommand(), a.modelsCommand(),
+		a.demoCommand(), a.doctorCommand(), a.initCommand(), a.versionCommand(),
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "plumb",
+		Short: "Put language models and coding agents to the test, and tell when they change",
+		Long: `Plumb runs suites of cases against model APIs and programs, judges the answers, and reports
+what it measured, what failed, and what could not be measured.
+
+  plumb demo                                   see it work, without a key or a network
+  plumb init                                   write a first config and suite for this folder
+  plumb run suite.jsonl --model gpt-5          run a suite against a model
+  plumb run --tier cheap --model opus          run the published suite
+  plumb resume                                 finish a run that was interrupted`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as JSON")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return plumb.WithHint(err, a.flagHint(cmd, err))
+	})
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+// flagHint suggests the flag that was probably meant.
+func (a *app) flagHint(cmd *cobra.Command, err error) string {
+	help := cmd.CommandPath() + " --help"
+	_, name, found := strings.Cut(err.Error(), "unknown flag: --")
+	if !found {
+		return help
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *flag) { known = append(known, f.Name) })
+	if near := plumb.Nearest(name, known); near != "" {
+		return "did you mean --" + near + "? See " + help
+	}
+	return help
+}

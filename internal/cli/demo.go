@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+// demoSuite and demoEvents are a suite and the log of a run of it; demo/README.md says how they were made.
+var (
+	//go:embed demo/suite.jsonl
+	demoSuite []byte
+	//go:embed demo/events.jsonl
+	demoEvents []byte
+)
+
+// demoDelay bounds how long a recorded session takes, so that the demo shows a live run and is over soon.
+const demoDelay = 350 * time.Millisecond
+
+func (a *app) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Run a small suite on recorded answers: no key, no network",
+		Long: `Run a small suite through the whole of Plumb, on a recording instead of a model. One case fails, one is expected
+to fail, and one cannot be measured, so that you see how each looks. Nothing is asked of anybody.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, err := os.MkdirTemp("", "plumb-demo-")
+			if err != nil {
+				return fmt.Errorf("make a directory for the demo: %w", err)
+			}
+			p, err := a.open("", root)
+			if err != nil {
+				return err
+			}
+			j, err := a.demoJob(p)
+			if err != nil {
+				return err
+			}
+			defer j.shop.close()
+			if !a.json {
+				fmt.Fprintln(a.Stdout, "This is a demo: the answers are a recording. No model is asked, and nothing leaves this machine.")
+				fmt.Fprintln(a.Stdout)
+			}
+			code, err := a.perform(cmd.Context(), p, j, nil, nil)
+			if err != nil || code >= exitInterrupted {
+				return exitWith(code, err)
+			}
+			if !a.json {
+				a.afterDemo(root, code)
+			}
+			return nil // the suite fails on purpose; the demo does not
+		},
+	}
+}
+
+func exitWith(code int, err error) error {
+	if err != nil {
+		return err
+	}
+	return exit(code)
+}
+
+// demoJob is the job of the demo: an ordinary one, but for where its suite and sessions come from.
+func (a *app) demoJob(p *project) (*job, error) {
+	bundle := load.NewBundle("demo", "demo.jsonl", demoSuite)
+	suite, _, err := bundle.Suite()
+	if err != nil {
+		return nil, fmt.Errorf("read the demo's suite: %w", err)
+	}
+	replay, err := runner.NewReplay(runner.ReplayOptions{ID: "recorded", MaxDelay: demoDelay}, readDemo)
+	if err != nil {
+		return nil, fmt.Errorf("read the demo's recording: %w", err)
+	}
+	j, err := a.assemble(p, spec{
+		PlumbVersion: version(), CreatedAt: a.Now().UTC(), Suite: suite.Name, Schedule: run.Parallel, Parallel: 3, Repeat: 1,
+		TimeoutMs: run.DefaultTimeout.Milliseconds(), Cache: string(runner.CacheOff),
+	}, bundle, suite)
+	if err != nil {
+		return nil, err
+	}
+	j.runners = []plumb.Runner{replay}
+	j.options.Runners = j.runners
+	return j, nil
+}
+
+// readDemo streams the recording.
+func readDemo(fn func(plumb.Event) error) error {
+	dec := json.NewDecoder(bytes.NewReader(demoEvents))
+	for {
+		var ev plumb.Event
+		if err := dec.Decode(&ev); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := fn(ev); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *app) afterDemo(root string, code int) {
+	fmt.Fprintf(a.Stdout, `
+That was a recording. On a model of yours, this run would exit with code %d, since a case failed.
+
+  plumb doctor                              what can run on this machine
+  plumb init                                a first config and suite for this folder
+  plumb run --tier cheap --model gpt-5      the published suite, on a real model
+  plumb show last --output-dir %s
+
+The demo is in %s; remove it when you like.
+`, code, shellWord(root), filepath.Clean(root))
+}
+
+// shellWord quotes a path where a shell would take it apart.
+func shellWord(s string) string {
+	for _, r := range s {
+		if r != '/' && r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			return fmt.Sprintf("%q", s)
+		}
+	}
+	return s
+}

@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+)
+
+const (
+	// probeTime limits how long a local server may take to answer.
+	probeTime = time.Second
+	// versionTime limits how long a program may take to tell its version.
+	versionTime = 10 * time.Second
+)
+
+// finding is what the doctor knows of one thing that can run, or could.
+type finding struct {
+	// Kind is "provider", "server", "agent" or "project".
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// OK says that it can be used.
+	OK      bool   `json:"ok"`
+	Status  string `json:"status"`
+	CanRun  string `json:"canRun,omitempty"`
+	Fix     string `json:"fix,omitempty"`
+	Version string `json:"version,omitempty"`
+	Path    string `json:"path,omitempty"`
+	// Models are what a local server offers.
+	Models []string `json:"models,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var config string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find keys, local servers and agent CLIs, and say what each can run",
+		Long: `Look for keys in the environment and in .env, for model servers on this machine, and for agent CLIs on the
+PATH. Only servers on this machine are asked anything; keys are not tried. The exit code is 3 when nothing can run.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.open(config, "")
+			if err != nil {
+				return err
+			}
+			found := a.diagnose(cmd.Context(), p)
+			if a.json {
+				if err := a.print(found); err != nil {
+					return err
+				}
+			} else {
+				a.showDiagnosis(p, found)
+			}
+			for _, f := range found {
+				if f.OK && (f.Kind == "provider" || f.Kind == "server") {
+					return nil
+				}
+			}
+			return exit(exitNotMeasured)
+		},
+	}
+	cmd.Flags().StringVar(&config, "config", "", "config `file`")
+	return cmd
+}
+
+// diagnose looks at all there is, at the same time.
+func (a *app) diagnose(ctx context.Context, p *project) []finding {
+	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.getenv, MaxAttempts: 1})
+	defer transport.Close()
+	var checks []func() finding
+	for _, provider := range modelapi.Providers() {
+		checks = append(checks, func() finding { return diagnoseProvider(ctx, p, provider, transport) })
+	}
+	for _, agent := range agents() {
+		checks = append(checks, func() finding { return a.diagnoseAgent(ctx, p, agent) })
+	}
+	checks = append(checks, func() finding { return a.diagnoseProject(p) })
+	found := make([]finding, len(checks))
+	var all sync.WaitGroup
+	for i, look := range checks {
+		all.Go(func() { found[i] = look() })
+	}
+	all.Wait()
+	return found
+}
+
+func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provider, transport *modelapi.Transport) finding {
+	f := finding{Kind: "provider", Name: provider.Name}
+	key, variable := provider.Key(p.getenv)
+	address := provider.Address(p.getenv)
+	if !provider.Local {
+		switch {
+		case address == "":
+			f.Status, f.Fix = "no address", "set "+provider.BaseURLEnv
+		case key != "":
+			f.OK, f.Status = true, variable+" is set"
+			f.CanRun = "--model " + provider.Name + ":MODEL"
+		case provider.NeedsKey(address):
+			f.Status, f.Fix = "no key", "set "+strings.Join(provider.KeyEnv, " or ")+" (here or in .env)"
+			if provider.KeyURL != "" {
+				f.Fix += "; keys are made at " + provider.KeyURL
+			}
+		default:
+			f.OK, f.Status, f.CanRun = true, "address "+address, "--model "+provider.Name+":MODEL"
+		}
+		return f
+	}
+	f.Kind = "server"
+	limited, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	models, err := listLive(limited, p, provider, transport)
+	if err != nil {
+		f.Status = "not running at " + address
+		if provider.Start != "" {
+			f.Fix = provider.Start
+		}
+		return f
+	}
+	for _, m := range models {
+		if !m.Embedding {
+			f.Models = append(f.Models, m.ID)
+		}
+	}
+	if len(f.Models) == 0 {
+		f.Status, f.Fix = "running at "+address+", without a model", "load a model into it"
+		return f
+	}
+	f.OK, f.Status = true, fmt.Sprintf("running at %s with %d models", address, len(f.Models))
+	f.CanRun = "--model " + provider.Name + ":" + f.Models[0]
+	return f
+}
+
+// agent is a coding-agent CLI.
+type agent struct{ name, program, install string }
+
+func agents() []agent {
+	return []agent{
+		{"codex", "codex", "npm install -g @openai/codex"},
+		{"claude-code", "claude", "npm install -g @anthropic-ai/claude-code"},
+		{"opencode", "opencode", "npm install -g opencode-ai"},
+		{"cursor-agent", "cursor-agent", "see https://cursor.com/cli"},
+		{"copilot", "copilot", "npm install -g @github/copilot"},
+		{"gemini", "gemini", "npm install -g @google/gemini-cli"},
+		{"qwen", "qwen", "npm install -g @qwen-code/qwen-code"},
+	}
+}
+
+// diagnoseAgent finds an agent CLI and its version. Agents are not runners yet, and that is said.
+func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agent) finding {
+	f := finding{Kind: "agent", Name: agent.name}
+	path, ok := lookPath(agent.program, p.getenv("PATH"), a.Dir)
+	if !ok {
+		f.Status, f.Fix = "not on the PATH", agent.install
+		return f
+	}
+	f.Path, f.Status = path, "found"
+	limited, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, "--version")
+	cmd.Env, cmd.WaitDelay = p.environ(), time.Second
+	out, err := cmd.CombinedOutput()
+	f.Version = versionIn(string(out))
+	switch {
+	case err != nil:
+		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), agent.install
+	case f.Version != "":
+		f.Status = "version " + f.Version
+	}
+	f.CanRun = "nothing yet: agents become runners in a later version"
+	return f
+}
+
+// lookPath finds a program in the directories of path, as the user's environment has it.
+func lookPath(program, path, dir string) (string, bool) {
+	for _, d := range filepath.SplitList(path) {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		if found, err := exec.LookPath(filepath.Join(d, program)); err == nil {
+			return found, true
+		}
+	}
+	return "", false
+}
+
+func versionIn(out string) string {
+	return regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func (a *app) diagnoseProject(p *project) finding {
+	f := finding{Kind: "project", Name: "folder", OK: true}
+	switch {
+	case p.config.Path == "":
+		f.Status, f.Fix = "no config here or above", "plumb init"
+	default:
+		f.Status = fmt.Sprintf("config %s with %d runners and %d suites", a.shown(p.config.Path), len(p.config.Runners), len(p.config.Suites))
+		f.Path = p.config.Path
+	}
+	if err := writable(p.root); err != nil {
+		f.OK, f.Status, f.Fix = false, "cannot write "+a.shown(p.root)+": "+err.Error(), "choose another place with --output-dir"
+	}
+	return f
+}
+
+// writable reports whether runs can be kept in dir, without leaving anything behind.
+func writable(dir string) error {
+	for !exists(dir) {
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".plumb-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+func (a *app) showDiagnosis(p *project, found []finding) {
+	titles := map[string]string{
+		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs", "project": "This folder",
+	}
+	kind := ""
+	runnable := ""
+	for _, k := range []string{"provider", "server", "agent", "project"} {
+		for _, f := range found {
+			if f.Kind != k {
+				continue
+			}
+			if k != kind {
+				kind = k
+				fmt.Fprintf(a.Stdout, "%s\n", titles[k])
+			}
+			mark := "-"
+			if f.OK || f.Kind == "agent" && f.Version != "" {
+				mark = "+"
+			}
+			fmt.Fprintf(a.Stdout, "  %s %-18s %s\n", mark, f.Name, f.Status)
+			if f.CanRun != "" {
+				fmt.Fprintf(a.Stdout, "    %-18s runs: %s\n", "", f.CanRun)
+			}
+			if f.OK && runnable == "" && f.Kind != "project" {
+				runnable = f.CanRun
+			}
+			if f.Fix != "" && !f.OK {
+				fmt.Fprintf(a.Stdout, "    %-18s fix:  %s\n", "", f.Fix)
+			}
+		}
+	}
+	fmt.Fprintln(a.Stdout)
+	if runnable == "" {
+		fmt.Fprintln(a.Stdout, "Nothing can be asked yet: set one key, or start one server. Without either: plumb demo")
+		return
+	}
+	suite := "--tier cheap"
+	if p.config.Path != "" && len(p.config.Suites) > 0 {
+		suite = ""
+	}
+	fmt.Fprintln(a.Stdout, "Ready. Try:", strings.Join(strings.Fields("plumb run "+suite+" "+runnable), " "))
+}

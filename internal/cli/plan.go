@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+const (
+	// assumedOutput is how many tokens an answer is taken to have when the suite does not say.
+	assumedOutput = 200
+	// judgeOverhead is what the instructions to a judge add to the text it judges.
+	judgeOverhead = 200
+	// assumedLatency is how long an answer is taken to take when no earlier run tells.
+	assumedLatency = 3 * time.Second
+)
+
+// guess is what one session is expected to use. A cost that is not known is 0.
+type guess struct {
+	input, output int64
+	cost          float64
+	priced        bool
+}
+
+func (g guess) tokens() int64 { return g.input + g.output }
+
+// estimate guesses what one session of a case uses: a token for four characters of the prompt, and for the answer what
+// is left of the author's estimate.
+func estimate(prices *runner.Prices, c *plumb.Case, r plumb.RunnerInfo) guess {
+	g := guess{output: assumedOutput}
+	for _, m := range c.Messages {
+		g.input += int64(len(m.Content))/4 + 4
+	}
+	if rest := int64(c.TokensEstimate) - g.input; c.TokensEstimate > 0 {
+		g.output = max(rest, 8)
+	}
+	if limit := int64(c.MaxOutputTokens); limit > 0 {
+		g.output = min(g.output, limit)
+	}
+	g.cost, g.priced = prices.Estimate(r, 1, g.input, g.output)
+	return g
+}
+
+// plan is what a run would do and use.
+type plan struct {
+	Suite      string       `json:"suite"`
+	SuiteHash  string       `json:"suiteHash"`
+	Cases      int          `json:"cases"`
+	SuiteCases int          `json:"suiteCases"`
+	Runners    []planRunner `json:"runners"`
+	Sessions   int          `json:"sessions"`
+	// JudgeRequests counts the answers that a judge has to give at least.
+	JudgeRequests int    `json:"judgeRequests"`
+	Judge         string `json:"judge,omitempty"`
+	Embedder      string `json:"embedder,omitempty"`
+	Schedule      string `json:"schedule"`
+	Parallel      int    `json:"parallel"`
+	// CostUSD is nil when a price is not known.
+	CostUSD    *float64 `json:"estimatedCostUsd"`
+	DurationMs int64    `json:"estimatedDurationMs"`
+	PricesDate string   `json:"pricesDate"`
+}
+
+type planRunner struct {
+	Runner       string   `json:"runner"`
+	Sessions     int      `json:"sessions"`
+	InputTokens  int64    `json:"estimatedInputTokens"`
+	OutputTokens int64    `json:"estimatedOutputTokens"`
+	CostUSD      *float64 `json:"estimatedCostUsd"`
+	LatencyMs    int64    `json:"latencyMs"`
+	// LatencyKnown says that the latency is that of earlier runs, and not assumed.
+	LatencyKnown bool `json:"latencyKnown"`
+}
+
+// plan foresees a job.
+func (a *app) plan(p *project, j *job) plan {
+	pl := plan{
+		Suite: j.suite.Name, SuiteHash: j.suite.Hash, Cases: len(j.suite.Cases), SuiteCases: j.all,
+		Judge: j.options.Info.Judge, Embedder: j.options.Info.Embedder,
+		Schedule: string(j.spec.Schedule), Parallel: j.spec.Parallel, PricesDate: p.prices.Source().Date,
+	}
+	if j.options.Info.SelfJudged {
+		pl.Judge = "each model judges itself"
+	}
+	total, known := 0.0, true
+	history := a.latencies(p)
+	var busy time.Duration
+	for _, r := range j.runners {
+		info := r.Info()
+		line := planRunner{Runner: info.ID, LatencyMs: assumedLatency.Milliseconds()}
+		if ms, ok := history[info.Config]; ok {
+			line.LatencyMs, line.LatencyKnown = ms, true
+		}
+		cost, priced := 0.0, true
+		for i := range j.suite.Cases {
+			c := &j.suite.Cases[i]
+			samples := int64(max(c.Repeat, 1))
+			if c.Repeat == 0 {
+				samples = int64(j.spec.Repeat)
+			}
+			g := estimate(p.prices, c, info)
+			line.Sessions += int(samples)
+			line.InputTokens += samples * g.input
+			line.OutputTokens += samples * g.output
+			cost += float64(samples) * g.cost
+			priced = priced && g.priced
+			if votes := int64(questions(c) * max(1, j.spec.JudgeVotes)); votes > 0 {
+				pl.JudgeRequests += int(samples * votes)
+				asked := info
+				if j.options.Judge != nil {
+					asked = j.options.Judge.Info()
+				}
+				usd, ok := p.prices.Estimate(asked, 1, g.input+g.output+judgeOverhead, 8)
+				cost += float64(samples*votes) * usd
+				priced = priced && ok
+			}
+		}
+		if priced {
+			line.CostUSD = &cost
+		}
+		total, known = total+cost, known && priced
+		pl.Sessions += line.Sessions
+		pl.Runners = append(pl.Runners, line)
+		busy += time.Duration(line.Sessions) * time.Duration(line.LatencyMs) * time.Millisecond
+	}
+	lanes := j.spec.Parallel
+	switch j.spec.Schedule {
+	case run.Serial:
+		lanes = 1
+	case run.IsolatedByRunner:
+		lanes = min(lanes, len(j.runners))
+	}
+	pl.DurationMs = (busy / time.Duration(max(1, min(lanes, pl.Sessions)))).Milliseconds()
+	if known {
+		pl.CostUSD = &total
+	}
+	return pl
+}
+
+// questions counts the checks of a case that ask a judge.
+func questions(c *plumb.Case) int {
+	n := 0
+	for _, a := range c.Assertions {
+		if ch, ok := a.(*check.Check); ok {
+			if judge, _ := ch.Needs(); judge {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// latencies returns the mean latency of runner configurations in the latest runs, by their hash.
+func (a *app) latencies(p *project) map[string]int64 {
+	const runs = 5
+	known := map[string]int64{}
+	ids, err := run.List(p.runs())
+	if err != nil {
+		return known
+	}
+	for i := len(ids) - 1; i >= 0 && i >= len(ids)-runs; i-- {
+		state, err := run.Fold(filepath.Join(p.runs(), ids[i]))
+		if err != nil {
+			continue // a run that is only begun, or damaged, tells nothing
+		}
+		for n, info := range state.Info.Runners {
+			if _, ok := known[info.Config]; ok {
+				continue
+			}
+			var sum, count int64
+			for e := n; e < len(state.Executions); e += len(state.Info.Runners) {
+				if x := &state.Executions[e]; x.Outcome.Measured() && x.Cached == 0 && x.LatencyMs > 0 {
+					sum += x.LatencyMs
+					count++
+				}
+			}
+			if count > 0 {
+				known[info.Config] = sum / count
+			}
+		}
+	}
+	return known
+}
+
+// showPlans prints what the jobs would do.
+func (a *app) showPlans(p *project, jobs []*job) error {
+	var plans []plan
+	for _, j := range jobs {
+		plans = append(plans, a.plan(p, j))
+	}
+	if a.json {
+		return a.print(plans)
+	}
+	for i, pl := range plans {
+		if i > 0 {
+			fmt.Fprintln(a.Stdout)
+		}
+		fmt.Fprintf(a.Stdout, "Plan for %s (%s)\n", pl.Suite, shortHash(pl.SuiteHash))
+		fmt.Fprintf(a.Stdout, "  %d of %d cases on %d runners: %d sessions, %s, %d at a time\n",
+			pl.Cases, pl.SuiteCases, len(pl.Runners), pl.Sessions, pl.Schedule, pl.Parallel)
+		if pl.JudgeRequests > 0 {
+			fmt.Fprintf(a.Stdout, "  %d answers of the judge: %s\n", pl.JudgeRequests, pl.Judge)
+		}
+		if pl.Embedder != "" {
+			fmt.Fprintf(a.Stdout, "  embedder: %s\n", pl.Embedder)
+		}
+		fmt.Fprintln(a.Stdout)
+		w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "  RUNNER\tSESSIONS\tTOKENS IN\tTOKENS OUT\tCOST\tLATENCY")
+		for _, r := range pl.Runners {
+			latency := fmt.Sprintf("%.1f s", float64(r.LatencyMs)/1000)
+			if !r.LatencyKnown {
+				latency += " (assumed)"
+			}
+			fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%s\t%s\n", r.Runner, r.Sessions, r.InputTokens, r.OutputTokens, dollars(r.CostUSD), latency)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Stdout, "\n  about %s and %v in all, judging included; prices of %s. Nothing was spent.\n", dollars(pl.CostUSD),
+			(time.Duration(pl.DurationMs) * time.Millisecond).Round(time.Second), pl.PricesDate)
+		fmt.Fprintln(a.Stdout, "  Tokens are guessed: four characters a token, and the suite's estimates for answers. Reasoning models use more.")
+	}
+	return nil
+}
+
+func dollars(usd *float64) string {
+	switch {
+	case usd == nil:
+		return "unknown"
+	case *usd == 0:
+		return "$0"
+	case *usd < 0.01:
+		return fmt.Sprintf("$%.4f", *usd)
+	default:
+		return fmt.Sprintf("$%.2f", *usd)
+	}
+}
+
+// shortHash keeps enough of a hash to tell it from others by eye.
+func shortHash(hash string) string {
+	const keep = len("sha256:") + 12
+	return hash[:min(len(hash), keep)]
+}

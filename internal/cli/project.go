@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+)
+
+// project is the folder that a command works for: its config, its environment and where its runs are.
+type project struct {
+	config *load.Config
+	// root holds runs and the cache.
+	root string
+	// getenv looks into the environment, and then into the project's .env file.
+	getenv  func(string) string
+	environ func() []string
+	dotenv  map[string]string
+	prices  *runner.Prices
+}
+
+// defaultOutputDir is where runs and the cache are, relative to the config file or else to the working directory.
+const defaultOutputDir = ".plumb"
+
+// open finds the project of the working directory. configPath names its config file; "" looks for one. outputDir, when it
+// is not empty, replaces what the config says.
+func (a *app) open(configPath, outputDir string) (*project, error) {
+	p := &project{config: &load.Config{Dir: a.Dir}, prices: &runner.Prices{}}
+	path := a.path(configPath)
+	if path == "" {
+		var err error
+		if path, err = load.FindConfig(a.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if path != "" {
+		config, err := load.ReadConfig(path)
+		if err != nil {
+			return nil, err
+		}
+		a.warn(config.Warnings)
+		p.config = config
+		if err := p.prices.Override(prices(config.Prices)); err != nil {
+			return nil, fmt.Errorf("read config %s: %w", path, err)
+		}
+	}
+	switch {
+	case outputDir != "":
+		p.root = a.path(outputDir)
+	case p.config.Run.OutputDir != "":
+		p.root = p.config.Resolve(p.config.Run.OutputDir)
+	default:
+		p.root = filepath.Join(p.config.Dir, defaultOutputDir)
+	}
+	var err error
+	if p.dotenv, err = load.DotEnv(p.config.Dir, a.Getenv); err != nil {
+		return nil, err
+	}
+	p.getenv = func(name string) string {
+		if v := a.Getenv(name); v != "" {
+			return v
+		}
+		return p.dotenv[name]
+	}
+	p.environ = func() []string {
+		all := a.Environ()
+		for name, value := range p.dotenv {
+			if a.Getenv(name) == "" {
+				all = append(all, name+"="+value)
+			}
+		}
+		return all
+	}
+	return p, nil
+}
+
+func (p *project) runs() string  { return filepath.Join(p.root, "runs") }
+func (p *project) cache() string { return filepath.Join(p.root, "cache") }
+
+// newRun makes a run directory, and keeps the output folder out of version control.
+func (a *app) newRun(p *project) (*run.Dir, error) {
+	if err := os.MkdirAll(p.root, 0o700); err != nil {
+		return nil, fmt.Errorf("make the output directory: %w", err)
+	}
+	ignore := filepath.Join(p.root, ".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("write %s: %w", ignore, err)
+		}
+	}
+	return run.Create(p.runs(), a.Now())
+}
+
+// redactor removes the values that runners are given, and what else the environment holds that is secret by its name.
+func (p *project) redactor(configs []plumb.RunnerConfig) *redact.Redactor {
+	var secrets []redact.Secret
+	for _, c := range configs {
+		for _, s := range runner.Secrets(c, p.getenv) {
+			secrets = append(secrets, redact.Secret{Name: s.Name, Value: s.Value})
+		}
+	}
+	for _, provider := range modelapi.Providers() {
+		for _, name := range provider.KeyEnv {
+			secrets = append(secrets, redact.Secret{Name: name, Value: p.getenv(name)})
+		}
+	}
+	for _, pair := range p.environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if runner.SecretName(name) {
+			secrets = append(secrets, redact.Secret{Name: name, Value: value})
+		}
+	}
+	for _, name := range p.config.Run.Redact {
+		secrets = append(secrets, redact.Secret{Name: name, Value: p.getenv(name)})
+	}
+	for name, value := range p.dotenv {
+		if runner.SecretName(name) || slices.Contains(p.config.Run.Redact, name) {
+			secrets = append(secrets, redact.Secret{Name: name, Value: value})
+		}
+	}
+	return redact.New(secrets)
+}
+
+// warn prints problems with which one can go on.
+func (a *app) warn(problems []load.Problem) {
+	const most = 20
+	for i, w := range problems {
+		if i == most {
+			fmt.Fprintf(a.Stderr, "plumb: ... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
+			return
+		}
+		fmt.Fprintf(a.Stderr, "plumb: warning: %v\n", w)
+	}
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	var config, outputDir string
+	var reports []string
+	var retryErrors bool
+	var parallel int
+	var maxCost float64
+	var maxTokens int64
+	var maxDuration time.Duration
+	cmd := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Finish a run that was interrupted",
+		Long: `Finish a run that was interrupted, killed, or stopped by a budget. What was obtained is neither lost
+nor asked for again. RUN is the id of a run, its beginning or end, or a directory; without it, the last run.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open(config, outputDir)
+			if err != nil {
+				return err
+			}
+			path, err := run.Find(p.runs(), first(args))
+			if err != nil {
+				return err
+			}
+			dir, err := run.Open(path)
+			if err != nil {
+				return err
+			}
+			j, err := a.reopen(p, dir.Path, func(s *spec) {
+				if cmd.Flags().Changed("parallel") {
+					s.Parallel = parallel
+				}
+				if cmd.Flags().Changed("max-cost") {
+					s.MaxCostUSD = maxCost
+				}
+				if cmd.Flags().Changed("max-tokens") {
+					s.MaxTokens = maxTokens
+				}
+				if cmd.Flags().Changed("max-duration") {
+					s.MaxDurationMs = maxDuration.Milliseconds()
+				}
+			})
+			if err != nil {
+				return errors.Join(err, dir.Close())
+			}
+			defer j.shop.close()
+			j.options.RetryErrors = retryErrors
+			code, err := a.perform(cmd.Context(), p, j, reports, dir)
+			if err != nil {
+				return err
+			}
+			return exit(code)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&config, "config", "", "config `file`")
+	fs.StringVar(&outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
+	fs.BoolVar(&retryErrors, "retry-errors", false, "also try again what could not be measured")
+	fs.IntVarP(&parallel, "parallel", "j", 0, "sessions in flight at most, instead of what the run began with")
+	fs.Float64Var(&maxCost, "max-cost", 0, "budget in US `dollars` for the whole run, instead of what it began with; 0 is none")
+	fs.Int64Var(&maxTokens, "max-tokens", 0, "budget in `tokens` for the whole run, instead of what it began with; 0 is none")
+	fs.DurationVar(&maxDuration, "max-duration", 0, "time for the whole run, instead of what it began with; 0 is no limit")
+	fs.StringArrayVar(&reports, "report", nil, "`name[:path]` of a report; repeatable")
+	return cmd
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// reopen assembles the job of an earlier run from its directory.
+func (a *app) reopen(p *project, path string, change func(*spec)) (*job, error) {
+	var s spec
+	if err := run.ReadSpec(path, &s); err != nil {
+		return nil, err
+	}
+	for _, r := range s.Runners {
+		if err := r.redacted(); err != nil {
+			return nil, err
+		}
+	}
+	bundle, err := load.Open(filepath.Join(path, run.BundleDir))
+	if err != nil {
+		return nil, err
+	}
+	suite, _, err := bundle.Suite()
+	if err != nil {
+		return nil, err
+	}
+	change(&s)
+	j, err := a.assemble(p, s, bundle, suite)
+	if err != nil {
+		return nil, fmt.Errorf("reopen run %s: %w", a.shown(path), err)
+	}
+	return j, nil
+}
+
+// redacted finds a secret that was written out in a config and is therefore not in run.json.
+func (s *runnerSpec) redacted() error {
+	for kind, values := range map[string]map[string]string{"headers": s.Headers, "env": s.Env} {
+		for name, value := range values {
+			if strings.Contains(value, "[redacted:") {
+				return plumb.WithHint(fmt.Errorf("%s.%s of the runner was a secret, and run.json does not hold secrets", kind, name),
+					"refer to an environment variable as ${NAME} in plumb.yaml, and start a new run")
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,428 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+// spec is what run.json keeps: all that a later process needs to go on with a run, beside the bundle.
+type spec struct {
+	PlumbVersion string       `json:"plumbVersion"`
+	CreatedAt    time.Time    `json:"createdAt"`
+	Dir          string       `json:"dir"`
+	Suite        string       `json:"suite"`
+	Filter       run.Filter   `json:"filter"`
+	Runners      []runnerSpec `json:"runners"`
+	Judge        *runnerSpec  `json:"judge,omitempty"`
+	JudgeVotes   int          `json:"judgeVotes,omitempty"`
+	Embedder     *runnerSpec  `json:"embedder,omitempty"`
+	ScoredFrom   string       `json:"scoredFrom,omitempty"`
+
+	Schedule      run.Schedule `json:"schedule"`
+	Parallel      int          `json:"parallel"`
+	Repeat        int          `json:"repeat"`
+	Retry         int          `json:"retry"`
+	TimeoutMs     int64        `json:"timeoutMs"`
+	MaxFailures   int          `json:"maxFailures,omitempty"`
+	MaxCostUSD    float64      `json:"maxCostUsd,omitempty"`
+	MaxTokens     int64        `json:"maxTokens,omitempty"`
+	MaxDurationMs int64        `json:"maxDurationMs,omitempty"`
+	Cache         string       `json:"cache"`
+	Output        string       `json:"output,omitempty"`
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [SUITE...]",
+		Short: "Run a suite and report what was measured",
+		Long: `Run the cases of a suite on one or more runners, judge the answers, and report.
+
+A SUITE is a .jsonl file, a directory with a manifest.toml, or a published suite such as v1.0/cheap.
+Without one, the suites of the config are run; with --tier alone, that tier of the newest published suite.`,
+		Example: `  plumb run suite.jsonl --model gpt-5
+  plumb run --tier cheap --model opus --judge openai:gpt-5
+  plumb run suite.jsonl --model ollama:qwen3 --repeat 5 --report junit:results.xml
+  plumb run suite.jsonl --command ./answer.sh --parallel 4
+  plumb run v1.0/comprehensive --model gpt-5 --plan`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open(f.config, f.outputDir)
+			if err != nil {
+				return err
+			}
+			if err := f.fromConfig(cmd.Flags(), p.config); err != nil {
+				return err
+			}
+			if err := f.check(); err != nil {
+				return err
+			}
+			suites := args
+			if len(suites) == 0 && !cmd.Flags().Changed("tier") {
+				for _, s := range p.config.Suites {
+					suites = append(suites, p.suite(s))
+				}
+			}
+			if len(suites) == 0 {
+				if f.tier == "" {
+					return plumb.WithHint(errors.New("no suite is named"),
+						"plumb run suite.jsonl, or plumb run --tier cheap for the published one, or suites in plumb.yaml")
+				}
+				suites = []string{""}
+			}
+			return a.runSuites(cmd.Context(), p, &f, suites)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// suite returns a suite of the config as it is to be read: a path from the config's folder, or a published suite.
+func (p *project) suite(ref string) string {
+	if path := p.config.Resolve(ref); exists(path) {
+		return path
+	}
+	return ref
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// runSuites runs one suite after the other. All are read before the first request is made.
+func (a *app) runSuites(ctx context.Context, p *project, f *runFlags, refs []string) error {
+	var jobs []*job
+	for _, ref := range refs {
+		j, err := a.prepare(p, f, ref)
+		if err != nil {
+			return err
+		}
+		defer j.shop.close()
+		jobs = append(jobs, j)
+	}
+	if f.plan {
+		return a.showPlans(p, jobs)
+	}
+	worst := exitOK
+	for _, j := range jobs {
+		code, err := a.perform(ctx, p, j, f.reports, nil)
+		if err != nil {
+			return err
+		}
+		if worse(code, worst) {
+			worst = code
+		}
+		if code >= exitInterrupted {
+			break
+		}
+	}
+	return exit(worst)
+}
+
+// worse reports whether exit code a says more about a run than b: a failure says more than a gap, and an interruption
+// more than either.
+func worse(a, b int) bool {
+	rank := func(code int) int {
+		switch code {
+		case exitOK:
+			return 0
+		case exitNotMeasured:
+			return 1
+		case exitFailed:
+			return 2
+		default:
+			return code
+		}
+	}
+	return rank(a) > rank(b)
+}
+
+// job is a suite that is ready to run.
+type job struct {
+	spec    spec
+	bundle  *load.Bundle
+	suite   *plumb.Suite // with the selected cases
+	all     int
+	shop    *workshop
+	runners []plumb.Runner
+	options run.Options
+}
+
+// prepare reads a suite, selects its cases, and makes all that is needed to run them. It makes no request.
+func (a *app) prepare(p *project, f *runFlags, ref string) (*job, error) {
+	bundle, suite, err := a.readSuite(ref, f.tier)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := f.runnerConfigs(a, p)
+	if err != nil {
+		return nil, err
+	}
+	judge, votes, err := f.judgeConfig(p)
+	if err != nil {
+		return nil, err
+	}
+	s := spec{
+		PlumbVersion: version(), CreatedAt: a.Now().UTC().Truncate(time.Millisecond), Dir: p.config.Dir,
+		Suite: suite.Name, Filter: f.filter, JudgeVotes: votes,
+		Schedule: run.Schedule(f.schedule), Parallel: f.parallel, Repeat: f.repeat, Retry: f.retry,
+		TimeoutMs: f.timeout.Milliseconds(), MaxFailures: f.maxFailures, MaxCostUSD: f.maxCost, MaxTokens: f.maxTokens,
+		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache,
+	}
+	for _, c := range configs {
+		s.Runners = append(s.Runners, specOf(c))
+	}
+	if judge != nil {
+		s.Judge = new(specOf(*judge))
+	}
+	if e := f.embedderConfig(p, configs); e != nil {
+		s.Embedder = new(specOf(*e))
+	}
+	if f.output != "" {
+		s.Output = a.path(f.output)
+		if err := report.CheckBlockFile(s.Output); err != nil {
+			return nil, err
+		}
+	}
+	return a.assemble(p, s, bundle, suite)
+}
+
+// readSuite reads a suite and all its problems.
+func (a *app) readSuite(ref, tier string) (*load.Bundle, *plumb.Suite, error) {
+	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir})
+	if err != nil {
+		return nil, nil, err
+	}
+	suite, warnings, err := bundle.Suite()
+	a.warn(warnings)
+	return bundle, suite, err
+}
+
+// assemble makes what a spec describes.
+func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Suite) (_ *job, err error) {
+	j := &job{spec: s, bundle: bundle, all: len(suite.Cases)}
+	selected := *suite
+	if selected.Cases, err = s.Filter.Select(suite); err != nil {
+		return nil, err
+	}
+	j.suite = &selected
+	needJudge, needEmbedder := needs(selected.Cases)
+	var configs, all []plumb.RunnerConfig
+	for _, r := range s.Runners {
+		configs = append(configs, r.config())
+	}
+	all = append(all, configs...)
+	for _, r := range []*runnerSpec{s.Judge, s.Embedder} {
+		if r != nil {
+			all = append(all, r.config())
+		}
+	}
+	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, all); err != nil {
+		return nil, err
+	}
+	if j.runners, err = j.shop.runners(configs); err != nil {
+		return nil, err
+	}
+	info := plumb.RunInfo{
+		PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier,
+		SuiteHash: suite.Hash, DeclaredTags: suite.Tags(), SelectedTags: s.Filter.Tags, SuiteCases: j.all, ScoredFrom: s.ScoredFrom,
+	}
+	j.options = run.Options{
+		Suite: j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
+		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
+		Budget: run.Budget{
+			CostUSD: s.MaxCostUSD, Tokens: s.MaxTokens, Duration: time.Duration(s.MaxDurationMs) * time.Millisecond,
+			Estimate: func(c *plumb.Case, r plumb.RunnerInfo) (float64, int64) {
+				e := estimate(p.prices, c, r)
+				return e.cost, e.tokens()
+			},
+		},
+		Redact: run.Redact{Line: j.shop.redact.Bytes, Report: j.shop.redact.Report, Failure: j.shop.redact.Failure},
+		Notes:  j.shop.notes,
+	}
+	if needJudge {
+		if s.Judge == nil {
+			info.SelfJudged = true
+		} else {
+			judge, err := runner.NewJudge(s.Judge.config(), j.shop.env)
+			if err != nil {
+				return nil, err
+			}
+			j.options.Judge, info.Judge = judge.Runner, judge.Runner.Info().ID
+		}
+	}
+	if needEmbedder {
+		if s.Embedder == nil {
+			return nil, plumb.WithHint(errors.New("the suite compares by meaning (semantic_similarity), and no embedder is known"),
+				"--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, or embedder in plumb.yaml; "+
+					"or leave those cases out with --category or --case")
+		}
+		if j.options.Embedder, err = runner.NewEmbedder(s.Embedder.config(), j.shop.env); err != nil {
+			return nil, plumb.WithHint(err, "--embedder names another one")
+		}
+		info.Embedder = j.options.Embedder.Name
+	}
+	if s.MaxCostUSD > 0 {
+		for _, r := range j.runners {
+			if _, ok := p.prices.Of(r.Info()); !ok && r.Info().Kind == plumb.RunnerModel {
+				return nil, plumb.WithHint(fmt.Errorf("--max-cost cannot be kept: no price of %s is known", r.Info().ID),
+					"give its price under prices in plumb.yaml, or use --max-tokens")
+			}
+		}
+	}
+	j.options.Info = info
+	return j, nil
+}
+
+// perform runs a job in a new run directory, or goes on in dir.
+func (a *app) perform(ctx context.Context, p *project, j *job, reports []string, dir *run.Dir) (code int, err error) {
+	resumed := dir != nil
+	if !resumed {
+		if dir, err = a.newRun(p); err != nil {
+			return 0, err
+		}
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if !resumed {
+		if err := a.record(dir, j); err != nil {
+			return 0, err
+		}
+	}
+	o := a.reportOptions()
+	o.Dir = a.shown(dir.Path)
+	o.Sessions = lazySessions(dir.Path)
+	r, err := a.reporters(reports, o)
+	if err != nil {
+		return 0, err
+	}
+	j.options.Dir, j.options.Emit = dir, r.report
+	ctx, interrupted, done := a.interruptible(ctx, j)
+	state, err := run.Suite(ctx, j.options)
+	done()
+	err = errors.Join(err, r.close())
+	if state == nil {
+		return 0, err
+	}
+	if err == nil {
+		err = a.writeResults(dir, j, state)
+	}
+	if err != nil {
+		a.complain(errors.New(j.shop.redact.String(err.Error())))
+		fmt.Fprintf(a.Stderr, "  what was obtained is in %s; go on with: plumb resume %s\n", o.Dir, dir.ID)
+		return exitNotMeasured, nil
+	}
+	if sig := interrupted(); sig != nil {
+		if sig == syscall.SIGTERM {
+			return exitTerminated, nil
+		}
+		return exitInterrupted, nil
+	}
+	return exitCode(state), nil
+}
+
+// record writes down what was asked, before anything is.
+func (a *app) record(dir *run.Dir, j *job) error {
+	if err := j.bundle.Write(dir.Join(run.BundleDir)); err != nil {
+		return err
+	}
+	return dir.WriteSpec(j.spec, j.shop.redact.Bytes)
+}
+
+// exitCode says in a number how a run went.
+func exitCode(state *plumb.Run) int {
+	t := state.Totals
+	switch {
+	case t.NotOK() > 0:
+		return exitFailed
+	case t.Errored > 0 || t.Finished < t.Planned:
+		return exitNotMeasured
+	default:
+		return exitOK
+	}
+}
+
+// shown returns a path as the user would write it.
+func (a *app) shown(path string) string {
+	if rel, err := filepath.Rel(a.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// lazySessions reads the index of a run when the first session is asked for: after the run has ended.
+func lazySessions(path string) report.Sessions {
+	var x *run.Index
+	return func(caseID, runnerID string, yield func(plumb.Event) error) (err error) {
+		if x == nil {
+			if x, err = run.OpenIndex(path); err != nil {
+				return err
+			}
+		}
+		return x.Sessions(caseID, runnerID, yield)
+	}
+}
+
+// interruptible lets signals end a run: the first one lets what is in flight finish, the second one does not.
+func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, interrupted func() os.Signal, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	drain, finished, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	j.options.Drain = drain
+	var first os.Signal
+	go func() {
+		defer close(ended)
+		select {
+		case first = <-a.Signals:
+		case <-finished:
+			return
+		}
+		close(drain)
+		j.shop.env.Note(plumb.Note{Level: "warning", Text: "interrupted: what is in flight finishes; interrupt again to stop at once"})
+		select {
+		case <-a.Signals:
+			cancel(errors.New("interrupted twice"))
+		case <-finished:
+		}
+	}()
+	return ctx, func() os.Signal { return first }, func() {
+		close(finished)
+		<-ended
+		cancel(nil)
+	}
+}
+
+// writeResults writes results.json into the run directory, and appends to the file that the user named.
+func (a *app) writeResults(dir *run.Dir, j *job, state *plumb.Run) error {
+	sessions := lazySessions(dir.Path)
+	if err := writeResultsFile(dir.Path, state, sessions); err != nil {
+		return err
+	}
+	if j.spec.Output == "" {
+		return nil
+	}
+	return report.AppendBlock(j.spec.Output, state, sessions)
+}
+
+func writeResultsFile(path string, state *plumb.Run, sessions report.Sessions) error {
+	return run.WriteTo(filepath.Join(path, run.ResultsFile), func(w io.Writer) error {
+		buffered := bufio.NewWriterSize(w, 1<<20)
+		if err := report.WriteResults(buffered, state, sessions); err != nil {
+			return err
+		}
+		return buffered.Flush()
+	})
+}

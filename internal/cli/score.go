@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+func (a *app) scoreCommand() *cobra.Command {
+	var f runFlags
+	var suiteRef string
+	cmd := &cobra.Command{
+		Use:   "score [RUN]",
+		Short: "Judge the stored sessions of a run again",
+		Long: `Judge the sessions of an earlier run again, with a changed suite or another judge. No model is asked but the
+judge. The result is a run of its own; the earlier one stays as it is. Cases are matched by id and prompt.`,
+		Example: `  plumb score last --suite suite.jsonl
+  plumb score 20261120-101500 --judge anthropic:claude-opus-4-6`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open(f.config, f.outputDir)
+			if err != nil {
+				return err
+			}
+			path, err := run.Find(p.runs(), first(args))
+			if err != nil {
+				return err
+			}
+			j, err := a.rescore(p, &f, path, suiteRef)
+			if err != nil {
+				return err
+			}
+			defer j.shop.close()
+			code, err := a.perform(cmd.Context(), p, j, f.reports, nil)
+			if err != nil {
+				return err
+			}
+			return exit(code)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&suiteRef, "suite", "", "changed `suite` (default: the one the run was made with)")
+	fs.StringVar(&f.tier, "tier", "", "tier of the suite, where it has several")
+	fs.StringVar(&f.judge, "judge", "", "`model` or runner id that answers llm_judge (default: as in the run)")
+	fs.IntVar(&f.judgeVotes, "judge-votes", 0, "answers taken of the judge, an odd number")
+	fs.StringVar(&f.embedder, "embedder", "", "embedding `model` for semantic_similarity")
+	fs.IntVarP(&f.parallel, "parallel", "j", defaultParallel, "sessions judged at the same time")
+	fs.StringVar(&f.cache, "cache", string(runner.CacheOff), "answers of earlier runs, for the embedder: off, on or only")
+	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report; repeatable")
+	fs.StringVar(&f.output, "output", "", "also append a block in the results.json list format to this `file`")
+	fs.StringVar(&f.config, "config", "", "config `file`")
+	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
+	return cmd
+}
+
+// rescore prepares the judging of the sessions of the run in path.
+func (a *app) rescore(p *project, f *runFlags, path, suiteRef string) (*job, error) {
+	var s spec
+	if err := run.ReadSpec(path, &s); err != nil {
+		return nil, err
+	}
+	earlier, err := run.Fold(path)
+	if err != nil {
+		return nil, err
+	}
+	var bundle *load.Bundle
+	var suite *plumb.Suite
+	if suiteRef == "" && f.tier == "" {
+		if bundle, err = load.Open(filepath.Join(path, run.BundleDir)); err != nil {
+			return nil, err
+		}
+		if suite, _, err = bundle.Suite(); err != nil {
+			return nil, err
+		}
+	} else if bundle, suite, err = a.readSuite(suiteRef, f.tier); err != nil {
+		return nil, err
+	}
+	// Only what was recorded can be judged.
+	kept := suite.Cases[:0:0]
+	for _, c := range suite.Cases {
+		if earlier.Case(c.ID) != nil {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("no case of suite %s is in run %s", suite.Name, earlier.Info.ID)
+	}
+	if missing := len(suite.Cases) - len(kept); missing > 0 && len(suite.Cases) > len(earlier.Cases) {
+		fmt.Fprintf(a.Stderr, "plumb: %d cases of the suite are not in the run and are left out\n", missing)
+	}
+	for i := range kept {
+		kept[i].Repeat = max(earlier.Case(kept[i].ID).Repeat, 1)
+	}
+	suite.Cases = kept
+	judges, self := s.Runners, s.Judge == nil
+	s.ScoredFrom, s.Filter, s.Retry = earlier.Info.ID, run.Filter{}, 0
+	s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.MaxFailures = 0, 0, 0, 0
+	s.Parallel, s.Cache, s.Schedule = f.parallel, f.cache, run.Parallel
+	s.CreatedAt, s.PlumbVersion, s.Output = a.Now().UTC(), version(), a.path(f.output)
+	replays, err := replaysOf(path)
+	if err != nil {
+		return nil, err
+	}
+	s.Runners = nil
+	for _, c := range replays {
+		s.Runners = append(s.Runners, specOf(c))
+	}
+	if f.judge != "" || f.judgeVotes > 0 {
+		c, votes, err := f.judgeConfig(p)
+		if err != nil {
+			return nil, err
+		}
+		if s.JudgeVotes = votes; c != nil {
+			s.Judge, self = new(specOf(*c)), false
+		}
+	}
+	if f.embedder != "" {
+		s.Embedder = new(specOf(plumb.RunnerConfig{Model: f.embedder}))
+	}
+	if judge, _ := needs(kept); judge && self {
+		// A recording cannot answer questions: the models themselves judge, as in the run.
+		if len(judges) != 1 || judges[0].Replay != "" {
+			return nil, plumb.WithHint(fmt.Errorf("the models of run %s judged themselves", earlier.Info.ID), "name a judge with --judge")
+		}
+		s.Judge = &judges[0]
+	}
+	return a.assemble(p, s, bundle, suite)
+}

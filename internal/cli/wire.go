@@ -1,0 +1,386 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+)
+
+// runnerSpec is a runner's configuration as run.json keeps it, complete.
+type runnerSpec struct {
+	ID string `json:"id,omitempty"`
+	plumb.RunnerConfig
+	NoTemperature bool `json:"noTemperature,omitempty"`
+	NoSeed        bool `json:"noSeed,omitempty"`
+}
+
+func specOf(c plumb.RunnerConfig) runnerSpec {
+	return runnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
+}
+
+func (s runnerSpec) config() plumb.RunnerConfig {
+	c := s.RunnerConfig
+	c.ID, c.NoTemperature, c.NoSeed = s.ID, s.NoTemperature, s.NoSeed
+	return c
+}
+
+// runnerConfigs returns the runners that the flags ask for: those named, else those that the flags describe, else all of
+// the config.
+func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, error) {
+	var configs []plumb.RunnerConfig
+	for _, id := range f.runners {
+		c := p.config.Runner(id)
+		if c == nil {
+			var known []string
+			for i := range p.config.Runners {
+				known = append(known, p.config.Runners[i].ID)
+			}
+			if len(known) == 0 {
+				return nil, plumb.WithHint(fmt.Errorf("no runner %q: the config has no runners", id), "use --model, or write a plumb.yaml (plumb init)")
+			}
+			return nil, unknownWord("runner", id, known)
+		}
+		configs = append(configs, *c)
+	}
+	for _, m := range f.models {
+		c := plumb.RunnerConfig{Model: m, BaseURL: f.baseURL, API: f.api, APIKeyEnv: f.keyEnv, TimeoutMs: f.requestTimeout.Milliseconds()}
+		for _, h := range f.headers {
+			name, value, ok := strings.Cut(h, "=")
+			if !ok {
+				return nil, plumb.WithHint(fmt.Errorf("--header %q has no value", h), "name=value")
+			}
+			if c.Headers == nil {
+				c.Headers = map[string]string{}
+			}
+			c.Headers[name] = value
+		}
+		configs = append(configs, c)
+	}
+	if f.command != "" {
+		configs = append(configs, plumb.RunnerConfig{Command: shell(f.command)})
+	}
+	if f.replay != "" {
+		dir, err := run.Find(p.runs(), f.replay)
+		if err != nil {
+			return nil, err
+		}
+		replays, err := replaysOf(dir)
+		if err != nil {
+			return nil, err
+		}
+		configs = append(configs, replays...)
+	}
+	if len(configs) == 0 {
+		configs = append(configs, p.config.Runners...)
+	}
+	if len(configs) == 0 {
+		return nil, plumb.WithHint(errors.New("nothing to test is named"),
+			"plumb run --model gpt-5, or another model (plumb models); plumb demo shows it without a key")
+	}
+	seen := map[string]bool{}
+	for i := range configs {
+		c := &configs[i]
+		if err := f.parameters(c); err != nil {
+			return nil, err
+		}
+		if c.Replay != "" && !filepath.IsAbs(c.Replay) {
+			dir, err := run.Find(p.runs(), c.Replay)
+			if err != nil {
+				return nil, err
+			}
+			c.Replay = dir
+		}
+		if id := cmp.Or(c.ID, c.Model); id != "" && seen[id] {
+			return nil, fmt.Errorf("runner %q is named twice", id)
+		} else {
+			seen[id] = true
+		}
+	}
+	return configs, nil
+}
+
+// parameters gives a runner the sampling parameters of the flags where it has none of its own.
+func (f *runFlags) parameters(c *plumb.RunnerConfig) error {
+	if c.Replay != "" {
+		return nil
+	}
+	if c.Temperature == nil && !c.NoTemperature && f.temperature.text != "" {
+		if c.NoTemperature = f.temperature.text == "none"; !c.NoTemperature {
+			t, err := strconv.ParseFloat(f.temperature.text, 64)
+			if err != nil {
+				return fmt.Errorf("--temperature: %w", err)
+			}
+			c.Temperature = &t
+		}
+	}
+	if c.Seed == nil && !c.NoSeed && f.seed.text != "" {
+		if c.NoSeed = f.seed.text == "none"; !c.NoSeed {
+			s, err := strconv.ParseInt(f.seed.text, 10, 64)
+			if err != nil {
+				return fmt.Errorf("--seed: %w", err)
+			}
+			c.Seed = &s
+		}
+	}
+	if c.MaxOutputTokens == nil && f.maxOutputTokens > 0 {
+		c.MaxOutputTokens = &f.maxOutputTokens
+	}
+	if c.ReasoningEffort == nil && f.effort != "" {
+		c.ReasoningEffort = &f.effort
+	}
+	return nil
+}
+
+// shell returns the arguments that have the system's shell run a command line.
+func shell(line string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{"cmd", "/c", line}
+	}
+	return []string{"sh", "-c", line}
+}
+
+// replaysOf returns a replay of each runner of the run directory dir.
+func replaysOf(dir string) ([]plumb.RunnerConfig, error) {
+	earlier, err := run.Fold(dir)
+	if err != nil {
+		return nil, err
+	}
+	var configs []plumb.RunnerConfig
+	for _, info := range earlier.Info.Runners {
+		configs = append(configs, plumb.RunnerConfig{ID: info.ID, Replay: dir})
+	}
+	return configs, nil
+}
+
+// judgeConfig returns the judge that the flags or the config name; nil lets each runner judge itself.
+func (f *runFlags) judgeConfig(p *project) (config *plumb.RunnerConfig, votes int, err error) {
+	named := p.config.Judge
+	if named != nil {
+		votes = named.Votes
+	}
+	votes = cmp.Or(f.judgeVotes, votes)
+	switch {
+	case f.judge != "":
+		if c := p.config.Runner(f.judge); c != nil {
+			return c, votes, nil
+		}
+		return &plumb.RunnerConfig{Model: f.judge}, votes, nil
+	case named == nil:
+		return nil, votes, nil
+	case named.Config != nil:
+		return named.Config, votes, nil
+	case named.Runner != "":
+		c := p.config.Runner(named.Runner)
+		if c == nil {
+			return nil, 0, fmt.Errorf("judge: the config has no runner %q", named.Runner)
+		}
+		return c, votes, nil
+	default:
+		return nil, votes, nil
+	}
+}
+
+// embedderConfig returns the embedder that the flags or the config name, else that of the first runner whose provider has
+// one.
+func (f *runFlags) embedderConfig(p *project, runners []plumb.RunnerConfig) *plumb.RunnerConfig {
+	if f.embedder != "" {
+		return &plumb.RunnerConfig{Model: f.embedder}
+	}
+	if e := p.config.Embedder; e != nil {
+		return &plumb.RunnerConfig{Model: e.Model, BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}
+	}
+	for _, r := range runners {
+		if c, ok := runner.DefaultEmbedder(r); ok {
+			return &c
+		}
+	}
+	return nil
+}
+
+// needs says what the cases want beside the models under test.
+func needs(cases []plumb.Case) (judge, embedder bool) {
+	for i := range cases {
+		for _, a := range cases[i].Assertions {
+			if c, ok := a.(*check.Check); ok {
+				j, e := c.Needs()
+				judge, embedder = judge || j, embedder || e
+			}
+		}
+		if judge && embedder {
+			break
+		}
+	}
+	return judge, embedder
+}
+
+// workshop makes runners for one command.
+type workshop struct {
+	env       runner.Env
+	transport *modelapi.Transport
+	notes     chan plumb.Note
+	redact    *redact.Redactor
+}
+
+func (a *app) workshop(p *project, cache string, parallel int, configs []plumb.RunnerConfig) (*workshop, error) {
+	mode, err := runner.ParseCacheMode(cache)
+	if err != nil {
+		return nil, err
+	}
+	w := &workshop{
+		transport: modelapi.NewTransport(modelapi.TransportOptions{MaxInFlight: parallel, Getenv: p.getenv}),
+		notes:     make(chan plumb.Note, 64), redact: p.redactor(configs),
+	}
+	w.env = runner.Env{
+		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Prices: p.prices, Dir: p.config.Dir,
+		Cache: &runner.Cache{Dir: p.cache(), Redact: w.redact.Report},
+		Note: func(n plumb.Note) {
+			n.Text, n.Hint = w.redact.String(n.Text), w.redact.String(n.Hint)
+			select {
+			case w.notes <- n:
+			default: // nobody reads any more; a note is a courtesy
+			}
+		},
+	}
+	return w, nil
+}
+
+func (w *workshop) close() { w.transport.Close() }
+
+func (w *workshop) runners(configs []plumb.RunnerConfig) ([]plumb.Runner, error) {
+	var runners []plumb.Runner
+	seen := map[string]bool{}
+	for _, c := range configs {
+		r, err := runner.New(c, w.env)
+		if err != nil {
+			return nil, err
+		}
+		id := r.Info().ID
+		if seen[id] {
+			return nil, plumb.WithHint(fmt.Errorf("two runners are called %q", id), "give them ids of their own in plumb.yaml")
+		}
+		seen[id] = true
+		runners = append(runners, r)
+	}
+	return runners, nil
+}
+
+// reporting is what the user wants to see of a run.
+type reporting struct {
+	reporters []plumb.Reporter
+	files     []*os.File
+}
+
+// reporters opens the reports that specs name, "name" or "name:path". Without one that writes to standard output the
+// terminal shows the run.
+func (a *app) reporters(specs []string, o report.Options) (_ *reporting, err error) {
+	r := &reporting{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	stdout := ""
+	if a.json {
+		specs = append([]string{report.JSONSummary}, specs...)
+	}
+	for _, spec := range specs {
+		name, path, toFile := strings.Cut(spec, ":")
+		options := o
+		options.Out, options.Terminal, options.Color = a.Stdout, o.Terminal, o.Color
+		if toFile {
+			f, err := createReport(a.path(path))
+			if err != nil {
+				return r, fmt.Errorf("report %s: %w", name, err)
+			}
+			r.files = append(r.files, f)
+			options.Out, options.Terminal, options.Color = f, false, false
+		} else if name != report.GitHubActions {
+			if stdout != "" {
+				return r, plumb.WithHint(fmt.Errorf("the reports %s and %s both write to standard output", stdout, name), "give one a file: --report "+name+":FILE")
+			}
+			stdout = name
+		}
+		reporter, err := report.New(name, options)
+		if err != nil {
+			return r, err
+		}
+		r.reporters = append(r.reporters, reporter)
+	}
+	if stdout == "" {
+		o.Out = a.Stdout
+		reporter, err := report.New(report.Terminal, o)
+		if err != nil {
+			return r, err
+		}
+		r.reporters = append(r.reporters, reporter)
+	}
+	return r, nil
+}
+
+// createReport makes the file of a report, readable by its owner only, since reports hold outputs.
+func createReport(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+}
+
+func (r *reporting) report(ev plumb.Event, state *plumb.Run) error {
+	for _, reporter := range r.reporters {
+		if err := reporter.Report(ev, state); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+	}
+	return nil
+}
+
+// close ends the reports and their files.
+func (r *reporting) close() error {
+	var all []error
+	for _, reporter := range r.reporters {
+		all = append(all, reporter.Close())
+	}
+	for _, f := range r.files {
+		all = append(all, f.Close())
+	}
+	r.reporters, r.files = nil, nil
+	return errors.Join(all...)
+}
+
+// reportOptions describes the terminal to reporters.
+func (a *app) reportOptions() report.Options {
+	_, _, terminal := a.Size()
+	terminal = terminal && a.Getenv("TERM") != "dumb"
+	return report.Options{
+		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "",
+		Unicode: unicode(a.Getenv), Getenv: a.Getenv, Now: a.Now,
+		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },
+	}
+}
+
+// unicode reports whether the terminal is likely to show more than ASCII.
+func unicode(getenv func(string) string) bool {
+	if runtime.GOOS == "windows" {
+		return getenv("WT_SESSION") != "" || getenv("TERM_PROGRAM") != ""
+	}
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+}
+
+var _ io.Writer = (*os.File)(nil)
+var _ = load.Read
