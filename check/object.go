@@ -25,19 +25,31 @@ type member struct {
 	start, end int // the value in buf
 }
 
+// add makes what was appended to buf since start a member.
+func (o *object) add(key string, start int) {
+	if o.members == nil {
+		o.members = make([]member, 0, 8)
+	}
+	o.members = append(o.members, member{key, start, len(o.buf)})
+}
+
 // put adds a member whose value is what write appends.
 func (o *object) put(key string, write func([]byte) []byte) {
 	start := len(o.buf)
 	o.buf = write(o.buf)
-	o.members = append(o.members, member{key, start, len(o.buf)})
+	o.add(key, start)
 }
 
 func (o *object) str(key, val string) {
-	o.put(key, func(b []byte) []byte { return appendString(b, val) })
+	start := len(o.buf)
+	o.buf = appendString(o.buf, val)
+	o.add(key, start)
 }
 
 func (o *object) boolean(key string, val bool) {
-	o.put(key, func(b []byte) []byte { return strconv.AppendBool(b, val) })
+	start := len(o.buf)
+	o.buf = strconv.AppendBool(o.buf, val)
+	o.add(key, start)
 }
 
 func (o *object) num(key string, val float64) {
@@ -45,24 +57,28 @@ func (o *object) num(key string, val float64) {
 	if abs := math.Abs(val); abs >= 1e15 || abs != 0 && abs < 1e-6 {
 		format = 'e'
 	}
-	o.put(key, func(b []byte) []byte { return strconv.AppendFloat(b, val, format, -1, 64) })
+	start := len(o.buf)
+	o.buf = strconv.AppendFloat(o.buf, val, format, -1, 64)
+	o.add(key, start)
 }
 
 func (o *object) raw(key string, val []byte) {
-	o.put(key, func(b []byte) []byte { return append(b, val...) })
+	start := len(o.buf)
+	o.buf = append(o.buf, val...)
+	o.add(key, start)
 }
 
 func (o *object) strs(key string, vals []string) {
-	o.put(key, func(b []byte) []byte {
-		b = append(b, '[')
-		for i, s := range vals {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendString(b, s)
+	start := len(o.buf)
+	o.buf = append(o.buf, '[')
+	for i, s := range vals {
+		if i > 0 {
+			o.buf = append(o.buf, ',')
 		}
-		return append(b, ']')
-	})
+		o.buf = appendString(o.buf, s)
+	}
+	o.buf = append(o.buf, ']')
+	o.add(key, start)
 }
 
 // json returns the object with its members in the order in which they were added.

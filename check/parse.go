@@ -345,7 +345,7 @@ func (s *spec) matcher(depth int) matcher {
 	case typeRegex:
 		if pattern, ok := s.needText(keyPattern); ok {
 			m, err = newRegex(pattern, s.mode())
-			s.check2(keyPattern, err)
+			s.invalid(keyPattern, err)
 		}
 	case typeJSONSchema:
 		if v := s.need(keySchema); v != nil {
@@ -353,7 +353,7 @@ func (s *spec) matcher(depth int) matcher {
 				s.bad(keySchema, "a schema must be an object")
 			} else {
 				m, err = newSchema(json.RawMessage(v))
-				s.check2(keySchema, err)
+				s.invalid(keySchema, err)
 			}
 		}
 	case typeJSONPath:
@@ -373,8 +373,8 @@ func (s *spec) matcher(depth int) matcher {
 	return m
 }
 
-// check2 reports err as a problem of the value at k.
-func (s *spec) check2(k key, err error) {
+// invalid reports err, if there is one, as a problem of the value at k.
+func (s *spec) invalid(k key, err error) {
 	if err != nil {
 		s.bad(k, "%s", err)
 	}

@@ -127,7 +127,7 @@ func newSchema(schema json.RawMessage) (*schemaMatcher, error) {
 	return s, nil
 }
 
-const schemaURL = "plumb:schema"
+const schemaURL = "plumb:///schema.json"
 
 func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(s.schema)))
