@@ -70,7 +70,10 @@ func TestConfigValues(t *testing.T) {
 			Votes: 3,
 		},
 		Embedder: &Embedder{Model: "openai:text-embedding-3-small", APIKeyEnv: "OPENAI_API_KEY"},
+		Prices:   []Price{{Model: "ollama:qwen3", Input: new(0.0), Output: new(0.5), PerRequest: 0.001}},
 		Run: RunConfig{
+			Difficulty: []string{"hard"}, Command: "cat", Replay: "last", BaseURL: "https://e.example", API: "chat", APIKeyEnv: "K",
+			Header: []string{"A=b"}, ReasoningEffort: "low", RequestTimeoutMs: 5000, Judge: "fast", JudgeVotes: 5, Embedder: "e",
 			Tier: "cheap", Model: []string{"opus"}, Runner: []string{"fast", "local"},
 			Case: []string{"reasoning-001"}, Tag: []string{"math"}, Category: []string{"reasoning", "coding"}, Limit: 10,
 			Schedule: "isolated-by-runner", Parallel: 8, Repeat: 3, Retry: new(0), TimeoutMs: 60_000,
@@ -142,6 +145,9 @@ func TestReadConfigMissing(t *testing.T) {
 // compiled returns a published schema, ready to use.
 func compiled(t testing.TB, text string) *jsonschema.Schema {
 	t.Helper()
+	if _, faults, _ := (&syntax{}).value([]byte(text)); len(faults) > 0 {
+		t.Fatalf("schema: %v", faults)
+	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -178,6 +184,7 @@ func TestConfigSchemaKeys(t *testing.T) {
 		{"runner", doc.Defs["runner"].Properties, runner},
 		{"runnerKeys", doc.Defs["runnerKeys"].Properties, runner},
 		{"judge", doc.Defs["judge"].Properties, append(slices.Clone(runner), field{name: "runner"}, field{name: "votes"})},
+		{"price", doc.Defs["price"].Properties, r.priceFields(&Price{})},
 		{"embedder", doc.Defs["embedder"].Properties, r.embedderFields(&Embedder{})},
 	} {
 		var read []string
@@ -220,6 +227,10 @@ func TestConfigSchemaAgrees(t *testing.T) {
 		"run: {maxTokens: 3000000000}", "run: {maxTokens: 1}", "run: {maxDurationMs: 1h30m}", "run: {maxDurationMs: 1}", "run: {temperature: null}",
 		"run: {seed: null}", "run: {repeat: null}", "run: {cache: off}", "run: {cache: 'on'}", "run: {cache: maybe}", "run: {report: [json]}",
 		"run: {report: 3}", "run: {output: ''}", "run: {outputDir: x}", "run: {redact: [A]}", "run: {redact: ['1']}", "run: {redact: A}",
+		"judge: {model: x, votes: 2}", "run: {judgeVotes: 3}", "run: {judgeVotes: 2}", "run: {difficulty: easy}", "run: {difficulty: [ez]}",
+		"run: {command: x}", "run: {command: [x]}", "run: {header: [a=b]}", "run: {requestTimeoutMs: 5s}", "run: {judge: x, embedder: y}",
+		"run: {maxCostUSD: 0.01}", "prices: {}", "prices: {'openai:x': {input: 1, output: 2.5}}", "prices: {a: {}}", "prices: {a: 1}",
+		"prices: {a: {inputs: 1}}", "prices: {a: {input: -1}}", "prices: {'': {input: 1}}", "prices: {a: {perRequest: 0.01, cacheRead: 0, cacheWrite: 1}}",
 		"nope: 1", "'$schema': x", "'$schema': 1", "run: 1", "[]", "run: {model: [a, b], runner: a, case: [x], tag: t}",
 	}
 	valid := 0
@@ -239,7 +250,7 @@ func TestConfigSchemaAgrees(t *testing.T) {
 		}
 		schemaErr, readErr := s.Validate(instance), problems.err()
 		if (schemaErr == nil) != (readErr == nil) {
-			t.Errorf("%s:\nschema: %v\nreader: %v", text, schemaErr, readErr)
+			t.Errorf("%s (%s):\nschema: %v\nreader: %v", text, data, schemaErr, readErr)
 		}
 		if schemaErr == nil {
 			valid++

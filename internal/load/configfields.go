@@ -43,7 +43,7 @@ func (r *configReader) runFields(c *RunConfig) []field {
 		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = r.text(v, path) }},
 		{"requestTimeoutMs", func(v value, path string) { c.RequestTimeoutMs = r.duration(v, path) }},
 		{"judge", func(v value, path string) { c.Judge = r.text(v, path) }},
-		{"judgeVotes", func(v value, path string) { c.JudgeVotes = int(r.whole(v, path, 1)) }},
+		{"judgeVotes", func(v value, path string) { c.JudgeVotes = r.votes(v, path) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.text(v, path) }},
 		{"case", func(v value, path string) { c.Case = r.words(v, path) }},
 		{"tag", func(v value, path string) { c.Tag = r.words(v, path) }},
@@ -56,7 +56,7 @@ func (r *configReader) runFields(c *RunConfig) []field {
 		{"retry", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
 		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
 		{"maxFailures", func(v value, path string) { c.MaxFailures = int(r.whole(v, path, 1)) }},
-		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = new(r.number(v, path, 0, noLimit)) }},
+		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = r.budget(v, path) }},
 		{"maxTokens", func(v value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
 		{"maxDurationMs", func(v value, path string) { c.MaxDurationMs = r.duration(v, path) }},
 		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
@@ -100,23 +100,33 @@ func (r *configReader) prices(v value, path string) []Price {
 		return nil
 	}
 	var prices []Price
+	seen := map[string]bool{}
 	for _, m := range v.members {
 		p := Price{Model: m.key}
-		usd := func(to **float64) func(value, string) {
-			return func(v value, path string) { *to = new(r.number(v, path, 0, noLimit)) }
+		switch {
+		case strings.TrimSpace(m.key) == "":
+			r.add(m.line, m.column, "a price needs the name of a model", "")
+		case seen[m.key]:
+			r.add(m.line, m.column, fmt.Sprintf("duplicate key %q", path+"."+m.key), "")
+			continue
 		}
-		r.object(m.value, path+"."+m.key, r.priceFields(&p, usd))
+		seen[m.key] = true
+		r.object(m.value, path+"."+m.key, r.priceFields(&p))
+		if m.value.kind == kindMap && len(m.value.members) == 0 {
+			r.add(m.value.line, m.value.column, path+"."+m.key+" gives no price", "such as {input: 1.25, output: 10}")
+		}
 		prices = append(prices, p)
 	}
 	return prices
 }
 
-func (r *configReader) priceFields(p *Price, usd func(**float64) func(value, string)) []field {
+func (r *configReader) priceFields(p *Price) []field {
+	usd := func(v value, path string) *float64 { return new(r.number(v, path, 0, noLimit)) }
 	return []field{
-		{"input", usd(&p.Input)},
-		{"output", usd(&p.Output)},
-		{"cacheRead", usd(&p.CacheRead)},
-		{"cacheWrite", usd(&p.CacheWrite)},
+		{"input", func(v value, path string) { p.Input = usd(v, path) }},
+		{"output", func(v value, path string) { p.Output = usd(v, path) }},
+		{"cacheRead", func(v value, path string) { p.CacheRead = usd(v, path) }},
+		{"cacheWrite", func(v value, path string) { p.CacheWrite = usd(v, path) }},
 		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, 0, noLimit) }},
 	}
 }
@@ -211,11 +221,7 @@ func (r *configReader) judge(v value, path string, c *Config) *Judge {
 	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
 	fields := append(r.runnerFields(j.Config),
 		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
-		field{"votes", func(v value, path string) {
-			if j.Votes = int(r.whole(v, path, 1)); j.Votes%2 == 0 && j.Votes > 0 {
-				r.warn(v.line, v.column, path+" is even, so that votes can be tied", "an odd number always decides")
-			}
-		}},
+		field{"votes", func(v value, path string) { j.Votes = r.votes(v, path) }},
 	)
 	i := slices.IndexFunc(v.members, func(m valueMember) bool { return m.key == "runner" })
 	if i < 0 {

@@ -26,11 +26,6 @@ func (r *configReader) add(line, column int, message, hint string) {
 	})
 }
 
-func (r *configReader) warn(line, column int, message, hint string) {
-	r.add(line, column, message, hint)
-	r.problems[len(r.problems)-1].Warning = true
-}
-
 func (r *configReader) wrong(v value, path, want string) {
 	if v.kind == kindNull {
 		r.add(v.line, v.column, path+" has no value, expected "+want, "leave the key out")
@@ -193,6 +188,25 @@ func (r *configReader) whole(v value, path string, low int64) int64 {
 		return int64(f)
 	}
 	return 0
+}
+
+// votes reads an odd number: an even one can end in a tie.
+func (r *configReader) votes(v value, path string) int {
+	n := int(r.whole(v, path, 1))
+	if n > 0 && n%2 == 0 {
+		r.add(v.line, v.column, fmt.Sprintf("%s must be odd, not %d", path, n), "votes could be tied")
+	}
+	return n
+}
+
+// budget reads an amount of money above 0.
+func (r *configReader) budget(v value, path string) *float64 {
+	before := len(r.problems)
+	usd := r.number(v, path, 0, noLimit)
+	if usd == 0 && len(r.problems) == before {
+		r.add(v.line, v.column, path+" must be greater than 0", "leave the key out for no limit")
+	}
+	return &usd
 }
 
 // duration reads milliseconds as a number, or a text such as "90s" or "10m".

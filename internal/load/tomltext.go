@@ -69,13 +69,20 @@ func indexTOML(data []byte) tomlLines {
 	}
 }
 
-// find returns line and column of the key, or of the nearest thing around it that has a place.
+// find returns line and column of the key, or of the nearest thing around or in it that has a place.
 func (l tomlLines) find(key []string) (line, column int) {
 	for n := len(key); n > 0; n-- {
-		for _, e := range l.entries {
+		within := -1
+		for i, e := range l.entries {
 			if slices.Equal(e.key, key[:n]) {
 				return l.place(e.start)
 			}
+			if within < 0 && len(e.key) > n && slices.Equal(e.key[:n], key[:n]) {
+				within = i
+			}
+		}
+		if within >= 0 {
+			return l.place(l.entries[within].start)
 		}
 	}
 	return 1, 1

@@ -100,7 +100,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		return nil
 	}
 	if t.TestCount != p.summary.cases {
-		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %d cases", t.TestCount, t.File, p.summary.cases), "")
+		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
+			plural(p.summary.cases, "case", "cases")), "")
 	}
 	if t.EstimatedTokens != p.summary.tokens {
 		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
