@@ -1,0 +1,150 @@
+package plumbtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// TestAssertion checks that a keeps the contract of [plumb.Assertion]: it holds for passing and not for failing; each
+// verdict has a name, a score from 0 to 1 and a reason; it says the same each time, also from many goroutines at once; it
+// leaves the evidence alone; and it returns soon after its context has ended. Assertions that ask a judge or an embedder
+// need evidence with ones that answer the same each time.
+func TestAssertion(t testing.TB, a plumb.Assertion, passing, failing plumb.Evidence) {
+	t.Helper()
+	c := &assertionTest{TB: t, assertion: a}
+	pass, passOK := c.judge(t.Context(), "the passing evidence", passing)
+	fail, failOK := c.judge(t.Context(), "the failing evidence", failing)
+	if passOK && !holds(pass) {
+		t.Errorf("the assertion does not hold for the passing evidence: %s", show(pass))
+	}
+	if failOK && holds(fail) {
+		t.Errorf("the assertion holds for the failing evidence: %s", show(fail))
+	}
+	if !passOK || !failOK {
+		return
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		for _, again := range []struct {
+			what string
+			ev   plumb.Evidence
+			want []plumb.Verdict
+		}{{"the passing evidence", passing, pass}, {"the failing evidence", failing, fail}} {
+			wg.Go(func() {
+				if got, ok := c.judge(t.Context(), again.what, again.ev); ok && show(got) != show(again.want) {
+					t.Errorf("%s is judged differently another time:\n%s\n%s", again.what, show(again.want), show(got))
+				}
+			})
+		}
+	}
+	wg.Wait()
+	c.cancelled(passing)
+	c.cancelled(failing)
+}
+
+type assertionTest struct {
+	testing.TB
+	assertion plumb.Assertion
+}
+
+// judge asks for an opinion that the assertion must have.
+func (c *assertionTest) judge(ctx context.Context, what string, ev plumb.Evidence) ([]plumb.Verdict, bool) {
+	c.Helper()
+	before := evidence(ev)
+	verdicts, err := c.assertion.Assert(ctx, ev)
+	if err != nil {
+		c.Errorf("%s cannot be judged: %v", what, err)
+		return nil, false
+	}
+	if !bytes.Equal(before, evidence(ev)) {
+		c.Errorf("Assert changed the evidence")
+	}
+	if len(verdicts) == 0 {
+		c.Errorf("%s: Assert returned no verdict", what)
+		return nil, false
+	}
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Error != nil {
+			c.Errorf("%s: verdict %q could not be made: %v", what, v.Name, v.Error)
+		} else if err := checkVerdict(v); err != nil {
+			c.Errorf("%s: verdict %d, %q: %v", what, i+1, v.Name, err)
+		}
+	}
+	return verdicts, true
+}
+
+func checkVerdict(v *plumb.Verdict) error {
+	var details map[string]json.RawMessage
+	switch {
+	case v.Name == "":
+		return errors.New("it has no name")
+	case v.Reason == "":
+		return errors.New("it has no reason")
+	case !(v.Score >= 0 && v.Score <= 1): // also when it is not a number
+		return fmt.Errorf("its score %v is not from 0 to 1", v.Score)
+	case !(v.Weight >= 0):
+		return fmt.Errorf("its weight is %v", v.Weight)
+	case v.Details != nil && (json.Unmarshal(v.Details, &details) != nil || details == nil):
+		return fmt.Errorf("its details are no JSON object: %s", v.Details)
+	}
+	return nil
+}
+
+// cancelled asks for an opinion with a context that has ended. Any answer will do, but it must come.
+func (c *assertionTest) cancelled(ev plumb.Evidence) {
+	c.Helper()
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	done := make(chan bool, 1)
+	go func() {
+		verdicts, err := c.assertion.Assert(ctx, ev)
+		done <- len(verdicts) > 0 || err != nil
+	}()
+	select {
+	case ok := <-done:
+		if !ok {
+			c.Errorf("with a context that has ended, Assert returned neither verdicts nor an error")
+		}
+	case <-time.After(defaultStop):
+		c.Errorf("Assert has not returned %s after its context ended", defaultStop)
+	}
+}
+
+// evidence returns what an assertion must not change, in a form that can be compared.
+func evidence(ev plumb.Evidence) []byte {
+	var messages []plumb.Message
+	if ev.Case != nil {
+		messages = ev.Case.Messages
+	}
+	text, err := json.Marshal([]any{messages, ev.Report})
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return text
+}
+
+func holds(verdicts []plumb.Verdict) bool {
+	for i := range verdicts {
+		if !verdicts[i].Pass {
+			return false
+		}
+	}
+	return true
+}
+
+// show renders what must be the same each time.
+func show(verdicts []plumb.Verdict) string {
+	var b bytes.Buffer
+	for _, v := range verdicts {
+		fmt.Fprintf(&b, "[%s: pass %t, score %v: %s]", v.Name, v.Pass, v.Score, v.Reason)
+	}
+	return b.String()
+}

@@ -1,0 +1,143 @@
+package plumbtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// parallel is how many sessions [Run] has at the same time.
+const parallel = 8
+
+// Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest case/runner. It passes if
+// the execution leaves the suite green, expected failures included. It fails if a check does not hold, if a case that
+// should fail passes, and if the execution could not be measured, and then says so. What was skipped is skipped.
+//
+// The sessions come first, several at a time, each runner judging itself where a judge is needed; the subtests then tell
+// what became of them. The record of the run is kept in the test's temporary directory. Sessions end with t.Context.
+func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
+	t.Helper()
+	if err := checkSuite(suite, runners); err != nil {
+		t.Fatalf("run suite: %v", err)
+	}
+	dir, err := run.Create(t.TempDir(), time.Now())
+	if err != nil {
+		t.Fatalf("run suite %s: %v", suite.Name, err)
+	}
+	defer func() {
+		if err := dir.Close(); err != nil {
+			t.Errorf("close the run directory: %v", err)
+		}
+	}()
+	told := stories{}
+	state, err := run.Suite(t.Context(), run.Options{
+		Dir: dir, Suite: suite, Runners: runners, Parallel: parallel,
+		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
+		Emit: told.add,
+	})
+	if err != nil {
+		t.Fatalf("run suite %s: %v", suite.Name, err)
+	}
+	for i := range state.Executions {
+		caseID, runnerID := state.At(i)
+		t.Run(caseID+"/"+runnerID, func(t *testing.T) {
+			tell(t, &state.Executions[i], told[key{caseID, runnerID}])
+		})
+	}
+}
+
+func checkSuite(suite *plumb.Suite, runners []plumb.Runner) error {
+	if len(runners) == 0 {
+		return fmt.Errorf("suite %s has no runner", suite.Name)
+	}
+	if len(suite.Cases) == 0 {
+		return fmt.Errorf("suite %s has no cases", suite.Name)
+	}
+	seen := map[string]bool{}
+	for i := range suite.Cases {
+		c := &suite.Cases[i]
+		switch {
+		case c.ID == "":
+			return fmt.Errorf("case %d has no id", i+1)
+		case seen[c.ID]:
+			return fmt.Errorf("two cases have the id %q", c.ID)
+		case len(c.Messages) == 0:
+			return fmt.Errorf("case %s asks nothing: it has no messages", c.ID)
+		case len(c.Assertions) == 0:
+			return fmt.Errorf("case %s checks nothing: it has no assertions", c.ID)
+		}
+		seen[c.ID] = true
+	}
+	seen = map[string]bool{}
+	for _, r := range runners {
+		id := r.Info().ID
+		if seen[id] {
+			return fmt.Errorf("two runners have the id %q", id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+type key struct{ caseID, runnerID string }
+
+// stories holds what there is to tell of executions that did not simply pass.
+type stories map[key]*strings.Builder
+
+func (s stories) add(ev plumb.Event, _ *plumb.Run) error {
+	k := key{ev.Case, ev.Runner}
+	write := func(format string, args ...any) {
+		b := s[k]
+		if b == nil {
+			b = &strings.Builder{}
+			s[k] = b
+		}
+		fmt.Fprintf(b, "\nrepetition %d, session %d: ", ev.Repetition, ev.Session)
+		fmt.Fprintf(b, format, args...)
+	}
+	switch {
+	case ev.Type == plumb.EventSessionFinished && ev.Failure != nil:
+		write("%s: %s", ev.Failure.Origin, ev.Failure.Message)
+	case ev.Type == plumb.EventSessionJudged && ev.Judgement != nil:
+		for _, v := range ev.Judgement.Verdicts {
+			switch {
+			case v.Error != nil:
+				write("%s could not be checked: %s", v.Name, v.Error.Message)
+			case !v.Pass:
+				write("%s: %s", v.Name, v.Reason)
+				if v.Expected != "" || v.Got != "" {
+					fmt.Fprintf(s[k], "\n  want %q\n  got  %q", v.Expected, v.Got)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// tell makes a subtest say what became of an execution.
+func tell(t testing.TB, e *plumb.Execution, story *strings.Builder) {
+	t.Helper()
+	detail := ""
+	if story != nil {
+		detail = story.String()
+	}
+	repetitions := fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed)
+	switch {
+	case e.State != plumb.ExecutionDone:
+		t.Skip("not run")
+	case e.Status == plumb.StatusSkipped:
+		t.Skip(e.Reason)
+	case e.Outcome == plumb.OutcomeError:
+		t.Errorf("could not be measured (%s): %s%s", e.Origin, e.Reason, detail)
+	case e.Status == plumb.StatusUnexpectedPassed:
+		t.Errorf("passed (%s), but is expected to fail; drop ExpectedFail", repetitions)
+	case e.Status == plumb.StatusExpectedFailed:
+		t.Logf("failed as expected (%s): %s", repetitions, e.Reason)
+	case !e.Status.OK():
+		t.Errorf("failed (%s passed): %s%s", repetitions, e.Reason, detail)
+	}
+}

@@ -1,0 +1,267 @@
+// Package plumbtest helps people who write Go around Plumb to test it: contract tests for runners, assertions and
+// reporters, a synthetic run to feed them with, and a way to run a suite inside go test.
+//
+// A contract test checks what the comment of the interface promises, and says which promise is broken:
+//
+//	func TestRunner(t *testing.T) {
+//		plumbtest.TestRunner(t, mine.New(), plumbtest.RunnerOptions{})
+//	}
+//
+// The contract tests take a [testing.TB], so that benchmarks and tests of tests can use them too.
+package plumbtest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// defaultStop is how long work may go on after its context has ended.
+const defaultStop = 5 * time.Second
+
+// RunnerOptions adapt [TestRunner] to a runner. The zero value works for any runner that can answer "Say hello.".
+type RunnerOptions struct {
+	// Request is what the runner is asked; the zero value asks it to say hello.
+	Request plumb.Request
+	// Slow is a request that takes the runner longer than CancelAfter to answer. The zero value is Request, which makes
+	// the test of cancelling in the middle of a session a test of cancelling at some time.
+	Slow plumb.Request
+	// CancelAfter is when a session is cancelled in the middle; 0 means 50 ms.
+	CancelAfter time.Duration
+	// Stop is how soon Run must return after its context has ended; 0 means 5 s.
+	Stop time.Duration
+	// Timeout is how long an answer may take; 0 means 1 min.
+	Timeout time.Duration
+	// Parallel is the number of sessions at the same time; 0 means 8.
+	Parallel int
+}
+
+// TestRunner checks that r keeps the contract of [plumb.Runner]: its Info is stable and complete; it answers, and the
+// report names the runner and has times in order; it returns a report, an error, or both; it leaves the request alone; it
+// can be called from many goroutines at once; and it returns soon after its context has ended, and works on afterwards.
+func TestRunner(t testing.TB, r plumb.Runner, o RunnerOptions) {
+	t.Helper()
+	if len(o.Request.Messages) == 0 {
+		o.Request.Messages = []plumb.Message{{Role: plumb.RoleUser, Content: "Say hello."}}
+	}
+	o.Request.CaseID = cmp.Or(o.Request.CaseID, "plumbtest")
+	o.Request.Repetition, o.Request.Session = max(o.Request.Repetition, 1), max(o.Request.Session, 1)
+	if len(o.Slow.Messages) == 0 {
+		o.Slow = o.Request
+	}
+	c := &runnerTest{
+		TB: t, runner: r, info: r.Info(),
+		stop: cmp.Or(o.Stop, defaultStop), timeout: cmp.Or(o.Timeout, time.Minute),
+	}
+	c.checkInfo()
+	c.answer("a session", o.Request)
+	c.concurrent(o.Request, cmp.Or(o.Parallel, 8))
+	c.cancelled(o.Slow, 0)
+	c.cancelled(o.Slow, cmp.Or(o.CancelAfter, 50*time.Millisecond))
+	c.answer("a session after others were cancelled", o.Request)
+	if again := r.Info(); !reflect.DeepEqual(c.info, again) {
+		t.Errorf("Info changed: it was %+v and is %+v", c.info, again)
+	}
+}
+
+type runnerTest struct {
+	testing.TB
+	runner        plumb.Runner
+	info          plumb.RunnerInfo
+	stop, timeout time.Duration
+}
+
+func (c *runnerTest) checkInfo() {
+	c.Helper()
+	if c.info.ID == "" {
+		c.Errorf("Info has no ID")
+	}
+	if want := plumb.PathKey(c.info.ID); c.info.PathKey != want {
+		c.Errorf("Info has PathKey %q, want plumb.PathKey of the ID, %q", c.info.PathKey, want)
+	}
+	kinds := []plumb.RunnerKind{plumb.RunnerModel, plumb.RunnerAgent, plumb.RunnerCommand, plumb.RunnerReplay}
+	if !slices.Contains(kinds, c.info.Kind) {
+		c.Errorf("Info has Kind %q, want one of %q", c.info.Kind, kinds)
+	}
+}
+
+// session is what came of one call of Run.
+type session struct {
+	report        *plumb.SessionReport
+	err           error
+	before, after time.Time
+}
+
+// call calls Run, and gives up on it when it has not returned by the given time after ctx ended.
+func (c *runnerTest) call(ctx context.Context, what string, req plumb.Request) (s session, ok bool) {
+	c.Helper()
+	req.Messages = slices.Clone(req.Messages)
+	given := slices.Clone(req.Messages)
+	done := make(chan session, 1)
+	go func() {
+		s := session{before: time.Now()}
+		s.report, s.err = c.runner.Run(ctx, req)
+		s.after = time.Now()
+		done <- s
+	}()
+	select {
+	case s = <-done:
+	case <-ctx.Done():
+		select {
+		case s = <-done:
+		case <-time.After(c.stop):
+			c.Errorf("%s: Run has not returned %s after its context ended", what, c.stop)
+			return s, false
+		}
+	}
+	if !slices.Equal(given, req.Messages) {
+		c.Errorf("%s: Run changed the messages of the request", what)
+	}
+	if s.report == nil && s.err == nil {
+		c.Errorf("%s: Run returned neither a report nor an error", what)
+		return s, false
+	}
+	if f := (*plumb.Failure)(nil); errors.As(s.err, &f) {
+		if f == nil {
+			c.Errorf("%s: Run returned an error that is a nil *plumb.Failure; return nil, or a failure", what)
+			return s, false
+		}
+		if f.Origin == "" || f.Class.ID == "" || f.Message == "" {
+			c.Errorf("%s: the failure lacks its origin, class or message: %+v", what, *f)
+		}
+	}
+	if s.report != nil {
+		c.checkReport(what, s)
+	}
+	return s, true
+}
+
+// answer asks for a session that succeeds.
+func (c *runnerTest) answer(what string, req plumb.Request) *plumb.SessionReport {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), c.timeout)
+	defer cancel()
+	s, ok := c.call(ctx, what, req)
+	if !ok {
+		return nil
+	}
+	if s.err != nil {
+		c.Errorf("%s: Run gave no answer: %v", what, s.err)
+	}
+	return s.report
+}
+
+// concurrent asks for many sessions at once. Reports belong to the caller, so no two may be the same.
+func (c *runnerTest) concurrent(req plumb.Request, parallel int) {
+	c.Helper()
+	reports := make([]*plumb.SessionReport, parallel)
+	var wg sync.WaitGroup
+	for i := range reports {
+		wg.Go(func() {
+			req := req
+			req.Repetition = i + 1
+			reports[i] = c.answer("one of many sessions at once", req)
+		})
+	}
+	wg.Wait()
+	seen := map[*plumb.SessionReport]bool{nil: true}
+	for _, report := range reports {
+		if seen[report] && report != nil {
+			c.Errorf("two sessions share one report; callers change it")
+			return
+		}
+		seen[report] = true
+	}
+}
+
+// cancelled asks for a session and cancels it after a while. It may still have come to its end before.
+func (c *runnerTest) cancelled(req plumb.Request, after time.Duration) {
+	c.Helper()
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	what := "a session that is cancelled in the middle"
+	if after == 0 {
+		what = "a session that is cancelled before it begins"
+		cancel()
+	} else {
+		timer := time.AfterFunc(after, cancel)
+		defer timer.Stop()
+	}
+	c.call(ctx, what, req)
+}
+
+func (c *runnerTest) checkReport(what string, s session) {
+	c.Helper()
+	r := s.report
+	if !reflect.DeepEqual(r.Runner, c.info) {
+		c.Errorf("%s: the report names the runner %+v, want its Info, %+v", what, r.Runner, c.info)
+	}
+	if r.Prompt == "" {
+		c.Errorf("%s: the report has no prompt", what)
+	}
+	if !utf8.ValidString(r.FinalOutput) {
+		c.Errorf("%s: the final output is not valid UTF-8", what)
+	}
+	switch {
+	case r.StartedAt == nil || r.EndedAt == nil:
+		c.Errorf("%s: the report lacks StartedAt or EndedAt", what)
+	case r.EndedAt.Before(*r.StartedAt):
+		c.Errorf("%s: the session ended at %s, before it started at %s", what, r.EndedAt, r.StartedAt)
+	case !r.Recorded && !r.Cached && (r.StartedAt.Before(s.before.Add(-time.Second)) || r.EndedAt.After(s.after.Add(time.Second))):
+		c.Errorf("%s: the session went from %s to %s, but Run from %s to %s", what, r.StartedAt, r.EndedAt, s.before, s.after)
+	}
+	if r.DurationMs < 0 || r.LatencyMs < 0 {
+		c.Errorf("%s: negative duration (%d ms) or latency (%d ms)", what, r.DurationMs, r.LatencyMs)
+	}
+	if r.CostUSD != nil && (*r.CostUSD < 0 || math.IsNaN(*r.CostUSD)) {
+		c.Errorf("%s: the session cost %v USD", what, *r.CostUSD)
+	}
+	c.checkUsage(what, r.Usage)
+	reasons := []plumb.FinishReason{
+		"", plumb.FinishStop, plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishToolCalls, plumb.FinishTimeout,
+		plumb.FinishOther,
+	}
+	if !slices.Contains(reasons, r.FinishReason) {
+		c.Errorf("%s: unknown finish reason %q; the provider's own word belongs in ProviderFinishReason", what, r.FinishReason)
+	}
+	if _, err := json.Marshal(r); err != nil {
+		c.Errorf("%s: the report cannot be recorded: %v", what, err)
+	}
+}
+
+func (c *runnerTest) checkUsage(what string, u plumb.Usage) {
+	c.Helper()
+	var names []string
+	count := func(name string, n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		if *n < 0 {
+			names = append(names, name)
+		}
+		return *n
+	}
+	input, output := count("input", u.InputTokens), count("output", u.OutputTokens)
+	cached, reasoning := count("cache", u.CacheTokens)+count("cache-write", u.CacheWriteTokens), count("reasoning", u.ReasoningTokens)
+	count("total", u.TotalTokens)
+	if names != nil {
+		c.Errorf("%s: negative counts of tokens: %s", what, strings.Join(names, ", "))
+	}
+	if u.InputTokens != nil && cached > input {
+		c.Errorf("%s: %d input tokens include %d read from and written to a cache; input is gross", what, input, cached)
+	}
+	if u.OutputTokens != nil && reasoning > output {
+		c.Errorf("%s: %d output tokens include %d of reasoning; output is gross", what, output, reasoning)
+	}
+}
