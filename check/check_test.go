@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -351,5 +352,45 @@ func TestSize(t *testing.T) {
 		} else {
 			t.Logf("%s takes %d bytes", spec, got)
 		}
+	}
+}
+
+// TestConcurrentUse is for the race detector; compiled forms are shared, and come and go with the garbage collector.
+func TestConcurrentUse(t *testing.T) {
+	checks := []*Check{
+		mustParse(t, `{"type":"regex","pattern":"a+"}`), mustParse(t, `{"type":"json_schema","schema":{"type":"object"}}`),
+		mustParse(t, `{"type":"json_path","path":"$..a","equals":[1]}`),
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				for _, c := range checks {
+					if v := assertOn(t, c, `{"a":[1]}`); !v.Pass {
+						t.Error(v.Reason)
+					}
+				}
+				if i%20 == 0 {
+					runtime.GC()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestExample shows what the Go API looks like in use.
+func TestExample(t *testing.T) {
+	short, err := Regex(`^.{1,80}$`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := AllOf(
+		Contains("paris", &Text{IgnoreCase: true, Typography: true}),
+		Contains("As an AI", nil).Not().Named("no preamble"),
+		short.Weighted(0.5),
+	)
+	if v := assertOn(t, c, "It’s Paris."); !v.Pass || v.Reason != "all of 3 checks hold" {
+		t.Errorf("%+v", v)
 	}
 }

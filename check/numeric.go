@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -141,14 +142,13 @@ func (n *numericMatcher) near(got *big.Rat, want string) bool {
 // rational reads a decimal number exactly. Numbers that would take long to calculate with are errors.
 func rational(s string) (*big.Rat, error) {
 	const maxLength, maxExponent = 1000, 1000
-	if mantissa, exponent, ok := strings.Cut(strings.ToLower(s), "e"); ok {
-		e, ok := new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
-		if ok && len(mantissa) <= maxLength && (!e.IsInt64() || max(e.Int64(), -e.Int64()) > maxExponent) {
-			return nil, fmt.Errorf("%s has too large an exponent", short(s, quoteLimit))
-		}
-	}
 	if len(s) > maxLength {
 		return nil, fmt.Errorf("%s has too many digits", short(s, quoteLimit))
+	}
+	if at := strings.IndexAny(s, "eE"); at >= 0 {
+		if e, err := strconv.Atoi(s[at+1:]); err != nil || max(e, -e) > maxExponent {
+			return nil, fmt.Errorf("%s has too large an exponent", short(s, quoteLimit))
+		}
 	}
 	r, ok := new(big.Rat).SetString(s)
 	if !ok || strings.ContainsAny(s, "/_xXbBoOpP") {
@@ -238,9 +238,10 @@ func scanGroups(s string, at int) (whole string, end int) {
 	if first == 0 || first > 3 {
 		return whole, end
 	}
+	const most = 20 // more groups than that are a list, and need not be looked at again and again
 	for _, mark := range []string{",", "'", "\u2019", "_", "\u00a0", "{,}", `\,`, "."} {
 		groups, next, sizes := whole, end, []int(nil)
-		for strings.HasPrefix(s[next:], mark) {
+		for len(sizes) < most && strings.HasPrefix(s[next:], mark) {
 			n := digits(s, next+len(mark))
 			if n != 2 && n != 3 {
 				break
@@ -349,7 +350,7 @@ func scanSuperscript(s string) (number string, length int) {
 			continue
 		}
 		at := strings.IndexRune(superscripts, r)
-		if at < 0 {
+		if at < 0 || len(number) > 8 {
 			break
 		}
 		number += string(rune('0' + utf8.RuneCountInString(superscripts[:at])))

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLastNumber(t *testing.T) {
@@ -92,6 +93,24 @@ func TestLastNumber(t *testing.T) {
 		if got, _ := lastNumber(test.text); got != test.want {
 			t.Errorf("%q: %q, want %q", test.text, got, test.want)
 		}
+	}
+}
+
+// TestLastNumberIsLinear feeds what invites to read the same digits again and again.
+func TestLastNumberIsLinear(t *testing.T) {
+	const n = 300_000
+	start := time.Now()
+	for _, s := range []string{
+		strings.Repeat("111,", n) + "1", strings.Repeat("1", n), "1e" + strings.Repeat("1", n), "10" + strings.Repeat("²", n),
+		strings.Repeat("1 ", n), strings.Repeat("1 x 10^", n), strings.Repeat("1"+strings.Repeat(" ", 50), n/50), strings.Repeat("-$", n) + "1",
+	} {
+		n, _ := lastNumber(s)
+		if _, err := rational(n); err != nil {
+			continue // it took its time already
+		}
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 
