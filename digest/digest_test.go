@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -248,7 +249,7 @@ func split(canonical []byte) [][]byte {
 // breaks only at the end, which is the worst case.
 func BenchmarkSuite(b *testing.B) {
 	const cases = 100_000
-	late := append(shuffled(cases, false)[1:], 0)
+	late := slices.Concat(shuffled(cases, false)[1:], []int{0})
 	for _, bench := range []struct {
 		name  string
 		order []int

@@ -313,8 +313,8 @@ func (p *parser) escape() error {
 // fail returns an error about the place at in the data.
 func (p *parser) fail(at int, format string, args ...any) error {
 	line, begin := 1, 0
-	for i := 0; i < at; i++ {
-		if p.data[i] == '\n' || p.data[i] == '\r' && !(i+1 < len(p.data) && p.data[i+1] == '\n') {
+	for i, c := range p.data[:at] {
+		if c == '\n' || c == '\r' && (i+1 == len(p.data) || p.data[i+1] != '\n') {
 			line, begin = line+1, i+1
 		}
 	}

@@ -17,16 +17,16 @@ import (
 // verdict has a name, a score from 0 to 1 and a reason; it says the same each time, also from many goroutines at once; it
 // leaves the evidence alone; and it returns soon after its context has ended. Assertions that ask a judge or an embedder
 // need evidence with ones that answer the same each time.
-func TestAssertion(t testing.TB, a plumb.Assertion, passing, failing plumb.Evidence) {
-	t.Helper()
-	c := &assertionTest{TB: t, assertion: a}
-	pass, passOK := c.judge(t.Context(), "the passing evidence", passing)
-	fail, failOK := c.judge(t.Context(), "the failing evidence", failing)
+func TestAssertion(tb testing.TB, a plumb.Assertion, passing, failing plumb.Evidence) {
+	tb.Helper()
+	c := &assertionTest{TB: tb, assertion: a}
+	pass, passOK := c.judge(tb.Context(), "the passing evidence", passing)
+	fail, failOK := c.judge(tb.Context(), "the failing evidence", failing)
 	if passOK && !holds(pass) {
-		t.Errorf("the assertion does not hold for the passing evidence: %s", show(pass))
+		tb.Errorf("the assertion does not hold for the passing evidence: %s", show(pass))
 	}
 	if failOK && holds(fail) {
-		t.Errorf("the assertion holds for the failing evidence: %s", show(fail))
+		tb.Errorf("the assertion holds for the failing evidence: %s", show(fail))
 	}
 	if !passOK || !failOK {
 		return
@@ -39,8 +39,8 @@ func TestAssertion(t testing.TB, a plumb.Assertion, passing, failing plumb.Evide
 			want []plumb.Verdict
 		}{{"the passing evidence", passing, pass}, {"the failing evidence", failing, fail}} {
 			wg.Go(func() {
-				if got, ok := c.judge(t.Context(), again.what, again.ev); ok && show(got) != show(again.want) {
-					t.Errorf("%s is judged differently another time:\n%s\n%s", again.what, show(again.want), show(got))
+				if got, ok := c.judge(tb.Context(), again.what, again.ev); ok && show(got) != show(again.want) {
+					tb.Errorf("%s is judged differently another time:\n%s\n%s", again.what, show(again.want), show(got))
 				}
 			})
 		}

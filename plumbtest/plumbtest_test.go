@@ -118,6 +118,7 @@ func but(change func(*plumb.SessionReport)) *fakeRunner {
 }
 
 func TestRunnerContract(t *testing.T) {
+	t.Parallel()
 	shared, _ := work(t.Context(), plumb.Request{Messages: []plumb.Message{{Content: "x"}}})
 	shared.Recorded = true
 	var count atomic.Int64
@@ -143,8 +144,8 @@ func TestRunnerContract(t *testing.T) {
 		}}, "nil *plumb.Failure"},
 		{"empty failure", &fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, &plumb.Failure{} }}, "the failure lacks its origin"},
 		{"no answer", &fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, errors.New("down") }}, "Run gave no answer: down"},
-		{"deaf", &fakeRunner{run: func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
-			r, err := work(context.Background(), req)
+		{"deaf", &fakeRunner{run: func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+			r, err := work(context.WithoutCancel(ctx), req)
 			time.Sleep(300 * time.Millisecond)
 			return r, err
 		}}, "has not returned 50ms after its context ended"},
@@ -194,6 +195,7 @@ func TestRunnerContract(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := complaints(t, func(tb testing.TB) {
+				tb.Helper()
 				TestRunner(tb, test.runner, RunnerOptions{CancelAfter: time.Millisecond, Stop: 50 * time.Millisecond})
 			})
 			expect(t, got, test.want)
@@ -251,17 +253,20 @@ func TestAssertionContract(t *testing.T) {
 			return v, err
 		}, "changed the evidence"},
 		{"silent when cancelled", func(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
-			if ctx.Err() != nil {
-				return nil, nil
+			if context.Cause(ctx) == nil {
+				return hello(ctx, ev)
 			}
-			return hello(ctx, ev)
+			return nil, nil
 		}, "neither verdicts nor an error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &plumb.Case{ID: "c", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "hi"}}}
 			passing := plumb.Evidence{Case: c, Report: &plumb.SessionReport{FinalOutput: "hello world"}}
 			failing := plumb.Evidence{Case: c, Report: &plumb.SessionReport{FinalOutput: "goodbye"}}
-			expect(t, complaints(t, func(tb testing.TB) { TestAssertion(tb, test.assertion, passing, failing) }), test.want)
+			expect(t, complaints(t, func(tb testing.TB) {
+				tb.Helper()
+				TestAssertion(tb, test.assertion, passing, failing)
+			}), test.want)
 		})
 	}
 }
@@ -358,6 +363,7 @@ func TestReporterContract(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := complaints(t, func(tb testing.TB) {
+				tb.Helper()
 				TestReporter(tb, func(w io.Writer) (plumb.Reporter, error) {
 					return &fakeReporter{w: w, report: test.report, end: test.end}, nil
 				})
@@ -366,6 +372,7 @@ func TestReporterContract(t *testing.T) {
 		})
 	}
 	got := complaints(t, func(tb testing.TB) {
+		tb.Helper()
 		TestReporter(tb, func(io.Writer) (plumb.Reporter, error) { return nil, errors.New("no such format") })
 	})
 	expect(t, got, "make the reporter: no such format")
@@ -467,6 +474,7 @@ func TestTell(t *testing.T) {
 	} {
 		var skipped bool
 		got := complaints(t, func(tb testing.TB) {
+			tb.Helper()
 			defer func() { skipped = tb.(*recorder).skipped }()
 			tell(tb, test.e, story)
 		})

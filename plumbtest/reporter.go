@@ -19,19 +19,19 @@ import (
 // providers wrote cannot control a terminal.
 //
 // newReporter is called many times. A reporter with a clock needs one that stands still here.
-func TestReporter(t testing.TB, newReporter func(w io.Writer) (plumb.Reporter, error)) {
-	t.Helper()
-	c := &reporterTest{TB: t, new: newReporter}
+func TestReporter(tb testing.TB, newReporter func(w io.Writer) (plumb.Reporter, error)) {
+	tb.Helper()
+	c := &reporterTest{TB: tb, new: newReporter}
 	output, ok := c.report("", Events(), 0, false)
 	if !ok {
 		return
 	}
 	c.checkOutput(output)
 	if again, ok := c.report("a second time: ", Events(), 0, false); ok && !bytes.Equal(again, output) {
-		t.Errorf("the same events gave different output: %s", difference(output, again))
+		tb.Errorf("the same events gave different output: %s", difference(output, again))
 	}
 	if again, ok := c.report("", Events(), 0, true); ok && !bytes.Equal(again, output) {
-		t.Errorf("the reporter keeps the state of the run after Report returned: %s", difference(output, again))
+		tb.Errorf("the reporter keeps the state of the run after Report returned: %s", difference(output, again))
 	}
 	all := Events()
 	for n := 0; n < len(all); n += 1 + n/4 {

@@ -119,8 +119,8 @@ func (s stories) add(ev plumb.Event, _ *plumb.Run) error {
 }
 
 // tell makes a subtest say what became of an execution.
-func tell(t testing.TB, e *plumb.Execution, story *strings.Builder) {
-	t.Helper()
+func tell(tb testing.TB, e *plumb.Execution, story *strings.Builder) {
+	tb.Helper()
 	detail := ""
 	if story != nil {
 		detail = story.String()
@@ -128,16 +128,16 @@ func tell(t testing.TB, e *plumb.Execution, story *strings.Builder) {
 	repetitions := fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed)
 	switch {
 	case e.State != plumb.ExecutionDone:
-		t.Skip("not run")
+		tb.Skip("not run")
 	case e.Status == plumb.StatusSkipped:
-		t.Skip(e.Reason)
+		tb.Skip(e.Reason)
 	case e.Outcome == plumb.OutcomeError:
-		t.Errorf("could not be measured (%s): %s%s", e.Origin, e.Reason, detail)
+		tb.Errorf("could not be measured (%s): %s%s", e.Origin, e.Reason, detail)
 	case e.Status == plumb.StatusUnexpectedPassed:
-		t.Errorf("passed (%s), but is expected to fail; drop ExpectedFail", repetitions)
+		tb.Errorf("passed (%s), but is expected to fail; drop ExpectedFail", repetitions)
 	case e.Status == plumb.StatusExpectedFailed:
-		t.Logf("failed as expected (%s): %s", repetitions, e.Reason)
+		tb.Logf("failed as expected (%s): %s", repetitions, e.Reason)
 	case !e.Status.OK():
-		t.Errorf("failed (%s passed): %s%s", repetitions, e.Reason, detail)
+		tb.Errorf("failed (%s passed): %s%s", repetitions, e.Reason, detail)
 	}
 }

@@ -50,8 +50,8 @@ type RunnerOptions struct {
 // TestRunner checks that r keeps the contract of [plumb.Runner]: its Info is stable and complete; it answers, and the
 // report names the runner and has times in order; it returns a report, an error, or both; it leaves the request alone; it
 // can be called from many goroutines at once; and it returns soon after its context has ended, and works on afterwards.
-func TestRunner(t testing.TB, r plumb.Runner, o RunnerOptions) {
-	t.Helper()
+func TestRunner(tb testing.TB, r plumb.Runner, o RunnerOptions) {
+	tb.Helper()
 	if len(o.Request.Messages) == 0 {
 		o.Request.Messages = []plumb.Message{{Role: plumb.RoleUser, Content: "Say hello."}}
 	}
@@ -61,7 +61,7 @@ func TestRunner(t testing.TB, r plumb.Runner, o RunnerOptions) {
 		o.Slow = o.Request
 	}
 	c := &runnerTest{
-		TB: t, runner: r, info: r.Info(),
+		TB: tb, runner: r, info: r.Info(),
 		stop: cmp.Or(o.Stop, defaultStop), timeout: cmp.Or(o.Timeout, time.Minute),
 	}
 	c.checkInfo()
@@ -71,7 +71,7 @@ func TestRunner(t testing.TB, r plumb.Runner, o RunnerOptions) {
 	c.cancelled(o.Slow, cmp.Or(o.CancelAfter, 50*time.Millisecond))
 	c.answer("a session after others were cancelled", o.Request)
 	if again := r.Info(); !reflect.DeepEqual(c.info, again) {
-		t.Errorf("Info changed: it was %+v and is %+v", c.info, again)
+		tb.Errorf("Info changed: it was %+v and is %+v", c.info, again)
 	}
 }
 

@@ -270,9 +270,9 @@ func fill(t *testing.T, v reflect.Value, value string) {
 	case reflect.String:
 		v.SetString("<" + value + ">")
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(t, v.Field(i), value)
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				fill(t, f, value)
 			}
 		}
 	case reflect.Pointer:

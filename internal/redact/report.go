@@ -87,8 +87,8 @@ func (r *Redactor) walk(v reflect.Value) (changed bool) {
 			v.SetString(clean)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Field(i); f.CanSet() && r.walk(f) {
+		for _, f := range v.Fields() {
+			if f.CanSet() && r.walk(f) {
 				changed = true
 			}
 		}
