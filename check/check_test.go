@@ -15,36 +15,36 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-func mustParse(t testing.TB, spec string, ideal ...string) *Check {
-	t.Helper()
+func mustParse(tb testing.TB, spec string, ideal ...string) *Check {
+	tb.Helper()
 	c, problems := Parse(json.RawMessage(spec), Ideal{Values: ideal, List: len(ideal) != 1, Set: len(ideal) > 0})
 	if c == nil {
-		t.Fatalf("%s: %v", spec, problems)
+		tb.Fatalf("%s: %v", spec, problems)
 	}
 	return c
 }
 
-func assertOn(t testing.TB, c *Check, output string) plumb.Verdict {
-	t.Helper()
-	return assertEvidence(t, c, plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: output}})
+func assertOn(tb testing.TB, c *Check, output string) plumb.Verdict {
+	tb.Helper()
+	return assertEvidence(tb, c, plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: output}})
 }
 
 // assertEvidence also checks what every verdict owes.
-func assertEvidence(t testing.TB, c *Check, ev plumb.Evidence) plumb.Verdict {
-	t.Helper()
+func assertEvidence(tb testing.TB, c *Check, ev plumb.Evidence) plumb.Verdict {
+	tb.Helper()
 	verdicts, err := c.Assert(context.Background(), ev)
 	if err != nil || len(verdicts) != 1 {
-		t.Fatalf("%d verdicts, error %v", len(verdicts), err)
+		tb.Fatalf("%d verdicts, error %v", len(verdicts), err)
 	}
 	v := verdicts[0]
 	if v.Name == "" || v.Reason == "" || !(v.Score >= 0 && v.Score <= 1) {
-		t.Errorf("incomplete verdict: %+v", v)
+		tb.Errorf("incomplete verdict: %+v", v)
 	}
 	if v.Error != nil && (v.Pass || v.Score != 0 || v.Error.Origin.Outcome(true) != plumb.OutcomeError) {
-		t.Errorf("an error that counts: %+v", v)
+		tb.Errorf("an error that counts: %+v", v)
 	}
 	if v.Details != nil && (!json.Valid(v.Details) || v.Details[0] != '{') {
-		t.Errorf("details are no JSON object: %s", v.Details)
+		tb.Errorf("details are no JSON object: %s", v.Details)
 	}
 	return v
 }

@@ -123,8 +123,7 @@ func valid(s string) error {
 	if err == nil {
 		return nil
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at := min(int(syntax.Offset), len(s))
 		line := 1 + strings.Count(s[:at], "\n")
 		return fmt.Errorf("%w, line %d column %d", err, line, at-strings.LastIndexByte(s[:at], '\n')-1)

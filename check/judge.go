@@ -172,6 +172,7 @@ func (b *bench) vote(ctx context.Context) (yes bool, err error) {
 		case plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishTimeout:
 			why, messages = "its reply was "+string(report.FinishReason), nil
 			continue
+		default:
 		}
 		if yes, ok := readReply(reply); ok {
 			return yes, nil
@@ -258,8 +259,7 @@ func (c *cost) total() *float64 {
 // askFailure turns the trouble of a judge or an embedder into a failure of that origin, keeping what is known of it.
 func askFailure(who string, err error) *plumb.Failure {
 	f := plumb.Failuref(plumb.OriginJudge, "the %s could not answer: %w", who, err)
-	var cause *plumb.Failure
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*plumb.Failure](err); ok {
 		f.Provider, f.HTTPStatus, f.RequestID = cause.Provider, cause.HTTPStatus, cause.RequestID
 		f.Attempts, f.LogPath = cause.Attempts, cause.LogPath
 	}

@@ -113,8 +113,10 @@ func TestParseProblems(t *testing.T) {
 		{`{"type":"all_of"}`, text, `: all_of needs "assertions"`},
 		{`{"type":"all_of","assertions":[]}`, text, `/assertions: the list of assertions is empty`},
 		{`{"type":"all_of","assertions":{}}`, text, `/assertions: must be a list of assertions`},
-		{`{"type":"any_of","assertions":[{"type":"is_json"},{"type":"regex","pattern":"("},{"type":"all_of","assertions":[{"type":"x"}]}]}`, text,
-			"/assertions/1/pattern: pattern \"(\": \n/assertions/2/assertions/0/type: unknown assertion type \"x\""},
+		{
+			`{"type":"any_of","assertions":[{"type":"is_json"},{"type":"regex","pattern":"("},{"type":"all_of","assertions":[{"type":"x"}]}]}`, text,
+			"/assertions/1/pattern: pattern \"(\": \n/assertions/2/assertions/0/type: unknown assertion type \"x\"",
+		},
 		{`{"type":"exact_match","foo":1,"weight":"x","ideal":[]}`, none, "/foo key: unknown key \"foo\"\n/weight: must be a number\n/ideal: the ideal is an empty list"},
 	}
 	for _, test := range tests {

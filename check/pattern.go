@@ -144,10 +144,10 @@ func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
 	if err == nil {
 		return compiled, nil
 	}
-	var invalid *jsonschema.SchemaValidationError
-	var complaint *jsonschema.ValidationError
-	if errors.As(err, &invalid) && errors.As(invalid.Err, &complaint) {
-		err = errors.New(strings.Join(complaints(complaint, 3), "; "))
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if complaint, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			err = errors.New(strings.Join(complaints(complaint, 3), "; "))
+		}
 	}
 	return nil, fmt.Errorf("schema: %w", err)
 }
@@ -186,8 +186,8 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verd
 		v.Details = details.json()
 		return v, nil
 	}
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate by the schema: %w", err)), nil
 	}
 	list := complaints(invalid, 20)

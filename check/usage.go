@@ -32,7 +32,8 @@ func (u usageMatcher) Type() string { return u.kind }
 func (u usageMatcher) describe(o *object) { o.num("max", float64(u.max)) }
 
 func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
-	got, what := int64(0), ""
+	var got int64
+	what := "ms"
 	switch r := ev.Report; {
 	case u.kind == typeMaxTokens:
 		if r.Usage.OutputTokens == nil {
@@ -42,11 +43,11 @@ func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		}
 		got, what = *r.Usage.OutputTokens, "output tokens"
 	case r.LatencyMs > 0:
-		got, what = r.LatencyMs, "ms"
+		got = r.LatencyMs
 	case r.DurationMs > 0:
-		got, what = r.DurationMs, "ms"
+		got = r.DurationMs
 	case r.StartedAt != nil && r.EndedAt != nil && !r.EndedAt.Before(*r.StartedAt):
-		got, what = r.EndedAt.Sub(*r.StartedAt).Milliseconds(), "ms"
+		got = r.EndedAt.Sub(*r.StartedAt).Milliseconds()
 	default:
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the latency is not known")), nil
 	}
