@@ -113,6 +113,7 @@ func TestCommandRunner(t *testing.T) {
 		var answer struct {
 			Output, Error, Model string
 			Usage                plumb.Usage
+			CostUSD              float64 `json:"costUsd"`
 		}
 		d := json.NewDecoder(bytes.NewReader(stdout))
 		d.DisallowUnknownFields()

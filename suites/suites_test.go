@@ -386,7 +386,7 @@ func TestUniqueIdeals(t *testing.T) {
 				t.Errorf("%s and %s both have the ideal %q", other, r.ID, want)
 			}
 			seen[key] = r.ID
-			if len(r.failing(t, want)) > 0 && !strings.Contains(r.line, `[:：]`) { // these want a line "Answer: ..."
+			if len(r.failing(t, want)) > 0 && !strings.Contains(r.line, `"name": "Answer: `) { // these want a line "Answer: ..."
 				t.Errorf("%s: the ideal %q does not pass: %v", r.ID, want, r.failing(t, want))
 			}
 		}

@@ -8,7 +8,7 @@ case $prompt in
 	set -f # no file names for stars
 	# shellcheck disable=SC2086 # the shell splits the words, which is the point
 	set -- ${prompt#Count the words: }
-	printf '{"output": "There are %d words.", "model": "sh", "usage": {"inputTokens": %d, "outputTokens": 4}}\n' $# $#
+	printf '{"output": "There are %d words.", "model": "sh", "costUsd": 0, "usage": {"inputTokens": %d, "outputTokens": 4}}\n' $# $#
 	;;
 *)
 	printf '{"error": "only word counts are supported"}\n'
