@@ -230,15 +230,25 @@ func readBlocks(path string) ([]span, error) {
 
 // scanBlocks finds the blocks in a results document: a list of objects, a single one, or nothing.
 func scanBlocks(r io.Reader) ([]span, error) {
-	dec := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
+	in := bufio.NewReaderSize(r, 64<<10)
+	skipped, first, err := skipSpace(in)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(in)
+	at := func() int64 { return skipped + dec.InputOffset() }
 	var spans []span
 	next := func() error {
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
+			return fmt.Errorf("not JSON at byte %d: %w", at(), err)
 		}
+		x := span{from: at() - int64(len(raw)), to: at()}
 		if raw[0] != '{' {
-			return fmt.Errorf("at byte %d: a block of results is an object, this is not", dec.InputOffset()-int64(len(raw)))
+			return fmt.Errorf("at byte %d: a block of results is an object, this is not", x.from)
 		}
 		var b struct {
 			Metadata struct {
@@ -246,7 +256,6 @@ func scanBlocks(r io.Reader) ([]span, error) {
 				RunnerID any `json:"runner_id"`
 			} `json:"run_metadata"`
 		}
-		x := span{from: dec.InputOffset() - int64(len(raw)), to: dec.InputOffset()}
 		if json.Unmarshal(raw, &b) == nil { // of another shape: not ours, and kept
 			x.runID, _ = b.Metadata.RunID.(string)
 			x.runnerID, _ = b.Metadata.RunnerID.(string)
@@ -254,23 +263,14 @@ func scanBlocks(r io.Reader) ([]span, error) {
 		spans = append(spans, x)
 		return nil
 	}
-	first, err := peek(dec)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if first == '{' {
+	switch first {
+	case '{':
 		if err := next(); err != nil {
 			return nil, err
 		}
-	} else {
+	case '[':
 		if _, err := dec.Token(); err != nil {
-			return nil, fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
-		}
-		if first != '[' {
-			return nil, errors.New("not a list of results: it must be a JSON list, or a single object")
+			return nil, fmt.Errorf("not JSON at byte %d: %w", at(), err)
 		}
 		for dec.More() {
 			if err := next(); err != nil {
@@ -280,19 +280,31 @@ func scanBlocks(r io.Reader) ([]span, error) {
 		if _, err := dec.Token(); err != nil {
 			return nil, fmt.Errorf("the list does not end: %w", err)
 		}
+	default:
+		return nil, errors.New("not a list of results: it must be a JSON list, or a single object")
 	}
-	if _, err := peek(dec); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("more text after the list, at byte %d", dec.InputOffset())
+	end := at()
+	switch _, _, err := skipSpace(bufio.NewReader(io.MultiReader(dec.Buffered(), in))); {
+	case err == nil:
+		return nil, fmt.Errorf("more text after the results, at byte %d", end)
+	case !errors.Is(err, io.EOF):
+		return nil, err
 	}
 	return spans, nil
 }
 
-// peek returns the first byte of the next value, without taking it.
-func peek(dec *json.Decoder) (byte, error) {
-	dec.More() // fills the buffer, and skips white space
-	b := make([]byte, 1)
-	_, err := dec.Buffered().Read(b)
-	return b[0], err
+// skipSpace skips what JSON takes for white space, and returns how much that was and the byte after it, which it leaves.
+func skipSpace(r *bufio.Reader) (skipped int64, next byte, err error) {
+	for {
+		next, err = r.ReadByte()
+		if err != nil {
+			return skipped, 0, err
+		}
+		if strings.IndexByte(" \t\r\n", next) < 0 {
+			return skipped, next, r.UnreadByte()
+		}
+		skipped++
+	}
 }
 
 // writeBlocks writes the known blocks of the file at path, but for those of this run, and after them those of this run.

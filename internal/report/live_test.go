@@ -96,6 +96,41 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestLiveResize changes the size of the window while the view is there. How a terminal breaks its lines anew is its own
+// affair; the summary has to be whole, and the cursor to be there.
+func TestLiveResize(t *testing.T) {
+	s := newScreen(80, 24)
+	r, err := New(Terminal, Options{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.width, s.height
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, run := storm(12), &plumb.Run{}
+	sizes := [][2]int{{80, 24}, {60, 30}, {60, 12}, {100, 12}, {100, 5}, {100, 40}}
+	for i, ev := range l.events {
+		if err := run.Apply(ev); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Report(ev, run); err != nil {
+			t.Fatal(err)
+		}
+		if i%8 == 0 {
+			s.resize(sizes[i/8%len(sizes)][0], sizes[i/8%len(sizes)][1])
+			time.Sleep(2 * frameGap)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := s.String()
+	if s.hidden || !strings.Contains(got, "\n4/12 pass, 8 fail\n") || !strings.Contains(got, "next      plumb show") {
+		t.Errorf("after resizing:\n%s", got)
+	}
+}
+
 func TestLiveView(t *testing.T) {
 	s := newScreen(80, 24)
 	l := newLog(info("gpt-5", "mini"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"})

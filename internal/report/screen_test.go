@@ -47,6 +47,25 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// resize changes the size as a terminal does that does not break lines anew.
+func (s *screen) resize(width, height int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.rows) > height {
+		if s.y < len(s.rows)-1 {
+			s.rows = s.rows[:len(s.rows)-1]
+			continue
+		}
+		s.scrolled = append(s.scrolled, text(s.rows[0]))
+		s.rows = s.rows[1:]
+		s.y--
+	}
+	for len(s.rows) < height {
+		s.rows = append(s.rows, nil)
+	}
+	s.width, s.height, s.x = width, height, min(s.x, width-1)
+}
+
 func (s *screen) step(in string) int {
 	switch c := in[0]; {
 	case c == '\n': // the line discipline of a terminal that is not raw adds the carriage return

@@ -32,7 +32,7 @@ type summary struct {
 }
 
 func (s *summary) line(format string, args ...any) {
-	s.w.WriteString(s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width))
+	s.w.WriteString(guard(s.o, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
 	s.w.WriteByte('\n')
 }
 

@@ -438,7 +438,7 @@ func (p *pace) rate(now time.Time, done, planned int) (perSecond float64, left t
 		from = old
 	}
 	elapsed := now.Sub(from.at).Seconds()
-	if done-from.done < 1 || elapsed < 1 {
+	if done-from.done < 1 || elapsed < 1 || done >= planned {
 		return 0, 0
 	}
 	perSecond = float64(done-from.done) / elapsed

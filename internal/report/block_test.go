@@ -1,0 +1,273 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/digest"
+)
+
+// documented is what scripts made for the documented format read.
+type documented struct {
+	SuiteVersion string `json:"suite_version"`
+	SuiteHash    string `json:"suite_hash"`
+	Metadata     struct {
+		Timestamp   string
+		ModelID     string `json:"model_id"`
+		Temperature float64
+		Seed        *int
+		RunID       string `json:"run_id"`
+	} `json:"run_metadata"`
+	Results []struct {
+		TestID    string `json:"test_id"`
+		Output    string
+		Assertion struct {
+			Passed  bool
+			Details map[string]any
+		} `json:"assertion_result"`
+		LatencyMs  int    `json:"latency_ms"`
+		ResultHash string `json:"result_hash"`
+		Score      *float64
+	}
+	Summary struct {
+		Total, Passed, Skipped int
+		PassRate               float64 `json:"pass_rate"`
+	}
+	NotMeasured []struct {
+		TestID  string `json:"test_id"`
+		Outcome string
+	} `json:"not_measured"`
+}
+
+func blocks(t *testing.T, path string) []documented {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []documented
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestAppendBlock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "results.json")
+	l := mixed()
+	if err := CheckBlockFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the check made the file")
+	}
+	if err := AppendBlock(path, l.run(t), l.sessions); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "mixed.block.json", string(data))
+	for _, b := range data {
+		if b >= 0x7f {
+			t.Fatal("the file is not ASCII")
+		}
+	}
+	all := blocks(t, path)
+	if len(all) != 2 {
+		t.Fatalf("%d blocks, want one for each runner", len(all))
+	}
+	b := all[1]
+	if b.Metadata.ModelID != "gpt-5-mini" || *b.Metadata.Seed != 42 || b.Metadata.Timestamp != "2026-03-01T09:00:04.950000Z" {
+		t.Errorf("metadata %+v", b.Metadata)
+	}
+	// math-001 failed, math-002 was never answered, text-001 was answered but not judged, text-002 and gap-001 passed,
+	// gap-002 was not run.
+	var got []string
+	for _, r := range b.Results {
+		score := "null"
+		if r.Score != nil {
+			score = fmt.Sprint(*r.Score)
+		}
+		got = append(got, fmt.Sprintf("%s %v %s", r.TestID, r.Assertion.Passed, score))
+		if want, err := digest.Result("gpt-5-mini", r.TestID, r.Output); err != nil || r.ResultHash != want {
+			t.Errorf("%s: hash %s, want %s (%v)", r.TestID, r.ResultHash, want, err)
+		}
+	}
+	want := []string{"math-001 false 0", "text-001 false null", "text-002 true 1", "gap-001 true 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if s := b.Summary; s.Total != 4 || s.Passed != 2 || s.Skipped != 1 || s.PassRate != 2.0/3 {
+		t.Errorf("summary %+v", s)
+	}
+	if len(b.NotMeasured) != 2 || b.NotMeasured[0].Outcome != "error" || b.NotMeasured[1].Outcome != "skipped" {
+		t.Errorf("not measured: %+v", b.NotMeasured)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v: outputs are private (%v)", info.Mode(), err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestAppendBlockKeepsOthers(t *testing.T) {
+	foreign, err := os.ReadFile("testdata/foreign-results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, before := range map[string]string{
+		"list":         string(foreign),
+		"single":       `{"suite_version": "v1.0-demo", "own_key": 1.50, "results": []}`,
+		"other shape":  `[{"run_metadata": "text"}, {"a": [1, 2.0, 1e400]}]`,
+		"blank":        " \n",
+		"empty list":   "[]",
+		"compact list": `[{"x":"\u00e9é"},{"run_metadata":{"run_id":7}}]`,
+	} {
+		path := filepath.Join(t.TempDir(), "results.json")
+		if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		known, err := scanBlocks(strings.NewReader(before))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		l := simple(3)
+		for range 2 { // the second time replaces the first
+			if err := CheckBlockFile(path); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := AppendBlock(path, l.run(t), l.sessions); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		after, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans, err := scanBlocks(bytes.NewReader(after))
+		if err != nil || len(spans) != len(known)+1 {
+			t.Fatalf("%s: %d blocks, want %d and one: %v", name, len(spans), len(known), err)
+		}
+		for i, x := range known {
+			if got, want := string(after[spans[i].from:spans[i].to]), before[x.from:x.to]; got != want {
+				t.Errorf("%s: block %d changed from %q to %q", name, i, want, got)
+			}
+		}
+		if name == "list" && !strings.HasPrefix(string(after), strings.TrimSuffix(string(foreign), "\n]")) {
+			t.Errorf("the file of the other tool did not just grow:\n%s", cmp.Diff(string(foreign), string(after)))
+		}
+		if info, _ := os.Stat(path); info.Mode().Perm() != 0o644 {
+			t.Errorf("%s: mode became %v", name, info.Mode())
+		}
+	}
+}
+
+func TestBlockFileIsNotOne(t *testing.T) {
+	for name, content := range map[string]string{
+		"torn": `[{"a": 1}, {"b"`, "number": "42", "text": `"text"`, "list of numbers": "[1, 2]", "null": "null",
+		"not JSON": "hello", "trailing": `[{"a": 1}] [`, "trailing comma": `[{"a": 1},]`, "no end": `[{"a": 1}`,
+		"package.json twice": "{}\n{}", "BOM": "\ufeff[]",
+	} {
+		path := filepath.Join(t.TempDir(), "results.json")
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := CheckBlockFile(path)
+		if err == nil || !strings.Contains(err.Error(), path) || plumb.Hint(err) == "" {
+			t.Errorf("%s: got error %v, want one that names the file and says what to do", name, err)
+		}
+		l := simple(1)
+		if err := AppendBlock(path, l.run(t), l.sessions); err == nil {
+			t.Errorf("%s: appended", name)
+		}
+		if after, _ := os.ReadFile(path); string(after) != content {
+			t.Errorf("%s: the file changed to %q", name, after)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckBlockFile(filepath.Join(dir, "file", "results.json")); err == nil {
+		t.Error("a file taken for a directory is fine")
+	}
+	if err := CheckBlockFile(dir); err == nil {
+		t.Error("a directory is fine as a results file")
+	}
+}
+
+func TestAppendBlockTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	link := filepath.Join(t.TempDir(), "link.json")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	var all sync.WaitGroup
+	const runs = 12
+	for i := range runs {
+		all.Go(func() {
+			in := info("gpt-5")
+			in.ID = fmt.Sprint("run-", i)
+			l := newLog(in, plumb.CaseInfo{ID: "a-1"})
+			l.execute("a-1", "gpt-5", answer("x", 1), passed(verdict("contains", true, "ok", "x", "x")))
+			l.end("", 0)
+			if err := AppendBlock(link, l.run(t), l.sessions); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := len(blocks(t, path)); got != runs {
+		t.Errorf("%d blocks, want %d", got, runs)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link was replaced")
+	}
+}
+
+func TestAscii(t *testing.T) {
+	got, err := blockJSON(map[string]any{"t": "é漢🌿\u2028\x7f<&>\b\f\x01\"\\"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "{\n  \"t\": \"\\u00e9\\u6f22\\ud83c\\udf3f\\u2028\\u007f<&>\\b\\f\\u0001\\\"\\\\\"\n}"
+	if string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func FuzzScanBlocks(f *testing.F) {
+	for _, s := range []string{"", "[]", "{}", `[{"run_metadata":{"run_id":"x","runner_id":"y"}}]`, `[{},]`, "[1]", `{"a":[{}]}x`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		spans, err := scanBlocks(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if len(bytes.TrimSpace(data)) > 0 && !json.Valid(data) {
+			t.Errorf("%q is not JSON", data)
+		}
+		for _, x := range spans {
+			var o map[string]json.RawMessage
+			if err := json.Unmarshal(data[x.from:x.to], &o); err != nil {
+				t.Errorf("block %q of %q: %v", data[x.from:x.to], data, err)
+			}
+		}
+	})
+}
