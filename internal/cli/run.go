@@ -252,7 +252,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 				return e.cost, e.tokens()
 			},
 		},
-		Redact: run.Redact{Line: j.shop.redact.Bytes, Report: j.shop.redact.Report, Failure: j.shop.redact.Failure},
+		Redact: run.Redact{Line: j.shop.redact.JSON, Report: j.shop.redact.Report, Failure: j.shop.redact.Failure},
 		Notes:  j.shop.notes,
 	}
 	if needJudge {
@@ -340,7 +340,7 @@ func (a *app) record(dir *run.Dir, j *job) error {
 	if err := j.bundle.Write(dir.Join(run.BundleDir)); err != nil {
 		return err
 	}
-	return dir.WriteSpec(j.spec, j.shop.redact.Bytes)
+	return dir.WriteSpec(j.spec, j.shop.redact.JSON)
 }
 
 // exitCode says in a number how a run went.

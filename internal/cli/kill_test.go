@@ -1,0 +1,201 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+type replacement struct {
+	pattern *regexp.Regexp
+	with    string
+}
+
+// varying is what differs between two runs of the same.
+func varying() []replacement {
+	return []replacement{
+		{regexp.MustCompile(`\d{8}-\d{6}-[a-z2-7]{6}`), "RUN"},
+		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+		{regexp.MustCompile(`req_[0-9a-z]+`), "REQUEST"},
+		{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`), "DURATION"},
+		{regexp.MustCompile(`127\.0\.0\.1:\d+`), "HOST"},
+	}
+}
+
+// mixedSuite has n cases of which some pass, some fail, and some are expected to fail.
+func mixedSuite(n int) (suite string, answers []fakemodel.Answer) {
+	var b strings.Builder
+	for i := range n {
+		prompt := fmt.Sprintf("Question number %d of the mixed suite, please answer.", i)
+		answer := fmt.Sprintf("the answer is %d", i*7)
+		c := map[string]any{
+			"id": fmt.Sprintf("reasoning-%04d", i), "category": "reasoning", "input": prompt, "ideal": fmt.Sprint(i * 7),
+			"assertion": map[string]any{"type": "numeric"},
+			"metadata":  map[string]any{"difficulty": "easy", "tokens_est": 30, "tags": []string{"mixed"}},
+		}
+		switch i % 10 {
+		case 3:
+			answer = "no idea"
+		case 7:
+			answer, c["expected_fail"] = "no idea", true
+		}
+		line, err := json.Marshal(c)
+		if err != nil {
+			panic(err)
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+		answers = append(answers, fakemodel.Answer{Prompt: prompt, Answer: answer})
+	}
+	return b.String(), answers
+}
+
+// summary is what must be the same however often a run was killed.
+func summary(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	state, err := run.Fold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i, e := range state.Executions {
+		c, r := state.At(i)
+		reason := e.Reason
+		for _, v := range varying() {
+			reason = v.pattern.ReplaceAllString(reason, v.with)
+		}
+		got[c+" "+r] = fmt.Sprint(e.Outcome, " ", e.Status, " ", e.Passed, "/", e.Failed, "/", e.Errored, " ", e.Sessions, " ", reason)
+	}
+	return got
+}
+
+// TestKilledRunsLoseNothing kills runs with SIGKILL at random moments and resumes them, sometimes to be killed again. In
+// the end each execution is in the log exactly once, and the results are those of an undisturbed run.
+func TestKilledRunsLoseNothing(t *testing.T) {
+	runs := 10
+	if os.Getenv("PLUMB_CI") != "" {
+		runs = 100
+	}
+	w := newWorld(t)
+	suite, answers := mixedSuite(60)
+	server := w.serve(fakemodel.Options{
+		Answers: answers, Latency: 15 * time.Millisecond, LatencyJitter: 20 * time.Millisecond, RetryAfter: time.Millisecond,
+		Faults: fakemodel.Faults{Rate: 0.05, Kinds: []fakemodel.Fault{fakemodel.FaultReset, fakemodel.FaultTruncated}},
+	})
+	w.write("suite.jsonl", suite)
+	args := []string{"run", "suite.jsonl", "--model", "openai:gpt-4o", "--parallel", "8", "--repeat", "2", "--json"}
+	w.must(1, args...)
+	undisturbed := summary(t, w.runDir())
+
+	random := rand.New(rand.NewPCG(1, 2))
+	killed, kills := 0, 0
+	for n := range runs {
+		root := filepath.Join(t.TempDir(), "out")
+		before := requests(server)
+		ended := w.killedAfter(time.Duration(random.Int64N(int64(500*time.Millisecond))), append(args, "--output-dir", root)...)
+		for range 40 {
+			ids, err := run.List(filepath.Join(root, "runs"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(ids) == 0 { // killed before anything was asked: there is nothing to resume
+				ended = w.killedAfter(time.Minute, append(args, "--output-dir", root)...)
+				continue
+			}
+			if ended {
+				break
+			}
+			kills++
+			patience := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
+			if random.IntN(2) == 0 {
+				patience = time.Minute
+			}
+			ended = w.killedAfter(patience, "resume", "--output-dir", root, "--json")
+		}
+		if !ended {
+			t.Fatalf("run %d did not come to an end", n)
+		}
+		ids, err := run.List(filepath.Join(root, "runs"))
+		if err != nil || len(ids) != 1 {
+			t.Fatalf("run %d: %d run directories, %v", n, len(ids), err)
+		}
+		dir := filepath.Join(root, "runs", ids[0])
+		if diff := cmp.Diff(undisturbed, summary(t, dir)); diff != "" {
+			t.Fatalf("run %d (-undisturbed +killed):\n%s", n, diff)
+		}
+		exactlyOnce(t, dir, 60, 120)
+		if _, err := os.Stat(filepath.Join(dir, run.ResultsFile)); err != nil {
+			t.Errorf("run %d: %v", n, err)
+		}
+		if requests(server)-before > 120 {
+			killed++
+		}
+	}
+	if kills < runs/2 {
+		t.Errorf("only %d of %d runs were killed in the middle; the test does not test what it says", kills, runs)
+	}
+	t.Logf("%d runs, %d kills, in %d runs requests in flight were lost and made again", runs, kills, killed)
+}
+
+// killedAfter runs plumb as a process and kills it after a while; it returns whether the process ended by itself.
+func (w *world) killedAfter(patience time.Duration, args ...string) (ended bool) {
+	w.t.Helper()
+	cmd := exec.Command("plumb", args...)
+	cmd.Dir, cmd.Env = w.dir, nil
+	for name, value := range w.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait()
+	timer.Stop()
+	code := cmd.ProcessState.ExitCode()
+	if code == 2 || code == 3 {
+		w.t.Fatalf("plumb %s: %v", strings.Join(args, " "), err)
+	}
+	return code >= 0
+}
+
+// exactlyOnce checks that a log has each execution and each session once.
+func exactlyOnce(t *testing.T, dir string, executions, sessions int) {
+	t.Helper()
+	seen := map[string]int{}
+	counts := map[plumb.EventType]int{}
+	if err := run.Read(dir, func(ev plumb.Event) error {
+		counts[ev.Type]++
+		switch ev.Type {
+		case plumb.EventSessionFinished, plumb.EventSessionJudged, plumb.EventExecutionFinished:
+			key := fmt.Sprint(ev.Type, " ", ev.Case, " ", ev.Runner, " ", ev.Repetition, " ", ev.Session)
+			if seen[key]++; seen[key] > 1 {
+				t.Errorf("%s is in the log %d times", key, seen[key])
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if counts[plumb.EventExecutionFinished] != executions || counts[plumb.EventSessionFinished] != sessions || counts[plumb.EventSessionJudged] != sessions {
+		t.Errorf("%d executions, %d sessions and %d judgements are in the log, want %d, %d and %d", counts[plumb.EventExecutionFinished],
+			counts[plumb.EventSessionFinished], counts[plumb.EventSessionJudged], executions, sessions, sessions)
+	}
+}
+
+func requests(s *fakemodel.Server) int64 {
+	stats := s.Stats()
+	return stats.Total()
+}
