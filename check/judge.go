@@ -69,7 +69,7 @@ func (j *judgeMatcher) describe(o *object) {
 }
 
 func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
-	if ev.Judge == nil || ev.Judge.Runner == nil || ev.Case == nil {
+	if ev.Judge == nil || ev.Judge.Runner == nil {
 		err := plumb.WithHint(errors.New("there is no judge to ask"), "name one with --judge or judge: in the config")
 		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
 	}
@@ -196,7 +196,10 @@ func (b *bench) vote(ctx context.Context) (yes bool, err error) {
 
 // messages puts the question with a new nonce.
 func (b *bench) messages() []plumb.Message {
-	task, answer := b.ev.Case.Prompt(), b.ev.Report.FinalOutput
+	task, answer := b.ev.Report.Prompt, b.ev.Report.FinalOutput
+	if b.ev.Case != nil {
+		task = b.ev.Case.Prompt()
+	}
 	nonce := rand.Text()
 	for strings.Contains(task, nonce) || strings.Contains(answer, nonce) {
 		nonce = rand.Text()
@@ -211,8 +214,12 @@ func (b *bench) messages() []plumb.Message {
 // for it.
 func (b *bench) ask(ctx context.Context, messages []plumb.Message) (*plumb.SessionReport, error) {
 	b.asks++
+	id := "#judge"
+	if b.ev.Case != nil {
+		id = b.ev.Case.ID + id
+	}
 	report, err := b.ev.Judge.Runner.Run(ctx, plumb.Request{
-		CaseID: b.ev.Case.ID + "#judge", Messages: messages, Repetition: b.asks, Session: 1,
+		CaseID: id, Messages: messages, Repetition: b.asks, Session: 1,
 	})
 	if report != nil {
 		b.asked.Requests += max(report.Requests, 1)

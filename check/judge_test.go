@@ -241,6 +241,15 @@ func TestLLMJudgeWithout(t *testing.T) {
 	}
 }
 
+func TestLLMJudgeWithoutCase(t *testing.T) {
+	judge := &fakeJudge{replies: []any{"yes"}}
+	ev := judged(judge, "x")
+	ev.Case, ev.Report.Prompt = nil, "Write an x."
+	if v := assertEvidence(t, LLMJudge("?", 0), ev); !v.Pass || !strings.Contains(judge.requests[0].Messages[1].Content, "Write an x.") {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestLLMJudgeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("interrupted")

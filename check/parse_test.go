@@ -3,6 +3,8 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -240,4 +242,21 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("negation: %+v and %+v", v, w)
 		}
 	})
+}
+
+// TestManual reads every one-line example of the manual.
+func TestManual(t *testing.T) {
+	manual, err := os.ReadFile("../docs/assertions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile(`(?m)^\{"type".*\}$`).FindAll(manual, -1)
+	if len(examples) < 10 {
+		t.Fatalf("only %d examples", len(examples))
+	}
+	for _, example := range examples {
+		if c, problems := Parse(example, Ideal{}); c == nil || len(problems) > 0 {
+			t.Errorf("%s: %v", example, problems)
+		}
+	}
 }
