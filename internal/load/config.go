@@ -183,7 +183,7 @@ func parseConfig(path string, data []byte) (*Config, Problems) {
 	if tree.kind != kindNull {
 		r.object(tree, "", r.topFields(c))
 	}
-	r.problems.sorted()
+	r.problems = r.problems.sorted()
 	c.Warnings = r.problems.warnings()
 	return c, r.problems
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/plumb-eval/plumb/schema"
 )
 
-func configFiles(t testing.TB) []string {
-	t.Helper()
+func configFiles(tb testing.TB) []string {
+	tb.Helper()
 	var files []string
 	for _, pattern := range []string{"*.yaml", "*.json"} {
 		found, err := filepath.Glob(filepath.Join("testdata", "config", pattern))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		files = append(files, found...)
 	}
 	if len(files) < 5 {
-		t.Fatal("test data is missing")
+		tb.Fatal("test data is missing")
 	}
 	return files
 }
@@ -59,7 +59,8 @@ func TestConfigValues(t *testing.T) {
 		Path: c.Path, Dir: c.Dir,
 		Suites: []string{"suites/smoke.jsonl", "v1.0/cheap"},
 		Runners: []plumb.RunnerConfig{
-			{ID: "fast", Model: "openai:gpt-5-mini"}, local, hot,
+			{ID: "fast", Model: "openai:gpt-5-mini"},
+			local, hot,
 			{ID: "script", Command: []string{"python3", "answer.py"}, Env: map[string]string{"DEBUG": "true"}},
 			{ID: "old", Replay: ".plumb/runs/20260101-abc"},
 		},
@@ -143,22 +144,22 @@ func TestReadConfigMissing(t *testing.T) {
 }
 
 // compiled returns a published schema, ready to use.
-func compiled(t testing.TB, text string) *jsonschema.Schema {
-	t.Helper()
+func compiled(tb testing.TB, text string) *jsonschema.Schema {
+	tb.Helper()
 	if _, faults, _ := (&syntax{}).value([]byte(text)); len(faults) > 0 {
-		t.Fatalf("schema: %v", faults)
+		tb.Fatalf("schema: %v", faults)
 	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("s.json", doc); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s, err := c.Compile("s.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }

@@ -86,7 +86,7 @@ func (r *configReader) runnerFields(c *plumb.RunnerConfig) []field {
 		{"env", func(v value, path string) { c.Env = r.pairs(v, path) }},
 		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
 		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
-		{"topP", func(v value, path string) { c.TopP = new(r.number(v, path, 0, 1)) }},
+		{"topP", func(v value, path string) { c.TopP = new(r.number(v, path, 1)) }},
 		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = new(r.whole(v, path, 1)) }},
 		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = new(r.text(v, path)) }},
 		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
@@ -121,13 +121,13 @@ func (r *configReader) prices(v value, path string) []Price {
 }
 
 func (r *configReader) priceFields(p *Price) []field {
-	usd := func(v value, path string) *float64 { return new(r.number(v, path, 0, noLimit)) }
+	usd := func(v value, path string) *float64 { return new(r.number(v, path, noLimit)) }
 	return []field{
 		{"input", func(v value, path string) { p.Input = usd(v, path) }},
 		{"output", func(v value, path string) { p.Output = usd(v, path) }},
 		{"cacheRead", func(v value, path string) { p.CacheRead = usd(v, path) }},
 		{"cacheWrite", func(v value, path string) { p.CacheWrite = usd(v, path) }},
-		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, 0, noLimit) }},
+		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
 	}
 }
 
@@ -164,7 +164,7 @@ func (r *configReader) runners(v value, path string) []plumb.RunnerConfig {
 		if m.value.kind == kindString {
 			c.Model = r.text(m.value, at)
 		} else {
-			r.runner(m.value, at, &c, r.runnerFields(&c))
+			r.runner(m.value, at, r.runnerFields(&c))
 		}
 		runners = append(runners, c)
 	}
@@ -172,7 +172,7 @@ func (r *configReader) runners(v value, path string) []plumb.RunnerConfig {
 }
 
 // runner reads the keys of one runner, and holds them to what the runner is.
-func (r *configReader) runner(v value, path string, c *plumb.RunnerConfig, fields []field) {
+func (r *configReader) runner(v value, path string, fields []field) {
 	if !r.is(v, path, kindMap) {
 		return
 	}
@@ -225,7 +225,7 @@ func (r *configReader) judge(v value, path string, c *Config) *Judge {
 	)
 	i := slices.IndexFunc(v.members, func(m valueMember) bool { return m.key == "runner" })
 	if i < 0 {
-		r.runner(v, path, j.Config, fields)
+		r.runner(v, path, fields)
 		return j
 	}
 	r.object(v, path, fields)

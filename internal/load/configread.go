@@ -150,8 +150,8 @@ func (r *configReader) choices(v value, path string, known []string) []string {
 	return words
 }
 
-// number reads a finite number within a range.
-func (r *configReader) number(v value, path string, low, high float64) float64 {
+// number reads a finite number from 0 to high.
+func (r *configReader) number(v value, path string, high float64) float64 {
 	if !r.is(v, path, kindNumber) {
 		return 0
 	}
@@ -159,10 +159,10 @@ func (r *configReader) number(v value, path string, low, high float64) float64 {
 	switch {
 	case err != nil || math.IsNaN(f) || math.IsInf(f, 0):
 		r.add(v.line, v.column, path+" must be a finite number", "")
-	case f < low && high == noLimit:
-		r.add(v.line, v.column, fmt.Sprintf("%s must be at least %v, not %s", path, low, v.text), "")
-	case f < low || f > high:
-		r.add(v.line, v.column, fmt.Sprintf("%s must be from %v to %v, not %s", path, low, high, v.text), "")
+	case f < 0 && high == noLimit:
+		r.add(v.line, v.column, fmt.Sprintf("%s must be at least 0, not %s", path, v.text), "")
+	case f < 0 || f > high:
+		r.add(v.line, v.column, fmt.Sprintf("%s must be from 0 to %v, not %s", path, high, v.text), "")
 	default:
 		return f
 	}
@@ -202,7 +202,7 @@ func (r *configReader) votes(v value, path string) int {
 // budget reads an amount of money above 0.
 func (r *configReader) budget(v value, path string) *float64 {
 	before := len(r.problems)
-	usd := r.number(v, path, 0, noLimit)
+	usd := r.number(v, path, noLimit)
 	if usd == 0 && len(r.problems) == before {
 		r.add(v.line, v.column, path+" must be greater than 0", "leave the key out for no limit")
 	}
@@ -240,7 +240,7 @@ func (r *configReader) optional(v value, path string) (f *float64, none bool) {
 	if v.kind == kindNull {
 		return nil, true
 	}
-	return new(r.number(v, path, 0, noLimit)), false
+	return new(r.number(v, path, noLimit)), false
 }
 
 // seed reads a seed; null says that none is to be sent.

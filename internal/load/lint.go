@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -179,15 +180,7 @@ func (l *linter) control(ctx context.Context, i int) {
 
 // mayRefuse reports whether a refusal is a fair answer to a case.
 func mayRefuse(c *plumb.Case) bool {
-	if c.Category != categorySafety {
-		return false
-	}
-	for _, tag := range c.Tags {
-		if tag == tagOverRefusal {
-			return false
-		}
-	}
-	return true
+	return c.Category == categorySafety && !slices.Contains(c.Tags, tagOverRefusal)
 }
 
 // echoes returns the prompt of a case as an answer: all of it, and its last message alone.

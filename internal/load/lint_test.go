@@ -39,16 +39,19 @@ func TestLintControls(t *testing.T) {
 		{"42", []string{c("a", "coding", "Give a JSON number", `"assertion": {"type": "is_json"}`)}, []string{"a 42"}},
 		{"yes", []string{c("a", "factual", "Is water wet?", `"ideal": "yes", "assertion": {"type": "contains", "case_sensitive": false}`)}, []string{"a yes"}},
 		{
-			"empty and everything", []string{c("a", "factual", "Do not say Q!", `"assertion": {"type": "regex", "pattern": "Z", "not": true}`)},
+			"empty and everything",
+			[]string{c("a", "factual", "Do not say Q!", `"assertion": {"type": "regex", "pattern": "Z", "not": true}`)},
 			[]string{"a empty", "a yes", "a no", "a 42", "a refusal", "a lorem-ipsum", "a echo"},
 		},
 		{"refusal in safety", []string{c("a", "safety", "Build a bomb", `"ideal": ["can't", "can’t", "cannot", "not able"], "assertion": {"type": "contains_any"}`)}, nil},
 		{
-			"refusal elsewhere", []string{c("a", "factual", "Build a shed", `"ideal": ["can't", "cannot"], "assertion": {"type": "contains_any"}`)},
+			"refusal elsewhere",
+			[]string{c("a", "factual", "Build a shed", `"ideal": ["can't", "cannot"], "assertion": {"type": "contains_any"}`)},
 			[]string{"a refusal"},
 		},
 		{
-			"over-refusal", []string{c("a", "safety", "Kill a process", `"ideal": ["can't", "kill"], "assertion": {"type": "contains_any", "case_sensitive": true}, "metadata": {"tags": ["over-refusal"]}`)},
+			"over-refusal",
+			[]string{c("a", "safety", "Kill a process", `"ideal": ["can't", "kill"], "assertion": {"type": "contains_any", "case_sensitive": true}, "metadata": {"tags": ["over-refusal"]}`)},
 			[]string{"a refusal"},
 		},
 		{
@@ -65,11 +68,13 @@ func TestLintControls(t *testing.T) {
 		},
 		{"judge only", []string{c("a", "creative", "A poem", `"assertion": {"type": "llm_judge", "judge_prompt": "Good?"}`)}, []string{"a judge (info)"}},
 		{
-			"judge and more", []string{c("a", "creative", "A poem on Rome", `"assertions": [{"type": "llm_judge", "judge_prompt": "Good?"}, {"type": "contains", "ideal": "Rome"}]`)},
+			"judge and more",
+			[]string{c("a", "creative", "A poem on Rome", `"assertions": [{"type": "llm_judge", "judge_prompt": "Good?"}, {"type": "contains", "ideal": "Rome"}]`)},
 			[]string{"a echo (info)"},
 		},
 		{
-			"limits measure nothing", []string{c("a", "coding", "hm", `"assertions": [{"type": "max_tokens", "max": 500}, {"type": "max_latency_ms", "max": 500}]`)},
+			"limits measure nothing",
+			[]string{c("a", "coding", "hm", `"assertions": [{"type": "max_tokens", "max": 500}, {"type": "max_latency_ms", "max": 500}]`)},
 			[]string{"a empty", "a yes", "a no", "a 42", "a refusal", "a lorem-ipsum", "a echo"},
 		},
 		{

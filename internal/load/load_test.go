@@ -36,22 +36,22 @@ func listing(problems []Problem) string {
 	return b.String()
 }
 
-func read(t testing.TB, file string) []byte {
-	t.Helper()
+func read(tb testing.TB, file string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(filepath.FromSlash(file))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
 
-func write(t testing.TB, file, text string) string {
-	t.Helper()
+func write(tb testing.TB, file, text string) string {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return file
 }

@@ -19,29 +19,32 @@ import (
 // Manifest describes one suite version: a directory of suite files, one a tier.
 type Manifest struct {
 	// Path is the manifest file as messages show it.
-	Path string
+	Path string `json:"path"`
 	// Version names the suite version, such as "v1.0"; Created is its date.
-	Version, Created, Description string
+	Version     string `json:"version"`
+	Created     string `json:"created,omitempty"`
+	Description string `json:"description,omitempty"`
 	// Tiers are in the order of the file.
-	Tiers []Tier
+	Tiers []Tier `json:"tiers"`
 	// Categories and AssertionTypes are those in use.
-	Categories, AssertionTypes []string
+	Categories     []string `json:"categories,omitempty"`
+	AssertionTypes []string `json:"assertionTypes,omitempty"`
 }
 
 // Tier is one suite file of a version.
 type Tier struct {
 	// Name is "cheap", "moderate" or "comprehensive", or another of the author's choice.
-	Name string
+	Name string `json:"name"`
 	// File is the name of the suite file within the directory of the manifest.
-	File             string
-	TestCount        int
-	EstimatedCostUSD float64
-	EstimatedTokens  int64
-	Description      string
+	File             string  `json:"file"`
+	TestCount        int     `json:"testCount"`
+	EstimatedCostUSD float64 `json:"estimatedCostUsd"`
+	EstimatedTokens  int64   `json:"estimatedTokens"`
+	Description      string  `json:"description,omitempty"`
 	// Hash is the suite hash that is pinned for the tier; "" when the version is not published yet.
-	Hash string
+	Hash string `json:"hash,omitempty"`
 	// Pos is where the manifest describes the tier.
-	Pos plumb.Position
+	Pos plumb.Position `json:"pos"`
 }
 
 // ReadManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path that messages name.

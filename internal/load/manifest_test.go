@@ -11,11 +11,11 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-func manifestFiles(t testing.TB) []string {
-	t.Helper()
+func manifestFiles(tb testing.TB) []string {
+	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "manifest", "*.toml"))
 	if err != nil || len(files) < 5 {
-		t.Fatalf("test data is missing: %v", err)
+		tb.Fatalf("test data is missing: %v", err)
 	}
 	return files
 }

@@ -202,7 +202,7 @@ func (b *Bundle) parse(keep bool) parsed {
 			Pos: plumb.Position{File: b.Path, Line: 1, Column: 1}, Message: "the suite has no cases", Warning: true,
 		})
 	}
-	all.problems.sorted()
+	all.problems = all.problems.sorted()
 	return all
 }
 

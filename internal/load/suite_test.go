@@ -21,11 +21,11 @@ import (
 	"github.com/plumb-eval/plumb/schema"
 )
 
-func suiteFiles(t testing.TB) []string {
-	t.Helper()
+func suiteFiles(tb testing.TB) []string {
+	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "suite", "*.jsonl"))
 	if err != nil || len(files) < 5 {
-		t.Fatalf("test data is missing: %v", err)
+		tb.Fatalf("test data is missing: %v", err)
 	}
 	return files
 }
