@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // effect is what the end of a request says about how much its provider stands.
@@ -58,6 +60,7 @@ func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	place := l.queue.PushBack(w)
 	l.admit()
 	l.mu.Unlock()
+	defer plumb.Waiting(ctx)() // the time limit of a case is for the model, not for its turn
 
 	select {
 	case <-w.ready:

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/plumb-eval/plumb"
 	"golang.org/x/net/http/httpproxy"
 )
 
@@ -244,7 +246,13 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 			return ex, p
 		}
 		t.retries.Add(1)
-		if err := sleep(ctx, pause); err != nil {
+		resume := func() {}
+		if p.throttles() { // the time limit of a case is for the model, not for its turn
+			resume = plumb.Waiting(ctx)
+		}
+		err = sleep(ctx, pause)
+		resume()
+		if err != nil {
 			p.kind, p.err = stopped, err
 			return ex, p
 		}
