@@ -77,8 +77,7 @@ type Breakdown struct {
 	hasCategory, hasDifficulty, hasTag bool
 }
 
-// HasCategories, HasDifficulties and HasTags report whether any case names one, which is when a table of them says
-// something.
+// HasCategories reports whether any case names a category, which is when a table of them says something.
 func (b Breakdown) HasCategories() bool { return b.hasCategory }
 
 // HasDifficulties reports whether any case names a difficulty.

@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +13,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/gofrs/flock"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
@@ -155,170 +152,18 @@ func AppendBlock(path string, run *plumb.Run, s Sessions) (err error) {
 	return nil
 }
 
-// resolve follows symbolic links, since the file is replaced and a link to it should stay one.
-func resolve(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	switch {
-	case err == nil:
-		return real, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return path, nil
-	}
-	return "", fmt.Errorf("find results file: %w", err)
-}
-
-// lock locks the file at path against other processes by a file beside it, since the file itself is replaced.
-func lock(path string) (unlock func() error, err error) {
-	// Appending goes on when a run was interrupted, so this wait has a limit of its own.
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
-	for {
-		l := flock.New(name, flock.SetPermissions(0o600))
-		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-			return nil, err
-		}
-		// Whoever held the lock before may have removed the file meanwhile: then this lock is on nothing.
-		held, err := l.Stat()
-		if err == nil {
-			var there fs.FileInfo
-			if there, err = os.Stat(name); err == nil && os.SameFile(held, there) {
-				return func() error {
-					removed := os.Remove(name) // fails on Windows while others wait; they remove it
-					if err := l.Close(); err != nil {
-						return err
-					}
-					if removed != nil {
-						_ = os.Remove(name)
-					}
-					return nil
-				}, nil
-			}
-		}
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// lockWait is how long another process may take to write its blocks.
-const lockWait = time.Minute
-
-// span is where a block stands in a file, and what of it decides whether it is replaced.
-type span struct {
-	from, to        int64
-	runID, runnerID string
-}
-
-// readBlocks finds the blocks of a results file. It holds one block at a time.
-func readBlocks(path string) ([]span, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open results file: %w", err)
-	}
-	defer f.Close()
-	spans, err := scanBlocks(f)
-	if err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("results file %s: %w", path, err),
-			"name another --output file, or repair this one; it was left as it is")
-	}
-	return spans, nil
-}
-
-// scanBlocks finds the blocks in a results document: a list of objects, a single one, or nothing.
-func scanBlocks(r io.Reader) ([]span, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	skipped, first, err := skipSpace(in)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(in)
-	at := func() int64 { return skipped + dec.InputOffset() }
-	var spans []span
-	next := func() error {
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("not JSON at byte %d: %w", at(), err)
-		}
-		x := span{from: at() - int64(len(raw)), to: at()}
-		if raw[0] != '{' {
-			return fmt.Errorf("at byte %d: a block of results is an object, this is not", x.from)
-		}
-		var b struct {
-			Metadata struct {
-				RunID    any `json:"run_id"`
-				RunnerID any `json:"runner_id"`
-			} `json:"run_metadata"`
-		}
-		if json.Unmarshal(raw, &b) == nil { // of another shape: not ours, and kept
-			x.runID, _ = b.Metadata.RunID.(string)
-			x.runnerID, _ = b.Metadata.RunnerID.(string)
-		}
-		spans = append(spans, x)
-		return nil
-	}
-	switch first {
-	case '{':
-		if err := next(); err != nil {
-			return nil, err
-		}
-	case '[':
-		if _, err := dec.Token(); err != nil {
-			return nil, fmt.Errorf("not JSON at byte %d: %w", at(), err)
-		}
-		for dec.More() {
-			if err := next(); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := dec.Token(); err != nil {
-			return nil, fmt.Errorf("the list does not end: %w", err)
-		}
-	default:
-		return nil, errors.New("not a list of results: it must be a JSON list, or a single object")
-	}
-	end := at()
-	switch _, _, err := skipSpace(bufio.NewReader(io.MultiReader(dec.Buffered(), in))); {
-	case err == nil:
-		return nil, fmt.Errorf("more text after the results, at byte %d", end)
-	case !errors.Is(err, io.EOF):
-		return nil, err
-	}
-	return spans, nil
-}
-
-// skipSpace skips what JSON takes for white space, and returns how much that was and the byte after it, which it leaves.
-func skipSpace(r *bufio.Reader) (skipped int64, next byte, err error) {
-	for {
-		next, err = r.ReadByte()
-		if err != nil {
-			return skipped, 0, err
-		}
-		if strings.IndexByte(" \t\r\n", next) < 0 {
-			return skipped, next, r.UnreadByte()
-		}
-		skipped++
-	}
-}
-
 // writeBlocks writes the known blocks of the file at path, but for those of this run, and after them those of this run.
 func writeBlocks(w io.Writer, path string, known []span, run *plumb.Run, s Sessions) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	n := 0
 	separate := func() {
 		if n > 0 {
-			out.WriteByte(',')
+			fmt.Fprint(out, ",")
 		}
-		out.WriteString("\n  ")
+		fmt.Fprint(out, "\n  ")
 		n++
 	}
-	out.WriteByte('[')
+	fmt.Fprint(out, "[")
 	if len(known) > 0 {
 		f, err := os.Open(path)
 		if err != nil {
@@ -341,7 +186,7 @@ func writeBlocks(w io.Writer, path string, known []span, run *plumb.Run, s Sessi
 			return err
 		}
 	}
-	out.WriteString("\n]")
+	fmt.Fprint(out, "\n]")
 	return out.Flush()
 }
 
@@ -368,15 +213,15 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 		}
 		fmt.Fprintf(w, "    %q: %s", name, text)
 		if !last {
-			w.WriteByte(',')
+			fmt.Fprint(w, ",")
 		}
-		w.WriteByte('\n')
+		fmt.Fprint(w, "\n")
 	}
-	w.WriteString("{\n")
+	fmt.Fprint(w, "{\n")
 	member(false, "suite_version", b.SuiteVersion)
 	member(false, "suite_hash", b.SuiteHash)
 	member(false, "run_metadata", b.Metadata)
-	w.WriteString("    \"results\": [")
+	fmt.Fprint(w, "    \"results\": [")
 	sum, missing := blockSummary{}, []notMeasured{}
 	for c := range run.Cases {
 		if err != nil {
@@ -396,10 +241,10 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 			return jerr
 		}
 		if sum.Total > 0 {
-			w.WriteByte(',')
+			fmt.Fprint(w, ",")
 		}
-		w.WriteString("\n      ")
-		w.Write(text)
+		fmt.Fprint(w, "\n      ")
+		fmt.Fprintf(w, "%s", text)
 		sum.Total++
 		switch {
 		case res.Score == nil:
@@ -409,9 +254,9 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 		}
 	}
 	if sum.Total > 0 {
-		w.WriteString("\n    ")
+		fmt.Fprint(w, "\n    ")
 	}
-	w.WriteString("],\n")
+	fmt.Fprint(w, "],\n")
 	if n := sum.Total - sum.Skipped; n > 0 {
 		sum.PassRate = pythonFloat(float64(sum.Passed) / float64(n))
 	}

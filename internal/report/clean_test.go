@@ -85,8 +85,12 @@ func TestFit(t *testing.T) {
 		width int
 		want  string
 	}{
-		{"short", 10, "short"}, {"exactly ten", 11, "exactly ten"}, {"漢字漢字", 5, "漢字…"}, {"漢字漢字", 4, "漢…"},
-		{"abc", 1, "…"}, {"abc", 0, "abc"},
+		{"short", 10, "short"},
+		{"exactly ten", 11, "exactly ten"},
+		{"漢字漢字", 5, "漢字…"},
+		{"漢字漢字", 4, "漢…"},
+		{"abc", 1, "…"},
+		{"abc", 0, "abc"},
 	} {
 		if got := th.fit(c.in, c.width); got != c.want {
 			t.Errorf("fit(%q, %d) = %q, want %q", c.in, c.width, got, c.want)

@@ -81,8 +81,8 @@ func (r *recording) last() *session {
 // deciding returns the session that shows best why the execution ended as it did: the last one that ended likewise,
 // otherwise the last one.
 func (r *recording) deciding(outcome plumb.Outcome) *session {
-	for i := len(r.repetitions) - 1; i >= 0; i-- {
-		if s := final(r.repetitions[i]); s.outcome() == outcome {
+	for _, sessions := range slices.Backward(r.repetitions) {
+		if s := final(sessions); s.outcome() == outcome {
 			return s
 		}
 	}

@@ -59,6 +59,7 @@ func play(t *testing.T, l *log, s *screen, pause time.Duration) {
 // TestLive draws on terminals of many sizes. What stays on the screen must be what a terminal of the same width gets
 // without a live view: every line once, in order, nothing left over of the view.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int{{80, 24}, {120, 50}, {40, 10}, {20, 5}, {30, 3}, {12, 2}, {200, 8}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			t.Parallel()
@@ -67,8 +68,10 @@ func TestLive(t *testing.T) {
 			play(t, l, s, 15*time.Millisecond)
 
 			var plain strings.Builder
-			r, err := New(Terminal, Options{Out: &plain, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { return size[0], size[1] },
-				Now: func() time.Time { return l.now }})
+			r, err := New(Terminal, Options{
+				Out: &plain, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { return size[0], size[1] },
+				Now: func() time.Time { return l.now },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,8 +141,10 @@ func TestLiveView(t *testing.T) {
 		l.add(plumb.Event{Type: plumb.EventSessionStarted, Case: c, Runner: "mini", Repetition: 1, Session: 1})
 	}
 	l.execute("a-1", "gpt-5", answer("x", 1), passed())
-	r, err := New(Terminal, Options{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) { return 80, 24 },
-		Now: func() time.Time { return l.now }})
+	r, err := New(Terminal, Options{
+		Out: s, Terminal: true, Unicode: true, Size: func() (int, int) { return 80, 24 },
+		Now: func() time.Time { return l.now },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,20 +96,20 @@ func (l *log) sessions(caseID, runnerID string, yield func(plumb.Event) error) e
 }
 
 // run folds the whole log.
-func (l *log) run(t testing.TB) *plumb.Run {
-	t.Helper()
+func (l *log) run(tb testing.TB) *plumb.Run {
+	tb.Helper()
 	run := &plumb.Run{}
 	for _, ev := range l.events {
 		if err := run.Apply(ev); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return run
 }
 
 // render replays the log into the named reporter.
-func (l *log) render(t testing.TB, name string, o Options) string {
-	t.Helper()
+func (l *log) render(tb testing.TB, name string, o Options) string {
+	tb.Helper()
 	var out bytes.Buffer
 	o.Out = &out
 	if o.Sessions == nil {
@@ -120,10 +120,10 @@ func (l *log) render(t testing.TB, name string, o Options) string {
 	}
 	r, err := New(name, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if _, err := Replay(r, l.all()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.String()
 }
@@ -169,7 +169,7 @@ func broken(f *plumb.Failure) *plumb.Judgement {
 func resultOf(sessions int, cost *float64, j *plumb.Judgement) plumb.ExecutionResult {
 	res := plumb.ExecutionResult{
 		Outcome: j.Outcome, Status: j.Status, Score: j.Score, Sessions: sessions, DurationMs: 421, LatencyMs: 401, CostUSD: cost,
-		Usage: plumb.Usage{InputTokens: new(int64(100 * int64(sessions))), OutputTokens: new(int64(20 * int64(sessions)))},
+		Usage: plumb.Usage{InputTokens: new(100 * int64(sessions)), OutputTokens: new(20 * int64(sessions))},
 	}
 	switch j.Outcome {
 	case plumb.OutcomePass:

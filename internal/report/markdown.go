@@ -78,17 +78,16 @@ type page struct {
 
 func (m *page) add(format string, args ...any) { m.part(fmt.Sprintf(format, args...)) }
 
-func (m *page) part(s string) bool {
+func (m *page) part(s string) {
 	const ending = "\n_The report is cut off here._\n"
 	if m.full || m.Len()+len(s)+len(ending) > m.limit {
 		if !m.full {
 			m.WriteString(ending)
 		}
 		m.full = true
-		return false
+		return
 	}
 	m.WriteString(s)
-	return true
 }
 
 func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {

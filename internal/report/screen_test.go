@@ -67,21 +67,21 @@ func (s *screen) resize(width, height int) {
 }
 
 func (s *screen) step(in string) int {
-	switch c := in[0]; {
-	case c == '\n': // the line discipline of a terminal that is not raw adds the carriage return
+	switch in[0] {
+	case '\n': // the line discipline of a terminal that is not raw adds the carriage return
 		s.x = 0
 		s.down()
 		return 1
-	case c == '\r':
+	case '\r':
 		s.x = 0
 		return 1
-	case c == '\b':
+	case '\b':
 		s.x = max(0, s.x-1)
 		return 1
-	case c == '\t':
+	case '\t':
 		s.x = min(s.width-1, (s.x/8+1)*8)
 		return 1
-	case c == 0x1b:
+	case 0x1b:
 		return s.escape(in)
 	}
 	if !utf8.FullRuneInString(in) {

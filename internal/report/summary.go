@@ -32,8 +32,7 @@ type summary struct {
 }
 
 func (s *summary) line(format string, args ...any) {
-	s.w.WriteString(guard(s.o, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
-	s.w.WriteByte('\n')
+	fmt.Fprintln(s.w, guard(s.o, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
 }
 
 // write writes the whole summary: what is most important first, what to do next last.
@@ -231,9 +230,9 @@ func (s *summary) findings() (look string) {
 	group("passed although expected to fail", s.t.red, []analyze.Group{f.UnexpectedPassed})
 	group("could not be measured", s.t.yellow, f.Errored)
 	if e := f.ExpectedFailed; e.Count > 0 {
-		names := make([]string, len(e.Executions))
-		for i, x := range e.Executions {
-			names[i] = s.name(x)
+		names := make([]string, 0, len(e.Executions)+1)
+		for _, x := range e.Executions {
+			names = append(names, s.name(x))
 		}
 		if e.Count > len(names) {
 			names = append(names, fmt.Sprintf("%d more", e.Count-len(names)))

@@ -77,6 +77,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		return nil // the header needs all of the plan
 	case plumb.EventRunFinished:
 		return r.finish(run)
+	default:
 	}
 	if !r.begun {
 		r.begin(run)
@@ -105,6 +106,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			r.notes++
 			r.print(noteLines(r.t, *ev.Note)...)
 		}
+	default:
 	}
 	r.totals = run.Totals
 	return r.err
@@ -166,8 +168,7 @@ func (r *terminal) print(lines ...string) {
 		return
 	}
 	for _, l := range lines {
-		r.out.WriteString(guard(&r.o, l))
-		r.out.WriteByte('\n')
+		fmt.Fprintln(r.out, guard(&r.o, l))
 	}
 	r.flush()
 }
