@@ -85,7 +85,7 @@ func (a *app) demoJob(p *project) (*job, error) {
 		return nil, fmt.Errorf("read the demo's recording: %w", err)
 	}
 	j, err := a.assemble(p, spec{
-		PlumbVersion: version(), CreatedAt: a.Now().UTC(), Suite: suite.Name, Schedule: run.Parallel, Parallel: 3, Repeat: 1,
+		PlumbVersion: version(), CreatedAt: a.Now().UTC(), Suite: suite.Name, Demo: true, Schedule: run.Parallel, Parallel: 3, Repeat: 1,
 		TimeoutMs: run.DefaultTimeout.Milliseconds(), Cache: string(runner.CacheOff),
 	}, bundle, suite)
 	if err != nil {

@@ -92,6 +92,9 @@ func (a *app) reopen(p *project, path string, change func(*spec)) (*job, error) 
 	if err := run.ReadSpec(path, &s); err != nil {
 		return nil, err
 	}
+	if s.Demo {
+		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
+	}
 	for _, r := range s.Runners {
 		if err := r.redacted(); err != nil {
 			return nil, err

@@ -32,6 +32,8 @@ type spec struct {
 	JudgeVotes   int          `json:"judgeVotes,omitempty"`
 	Embedder     *runnerSpec  `json:"embedder,omitempty"`
 	ScoredFrom   string       `json:"scoredFrom,omitempty"`
+	// Demo says that the sessions come from the recording that is built in.
+	Demo bool `json:"demo,omitempty"`
 
 	Schedule      run.Schedule `json:"schedule"`
 	Parallel      int          `json:"parallel"`
@@ -44,6 +46,9 @@ type spec struct {
 	MaxDurationMs int64        `json:"maxDurationMs,omitempty"`
 	Cache         string       `json:"cache"`
 	Output        string       `json:"output,omitempty"`
+
+	// planning says that nothing will be asked.
+	planning bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -182,7 +187,7 @@ func (a *app) prepare(p *project, f *runFlags, ref string) (*job, error) {
 		Suite: suite.Name, Filter: f.filter, JudgeVotes: votes,
 		Schedule: run.Schedule(f.schedule), Parallel: f.parallel, Repeat: f.repeat, Retry: f.retry,
 		TimeoutMs: f.timeout.Milliseconds(), MaxFailures: f.maxFailures, MaxCostUSD: f.maxCost, MaxTokens: f.maxTokens,
-		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache,
+		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache, planning: f.plan,
 	}
 	for _, c := range configs {
 		s.Runners = append(s.Runners, specOf(c))
@@ -215,6 +220,9 @@ func (a *app) readSuite(ref, tier string) (*load.Bundle, *plumb.Suite, error) {
 
 // assemble makes what a spec describes.
 func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Suite) (_ *job, err error) {
+	if len(s.Runners) == 0 && !s.Demo {
+		return nil, errors.New("the run has no runners")
+	}
 	j := &job{spec: s, bundle: bundle, all: len(suite.Cases)}
 	selected := *suite
 	if selected.Cases, err = s.Filter.Select(suite); err != nil {
@@ -232,7 +240,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 			all = append(all, r.config())
 		}
 	}
-	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, all); err != nil {
+	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, s.planning, all); err != nil {
 		return nil, err
 	}
 	if j.runners, err = j.shop.runners(configs); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -236,7 +234,7 @@ type workshop struct {
 	redact    *redact.Redactor
 }
 
-func (a *app) workshop(p *project, cache string, parallel int, configs []plumb.RunnerConfig) (*workshop, error) {
+func (a *app) workshop(p *project, cache string, parallel int, planning bool, configs []plumb.RunnerConfig) (*workshop, error) {
 	mode, err := runner.ParseCacheMode(cache)
 	if err != nil {
 		return nil, err
@@ -246,7 +244,7 @@ func (a *app) workshop(p *project, cache string, parallel int, configs []plumb.R
 		notes:     make(chan plumb.Note, 64), redact: p.redactor(configs),
 	}
 	w.env = runner.Env{
-		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Prices: p.prices, Dir: p.config.Dir,
+		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Planning: planning, Prices: p.prices, Dir: p.config.Dir,
 		Cache: &runner.Cache{Dir: p.cache(), Redact: w.redact.Report},
 		Note: func(n plumb.Note) {
 			n.Text, n.Hint = w.redact.String(n.Text), w.redact.String(n.Hint)
@@ -381,6 +379,3 @@ func unicode(getenv func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 }
-
-var _ io.Writer = (*os.File)(nil)
-var _ = load.Read

@@ -40,6 +40,8 @@ type Env struct {
 	CacheMode CacheMode
 	// Prices tells what models cost; nil means the built-in table.
 	Prices *Prices
+	// Planning says that runners are only described, and never asked, so that no key is needed.
+	Planning bool
 	// Note takes what the user should know, from any goroutine. Optional.
 	Note func(plumb.Note)
 	// Dir is where relative paths begin; "" is the current directory.
