@@ -86,7 +86,7 @@ func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (model
 	}
 	switch {
 	case config.APIKey != "":
-	case env.CacheMode == CacheOnly:
+	case env.Planning, env.CacheMode == CacheOnly:
 		config.APIKey = "nobody-is-asked" // a model is not there without a key, and this one will not be used
 	case cfg.APIKeyEnv != "":
 		return config, plumb.WithHint(fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv),
