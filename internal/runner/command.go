@@ -143,14 +143,11 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	if c.slots != nil {
-		select {
-		case c.slots <- struct{}{}:
-			defer func() { <-c.slots }()
-		case <-ctx.Done():
-			return nil, ended(ctx)
-		}
+	if err := c.turn(ctx); err != nil {
+		return nil, err
 	}
+	defer c.leave()
+	given := ctx
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, timeoutError(c.timeout))
@@ -160,6 +157,9 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 	stdout, stderr, err := c.exec(ctx, append(stdin, '\n'), req.Workspace)
 	if errors.Is(err, errNotStarted) {
 		return nil, c.failure(plumb.OriginRunner, err, nil)
+	}
+	if err != nil && given.Err() != nil && !timeUp(given) {
+		return nil, ended(given) // somebody has stopped the run: this is no session, and will be one when it is resumed
 	}
 	report := c.report(prompt, params, started)
 	for _, m := range req.Messages {
@@ -171,7 +171,7 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 			return report, c.failure(plumb.OriginRunner, err, stderr)
 		}
 		return report, nil
-	case errors.Is(err, context.DeadlineExceeded):
+	case timeUp(given) || errors.As(err, new(timeoutError)):
 		report.FinishReason = plumb.FinishTimeout
 		c.text(report, stdout)
 		return report, c.failure(plumb.OriginTimeout, err, stderr)
@@ -186,12 +186,30 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 	}
 }
 
+// turn waits until the runner may start another program.
+func (c *command) turn(ctx context.Context) error {
+	if c.slots == nil {
+		return nil
+	}
+	defer plumb.Waiting(ctx)()
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
+
+func (c *command) leave() {
+	if c.slots != nil {
+		<-c.slots
+	}
+}
+
 // timeoutError is the cause of a runner's own time limit.
 type timeoutError time.Duration
 
 func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
-
-func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // errNotStarted says that no process could be had.
 var errNotStarted = errors.New("the program could not be started")
@@ -222,6 +240,9 @@ func (c *command) exec(ctx context.Context, stdin []byte, workspace string) (std
 	}
 	err = cmd.Wait()
 	group.kill() // whatever the program left running
+	if err == nil {
+		return out.buf.Bytes(), errOut.Bytes(), nil // also when ctx has ended since
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return out.buf.Bytes(), errOut.Bytes(), cause
 	}

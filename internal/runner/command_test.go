@@ -200,18 +200,61 @@ func TestCommandEnvironment(t *testing.T) {
 }
 
 func TestCommandTimeout(t *testing.T) {
-	c := program(t, "polite")
-	c.timeout = 500 * time.Millisecond
-	report, err := c.Run(t.Context(), ask("x"))
-	f := failure(t, err)
-	if f.Origin != plumb.OriginTimeout || !strings.Contains(f.Message, "500ms") {
-		t.Errorf("%+v", f)
+	for name, limit := range map[string]func(*testing.T, *command) context.Context{
+		"of the runner": func(t *testing.T, c *command) context.Context {
+			t.Helper()
+			c.timeout = 500 * time.Millisecond
+			return t.Context()
+		},
+		"of the case": func(t *testing.T, _ *command) context.Context {
+			t.Helper()
+			ctx, cancel := plumb.WithTimeLimit(t.Context(), 500*time.Millisecond)
+			t.Cleanup(cancel)
+			return ctx
+		},
+		"of a deadline": func(t *testing.T, _ *command) context.Context {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			t.Cleanup(cancel)
+			return ctx
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := program(t, "polite")
+			report, err := c.Run(limit(t, c), ask("x"))
+			if f := failure(t, err); f.Origin != plumb.OriginTimeout || f.Hint == "" {
+				t.Errorf("%+v", f)
+			}
+			if report == nil || report.FinalOutput != "begun" || !report.Began() || report.FinishReason != plumb.FinishTimeout {
+				t.Errorf("what was said before the time was over is lost: %+v", report)
+			}
+			if _, err := os.Stat(filepath.Join(marks(c), "asked")); err != nil {
+				t.Error("it was not asked to end before it was killed")
+			}
+		})
 	}
-	if report == nil || report.FinalOutput != "begun" || !report.Began() || report.FinishReason != plumb.FinishTimeout {
-		t.Errorf("what was said before the time was over is lost: %+v", report)
+}
+
+// TestCommandTurns gives three callers one place: the time they wait for it is not theirs.
+func TestCommandTurns(t *testing.T) {
+	c := program(t, "linger")
+	c.slots = make(chan struct{}, 1)
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			ctx, cancel := plumb.WithTimeLimit(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			if report, err := c.Run(ctx, ask("x")); err != nil || report.FinalOutput != "alone" {
+				t.Errorf("%+v, %v", report, err)
+			}
+		})
 	}
-	if _, err := os.Stat(filepath.Join(marks(c), "asked")); err != nil {
-		t.Error("it was not asked to end before it was killed")
+	wait.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	c.slots <- struct{}{}
+	cancel()
+	if report, err := c.Run(ctx, ask("x")); report != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 
@@ -228,9 +271,9 @@ func TestCommandInterrupted(t *testing.T) {
 		}
 		cancel(stop)
 	}()
-	_, err := c.Run(ctx, ask("x"))
-	if f := failure(t, err); f.Origin != plumb.OriginRunner || !errors.Is(err, stop) {
-		t.Errorf("%+v", f)
+	report, err := c.Run(ctx, ask("x"))
+	if f := failure(t, err); report != nil || f.Origin != plumb.OriginRunner || !errors.Is(err, stop) {
+		t.Errorf("%+v, %+v: what is not finished must be done again when the run is resumed", report, f)
 	}
 	if report, err := c.Run(ctx, ask("x")); report != nil || !errors.Is(err, stop) {
 		t.Errorf("after the end: %v, %v", report, err)

@@ -78,6 +78,15 @@ func pose(name string, args []string) int {
 		<-asked
 		mark("asked")
 		return 0
+	case "linger": // takes its time, and complains when it is not alone
+		lock := filepath.Join(os.Getenv("MARKS"), "lock")
+		if err := os.Mkdir(lock, 0o700); err != nil {
+			fmt.Print("not alone")
+			return 0
+		}
+		time.Sleep(700 * time.Millisecond)
+		os.Remove(lock)
+		fmt.Print("alone")
 	case "tree": // three generations that end for nothing but SIGKILL
 		signal.Ignore(syscall.SIGTERM)
 		depth, _ := strconv.Atoi(args[0])

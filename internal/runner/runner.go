@@ -211,10 +211,16 @@ func withoutPassword(rawURL string) string {
 // ended is the failure of a request that was still to be answered when ctx ended.
 func ended(ctx context.Context) *plumb.Failure {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, context.DeadlineExceeded) {
+	if timeUp(ctx) {
 		return plumb.Failuref(plumb.OriginTimeout, "no answer in time: %w", cause)
 	}
 	return plumb.Failuref(plumb.OriginRunner, "stopped before there was an answer: %w", cause)
+}
+
+// timeUp reports whether ctx ended since there was no more time, and not since somebody stopped the work.
+func timeUp(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded)
 }
 
 // NewJudge makes the model that answers the questions of llm_judge, apart from the runners under test.
