@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ func Create(root string, now time.Time) (*Dir, error) {
 		return nil, fmt.Errorf("make the directory of runs: %w", err)
 	}
 	for {
-		id := now.UTC().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:6])
+		id := newID(now)
 		path := filepath.Join(root, id)
 		err := os.Mkdir(path, 0o700)
 		if errors.Is(err, fs.ErrExist) {
@@ -56,6 +55,17 @@ func Create(root string, now time.Time) (*Dir, error) {
 		return open(id, path)
 	}
 }
+
+// newID returns the second, and six characters: two for the millisecond, in digits that sort as they count, and four by
+// chance. So runs that begin one after the other sort in that order, down to the millisecond.
+func newID(now time.Time) string {
+	const digits = "234567abcdefghijklmnopqrstuvwxyz"
+	ms := now.Nanosecond() / int(time.Millisecond)
+	return now.UTC().Format("20060102-150405-") + digits[ms/32:][:1] + digits[ms%32:][:1] + strings.ToLower(rand.Text()[:4])
+}
+
+// Discard removes the directory of a run that could not begin, and unlocks it.
+func (d *Dir) Discard() error { return errors.Join(d.lock.Close(), os.RemoveAll(d.Path)) }
 
 // Open locks the directory of an earlier run. The error is [ErrLocked] while another process owns it.
 func Open(path string) (*Dir, error) {
@@ -174,8 +184,12 @@ func Find(root, name string) (string, error) {
 		}
 		return "", plumb.WithHint(fmt.Errorf("no run %q in %s", name, root), hint)
 	default:
-		slices.Sort(found)
-		return "", fmt.Errorf("run %q is ambiguous: %s", name, strings.Join(found, ", "))
+		const most = 4
+		listed := strings.Join(found[:min(len(found), most)], ", ")
+		if more := len(found) - most; more > 0 {
+			listed += fmt.Sprintf(" and %d more", more)
+		}
+		return "", plumb.WithHint(fmt.Errorf("run %q is ambiguous: %s", name, listed), "more of its id, from the beginning or the end; plumb runs lists them")
 	}
 }
 

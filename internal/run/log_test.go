@@ -1,10 +1,13 @@
 package run_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -84,4 +87,31 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRunIDsSortByTime begins runs a millisecond apart; "last" must mean the one that began last.
+func TestRunIDsSortByTime(t *testing.T) {
+	root := t.TempDir()
+	start := time.Date(2026, 11, 20, 10, 15, 0, int(980*time.Millisecond), time.UTC)
+	var want []string
+	for i := range 100 {
+		dir, err := run.Create(root, start.Add(time.Duration(i)*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(dir.WriteSpec(struct{}{}, nil), dir.Close()); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, dir.ID)
+	}
+	got, err := run.List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("List does not return the runs in the order in which they began:\n got %v\nwant %v", got, want)
+	}
+	if last, err := run.Find(root, "last"); err != nil || filepath.Base(last) != want[len(want)-1] {
+		t.Errorf("last is %s, %v, want %s", last, err, want[len(want)-1])
+	}
 }
