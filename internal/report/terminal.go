@@ -279,12 +279,19 @@ func (r *terminal) header(run *plumb.Run) []string {
 // counters says how many executions ended how.
 func (r *terminal) counters() string {
 	t := &r.totals
-	parts := []string{r.t.green(count(t.OK()) + " pass")}
-	if t.ExpectedFailed > 0 {
-		parts[0] += r.t.dim(fmt.Sprintf(" (%d failed as expected)", t.ExpectedFailed))
+	parts := []string{r.t.green(count(t.Passed) + " pass")}
+	if t.UnexpectedPassed > 0 {
+		parts[0] += r.t.red(" (" + count(t.UnexpectedPassed) + " unexpectedly)")
 	}
-	if n := t.NotOK(); n > 0 {
-		parts = append(parts, r.t.red(count(n)+" fail"))
+	if t.Failed > 0 {
+		fail := count(t.Failed) + " fail"
+		if t.Failed > t.ExpectedFailed {
+			fail = r.t.red(fail)
+		}
+		if t.ExpectedFailed > 0 {
+			fail += r.t.dim(" (" + count(t.ExpectedFailed) + " as expected)")
+		}
+		parts = append(parts, fail)
 	}
 	if t.Errored > 0 {
 		parts = append(parts, r.t.yellow(count(t.Errored)+" not measured"))
