@@ -26,7 +26,7 @@ const (
 	defaultBackoff     = 500 * time.Millisecond
 	maxBackoff         = 30 * time.Second
 	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down".
-	throttleFactor = 3
+	throttleFactor = 2
 	// deadAttempts is the number of attempts on a server of which nothing at all is there.
 	deadAttempts = 3
 	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
@@ -47,7 +47,7 @@ type TransportOptions struct {
 	// Getenv is asked for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case of letters. Nil means no proxy.
 	Getenv func(string) string
 	// MaxAttempts is how often a request is made before a fault is final, the first time included; 0 means 6.
-	// "Too many requests" is patiently tried three times as often.
+	// "Too many requests" is patiently tried twice as often.
 	MaxAttempts int
 	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a second.
 	Backoff time.Duration
@@ -233,14 +233,18 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		if p.kind == stopped || !p.passing() {
 			return ex, p
 		}
-		if wait == nil {
-			wait = &backoff.ExponentialBackOff{
-				InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: maxBackoff,
+		pause := p.wait
+		if pause > 0 {
+			if pause <= maxElapsed { // the whole lane waits, not this request alone
+				c.lane.pause(time.Now().Add(pause))
 			}
-		}
-		pause := max(wait.NextBackOff(), p.wait)
-		if p.wait > 0 && p.wait <= maxElapsed { // the whole lane waits, not this request alone
-			c.lane.pause(time.Now().Add(p.wait))
+		} else {
+			if wait == nil {
+				wait = &backoff.ExponentialBackOff{
+					InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: maxBackoff,
+				}
+			}
+			pause = wait.NextBackOff()
 		}
 		if p.givenUp = t.giveUp(ctx, c, p, faults, ex.attempts, time.Since(started), pause); p.givenUp != "" {
 			return ex, p

@@ -45,19 +45,19 @@ func TestWaits(t *testing.T) {
 		first    func() (*http.Response, error)
 		min, max time.Duration
 	}{
-		"seconds":                 {step(429, overloaded, "Retry-After", "7"), 7 * time.Second, 7 * time.Second},
-		"fractions of seconds":    {step(503, `{}`, "Retry-After", "2.5"), 2500 * time.Millisecond, 2500 * time.Millisecond},
-		"date":                    {step(429, overloaded, "Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"), 9 * time.Second, 9 * time.Second},
-		"date by another clock":   {step(429, overloaded, "Date", "Mon, 02 Jan 2023 10:00:00 GMT", "Retry-After", "Mon, 02 Jan 2023 10:00:05 GMT"), 5 * time.Second, 5 * time.Second},
-		"milliseconds first":      {step(429, overloaded, "Retry-After-Ms", "1800", "Retry-After", "60"), 1800 * time.Millisecond, 1800 * time.Millisecond},
-		"reset header":            {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "6.5s"), 6500 * time.Millisecond, 6500 * time.Millisecond},
-		"google's detail":         {step(429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"m","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}`), 34 * time.Second, 34 * time.Second},
-		"past date":               {step(429, overloaded, "Retry-After", "Fri, 31 Dec 1999 23:00:00 GMT"), 250 * time.Millisecond, 750 * time.Millisecond},
-		"senseless":               {step(429, overloaded, "Retry-After", "soon"), 250 * time.Millisecond, 750 * time.Millisecond},
-		"negative":                {step(500, `{}`, "Retry-After", "-5"), 250 * time.Millisecond, 750 * time.Millisecond},
-		"not a number":            {step(500, `{}`, "Retry-After", "NaN"), 250 * time.Millisecond, 750 * time.Millisecond},
-		"nothing":                 {step(500, `oops`), 250 * time.Millisecond, 750 * time.Millisecond},
-		"shorter than the jitter": {step(500, `oops`, "Retry-After-Ms", "1"), 250 * time.Millisecond, 750 * time.Millisecond},
+		"seconds":               {step(429, overloaded, "Retry-After", "7"), 7 * time.Second, 7 * time.Second},
+		"fractions of seconds":  {step(503, `{}`, "Retry-After", "2.5"), 2500 * time.Millisecond, 2500 * time.Millisecond},
+		"date":                  {step(429, overloaded, "Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"), 9 * time.Second, 9 * time.Second},
+		"date by another clock": {step(429, overloaded, "Date", "Mon, 02 Jan 2023 10:00:00 GMT", "Retry-After", "Mon, 02 Jan 2023 10:00:05 GMT"), 5 * time.Second, 5 * time.Second},
+		"milliseconds first":    {step(429, overloaded, "Retry-After-Ms", "1800", "Retry-After", "60"), 1800 * time.Millisecond, 1800 * time.Millisecond},
+		"reset header":          {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "6.5s"), 6500 * time.Millisecond, 6500 * time.Millisecond},
+		"google's detail":       {step(429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"m","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}`), 34 * time.Second, 34 * time.Second},
+		"past date":             {step(429, overloaded, "Retry-After", "Fri, 31 Dec 1999 23:00:00 GMT"), 250 * time.Millisecond, 750 * time.Millisecond},
+		"senseless":             {step(429, overloaded, "Retry-After", "soon"), 250 * time.Millisecond, 750 * time.Millisecond},
+		"negative":              {step(500, `{}`, "Retry-After", "-5"), 250 * time.Millisecond, 750 * time.Millisecond},
+		"not a number":          {step(500, `{}`, "Retry-After", "NaN"), 250 * time.Millisecond, 750 * time.Millisecond},
+		"nothing":               {step(500, `oops`), 250 * time.Millisecond, 750 * time.Millisecond},
+		"a moment":              {step(500, `oops`, "Retry-After-Ms", "1"), time.Millisecond, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,8 +141,8 @@ func TestFinality(t *testing.T) {
 		"502":                {step(502, `<html>`), 6, plumb.OriginRunner, "plumb resume"},
 		"503":                {step(503, ``), 6, plumb.OriginRunner, "plumb resume"},
 		"504":                {step(504, ``), 6, plumb.OriginRunner, "plumb resume"},
-		"429":                {step(429, overloaded), 18, plumb.OriginRunner, "--parallel"},
-		"529":                {step(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), 18, plumb.OriginRunner, "--parallel"},
+		"429":                {step(429, overloaded), 12, plumb.OriginRunner, "--parallel"},
+		"529":                {step(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), 12, plumb.OriginRunner, "--parallel"},
 		"reset":              {broken(reset), 6, plumb.OriginRunner, "network"},
 		"unexpected EOF":     {broken(io.ErrUnexpectedEOF), 6, plumb.OriginRunner, "network"},
 		"nobody listens":     {broken(refused), 3, plumb.OriginRunner, "base URL"},
