@@ -4,14 +4,10 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/plumb-eval/plumb/internal/cli"
 )
 
 func main() {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:], signals)))
+	os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:])))
 }

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,15 +41,16 @@ type Env struct {
 	Environ        func() []string
 	// Dir is the working directory; relative paths are relative to it.
 	Dir string
-	// Signals delivers what should interrupt a run: the first time it drains, the second time it stops.
-	Signals <-chan os.Signal
+	// Signals delivers, until stop is called, what should interrupt a run: the first time it drains, the second time it
+	// stops. Signals do what they do by default before and after. Nil delivers none.
+	Signals func() (signals <-chan os.Signal, stop func())
 	// Size returns the width and height of the terminal behind Stdout; ok is false where there is none.
 	Size func() (width, height int, ok bool)
 	Now  func() time.Time
 }
 
-// Process returns the world of this process.
-func Process(args []string, signals <-chan os.Signal) Env {
+// Process returns the world of this process. Interrupts and SIGTERM are the signals.
+func Process(args []string) Env {
 	dir, err := os.Getwd() //nolint:forbidigo // the one place that looks at the process
 	if err != nil {
 		dir = "."
@@ -65,6 +68,12 @@ func Process(args []string, signals <-chan os.Signal) Env {
 			return w, h, err == nil
 		},
 	}
+}
+
+func signals() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	return c, func() { signal.Stop(c) }
 }
 
 // Main runs the command line and returns the exit code.
@@ -162,24 +171,7 @@ what it measured, what failed, and what could not be measured.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as JSON")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return plumb.WithHint(err, a.flagHint(cmd, err))
-	})
 	root.AddCommand(a.commands()...)
+	kindly(root)
 	return root
-}
-
-// flagHint suggests the flag that was probably meant.
-func (a *app) flagHint(cmd *cobra.Command, err error) string {
-	help := cmd.CommandPath() + " --help"
-	_, name, found := strings.Cut(err.Error(), "unknown flag: --")
-	if !found {
-		return help
-	}
-	var known []string
-	cmd.Flags().VisitAll(func(f *flag) { known = append(known, f.Name) })
-	if near := plumb.Nearest(name, known); near != "" {
-		return "did you mean --" + near + "? See " + help
-	}
-	return help
 }

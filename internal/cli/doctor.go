@@ -135,7 +135,7 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 		f.Status, f.Fix = "running at "+address+", without a model", "load a model into it"
 		return f
 	}
-	f.OK, f.Status = true, fmt.Sprintf("running at %s with %d models", address, len(f.Models))
+	f.OK, f.Status = true, fmt.Sprintf("running at %s with %s", address, plural(len(f.Models), "model"))
 	f.CanRun = "--model " + provider.Name + ":" + f.Models[0]
 	return f
 }
@@ -208,7 +208,8 @@ func (a *app) diagnoseProject(p *project) finding {
 	case p.config.Path == "":
 		f.Status, f.Fix = "no config here or above", "plumb init"
 	default:
-		f.Status = fmt.Sprintf("config %s with %d runners and %d suites", a.shown(p.config.Path), len(p.config.Runners), len(p.config.Suites))
+		f.Status = fmt.Sprintf("config %s with %s and %s", a.shown(p.config.Path), plural(len(p.config.Runners), "runner"),
+			plural(len(p.config.Suites), "suite"))
 		f.Path = p.config.Path
 	}
 	if err := writable(p.root); err != nil {

@@ -8,10 +8,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,11 +22,7 @@ import (
 // TestMain lets the test binary pose as plumb and as the fake model server.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"plumb": func() {
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-			os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:], signals)))
-		},
+		"plumb":     func() { os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:]))) },
 		"fakemodel": func() { os.Exit(fakemodel.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 		// answer is a program for the command runner: it answers with what it was asked.
 		"answer": func() {

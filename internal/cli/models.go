@@ -152,7 +152,7 @@ func listLive(ctx context.Context, p *project, provider modelapi.Provider, trans
 func (a *app) showModels(p *project, lines []modelLine, live bool) error {
 	source := p.prices.Source()
 	if a.json {
-		return a.print(map[string]any{"models": slices.Concat([]modelLine{}, lines), "prices": source})
+		return a.print(map[string]any{"models": list(lines), "prices": source})
 	}
 	slices.SortStableFunc(lines, func(x, y modelLine) int { return cmp.Compare(x.Provider, y.Provider) })
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
@@ -167,7 +167,7 @@ func (a *app) showModels(p *project, lines []modelLine, live bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n%d models. US dollars a million tokens, %s %s of %s.\n", len(lines), source.Name, source.Version, source.Date)
+	fmt.Fprintf(a.Stdout, "\n%s. US dollars a million tokens, %s %s of %s.\n", plural(len(lines), "model"), source.Name, source.Version, source.Date)
 	if !live {
 		fmt.Fprintln(a.Stdout, `Any other model can be named as provider:model, such as "ollama:qwen3". What a provider offers now: plumb models --live`)
 	}

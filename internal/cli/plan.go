@@ -202,10 +202,10 @@ func (a *app) showPlans(p *project, jobs []*job) error {
 			fmt.Fprintln(a.Stdout)
 		}
 		fmt.Fprintf(a.Stdout, "Plan for %s (%s)\n", pl.Suite, shortHash(pl.SuiteHash))
-		fmt.Fprintf(a.Stdout, "  %d of %d cases on %d runners: %d sessions, %s, %d at a time\n",
-			pl.Cases, pl.SuiteCases, len(pl.Runners), pl.Sessions, pl.Schedule, pl.Parallel)
+		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, plural(pl.SuiteCases, "case"),
+			plural(len(pl.Runners), "runner"), plural(pl.Sessions, "session"), pl.Schedule, pl.Parallel)
 		if pl.JudgeRequests > 0 {
-			fmt.Fprintf(a.Stdout, "  %d answers of the judge: %s\n", pl.JudgeRequests, pl.Judge)
+			fmt.Fprintf(a.Stdout, "  %s of the judge: %s\n", plural(pl.JudgeRequests, "answer"), pl.Judge)
 		}
 		if pl.Embedder != "" {
 			fmt.Fprintf(a.Stdout, "  embedder: %s\n", pl.Embedder)

@@ -316,6 +316,9 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	o.Sessions = lazySessions(dir.Path)
 	r, err := a.reporters(reports, o)
 	if err != nil {
+		if !resumed {
+			err = errors.Join(err, dir.Discard())
+		}
 		return 0, err
 	}
 	j.options.Dir, j.options.Emit = dir, r.report
@@ -385,23 +388,29 @@ func lazySessions(path string) report.Sessions {
 	}
 }
 
-// interruptible lets signals end a run: the first one lets what is in flight finish, the second one does not.
+// interruptible lets signals end a run: the first one lets what is in flight finish, the second one does not. A third one
+// does what signals do by default.
 func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, interrupted func() os.Signal, done func()) {
+	if a.Signals == nil {
+		return ctx, func() os.Signal { return nil }, func() {}
+	}
+	signals, stop := a.Signals()
 	ctx, cancel := context.WithCancelCause(ctx)
 	drain, finished, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	j.options.Drain = drain
 	var first os.Signal
 	go func() {
 		defer close(ended)
+		defer stop()
 		select {
-		case first = <-a.Signals:
+		case first = <-signals:
 		case <-finished:
 			return
 		}
 		close(drain)
 		j.shop.env.Note(plumb.Note{Level: "warning", Text: "interrupted: what is in flight finishes; interrupt again to stop at once"})
 		select {
-		case <-a.Signals:
+		case <-signals:
 			cancel(errors.New("interrupted twice"))
 		case <-finished:
 		}

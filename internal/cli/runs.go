@@ -323,7 +323,7 @@ func (a *app) showSession(ev plumb.Event) {
 		out("request", r.RequestID)
 		out("tokens", fmt.Sprintf("%s in, %s out, %s of it reasoning, %s from cache",
 			count(r.Usage.InputTokens), count(r.Usage.OutputTokens), count(r.Usage.ReasoningTokens), count(r.Usage.CacheTokens)))
-		out("time", fmt.Sprintf("%d ms latency, %d ms in all, %d requests", r.LatencyMs, r.DurationMs, r.Requests))
+		out("time", fmt.Sprintf("%d ms latency, %d ms in all, %s", r.LatencyMs, r.DurationMs, plural(r.Requests, "request")))
 		out("cost", dollars(r.CostUSD))
 		for _, refused := range r.Refused {
 			out("refused", refused)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -41,7 +40,7 @@ the spacing and the line ends. The FILE - is standard input.`,
 				Hash string `json:"hash"`
 				File string `json:"file"`
 			}
-			var lines []line
+			lines := []line{}
 			var failed []error
 			for _, file := range files {
 				hash, err := a.hash(cmd.InOrStdin(), file)
@@ -113,7 +112,8 @@ The exit code is 1 when there is such a case.`,
 					}
 				}
 				if bad += faults; !a.json {
-					fmt.Fprintf(a.Stdout, "%s: %d cases, %d faults, %d notes\n", suite.Name, len(suite.Cases), faults, len(found)-faults)
+					fmt.Fprintf(a.Stdout, "%s: %s, %s, %s\n", suite.Name, plural(len(suite.Cases), "case"), plural(faults, "fault"),
+						plural(len(found)-faults, "note"))
 				}
 			}
 			if a.json {
@@ -143,7 +143,7 @@ func (a *app) suiteVerify() *cobra.Command {
 				return err
 			}
 			if a.json {
-				if err := a.print(slices.Concat([]load.Problem{}, found)); err != nil {
+				if err := a.print(list(found)); err != nil {
 					return err
 				}
 			}
@@ -180,7 +180,7 @@ bytes mean something else does not run, and new cases belong in a new version (p
 				return a.print(map[string]any{"changed": changed, "manifest": m})
 			}
 			for _, t := range m.Tiers {
-				fmt.Fprintf(a.Stdout, "%s  %s (%d cases)\n", t.Hash, t.File, t.TestCount)
+				fmt.Fprintf(a.Stdout, "%s  %s (%s)\n", t.Hash, t.File, plural(t.TestCount, "case"))
 			}
 			if !changed {
 				fmt.Fprintln(a.Stdout, "nothing to do: it was locked already")
@@ -259,7 +259,7 @@ func (a *app) validate(p *project, refs []string, tier string) error {
 		summary, problems := bundle.Validate()
 		faults := len(load.Problems(problems).Errors())
 		invalid += faults
-		all = append(all, validated{summary, slices.Concat([]load.Problem{}, problems)})
+		all = append(all, validated{summary, list(problems)})
 		if a.json {
 			continue
 		}
@@ -272,9 +272,9 @@ func (a *app) validate(p *project, refs []string, tier string) error {
 			fmt.Fprintln(a.Stderr, problem)
 		}
 		if faults == 0 {
-			fmt.Fprintf(a.Stdout, "%s: %d cases, %s\n", bundle.Name, summary.Cases, summary.Hash)
+			fmt.Fprintf(a.Stdout, "%s: %s, %s\n", bundle.Name, plural(summary.Cases, "case"), summary.Hash)
 		} else {
-			fmt.Fprintf(a.Stdout, "%s: invalid, %d problems\n", bundle.Name, faults)
+			fmt.Fprintf(a.Stdout, "%s: invalid, %s\n", bundle.Name, plural(faults, "problem"))
 		}
 	}
 	if a.json {
@@ -282,7 +282,7 @@ func (a *app) validate(p *project, refs []string, tier string) error {
 			return err
 		}
 	} else if p.config.Path != "" {
-		fmt.Fprintf(a.Stdout, "%s: valid, %d runners\n", a.shown(p.config.Path), len(p.config.Runners))
+		fmt.Fprintf(a.Stdout, "%s: valid, %s\n", a.shown(p.config.Path), plural(len(p.config.Runners), "runner"))
 	}
 	if invalid > 0 {
 		return exit(exitUsage)
@@ -347,14 +347,14 @@ func (a *app) listAll(p *project) error {
 	}
 	if a.json {
 		return a.print(map[string]any{
-			"published": published, "suites": slices.Concat([]string{}, p.config.Suites), "runners": slices.Concat([]string{}, runners),
+			"published": published, "suites": list(p.config.Suites), "runners": list(runners),
 		})
 	}
 	fmt.Fprintln(a.Stdout, "Published suites:")
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, m := range published {
 		for _, t := range m.Tiers {
-			fmt.Fprintf(w, "  %s/%s\t%d cases\t%s\n", m.Version, t.Name, t.TestCount, t.Description)
+			fmt.Fprintf(w, "  %s/%s\t%s\t%s\n", m.Version, t.Name, plural(t.TestCount, "case"), t.Description)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -402,6 +402,6 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 func (a *app) problems(found load.Problems) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, found)
-	fmt.Fprintf(&b, "plumb: %d problems; nothing was run\n", len(found))
+	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

@@ -48,7 +48,7 @@ func (a *app) versionCommand() *cobra.Command {
 			fmt.Fprintf(a.Stdout, "plumb %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			for _, m := range suites {
 				for _, t := range m.Tiers {
-					fmt.Fprintf(a.Stdout, "suite %s/%s  %d cases  %s\n", m.Version, t.Name, t.TestCount, t.Hash)
+					fmt.Fprintf(a.Stdout, "suite %s/%s  %s  %s\n", m.Version, t.Name, plural(t.TestCount, "case"), t.Hash)
 				}
 			}
 			return nil
