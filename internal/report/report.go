@@ -37,6 +37,10 @@ type Options struct {
 	Sessions Sessions
 	// Dir is the run directory as the user should see it; when it is empty, the run's own notion is shown.
 	Dir string
+	// Flags are what later commands need to find the run, such as "--output-dir out"; they stand in what is suggested.
+	Flags string
+	// Closed says that the run cannot be resumed, so that it is not suggested.
+	Closed bool
 	// Recorded says that the answers are a recording, whatever the runners are. A run on replay runners is one anyway.
 	Recorded bool
 }
@@ -235,17 +239,21 @@ func stopWords(run *plumb.Run) string {
 type command struct{ line, why string }
 
 // nextSteps says what the user may want to do after a run, most useful first.
-func nextSteps(run *plumb.Run, look string) []command {
-	id := shellWord(run.Info.ID)
+func nextSteps(o *Options, run *plumb.Run, look string) []command {
+	id, flags := shellWord(run.Info.ID), ""
+	if o.Flags != "" {
+		flags = " " + oneLine(o.Flags)
+	}
 	var steps []command
 	if look != "" {
-		steps = append(steps, command{"plumb show " + id + " " + shellWord(look), "see the whole session"})
+		steps = append(steps, command{"plumb show " + id + " " + shellWord(look) + flags, "see the whole session"})
 	}
-	t := run.Totals
-	if t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0 {
-		steps = append(steps, command{"plumb resume " + id, "go on; what is done stays done"})
-	} else if t.Errored > 0 {
-		steps = append(steps, command{"plumb resume --retry-errors " + id, "measure again what could not be measured"})
+	switch t := run.Totals; {
+	case o.Closed:
+	case t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0:
+		steps = append(steps, command{"plumb resume " + id + flags, "go on; what is done stays done"})
+	case t.Errored > 0:
+		steps = append(steps, command{"plumb resume --retry-errors " + id + flags, "measure again what could not be measured"})
 	}
 	return steps
 }

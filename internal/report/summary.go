@@ -292,7 +292,7 @@ func (s *summary) where(look string) {
 	if dir := s.o.dir(s.run); dir != "" {
 		s.line("%s%s", s.t.dim(pad("run", 10)), oneLine(dir))
 	}
-	steps := nextSteps(s.run, look)
+	steps := nextSteps(s.o, s.run, look)
 	longest := 0
 	for _, step := range steps {
 		longest = max(longest, ansi.StringWidth(step.line))

@@ -6,6 +6,12 @@ import "strings"
 // Whoever shows such text outside of a report uses it.
 func Clean(s string) string { return clean(s) }
 
+// Money returns an amount of US dollars with as many digits as say something.
+func Money(usd float64) string { return money(usd) }
+
+// ShellWord quotes an argument of a command line to be suggested, where a shell would take it apart.
+func ShellWord(s string) string { return shellWord(s) }
+
 // Line returns text from outside as one line of at most width cells.
 func Line(s string, width int) string { return fit(oneLine(s), width) }
 
