@@ -33,8 +33,9 @@ func (b *bench) replayCommand(suite, run string) []string {
 	return []string{b.plumb, "run", suite, "--replay", run}
 }
 
-func (b *bench) versionCommand() []string              { return []string{b.plumb, "version"} }
-func (b *bench) hashCommand(suite string) []string     { return []string{b.plumb, "suite", "hash", suite} }
+func (b *bench) versionCommand() []string          { return []string{b.plumb, "version"} }
+func (b *bench) hashCommand(suite string) []string { return []string{b.plumb, "suite", "hash", suite} }
+
 func (b *bench) validateCommand(suite string) []string { return []string{b.plumb, "validate", suite} }
 
 // environment is that of plumb: nothing of the user's, so that no config, key or proxy changes the result.
@@ -91,8 +92,13 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		name string
 		do   func(context.Context) error
 	}{
-		{"start", b.start}, {"replay", b.replay}, {"latency", b.latency}, {"cpu", b.cpu}, {"memory", b.memory},
-		{"hash", b.hash}, {"validate", b.validate},
+		{"start", b.start},
+		{"replay", b.replay},
+		{"latency", b.latency},
+		{"cpu", b.cpu},
+		{"memory", b.memory},
+		{"hash", b.hash},
+		{"validate", b.validate},
 	} {
 		if !strings.Contains(step.name, b.only) {
 			continue
@@ -167,7 +173,7 @@ type measured struct{ tool, server usage }
 
 // runPlumb runs a suite of n cases through plumb and checks the result.
 func (b *bench) runPlumb(ctx context.Context, n, parallel int, latency time.Duration) (measured, error) {
-	return b.against(ctx, n, latency, func(suite, url, dir string) ([]string, []string) {
+	return b.against(ctx, n, latency, func(suite, _, dir string) ([]string, []string) {
 		summary := filepath.Join(dir, "summary.json")
 		return b.runCommand(suite, summary, parallel), []string{"-summary", summary}
 	})

@@ -60,4 +60,4 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // errWrong marks a result of plumb that is not the right one.
-var errWrong = errors.New("wrong result") //nolint:gochecknoglobals // a sentinel error
+var errWrong = errors.New("wrong result")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"reflect"
 	"runtime"
 	"syscall"
 )
@@ -14,8 +15,9 @@ func peak(p *os.ProcessState) int64 {
 	if !ok {
 		return 0
 	}
+	most := reflect.ValueOf(u.Maxrss).Int() // its type is not the same everywhere
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
-		return int64(u.Maxrss)
+		return most
 	}
-	return int64(u.Maxrss) * 1024
+	return most * 1024
 }

@@ -198,7 +198,7 @@ func (x *exchange) answer() {
 		x.generated(rep)
 	case opOllamaChat:
 		x.ollamaChat(rep)
-	case opCountTokens:
+	default:
 		x.tokens(rep)
 	}
 }

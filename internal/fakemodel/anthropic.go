@@ -153,6 +153,7 @@ func (x *exchange) anthropicError(p problem) {
 		message = "`" + p.param + "` is deprecated for this model."
 	case promptBlocked:
 		message = "Output blocked by content filtering policy"
+	default: // the detail says it all
 	}
 	x.out = template(x.out, `{"type":"error","error":{"type":%s,"message":%s},"request_id":%s}`,
 		str(kind), str(message), str(x.requestID()))

@@ -135,7 +135,7 @@ func (x *exchange) breakOff(fault Fault) {
 	case FaultTruncated:
 		x.header(x.status, x.kind, x.length())
 		x.write(half)
-	case FaultAborted:
+	default: // FaultAborted
 		x.header(x.status, x.kind, -1)
 		x.write(half)
 	}

@@ -10,7 +10,9 @@
 package fakemodel
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -116,9 +118,9 @@ type Ask struct {
 
 // Prompt is the text of the last user message.
 func (a *Ask) Prompt() string {
-	for i := len(a.Messages) - 1; i >= 0; i-- {
-		if a.Messages[i].Role == plumb.RoleUser {
-			return a.Messages[i].Content
+	for _, m := range slices.Backward(a.Messages) {
+		if m.Role == plumb.RoleUser {
+			return m.Content
 		}
 	}
 	return ""
@@ -205,7 +207,7 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stats
-	out.Requests, out.Faults, out.Statuses = clone(out.Requests), clone(out.Faults), clone(out.Statuses)
+	out.Requests, out.Faults, out.Statuses = maps.Clone(out.Requests), maps.Clone(out.Faults), maps.Clone(out.Statuses)
 	out.Prompts = make(map[string]int, len(s.asked))
 	for q, a := range s.asked {
 		out.Prompts[hex(q.prompt)] += a.attempts
@@ -215,11 +217,3 @@ func (s *Server) Stats() Stats {
 
 // Truth says what becomes of a prompt that is asked until it is answered.
 func (s *Server) Truth(prompt string) Truth { return s.options.Faults.Truth(s.options.Seed, prompt) }
-
-func clone[K comparable, V any](m map[K]V) map[K]V {
-	out := make(map[K]V, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
-}

@@ -104,9 +104,15 @@ func TestLists(t *testing.T) {
 	_, url := start(t, fakemodel.Options{Models: models})
 	var got strings.Builder
 	for _, c := range []struct{ path, header string }{
-		{"/v1/models", "Authorization"}, {"/v1/models/gpt-4o", "Authorization"}, {"/v1/models/none", "Authorization"},
-		{"/v1/models", "Anthropic-Version"}, {"/v1beta/models", "X-Goog-Api-Key"}, {"/v1beta/models/none", "X-Goog-Api-Key"},
-		{"/api/tags", "Accept"}, {"/api/version", "Accept"}, {"/ollama/v1/models", "Accept"},
+		{"/v1/models", "Authorization"},
+		{"/v1/models/gpt-4o", "Authorization"},
+		{"/v1/models/none", "Authorization"},
+		{"/v1/models", "Anthropic-Version"},
+		{"/v1beta/models", "X-Goog-Api-Key"},
+		{"/v1beta/models/none", "X-Goog-Api-Key"},
+		{"/api/tags", "Accept"},
+		{"/api/version", "Accept"},
+		{"/ollama/v1/models", "Accept"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+c.path, nil)
 		if err != nil {

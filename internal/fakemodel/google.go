@@ -198,6 +198,9 @@ func (x *exchange) googleError(p problem) {
 		message = "* GenerateContentRequest.generation_config." + snake(p.param) + ": " + snake(p.param) + " is not supported for this model.\n"
 	case badInput:
 		message = "* EmbedContentRequest.content: contents is not specified\n"
+	case promptBlocked, missingParameter, noModel:
+		message = "Request contains an invalid argument."
+	default: // the detail says it all
 	}
 	x.out = template(x.out, "{\n  \"error\": {\n    \"code\": %d,\n    \"message\": %s,\n    \"status\": %s", num(x.status), str(message), str(status))
 	if details != "" {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -104,7 +105,9 @@ func (s *Server) run(ctx context.Context, l net.Listener) error {
 	}
 	s.Release()
 	_ = hs.Close() // what it complains about is what it closes
-	<-done
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
 	return nil
 }
 
@@ -140,7 +143,7 @@ func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) erro
 	fs.DurationVar(&o.Faults.SlowFor, "slow-for", 0, "how long a slow body takes (default 300ms)")
 	fs.Func("fault-kinds", "faults to choose from, separated by commas (default all)", func(list string) error {
 		for kind := range strings.SplitSeq(list, ",") {
-			if !known(Fault(kind)) {
+			if !slices.Contains(AllFaults(), Fault(kind)) {
 				return fmt.Errorf("unknown fault %q", kind)
 			}
 			o.Faults.Kinds = append(o.Faults.Kinds, Fault(kind))
@@ -176,15 +179,6 @@ func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) erro
 		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	return nil
-}
-
-func known(kind Fault) bool {
-	for _, k := range AllFaults() {
-		if k == kind {
-			return true
-		}
-	}
-	return false
 }
 
 // parseModel reads the value of the flag -model.

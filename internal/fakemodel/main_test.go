@@ -16,13 +16,13 @@ import (
 )
 
 // pose returns this test binary as the process form of the server.
-func pose(t testing.TB, args ...string) *exec.Cmd {
-	t.Helper()
+func pose(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
 	exe, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd := exec.CommandContext(tb.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), "FAKEMODEL_TEST_POSE=1")
 	return cmd
 }

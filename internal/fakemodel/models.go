@@ -30,7 +30,7 @@ func snapshot(provider Provider, model string) string {
 	if provider != OpenAI && provider != Azure && provider != Anthropic {
 		return model
 	}
-	date := ""
+	var date string
 	switch model {
 	case "gpt-4o":
 		date = "2024-08-06"
@@ -101,6 +101,7 @@ func (x *exchange) list() {
 		if x.rt.op == opTags {
 			open = `{"models":[`
 		}
+	default: // OpenAI's list
 	}
 	x.out = append(x.out, open...)
 	for i, name := range own {

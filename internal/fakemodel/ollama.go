@@ -49,6 +49,7 @@ func (x *exchange) ollamaError(p problem) {
 		message, kind = "llama runner process has terminated: exit status 2", "api_error"
 	case missingParameter:
 		message, code = p.param+" is required", ""
+	default: // as OpenAI says it
 	}
 	if x.rt.op == opChat || x.rt.op == opEmbeddings || x.rt.op == opResponses {
 		_ = param // Ollama never names one

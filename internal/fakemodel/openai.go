@@ -199,6 +199,7 @@ func (x *exchange) providerHeaders(h http.Header) {
 		h["Server"] = []string{"scaffolding on HTTPServer2"}
 		h["Server-Timing"] = []string{"gfet4t7; dur=" + strconv.FormatInt(time.Since(x.now).Milliseconds(), 10)}
 		h["Vary"] = []string{"Origin", "X-Origin", "Referer"}
+	default: // Ollama has none
 	}
 }
 

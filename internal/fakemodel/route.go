@@ -55,8 +55,9 @@ func (o operation) asks() bool {
 	switch o {
 	case opModels, opModel, opTags, opVersion, opNone:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // embeds reports whether the operation answers with vectors.
@@ -64,8 +65,9 @@ func (o operation) embeds() bool {
 	switch o {
 	case opEmbeddings, opEmbedContent, opBatchEmbedContents, opOllamaEmbed:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // route is where a request goes.
@@ -204,6 +206,7 @@ func (rt route) key(r *http.Request) (string, bool) {
 			own = r.URL.Query().Get("key")
 		}
 		hasBearer = false
+	default: // a bearer only
 	}
 	if own != "" {
 		return own, true

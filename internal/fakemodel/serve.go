@@ -56,7 +56,9 @@ type parameter struct{ name, value string }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/fakemodel/stats" {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.Stats()) // the client left
+		if err := json.NewEncoder(w).Encode(s.Stats()); err != nil {
+			panic(http.ErrAbortHandler) // the client left
+		}
 		return
 	}
 	buf, _ := s.buffers.Get().(*buffers)

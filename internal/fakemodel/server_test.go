@@ -25,16 +25,23 @@ import (
 )
 
 // post sends a body, and returns status and body of the reply.
-func post(t testing.TB, url, body string, header http.Header) (int, string) {
-	t.Helper()
-	resp, data, err := try(t.Context(), url, body, header)
+func post(tb testing.TB, url, body string, header http.Header) (int, string) {
+	tb.Helper()
+	resp, data, err := try(tb.Context(), url, body, header)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return resp.StatusCode, data
 }
 
-func try(ctx context.Context, url, body string, header http.Header) (*http.Response, string, error) {
+// head is a reply without its body.
+type head struct {
+	StatusCode int
+	Status     string
+	Header     http.Header
+}
+
+func try(ctx context.Context, url, body string, header http.Header) (*head, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return nil, "", err
@@ -46,7 +53,7 @@ func try(ctx context.Context, url, body string, header http.Header) (*http.Respo
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	return resp, string(data), err
+	return &head{resp.StatusCode, resp.Status, resp.Header}, string(data), err
 }
 
 // chatBody is a request to OpenAI's chat API.
@@ -58,13 +65,13 @@ func chatBody(model, prompt string) string {
 }
 
 // said is the text of a chat completion.
-func said(t testing.TB, body string) string {
-	t.Helper()
+func said(tb testing.TB, body string) string {
+	tb.Helper()
 	var r struct {
 		Choices []struct{ Message struct{ Content string } }
 	}
 	if err := json.Unmarshal([]byte(body), &r); err != nil || len(r.Choices) != 1 {
-		t.Fatalf("no chat completion: %v in %s", err, body)
+		tb.Fatalf("no chat completion: %v in %s", err, body)
 	}
 	return r.Choices[0].Message.Content
 }
@@ -173,7 +180,7 @@ func TestLimits(t *testing.T) {
 				return
 			}
 			statuses[i] = resp.StatusCode
-			if resp.StatusCode == 429 && (resp.Header.Get("Retry-After") != "2" || resp.Header.Get("Retry-After-Ms") != "1500") {
+			if resp.StatusCode == http.StatusTooManyRequests && (resp.Header.Get("Retry-After") != "2" || resp.Header.Get("Retry-After-Ms") != "1500") {
 				t.Errorf("headers of a 429: %v", resp.Header)
 			}
 		})
@@ -200,6 +207,7 @@ func TestLimits(t *testing.T) {
 
 // TestFaults checks that a client meets what each fault says.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, kind := range fakemodel.AllFaults() {
 		for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1beta/models/m:generateContent"} {
 			t.Run(string(kind)+path, func(t *testing.T) {
@@ -224,7 +232,7 @@ func TestFaults(t *testing.T) {
 					t.Errorf("counted %d faults, want 1", got)
 				}
 				resp, data, err = try(t.Context(), url+path, body, http.Header{"Anthropic-Version": {"2023-06-01"}})
-				if err != nil || resp.StatusCode != 200 || !json.Valid([]byte(data)) {
+				if err != nil || resp.StatusCode != http.StatusOK || !json.Valid([]byte(data)) {
 					t.Errorf("the attempt after the fault gave %v, %v", resp, err)
 				}
 			})
@@ -232,7 +240,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *http.Response, data string, err error, took time.Duration) {
+func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *head, data string, err error, took time.Duration) {
 	t.Helper()
 	status := 0
 	if resp != nil {
@@ -290,6 +298,7 @@ func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *http.Resp
 		if err != nil || time.Until(at) > 2*time.Second {
 			t.Errorf("Retry-After = %q, %v", resp.Header.Get("Retry-After"), err)
 		}
+	default: // the status is all
 	}
 	if want >= 400 && kind != fakemodel.FaultGateway && !strings.Contains(data, `"error"`) {
 		t.Errorf("body = %s", data)
@@ -327,7 +336,7 @@ func TestTruth(t *testing.T) {
 			attempts := max(len(truth.Faults), 5)
 			for a := range attempts {
 				resp, data, err := try(t.Context(), url+"/v1/chat/completions", chatBody("m", prompt), nil)
-				ok := err == nil && resp.StatusCode == 200 && json.Valid([]byte(data))
+				ok := err == nil && resp.StatusCode == http.StatusOK && json.Valid([]byte(data))
 				want := truth.Broken == "" && a == len(truth.Faults)-1
 				if ok != want && a < max(len(truth.Faults), 1) {
 					t.Errorf("%q, attempt %d: answered %v, want %v (%+v)", prompt, a, ok, want, truth)
