@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
@@ -41,7 +42,7 @@ to fail, and one cannot be measured, so that you see how each looks. Nothing is 
 			if err != nil {
 				return fmt.Errorf("make a directory for the demo: %w", err)
 			}
-			p, err := a.open("", root)
+			p, err := a.project(&load.Config{Dir: root}, root)
 			if err != nil {
 				return err
 			}
@@ -122,15 +123,5 @@ That was a recording. On a model of yours, this run would exit with code %d, sin
   plumb show last --output-dir %s
 
 The demo is in %s; remove it when you like.
-`, code, shellWord(root), filepath.Clean(root))
-}
-
-// shellWord quotes a path where a shell would take it apart.
-func shellWord(s string) string {
-	for _, r := range s {
-		if r != '/' && r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
-			return fmt.Sprintf("%q", s)
-		}
-	}
-	return s
+`, code, report.ShellWord(root), filepath.Clean(root))
 }

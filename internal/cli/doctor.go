@@ -8,12 +8,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -26,7 +32,7 @@ const (
 
 // finding is what the doctor knows of one thing that can run, or could.
 type finding struct {
-	// Kind is "provider", "server", "agent" or "project".
+	// Kind is "provider", "server", "agent", "runner" or "project".
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// OK says that it can be used.
@@ -49,11 +55,20 @@ func (a *app) doctorCommand() *cobra.Command {
 PATH. Only servers on this machine are asked anything; keys are not tried. The exit code is 3 when nothing can run.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.open(config, "")
+			broken := error(nil)
+			read, err := a.config(config)
+			if err != nil {
+				read, broken = &load.Config{Dir: a.Dir}, err
+			}
+			p, err := a.project(read, "")
 			if err != nil {
 				return err
 			}
-			found := a.diagnose(cmd.Context(), p)
+			runners, err := a.diagnoseRunners(p)
+			if err != nil {
+				return err
+			}
+			found := slices.Concat(a.diagnose(cmd.Context(), p), runners, []finding{a.diagnoseProject(p, broken)})
 			if a.json {
 				if err := a.print(found); err != nil {
 					return err
@@ -62,7 +77,7 @@ PATH. Only servers on this machine are asked anything; keys are not tried. The e
 				a.showDiagnosis(p, found)
 			}
 			for _, f := range found {
-				if f.OK && (f.Kind == "provider" || f.Kind == "server") {
+				if f.OK && f.CanRun != "" {
 					return nil
 				}
 			}
@@ -84,7 +99,6 @@ func (a *app) diagnose(ctx context.Context, p *project) []finding {
 	for _, agent := range agents() {
 		checks = append(checks, func() finding { return a.diagnoseAgent(ctx, p, agent) })
 	}
-	checks = append(checks, func() finding { return a.diagnoseProject(p) })
 	found := make([]finding, len(checks))
 	var all sync.WaitGroup
 	for i, look := range checks {
@@ -104,7 +118,7 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 			f.Status, f.Fix = "no address", "set "+provider.BaseURLEnv
 		case key != "":
 			f.OK, f.Status = true, variable+" is set"
-			f.CanRun = "--model " + provider.Name + ":MODEL"
+			f.CanRun = "--model " + provider.Name + ":" + usualModel(provider.Name)
 		case provider.NeedsKey(address):
 			f.Status, f.Fix = "no key", "set "+strings.Join(provider.KeyEnv, " or ")+" (here or in .env)"
 			if provider.KeyURL != "" {
@@ -202,9 +216,58 @@ func firstLine(s string) string {
 	return line
 }
 
-func (a *app) diagnoseProject(p *project) finding {
+// usualModel is the model of a provider to begin with.
+func usualModel(provider string) string {
+	switch provider {
+	case "openai":
+		return "gpt-5-mini"
+	case "anthropic":
+		return "haiku"
+	case "google":
+		return "gemini-flash-latest"
+	default:
+		return "MODEL"
+	}
+}
+
+// diagnoseRunners finds out which runners of the config could run now.
+func (a *app) diagnoseRunners(p *project) ([]finding, error) {
+	shop, err := a.workshop(p, string(runner.CacheOff), 1, false, p.config.Runners)
+	if err != nil {
+		return nil, err
+	}
+	defer shop.close()
+	var found []finding
+	for _, c := range p.config.Runners {
+		f := finding{Kind: "runner", Name: c.ID, OK: true, CanRun: "plumb run --runner " + report.ShellWord(c.ID)}
+		switch {
+		case c.Model != "":
+			f.Status = c.Model
+		case c.Replay != "":
+			f.Status = "a recording of run " + c.Replay
+			if c.Replay, err = run.Find(p.runs(), c.Replay); err != nil {
+				f.OK, f.Fix = false, plumb.Hint(err)
+			}
+		default:
+			f.Status = strings.Join(c.Command, " ")
+		}
+		if f.OK {
+			if _, err := runner.New(c, shop.env); err != nil {
+				f.OK, f.CanRun, f.Status, f.Fix = false, "", f.Status+": "+err.Error(), plumb.Hint(err)
+			}
+		}
+		f.Status = report.Line(shop.redact.String(f.Status), 100)
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// diagnoseProject looks at the folder. broken is why its config cannot be read.
+func (a *app) diagnoseProject(p *project, broken error) finding {
 	f := finding{Kind: "project", Name: "folder", OK: true}
 	switch {
+	case broken != nil:
+		f.OK, f.Status, f.Fix = false, "the config cannot be read: "+firstLine(broken.Error()), "plumb validate"
 	case p.config.Path == "":
 		f.Status, f.Fix = "no config here or above", "plumb init"
 	default:
@@ -232,11 +295,12 @@ func writable(dir string) error {
 
 func (a *app) showDiagnosis(p *project, found []finding) {
 	titles := map[string]string{
-		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs", "project": "This folder",
+		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs",
+		"runner": "Runners of the config", "project": "This folder",
 	}
 	kind := ""
-	runnable := ""
-	for _, k := range []string{"provider", "server", "agent", "project"} {
+	runnable, able := "", 0
+	for _, k := range []string{"provider", "server", "agent", "runner", "project"} {
 		for _, f := range found {
 			if f.Kind != k {
 				continue
@@ -253,8 +317,14 @@ func (a *app) showDiagnosis(p *project, found []finding) {
 			if f.CanRun != "" {
 				fmt.Fprintf(a.Stdout, "    %-18s runs: %s\n", "", f.CanRun)
 			}
-			if f.OK && runnable == "" && f.Kind != "project" {
-				runnable = f.CanRun
+			switch {
+			case !f.OK || f.CanRun == "":
+			case f.Kind == "runner":
+				if able++; able == 1 {
+					runnable = f.CanRun
+				}
+			case runnable == "":
+				runnable = "plumb run " + f.CanRun
 			}
 			if f.Fix != "" && !f.OK {
 				fmt.Fprintf(a.Stdout, "    %-18s fix:  %s\n", "", f.Fix)
@@ -266,9 +336,11 @@ func (a *app) showDiagnosis(p *project, found []finding) {
 		fmt.Fprintln(a.Stdout, "Nothing can be asked yet: set one key, or start one server. Without either: plumb demo")
 		return
 	}
-	suite := "--tier cheap"
-	if p.config.Path != "" && len(p.config.Suites) > 0 {
-		suite = ""
+	if able > 0 && able == len(p.config.Runners) {
+		runnable = "plumb run"
 	}
-	fmt.Fprintln(a.Stdout, "Ready. Try:", strings.Join(strings.Fields("plumb run "+suite+" "+runnable), " "))
+	if len(p.config.Suites) == 0 {
+		runnable += " --tier cheap"
+	}
+	fmt.Fprintln(a.Stdout, "Ready. Try:", runnable)
 }

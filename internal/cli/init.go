@@ -65,7 +65,7 @@ func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
 			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or plumb init --force to write it anew")
 		}
 	}
-	p, err := a.open("", "")
+	p, err := a.project(&load.Config{Dir: a.Dir}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -122,11 +122,9 @@ func chooseModel(found []finding) (model, comment string) {
 			break
 		}
 	}
-	for _, usual := range []struct{ provider, model string }{
-		{"openai", "gpt-5-mini"}, {"anthropic", "haiku"}, {"google", "gemini-flash-latest"},
-	} {
-		if slices.ContainsFunc(found, func(f finding) bool { return f.OK && f.Kind == "provider" && f.Name == usual.provider }) {
-			return usual.provider + ":" + usual.model, ""
+	for _, usual := range []string{"openai", "anthropic", "google"} {
+		if slices.ContainsFunc(found, func(f finding) bool { return f.OK && f.Kind == "provider" && f.Name == usual }) {
+			return usual + ":" + usualModel(usual), ""
 		}
 	}
 	if model != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
@@ -231,16 +232,10 @@ func (a *app) showPlans(p *project, jobs []*job) error {
 }
 
 func dollars(usd *float64) string {
-	switch {
-	case usd == nil:
+	if usd == nil {
 		return "unknown"
-	case *usd == 0:
-		return "$0"
-	case *usd < 0.01:
-		return fmt.Sprintf("$%.4f", *usd)
-	default:
-		return fmt.Sprintf("$%.2f", *usd)
 	}
+	return report.Money(*usd)
 }
 
 // shortHash keeps enough of a hash to tell it from others by eye.

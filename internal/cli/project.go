@@ -12,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
@@ -26,7 +27,9 @@ type project struct {
 	getenv  func(string) string
 	environ func() []string
 	dotenv  map[string]string
-	prices  *runner.Prices
+	// flags are those that later commands need to find the runs of this one.
+	flags  string
+	prices *runner.Prices
 }
 
 // defaultOutputDir is where runs and the cache are, relative to the config file or else to the working directory.
@@ -35,28 +38,44 @@ const defaultOutputDir = ".plumb"
 // open finds the project of the working directory. configPath names its config file; "" looks for one. outputDir, when it
 // is not empty, replaces what the config says.
 func (a *app) open(configPath, outputDir string) (*project, error) {
-	p := &project{config: &load.Config{Dir: a.Dir}, prices: &runner.Prices{}}
-	path := a.path(configPath)
-	if path == "" {
+	config, err := a.config(configPath)
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.project(config, outputDir)
+	if err == nil && configPath != "" {
+		p.flags = strings.TrimSpace("--config " + report.ShellWord(configPath) + " " + p.flags)
+	}
+	return p, err
+}
+
+// config reads the config file at path, or the one of the working directory, where there is one.
+func (a *app) config(path string) (*load.Config, error) {
+	if path = a.path(path); path == "" {
 		var err error
 		if path, err = load.FindConfig(a.Dir); err != nil {
 			return nil, err
 		}
 	}
-	if path != "" {
-		config, err := load.ReadConfig(path)
-		if err != nil {
-			return nil, err
-		}
+	if path == "" {
+		return &load.Config{Dir: a.Dir}, nil
+	}
+	config, err := load.ReadConfig(path)
+	if err == nil {
 		a.warn(config.Warnings)
-		p.config = config
-		if err := p.prices.Override(prices(config.Prices)); err != nil {
-			return nil, fmt.Errorf("read config %s: %w", path, err)
-		}
+	}
+	return config, err
+}
+
+// project returns the project of a config.
+func (a *app) project(config *load.Config, outputDir string) (*project, error) {
+	p := &project{config: config, prices: &runner.Prices{}}
+	if err := p.prices.Override(prices(config.Prices)); err != nil {
+		return nil, fmt.Errorf("read config %s: %w", config.Path, err)
 	}
 	switch {
 	case outputDir != "":
-		p.root = a.path(outputDir)
+		p.root, p.flags = a.path(outputDir), "--output-dir "+report.ShellWord(outputDir)
 	case p.config.Run.OutputDir != "":
 		p.root = p.config.Resolve(p.config.Run.OutputDir)
 	default:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -312,7 +313,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		}
 	}
 	o := a.reportOptions()
-	o.Dir = a.shown(dir.Path)
+	o.Dir, o.Flags, o.Closed = a.shown(dir.Path), p.flags, j.spec.Demo
 	o.Sessions = lazySessions(dir.Path)
 	r, err := a.reporters(reports, o)
 	if err != nil {
@@ -334,7 +335,8 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	}
 	if err != nil {
 		a.complain(errors.New(j.shop.redact.String(err.Error())))
-		fmt.Fprintf(a.Stderr, "  what was obtained is in %s; go on with: plumb resume %s\n", o.Dir, dir.ID)
+		fmt.Fprintf(a.Stderr, "  what was obtained is in %s; go on with: %s\n", o.Dir,
+			strings.TrimSpace("plumb resume "+dir.ID+" "+p.flags))
 		return exitNotMeasured, nil
 	}
 	if sig := interrupted(); sig != nil {

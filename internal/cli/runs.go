@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -140,7 +141,12 @@ func (a *app) reportCommand() *cobra.Command {
 				return err
 			}
 			o := a.reportOptions()
-			o.Terminal, o.Dir, o.Sessions = false, a.shown(path), lazySessions(path)
+			o.Terminal, o.Dir, o.Sessions, o.Flags = false, a.shown(path), lazySessions(path), p.flags
+			var s spec
+			if err := run.ReadSpec(path, &s); err != nil {
+				return err
+			}
+			o.Closed = s.Demo
 			r, err := a.reporters(reports, o)
 			if err != nil {
 				return err
@@ -202,7 +208,7 @@ func (a *app) showCommand() *cobra.Command {
 			if a.json {
 				return report.WriteResults(a.Stdout, state, lazySessions(path))
 			}
-			return a.showRun(state, path)
+			return a.showRun(p, state, path)
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "config `file`")
@@ -212,7 +218,7 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 // showRun lists the executions of a run.
-func (a *app) showRun(state *plumb.Run, path string) error {
+func (a *app) showRun(p *project, state *plumb.Run, path string) error {
 	info := state.Info
 	fmt.Fprintf(a.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, report.Clean(info.SuiteName),
 		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), a.shown(path))
@@ -231,7 +237,7 @@ func (a *app) showRun(state *plumb.Run, path string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\nAll of one case: plumb show %s CASE\n", info.ID)
+	fmt.Fprintf(a.Stdout, "\nAll of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.flags))
 	return nil
 }
 
