@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openai/openai-go/v3"
 	"google.golang.org/genai"
@@ -245,7 +246,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 	var chars int64
 	for i, t := range batch {
 		texts[i] = t.text
-		chars += int64(len([]rune(t.text)))
+		chars += int64(utf8.RuneCountInString(t.text))
 	}
 	body, err := encodeEmbed(e.provider, e.target.model, texts)
 	if err != nil {
@@ -260,7 +261,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 		},
 	})
 	if p != nil {
-		if p.kind == stopped && !stoppedBy(ctx) {
+		if p.kind == stopped && !outOfTime(ctx) {
 			return plumb.Embedding{}, fmt.Errorf("ask %s: %w", e.name(), p.err)
 		}
 		return plumb.Embedding{}, e.failure(p)
@@ -308,7 +309,7 @@ func googleModel(model string) string {
 	return "models/" + model
 }
 
-var errVectors = errors.New("not one vector for each text, all of one length") //nolint:gochecknoglobals // a sentinel
+var errVectors = errors.New("not one vector for each text, all of one length")
 
 func decodeEmbed(p Provider, body []byte, texts int) (plumb.Embedding, error) {
 	out := plumb.Embedding{Vectors: make([][]float32, texts)}

@@ -117,6 +117,8 @@ func (t *target) statusHint(p *problem) string {
 		return "the prompt and maxOutputTokens together are too long for the model"
 	case p.throttles():
 		return "the provider's rate limits are below this load: lower --parallel, or go on later with `plumb resume`"
+	case p.status == http.StatusBadRequest, p.status == http.StatusUnprocessableEntity:
+		return "the provider does not take the request as it is: see its words, and the runner's parameters"
 	case p.status >= 500:
 		return "the provider has trouble: go on later with `plumb resume`"
 	}

@@ -52,10 +52,10 @@ func (googleDialect) encode(a ask) ([]byte, error) {
 			c.TopP = new(float32(*p.TopP))
 		}
 		if p.Seed != nil {
-			c.Seed = new(int32(*p.Seed)) //nolint:gosec // New has checked the range
+			c.Seed = new(int32(*p.Seed)) // New has checked the range
 		}
 		if p.MaxOutputTokens != nil {
-			c.MaxOutputTokens = int32(min(*p.MaxOutputTokens, 1<<31-1)) //nolint:gosec // bounded
+			c.MaxOutputTokens = int32(min(*p.MaxOutputTokens, 1<<31-1))
 		}
 		if p.ReasoningEffort != nil {
 			c.ThinkingConfig = thinking(a.model, *p.ReasoningEffort)

@@ -23,7 +23,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -107,7 +106,7 @@ type toolCall struct {
 	args json.RawMessage
 }
 
-var errNoAnswer = errors.New("the reply holds no answer") //nolint:gochecknoglobals // a sentinel
+var errNoAnswer = errors.New("the reply holds no answer")
 
 // Model asks one model. It is a [plumb.Runner].
 type Model struct {
@@ -119,7 +118,6 @@ type Model struct {
 	refused  refusals
 	parallel *semaphore.Weighted
 	note     func(plumb.Note)
-	noted    sync.Map
 }
 
 // target is where requests go, and what is needed to talk about it.
@@ -234,7 +232,7 @@ func newTarget(cfg Config) (target, error) {
 	if !validHeader("Authorization", cfg.APIKey) {
 		return target{}, fmt.Errorf("%s: the API key has characters that no key has: line breaks, perhaps", p.Name)
 	}
-	if cfg.APIKey == "" && len(cfg.Headers) == 0 && p.NeedsKey(cfg.BaseURL) {
+	if cfg.APIKey == "" && !carriesKey(cfg.Headers) && p.NeedsKey(cfg.BaseURL) {
 		return target{}, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p))
 	}
 	t.lane = cfg.Transport.lane(p.Name, base.Scheme+"://"+base.Host, cfg.APIKey)
@@ -245,6 +243,17 @@ func setKey(h http.Header, name, key string) {
 	if key != "" {
 		h.Set(name, key)
 	}
+}
+
+// carriesKey reports whether headers of the user's own stand in for the key.
+func carriesKey(headers map[string]string) bool {
+	for name := range headers {
+		switch http.CanonicalHeaderKey(name) {
+		case "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key":
+			return true
+		}
+	}
+	return false
 }
 
 // validHeader keeps out what would make every request fail before it is sent.
@@ -320,7 +329,7 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 
 // broken ends a session without an answer. A reply that had begun to arrive when the time was up is kept.
 func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
-	if p.kind == stopped && !stoppedBy(ctx) {
+	if p.kind == stopped && !outOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {
 			return nil, fmt.Errorf("ask %s: %w: %w", m.name(), p.err, cause)
 		}
@@ -331,14 +340,4 @@ func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.Sess
 		return s.cutOff(p), f
 	}
 	return nil, f
-}
-
-// tell passes a note on, once for each text.
-func (m *Model) tell(n plumb.Note) {
-	if m.note == nil {
-		return
-	}
-	if _, told := m.noted.LoadOrStore(n.Text, true); !told {
-		m.note(n)
-	}
 }

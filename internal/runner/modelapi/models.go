@@ -54,7 +54,7 @@ func ListModels(ctx context.Context, cfg Config) ([]ModelInfo, error) {
 			},
 		})
 		if p != nil {
-			if p.kind == stopped && !stoppedBy(ctx) {
+			if p.kind == stopped && !outOfTime(ctx) {
 				return nil, ctx.Err()
 			}
 			f := t.failure(p)

@@ -136,7 +136,7 @@ func argument(s string) json.RawMessage {
 	if json.Valid([]byte(s)) {
 		return json.RawMessage(s)
 	}
-	quoted, _ := json.Marshal(s) //nolint:errchkjson // a string
+	quoted, _ := json.Marshal(s)
 	return quoted
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // problemKind says in which way a request failed.
@@ -246,6 +248,9 @@ func parseAPIError(body []byte) apiError {
 		kind:    firstOf(text(fields["type"]), text(fields["status"])),
 		param:   text(fields["param"]),
 	}
+	if e.param == "None" { // a relay written in Python
+		e.param = ""
+	}
 	if n, err := strconv.Atoi(e.code); err == nil {
 		e.number, e.code = n, ""
 	}
@@ -356,7 +361,9 @@ func statusProblem(res *http.Response, body []byte, requestID string) *problem {
 	return p
 }
 
-// stoppedBy reports whether ctx ran out of time, rather than being called off.
-func stoppedBy(ctx context.Context) (deadline bool) {
-	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+// outOfTime reports whether ctx ran out of time, rather than being called off.
+func outOfTime(ctx context.Context) (deadline bool) {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded) ||
+		errors.Is(ctx.Err(), context.DeadlineExceeded)
 }

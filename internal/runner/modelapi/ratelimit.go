@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -36,7 +37,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // seconds is the duration of s seconds, 0 if that is no time to wait, and at most a year.
 func seconds(s float64) time.Duration {
-	if !(s > 0) { //nolint:staticcheck // also false for NaN
+	if s <= 0 || math.IsNaN(s) {
 		return 0
 	}
 	return time.Duration(min(s, 365*24*3600) * float64(time.Second))

@@ -139,6 +139,7 @@ func TestMistakes(t *testing.T) {
 		{Config{Provider: "openai", Transport: tr}, "no model named", ""},
 		{Config{Provider: "openai", Model: "m"}, "no transport", ""},
 		{Config{Provider: "openai", Model: "m", Transport: tr}, "openai: no API key", "set OPENAI_API_KEY (keys are made at https://"},
+		{Config{Provider: "openai", Model: "m", Transport: tr, Headers: map[string]string{"X-Team": "x"}}, "openai: no API key", ""},
 		{Config{Provider: "google", Model: "m", Transport: tr}, "google: no API key", "set GEMINI_API_KEY or GOOGLE_API_KEY"},
 		{Config{Provider: "azure", Model: "m", Transport: tr, APIKey: "k"}, "azure needs a base URL", "AZURE_OPENAI_ENDPOINT"},
 		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", BaseURL: "ftp://user:secret@x"}, `base URL "ftp://…@x" is not an http address`, ""},
@@ -156,7 +157,7 @@ func TestMistakes(t *testing.T) {
 	for _, ok := range []Config{
 		{Provider: "ollama", Model: "m", Transport: tr},
 		{Provider: "openai", Model: "m", Transport: tr, BaseURL: "http://127.0.0.1:9"},
-		{Provider: "openai", Model: "m", Transport: tr, Headers: map[string]string{"Authorization": "Bearer x"}},
+		{Provider: "openai", Model: "m", Transport: tr, Headers: map[string]string{"authorization": "Bearer x"}},
 	} {
 		if _, err := New(ok); err != nil {
 			t.Errorf("%s: %v", ok.Provider, err)

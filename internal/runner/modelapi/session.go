@@ -48,7 +48,7 @@ func (s *session) check() error {
 // next is what to ask now, by what is known of the model.
 func (s *session) next() ask {
 	s.dropped |= s.m.dialect.lacks() | parameter(s.m.refused.known.Load())
-	if cap := s.wanted.MaxOutputTokens; cap != nil && *cap <= 0 { //nolint:revive // cap is the word
+	if most := s.wanted.MaxOutputTokens; most != nil && *most <= 0 {
 		s.sent = without(s.wanted, s.dropped|maxOutputTokens)
 	} else {
 		s.sent = without(s.wanted, s.dropped)
@@ -77,8 +77,8 @@ func (s *session) yields(p *problem, a ask) bool {
 	if culprit == maxOutputTokens && !unsupported(p.api) {
 		return true
 	}
-	if s.m.refused.add(culprit) {
-		s.m.tell(plumb.Note{
+	if s.m.refused.add(culprit) && s.m.note != nil {
+		s.m.note(plumb.Note{
 			Level: "warning",
 			Text:  fmt.Sprintf("%s does not take %s: it is not sent from here on", s.m.name(), culprit.names()[0]),
 			Hint:  "results record it as refused; the provider says: " + s.m.safe(p.api.summary()),

@@ -31,11 +31,12 @@ func TestRunnerContract(t *testing.T) {
 	t.Parallel()
 	slow := "think about it"
 	fake := fakemodel.New(fakemodel.Options{
-		Key:    "sk-test-0123456789",
-		Answer: func(a fakemodel.Ask) string { return "hello to " + a.Prompt() },
+		Key:     "sk-test-0123456789",
+		Answers: []fakemodel.Answer{{Prompt: slow, Fault: fakemodel.FaultHang}},
 	})
 	srv := httptest.NewServer(fake)
 	t.Cleanup(srv.Close)
+	t.Cleanup(fake.Release)
 	for _, cfg := range wires(srv.URL) {
 		t.Run(cfg.Provider+cfg.API, func(t *testing.T) {
 			t.Parallel()

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/plumb-eval/plumb"
-	"golang.org/x/net/http/httpproxy"
 )
 
 const (

@@ -386,14 +386,20 @@ func TestRequestTimeLimit(t *testing.T) {
 // TestCaseTimeLimit tells silence, which measures nothing, from an answer that came too late.
 func TestCaseTimeLimit(t *testing.T) {
 	t.Parallel()
+	limits := map[string]func(context.Context, time.Duration) (context.Context, context.CancelFunc){
+		"deadline": context.WithTimeout, "working time": plumb.WithTimeLimit,
+	}
 	for name, c := range map[string]struct {
 		body  string
 		began bool
+		limit string
 	}{
-		"silence":          {"", false},
-		"kept alive only":  {"  \n\n ", false},
-		"half of a reply":  {`{"id":"chatcmpl-1","choices":[{"message":{"content":"It is`, true},
-		"no reply at all!": {"-", false},
+		"silence":                       {"", false, "deadline"},
+		"kept alive only":               {"  \n\n ", false, "deadline"},
+		"half of a reply":               {`{"id":"chatcmpl-1","choices":[{"message":{"content":"It is`, true, "deadline"},
+		"half of a reply, working time": {`{"id":"chatcmpl-1","choices":[{"message":{"content":"It is`, true, "working time"},
+		"no reply at all":               {"-", false, "deadline"},
+		"no reply at all, working time": {"-", false, "working time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -410,7 +416,7 @@ func TestCaseTimeLimit(t *testing.T) {
 				return res, nil
 			}}
 			bubble(t, base, TransportOptions{}, func(t *testing.T, m *Model) {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				ctx, cancel := limits[c.limit](t.Context(), 3*time.Second)
 				defer cancel()
 				began := time.Now()
 				rep, err := m.Run(ctx, say("hi"))
@@ -554,4 +560,36 @@ func TestProxies(t *testing.T) {
 	if newBase(TransportOptions{}).Proxy != nil {
 		t.Error("a proxy without an environment")
 	}
+}
+
+// TestThroughput: the slow start costs a fraction of one round trip, and nothing else stands idle.
+func TestThroughput(t *testing.T) {
+	t.Parallel()
+	const cases, parallel, latency = 10_000, 256, 200 * time.Millisecond
+	good := string(recorded(t, "chat.json"))
+	base := &carrier{answer: func(_ int, req *http.Request, _ []byte) (*http.Response, error) {
+		return respond(200, good), sleep(req.Context(), latency)
+	}}
+	bubble(t, base, TransportOptions{MaxInFlight: parallel}, func(t *testing.T, m *Model) {
+		began := time.Now()
+		var left atomic.Int64
+		left.Store(cases)
+		var wg sync.WaitGroup
+		for range parallel {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 {
+					if _, err := m.Run(t.Context(), say("hi")); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		ideal := cases * latency / parallel
+		if took := time.Since(began); took > ideal*105/100 {
+			t.Errorf("took %v, more than 5 %% above %v", took, ideal)
+		} else {
+			t.Logf("took %v, ideally %v", took, ideal)
+		}
+	})
 }
