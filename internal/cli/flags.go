@@ -27,6 +27,7 @@ type runFlags struct {
 	tier             string
 	models, runners  []string
 	command, replay  string
+	commandDir       string // where a command of the command line runs, if not beside the config
 	baseURL, api     string
 	keyEnv, effort   string
 	headers          []string
@@ -143,6 +144,14 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 			continue
 		}
 		for _, v := range values {
+			switch name {
+			case "output":
+				v = c.Resolve(v)
+			case "report":
+				if report, path, toFile := strings.Cut(v, ":"); toFile {
+					v = report + ":" + c.Resolve(path)
+				}
+			}
 			if err := fs.Set(name, v); err != nil {
 				return fmt.Errorf("config %s: run: %s: %w", c.Path, name, err)
 			}

@@ -61,10 +61,15 @@ func (a *app) config(path string) (*load.Config, error) {
 		return &load.Config{Dir: a.Dir}, nil
 	}
 	config, err := load.ReadConfig(path)
-	if err == nil {
-		a.warn(config.Warnings)
+	if err != nil {
+		var problems load.Problems
+		if errors.As(err, &problems) {
+			return nil, load.Problems(a.near(problems))
+		}
+		return nil, err
 	}
-	return config, err
+	a.warn(a.near(config.Warnings))
+	return config, nil
 }
 
 // project returns the project of a config.
@@ -148,6 +153,15 @@ func (p *project) redactor(configs []plumb.RunnerConfig) *redact.Redactor {
 		}
 	}
 	return redact.New(secrets)
+}
+
+// near gives problems their files as the user would write them.
+func (a *app) near(problems []load.Problem) []load.Problem {
+	out := slices.Clone(problems)
+	for i := range out {
+		out[i].Pos.File = a.shown(out[i].Pos.File)
+	}
+	return out
 }
 
 // warn prints problems with which one can go on.

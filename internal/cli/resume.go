@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +14,9 @@ import (
 )
 
 func (a *app) resumeCommand() *cobra.Command {
-	var config, outputDir string
-	var reports []string
+	f := runFlags{parallel: 1, repeat: 1, schedule: string(run.Parallel)} // what check demands; the run has its own
 	var retryErrors bool
 	var parallel int
-	var maxCost float64
-	var maxTokens int64
-	var maxDuration time.Duration
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Finish a run that was interrupted",
@@ -29,7 +24,13 @@ func (a *app) resumeCommand() *cobra.Command {
 nor asked for again. RUN is the id of a run, its beginning or end, or a directory; without it, the last run.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(config, outputDir)
+			if cmd.Flags().Changed("parallel") {
+				f.parallel = parallel
+			}
+			if err := f.check(); err != nil {
+				return err
+			}
+			p, err := a.open(f.config, f.outputDir)
 			if err != nil {
 				return err
 			}
@@ -46,13 +47,13 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 					s.Parallel = parallel
 				}
 				if cmd.Flags().Changed("max-cost") {
-					s.MaxCostUSD = maxCost
+					s.MaxCostUSD = f.maxCost
 				}
 				if cmd.Flags().Changed("max-tokens") {
-					s.MaxTokens = maxTokens
+					s.MaxTokens = f.maxTokens
 				}
 				if cmd.Flags().Changed("max-duration") {
-					s.MaxDurationMs = maxDuration.Milliseconds()
+					s.MaxDurationMs = f.maxDuration.Milliseconds()
 				}
 			})
 			if err != nil {
@@ -60,7 +61,7 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 			}
 			defer j.shop.close()
 			j.options.RetryErrors = retryErrors
-			code, err := a.perform(cmd.Context(), p, j, reports, dir)
+			code, err := a.perform(cmd.Context(), p, j, f.reports, dir)
 			if err != nil {
 				return err
 			}
@@ -68,14 +69,14 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&config, "config", "", "config `file`")
-	fs.StringVar(&outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
+	fs.StringVar(&f.config, "config", "", "config `file`")
+	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
 	fs.BoolVar(&retryErrors, "retry-errors", false, "also try again what could not be measured")
 	fs.IntVarP(&parallel, "parallel", "j", 0, "sessions in flight at most, instead of what the run began with")
-	fs.Float64Var(&maxCost, "max-cost", 0, "budget in US `dollars` for the whole run, instead of what it began with; 0 is none")
-	fs.Int64Var(&maxTokens, "max-tokens", 0, "budget in `tokens` for the whole run, instead of what it began with; 0 is none")
-	fs.DurationVar(&maxDuration, "max-duration", 0, "time for the whole run, instead of what it began with; 0 is no limit")
-	fs.StringArrayVar(&reports, "report", nil, "`name[:path]` of a report; repeatable")
+	fs.Float64Var(&f.maxCost, "max-cost", 0, "budget in US `dollars` for the whole run, instead of what it began with; 0 is none")
+	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "budget in `tokens` for the whole run, instead of what it began with; 0 is none")
+	fs.DurationVar(&f.maxDuration, "max-duration", 0, "time for the whole run, instead of what it began with; 0 is no limit")
+	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report; repeatable")
 	return cmd
 }
 

@@ -60,7 +60,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run the cases of a suite on one or more runners, judge the answers, and report.
 
 A SUITE is a .jsonl file, a directory with a manifest.toml, or a published suite such as v1.0/cheap.
-Without one, the suites of the config are run; with --tier alone, that tier of the newest published suite.`,
+Without one, the suites of the config are run; with --tier alone, that tier of the newest published suite.
+Several suites are runs of their own, one after the other; {suite} in the path of a report is the name of each.`,
 		Example: `  plumb run suite.jsonl --model gpt-5
   plumb run --tier cheap --model opus --judge openai:gpt-5
   plumb run suite.jsonl --model ollama:qwen3 --repeat 5 --report junit:results.xml
@@ -70,6 +71,9 @@ Without one, the suites of the config are run; with --tier alone, that tier of t
 			p, err := a.open(f.config, f.outputDir)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("command") && p.config.Dir != a.Dir {
+				f.commandDir = a.Dir
 			}
 			if err := f.fromConfig(cmd.Flags(), p.config); err != nil {
 				return err
@@ -124,9 +128,13 @@ func (a *app) runSuites(ctx context.Context, p *project, f *runFlags, refs []str
 	if f.plan {
 		return a.showPlans(p, jobs)
 	}
+	reports, err := reportsOf(jobs, f.reports)
+	if err != nil {
+		return err
+	}
 	worst := exitOK
-	for _, j := range jobs {
-		code, err := a.perform(ctx, p, j, f.reports, nil)
+	for i, j := range jobs {
+		code, err := a.perform(ctx, p, j, reports[i], nil)
 		if err != nil {
 			return err
 		}
@@ -138,6 +146,34 @@ func (a *app) runSuites(ctx context.Context, p *project, f *runFlags, refs []str
 		}
 	}
 	return exit(worst)
+}
+
+// reportsOf returns the reports of each job: those that were asked for, with the suite's name for {suite}. No job may
+// write over the report of another.
+func reportsOf(jobs []*job, specs []string) ([][]string, error) {
+	all := make([][]string, len(jobs))
+	writers := map[string]bool{}
+	for i, j := range jobs {
+		name := strings.Map(func(r rune) rune {
+			if strings.ContainsRune(`/\:`, r) {
+				return '-'
+			}
+			return r
+		}, j.suite.Name)
+		for _, spec := range specs {
+			own := strings.ReplaceAll(spec, "{suite}", name)
+			if strings.Contains(own, ":") && writers[own] {
+				if own == spec {
+					return nil, plumb.WithHint(fmt.Errorf("%d suites would write over each other's report %s", len(jobs), spec),
+						"put {suite} into its name, such as --report junit:{suite}.xml")
+				}
+				return nil, plumb.WithHint(fmt.Errorf("two suites are called %q, and would both write the report %s", name, own), "run one after the other")
+			}
+			writers[own] = true
+			all[i] = append(all[i], own)
+		}
+	}
+	return all, nil
 }
 
 // worse reports whether exit code a says more about a run than b: a failure says more than a gap, and an interruption

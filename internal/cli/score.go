@@ -28,6 +28,10 @@ judge. The result is a run of its own; the earlier one stays as it is. Cases are
 			if err != nil {
 				return err
 			}
+			f.repeat, f.schedule = 1, string(run.Parallel)
+			if err := f.check(); err != nil {
+				return err
+			}
 			path, err := run.Find(p.runs(), first(args))
 			if err != nil {
 				return err

@@ -142,6 +142,7 @@ func (a *app) suiteVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			found = a.near(found)
 			if a.json {
 				if err := a.print(list(found)); err != nil {
 					return err
@@ -219,7 +220,15 @@ func (a *app) validateCommand() *cobra.Command {
 		Short: "Check suites and the config, without running anything",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, refs []string) error {
-			p, err := a.open(config, "")
+			read, err := a.config(config)
+			var problems load.Problems
+			if err != nil && !errors.As(err, &problems) {
+				return err
+			}
+			if read == nil {
+				read = &load.Config{Dir: a.Dir}
+			}
+			p, err := a.project(read, "")
 			if err != nil {
 				return err
 			}
@@ -227,14 +236,14 @@ func (a *app) validateCommand() *cobra.Command {
 				for _, s := range p.config.Suites {
 					refs = append(refs, p.suite(s))
 				}
-				if p.config.Path == "" && len(refs) == 0 && tier == "" {
+				if p.config.Path == "" && problems == nil && len(refs) == 0 && tier == "" {
 					return plumb.WithHint(errors.New("there is nothing to validate"), "plumb validate suite.jsonl, or a plumb.yaml in this folder")
 				}
 				if tier != "" && len(refs) == 0 {
 					refs = []string{""}
 				}
 			}
-			return a.validate(p, refs, tier)
+			return a.validate(p, problems, refs, tier)
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "config `file`")
@@ -248,9 +257,13 @@ type validated struct {
 	Problems []load.Problem `json:"problems"`
 }
 
-func (a *app) validate(p *project, refs []string, tier string) error {
+// validate checks suites. broken are the problems of the config.
+func (a *app) validate(p *project, broken load.Problems, refs []string, tier string) error {
 	all := []validated{}
-	invalid := 0
+	invalid := len(broken)
+	if !a.json {
+		a.list(broken)
+	}
 	for _, ref := range refs {
 		bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir})
 		if err != nil {
@@ -263,14 +276,7 @@ func (a *app) validate(p *project, refs []string, tier string) error {
 		if a.json {
 			continue
 		}
-		for i, problem := range problems {
-			const most = 1000
-			if i == most {
-				fmt.Fprintf(a.Stderr, "... and %d more\n", len(problems)-most)
-				break
-			}
-			fmt.Fprintln(a.Stderr, problem)
-		}
+		a.list(problems)
 		if faults == 0 {
 			fmt.Fprintf(a.Stdout, "%s: %s, %s\n", bundle.Name, plural(summary.Cases, "case"), summary.Hash)
 		} else {
@@ -278,7 +284,7 @@ func (a *app) validate(p *project, refs []string, tier string) error {
 		}
 	}
 	if a.json {
-		if err := a.print(map[string]any{"config": p.config.Path, "suites": all}); err != nil {
+		if err := a.print(map[string]any{"config": p.config.Path, "configProblems": list(broken), "suites": all}); err != nil {
 			return err
 		}
 	} else if p.config.Path != "" {
@@ -288,6 +294,18 @@ func (a *app) validate(p *project, refs []string, tier string) error {
 		return exit(exitUsage)
 	}
 	return nil
+}
+
+// list prints the problems of one file.
+func (a *app) list(problems []load.Problem) {
+	for i, problem := range problems {
+		const most = 1000
+		if i == most {
+			fmt.Fprintf(a.Stderr, "... and %d more\n", len(problems)-most)
+			break
+		}
+		fmt.Fprintln(a.Stderr, problem)
+	}
 }
 
 // listed is one case as plumb list prints it.
@@ -402,6 +420,6 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 func (a *app) problems(found load.Problems) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, found)
-	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found), "problem"))
+	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

@@ -67,10 +67,13 @@ func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, erro
 			}
 			c.Headers[name] = value
 		}
+		if _, err := modelapi.Resolve(m); err != nil && f.baseURL != "" && !strings.Contains(m, ":") {
+			c.Model = modelapi.Custom + ":" + m // its name says nothing, but its address does
+		}
 		configs = append(configs, c)
 	}
 	if f.command != "" {
-		configs = append(configs, plumb.RunnerConfig{Command: shell(f.command)})
+		configs = append(configs, plumb.RunnerConfig{Command: shell(f.command, f.commandDir)})
 	}
 	if f.replay != "" {
 		dir, err := run.Find(p.runs(), f.replay)
@@ -144,12 +147,18 @@ func (f *runFlags) parameters(c *plumb.RunnerConfig) error {
 	return nil
 }
 
-// shell returns the arguments that have the system's shell run a command line.
-func shell(line string) []string {
-	if runtime.GOOS == "windows" {
+// shell returns the arguments that have the system's shell run a command line, in a directory unless that is "".
+func shell(line, dir string) []string {
+	switch {
+	case runtime.GOOS == "windows" && dir != "":
+		return []string{"cmd", "/c", `cd /d "` + dir + `" && ` + line}
+	case runtime.GOOS == "windows":
 		return []string{"cmd", "/c", line}
+	case dir != "":
+		return []string{"sh", "-c", `cd "$0" || exit` + "\n" + line, dir}
+	default:
+		return []string{"sh", "-c", line}
 	}
-	return []string{"sh", "-c", line}
 }
 
 // replaysOf returns a replay of each runner of the run directory dir.
