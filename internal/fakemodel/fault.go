@@ -75,7 +75,7 @@ type Truth struct {
 	// Broken is the fault that the prompt meets at each attempt; "" when it is answered in the end.
 	Broken Fault
 	// Faults are those that the first attempts meet, "" for none, until the first that is answered. It is nil for a
-	// broken prompt.
+	// broken prompt. A request that has no optional parameter, or has dropped it, is answered where FaultRefused stands.
 	Faults []Fault
 }
 

@@ -169,7 +169,7 @@ func TestAsk(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	s, url := start(t, fakemodel.Options{MaxConcurrent: 2, Latency: 300 * time.Millisecond, RetryAfter: 1500 * time.Millisecond})
+	s, url := start(t, fakemodel.Options{MaxConcurrent: 2, Latency: 700 * time.Millisecond, RetryAfter: 1500 * time.Millisecond})
 	var wg sync.WaitGroup
 	statuses := make([]int, 5)
 	for i := range statuses {
