@@ -25,12 +25,12 @@ type commandAnswer struct {
 	unknown []string
 }
 
+// answerKeys are the keys that mean something; those of usage have it before them.
 func answerKeys() []string {
-	return []string{"output", "model", "usage", "costUsd", "finishReason", "error"}
-}
-
-func usageKeys() []string {
-	return []string{"inputTokens", "outputTokens", "reasoningTokens", "cacheTokens", "cacheWriteTokens", "totalTokens"}
+	return []string{
+		"output", "model", "costUsd", "finishReason", "error", "usage", "usage.inputTokens", "usage.outputTokens",
+		"usage.reasoningTokens", "usage.cacheTokens", "usage.cacheWriteTokens", "usage.totalTokens",
+	}
 }
 
 // textAnswer returns a plain answer: all of stdout but the newlines at its end, as a shell would take it.
@@ -42,15 +42,7 @@ func textAnswer(stdout []byte) string {
 // one JSON object with a key "output" or "error"; anything else, other JSON included, is text. The error says what is
 // wrong with the object.
 func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error) {
-	trimmed := bytes.TrimSpace(stdout)
-	if len(trimmed) == 0 || trimmed[0] != '{' {
-		return answer, false, nil
-	}
-	// A map, since encoding/json would take "Output" for the field output.
-	var object map[string]json.RawMessage
-	if json.Unmarshal(trimmed, &object) != nil {
-		return answer, false, nil
-	}
+	object := jsonObject(stdout)
 	_, hasOutput := object["output"]
 	_, hasError := object["error"]
 	if !hasOutput && !hasError {
@@ -85,6 +77,16 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 		return answer, true, fmt.Errorf(`the answer is an object with neither an "output" nor an "error"`)
 	}
 	return answer, true, nil
+}
+
+// jsonObject returns the members of data if all of it is one JSON object. It is a map, since encoding/json would take
+// "Output" for the field output of a struct.
+func jsonObject(data []byte) map[string]json.RawMessage {
+	var object map[string]json.RawMessage
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
+		_ = json.Unmarshal(trimmed, &object) // what is no object is text
+	}
+	return object
 }
 
 func decodeKey(key string, value json.RawMessage, into any, kind string) error {

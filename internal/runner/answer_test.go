@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,6 +68,25 @@ func TestParseAnswer(t *testing.T) {
 		}
 		if err != nil || got != tt.output {
 			t.Errorf("%q: %q, %v; want %q", tt.stdout, got, err, tt.output)
+		}
+	}
+}
+
+// TestAnswerInDocs reads the example of docs/runners.md: it has every key but error, and none that means nothing.
+func TestAnswerInDocs(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/runners.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "<!-- answer -->\n```json\n")
+	example, _, _ := strings.Cut(rest, "```")
+	answer, object, err := parseAnswer([]byte(example))
+	if err != nil || !object || len(answer.unknown) > 0 || answer.Output != "Yes." || answer.CostUSD == nil || answer.Usage.CacheWriteTokens == nil {
+		t.Errorf("%+v, %t, %v", answer, object, err)
+	}
+	for _, key := range answerKeys() {
+		if name := key[strings.LastIndex(key, ".")+1:]; !strings.Contains(string(doc), "`"+name+"`") && !strings.Contains(example, `"`+name+`"`) && name != "totalTokens" {
+			t.Errorf("%s is not documented", key)
 		}
 	}
 }

@@ -92,8 +92,7 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 	c := &command{
 		info: plumb.RunnerInfo{
 			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerCommand,
-			Agent:      plumb.AgentInfo{Type: string(plumb.RunnerCommand), Model: filepath.Base(cfg.Command[0])},
-			Parameters: parameters(cfg), Config: configHash(cfg),
+			Agent: plumb.AgentInfo{Type: string(plumb.RunnerCommand)}, Parameters: parameters(cfg), Config: configHash(cfg),
 		},
 		argv: argv, dir: dir, environ: environ, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
 		note: env.note(), grace: commandGrace, limit: commandOutputLimit,
@@ -105,8 +104,7 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 }
 
 func notFound(err error) error {
-	var e *exec.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*exec.Error](err); ok {
 		return e.Err
 	}
 	return err
@@ -171,17 +169,15 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 			return report, c.failure(plumb.OriginRunner, err, stderr)
 		}
 		return report, nil
-	case timeUp(given) || errors.As(err, new(timeoutError)):
+	case timeUp(given) || isTimeout(err):
 		report.FinishReason = plumb.FinishTimeout
 		c.text(report, stdout)
 		return report, c.failure(plumb.OriginTimeout, err, stderr)
 	default:
-		c.text(report, stdout)
-		// A program that knows why it failed says so in its answer.
-		if answer, isObject, parseErr := parseAnswer(stdout); isObject && parseErr == nil && answer.Error != "" {
-			report.FinalOutput = answer.Output
-			return report, c.failure(plumb.OriginRunner, fmt.Errorf("%s (%w)", answer.Error, err), stderr)
+		if said := c.answer(report, stdout); said != nil { // a program that knows why it failed says so in its answer
+			err = fmt.Errorf("%w (%w)", said, err)
 		}
+		report.FinishReason = plumb.FinishOther
 		return report, c.failure(plumb.OriginRunner, err, stderr)
 	}
 }
@@ -210,6 +206,11 @@ func (c *command) leave() {
 type timeoutError time.Duration
 
 func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
+
+func isTimeout(err error) bool {
+	_, ok := errors.AsType[timeoutError](err)
+	return ok
+}
 
 // errNotStarted says that no process could be had.
 var errNotStarted = errors.New("the program could not be started")
@@ -249,8 +250,7 @@ func (c *command) exec(ctx context.Context, stdin []byte, workspace string) (std
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the program is done; only something it left behind held its output open
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = errors.New(exitText(exit.ProcessState))
 	}
 	return out.buf.Bytes(), errOut.Bytes(), err

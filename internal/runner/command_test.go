@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -200,26 +201,28 @@ func TestCommandEnvironment(t *testing.T) {
 }
 
 func TestCommandTimeout(t *testing.T) {
+	t.Parallel()
 	for name, limit := range map[string]func(*testing.T, *command) context.Context{
 		"of the runner": func(t *testing.T, c *command) context.Context {
 			t.Helper()
-			c.timeout = 500 * time.Millisecond
+			c.timeout = 2 * time.Second
 			return t.Context()
 		},
 		"of the case": func(t *testing.T, _ *command) context.Context {
 			t.Helper()
-			ctx, cancel := plumb.WithTimeLimit(t.Context(), 500*time.Millisecond)
+			ctx, cancel := plumb.WithTimeLimit(t.Context(), 2*time.Second)
 			t.Cleanup(cancel)
 			return ctx
 		},
 		"of a deadline": func(t *testing.T, _ *command) context.Context {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			t.Cleanup(cancel)
 			return ctx
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := program(t, "polite")
 			report, err := c.Run(limit(t, c), ask("x"))
 			if f := failure(t, err); f.Origin != plumb.OriginTimeout || f.Hint == "" {
@@ -235,16 +238,14 @@ func TestCommandTimeout(t *testing.T) {
 	}
 }
 
-// TestCommandTurns gives three callers one place: the time they wait for it is not theirs.
+// TestCommandTurns gives three callers one place.
 func TestCommandTurns(t *testing.T) {
 	c := program(t, "linger")
 	c.slots = make(chan struct{}, 1)
 	var wait sync.WaitGroup
 	for range 3 {
 		wait.Go(func() {
-			ctx, cancel := plumb.WithTimeLimit(t.Context(), 1500*time.Millisecond)
-			defer cancel()
-			if report, err := c.Run(ctx, ask("x")); err != nil || report.FinalOutput != "alone" {
+			if report, err := c.Run(t.Context(), ask("x")); err != nil || report.FinalOutput != "alone" {
 				t.Errorf("%+v, %v", report, err)
 			}
 		})
@@ -256,6 +257,21 @@ func TestCommandTurns(t *testing.T) {
 	if report, err := c.Run(ctx, ask("x")); report != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", report, err)
 	}
+}
+
+// TestCommandTurnTakesNoTime holds the only place for an hour: a case with a minute of its own must outlast that.
+func TestCommandTurnTakesNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &command{slots: make(chan struct{}, 1)}
+		c.slots <- struct{}{}
+		time.AfterFunc(time.Hour, c.leave)
+		ctx, cancel := plumb.WithTimeLimit(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if err := c.turn(ctx); err != nil || time.Since(began) != time.Hour {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
 }
 
 func TestCommandInterrupted(t *testing.T) {
@@ -283,16 +299,18 @@ func TestCommandInterrupted(t *testing.T) {
 // TestCommandLeavesNothingRunning kills a program with children and grandchildren that ignore SIGTERM and hold its
 // output open, and one that has ended and left a child behind.
 func TestCommandLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		program []string
 		pids    int
 		timeout time.Duration
 		ok      bool
 	}{
-		{[]string{"tree", "2"}, 3, time.Second, false},
+		{[]string{"tree", "2"}, 3, 3 * time.Second, false},
 		{[]string{"litter"}, 1, 0, true},
 	} {
 		t.Run(tt.program[0], func(t *testing.T) {
+			t.Parallel()
 			c := program(t, tt.program[0], tt.program[1:]...)
 			c.timeout, c.grace = tt.timeout, 300*time.Millisecond
 			began := time.Now()

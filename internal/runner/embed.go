@@ -57,13 +57,10 @@ func openEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 	e := &embedder{
 		inner: inner, target: target, baseURL: withoutPassword(config.BaseURL), prices: env.prices(), note: env.Note,
 	}
-	switch env.CacheMode {
-	case CacheOn, CacheOnly:
-		if env.Cache == nil {
-			return nil, errNoCache
-		}
-		e.cache, e.only = env.Cache, env.CacheMode == CacheOnly
+	if e.cache, err = env.cache(); err != nil {
+		return nil, err
 	}
+	e.only = env.CacheMode == CacheOnly
 	return &plumb.Embedder{Name: inner.Name, Embed: e.embed}, nil
 }
 

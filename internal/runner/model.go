@@ -29,16 +29,16 @@ func openModel(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 		return nil, err
 	}
 	m := &model{Runner: inner, prices: env.prices()}
-	switch env.CacheMode {
-	case "", CacheOff:
+	cache, err := env.cache()
+	switch {
+	case err != nil:
+		return nil, err
+	case cache == nil:
 		return m, nil
-	}
-	if env.Cache == nil {
-		return nil, errNoCache
 	}
 	info := inner.Info()
 	return &cached{
-		Runner: m, cache: env.Cache, only: env.CacheMode == CacheOnly, note: env.Note,
+		Runner: m, cache: cache, only: env.CacheMode == CacheOnly, note: env.Note,
 		target: cacheTarget{
 			Provider: info.Agent.Type, Model: info.Agent.Model, BaseURL: info.BaseURL, API: cfg.API,
 			Headers: public(cfg.Headers), Parameters: info.Parameters,

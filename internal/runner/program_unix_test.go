@@ -84,7 +84,7 @@ func pose(name string, args []string) int {
 			fmt.Print("not alone")
 			return 0
 		}
-		time.Sleep(700 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 		os.Remove(lock)
 		fmt.Print("alone")
 	case "tree": // three generations that end for nothing but SIGKILL

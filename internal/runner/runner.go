@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -60,6 +59,21 @@ func (e Env) note() func(plumb.Note) {
 		return func(plumb.Note) {}
 	}
 	return e.Note
+}
+
+// cache returns the cache that is to be used, or nil.
+func (e Env) cache() (*Cache, error) {
+	switch e.CacheMode {
+	case "", CacheOff:
+		return nil, nil
+	case CacheOn, CacheOnly:
+		if e.Cache == nil {
+			return nil, errors.New("no directory for the cache is known") // a mistake of the program, not of its user
+		}
+		return e.Cache, nil
+	default:
+		return nil, fmt.Errorf("unknown cache mode %q", e.CacheMode)
+	}
 }
 
 func (e Env) prices() *Prices {
@@ -122,16 +136,15 @@ func check(cfg plumb.RunnerConfig) (plumb.RunnerKind, error) {
 	for _, key := range []struct {
 		name string
 		set  bool
-		of   []plumb.RunnerKind
+		of   plumb.RunnerKind
 	}{
-		{"baseURL", cfg.BaseURL != "", []plumb.RunnerKind{plumb.RunnerModel}},
-		{"api", cfg.API != "", []plumb.RunnerKind{plumb.RunnerModel}},
-		{"apiKeyEnv", cfg.APIKeyEnv != "", []plumb.RunnerKind{plumb.RunnerModel}},
-		{"headers", len(cfg.Headers) > 0, []plumb.RunnerKind{plumb.RunnerModel}},
-		{"env", len(cfg.Env) > 0, []plumb.RunnerKind{plumb.RunnerCommand}},
-		{"timeoutMs", cfg.TimeoutMs != 0, []plumb.RunnerKind{plumb.RunnerModel, plumb.RunnerCommand}},
+		{"baseURL", cfg.BaseURL != "", plumb.RunnerModel},
+		{"api", cfg.API != "", plumb.RunnerModel},
+		{"apiKeyEnv", cfg.APIKeyEnv != "", plumb.RunnerModel},
+		{"headers", len(cfg.Headers) > 0, plumb.RunnerModel},
+		{"env", len(cfg.Env) > 0, plumb.RunnerCommand},
 	} {
-		if key.set && !slices.Contains(key.of, kind) {
+		if key.set && key.of != kind {
 			return "", fmt.Errorf("%s has no effect on a %s", key.name, kind)
 		}
 	}
@@ -170,9 +183,6 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	}
 	return p
 }
-
-// errNoCache is a mistake of the program, not of its user.
-var errNoCache = errors.New("no directory for the cache is known")
 
 // configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON, defaults filled in,
 // secrets and what does not change answers left out.

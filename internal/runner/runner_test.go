@@ -41,7 +41,6 @@ func TestNewErrors(t *testing.T) {
 		{"bad header", plumb.RunnerConfig{Model: "gpt-5", Headers: map[string]string{"X Y": "1"}}, "X Y", ""},
 		{"baseURL of a command", plumb.RunnerConfig{Command: []string{os.Args[0]}, BaseURL: "http://x"}, "baseURL has no effect on a command", ""},
 		{"env of a model", plumb.RunnerConfig{Model: "gpt-5", Env: map[string]string{"A": "b"}}, "env has no effect on a model", ""},
-		{"timeout of a replay", plumb.RunnerConfig{Replay: "x", TimeoutMs: 5}, "timeoutMs has no effect on a replay", ""},
 		{"negative timeout", plumb.RunnerConfig{Model: "gpt-5", TimeoutMs: -5}, "timeoutMs is -5", ""},
 		{"no answer", plumb.RunnerConfig{Model: "gpt-5", MaxOutputTokens: new(int64(0))}, "maxOutputTokens is 0", ""},
 		{"cold", plumb.RunnerConfig{Model: "gpt-5", Temperature: new(-0.5)}, "temperature is -0.5", ""},
