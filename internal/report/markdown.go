@@ -53,7 +53,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		m.add("> **%s**\n\n", recordingNotice)
 	}
 	info := &run.Info
-	m.add("Suite %s · %s", code(suiteTitle(info, " ")), plural(len(run.Cases), "case"))
+	m.add("Suite %s · %s", code(suiteTitle(info, " ")), casesWords(run))
 	if judge := judgeTitle(info); judge != "" {
 		m.add(" · judge %s", code(judge))
 	}

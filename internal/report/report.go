@@ -213,6 +213,14 @@ func judgeTitle(info *plumb.RunInfo) string {
 	return oneLine(info.Judge)
 }
 
+// casesWords says how many cases of the suite were selected.
+func casesWords(run *plumb.Run) string {
+	if all := run.Info.SuiteCases; all > len(run.Cases) {
+		return count(len(run.Cases)) + " of " + plural(all, "case")
+	}
+	return plural(len(run.Cases), "case")
+}
+
 // stopWords says why a run ended early, or "" when it did not.
 func stopWords(run *plumb.Run) string {
 	if run.End == nil {

@@ -238,7 +238,7 @@ func (r *terminal) begin(run *plumb.Run) {
 // header says what is about to run.
 func (r *terminal) header(run *plumb.Run) []string {
 	info := &run.Info
-	work := plural(len(run.Cases), "case")
+	work := casesWords(run)
 	if n := len(info.Runners); n > 1 {
 		work += fmt.Sprintf(" %s %d runners", r.t.times, n)
 	}
