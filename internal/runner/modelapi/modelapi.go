@@ -289,7 +289,10 @@ func (m *Model) Info() plumb.RunnerInfo { return m.info }
 // Run asks the model one question. See [plumb.Runner] for the contract.
 func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	if m.parallel != nil {
-		if err := m.parallel.Acquire(ctx, 1); err != nil {
+		resume := plumb.Waiting(ctx)
+		err := m.parallel.Acquire(ctx, 1)
+		resume()
+		if err != nil {
 			return m.broken(ctx, newSession(m, req), &problem{kind: stopped, err: err})
 		}
 		defer m.parallel.Release(1)
