@@ -1,6 +1,9 @@
 package plumb
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // EventType tells the lines of the run log apart.
 type EventType string
@@ -41,7 +44,10 @@ type Event struct {
 	Info  *RunInfo   `json:"info,omitempty"`
 	Cases []CaseInfo `json:"cases,omitempty"`
 	// Report is the session's record. On disk a large one is replaced by Blob, the name of a file beside the log.
-	Report    *SessionReport   `json:"report,omitempty"`
+	Report *SessionReport `json:"report,omitempty"`
+	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of most
+	// of Report.
+	RawReport json.RawMessage  `json:"-"`
 	Blob      string           `json:"blob,omitempty"`
 	Failure   *Failure         `json:"failure,omitempty"`
 	Judgement *Judgement       `json:"judgement,omitempty"`

@@ -350,7 +350,9 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	}
 	o := a.reportOptions()
 	o.Dir, o.Flags, o.Closed = a.shown(dir.Path), p.flags, j.spec.Demo
-	o.Sessions = lazySessions(dir.Path)
+	index := &run.Index{}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	o.Sessions, o.RawSessions = index.Sessions, index.Raw
 	r, err := a.reporters(reports, o)
 	if err != nil {
 		if !resumed {
@@ -358,7 +360,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		}
 		return 0, err
 	}
-	j.options.Dir, j.options.Emit = dir, r.report
+	j.options.Dir, j.options.Emit, j.options.Index = dir, r.report, index
 	ctx, interrupted, done := a.interruptible(ctx, j)
 	state, err := run.Suite(ctx, j.options)
 	done()
@@ -367,7 +369,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		return 0, err
 	}
 	if err == nil {
-		err = a.writeResults(dir, j, state)
+		err = writeResults(dir, j, state, index)
 	}
 	if err != nil {
 		a.complain(errors.New(j.shop.redact.String(err.Error())))
@@ -389,6 +391,7 @@ func (a *app) record(dir *run.Dir, j *job) error {
 	if err := j.bundle.Write(dir.Join(run.BundleDir)); err != nil {
 		return err
 	}
+	j.bundle = nil // it may be large, and is on disk now
 	return dir.WriteSpec(j.spec, j.shop.redact.JSON)
 }
 
@@ -411,19 +414,6 @@ func (a *app) shown(path string) string {
 		return rel
 	}
 	return path
-}
-
-// lazySessions reads the index of a run when the first session is asked for: after the run has ended.
-func lazySessions(path string) report.Sessions {
-	var x *run.Index
-	return func(caseID, runnerID string, yield func(plumb.Event) error) (err error) {
-		if x == nil {
-			if x, err = run.OpenIndex(path); err != nil {
-				return err
-			}
-		}
-		return x.Sessions(caseID, runnerID, yield)
-	}
 }
 
 // interruptible lets signals end a run: the first one lets what is in flight finish, the second one does not. A third one
@@ -461,15 +451,14 @@ func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, int
 }
 
 // writeResults writes results.json into the run directory, and appends to the file that the user named.
-func (a *app) writeResults(dir *run.Dir, j *job, state *plumb.Run) error {
-	sessions := lazySessions(dir.Path)
-	if err := writeResultsFile(dir.Path, state, sessions); err != nil {
+func writeResults(dir *run.Dir, j *job, state *plumb.Run, index *run.Index) error {
+	if err := writeResultsFile(dir.Path, state, index.Raw); err != nil {
 		return err
 	}
 	if j.spec.Output == "" {
 		return nil
 	}
-	return report.AppendBlock(j.spec.Output, state, sessions)
+	return report.AppendBlock(j.spec.Output, state, index.Raw)
 }
 
 func writeResultsFile(path string, state *plumb.Run, sessions report.Sessions) error {

@@ -247,6 +247,7 @@ func (a *app) showCase(path, caseID, runnerID string) error {
 	if err != nil {
 		return err
 	}
+	defer x.Close() //nolint:errcheck // only read from
 	state := x.Run()
 	if state.Case(caseID) == nil {
 		var ids []string
@@ -352,4 +353,17 @@ func count(n *int64) string {
 		return "?"
 	}
 	return fmt.Sprint(*n)
+}
+
+// lazySessions reads the index of a run when the first session is asked for, since not every report asks for one.
+func lazySessions(path string) report.Sessions {
+	var x *run.Index
+	return func(caseID, runnerID string, yield func(plumb.Event) error) (err error) {
+		if x == nil {
+			if x, err = run.OpenIndex(path); err != nil {
+				return err
+			}
+		}
+		return x.Sessions(caseID, runnerID, yield)
+	}
 }

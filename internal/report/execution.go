@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -21,6 +22,7 @@ type recording struct {
 type session struct {
 	repetition, number int
 	report             *plumb.SessionReport
+	raw                json.RawMessage // all of the report, where report has its figures only
 	failure            *plumb.Failure
 	judgement          *plumb.Judgement
 }
@@ -36,7 +38,7 @@ func record(s Sessions, caseID, runnerID string) (*recording, error) {
 		switch ev.Type {
 		case plumb.EventSessionFinished:
 			*rec.session(ev.Repetition, ev.Session) = session{
-				repetition: ev.Repetition, number: ev.Session, report: ev.Report, failure: ev.Failure,
+				repetition: ev.Repetition, number: ev.Session, report: ev.Report, raw: ev.RawReport, failure: ev.Failure,
 			}
 		case plumb.EventSessionJudged:
 			rec.session(ev.Repetition, ev.Session).judgement = ev.Judgement
@@ -140,6 +142,18 @@ func (s *session) status(expectedFail bool) plumb.Status {
 	return plumb.StatusOf(s.outcome(), origin, expectedFail)
 }
 
+// document returns the report as a document shows it, or nil.
+func (s *session) document() any {
+	switch {
+	case s.raw != nil:
+		return s.raw
+	case s.report != nil:
+		return s.report
+	default:
+		return nil
+	}
+}
+
 // output returns the answer, or "".
 func (s *session) output() string {
 	if s == nil || s.report == nil {
@@ -174,9 +188,9 @@ type sessionResult struct {
 	ExecutionArtifactDir string        `json:"executionArtifactDir,omitempty"`
 	ArtifactDir          string        `json:"artifactDir,omitempty"`
 	trouble
-	Verdicts []plumb.Verdict      `json:"verdicts,omitempty"`
-	Usage    *plumb.Usage         `json:"usage,omitempty"`
-	Report   *plumb.SessionReport `json:"report,omitempty"`
+	Verdicts []plumb.Verdict `json:"verdicts,omitempty"`
+	Usage    *plumb.Usage    `json:"usage,omitempty"`
+	Report   any             `json:"report,omitempty"`
 }
 
 type repetitionResult struct {
@@ -206,11 +220,11 @@ type runnerResult struct {
 	ExecutionArtifactDir  string           `json:"executionArtifactDir,omitempty"`
 	ArtifactDir           string           `json:"artifactDir,omitempty"`
 	trouble
-	Verdicts    []plumb.Verdict      `json:"verdicts,omitempty"`
-	Usage       *plumb.Usage         `json:"usage,omitempty"`
-	Report      *plumb.SessionReport `json:"report,omitempty"`
-	Sessions    []sessionResult      `json:"sessions,omitempty"`
-	Repetitions []repetitionResult   `json:"repetitions,omitempty"`
+	Verdicts    []plumb.Verdict    `json:"verdicts,omitempty"`
+	Usage       *plumb.Usage       `json:"usage,omitempty"`
+	Report      any                `json:"report,omitempty"`
+	Sessions    []sessionResult    `json:"sessions,omitempty"`
+	Repetitions []repetitionResult `json:"repetitions,omitempty"`
 }
 
 type caseResult struct {
@@ -286,7 +300,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		res.Usage = &usage // of a lone repetition the report has it
 	}
 	if d == full {
-		res.Report = last.report
+		res.Report = last.document()
 		if last.judgement != nil {
 			res.Verdicts = last.judgement.Verdicts
 		}
@@ -371,7 +385,7 @@ func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir s
 		}
 	}
 	if d == full {
-		r.Report = s.report
+		r.Report = s.document()
 		if s.judgement != nil {
 			r.Verdicts = s.judgement.Verdicts
 		}

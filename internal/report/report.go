@@ -34,7 +34,9 @@ type Options struct {
 	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY. It may be nil.
 	Getenv func(name string) string
 	// Sessions gives access to recorded sessions. Reporters that show outputs need it and leave them out without it.
-	Sessions Sessions
+	// RawSessions is the same for those that pass reports on as they are: its events may have RawReport, and of Report only
+	// the usage, the times and the output. When it is nil, Sessions serves.
+	Sessions, RawSessions Sessions
 	// Dir is the run directory as the user should see it; when it is empty, the run's own notion is shown.
 	Dir string
 	// Flags are what later commands need to find the run, such as "--output-dir out"; they stand in what is suggested.
@@ -73,6 +75,9 @@ func New(name string, o Options) (plumb.Reporter, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.RawSessions == nil {
+		o.RawSessions = o.Sessions
+	}
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
@@ -81,11 +86,11 @@ func New(name string, o Options) (plumb.Reporter, error) {
 		return newTerminal(o), nil
 	case JSON:
 		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.Sessions, full, o.recorded(run))
+			return writeDocument(o.Out, run, o.RawSessions, full, o.recorded(run))
 		}}, nil
 	case JSONSummary:
 		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.Sessions, brief, o.recorded(run))
+			return writeDocument(o.Out, run, o.RawSessions, brief, o.recorded(run))
 		}}, nil
 	case JUnit:
 		return &atEnd{func(run *plumb.Run) error { return writeJUnit(o, run) }}, nil

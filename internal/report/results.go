@@ -225,7 +225,36 @@ func (d *document) encode(v any) []byte {
 	if d.err == nil {
 		d.err = d.enc.Encode(v)
 	}
-	return bytes.TrimSuffix(d.buf.Bytes(), []byte("\n"))
+	return escapeControls(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
+}
+
+// escapeControls escapes the controls that JSON allows in strings as they are, U+007F to U+009F: a document may end up on a
+// terminal. The text stays the same.
+func escapeControls(b []byte) []byte {
+	from := func(i int) int { // the next control at or after i, or -1
+		for ; i < len(b); i++ {
+			if b[i] == 0x7f || b[i] == 0xc2 && i+1 < len(b) && b[i+1] < 0xa0 {
+				return i
+			}
+		}
+		return -1
+	}
+	at := from(0)
+	if at < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b)+64)
+	done := 0
+	for ; at >= 0; at = from(done) {
+		out = append(out, b[done:at]...)
+		c, size := b[at], 1
+		if c == 0xc2 {
+			c, size = b[at+1], 2
+		}
+		out = fmt.Appendf(out, "\\u%04x", c)
+		done = at + size
+	}
+	return append(out, b[done:]...)
 }
 
 func (d *document) write(b []byte) {

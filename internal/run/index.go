@@ -11,11 +11,14 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Index finds the sessions of one execution in a run log without reading the rest. It holds 16 bytes an event.
+// Index finds the sessions of one execution in a run log without reading the rest. It holds 16 bytes an event. The zero
+// value can be filled by a run, see [Options]; until the run has ended only its reporters may use it.
 type Index struct {
 	path    string
 	run     *plumb.Run
 	entries []entry
+	sorted  bool
+	file    *os.File
 }
 
 type entry struct {
@@ -24,7 +27,7 @@ type entry struct {
 	offset    int64
 }
 
-// OpenIndex reads the log of the run directory at path once and returns its index, with the state of the run.
+// OpenIndex reads the log of the run directory at path once and returns its index, with the state of the run. Close it after use.
 func OpenIndex(path string) (*Index, error) {
 	x := &Index{path: path, run: &plumb.Run{}}
 	_, _, err := scan(path, 0, func(line []byte, at int64) error {
@@ -35,20 +38,26 @@ func OpenIndex(path string) (*Index, error) {
 		if err := x.run.Apply(ev); err != nil {
 			return err
 		}
-		if ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged {
-			n, err := x.run.Index(ev.Case, ev.Runner)
-			if err != nil {
-				return err
-			}
-			x.entries = append(x.entries, entry{int32(n), int32(len(line)), at})
-		}
-		return nil
+		return x.add(ev, at, len(line))
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.execution, b.execution) })
 	return x, nil
+}
+
+// add takes in where an event of the log is.
+func (x *Index) add(ev plumb.Event, offset int64, length int) error {
+	if ev.Type != plumb.EventSessionFinished && ev.Type != plumb.EventSessionJudged {
+		return nil
+	}
+	n, err := x.run.Index(ev.Case, ev.Runner)
+	if err != nil {
+		return err
+	}
+	x.entries = append(x.entries, entry{int32(n), int32(length), offset})
+	x.sorted = false
+	return nil
 }
 
 // Run returns the state of the run. It must not be changed.
@@ -56,25 +65,49 @@ func (x *Index) Run() *plumb.Run { return x.run }
 
 // Sessions calls yield with the session-finished and session-judged events of one execution, in the order of the log.
 func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
+	return x.each(caseID, runnerID, decode, yield)
+}
+
+// Raw is Sessions for those who pass reports on as they are: RawReport is set, and of Report the usage, the times and the
+// output only.
+func (x *Index) Raw(caseID, runnerID string, yield func(plumb.Event) error) error {
+	return x.each(caseID, runnerID, decodeRaw, yield)
+}
+
+// Close closes the log, if it is open.
+func (x *Index) Close() error {
+	if x.file == nil {
+		return nil
+	}
+	f := x.file
+	x.file = nil
+	return f.Close()
+}
+
+func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb.Event, error), yield func(plumb.Event) error) error {
 	n, err := x.run.Index(caseID, runnerID)
 	if err != nil {
 		return err
+	}
+	if !x.sorted {
+		slices.SortStableFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.execution, b.execution) })
+		x.sorted = true
 	}
 	first, found := slices.BinarySearchFunc(x.entries, n, func(e entry, n int) int { return cmp.Compare(int(e.execution), n) })
 	if !found {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(x.path, EventsFile))
-	if err != nil {
-		return fmt.Errorf("read the run log: %w", err)
+	if x.file == nil {
+		if x.file, err = os.Open(filepath.Join(x.path, EventsFile)); err != nil {
+			return fmt.Errorf("read the run log: %w", err)
+		}
 	}
-	defer f.Close() //nolint:errcheck // only read from
 	for _, e := range x.entries[first:] {
 		if int(e.execution) != n {
 			break
 		}
 		line := make([]byte, e.length)
-		if _, err := f.ReadAt(line, e.offset); err != nil {
+		if _, err := x.file.ReadAt(line, e.offset); err != nil {
 			return fmt.Errorf("read the run log: %w", err)
 		}
 		ev, err := decode(x.path, line)
@@ -101,15 +134,19 @@ type attempt struct {
 
 // recoverLog reads the log of an earlier process: the state of the run, and the sessions of the executions that did not
 // finish and, with again, of those that could not be measured. A torn last line is cut off the file; torn says that there was one. A run
-// that has no event yet is the zero Run.
-func recoverLog(path string, again bool) (r *plumb.Run, open map[int]pending, torn bool, err error) {
+// that has no event yet is the zero Run. x gets all that it can find.
+func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, torn bool, err error) {
 	r, open = &plumb.Run{}, map[int]pending{}
-	end, torn, err := scan(path, 0, func(line []byte, _ int64) error {
+	x.path, x.run = path, r
+	end, torn, err := scan(path, 0, func(line []byte, at int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
 		}
 		if err := r.Apply(ev); err != nil {
+			return err
+		}
+		if err := x.add(ev, at, len(line)); err != nil {
 			return err
 		}
 		switch ev.Type {

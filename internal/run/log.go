@@ -14,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/plumb-eval/plumb"
 )
 
@@ -31,6 +34,9 @@ type log struct {
 	blobs  string
 	redact func([]byte) []byte
 	emit   func(plumb.Event) error
+	// wrote is told where the line of an event is, before it is emitted.
+	wrote  func(ev plumb.Event, offset int64, length int) error
+	offset int64
 
 	mu     sync.Mutex
 	next   *batch
@@ -43,6 +49,7 @@ type log struct {
 // batch is what is written and synced at once.
 type batch struct {
 	lines   []byte
+	lengths []int // of the lines, their ends left out
 	events  []plumb.Event
 	durable bool
 	done    chan struct{}
@@ -52,16 +59,22 @@ func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
 // openLog opens the log of a run directory for appending, and starts the goroutine that writes it. A torn last line must
 // have been cut off before.
-func openLog(d *Dir, redact func([]byte) []byte, emit func(plumb.Event) error) (*log, error) {
+func openLog(
+	d *Dir, redact func([]byte) []byte, wrote func(plumb.Event, int64, int) error, emit func(plumb.Event) error,
+) (*log, error) {
 	file, err := os.OpenFile(d.Join(EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the run log: %w", err)
+	}
+	offset, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the run log: %w", err), file.Close())
 	}
 	if redact == nil {
 		redact = func(b []byte) []byte { return b }
 	}
 	l := &log{
-		file: file, blobs: d.Join(BlobsDir), redact: redact, emit: emit,
+		file: file, blobs: d.Join(BlobsDir), redact: redact, wrote: wrote, emit: emit, offset: offset,
 		next: newBatch(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go l.write()
@@ -86,6 +99,7 @@ func (l *log) append(ev plumb.Event, durable bool) (<-chan struct{}, error) {
 	}
 	b := l.next
 	b.lines = append(b.lines, line...)
+	b.lengths = append(b.lengths, len(line)-1)
 	b.events = append(b.events, ev)
 	b.durable = b.durable || durable
 	select {
@@ -170,7 +184,11 @@ func (l *log) flush(b *batch) error {
 			return fmt.Errorf("sync the run log: %w", err)
 		}
 	}
-	for _, ev := range b.events {
+	for i, ev := range b.events {
+		if err := l.wrote(ev, l.offset, b.lengths[i]); err != nil {
+			return err
+		}
+		l.offset += int64(b.lengths[i]) + 1
 		if err := l.emit(ev); err != nil {
 			return err
 		}
@@ -255,42 +273,112 @@ func Fold(path string) (*plumb.Run, error) {
 
 func decode(path string, line []byte) (plumb.Event, error) {
 	var ev plumb.Event
-	if err := json.Unmarshal(line, &ev); err != nil {
+	if err := unmarshal(line, &ev); err != nil {
 		return ev, err
 	}
-	if ev.Blob != "" {
-		if filepath.Base(ev.Blob) != ev.Blob {
-			return ev, fmt.Errorf("blob name %q is not a file name", ev.Blob)
-		}
-		data, err := os.ReadFile(filepath.Join(path, BlobsDir, ev.Blob))
-		if err != nil {
-			return ev, fmt.Errorf("read session: %w", err)
-		}
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != ev.Blob {
-			return ev, fmt.Errorf("session %s: its bytes have changed since they were written", filepath.Join(BlobsDir, ev.Blob))
-		}
-		if err := json.Unmarshal(data, &ev.Report); err != nil {
-			return ev, fmt.Errorf("read session %s: %w", ev.Blob, err)
-		}
-		ev.Blob = ""
+	if ev.Blob == "" {
+		return ev, nil
 	}
+	data, err := readBlob(path, ev.Blob)
+	if err != nil {
+		return ev, err
+	}
+	if err := unmarshal(data, &ev.Report); err != nil {
+		return ev, fmt.Errorf("read session %s: %w", ev.Blob, err)
+	}
+	ev.Blob = ""
 	return ev, nil
 }
 
-// decodeSummary decodes what the fold looks at: sessions, which are most of the bytes, are passed over.
-func decodeSummary(line []byte) (plumb.Event, error) {
+// decodeRaw is decode for those who pass reports on: RawReport has all of the report, Report its figures only.
+func decodeRaw(path string, line []byte) (plumb.Event, error) {
 	var ev struct {
-		plumb.Event
-		Report    skip `json:"report"`
-		Judgement skip `json:"judgement"`
+		head
+		Report    jsontext.Value   `json:"report"`
+		Judgement *plumb.Judgement `json:"judgement"`
 	}
-	err := json.Unmarshal(line, &ev)
-	return ev.Event, err
+	if err := unmarshal(line, &ev); err != nil {
+		return plumb.Event{}, err
+	}
+	out := ev.head.event()
+	out.Judgement = ev.Judgement
+	if ev.Blob != "" {
+		data, err := readBlob(path, ev.Blob)
+		if err != nil {
+			return out, err
+		}
+		ev.Report = data
+	}
+	if len(ev.Report) == 0 {
+		return out, nil
+	}
+	var figures struct {
+		Usage       plumb.Usage `json:"usage"`
+		FinalOutput string      `json:"finalOutput"`
+		Events      []struct{}  `json:"events"` // only how many
+		DurationMs  int64       `json:"durationMs"`
+		LatencyMs   int64       `json:"latencyMs"`
+	}
+	if err := unmarshal(ev.Report, &figures); err != nil {
+		return out, fmt.Errorf("read session: %w", err)
+	}
+	out.Report = &plumb.SessionReport{
+		Usage: figures.Usage, FinalOutput: figures.FinalOutput, DurationMs: figures.DurationMs, LatencyMs: figures.LatencyMs,
+		Events: make([]plumb.SessionEvent, len(figures.Events)),
+	}
+	out.RawReport = json.RawMessage(bytes.TrimSuffix(ev.Report, []byte("\n")))
+	return out, nil
 }
 
-type skip struct{}
+func readBlob(path, name string) ([]byte, error) {
+	if filepath.Base(name) != name {
+		return nil, fmt.Errorf("blob name %q is not a file name", name)
+	}
+	data, err := os.ReadFile(filepath.Join(path, BlobsDir, name))
+	if err != nil {
+		return nil, fmt.Errorf("read session: %w", err)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != name {
+		return nil, fmt.Errorf("session %s: its bytes have changed since they were written", filepath.Join(BlobsDir, name))
+	}
+	return data, nil
+}
 
-func (*skip) UnmarshalJSON([]byte) error { return nil }
+// head is what the fold looks at of an event: sessions and judgements, which are most of the bytes, are passed over.
+type head struct {
+	Type       plumb.EventType        `json:"type"`
+	At         time.Time              `json:"at"`
+	Case       string                 `json:"case"`
+	Runner     string                 `json:"runner"`
+	Repetition int                    `json:"repetition"`
+	Session    int                    `json:"session"`
+	Info       *plumb.RunInfo         `json:"info"`
+	Cases      []plumb.CaseInfo       `json:"cases"`
+	Blob       string                 `json:"blob"`
+	Failure    *plumb.Failure         `json:"failure"`
+	Result     *plumb.ExecutionResult `json:"result"`
+	Note       *plumb.Note            `json:"note"`
+	End        *plumb.RunEnd          `json:"end"`
+}
+
+func (h *head) event() plumb.Event {
+	return plumb.Event{
+		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session, Info: h.Info,
+		Cases: h.Cases, Blob: h.Blob, Failure: h.Failure, Result: h.Result, Note: h.Note, End: h.End,
+	}
+}
+
+// decodeSummary decodes what the fold looks at.
+func decodeSummary(line []byte) (plumb.Event, error) {
+	var h head
+	err := unmarshal(line, &h)
+	return h.event(), err
+}
+
+// unmarshal is that of encoding/json/v2, at a third of the cost of the first version, and as tolerant as that.
+func unmarshal(data []byte, v any) error {
+	return json2.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
 
 // scan calls fn with each whole line of the log from offset on, and the offset of the line. It returns the offset after
 // the last whole line and whether a torn line follows.

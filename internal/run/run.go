@@ -49,6 +49,8 @@ type Options struct {
 	// Emit is called with each event that is durable, in the order of the log and never concurrently, with the state of
 	// the run after it, which must be neither changed nor kept. An error ends the run.
 	Emit func(plumb.Event, *plumb.Run) error
+	// Index, if it is not nil, is filled as the log is written.
+	Index *Index
 	// Redact removes secrets; nil fields do nothing.
 	Redact Redact
 	// Drain, when closed, starts no more sessions and lets those in flight finish.
@@ -140,13 +142,17 @@ func newEngine(o Options) (*engine, error) {
 	}
 
 	open, torn, err := map[int]pending{}, false, error(nil)
+	if e.Index == nil {
+		e.Index = &Index{}
+	}
 	if e.state = (&plumb.Run{}); exists(o.Dir.Join(EventsFile)) {
-		if e.state, open, torn, err = recoverLog(o.Dir.Path, o.RetryErrors); err != nil {
+		if e.state, open, torn, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
 			return nil, err
 		}
 	}
+	e.Index.path, e.Index.run = o.Dir.Path, e.state
 	resumed := !e.state.StartedAt.IsZero() // else killed before the first event was durable
-	if e.log, err = openLog(o.Dir, o.Redact.Line, e.apply); err != nil {
+	if e.log, err = openLog(o.Dir, o.Redact.Line, e.Index.add, e.apply); err != nil {
 		return nil, err
 	}
 	if err := e.open(resumed, torn); err != nil {
