@@ -231,6 +231,13 @@ func (f *runFlags) check() error {
 			return fmt.Errorf("--%s must be at least %g", n.flag, n.least)
 		}
 	}
+	for name, d := range map[string]time.Duration{
+		"timeout": f.timeout, "request-timeout": f.requestTimeout, "max-duration": f.maxDuration,
+	} {
+		if d > 0 && d < time.Millisecond {
+			return fmt.Errorf("--%s must be at least 1ms", name)
+		}
+	}
 	if f.judgeVotes > 0 && f.judgeVotes%2 == 0 {
 		return plumb.WithHint(fmt.Errorf("--judge-votes %d can end in a tie", f.judgeVotes), "an odd number")
 	}

@@ -37,6 +37,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"json":      jsonDocument,
 		"private":   private,
 		"plain":     plain,
+		"absent":    absent,
 		"same-json": sameJSON,
 	}
 }
@@ -221,6 +222,36 @@ func plain(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("%s has the character %U: %q", name, r, text[max(0, i-20):min(len(text), i+20)])
 			}
 		}
+	}
+}
+
+// absent checks that no file in the directories that are named has a text: absent secret .plumb.
+func absent(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: absent text dirs...")
+	}
+	found := false
+	for _, dir := range args[1:] {
+		files := 0
+		ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files++
+			data, err := os.ReadFile(path)
+			if bytes.Contains(data, []byte(args[0])) {
+				if found = true; !neg {
+					ts.Fatalf("%s has %q", path, args[0])
+				}
+			}
+			return err
+		}))
+		if files == 0 {
+			ts.Fatalf("there is nothing in %s", dir)
+		}
+	}
+	if neg && !found {
+		ts.Fatalf("no file has %q", args[0])
 	}
 }
 
