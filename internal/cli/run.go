@@ -308,7 +308,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 			if err != nil {
 				return nil, err
 			}
-			j.options.Judge, info.Judge = judge.Runner, judge.Runner.Info().ID
+			j.options.Judge, info.Judge = judge.Runner, named(judge.Runner.Info())
 		}
 	}
 	if needEmbedder {
@@ -332,6 +332,15 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	}
 	j.options.Info = info
 	return j, nil
+}
+
+// named is the id of a runner, with the model where the id does not say it.
+func named(r plumb.RunnerInfo) string {
+	model := strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":")
+	if r.ID == model || model == "" {
+		return r.ID
+	}
+	return r.ID + " (" + model + ")"
 }
 
 // perform runs a job in a new run directory, or goes on in dir.

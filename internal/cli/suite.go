@@ -419,7 +419,7 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 // problems prints the problems of a file as they are: each line begins with its place.
 func (a *app) problems(found load.Problems) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, found)
+	fmt.Fprintln(&b, load.Problems(a.near(found)))
 	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

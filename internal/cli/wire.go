@@ -190,7 +190,11 @@ func (f *runFlags) judgeConfig(p *project) (config *plumb.RunnerConfig, votes in
 	case named == nil:
 		return nil, votes, nil
 	case named.Config != nil:
-		return named.Config, votes, nil
+		c := *named.Config
+		if c.Model != "" {
+			c.ID = "" // the model says more than the config's key
+		}
+		return &c, votes, nil
 	case named.Runner != "":
 		c := p.config.Runner(named.Runner)
 		if c == nil {

@@ -264,6 +264,9 @@ func (r *terminal) header(run *plumb.Run) []string {
 	if judge := judgeTitle(info); judge != "" {
 		lines = append(lines, label("judge")+judge)
 	}
+	if info.Embedder != "" {
+		lines = append(lines, label("embedder")+oneLine(info.Embedder))
+	}
 	if info.ScoredFrom != "" {
 		lines = append(lines, label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
 	}
