@@ -57,6 +57,16 @@ type batch struct {
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
+// again returns an empty batch in the memory of b, which nobody uses any more.
+func (b *batch) again() *batch {
+	const most = 1 << 20 // what a flood of events took is given back
+	if cap(b.lines) > most {
+		return newBatch()
+	}
+	clear(b.events)
+	return &batch{lines: b.lines[:0], lengths: b.lengths[:0], events: b.events[:0], done: make(chan struct{})}
+}
+
 // openLog opens the log of a run directory for appending, and starts the goroutine that writes it. A torn last line must
 // have been cut off before.
 func openLog(
@@ -143,6 +153,7 @@ func (l *log) close() error {
 func (l *log) write() {
 	defer close(l.done)
 	var synced time.Time
+	spare := newBatch()
 	for range l.wake {
 		l.mu.Lock()
 		durable := l.next.durable
@@ -152,7 +163,7 @@ func (l *log) write() {
 		}
 		l.mu.Lock()
 		b := l.next
-		l.next = newBatch()
+		l.next = spare
 		closed := l.closed
 		l.mu.Unlock()
 		if len(b.events) > 0 {
@@ -169,6 +180,7 @@ func (l *log) write() {
 		if closed {
 			return
 		}
+		spare = b.again()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	genaiprices "github.com/plumb-eval/plumb/third_party/genai-prices"
 )
 
@@ -27,6 +28,7 @@ type Prices struct {
 	source PriceSource
 	lines  map[string]string // of the built-in table, by provider
 	urls   []priceProvider   // of which only ID and URL are set
+	local  map[string]bool   // providers on the user's own machine, by name
 
 	mu        sync.Mutex
 	providers map[string]*priceProvider
@@ -241,7 +243,7 @@ func (p *Prices) lookup(provider, baseURL, model string) (Price, bool) {
 	if price, ok := p.overrides[provider+":"+model]; ok {
 		return price, true
 	}
-	if local(provider) {
+	if p.load(); p.local[provider] {
 		return freePrice(), true
 	}
 	m := p.model(priceKey{provider, baseURL, model})
@@ -340,5 +342,11 @@ func (p *Prices) price(info plumb.RunnerInfo, report *plumb.SessionReport) {
 
 // load splits the built-in table into providers.
 func (p *Prices) load() {
-	p.once.Do(func() { p.err = p.split(genaiprices.Data()) })
+	p.once.Do(func() {
+		p.err = p.split(genaiprices.Data())
+		p.local = map[string]bool{}
+		for _, provider := range modelapi.Providers() {
+			p.local[provider.Name] = provider.Local
+		}
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 // priceProvider is one line of the built-in table: a provider and its models, with the rules by which a name is
@@ -292,10 +291,4 @@ func dashedDate(name string) string {
 		}
 	}
 	return strings.Join(parts, "-")
-}
-
-// local reports whether a provider runs on the user's own machine.
-func local(provider string) bool {
-	p, ok := modelapi.ProviderNamed(provider)
-	return ok && p.Local
 }
