@@ -241,10 +241,21 @@ func (e *engine) same() error {
 	}
 	for i, r := range e.Runners {
 		if r.Info().ID != was.Runners[i].ID || r.Info().Config != was.Runners[i].Config {
-			return fmt.Errorf("resume run %s: runner %s is configured differently now", was.ID, was.Runners[i].ID)
+			return fmt.Errorf("resume run %s: %w", was.ID, differs(&was.Runners[i], new(r.Info())))
 		}
 	}
 	return nil
+}
+
+// differs says how a runner is not what it was, as far as can be told.
+func differs(was, is *plumb.RunnerInfo) error {
+	err := fmt.Errorf("runner %s is configured differently now", was.ID)
+	if was.BaseURL == is.BaseURL {
+		return plumb.WithHint(err, "give it the configuration it had, or start a new run")
+	}
+	address := func(r *plumb.RunnerInfo) string { return cmp.Or(r.BaseURL, "the provider's own address") }
+	return plumb.WithHint(fmt.Errorf("%w: it was at %s, and is at %s", err, address(was), address(is)),
+		"the environment may say where it is: set the variable as it was, or start a new run")
 }
 
 func (e *engine) repeat(c *plumb.Case) int { return cmp.Or(c.Repeat, e.Repeat) }

@@ -83,6 +83,9 @@ func providerOf(model string) (modelapi.Provider, bool) {
 
 // SecretName reports whether a variable or a header of this name holds a secret, as far as a name can tell.
 func SecretName(name string) bool {
+	if strings.EqualFold(name, "PWD") {
+		return false // the shell's working directory, of which there are traces in every path
+	}
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	for _, word := range words {
 		switch word {

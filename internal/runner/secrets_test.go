@@ -63,7 +63,7 @@ func TestSecretName(t *testing.T) {
 			t.Errorf("%s", name)
 		}
 	}
-	for _, name := range []string{"MODE", "MAX_TOKENS", "X-Team", "MONKEY", "KEYBOARD", "PATH", "AUTHOR", "", "TOKENIZER", "SECRETARY"} {
+	for _, name := range []string{"PWD", "MODE", "MAX_TOKENS", "X-Team", "MONKEY", "KEYBOARD", "PATH", "AUTHOR", "", "TOKENIZER", "SECRETARY"} {
 		if SecretName(name) {
 			t.Errorf("%s", name)
 		}
