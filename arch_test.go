@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,25 +17,24 @@ const module = "github.com/plumb-eval/plumb"
 
 // layers puts each package on a level. A package imports lower levels only; neighbours on one level never know each other.
 var layers = map[string]int{
-	".":                            0,
-	"suites":                       0,
-	"schema":                       0,
-	"third_party/genai-prices":     0,
-	"check":                        1,
-	"digest":                       1,
-	"internal/redact":              1,
-	"internal/run":                 1,
-	"internal/runner/modelapi":     1,
-	"internal/analyze":             1,
-	"internal/fakemodel":           1,
-	"internal/load":                2,
-	"internal/runner":              2,
-	"internal/report":              2,
-	"internal/cli":                 4,
-	"plumbtest":                    4,
-	"cmd/plumb":                    5,
-	"internal/bench":               5,
-	"third_party/genai-prices/gen": 5,
+	".":                        0,
+	"suites":                   0,
+	"schema":                   0,
+	"third_party/genai-prices": 0,
+	"check":                    1,
+	"digest":                   1,
+	"internal/redact":          1,
+	"internal/run":             1,
+	"internal/runner/modelapi": 1,
+	"internal/analyze":         1,
+	"internal/fakemodel":       1,
+	"internal/load":            2,
+	"internal/runner":          2,
+	"internal/report":          2,
+	"internal/cli":             4,
+	"plumbtest":                4,
+	"cmd/plumb":                5,
+	"internal/bench":           5,
 }
 
 // homes says which packages may import a module or a package of the standard library; all others may not. Test files may
@@ -162,7 +160,8 @@ func TestHomes(t *testing.T) {
 func TestVocabularyDoesNoIO(t *testing.T) {
 	for _, file := range sources(t)["."] {
 		for _, imported := range file.imports {
-			if strings.Contains(path.Dir(imported), ".") || slices.Contains([]string{"os", "io", "net", "net/http", "log/slog"}, imported) {
+			first, _, _ := strings.Cut(imported, "/")
+			if strings.Contains(first, ".") || slices.Contains([]string{"os", "io", "net", "net/http", "log/slog"}, imported) {
 				t.Errorf("%s imports %s; the vocabulary is data and interfaces, on the standard library", file.name, imported)
 			}
 		}

@@ -54,12 +54,44 @@ type Execution struct {
 	Passed, Failed, Errored, Sessions, Cached int32
 	DurationMs, LatencyMs                     int64
 	// Token counts are sums over all sessions; what was not reported counts as 0.
-	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, TotalTokens int64
+	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, CacheWriteTokens, TotalTokens int64
+	// Reported says which of the token counts were reported at all, by the bits of ReportedInput and so on.
+	Reported uint8
+	// Characters are sums over all sessions too.
+	InputChars, OutputChars, ReasoningChars int32
 	// CostUSD is what the sessions cost; Priced says that it is known.
 	CostUSD float64
 	Priced  bool
 	// JudgeCostUSD is what judging cost, where known.
 	JudgeCostUSD float64
+}
+
+// The bits of Execution.Reported.
+const (
+	ReportedInput uint8 = 1 << iota
+	ReportedOutput
+	ReportedReasoning
+	ReportedCache
+	ReportedCacheWrite
+	ReportedTotal
+)
+
+// Usage returns what the sessions of e used.
+func (e *Execution) Usage() Usage {
+	reported := func(bit uint8, n int64) *int64 {
+		if e.Reported&bit == 0 {
+			return nil
+		}
+		return &n
+	}
+	u := Usage{
+		InputTokens: reported(ReportedInput, e.InputTokens), OutputTokens: reported(ReportedOutput, e.OutputTokens),
+		ReasoningTokens: reported(ReportedReasoning, e.ReasoningTokens), CacheTokens: reported(ReportedCache, e.CacheTokens),
+		CacheWriteTokens: reported(ReportedCacheWrite, e.CacheWriteTokens), TotalTokens: reported(ReportedTotal, e.TotalTokens),
+		InputChars: int64(e.InputChars), OutputChars: int64(e.OutputChars), ReasoningChars: int64(e.ReasoningChars),
+	}
+	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
+	return u
 }
 
 // Totals counts executions of a run.
@@ -210,8 +242,16 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		DurationMs: res.DurationMs, LatencyMs: res.LatencyMs,
 		InputTokens: value(res.Usage.InputTokens), OutputTokens: value(res.Usage.OutputTokens),
 		ReasoningTokens: value(res.Usage.ReasoningTokens), CacheTokens: value(res.Usage.CacheTokens),
-		TotalTokens: value(res.Usage.TotalTokens),
-		Priced:      res.CostUSD != nil,
+		CacheWriteTokens: value(res.Usage.CacheWriteTokens), TotalTokens: value(res.Usage.TotalTokens),
+		InputChars: int32(res.Usage.InputChars), OutputChars: int32(res.Usage.OutputChars),
+		ReasoningChars: int32(res.Usage.ReasoningChars),
+		Priced:         res.CostUSD != nil,
+	}
+	u := &res.Usage
+	for i, p := range [...]*int64{u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens, u.TotalTokens} {
+		if p != nil {
+			e.Reported |= 1 << i
+		}
 	}
 	if res.CostUSD != nil {
 		e.CostUSD = *res.CostUSD

@@ -297,7 +297,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 				return e.cost, e.tokens()
 			},
 		},
-		Redact: run.Redact{Line: j.shop.redact.JSON, Report: j.shop.redact.Report, Failure: j.shop.redact.Failure},
+		Redact: j.shop.redact.JSON,
 		Notes:  j.shop.notes,
 	}
 	if needJudge {

@@ -52,6 +52,20 @@ func record(s Sessions, caseID, runnerID string) (*recording, error) {
 	return rec, nil
 }
 
+// plain reports whether the fold knows all the figures of an execution: it passed with its only session.
+func plain(run *plumb.Run, e *plumb.Execution, info *plumb.CaseInfo) bool {
+	return e.Status == plumb.StatusPassed && e.Sessions == 1 && repeatTarget(run, info) == 1
+}
+
+// summarised is the recording of a plain execution, figures only, without a look into the log.
+func summarised(e *plumb.Execution) *recording {
+	return &recording{repetitions: [][]*session{{{
+		repetition: 1, number: 1,
+		report:    &plumb.SessionReport{Usage: e.Usage(), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs},
+		judgement: &plumb.Judgement{Outcome: e.Outcome, Status: e.Status, Score: e.Score},
+	}}}}
+}
+
 // session returns the session with the given numbers, a new one in its place if it is not known yet.
 func (r *recording) session(repetition, number int) *session {
 	at, known := slices.BinarySearchFunc(r.repetitions, repetition, func(sessions []*session, n int) int {

@@ -193,7 +193,7 @@ func (l *log) execute(caseID, runner string, r *plumb.SessionReport, j *plumb.Ju
 	}
 	res := resultOf(1, cost, j)
 	if r != nil {
-		res.LatencyMs, res.DurationMs = r.LatencyMs, r.DurationMs
+		res.LatencyMs, res.DurationMs, res.Usage = r.LatencyMs, r.DurationMs, r.Usage
 	}
 	l.finish(caseID, runner, res)
 }

@@ -109,7 +109,12 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 		for r := range n {
 			i := c*n + r
 			rec := &recording{}
-			if run.Executions[i].State != plumb.ExecutionPlanned {
+			e := &run.Executions[i]
+			switch {
+			case e.State == plumb.ExecutionPlanned:
+			case d == brief && plain(run, e, info):
+				rec = summarised(e)
+			default:
 				var err error
 				if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
 					return err

@@ -210,7 +210,9 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, res
 	}
 	ev := e.event(plumb.EventSessionFinished, u, number)
 	ev.Report, ev.Failure = a.report, a.failure
-	return a, held, e.log.commit(ev)
+	ev, err = e.log.commit(ev)
+	a.report, a.failure = ev.Report, ev.Failure // without secrets
+	return a, held, err
 }
 
 // obtain asks the runner, unless it is known that there is no point in asking. A nil attempt means that the run was
@@ -219,7 +221,7 @@ func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, erro
 	if f := e.blocked[u.runner].why(); f != nil {
 		return &attempt{session: number, failure: f}, nil
 	}
-	if _, err := e.log.append(e.event(plumb.EventSessionStarted, u, number), false); err != nil {
+	if err := e.log.announce(e.event(plumb.EventSessionStarted, u, number)); err != nil {
 		return nil, err
 	}
 	a := e.ask(ctx, u, number)
@@ -280,10 +282,6 @@ func (e *engine) ask(ctx context.Context, u unit, number int) *attempt {
 	}
 	if report != nil {
 		complete(report, req, began, time.Now())
-		e.Redact.Report(report)
-	}
-	if a.failure != nil {
-		e.Redact.Failure(a.failure)
 	}
 	return a
 }
@@ -333,10 +331,10 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	if broken && ctx.Err() != nil {
 		return nil
 	}
-	a.judgement = j
 	ev := e.event(plumb.EventSessionJudged, u, a.session)
 	ev.Judgement = j
-	_, err := e.log.append(ev, asked)
+	ev, _, err := e.log.append(ev, asked)
+	a.judgement = ev.Judgement // without secrets
 	return err
 }
 
@@ -345,7 +343,7 @@ func (e *engine) finish(g *gather) error {
 	res := summarise(g.c, g.repetitions)
 	ev := e.event(plumb.EventExecutionFinished, unit{gather: g}, 0)
 	ev.Result = res
-	_, err := e.log.append(ev, true)
+	_, _, err := e.log.append(ev, true)
 	e.todo.mu.Lock()
 	defer e.todo.mu.Unlock()
 	e.todo.finished++

@@ -49,7 +49,7 @@ type log struct {
 // batch is what is written and synced at once.
 type batch struct {
 	lines   []byte
-	lengths []int // of the lines, their ends left out
+	lengths []int // of the lines, their ends left out; -1 for an event without one
 	events  []plumb.Event
 	durable bool
 	done    chan struct{}
@@ -91,14 +91,26 @@ func openLog(
 	return l, nil
 }
 
-// append adds ev to the log. durable says that the event must survive a crash once the returned channel is closed; the
-// channel is closed when the event has been written and emitted, or the log is broken.
-func (l *log) append(ev plumb.Event, durable bool) (<-chan struct{}, error) {
+// append adds ev to the log and returns it as it was recorded: without secrets. durable says that the event must survive a
+// crash once the returned channel is closed; the channel is closed when the event has been written and emitted, or the
+// log is broken.
+func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
-	line, err := l.encode(ev)
+	line, err := l.encode(&ev)
 	if err != nil {
-		return nil, err
+		return ev, nil, err
 	}
+	done, err := l.add(ev, line, len(line)-1, durable)
+	return ev, done, err
+}
+
+// announce emits ev in its turn without writing it down: for what only those want to know who watch.
+func (l *log) announce(ev plumb.Event) error {
+	_, err := l.add(ev, nil, -1, false)
+	return err
+}
+
+func (l *log) add(ev plumb.Event, line []byte, length int, durable bool) (<-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
@@ -109,7 +121,7 @@ func (l *log) append(ev plumb.Event, durable bool) (<-chan struct{}, error) {
 	}
 	b := l.next
 	b.lines = append(b.lines, line...)
-	b.lengths = append(b.lengths, len(line)-1)
+	b.lengths = append(b.lengths, length)
 	b.events = append(b.events, ev)
 	b.durable = b.durable || durable
 	select {
@@ -119,14 +131,14 @@ func (l *log) append(ev plumb.Event, durable bool) (<-chan struct{}, error) {
 	return b.done, nil
 }
 
-// commit appends ev and waits until it is durable and emitted.
-func (l *log) commit(ev plumb.Event) error {
-	done, err := l.append(ev, true)
+// commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
+func (l *log) commit(ev plumb.Event) (plumb.Event, error) {
+	ev, done, err := l.append(ev, true)
 	if err != nil {
-		return err
+		return ev, err
 	}
 	<-done
-	return l.failed()
+	return ev, l.failed()
 }
 
 // failed returns what broke the log, or nil.
@@ -188,8 +200,10 @@ func (l *log) flush(b *batch) error {
 	if err := l.failed(); err != nil {
 		return nil //nolint:nilerr // the log is broken already; what comes later is dropped with it
 	}
-	if _, err := l.file.Write(b.lines); err != nil {
-		return fmt.Errorf("write the run log: %w", err)
+	if len(b.lines) > 0 {
+		if _, err := l.file.Write(b.lines); err != nil {
+			return fmt.Errorf("write the run log: %w", err)
+		}
 	}
 	if b.durable {
 		if err := l.file.Sync(); err != nil {
@@ -197,10 +211,12 @@ func (l *log) flush(b *batch) error {
 		}
 	}
 	for i, ev := range b.events {
-		if err := l.wrote(ev, l.offset, b.lengths[i]); err != nil {
-			return err
+		if length := b.lengths[i]; length >= 0 {
+			if err := l.wrote(ev, l.offset, length); err != nil {
+				return err
+			}
+			l.offset += int64(length) + 1
 		}
-		l.offset += int64(b.lengths[i]) + 1
 		if err := l.emit(ev); err != nil {
 			return err
 		}
@@ -208,26 +224,54 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// encode returns ev as a line of the log. A large session is written to a blob first.
-func (l *log) encode(ev plumb.Event) ([]byte, error) {
+// encode returns ev as a line of the log. A large session is written to a blob first. Secrets are removed from the line,
+// and where there were any, from ev.
+func (l *log) encode(ev *plumb.Event) ([]byte, error) {
 	line, err := marshal(ev)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
-	if len(line) > blobLimit && ev.Report != nil {
-		data, err := marshal(ev.Report)
-		if err != nil {
-			return nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
-		}
-		if ev.Blob, err = l.blob(l.redact(data)); err != nil {
-			return nil, err
-		}
-		ev.Report = nil
-		if line, err = marshal(ev); err != nil {
-			return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-		}
+	if len(line) <= blobLimit || ev.Report == nil {
+		return l.clean(line, ev)
 	}
-	return l.redact(line), nil
+	report := *ev.Report
+	data, err := marshal(report)
+	if err == nil {
+		data, err = l.clean(data, &report)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
+	}
+	ev.Report = nil
+	if ev.Blob, err = l.blob(data); err != nil {
+		return nil, err
+	}
+	if line, err = marshal(ev); err == nil {
+		line, err = l.clean(line, ev)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	}
+	ev.Report, ev.Blob = &report, ""
+	return line, nil
+}
+
+// clean removes secrets from a line, and if there were any, reads v anew from what is left.
+func (l *log) clean(line []byte, v any) ([]byte, error) {
+	cleaned := l.redact(line)
+	if len(cleaned) == len(line) && &cleaned[0] == &line[0] {
+		return line, nil
+	}
+	switch v := v.(type) {
+	case *plumb.Event:
+		*v = plumb.Event{}
+	case *plumb.SessionReport:
+		*v = plumb.SessionReport{}
+	}
+	if err := unmarshal(cleaned, v); err != nil {
+		return nil, fmt.Errorf("remove secrets: %w", err)
+	}
+	return cleaned, nil
 }
 
 // marshal encodes v as one line of JSON, leaving <, > and & as they are.

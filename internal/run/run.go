@@ -51,19 +51,13 @@ type Options struct {
 	Emit func(plumb.Event, *plumb.Run) error
 	// Index, if it is not nil, is filled as the log is written.
 	Index *Index
-	// Redact removes secrets; nil fields do nothing.
-	Redact Redact
+	// Redact removes secrets from a JSON text and leaves it valid. It returns its argument itself when there are none. Nil
+	// does nothing.
+	Redact func([]byte) []byte
 	// Drain, when closed, starts no more sessions and lets those in flight finish.
 	Drain <-chan struct{}
 	// Notes are recorded as they come, each text once.
 	Notes <-chan plumb.Note
-}
-
-// Redact removes secrets from what is about to be recorded.
-type Redact struct {
-	Line    func([]byte) []byte
-	Report  func(*plumb.SessionReport)
-	Failure func(*plumb.Failure)
 }
 
 // Budget limits what a run may use; a zero field is no limit. No session starts that is expected to exceed one; what was
@@ -123,12 +117,6 @@ func newEngine(o Options) (*engine, error) {
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
 	}
-	if o.Redact.Report == nil {
-		o.Redact.Report = func(*plumb.SessionReport) {}
-	}
-	if o.Redact.Failure == nil {
-		o.Redact.Failure = func(*plumb.Failure) {}
-	}
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
@@ -152,7 +140,7 @@ func newEngine(o Options) (*engine, error) {
 	}
 	e.Index.path, e.Index.run = o.Dir.Path, e.state
 	resumed := !e.state.StartedAt.IsZero() // else killed before the first event was durable
-	if e.log, err = openLog(o.Dir, o.Redact.Line, e.Index.add, e.apply); err != nil {
+	if e.log, err = openLog(o.Dir, o.Redact, e.Index.add, e.apply); err != nil {
 		return nil, err
 	}
 	if err := e.open(resumed, torn); err != nil {
@@ -176,7 +164,7 @@ func (e *engine) open(resumed, torn bool) error {
 		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
 		info.Repeat, info.Retry = e.Repeat, e.Retry
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
-		if err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
+		if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
 			return err
 		}
 		return e.plan()
@@ -187,7 +175,7 @@ func (e *engine) open(resumed, torn bool) error {
 	for _, n := range e.state.Notes {
 		e.noted[n.Text] = true
 	}
-	if err := e.log.commit(plumb.Event{Type: plumb.EventRunResumed, At: time.Now()}); err != nil {
+	if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunResumed, At: time.Now()}); err != nil {
 		return err
 	}
 	if torn {
@@ -217,7 +205,7 @@ func (e *engine) plan() error {
 			}
 		}
 		var err error
-		if done, err = e.log.append(plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true); err != nil {
+		if _, done, err = e.log.append(plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true); err != nil {
 			return err
 		}
 	}
@@ -273,7 +261,8 @@ func (e *engine) note(n plumb.Note) error {
 		return nil
 	}
 	e.noted[n.Text] = true
-	return e.log.commit(plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n})
+	_, err := e.log.commit(plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n})
+	return err
 }
 
 // end stops the run: no more sessions are started. The first reason counts.
@@ -335,7 +324,7 @@ func (e *engine) run(ctx context.Context) error {
 		e.stop = ""
 	}
 	if err == nil {
-		err = e.log.commit(plumb.Event{Type: plumb.EventRunFinished, At: time.Now(), End: &plumb.RunEnd{
+		_, err = e.log.commit(plumb.Event{Type: plumb.EventRunFinished, At: time.Now(), End: &plumb.RunEnd{
 			Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds(),
 		}})
 	}

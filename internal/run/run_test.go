@@ -59,7 +59,9 @@ func report(text string) *plumb.SessionReport {
 
 type assertion func(ev plumb.Evidence) ([]plumb.Verdict, error)
 
-func (a assertion) Assert(_ context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) { return a(ev) }
+func (a assertion) Assert(_ context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
+	return a(ev)
+}
 
 func contains(s string) assertion {
 	return func(ev plumb.Evidence) ([]plumb.Verdict, error) {

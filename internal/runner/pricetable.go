@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
 )
 
 // priceProvider is one line of the built-in table: a provider and its models, with the rules by which a name is
