@@ -169,9 +169,9 @@ func (a *app) warn(problems []load.Problem) {
 	const most = 20
 	for i, w := range problems {
 		if i == most {
-			fmt.Fprintf(a.Stderr, "plumb: ... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
+			fmt.Fprintf(a.Stderr, "... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
 			return
 		}
-		fmt.Fprintf(a.Stderr, "plumb: warning: %v\n", w)
+		fmt.Fprintln(a.Stderr, w)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -44,6 +45,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 
 // scriptEnvironment is the environment of scripts: nothing of the user's, and no server that happens to run here.
 func scriptEnvironment(env *testscript.Env) error {
+	env.Values[serverKey{}] = &server{}
 	plumb, err := exec.LookPath("plumb")
 	if err != nil {
 		return err
@@ -311,21 +313,33 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no file %s contains %q", args[0], args[1])
 }
 
+// serverKey is where a script keeps its server.
+type serverKey struct{}
+
+type server struct{ stop func() }
+
 // startFakeModel starts a fake model server in the background of a script, and points the providers' variables at it:
-// serve [flags of the fake model server...]. It replaces the one that was started before.
+// serve [flags of the fake model server...]. It takes the place, and the address, of the one that was started before.
 func startFakeModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: serve [flags]")
 	}
 	urlFile := filepath.Join(ts.Getenv("WORK"), ".tmp", "fakemodel-url")
 	_ = os.Remove(urlFile)
-	cmd := exec.Command(mustLook(ts, "fakemodel"), append([]string{"-addr", "127.0.0.1:0", "-url-file", urlFile, "-life", "5m"}, args...)...)
+	addr := "127.0.0.1:0"
+	if before, _ := ts.Value(serverKey{}).(*server); before.stop != nil {
+		before.stop()
+		addr = strings.TrimPrefix(ts.Getenv("FAKEMODEL_URL"), "http://")
+	}
+	cmd := exec.Command(mustLook(ts, "fakemodel"), append([]string{"-addr", addr, "-url-file", urlFile, "-life", "5m"}, args...)...)
 	cmd.Dir, cmd.Stderr = ts.MkAbs("."), os.Stderr
 	ts.Check(cmd.Start())
-	ts.Defer(func() {
+	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	ts.Value(serverKey{}).(*server).stop = stop
+	ts.Defer(stop)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		data, err := os.ReadFile(urlFile)
 		url := strings.TrimSpace(string(data))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -140,7 +141,7 @@ func (a *app) suiteVerify() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, err := load.Verify(a.path(args[0]))
 			if err != nil {
-				return err
+				return noManifest(err)
 			}
 			found = a.near(found)
 			if a.json {
@@ -165,6 +166,14 @@ func (a *app) suiteVerify() *cobra.Command {
 	}
 }
 
+// noManifest says what a suite version is where there is none.
+func noManifest(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && plumb.Hint(err) == "" {
+		return plumb.WithHint(err, "a suite version is a directory with suites and a manifest.toml, such as suites/v1.0 of plumb itself")
+	}
+	return err
+}
+
 func (a *app) suiteLock() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock DIR",
@@ -175,7 +184,7 @@ bytes mean something else does not run, and new cases belong in a new version (p
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, changed, err := load.Lock(a.path(args[0]))
 			if err != nil {
-				return err
+				return noManifest(err)
 			}
 			if a.json {
 				return a.print(map[string]any{"changed": changed, "manifest": m})
@@ -200,7 +209,7 @@ func (a *app) suiteNewVersion() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			made, err := load.NewVersion(a.path(args[0]), name)
 			if err != nil {
-				return err
+				return noManifest(err)
 			}
 			if a.json {
 				return a.print(map[string]string{"dir": made})
