@@ -26,6 +26,8 @@ import (
 const (
 	// probeTime limits how long a local server may take to answer.
 	probeTime = time.Second
+	// listTime limits how long a provider may take to list its models.
+	listTime = 20 * time.Second
 	// versionTime limits how long a program may take to tell its version.
 	versionTime = 10 * time.Second
 )
@@ -125,7 +127,7 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 				f.Fix += "; keys are made at " + provider.KeyURL
 			}
 		default:
-			f.OK, f.Status, f.CanRun = true, "address "+address, "--model "+provider.Name+":MODEL"
+			f.OK, f.Status, f.CanRun = true, "address "+address, "--model "+provider.Name+":"+usualModel(provider.Name)
 		}
 		return f
 	}

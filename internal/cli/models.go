@@ -3,9 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -47,15 +49,22 @@ they offer; without it nothing is asked.`,
 				}
 				provider = found.Name
 			}
-			var lines []modelLine
-			if live {
-				if lines, err = a.liveModels(cmd.Context(), p, provider); err != nil {
+			if !live {
+				return a.showModels(p, tableModels(p.prices, provider, all || !hasKnown(provider)), false)
+			}
+			lines, ok, err := a.liveModels(cmd.Context(), p, provider)
+			if err != nil {
+				return err
+			}
+			if len(lines) > 0 || a.json {
+				if err := a.showModels(p, lines, true); err != nil {
 					return err
 				}
-			} else {
-				lines = tableModels(p.prices, provider, all || !hasKnown(provider))
 			}
-			return a.showModels(p, lines, live)
+			if !ok {
+				return exit(exitNotMeasured)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "config `file`")
@@ -108,44 +117,73 @@ func priced(prices *runner.Prices, m modelapi.ModelInfo, known bool) modelLine {
 	return l
 }
 
-// liveModels asks providers what they offer. Those without a key are left out, unless one was named.
-func (a *app) liveModels(ctx context.Context, p *project, provider string) ([]modelLine, error) {
-	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.getenv})
+// liveModels asks providers what they offer, all at the same time. Those that cannot be asked, since they have no key or
+// do not run here, are left out, unless one was named. Not ok says that somebody who should have answered did not.
+func (a *app) liveModels(ctx context.Context, p *project, named string) (lines []modelLine, ok bool, err error) {
+	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.getenv, MaxAttempts: 1})
 	defer transport.Close()
-	var lines []modelLine
-	for _, known := range modelapi.Providers() {
-		if provider != "" && known.Name != provider {
+	var asked []modelapi.Provider
+	for _, provider := range modelapi.Providers() {
+		if named != "" && provider.Name != named {
 			continue
 		}
-		models, err := listLive(ctx, p, known, transport)
-		switch {
-		case err != nil && provider != "":
-			return nil, err
-		case err != nil:
-			if _, named := known.Key(p.getenv); named != "" {
-				fmt.Fprintf(a.Stderr, "plumb: %s: %s\n", known.Name, p.redactor(nil).String(err.Error()))
-			}
-			continue
+		if err := askable(p, provider); err == nil {
+			asked = append(asked, provider)
+		} else if named != "" {
+			return nil, false, err
 		}
-		for _, m := range models {
+	}
+	models, failed := make([][]modelapi.ModelInfo, len(asked)), make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, provider := range asked {
+		patience := listTime
+		if provider.Local && named == "" {
+			patience = probeTime
+		}
+		all.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			models[i], failed[i] = listLive(limited, p, provider, transport)
+		})
+	}
+	all.Wait()
+	ok = true
+	for i, provider := range asked {
+		_, key := provider.Key(p.getenv)
+		if failed[i] != nil && (named != "" || key != "" || !provider.Local) {
+			ok = false
+			a.complain(plumb.WithHint(errors.New(p.redactor(nil).String("list the models of "+provider.Name+": "+failed[i].Error())),
+				plumb.Hint(failed[i])))
+		}
+		for _, m := range models[i] {
 			lines = append(lines, priced(p.prices, m, false))
 		}
 	}
-	return lines, nil
+	if ok && len(lines) == 0 {
+		ok = false
+		a.complain(plumb.WithHint(errors.New("nobody can be asked: no key is set, and no server runs on this machine"), "plumb doctor"))
+	}
+	return lines, ok, nil
 }
 
-// listLive asks one provider. The error of one that cannot be asked has a hint.
-func listLive(ctx context.Context, p *project, provider modelapi.Provider, transport *modelapi.Transport) ([]modelapi.ModelInfo, error) {
+// askable says what is missing to ask a provider.
+func askable(p *project, provider modelapi.Provider) error {
 	address := provider.Address(p.getenv)
 	key, _ := provider.Key(p.getenv)
-	if address == "" {
-		return nil, plumb.WithHint(fmt.Errorf("%s has no address", provider.Name), "set "+provider.BaseURLEnv)
+	switch {
+	case address == "":
+		return plumb.WithHint(fmt.Errorf("%s has no address", provider.Name), "set "+provider.BaseURLEnv)
+	case key == "" && provider.NeedsKey(address):
+		return plumb.WithHint(fmt.Errorf("no key for %s", provider.Name), "set "+strings.Join(provider.KeyEnv, " or "))
 	}
-	if key == "" && provider.NeedsKey(address) {
-		return nil, plumb.WithHint(fmt.Errorf("no key for %s", provider.Name), "set "+strings.Join(provider.KeyEnv, " or "))
-	}
+	return nil
+}
+
+// listLive asks one provider that is askable.
+func listLive(ctx context.Context, p *project, provider modelapi.Provider, transport *modelapi.Transport) ([]modelapi.ModelInfo, error) {
+	key, _ := provider.Key(p.getenv)
 	return modelapi.ListModels(ctx, modelapi.Config{
-		Provider: provider.Name, BaseURL: address, APIKey: key, Transport: transport,
+		Provider: provider.Name, BaseURL: provider.Address(p.getenv), APIKey: key, Transport: transport,
 	})
 }
 
