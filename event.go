@@ -45,8 +45,7 @@ type Event struct {
 	Cases []CaseInfo `json:"cases,omitempty"`
 	// Report is the session's record. On disk a large one is replaced by Blob, the name of a file beside the log.
 	Report *SessionReport `json:"report,omitempty"`
-	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of most
-	// of Report.
+	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of Report.
 	RawReport json.RawMessage  `json:"-"`
 	Blob      string           `json:"blob,omitempty"`
 	Failure   *Failure         `json:"failure,omitempty"`

@@ -22,7 +22,7 @@ type recording struct {
 type session struct {
 	repetition, number int
 	report             *plumb.SessionReport
-	raw                json.RawMessage // all of the report, where report has its figures only
+	raw                json.RawMessage // all of the report, where report has what figures says only
 	failure            *plumb.Failure
 	judgement          *plumb.Judgement
 }
@@ -30,11 +30,40 @@ type session struct {
 // record collects the sessions of one execution. Its repetitions may have run side by side, so that their events
 // interleave. A session that was measured or judged again counts as it was last.
 func record(s Sessions, caseID, runnerID string) (*recording, error) {
+	return recordWith(s, caseID, runnerID, figures)
+}
+
+// figures decodes what results need of a report that is otherwise passed on as it is.
+func figures(raw json.RawMessage) (*plumb.SessionReport, error) {
+	var r struct {
+		Usage       plumb.Usage          `json:"usage"`
+		FinalOutput string               `json:"finalOutput"`
+		Events      []plumb.SessionEvent `json:"events"`
+		DurationMs  int64                `json:"durationMs"`
+		LatencyMs   int64                `json:"latencyMs"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, err
+	}
+	return &plumb.SessionReport{
+		Usage: r.Usage, FinalOutput: r.FinalOutput, Events: r.Events, DurationMs: r.DurationMs, LatencyMs: r.LatencyMs,
+	}, nil
+}
+
+func recordWith(
+	s Sessions, caseID, runnerID string, figures func(json.RawMessage) (*plumb.SessionReport, error),
+) (*recording, error) {
 	rec := &recording{}
 	if s == nil {
 		return rec, nil
 	}
 	err := s(caseID, runnerID, func(ev plumb.Event) error {
+		if ev.RawReport != nil && ev.Report == nil {
+			var err error
+			if ev.Report, err = figures(ev.RawReport); err != nil {
+				return err
+			}
+		}
 		switch ev.Type {
 		case plumb.EventSessionFinished:
 			*rec.session(ev.Repetition, ev.Session) = session{
@@ -57,11 +86,15 @@ func plain(run *plumb.Run, e *plumb.Execution, info *plumb.CaseInfo) bool {
 	return e.Status == plumb.StatusPassed && e.Sessions == 1 && repeatTarget(run, info) == 1
 }
 
+// figuresOf are the figures of the session of a plain execution.
+func figuresOf(e *plumb.Execution) *plumb.SessionReport {
+	return &plumb.SessionReport{Usage: e.Usage(), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs}
+}
+
 // summarised is the recording of a plain execution, figures only, without a look into the log.
 func summarised(e *plumb.Execution) *recording {
 	return &recording{repetitions: [][]*session{{{
-		repetition: 1, number: 1,
-		report:    &plumb.SessionReport{Usage: e.Usage(), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs},
+		repetition: 1, number: 1, report: figuresOf(e),
 		judgement: &plumb.Judgement{Outcome: e.Outcome, Status: e.Status, Score: e.Score},
 	}}}}
 }

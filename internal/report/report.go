@@ -34,8 +34,8 @@ type Options struct {
 	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY. It may be nil.
 	Getenv func(name string) string
 	// Sessions gives access to recorded sessions. Reporters that show outputs need it and leave them out without it.
-	// RawSessions is the same for those that pass reports on as they are: its events may have RawReport, and of Report only
-	// the usage, the times and the output. When it is nil, Sessions serves.
+	// RawSessions is the same for those that pass reports on as they are: its events may have RawReport in
+	// place of Report. When it is nil, Sessions serves.
 	Sessions, RawSessions Sessions
 	// Dir is the run directory as the user should see it; when it is empty, the run's own notion is shown.
 	Dir string

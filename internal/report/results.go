@@ -115,8 +115,12 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 			case d == brief && plain(run, e, info):
 				rec = summarised(e)
 			default:
+				decode := figures
+				if plain(run, e, info) {
+					decode = func(json.RawMessage) (*plumb.SessionReport, error) { return figuresOf(e), nil }
+				}
 				var err error
-				if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
+				if rec, err = recordWith(s, info.ID, run.Info.Runners[r].ID, decode); err != nil {
 					return err
 				}
 			}

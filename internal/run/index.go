@@ -68,8 +68,7 @@ func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error)
 	return x.each(caseID, runnerID, decode, yield)
 }
 
-// Raw is Sessions for those who pass reports on as they are: RawReport is set, and of Report the usage, the times and the
-// output only.
+// Raw is Sessions for those who pass reports on as they are: RawReport is set instead of Report.
 func (x *Index) Raw(caseID, runnerID string, yield func(plumb.Event) error) error {
 	return x.each(caseID, runnerID, decodeRaw, yield)
 }

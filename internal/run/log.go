@@ -346,7 +346,7 @@ func decode(path string, line []byte) (plumb.Event, error) {
 	return ev, nil
 }
 
-// decodeRaw is decode for those who pass reports on: RawReport has all of the report, Report its figures only.
+// decodeRaw is decode for those who pass reports on: RawReport is set instead of Report.
 func decodeRaw(path string, line []byte) (plumb.Event, error) {
 	var ev struct {
 		head
@@ -367,20 +367,6 @@ func decodeRaw(path string, line []byte) (plumb.Event, error) {
 	}
 	if len(ev.Report) == 0 {
 		return out, nil
-	}
-	var figures struct {
-		Usage       plumb.Usage `json:"usage"`
-		FinalOutput string      `json:"finalOutput"`
-		Events      []struct{}  `json:"events"` // only how many
-		DurationMs  int64       `json:"durationMs"`
-		LatencyMs   int64       `json:"latencyMs"`
-	}
-	if err := unmarshal(ev.Report, &figures); err != nil {
-		return out, fmt.Errorf("read session: %w", err)
-	}
-	out.Report = &plumb.SessionReport{
-		Usage: figures.Usage, FinalOutput: figures.FinalOutput, DurationMs: figures.DurationMs, LatencyMs: figures.LatencyMs,
-		Events: make([]plumb.SessionEvent, len(figures.Events)),
 	}
 	out.RawReport = json.RawMessage(bytes.TrimSuffix(ev.Report, []byte("\n")))
 	return out, nil
