@@ -143,6 +143,10 @@ func TestEmbedOneCallersEnd(t *testing.T) {
 				}
 			})
 		}
+		gone, leave := context.WithCancel(t.Context())
+		wg.Go(func() { e.Embed(gone, []string{"bad text of somebody who is gone"}) })
+		synctest.Wait()
+		leave()
 		wg.Go(func() {
 			_, err := e.Embed(t.Context(), []string{"bad text"})
 			var f *plumb.Failure

@@ -57,7 +57,14 @@ func (d chatDialect) encode(a ask) ([]byte, error) {
 	return p.MarshalJSON()
 }
 
-func (chatDialect) decode(body []byte) (reply, error) {
+func (d chatDialect) decode(body []byte) (reply, error) {
+	if r, ok := decodePlain(body); ok {
+		return r, nil
+	}
+	return d.decodeWithSDK(body)
+}
+
+func (chatDialect) decodeWithSDK(body []byte) (reply, error) {
 	var c openai.ChatCompletion
 	if err := c.UnmarshalJSON(body); err != nil {
 		return reply{}, err

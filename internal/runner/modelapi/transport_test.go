@@ -294,7 +294,54 @@ func TestLimiterAdapts(t *testing.T) {
 	for range 3 {
 		round(1, relaxed)
 	}
-	limit(2) // 1, 2, 2.5, 2.9: one a round trip
+	limit(2) // 1, 2, and 2 is not in the way of one at a time
+	for want := 3; want <= 6; want++ {
+		round(want-1, relaxed)
+		round(1, neutral)
+		_, _, got, _ := l.state()
+		if got < want-1 || got > want {
+			t.Errorf("limit %d after a round trip, want %d or so", got, want)
+		}
+		if got < want { // 1/n, n times, is a little less than one
+			round(got, relaxed)
+		}
+	}
+}
+
+// TestPlaceIsHandedOn: who gives up at the moment of being admitted passes the place to the next.
+func TestPlaceIsHandedOn(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimiter(1)
+			epoch, err := l.acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if epoch, err := l.acquire(ctx); err == nil {
+					l.release(epoch, neutral)
+				}
+			})
+			synctest.Wait()
+			wg.Go(func() {
+				epoch, err := l.acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				l.release(epoch, neutral)
+			})
+			synctest.Wait()
+			l.release(epoch, neutral)
+			cancel()
+			wg.Wait()
+			if inFlight, waiting, _, _ := l.state(); inFlight != 0 || waiting != 0 {
+				t.Errorf("%d in flight, %d waiting", inFlight, waiting)
+			}
+		})
+	}
 }
 
 func TestLimiterStarts(t *testing.T) {
@@ -362,6 +409,25 @@ func TestRetryBudget(t *testing.T) {
 	if n := len(base.requests); n > 2200 || n < 2000 {
 		t.Errorf("%d requests for 2000 cases", n)
 	}
+}
+
+// TestRetryBudgetIsRefilled: what fails each first time and works each second never runs out of retries.
+func TestRetryBudgetIsRefilled(t *testing.T) {
+	t.Parallel()
+	good := string(recorded(t, "chat.json"))
+	base := &carrier{answer: func(n int, _ *http.Request, _ []byte) (*http.Response, error) {
+		if n%2 == 1 {
+			return respond(500, `{}`), nil
+		}
+		return respond(200, good), nil
+	}}
+	bubble(t, base, TransportOptions{MaxInFlight: 16}, func(t *testing.T, m *Model) {
+		for range 500 {
+			if _, err := m.Run(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 func TestRequestTimeLimit(t *testing.T) {
