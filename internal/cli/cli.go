@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +20,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
 )
 
 // The exit codes.
@@ -122,9 +123,9 @@ func (a *app) complain(err error) {
 		a.problems(problems)
 		return
 	}
-	fmt.Fprintf(a.Stderr, "plumb: %v\n", err)
+	fmt.Fprintf(a.Stderr, "plumb: %s\n", report.Clean(err.Error()))
 	if hint := plumb.Hint(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "  try: %s\n", strings.ReplaceAll(hint, "\n", "\n       "))
+		fmt.Fprintf(a.Stderr, "  try: %s\n", report.Indent(hint, 7))
 	}
 }
 
@@ -138,10 +139,15 @@ func (a *app) path(name string) string {
 
 // print writes v as indented JSON.
 func (a *app) print(v any) error {
-	enc := json.NewEncoder(a.Stdout)
+	var doc bytes.Buffer
+	enc := json.NewEncoder(&doc)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Stdout.Write(report.EscapeJSON(doc.Bytes()))
+	return err
 }
 
 func (a *app) commands() []*cobra.Command {

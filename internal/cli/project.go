@@ -172,6 +172,6 @@ func (a *app) warn(problems []load.Problem) {
 			fmt.Fprintf(a.Stderr, "... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
 			return
 		}
-		fmt.Fprintln(a.Stderr, w)
+		fmt.Fprintln(a.Stderr, report.Clean(w.String()))
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -72,7 +71,7 @@ func (a *app) runsCommand() *cobra.Command {
 						runners += fmt.Sprintf(" +%d", more)
 					}
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, cmp.Or(l.Suite, "-"), runners, l.State,
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(report.Line(l.Suite, 40)), report.Line(runners, 60), l.State,
 					l.Passed, l.Failed, l.Errored, l.Planned, dollars(l.CostUSD))
 			}
 			return w.Flush()

@@ -109,7 +109,7 @@ The exit code is 1 when there is such a case.`,
 						if f.Info {
 							level = "note"
 						}
-						fmt.Fprintf(a.Stdout, "%s [%s]\n", f, level)
+						fmt.Fprintf(a.Stdout, "%s [%s]\n", report.Clean(f.String()), level)
 					}
 				}
 				if bad += faults; !a.json {
@@ -152,7 +152,7 @@ func (a *app) suiteVerify() *cobra.Command {
 			faults := len(load.Problems(found).Errors())
 			if !a.json {
 				for _, f := range found {
-					fmt.Fprintln(a.Stdout, f)
+					fmt.Fprintln(a.Stdout, report.Clean(f.String()))
 				}
 				if faults == 0 {
 					fmt.Fprintf(a.Stdout, "%s agrees with its manifest\n", args[0])
@@ -313,7 +313,7 @@ func (a *app) list(problems []load.Problem) {
 			fmt.Fprintf(a.Stderr, "... and %d more\n", len(problems)-most)
 			break
 		}
-		fmt.Fprintln(a.Stderr, problem)
+		fmt.Fprintln(a.Stderr, report.Clean(problem.String()))
 	}
 }
 
@@ -415,7 +415,8 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(l.Category), orDash(l.Difficulty), orDash(strings.Join(l.Tags, ",")),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(report.Line(l.Category, 40)),
+			orDash(report.Line(l.Difficulty, 20)), orDash(report.Line(strings.Join(l.Tags, ","), 40)),
 			report.Line(l.Prompt, 60))
 	}
 	if err := w.Flush(); err != nil {
@@ -428,7 +429,7 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 // problems prints the problems of a file as they are: each line begins with its place.
 func (a *app) problems(found load.Problems) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, load.Problems(a.near(found)))
+	fmt.Fprintln(&b, report.Clean(load.Problems(a.near(found)).Error()))
 	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -237,34 +239,29 @@ func (d *document) encode(v any) []byte {
 	return escapeControls(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
 }
 
-// escapeControls escapes the controls that JSON allows in strings as they are, U+007F to U+009F: a document may end up on a
-// terminal. The text stays the same.
+// escapeControls escapes what JSON allows in strings as it is and a terminal would obey, or not show: a document may end
+// up on one. The text stays the same.
 func escapeControls(b []byte) []byte {
-	from := func(i int) int { // the next control at or after i, or -1
-		for ; i < len(b); i++ {
-			if b[i] == 0x7f || b[i] == 0xc2 && i+1 < len(b) && b[i+1] < 0xa0 {
-				return i
-			}
-		}
-		return -1
-	}
-	at := from(0)
+	at := bytes.IndexFunc(b, obeyed)
 	if at < 0 {
 		return b
 	}
 	out := make([]byte, 0, len(b)+64)
-	done := 0
-	for ; at >= 0; at = from(done) {
-		out = append(out, b[done:at]...)
-		c, size := b[at], 1
-		if c == 0xc2 {
-			c, size = b[at+1], 2
+	for ; at >= 0; at = bytes.IndexFunc(b, obeyed) {
+		out = append(out, b[:at]...)
+		r, size := utf8.DecodeRune(b[at:])
+		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+			out = fmt.Appendf(out, "\\u%04x\\u%04x", high, low)
+		} else {
+			out = fmt.Appendf(out, "\\u%04x", r)
 		}
-		out = fmt.Appendf(out, "\\u%04x", c)
-		done = at + size
+		b = b[at+size:]
 	}
-	return append(out, b[done:]...)
+	return append(out, b...)
 }
+
+// obeyed reports whether r is one of those that [forbidden] means and encoding/json writes as they are.
+func obeyed(r rune) bool { return r >= 0x7f && forbidden(r) }
 
 func (d *document) write(b []byte) {
 	if d.err == nil {

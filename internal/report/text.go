@@ -6,6 +6,9 @@ import "strings"
 // Whoever shows such text outside of a report uses it.
 func Clean(s string) string { return clean(s) }
 
+// EscapeJSON escapes in a JSON document what a terminal would obey. The document means the same.
+func EscapeJSON(doc []byte) []byte { return escapeControls(doc) }
+
 // Money returns an amount of US dollars with as many digits as say something.
 func Money(usd float64) string { return money(usd) }
 
