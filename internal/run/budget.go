@@ -14,6 +14,7 @@ type ledger struct {
 	cost, reserved float64
 	tokens, held   int64
 	sessions       int
+	settled        chan struct{} // closed, and replaced, when a session settles
 }
 
 // reservation is what one session is expected to use.
@@ -23,7 +24,10 @@ type reservation struct {
 }
 
 func newLedger(limits Budget, r *plumb.Run, open map[int]pending) *ledger {
-	l := &ledger{limits: limits, cost: r.Totals.CostUSD, tokens: r.Totals.InputTokens + r.Totals.OutputTokens, sessions: r.Totals.Sessions}
+	l := &ledger{
+		limits: limits, cost: r.Totals.CostUSD, tokens: r.Totals.InputTokens + r.Totals.OutputTokens, sessions: r.Totals.Sessions,
+		settled: make(chan struct{}),
+	}
 	for n, p := range open {
 		if r.Executions[n].State == plumb.ExecutionDone {
 			continue // already in the totals
@@ -37,14 +41,29 @@ func newLedger(limits Budget, r *plumb.Run, open map[int]pending) *ledger {
 	return l
 }
 
-// admit reserves what a session is expected to use, or says which limit it would exceed.
-func (l *ledger) admit(c *plumb.Case, r plumb.RunnerInfo) (reservation, plumb.StopReason) {
+// admit reserves what a session is expected to use, or says which limit it would exceed. While only the expectations of
+// sessions in flight stand in the way, it waits for what they really use; it gives up when stopping is closed.
+func (l *ledger) admit(c *plumb.Case, r plumb.RunnerInfo, stopping <-chan struct{}) (reservation, plumb.StopReason) {
 	if l.limits.CostUSD <= 0 && l.limits.Tokens <= 0 {
 		return reservation{}, ""
 	}
+	for {
+		want, stop, settled := l.reserve(c, r)
+		if stop != "" || settled == nil {
+			return want, stop
+		}
+		select {
+		case <-settled:
+		case <-stopping:
+			return reservation{}, plumb.StopInterrupted
+		}
+	}
+}
+
+// reserve is one attempt to admit: a reservation, or a limit, or a channel that is closed when it is worth trying again.
+func (l *ledger) reserve(c *plumb.Case, r plumb.RunnerInfo) (want reservation, stop plumb.StopReason, settled <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var want reservation
 	if l.limits.Estimate != nil {
 		want.cost, want.tokens = l.limits.Estimate(c, r)
 	}
@@ -52,15 +71,24 @@ func (l *ledger) admit(c *plumb.Case, r plumb.RunnerInfo) (reservation, plumb.St
 		want.cost = max(want.cost, l.cost/float64(l.sessions))
 		want.tokens = max(want.tokens, l.tokens/int64(l.sessions))
 	}
-	if l.limits.CostUSD > 0 && l.cost+l.reserved+want.cost > l.limits.CostUSD {
-		return reservation{}, plumb.StopCost
+	over := func(cost float64, tokens int64) plumb.StopReason {
+		switch {
+		case l.limits.CostUSD > 0 && cost > l.limits.CostUSD:
+			return plumb.StopCost
+		case l.limits.Tokens > 0 && tokens > l.limits.Tokens:
+			return plumb.StopTokens
+		}
+		return ""
 	}
-	if l.limits.Tokens > 0 && l.tokens+l.held+want.tokens > l.limits.Tokens {
-		return reservation{}, plumb.StopTokens
+	if stop := over(l.cost+want.cost, l.tokens+want.tokens); stop != "" {
+		return reservation{}, stop, nil
+	}
+	if over(l.cost+l.reserved+want.cost, l.tokens+l.held+want.tokens) != "" {
+		return reservation{}, "", l.settled
 	}
 	l.reserved += want.cost
 	l.held += want.tokens
-	return want, ""
+	return want, "", nil
 }
 
 // settle replaces a reservation by what the session used. a is nil where there was none after all.
@@ -69,6 +97,8 @@ func (l *ledger) settle(r reservation, a *attempt) {
 	defer l.mu.Unlock()
 	l.reserved -= r.cost
 	l.held -= r.tokens
+	close(l.settled)
+	l.settled = make(chan struct{})
 	if a == nil {
 		return
 	}

@@ -196,7 +196,7 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, res
 	if !e.slot(ctx) {
 		return nil, reservation{}, nil
 	}
-	held, reason := e.spent.admit(u.c, e.Runners[u.runner].Info())
+	held, reason := e.spent.admit(u.c, e.Runners[u.runner].Info(), e.stopping)
 	if reason != "" {
 		<-e.slots
 		e.end(reason)

@@ -589,3 +589,21 @@ func TestDirIsLockedAndFound(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetWaitsForWhatIsInFlight has estimates that are far too high: they must delay sessions, not end the run.
+func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
+	d := newDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		slow := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
+			time.Sleep(time.Second)
+			return report("echo"), nil // 0.01 dollars
+		}}
+		r := do(t, run.Options{
+			Dir: d, Suite: suite(10), Runners: []plumb.Runner{slow}, Parallel: 8,
+			Budget: run.Budget{CostUSD: 0.2, Estimate: func(*plumb.Case, plumb.RunnerInfo) (float64, int64) { return 0.09, 0 }},
+		})
+		if r.Totals.Finished != 10 || r.End.Stop != "" {
+			t.Errorf("%d finished, stop %q; want all 10, since they cost 0.1", r.Totals.Finished, r.End.Stop)
+		}
+	})
+}

@@ -24,6 +24,8 @@ type ReplayOptions struct {
 	// MaxDelay makes each session take as long as it did when it was recorded, but no longer than this. Zero answers at
 	// once.
 	MaxDelay time.Duration
+	// Final plays for each repetition the session that decided it, its last one, as the only one.
+	Final bool
 }
 
 // Replay plays the sessions of an earlier run again. It answers only what was recorded: the same case, prompt,
@@ -34,6 +36,7 @@ type Replay struct {
 	// source is the id that the runner had when it was recorded.
 	source   string
 	maxDelay time.Duration
+	final    bool
 }
 
 // sessionKey names one session of a recorded runner.
@@ -52,7 +55,7 @@ type recorded struct {
 // NewReplay reads the sessions of an earlier run. events streams the run's log and is called once: it is
 // [run.Read] for a run directory, or anything else that calls its argument with each event in turn.
 func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Replay, error) {
-	r := &Replay{sessions: map[sessionKey]recorded{}, maxDelay: o.MaxDelay}
+	r := &Replay{sessions: map[sessionKey]recorded{}, maxDelay: o.MaxDelay, final: o.Final}
 	id := o.ID
 	if id == "" {
 		id = string(plumb.RunnerReplay)
@@ -138,7 +141,11 @@ func (r *Replay) record(ev plumb.Event) error {
 			return fmt.Errorf("keep the session of case %s: %w", ev.Case, err)
 		}
 	}
-	r.sessions[sessionKey{ev.Case, ev.Repetition, ev.Session}] = entry
+	number := ev.Session
+	if r.final {
+		number = 1 // later sessions of the repetition come later
+	}
+	r.sessions[sessionKey{ev.Case, ev.Repetition, number}] = entry
 	return nil
 }
 
@@ -149,7 +156,7 @@ func openReplay(cfg plumb.RunnerConfig, env Env) (*Replay, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(env.Dir, dir)
 	}
-	r, err := NewReplay(ReplayOptions{ID: cfg.ID, Runner: want}, func(fn func(plumb.Event) error) error {
+	r, err := NewReplay(ReplayOptions{ID: cfg.ID, Runner: want, Final: env.ReplayFinal}, func(fn func(plumb.Event) error) error {
 		return run.Read(dir, fn)
 	})
 	if err != nil {

@@ -41,6 +41,8 @@ type Env struct {
 	Prices *Prices
 	// Planning says that runners are only described, and never asked, so that no key is needed.
 	Planning bool
+	// ReplayFinal makes replays play the session that decided each repetition, and no retries before it.
+	ReplayFinal bool
 	// Note takes what the user should know, from any goroutine. Optional.
 	Note func(plumb.Note)
 	// Dir is where relative paths begin; "" is the current directory.
