@@ -280,6 +280,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, s.planning, all); err != nil {
 		return nil, err
 	}
+	j.shop.env.ReplayFinal = s.ScoredFrom != ""
 	if j.runners, err = j.shop.runners(configs); err != nil {
 		return nil, err
 	}

@@ -96,15 +96,14 @@ func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, erro
 	seen := map[string]bool{}
 	for i := range configs {
 		c := &configs[i]
-		if err := f.parameters(c); err != nil {
+		err := f.parameters(c)
+		if err != nil {
 			return nil, err
 		}
 		if c.Replay != "" && !filepath.IsAbs(c.Replay) {
-			dir, err := run.Find(p.runs(), c.Replay)
-			if err != nil {
+			if c.Replay, err = p.replay(c.Replay); err != nil {
 				return nil, err
 			}
-			c.Replay = dir
 		}
 		if id := cmp.Or(c.ID, c.Model); id != "" && seen[id] {
 			return nil, fmt.Errorf("runner %q is named twice", id)
@@ -113,6 +112,23 @@ func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, erro
 		}
 	}
 	return configs, nil
+}
+
+// replay returns the directory of the run that a runner plays, which the config names by a path from its folder or like
+// any run, with the id of a recorded runner after a #.
+func (p *project) replay(ref string) (string, error) {
+	name, of, chosen := strings.Cut(ref, "#")
+	dir := p.config.Resolve(name)
+	if !exists(filepath.Join(dir, run.SpecFile)) {
+		var err error
+		if dir, err = run.Find(p.runs(), name); err != nil {
+			return "", err
+		}
+	}
+	if chosen {
+		dir += "#" + of
+	}
+	return dir, nil
 }
 
 // parameters gives a runner the sampling parameters of the flags where it has none of its own.
