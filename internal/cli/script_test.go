@@ -66,7 +66,8 @@ func scriptEnvironment(env *testscript.Env) error {
 }
 
 // signalled runs a command, sends it a signal once a file that matches a pattern contains a text, and checks its exit
-// code: signalled INT 130 '.plumb/runs/*/events.jsonl' text plumb run ... A signal named twice, as INT,INT, is sent twice.
+// code: signalled INT 130 '.plumb/runs/*/events.jsonl' text plumb run ... With the pattern "requests" the server must have
+// got as many requests as the text says. A signal named twice, as INT,INT, is sent twice.
 func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 {
 		ts.Fatalf("usage: signalled SIGNAL CODE pattern text command args...")
@@ -81,9 +82,16 @@ func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for i, name := range strings.Split(args[0], ",") {
-		if i == 0 {
+		switch {
+		case i == 0 && args[2] == "requests":
+			for deadline := time.Now().Add(30 * time.Second); strconv.FormatInt(total(ts), 10) != args[3]; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					ts.Fatalf("the server never had %s requests", args[3])
+				}
+			}
+		case i == 0:
 			waitFor(ts, false, args[2:4])
-		} else {
+		default:
 			time.Sleep(200 * time.Millisecond)
 		}
 		if known[name] == nil {
@@ -125,11 +133,7 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: asked N [endpoint]")
 	}
-	resp, err := http.Get(ts.Getenv("FAKEMODEL_URL") + "/fakemodel/stats")
-	ts.Check(err)
-	defer resp.Body.Close()
-	var stats fakemodel.Stats
-	ts.Check(json.NewDecoder(resp.Body).Decode(&stats))
+	stats := figures(ts)
 	got := stats.Total()
 	if len(args) == 2 {
 		got = stats.Requests[args[1]]
@@ -137,6 +141,20 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.FormatInt(got, 10) != args[0] {
 		ts.Fatalf("the server got %d requests, want %s: %v", got, args[0], stats.Requests)
 	}
+}
+
+// figures are those of the fake model server, total its requests.
+func figures(ts *testscript.TestScript) (stats fakemodel.Stats) {
+	resp, err := http.Get(ts.Getenv("FAKEMODEL_URL") + "/fakemodel/stats")
+	ts.Check(err)
+	defer resp.Body.Close()
+	ts.Check(json.NewDecoder(resp.Body).Decode(&stats))
+	return stats
+}
+
+func total(ts *testscript.TestScript) int64 {
+	stats := figures(ts)
+	return stats.Total()
 }
 
 // jsonDocument checks that files are one JSON document each: json stdout. With a pattern, what the document has as one
