@@ -169,7 +169,11 @@ what it measured, what failed, and what could not be measured.
   plumb init                                   write a first config and suite for this folder
   plumb run suite.jsonl --model gpt-5          run a suite against a model
   plumb run --tier cheap --model opus          run the published suite
-  plumb resume                                 finish a run that was interrupted`,
+  plumb resume                                 finish a run that was interrupted
+
+The exit code is 0 when all was measured and nothing failed, 1 when a case failed, 2 when the command line, the
+config or a suite is wrong and nothing was run, 3 when nothing failed but something could not be measured, 130
+after Ctrl-C, and 143 after SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

@@ -109,6 +109,13 @@ func (a *app) reopen(p *project, path string, change func(*spec)) (*job, error) 
 	if err != nil {
 		return nil, err
 	}
+	if s.ScoredFrom != "" && len(s.Runners) > 0 {
+		earlier, err := run.Fold(s.Runners[0].Replay)
+		if err != nil {
+			return nil, fmt.Errorf("read the run whose answers are judged: %w", err)
+		}
+		suite.Cases = recorded(suite.Cases, earlier)
+	}
 	change(&s)
 	j, err := a.assemble(p, s, bundle, suite)
 	if err != nil {

@@ -74,7 +74,15 @@ func (a *app) runsCommand() *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(report.Line(l.Suite, 40)), report.Line(runners, 60), l.State,
 					l.Passed, l.Failed, l.Errored, l.Planned, dollars(l.CostUSD))
 			}
-			return w.Flush()
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			for _, l := range lines {
+				if l.Error != "" {
+					fmt.Fprintf(a.Stderr, "plumb: run %s is damaged: %s\n", l.ID, report.Clean(l.Error))
+				}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "config `file`")

@@ -85,21 +85,12 @@ func (a *app) rescore(p *project, f *runFlags, path, suiteRef string) (*job, err
 	} else if bundle, suite, err = a.readSuite(suiteRef, f.tier); err != nil {
 		return nil, err
 	}
-	// Only what was recorded can be judged.
-	kept := suite.Cases[:0:0]
-	for _, c := range suite.Cases {
-		if earlier.Case(c.ID) != nil {
-			kept = append(kept, c)
-		}
-	}
+	kept := recorded(suite.Cases, earlier)
 	if len(kept) == 0 {
 		return nil, fmt.Errorf("no case of suite %s is in run %s", suite.Name, earlier.Info.ID)
 	}
-	if missing := len(suite.Cases) - len(kept); missing > 0 && len(suite.Cases) > len(earlier.Cases) {
-		fmt.Fprintf(a.Stderr, "plumb: %d cases of the suite are not in the run and are left out\n", missing)
-	}
-	for i := range kept {
-		kept[i].Repeat = max(earlier.Case(kept[i].ID).Repeat, 1)
+	if missing := len(suite.Cases) - len(kept); missing > 0 && suiteRef != "" {
+		fmt.Fprintf(a.Stderr, "plumb: not in the run, and left out: %s\n", plural(missing, "case"))
 	}
 	suite.Cases = kept
 	judges, self := s.Runners, s.Judge == nil
@@ -135,4 +126,16 @@ func (a *app) rescore(p *project, f *runFlags, path, suiteRef string) (*job, err
 		s.Judge = &judges[0]
 	}
 	return a.assemble(p, s, bundle, suite)
+}
+
+// recorded returns those of the cases that a run has sessions of, with as many samples as it has.
+func recorded(cases []plumb.Case, earlier *plumb.Run) []plumb.Case {
+	var kept []plumb.Case
+	for _, c := range cases {
+		if r := earlier.Case(c.ID); r != nil {
+			c.Repeat = max(r.Repeat, 1)
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }

@@ -56,6 +56,9 @@ func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, erro
 		configs = append(configs, *c)
 	}
 	for _, m := range f.models {
+		if strings.Contains(m, ",") {
+			return nil, plumb.WithHint(fmt.Errorf("--model %q is no model", m), "name each: --model "+strings.ReplaceAll(m, ",", " --model "))
+		}
 		c := plumb.RunnerConfig{Model: m, BaseURL: f.baseURL, API: f.api, APIKeyEnv: f.keyEnv, TimeoutMs: f.requestTimeout.Milliseconds()}
 		for _, h := range f.headers {
 			name, value, ok := strings.Cut(h, "=")
@@ -201,6 +204,9 @@ func (f *runFlags) judgeConfig(p *project) (config *plumb.RunnerConfig, votes in
 	case f.judge != "":
 		if c := p.config.Runner(f.judge); c != nil {
 			return c, votes, nil
+		}
+		if _, err := modelapi.Resolve(f.judge); err != nil {
+			return nil, 0, fmt.Errorf("judge: %w", err)
 		}
 		return &plumb.RunnerConfig{Model: f.judge}, votes, nil
 	case named == nil:
