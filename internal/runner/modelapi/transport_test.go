@@ -295,17 +295,22 @@ func TestLimiterAdapts(t *testing.T) {
 		round(1, relaxed)
 	}
 	limit(2) // 1, 2, and 2 is not in the way of one at a time
-	for want := 3; want <= 6; want++ {
-		round(want-1, relaxed)
-		round(1, neutral)
-		_, _, got, _ := l.state()
-		if got < want-1 || got > want {
-			t.Errorf("limit %d after a round trip, want %d or so", got, want)
+	l.limit = 8
+	for step := range 9 {
+		for range 8 {
+			if _, err := l.acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if got < want { // 1/n, n times, is a little less than one
-			round(got, relaxed)
+		l.release(l.epoch, relaxed)
+		for range 7 {
+			l.release(l.epoch, neutral)
+		}
+		if step == 0 {
+			limit(8)
 		}
 	}
+	limit(9) // an eighth or so with each answer: one a round trip
 }
 
 // TestPlaceIsHandedOn: who gives up at the moment of being admitted passes the place to the next.

@@ -49,13 +49,22 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
+// indented is JSON in one order of keys, so that golden files say what is sent and not how it was written.
 func indented(t *testing.T, raw []byte) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
 		t.Fatalf("%v in %s", err, raw)
 	}
-	b.WriteByte('\n')
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
 	return b.Bytes()
 }
 
