@@ -52,6 +52,8 @@ type world struct {
 	t   *testing.T
 	dir string
 	env map[string]string
+	// terminal says that standard output is one.
+	terminal bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -113,7 +115,7 @@ func (w *world) plumb(args ...string) (code int, stdout, stderr string) {
 			}
 			return all
 		},
-		Size: func() (int, int, bool) { return 0, 0, false },
+		Size: func() (int, int, bool) { return 100, 30, w.terminal },
 	})
 	return code, out.String(), errs.String()
 }
