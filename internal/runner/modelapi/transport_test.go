@@ -245,6 +245,11 @@ func TestKeysDoNotShareLanes(t *testing.T) {
 // was in flight then; one more a round trip from there on.
 func TestLimiterAdapts(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, limiterAdapts) // where a wait without end is noticed
+}
+
+func limiterAdapts(t *testing.T) {
+	t.Helper()
 	l := newLimiter(64)
 	round := func(n int, e effect) {
 		t.Helper()
@@ -339,8 +344,8 @@ func TestPlaceIsHandedOn(t *testing.T) {
 				l.release(epoch, neutral)
 			})
 			synctest.Wait()
-			l.release(epoch, neutral)
 			cancel()
+			l.release(epoch, neutral)
 			wg.Wait()
 			if inFlight, waiting, _, _ := l.state(); inFlight != 0 || waiting != 0 {
 				t.Errorf("%d in flight, %d waiting", inFlight, waiting)
