@@ -242,6 +242,9 @@ func (d *document) encode(v any) []byte {
 // escapeControls escapes what JSON allows in strings as it is and a terminal would obey, or not show: a document may end
 // up on one. The text stays the same.
 func escapeControls(b []byte) []byte {
+	if bytes.IndexByte(b, 0x7f) < 0 && bytes.IndexByte(b, 0xc2) < 0 {
+		return b
+	}
 	at := bytes.IndexFunc(b, obeyed)
 	if at < 0 {
 		return b

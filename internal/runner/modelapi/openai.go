@@ -19,7 +19,10 @@ func (chatDialect) path(string) string { return "/chat/completions" }
 func (chatDialect) lacks() parameter   { return 0 }
 func (chatDialect) needs() parameter   { return 0 }
 
-func (d chatDialect) encode(a ask) ([]byte, error) {
+func (d chatDialect) encode(a ask) ([]byte, error) { return encodePlain(d, a) }
+
+// encodeWithSDK is the request as OpenAI's SDK writes it. The tests hold encode to it.
+func (d chatDialect) encodeWithSDK(a ask) ([]byte, error) {
 	p := openai.ChatCompletionNewParams{
 		Model: a.model, Messages: make([]openai.ChatCompletionMessageParamUnion, len(a.messages)),
 	}

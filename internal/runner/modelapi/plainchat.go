@@ -69,3 +69,44 @@ func decodePlain(body []byte) (r reply, ok bool) {
 	}
 	return r, true
 }
+
+// plainChatRequest is a chat request with what plumb puts into one.
+type plainChatRequest struct {
+	Messages            []plumb.Message `json:"messages"`
+	Model               string          `json:"model"`
+	Temperature         *float64        `json:"temperature,omitzero"`
+	TopP                *float64        `json:"top_p,omitzero"`
+	Seed                *int64          `json:"seed,omitzero"`
+	MaxTokens           *int64          `json:"max_tokens,omitzero"`
+	MaxCompletionTokens *int64          `json:"max_completion_tokens,omitzero"`
+	ReasoningEffort     *string         `json:"reasoning_effort,omitzero"`
+}
+
+// encodePlain writes a chat request at a fifth of what the SDK's encoder costs. A test holds that both write the same.
+func encodePlain(d chatDialect, a ask) ([]byte, error) {
+	p := plainChatRequest{
+		Messages: make([]plumb.Message, len(a.messages)), Model: a.model,
+		Temperature: a.parameters.Temperature, TopP: a.parameters.TopP, Seed: a.parameters.Seed,
+	}
+	for i, m := range a.messages {
+		switch m.Role {
+		case plumb.RoleDeveloper:
+			if d.compatible {
+				m.Role = plumb.RoleSystem
+			}
+		case plumb.RoleSystem, plumb.RoleAssistant:
+		default:
+			m.Role = plumb.RoleUser
+		}
+		p.Messages[i] = m
+	}
+	if d.compatible != a.otherCap {
+		p.MaxTokens = a.parameters.MaxOutputTokens
+	} else {
+		p.MaxCompletionTokens = a.parameters.MaxOutputTokens
+	}
+	if v := a.parameters.ReasoningEffort; v != nil && *v != "" {
+		p.ReasoningEffort = v
+	}
+	return json.Marshal(p, jsontext.AllowInvalidUTF8(true))
+}
