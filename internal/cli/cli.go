@@ -80,7 +80,7 @@ func signals() (<-chan os.Signal, func()) {
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, env Env) int {
 	a := &app{Env: env}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
@@ -118,8 +118,7 @@ func exit(code int) error {
 
 // complain prints an error and what the user can do about it.
 func (a *app) complain(err error) {
-	var problems load.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[load.Problems](err); ok {
 		a.problems(problems)
 		return
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -221,42 +222,41 @@ func (f *runFlags) check() error {
 		value float64
 		least float64
 	}{
-		{"parallel", float64(f.parallel), 1}, {"repeat", float64(f.repeat), 1}, {"retry", float64(f.retry), 0},
-		{"limit", float64(f.filter.Limit), 0}, {"max-failures", float64(f.maxFailures), 0}, {"max-cost", f.maxCost, 0},
-		{"max-tokens", float64(f.maxTokens), 0}, {"max-duration", float64(f.maxDuration), 0},
-		{"timeout", float64(f.timeout), 0}, {"max-output-tokens", float64(f.maxOutputTokens), 0},
-		{"request-timeout", float64(f.requestTimeout), 0}, {"judge-votes", float64(f.judgeVotes), 0},
+		{"parallel", float64(f.parallel), 1},
+		{"repeat", float64(f.repeat), 1},
+		{"retry", float64(f.retry), 0},
+		{"limit", float64(f.filter.Limit), 0},
+		{"max-failures", float64(f.maxFailures), 0},
+		{"max-cost", f.maxCost, 0},
+		{"max-tokens", float64(f.maxTokens), 0},
+		{"max-duration", float64(f.maxDuration), 0},
+		{"timeout", float64(f.timeout), 0},
+		{"max-output-tokens", float64(f.maxOutputTokens), 0},
+		{"request-timeout", float64(f.requestTimeout), 0},
+		{"judge-votes", float64(f.judgeVotes), 0},
 	} {
 		if n.value < n.least {
 			return fmt.Errorf("--%s must be at least %g", n.flag, n.least)
 		}
 	}
-	for name, d := range map[string]time.Duration{
-		"timeout": f.timeout, "request-timeout": f.requestTimeout, "max-duration": f.maxDuration,
-	} {
-		if d > 0 && d < time.Millisecond {
-			return fmt.Errorf("--%s must be at least 1ms", name)
+	for _, n := range []struct {
+		flag  string
+		value time.Duration
+	}{{"timeout", f.timeout}, {"request-timeout", f.requestTimeout}, {"max-duration", f.maxDuration}} {
+		if n.value > 0 && n.value < time.Millisecond {
+			return fmt.Errorf("--%s must be at least 1ms", n.flag)
 		}
 	}
 	if f.judgeVotes > 0 && f.judgeVotes%2 == 0 {
 		return plumb.WithHint(fmt.Errorf("--judge-votes %d can end in a tie", f.judgeVotes), "an odd number")
 	}
-	if !oneOf(f.schedule, run.Schedules()) {
+	if !slices.Contains(run.Schedules(), f.schedule) {
 		return unknownWord("schedule", f.schedule, run.Schedules())
 	}
 	if _, err := runner.ParseCacheMode(f.cache); err != nil {
 		return err
 	}
 	return nil
-}
-
-func oneOf(word string, known []string) bool {
-	for _, k := range known {
-		if k == word {
-			return true
-		}
-	}
-	return false
 }
 
 func unknownWord(what, word string, known []string) error {

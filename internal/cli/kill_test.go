@@ -185,6 +185,7 @@ func exactlyOnce(t *testing.T, dir string, executions, sessions int) {
 			if seen[key]++; seen[key] > 1 {
 				t.Errorf("%s is in the log %d times", key, seen[key])
 			}
+		default:
 		}
 		return nil
 	}); err != nil {

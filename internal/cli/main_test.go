@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -71,14 +72,12 @@ func (w *world) serve(o fakemodel.Options) *fakemodel.Server {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	for name, value := range map[string]string{
+	maps.Copy(w.env, map[string]string{
 		"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-test-0123456789abcdef",
 		"ANTHROPIC_BASE_URL": server.URL, "ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef",
 		"GOOGLE_GEMINI_BASE_URL": server.URL, "GEMINI_API_KEY": "gm-test-0123456789abcdef",
 		"OLLAMA_HOST": server.URL,
-	} {
-		w.env[name] = value
-	}
+	})
 	return s
 }
 

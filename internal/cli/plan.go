@@ -136,6 +136,7 @@ func (a *app) plan(p *project, j *job) plan {
 		lanes = 1
 	case run.IsolatedByRunner:
 		lanes = min(lanes, len(j.runners))
+	case run.Parallel:
 	}
 	pl.DurationMs = (busy / time.Duration(max(1, min(lanes, pl.Sessions)))).Milliseconds()
 	if known {

@@ -62,8 +62,7 @@ func (a *app) config(path string) (*load.Config, error) {
 	}
 	config, err := load.ReadConfig(path)
 	if err != nil {
-		var problems load.Problems
-		if errors.As(err, &problems) {
+		if problems, ok := errors.AsType[load.Problems](err); ok {
 			return nil, load.Problems(a.near(problems))
 		}
 		return nil, err

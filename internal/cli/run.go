@@ -211,7 +211,7 @@ func (a *app) prepare(p *project, f *runFlags, ref string) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	configs, err := f.runnerConfigs(a, p)
+	configs, err := f.runnerConfigs(p)
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +380,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		return 0, err
 	}
 	if err == nil {
-		err = writeResults(dir, j, state, index)
+		err = writeResults(dir, j, state, index) //nolint:contextcheck // also after an interruption
 	}
 	if err != nil {
 		a.complain(errors.New(j.shop.redact.String(err.Error())))

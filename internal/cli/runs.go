@@ -254,7 +254,7 @@ func (a *app) showCase(path, caseID, runnerID string) error {
 	if err != nil {
 		return err
 	}
-	defer x.Close() //nolint:errcheck // only read from
+	defer x.Close()
 	state := x.Run()
 	if state.Case(caseID) == nil {
 		var ids []string

@@ -87,8 +87,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		return unknownCommand(cmd, args[0]) // whose flags cmd does not know
 	}
 	hint := cmd.CommandPath() + " --help"
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return plumb.WithHint(invalidValue(value), hint)
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {

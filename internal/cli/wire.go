@@ -39,7 +39,7 @@ func (s runnerSpec) config() plumb.RunnerConfig {
 
 // runnerConfigs returns the runners that the flags ask for: those named, else those that the flags describe, else all of
 // the config.
-func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, error) {
+func (f *runFlags) runnerConfigs(p *project) ([]plumb.RunnerConfig, error) {
 	var configs []plumb.RunnerConfig
 	for _, id := range f.runners {
 		c := p.config.Runner(id)
@@ -108,11 +108,11 @@ func (f *runFlags) runnerConfigs(a *app, p *project) ([]plumb.RunnerConfig, erro
 				return nil, err
 			}
 		}
-		if id := cmp.Or(c.ID, c.Model); id != "" && seen[id] {
+		id := cmp.Or(c.ID, c.Model)
+		if id != "" && seen[id] {
 			return nil, fmt.Errorf("runner %q is named twice", id)
-		} else {
-			seen[id] = true
 		}
+		seen[id] = true
 	}
 	return configs, nil
 }
