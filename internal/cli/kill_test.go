@@ -30,7 +30,7 @@ func varying() []replacement {
 		{regexp.MustCompile(`\d{8}-\d{6}-[a-z2-7]{6}`), "RUN"},
 		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
 		{regexp.MustCompile(`req_[0-9a-z]+`), "REQUEST"},
-		{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`), "DURATION"},
+		{regexp.MustCompile(`\b\d+(\.\d+)? ?(ms|s)\b`), "DURATION"},
 		{regexp.MustCompile(`127\.0\.0\.1:\d+`), "HOST"},
 		{regexp.MustCompile(`(?m)^slowest .*\n`), ""},
 	}
