@@ -135,7 +135,7 @@ func chooseModel(found []finding) (model, comment string) {
 			return f.Name + ":MODEL", "put a model of " + f.Name + " into plumb.yaml (plumb models --live " + f.Name + ")"
 		}
 	}
-	return "openai:gpt-5-mini", "set OPENAI_API_KEY, or put another model into plumb.yaml (plumb doctor)"
+	return "openai:gpt-5.4-mini", "set OPENAI_API_KEY, or put another model into plumb.yaml (plumb doctor)"
 }
 
 func configText(model, comment string, suites []string) []byte {
