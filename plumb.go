@@ -94,8 +94,10 @@ func (o Origin) Outcome(began bool) Outcome {
 		if began {
 			return OutcomeFail
 		}
+		return OutcomeError
+	default:
+		return OutcomeError
 	}
-	return OutcomeError
 }
 
 // FailureClass groups failures of one cause. Suites may invent their own.
@@ -169,8 +171,7 @@ func Failed(origin Origin, err error) *Failure {
 	if err == nil {
 		return nil
 	}
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	return &Failure{Origin: origin, Class: origin.Class(), Message: err.Error(), Hint: Hint(err), cause: err}

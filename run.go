@@ -233,6 +233,7 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		r.Totals.Running--
 	case ExecutionDone: // measured again: the later result includes the sessions of the earlier
 		r.count(e, -1)
+	default: // planned: in no total yet
 	}
 	*e = Execution{
 		State: ExecutionDone, Outcome: res.Outcome, Status: res.Status, Origin: res.Origin, Class: r.class(res.Class),
@@ -274,12 +275,14 @@ func (r *Run) count(e *Execution, sign int) {
 		t.Failed += sign
 	case OutcomeError:
 		t.Errored += sign
+	default: // skipped: among the finished alone
 	}
 	switch e.Status {
 	case StatusExpectedFailed:
 		t.ExpectedFailed += sign
 	case StatusUnexpectedPassed:
 		t.UnexpectedPassed += sign
+	default: // what was expected says no more than its outcome
 	}
 	t.Sessions += sign * int(e.Sessions)
 	t.Cached += sign * int(e.Cached)
