@@ -219,7 +219,7 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, res
 // interrupted before anything was obtained.
 func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, error) {
 	if f := e.blocked[u.runner].why(); f != nil {
-		return &attempt{session: number, failure: f}, nil
+		return &attempt{session: number, failure: f}, nil //nolint:nilerr // the failure is the session's, not this engine's
 	}
 	if err := e.log.announce(e.event(plumb.EventSessionStarted, u, number)); err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 		broken = broken || j.Verdicts[i].Error != nil
 	}
 	if broken && ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // an interrupted session is left unjudged
 	}
 	ev := e.event(plumb.EventSessionJudged, u, a.session)
 	ev.Judgement = j

@@ -30,7 +30,7 @@ type entry struct {
 // OpenIndex reads the log of the run directory at path once and returns its index, with the state of the run. Close it after use.
 func OpenIndex(path string) (*Index, error) {
 	x := &Index{path: path, run: &plumb.Run{}}
-	_, _, err := scan(path, 0, func(line []byte, at int64) error {
+	_, _, err := scan(path, func(line []byte, at int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ type attempt struct {
 func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, torn bool, err error) {
 	r, open = &plumb.Run{}, map[int]pending{}
 	x.path, x.run = path, r
-	end, torn, err := scan(path, 0, func(line []byte, at int64) error {
+	end, torn, err := scan(path, func(line []byte, at int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
@@ -169,6 +169,7 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 			if !again || ev.Result.Outcome != plumb.OutcomeError {
 				delete(open, n)
 			}
+		default: // the others are of no execution, or only announce
 		}
 		return nil
 	})

@@ -301,7 +301,7 @@ func (l *log) blob(data []byte) (string, error) {
 // Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
 // other damage is an error that names the line. The values passed to fn are fn's to keep.
 func Read(path string, fn func(plumb.Event) error) error {
-	_, _, err := scan(path, 0, func(line []byte, _ int64) error {
+	_, _, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decode(path, line)
 		if err != nil {
 			return err
@@ -314,7 +314,7 @@ func Read(path string, fn func(plumb.Event) error) error {
 // Fold reads the run directory at path and returns the state of its run.
 func Fold(path string) (*plumb.Run, error) {
 	r := &plumb.Run{}
-	_, _, err := scan(path, 0, func(line []byte, _ int64) error {
+	_, _, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
@@ -356,7 +356,7 @@ func decodeRaw(path string, line []byte) (plumb.Event, error) {
 	if err := unmarshal(line, &ev); err != nil {
 		return plumb.Event{}, err
 	}
-	out := ev.head.event()
+	out := ev.event()
 	out.Judgement = ev.Judgement
 	if ev.Blob != "" {
 		data, err := readBlob(path, ev.Blob)
@@ -422,9 +422,9 @@ func unmarshal(data []byte, v any) error {
 	return json2.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// scan calls fn with each whole line of the log from offset on, and the offset of the line. It returns the offset after
-// the last whole line and whether a torn line follows.
-func scan(path string, offset int64, fn func(line []byte, at int64) error) (end int64, torn bool, err error) {
+// scan calls fn with each whole line of the log, and the offset of the line. It returns the offset after the last whole
+// line and whether a torn line follows.
+func scan(path string, fn func(line []byte, at int64) error) (end int64, torn bool, err error) {
 	name := filepath.Join(path, EventsFile)
 	f, err := os.Open(name)
 	if err != nil {
@@ -433,11 +433,9 @@ func scan(path string, offset int64, fn func(line []byte, at int64) error) (end 
 		}
 		return 0, false, fmt.Errorf("read the run log: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return 0, false, fmt.Errorf("read the run log: %w", err)
-	}
+	defer f.Close()
 	lines := lineReader{r: f, buf: make([]byte, 64<<10)}
+	var offset int64
 	for n := 1; ; n++ {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {

@@ -129,7 +129,8 @@ func newEngine(o Options) (*engine, error) {
 		e.judges = append(e.judges, j)
 	}
 
-	open, torn, err := map[int]pending{}, false, error(nil)
+	open, torn := map[int]pending{}, false
+	var err error
 	if e.Index == nil {
 		e.Index = &Index{}
 	}
