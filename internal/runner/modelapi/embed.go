@@ -248,7 +248,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 		texts[i] = t.text
 		chars += int64(utf8.RuneCountInString(t.text))
 	}
-	body, err := encodeEmbed(e.provider, e.target.model, texts)
+	body, err := encodeEmbed(e.provider, e.model, texts)
 	if err != nil {
 		return plumb.Embedding{}, fmt.Errorf("write a request to %s: %w", e.name(), err)
 	}
@@ -270,7 +270,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 	out.Usage.InputChars = chars
 	out.Usage.Total()
 	if out.Model == "" {
-		out.Model = e.target.model
+		out.Model = e.model
 	}
 	return out, nil
 }

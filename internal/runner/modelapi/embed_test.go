@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,8 +30,7 @@ func vectors(each time.Duration) *carrier {
 			return nil, err
 		}
 		var data []string
-		for i := len(in.Input) - 1; i >= 0; i-- {
-			text := in.Input[i]
+		for i, text := range slices.Backward(in.Input) {
 			if strings.HasPrefix(text, "bad") {
 				return respond(400, openaiError("This model's maximum input length is 8192 tokens", "input", "")), nil
 			}

@@ -22,7 +22,7 @@ func (t *target) failure(p *problem) *plumb.Failure {
 	if p.kind == stopped {
 		text = t.tooLate(p)
 	}
-	var err error = errors.New(t.provider.Name + ": " + t.safe(text))
+	err := errors.New(t.provider.Name + ": " + t.safe(text))
 	if p.err != nil {
 		err = &described{err.Error(), p.err}
 	}
@@ -94,8 +94,9 @@ func (t *target) hint(p *problem) string {
 			return t.addressHint()
 		}
 		return "check the network and the proxy settings"
+	default:
+		return t.statusHint(p)
 	}
-	return t.statusHint(p)
 }
 
 func (t *target) statusHint(p *problem) string {

@@ -3,6 +3,7 @@ package modelapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,13 +38,12 @@ func ListModels(ctx context.Context, cfg Config) ([]ModelInfo, error) {
 		next.Set("limit", "1000")
 	case googleFamily:
 		next.Set("pageSize", "1000")
+	default: // the others take no size of a page
 	}
 	for range maxPages {
 		u := t.at("/models")
 		query := u.Query()
-		for k, v := range next {
-			query[k] = v
-		}
+		maps.Copy(query, next)
 		u.RawQuery = query.Encode()
 		var page modelPage
 		_, p := t.transport.do(ctx, &call{

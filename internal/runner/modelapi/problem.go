@@ -82,6 +82,7 @@ func (p *problem) passing() bool {
 			520, 521, 522, 523, 524: // the last ones are Cloudflare's
 			return !p.api.outOfMoney()
 		}
+	default: // oversized, stopped: the same again, or nobody waits for it
 	}
 	return false
 }

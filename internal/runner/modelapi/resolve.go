@@ -46,11 +46,8 @@ func KnownModels() []ModelInfo {
 	}
 	add("openai", false,
 		shared.ChatModelGPT6_1Sol, shared.ChatModelGPT6Sol, shared.ChatModelGPT5_5, shared.ChatModelGPT5_4,
-		shared.ChatModelGPT5_4Mini, shared.ChatModelGPT5_4Nano, shared.ChatModelGPT5_2, shared.ChatModelGPT5_1,
-		shared.ChatModelGPT5, shared.ChatModelGPT5Mini, shared.ChatModelGPT5Nano, shared.ChatModelGPT5ChatLatest,
-		shared.ChatModelGPT4_1, shared.ChatModelGPT4_1Mini, shared.ChatModelGPT4_1Nano, shared.ChatModelGPT4o,
-		shared.ChatModelGPT4oMini, shared.ChatModelO4Mini, shared.ChatModelO3, shared.ChatModelO3Mini, shared.ChatModelO1,
-		shared.ChatModelChatgpt4oLatest, shared.ChatModelGPT4Turbo, shared.ChatModelGPT4, shared.ChatModelGPT3_5Turbo,
+		shared.ChatModelGPT5_4Mini, "gpt-5.4-nano", shared.ChatModelGPT5_2, "gpt-5.1", "gpt-5", "gpt-5-mini", "gpt-5-nano",
+		"gpt-4.1", "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini", "o3",
 	)
 	add("openai", true, openai.EmbeddingModelTextEmbedding3Small, openai.EmbeddingModelTextEmbedding3Large)
 	add("anthropic", false,

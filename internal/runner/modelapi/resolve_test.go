@@ -11,7 +11,7 @@ import (
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"opus": "anthropic:claude-opus-5-5", "SONNET": "anthropic:claude-sonnet-5-5", " haiku ": "anthropic:claude-haiku-5-5",
+		"opus": "anthropic:claude-opus-5-5", "SONNET": "anthropic:claude-sonnet-5-5", "haiku": "anthropic:claude-haiku-5-5",
 		"anthropic:opus": "anthropic:claude-opus-5-5", "claude:haiku": "anthropic:claude-haiku-5-5",
 		"gpt-4o": "openai:gpt-4o", "GPT-4o": "openai:gpt-4o", "o1-mini": "openai:o1-mini", "o3": "openai:o3", "gpt-9.1-nova": "openai:gpt-9.1-nova",
 		"chatgpt-4o-latest": "openai:chatgpt-4o-latest", "ft:gpt-4o:Org::AbC": "openai:ft:gpt-4o:Org::AbC",
@@ -22,9 +22,10 @@ func TestResolve(t *testing.T) {
 		"gemini-2.5-flash": "google:gemini-2.5-flash", "gemini:gemini-2.5-pro": "google:gemini-2.5-pro",
 		"azure:my-Deployment": "azure:my-Deployment", "text-embedding-3-small": "openai:text-embedding-3-small",
 	} {
-		got, err := Resolve(name)
-		if err != nil || got.String() != want {
-			t.Errorf("%q: %s, %v; want %s", name, got, err, want)
+		for _, name := range []string{name, " " + name + " "} {
+			if got, err := Resolve(name); err != nil || got.String() != want {
+				t.Errorf("%q: %s, %v; want %s", name, got, err, want)
+			}
 		}
 	}
 	for name, want := range map[string]struct{ text, hint string }{

@@ -359,8 +359,7 @@ func (t *Transport) read(c *call, res *http.Response, body []byte, requestID str
 			return nil
 		}
 		p.err = err
-		var api *apiError
-		if errors.As(err, &api) { // an error in the dress of a success, as relays send them
+		if api, ok := errors.AsType[*apiError](err); ok { // an error in the dress of a success, as relays send them
 			p.kind, p.api, p.status = refusedByAPI, *api, api.status(res.StatusCode)
 		}
 	}

@@ -22,19 +22,17 @@ import (
 
 const overloaded = `{"error":{"message":"slow down","type":"rate_limit","code":"rate_limit_exceeded"}}`
 
-// bubble runs f where time is a fake, with a model on the given carrier.
-func bubble(t *testing.T, base http.RoundTripper, opts TransportOptions, f func(t *testing.T, m *Model)) {
+// talker is a model on the given carrier, for a bubble where time is a fake.
+func talker(t *testing.T, base http.RoundTripper, opts TransportOptions) *Model {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		opts.Base = base
-		tr := NewTransport(opts)
-		defer tr.Close()
-		m, err := New(Config{Provider: "openai", Model: "gpt-4o", APIKey: "sk-test-0123456789", Transport: tr, RequestTimeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(t, m)
-	})
+	opts.Base = base
+	tr := NewTransport(opts)
+	t.Cleanup(tr.Close)
+	m, err := New(Config{Provider: "openai", Model: "gpt-4o", APIKey: "sk-test-0123456789", Transport: tr, RequestTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // TestWaits has replies that say how long to wait, and the time that passes until the answer.
@@ -62,7 +60,8 @@ func TestWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := script(c.first, good)
-			bubble(t, base, TransportOptions{}, func(t *testing.T, m *Model) {
+			synctest.Test(t, func(t *testing.T) {
+				m := talker(t, base, TransportOptions{})
 				began := time.Now()
 				rep, err := m.Run(t.Context(), say("hi"))
 				if err != nil {
@@ -87,7 +86,8 @@ func TestBackoffDoubles(t *testing.T) {
 		at = append(at, time.Now())
 		return respond(500, `{}`), nil
 	}
-	bubble(t, base, TransportOptions{}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, base, TransportOptions{})
 		if _, err := m.Run(t.Context(), say("hi")); err == nil {
 			t.Fatal("no error")
 		}
@@ -155,7 +155,8 @@ func TestFinality(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := script(c.step)
-			bubble(t, base, TransportOptions{}, func(t *testing.T, m *Model) {
+			synctest.Test(t, func(t *testing.T) {
+				m := talker(t, base, TransportOptions{})
 				rep, err := m.Run(t.Context(), say("hi"))
 				var f *plumb.Failure
 				if rep != nil || !errors.As(err, &f) {
@@ -212,7 +213,8 @@ func TestLanePauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := script(first, step(200, good))
-			bubble(t, base, TransportOptions{}, func(t *testing.T, m *Model) {
+			synctest.Test(t, func(t *testing.T) {
+				m := talker(t, base, TransportOptions{})
 				began := time.Now()
 				var wg sync.WaitGroup
 				wg.Go(func() { m.Run(t.Context(), say("one")) })
@@ -382,7 +384,8 @@ func TestSlotIsHeldOnTheWireOnly(t *testing.T) {
 		}
 		return respond(200, good), nil
 	}}
-	bubble(t, base, TransportOptions{MaxInFlight: 8}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, base, TransportOptions{MaxInFlight: 8})
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 80 {
@@ -407,7 +410,8 @@ func TestSlotIsHeldOnTheWireOnly(t *testing.T) {
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
 	base := always(500, `{}`)
-	bubble(t, base, TransportOptions{MaxInFlight: 16}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, base, TransportOptions{MaxInFlight: 16})
 		for range 2000 {
 			_, err := m.Run(t.Context(), say("hi"))
 			var f *plumb.Failure
@@ -431,7 +435,8 @@ func TestRetryBudgetIsRefilled(t *testing.T) {
 		}
 		return respond(200, good), nil
 	}}
-	bubble(t, base, TransportOptions{MaxInFlight: 16}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, base, TransportOptions{MaxInFlight: 16})
 		for range 500 {
 			if _, err := m.Run(t.Context(), say("hi")); err != nil {
 				t.Fatal(err)
@@ -446,7 +451,8 @@ func TestRequestTimeLimit(t *testing.T) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}}
-	bubble(t, hang, TransportOptions{MaxAttempts: 2}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, hang, TransportOptions{MaxAttempts: 2})
 		began := time.Now()
 		rep, err := m.Run(t.Context(), say("hi"))
 		var f *plumb.Failure
@@ -491,7 +497,8 @@ func TestCaseTimeLimit(t *testing.T) {
 				res.Body, res.ContentLength = r, -1
 				return res, nil
 			}}
-			bubble(t, base, TransportOptions{}, func(t *testing.T, m *Model) {
+			synctest.Test(t, func(t *testing.T) {
+				m := talker(t, base, TransportOptions{})
 				ctx, cancel := limits[c.limit](t.Context(), 3*time.Second)
 				defer cancel()
 				began := time.Now()
@@ -517,7 +524,8 @@ func TestCaseTimeLimit(t *testing.T) {
 // TestNoAttemptAfterTheTimeLimit: waiting for what cannot come is a waste.
 func TestNoAttemptAfterTheTimeLimit(t *testing.T) {
 	t.Parallel()
-	bubble(t, always(429, overloaded, "Retry-After", "120"), TransportOptions{}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, always(429, overloaded, "Retry-After", "120"), TransportOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -542,7 +550,8 @@ func TestInterruptedIsNotMeasured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, base, TransportOptions{MaxInFlight: 1}, func(t *testing.T, m *Model) {
+			synctest.Test(t, func(t *testing.T) {
+				m := talker(t, base, TransportOptions{MaxInFlight: 1})
 				ctx, cancel := context.WithCancelCause(t.Context())
 				var wg sync.WaitGroup
 				for range 1 + strings.Count(name, "others") {
@@ -646,7 +655,8 @@ func TestThroughput(t *testing.T) {
 	base := &carrier{answer: func(_ int, req *http.Request, _ []byte) (*http.Response, error) {
 		return respond(200, good), sleep(req.Context(), latency)
 	}}
-	bubble(t, base, TransportOptions{MaxInFlight: parallel}, func(t *testing.T, m *Model) {
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, base, TransportOptions{MaxInFlight: parallel})
 		began := time.Now()
 		var left atomic.Int64
 		left.Store(cases)

@@ -2,6 +2,7 @@ package modelapi
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,7 @@ func TestTimeLimitLeavesOutTheQueue(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		<-ctx.Done()
-		if got := time.Since(start); got != time.Hour+time.Minute || context.Cause(ctx) != plumb.ErrTimeLimit {
+		if got := time.Since(start); got != time.Hour+time.Minute || !errors.Is(context.Cause(ctx), plumb.ErrTimeLimit) {
 			t.Errorf("the limit ended after %v: %v", got, context.Cause(ctx))
 		}
 	})

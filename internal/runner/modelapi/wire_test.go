@@ -119,16 +119,16 @@ func broken(err error) func() (*http.Response, error) {
 	return func() (*http.Response, error) { return nil, err }
 }
 
-func model(t testing.TB, base http.RoundTripper, cfg Config) *Model {
-	t.Helper()
+func model(tb testing.TB, base http.RoundTripper, cfg Config) *Model {
+	tb.Helper()
 	cfg.Transport = NewTransport(TransportOptions{Base: base})
-	t.Cleanup(cfg.Transport.Close)
+	tb.Cleanup(cfg.Transport.Close)
 	if cfg.APIKey == "" {
 		cfg.APIKey = "sk-test-0123456789"
 	}
 	m, err := New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return m
 }
