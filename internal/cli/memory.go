@@ -16,3 +16,11 @@ func tuneMemory(executions int) {
 	target := max(uint64(small), min(uint64(large), 2*kept), kept+kept/3)
 	debug.SetGCPercent(int(100 * (target - kept) / kept))
 }
+
+// spareMemory makes the collector work often while a large suite is loaded, which would otherwise be the peak of the run.
+func spareMemory(size int) {
+	const large = 4 << 20
+	if size > large {
+		debug.SetGCPercent(25)
+	}
+}

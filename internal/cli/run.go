@@ -250,6 +250,7 @@ func (a *app) readSuite(ref, tier string) (*load.Bundle, *plumb.Suite, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	spareMemory(len(bundle.Data()))
 	suite, warnings, err := bundle.Suite()
 	a.warn(warnings)
 	return bundle, suite, err
