@@ -135,10 +135,15 @@ func (r *Run) Apply(ev Event) error {
 			return fmt.Errorf("event %s without info", ev.Type)
 		}
 		r.Info, r.StartedAt, r.resumed = *ev.Info, ev.At, ev.At
-		r.cases, r.runners, r.classes = map[string]int{}, map[string]int{}, map[string]*FailureClass{}
+		r.runners, r.classes = map[string]int{}, map[string]*FailureClass{}
 		for i, info := range ev.Info.Runners {
 			r.runners[info.ID] = i
 		}
+		const most = 1 << 20 // a damaged log may promise anything
+		n := min(max(ev.Info.Cases, 0), most)
+		r.cases = make(map[string]int, n)
+		r.Cases = make([]CaseInfo, 0, n)
+		r.Executions = make([]Execution, 0, min(n*len(ev.Info.Runners), most))
 	case EventRunResumed:
 		r.End, r.resumed = nil, ev.At
 		r.Totals.Running = 0
@@ -154,7 +159,9 @@ func (r *Run) Apply(ev Event) error {
 			}
 			r.cases[c.ID] = len(r.Cases)
 			r.Cases = append(r.Cases, c)
-			r.Executions = append(r.Executions, make([]Execution, len(r.Info.Runners))...)
+			for range r.Info.Runners {
+				r.Executions = append(r.Executions, Execution{})
+			}
 		}
 		r.Totals.Planned = len(r.Executions)
 	case EventNote:

@@ -8,7 +8,7 @@ import (
 // tuneMemory sets the pace of the garbage collector by what a run of so many executions will keep: a small run may use
 // more than twice that before the collector works, which saves CPU time, and a large one is held closer to what it needs.
 func tuneMemory(executions int) {
-	const small, large = 56 << 20, 190 << 20
+	const small, large = 56 << 20, 170 << 20
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
