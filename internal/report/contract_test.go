@@ -1,0 +1,35 @@
+package report_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/plumbtest"
+)
+
+// TestContract holds every reporter to what reporters owe.
+func TestContract(t *testing.T) {
+	for _, name := range report.Names() {
+		t.Run(name, func(t *testing.T) {
+			plumbtest.TestReporter(t, func(w io.Writer) (plumb.Reporter, error) {
+				return report.New(name, report.Options{
+					Out: w, Unicode: true, Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) },
+					Sessions: func(caseID, runnerID string, yield func(plumb.Event) error) error {
+						for _, ev := range plumbtest.Events() {
+							session := ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged
+							if session && ev.Case == caseID && ev.Runner == runnerID {
+								if err := yield(ev); err != nil {
+									return err
+								}
+							}
+						}
+						return nil
+					},
+				})
+			})
+		})
+	}
+}
