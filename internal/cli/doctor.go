@@ -25,7 +25,7 @@ import (
 
 const (
 	// probeTime limits how long a local server may take to answer.
-	probeTime = time.Second
+	probeTime = 2 * time.Second
 	// listTime limits how long a provider may take to list its models.
 	listTime = 20 * time.Second
 	// versionTime limits how long a program may take to tell its version.
