@@ -222,7 +222,7 @@ func firstLine(s string) string {
 func usualModel(provider string) string {
 	switch provider {
 	case "openai":
-		return "gpt-5-mini"
+		return "gpt-5.4-mini"
 	case "anthropic":
 		return "haiku"
 	case "google":

@@ -19,7 +19,7 @@ func tuneMemory(executions int) {
 
 // spareMemory makes the collector work often while a large suite is loaded, which would otherwise be the peak of the run.
 func spareMemory(size int) {
-	const large = 4 << 20
+	const large = 16 << 20
 	if size > large {
 		debug.SetGCPercent(25)
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -364,12 +365,11 @@ func count(n *int64) string {
 
 // lazySessions reads the index of a run when the first session is asked for, since not every report asks for one.
 func lazySessions(path string) report.Sessions {
-	var x *run.Index
-	return func(caseID, runnerID string, yield func(plumb.Event) error) (err error) {
-		if x == nil {
-			if x, err = run.OpenIndex(path); err != nil {
-				return err
-			}
+	open := sync.OnceValues(func() (*run.Index, error) { return run.OpenIndex(path) })
+	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
+		x, err := open()
+		if err != nil {
+			return err
 		}
 		return x.Sessions(caseID, runnerID, yield)
 	}

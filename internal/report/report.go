@@ -48,7 +48,8 @@ type Options struct {
 }
 
 // Sessions calls yield for each session-finished and session-judged event of one execution, in the order of the log, and
-// stops at the first error. When a session was measured or judged again, the later event counts.
+// stops at the first error. When a session was measured or judged again, the later event counts. It may be called from
+// several goroutines at once.
 type Sessions func(caseID, runnerID string, yield func(plumb.Event) error) error
 
 // The names of the reporters.

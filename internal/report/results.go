@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -79,8 +82,8 @@ type spending struct {
 	Cached       int      `json:"cached"`
 }
 
-// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It holds one execution
-// at a time in memory, whatever the size of the run. A nil s leaves out what only sessions know.
+// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It holds a few hundred
+// executions at a time in memory, whatever the size of the run. A nil s leaves out what only sessions know.
 //
 // Each session report is written once: at the execution for its last session, else at its repetition, else in the
 // repetition's list of sessions. The document has one case a line.
@@ -99,41 +102,23 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 		DeclaredTags: list(run.Info.DeclaredTags), SelectedTags: list(run.Info.SelectedTags),
 	})
 	doc.raw(",\n  \"cases\": [")
-	averages := make([]analyze.Averages, len(run.Info.Runners))
 	n := len(run.Info.Runners)
-	for c := range run.Cases {
-		info := &run.Cases[c]
-		res := caseResult{
-			CaseID: info.ID, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
-			Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
-			RunnerResults: make([]runnerResult, n),
-		}
-		for r := range n {
-			i := c*n + r
-			rec := &recording{}
-			e := &run.Executions[i]
-			switch {
-			case e.State == plumb.ExecutionPlanned:
-			case d == brief && plain(run, e, info):
-				rec = summarised(e)
-			default:
-				decode := figures
-				if plain(run, e, info) {
-					decode = func(json.RawMessage) (*plumb.SessionReport, error) { return figuresOf(e), nil }
-				}
-				var err error
-				if rec, err = recordWith(s, info.ID, run.Info.Runners[r].ID, decode); err != nil {
-					return err
+	averages := make([]analyze.Averages, n)
+	batch := make([]renderedCase, min(renderBatch, len(run.Cases)))
+	for from := 0; from < len(run.Cases); from += renderBatch {
+		part := batch[:min(renderBatch, len(run.Cases)-from)]
+		renderCases(run, s, d, from, part)
+		for i := range part {
+			if part[i].err != nil {
+				return part[i].err
+			}
+			for r, figures := range part[i].figures {
+				if figures.ran {
+					averages[r].Add(figures.durationMs, figures.usage)
 				}
 			}
-			x := result(run, i, rec, dir, d)
-			res.RunnerResults[r] = x
-			res.Passed = res.Passed && x.Passed
-			if x.Outcome != plumb.OutcomeSkipped {
-				averages[r].Add(x.DurationMs, rec.usage())
-			}
+			doc.rawElement(from+i, part[i].json)
 		}
-		doc.element(c, res)
 	}
 	doc.endList(len(run.Cases))
 	doc.raw(",\n  \"runners\": [")
@@ -144,6 +129,80 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 	doc.members(",\n", provenanceOf(run, recorded))
 	doc.raw("\n}\n")
 	return doc.close()
+}
+
+// renderBatch is how many cases are rendered before they are written, and so how many are held in memory.
+const renderBatch = 256
+
+// renderedCase is one case of a document, and what the runners' averages need of it.
+type renderedCase struct {
+	json    []byte
+	figures []caseFigures // by runner
+	err     error
+}
+
+type caseFigures struct {
+	ran        bool
+	durationMs int64
+	usage      plumb.Usage
+}
+
+// renderCases renders the cases from the given one on, as many as fit into out, on all processors.
+func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedCase) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(out)) {
+		workers.Go(func() {
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
+				res, figures, err := renderCase(run, s, d, from+i)
+				buf.Reset()
+				if err == nil {
+					err = enc.Encode(res)
+				}
+				line := escapeControls(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+				out[i] = renderedCase{json: append(out[i].json[:0], line...), figures: figures, err: err}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []caseFigures, error) {
+	n := len(run.Info.Runners)
+	info := &run.Cases[c]
+	res := caseResult{
+		CaseID: info.ID, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
+		Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
+		RunnerResults: make([]runnerResult, n),
+	}
+	all := make([]caseFigures, n)
+	for r := range n {
+		i := c*n + r
+		rec := &recording{}
+		e := &run.Executions[i]
+		switch {
+		case e.State == plumb.ExecutionPlanned:
+		case d == brief && plain(run, e, info):
+			rec = summarised(e)
+		default:
+			decode := figures
+			if plain(run, e, info) {
+				decode = func(json.RawMessage) (*plumb.SessionReport, error) { return figuresOf(e), nil }
+			}
+			var err error
+			if rec, err = recordWith(s, info.ID, run.Info.Runners[r].ID, decode); err != nil {
+				return res, nil, err
+			}
+		}
+		x := result(run, i, rec, run.Info.ArtifactDir, d)
+		res.RunnerResults[r] = x
+		res.Passed = res.Passed && x.Passed
+		all[r] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, rec.usage()}
+	}
+	return res, all, nil
 }
 
 func durationMs(run *plumb.Run) int64 {
@@ -288,8 +347,9 @@ func (d *document) members(before string, v any) {
 }
 
 // element writes the i-th element of a list on a line of its own.
-func (d *document) element(i int, v any) {
-	b := d.encode(v)
+func (d *document) element(i int, v any) { d.rawElement(i, d.encode(v)) }
+
+func (d *document) rawElement(i int, b []byte) {
 	if i > 0 {
 		d.raw(",")
 	}

@@ -7,18 +7,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/plumb-eval/plumb"
 )
 
 // Index finds the sessions of one execution in a run log without reading the rest. It holds 16 bytes an event. The zero
-// value can be filled by a run, see [Options]; until the run has ended only its reporters may use it.
+// value can be filled by a run, see [Options]; until the run has ended only its reporters may use it. It can be asked from
+// several goroutines at once.
 type Index struct {
 	path    string
 	run     *plumb.Run
 	entries []entry
-	sorted  bool
-	file    *os.File
+
+	mu     sync.Mutex // for what is made when it is first needed
+	sorted bool
+	file   *os.File
 }
 
 type entry struct {
@@ -88,25 +92,20 @@ func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb
 	if err != nil {
 		return err
 	}
-	if !x.sorted {
-		slices.SortStableFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.execution, b.execution) })
-		x.sorted = true
+	file, err := x.ready()
+	if err != nil {
+		return err
 	}
 	first, found := slices.BinarySearchFunc(x.entries, n, func(e entry, n int) int { return cmp.Compare(int(e.execution), n) })
 	if !found {
 		return nil
-	}
-	if x.file == nil {
-		if x.file, err = os.Open(filepath.Join(x.path, EventsFile)); err != nil {
-			return fmt.Errorf("read the run log: %w", err)
-		}
 	}
 	for _, e := range x.entries[first:] {
 		if int(e.execution) != n {
 			break
 		}
 		line := make([]byte, e.length)
-		if _, err := x.file.ReadAt(line, e.offset); err != nil {
+		if _, err := file.ReadAt(line, e.offset); err != nil {
 			return fmt.Errorf("read the run log: %w", err)
 		}
 		ev, err := decode(x.path, line)
@@ -118,6 +117,23 @@ func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb
 		}
 	}
 	return nil
+}
+
+// ready sorts the index and opens the log, if that is still to be done.
+func (x *Index) ready() (*os.File, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.sorted {
+		slices.SortStableFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.execution, b.execution) })
+		x.sorted = true
+	}
+	if x.file == nil {
+		var err error
+		if x.file, err = os.Open(filepath.Join(x.path, EventsFile)); err != nil {
+			return nil, fmt.Errorf("read the run log: %w", err)
+		}
+	}
+	return x.file, nil
 }
 
 // pending is what a log says of an execution that has not finished: its sessions so far, by repetition.
