@@ -122,7 +122,7 @@ func (s *session) base() *plumb.SessionReport {
 func (s *session) report(ex exchange) *plumb.SessionReport {
 	r, rep := s.base(), &s.reply
 	r.SessionID, r.Model, r.Fingerprint, r.RequestID = rep.id, rep.model, rep.fingerprint, ex.requestID
-	r.LatencyMs, r.FinalOutput, r.Effective = ex.latency.Milliseconds(), rep.text, rep.effective
+	r.LatencyMs, r.FinalOutput, r.Effective = ceilMs(ex.latency), rep.text, rep.effective
 	r.FinishReason = rep.finish
 	chars := r.Usage.InputChars
 	r.Usage = rep.usage
@@ -173,3 +173,6 @@ func (s *session) cutOff(p *problem) *plumb.SessionReport {
 	r.Usage.Total()
 	return r
 }
+
+// ceilMs rounds up, so that an answer that took time never took none.
+func ceilMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }

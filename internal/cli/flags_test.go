@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/plumb-eval/plumb/internal/load"
+)
+
+// TestFlagsAndConfigSayTheSame holds that each flag of run that describes the run is a key of the config, and the reverse.
+func TestFlagsAndConfigSayTheSame(t *testing.T) {
+	var f runFlags
+	cmd := &cobra.Command{Use: "run"}
+	f.register(cmd)
+	var flags []string
+	cmd.Flags().VisitAll(func(fl *pflag.Flag) {
+		if fl.Name != "config" && fl.Name != "plan" { // these are about one command, not about the run
+			flags = append(flags, fl.Name)
+		}
+	})
+	slices.Sort(flags)
+	values := configValues(&load.RunConfig{})
+	var keys []string
+	for name, v := range values {
+		keys = append(keys, name)
+		if len(v) > 0 {
+			t.Errorf("an empty config says %q of --%s", v, name)
+		}
+	}
+	slices.Sort(keys)
+	if !slices.Equal(flags, keys) {
+		t.Errorf("flags  %v\nconfig %v", flags, keys)
+	}
+}
+
+// TestEachConfigValueReachesItsFlag sets each field of the config alone, and expects it to say something.
+func TestEachConfigValueReachesItsFlag(t *testing.T) {
+	fields := reflect.TypeFor[load.RunConfig]()
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		if name == "Redact" { // not a flag: the names of variables belong to the project
+			continue
+		}
+		var c load.RunConfig
+		set(t, reflect.ValueOf(&c).Elem().Field(i))
+		said := 0
+		for _, v := range configValues(&c) {
+			said += len(v)
+		}
+		if said != 1 {
+			t.Errorf("run.%s%s reaches %d flags, want one", strings.ToLower(name[:1]), name[1:], said)
+		}
+	}
+}
+
+func set(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1000)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		v.Set(reflect.ValueOf([]string{"x"}))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		set(t, v.Elem())
+	default:
+		t.Fatalf("no value for a %s", v.Type())
+	}
+}
