@@ -97,8 +97,14 @@ run:
 	plumb("run", "suite.jsonl", "--judge", "openai:gpt-4o", "--cache", "on", "--output", "block.json", "--report", "terminal",
 		"--report", "json:full.json", "--report", "json-summary:summary.json", "--report", "junit:junit.xml", "--report", "markdown:report.md")
 	for _, args := range [][]string{
-		{"show", "last"}, {"show", "last", "a"}, {"show", "last", "b", "--json"}, {"report", "last", "--report", "json"},
-		{"runs", "--json"}, {"doctor"}, {"resume", "--retry-errors"}, {"score", "last", "--judge", "openai:gpt-4o"},
+		{"show", "last"},
+		{"show", "last", "a"},
+		{"show", "last", "b", "--json"},
+		{"report", "last", "--report", "json"},
+		{"runs", "--json"},
+		{"doctor"},
+		{"resume", "--retry-errors"},
+		{"score", "last", "--judge", "openai:gpt-4o"},
 	} {
 		plumb(args...)
 	}
@@ -107,8 +113,7 @@ run:
 		if err != nil {
 			return err
 		}
-		switch name := filepath.Base(path); {
-		case d.IsDir() || name == ".env" || name == "leak.txt":
+		if name := filepath.Base(path); d.IsDir() || name == ".env" || name == "leak.txt" {
 			return nil
 		}
 		data, err := os.ReadFile(path)
