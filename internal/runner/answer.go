@@ -147,7 +147,7 @@ func decodeError(value json.RawMessage) (string, error) {
 		return "", fmt.Errorf(`"error" of the answer is neither a string nor an object with a "message"`)
 	}
 	if json.Unmarshal(object["message"], &text) != nil || text == "" {
-		text = "an error without a message: " + string(value)
+		text = "an error without a message: " + strings.ToValidUTF8(string(value), "\uFFFD")
 	}
 	return text, nil
 }

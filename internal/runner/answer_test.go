@@ -107,6 +107,7 @@ func FuzzParseAnswer(f *testing.F) {
 	for _, seed := range []string{
 		"", "text\n", `{"output":"x"}`, `{"error":{"message":"m"}}`, `{"output":"x","usage":{"inputTokens":1,"x":2},"costUsd":1e308}`,
 		`{"output":"\ud800"}`, "{\"output\":\"\xff\"}", `{"output":"a","output":"b"}`, ` {"error":` + strings.Repeat("[", 100),
+		"{\"error\":{\"\xae\":\"\"}}",
 	} {
 		f.Add([]byte(seed))
 	}
