@@ -50,7 +50,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		m.add("**%s**\n\n", words)
 	}
 	if o.recorded(run) {
-		m.add("> **%s**\n\n", recordingNotice)
+		m.add("> **%s**\n\n", recordingNotice(&run.Info))
 	}
 	info := &run.Info
 	m.add("Suite %s · %s", code(suiteTitle(info, " ")), casesWords(run))

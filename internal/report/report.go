@@ -156,8 +156,14 @@ func recorded(run *plumb.Run) bool {
 	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
 }
 
-// recordingNotice labels a recording.
-const recordingNotice = "RECORDING: these answers were played back from an earlier run, no model was asked"
+// recordingNotice labels a recording. A judge may still have been asked about it.
+func recordingNotice(info *plumb.RunInfo) string {
+	const notice = "RECORDING: these answers were played back from an earlier run, no model was asked"
+	if info.Judge == "" && info.Embedder == "" {
+		return notice
+	}
+	return notice + " but the judge"
+}
 
 // dir returns the run directory as the user should see it.
 func (o *Options) dir(run *plumb.Run) string {

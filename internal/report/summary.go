@@ -55,7 +55,7 @@ func (s *summary) write() {
 		s.line("%s", s.t.yellow(words))
 	}
 	if s.o.recorded(s.run) {
-		s.line("%s", s.t.yellow(recordingNotice))
+		s.line("%s", s.t.yellow(recordingNotice(&s.run.Info)))
 	}
 	if rates.Overall.Planned > 0 {
 		s.rates(rates)

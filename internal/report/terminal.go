@@ -274,7 +274,7 @@ func (r *terminal) header(run *plumb.Run) []string {
 		lines = append(lines, label("resumed")+fmt.Sprintf("%s of %s were done before", count(n), count(run.Totals.Planned)))
 	}
 	if r.o.recorded(run) {
-		lines = append(lines, r.t.yellow(recordingNotice))
+		lines = append(lines, r.t.yellow(recordingNotice(&run.Info)))
 	}
 	return append(lines, "")
 }
