@@ -17,7 +17,7 @@ const (
 	EventPlanned EventType = "planned"
 	// EventRunResumed says that a later process goes on with the run.
 	EventRunResumed EventType = "run-resumed"
-	// EventSessionStarted says that a session is about to begin.
+	// EventSessionStarted says that a session is about to begin. It is for those who watch, and not in the log of models.
 	EventSessionStarted EventType = "session-started"
 	// EventSessionFinished holds what was obtained; Report or Failure, or both, are set.
 	EventSessionFinished EventType = "session-finished"

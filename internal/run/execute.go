@@ -267,8 +267,8 @@ func (e *engine) ask(ctx context.Context, u unit, number int) *attempt {
 	report, err := ask(limited, e.Runners[u.runner], req)
 	late := errors.Is(context.Cause(limited), plumb.ErrTimeLimit)
 	cancel()
-	if report == nil && ctx.Err() != nil && !late {
-		return nil
+	if err != nil && ctx.Err() != nil && !late {
+		return nil // half an answer that the user cut off says nothing; whoever resumes asks again
 	}
 	a := &attempt{session: number, report: report}
 	switch {

@@ -608,3 +608,23 @@ func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 		}
 	})
 }
+
+// TestInterruptedAnswerIsAskedAgain cuts a session off half-way: what came back by then is no measurement.
+func TestInterruptedAnswerIsAskedAgain(t *testing.T) {
+	d := newDir(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{id: "f", run: func(ctx context.Context, _ plumb.Request) (*plumb.SessionReport, error) {
+		cancel()
+		<-ctx.Done()
+		return report("echo, but only ha"), ctx.Err()
+	}}
+	o := run.Options{Dir: d, Suite: suite(1), Runners: []plumb.Runner{f}}
+	r, err := run.Suite(ctx, o)
+	if err != nil || r.Totals.Finished != 0 || r.End.Remaining != 1 {
+		t.Fatalf("interrupted: %+v, end %+v, %v", r.Totals, r.End, err)
+	}
+	f.run = echo
+	if r := do(t, o); r.Totals.Passed != 1 || len(f.calls) != 2 {
+		t.Errorf("resumed: %+v after %v", r.Totals, f.calls)
+	}
+}
