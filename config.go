@@ -1,7 +1,7 @@
 package plumb
 
 // RunnerConfig describes one runner as the user wrote it, in a config file or on the command line. Exactly one of Model,
-// Command and Replay is set.
+// Command, Replay and Agent is set.
 type RunnerConfig struct {
 	// ID names the runner in results; it is the key in the config file.
 	ID string `json:"-" yaml:"-"`
@@ -11,6 +11,8 @@ type RunnerConfig struct {
 	Command []string `json:"command,omitempty" yaml:"command,omitempty"`
 	// Replay is the directory of an earlier run whose sessions are played again.
 	Replay string `json:"replay,omitempty" yaml:"replay,omitempty"`
+	// Agent is a coding-agent CLI. Of the fields below only TimeoutMs and MaxParallel are for it.
+	Agent *AgentConfig `json:"agent,omitempty" yaml:"agent,omitempty"`
 
 	// BaseURL replaces the provider's own address.
 	BaseURL string `json:"baseURL,omitempty" yaml:"baseURL,omitempty"`
@@ -38,4 +40,41 @@ type RunnerConfig struct {
 	TimeoutMs int64 `json:"timeoutMs,omitempty" yaml:"timeoutMs,omitempty"`
 	// MaxParallel limits the requests in flight to this runner; 0 leaves it to the run.
 	MaxParallel int `json:"maxParallel,omitempty" yaml:"maxParallel,omitempty"`
+}
+
+// AgentConfig describes a coding-agent CLI.
+type AgentConfig struct {
+	// Type is the agent: "codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini" or "qwen".
+	Type string `json:"type"`
+	// Model is the agent's own name for the model.
+	Model string `json:"model"`
+	// Command is the program, a name or a path; "" is the agent's usual one. CommandArgs come before all other arguments:
+	// they are for launchers such as npx. Args come after the agent's sub-command and before the prompt.
+	Command     string            `json:"command,omitempty"`
+	CommandArgs []string          `json:"commandArgs,omitempty"`
+	Args        []string          `json:"args,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	// Version pins the version of the CLI: another one is an error. "2.1" matches 2.1.328.
+	Version string `json:"version,omitempty"`
+	// Permissions is "bypass", which lets the agent do all it wants and is the default, or "default", which leaves it to
+	// the agent's own rules.
+	Permissions string `json:"permissions,omitempty"`
+	// Skills are directories with a SKILL.md to offer, MCPServers are servers to offer, by name.
+	Skills     []string             `json:"skills,omitempty"`
+	MCPServers map[string]MCPServer `json:"mcpServers,omitempty"`
+	// InheritConfig lets the agent see the user's own configuration, skills and memory.
+	InheritConfig bool `json:"inheritConfig,omitempty"`
+	// BaseURL sends the requests for the model elsewhere: to a gateway, or to a server on this machine. APIKeyEnv names the
+	// environment variable with its key.
+	BaseURL   string `json:"baseURL,omitempty"`
+	APIKeyEnv string `json:"apiKeyEnv,omitempty"`
+}
+
+// MCPServer is a server of tools for an agent: a program, or an address.
+type MCPServer struct {
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
 }

@@ -17,7 +17,8 @@ const (
 	EventPlanned EventType = "planned"
 	// EventRunResumed says that a later process goes on with the run.
 	EventRunResumed EventType = "run-resumed"
-	// EventSessionStarted says that a session is about to begin. It is for those who watch, and not in the log of models.
+	// EventSessionStarted says that a session is about to begin. That of an agent is in the log before the agent starts, with
+	// Marker set; of others it is for those who watch only.
 	EventSessionStarted EventType = "session-started"
 	// EventSessionFinished holds what was obtained; Report or Failure, or both, are set.
 	EventSessionFinished EventType = "session-finished"
@@ -40,6 +41,9 @@ type Event struct {
 	Runner     string    `json:"runner,omitempty"`
 	Repetition int       `json:"repetition,omitempty"`
 	Session    int       `json:"session,omitempty"`
+
+	// Marker finds the processes of a session; see [MarkerEnv].
+	Marker string `json:"marker,omitempty"`
 
 	Info  *RunInfo   `json:"info,omitempty"`
 	Cases []CaseInfo `json:"cases,omitempty"`

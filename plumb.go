@@ -161,6 +161,11 @@ type Failure struct {
 	Attempts int `json:"attempts,omitempty"`
 	// LogPath is the artifact to read first. Optional.
 	LogPath string `json:"logPath,omitempty"`
+	// Name is that of the error in the suite's own language, such as "AssertionError"; Source and Stack are where it was
+	// thrown. All are for suites in code.
+	Name   string    `json:"name,omitempty"`
+	Source *Position `json:"source,omitempty"`
+	Stack  string    `json:"stack,omitempty"`
 
 	cause error
 }

@@ -47,8 +47,77 @@ type SessionReport struct {
 	Cached bool `json:"cached,omitempty"`
 	// Recorded says that the answer is a replay of an earlier session.
 	Recorded bool `json:"recorded,omitempty"`
-	// AgentVersion is the version of the agent CLI.
+
+	// The rest is for sessions of agents. AgentVersion is the version of the agent CLI.
 	AgentVersion string `json:"agentVersion,omitempty"`
+	// ExitCode is how the agent's process ended; nil when a signal ended it or nobody knows.
+	ExitCode *int `json:"exitCode,omitempty"`
+	// Steps counts what the agent calls a step; each agent has its own definition.
+	Steps int `json:"steps,omitempty"`
+	// RequestUsage is the usage of each request to the model, in order, where the agent tells. Subagents are included.
+	RequestUsage []RequestUsage `json:"requestUsage,omitempty"`
+	// Offered lists what the agent found when it began: skills, MCP servers, memory, instructions.
+	Offered []Offer `json:"offered,omitempty"`
+	// PermissionDenials are what the agent was not allowed to do.
+	PermissionDenials []PermissionDenial `json:"permissionDenials,omitempty"`
+	// Subagents are those that the session started. What they did is among Events, marked with their ID.
+	Subagents []Subagent `json:"subagents,omitempty"`
+	// Notes say what a reader of the report should know: requests that were tried again, records that were not
+	// understood, texts that were cut short.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// RequestUsage is what one request to the model used; nil figures were not reported.
+type RequestUsage struct {
+	At               *time.Time `json:"at,omitempty"`
+	Model            string     `json:"model,omitempty"`
+	Subagent         string     `json:"subagent,omitempty"`
+	InputTokens      *int64     `json:"inputTokens,omitempty"`
+	OutputTokens     *int64     `json:"outputTokens,omitempty"`
+	ReasoningTokens  *int64     `json:"reasoningTokens,omitempty"`
+	CacheTokens      *int64     `json:"cacheTokens,omitempty"`
+	CacheWriteTokens *int64     `json:"cacheWriteTokens,omitempty"`
+}
+
+// OfferKind tells apart what a session can be offered.
+type OfferKind string
+
+// The kinds of what a session can be offered.
+const (
+	OfferSkill        OfferKind = "skill"
+	OfferMCPServer    OfferKind = "mcp-server"
+	OfferMemory       OfferKind = "memory"
+	OfferInstructions OfferKind = "instructions"
+	OfferPlugin       OfferKind = "plugin"
+)
+
+// Offer is something that the agent had at hand, whether it used it or not.
+type Offer struct {
+	Kind OfferKind `json:"kind"`
+	Name string    `json:"name"`
+	// Path is where it came from, where that is known.
+	Path string `json:"path,omitempty"`
+	// Source is the agent's own word for where it came from, such as "project", "user" or "builtin".
+	Source string `json:"source,omitempty"`
+	// Undeclared says that neither the suite nor the runner brought it: it leaked in from the machine.
+	Undeclared bool `json:"undeclared,omitempty"`
+}
+
+// PermissionDenial is something that the agent wanted to do and was not allowed to.
+type PermissionDenial struct {
+	Tool    string     `json:"tool"`
+	CallID  string     `json:"callId,omitempty"`
+	Message string     `json:"message,omitempty"`
+	At      *time.Time `json:"at,omitempty"`
+}
+
+// Subagent is an agent that the session started for a part of its work.
+type Subagent struct {
+	// ID is what marks its events.
+	ID   string `json:"id"`
+	Type string `json:"type,omitempty"`
+	// Usage is what it used, where the agent tells; it is not part of the session's own.
+	Usage *Usage `json:"usage,omitempty"`
 }
 
 // Began reports whether the model had begun to answer: whether the session shows any sign of it.
@@ -153,6 +222,18 @@ func source(p *int64) string {
 type Files struct {
 	ObservedReads      []string `json:"observedReads"`
 	ObservedSkillReads []string `json:"observedSkillReads"`
+	// Changed lists what is different in the workspace after the session, or, where that cannot be compared, what the
+	// agent says that it changed.
+	Changed []FileChange `json:"changed,omitempty"`
+}
+
+// FileChange is one file that a session changed.
+type FileChange struct {
+	Path string `json:"path"`
+	// Kind is "add", "update" or "delete".
+	Kind string `json:"kind"`
+	// Diff is a unified diff, shortened; "" for files that are not text, or not known before and after.
+	Diff string `json:"diff,omitempty"`
 }
 
 // SkillDetection says that a session used a skill, and how sure that is.
@@ -174,6 +255,8 @@ const (
 	SessionCommand    SessionEventType = "command"
 	SessionFileRead   SessionEventType = "fileRead"
 	SessionSkill      SessionEventType = "skillSignal"
+	SessionFileChange SessionEventType = "fileChange"
+	SessionDenial     SessionEventType = "permissionDenied"
 )
 
 // SessionEvent is one thing observed in a session. Which fields are set depends on Type.
@@ -184,14 +267,21 @@ type SessionEvent struct {
 	Role  string `json:"role,omitempty"`
 	Phase string `json:"phase,omitempty"`
 	Text  string `json:"text,omitempty"`
-	// Tool, Args and Output belong to tool calls and their results.
-	Tool   string          `json:"tool,omitempty"`
-	Args   json.RawMessage `json:"args,omitempty"`
-	Output string          `json:"output,omitempty"`
-	// Command and ExitCode belong to commands, Path to file reads, Skill and Signal to skill signals.
+	// Tool, Args and Output belong to tool calls and their results. CallID joins a call, its result, and what else was
+	// derived from it. IsError says that the agent reported the result as an error.
+	Tool    string          `json:"tool,omitempty"`
+	Args    json.RawMessage `json:"args,omitempty"`
+	Output  string          `json:"output,omitempty"`
+	CallID  string          `json:"callId,omitempty"`
+	IsError bool            `json:"isError,omitempty"`
+	// Subagent is the ID of the subagent that did it; "" is the main thread.
+	Subagent string `json:"subagent,omitempty"`
+	// Command and ExitCode belong to commands, Path to file reads and changes, Change ("add", "update", "delete") to file
+	// changes, Skill and Signal to skill signals.
 	Command  string `json:"command,omitempty"`
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Path     string `json:"path,omitempty"`
+	Change   string `json:"change,omitempty"`
 	Skill    string `json:"skill,omitempty"`
 	Signal   string `json:"signal,omitempty"`
 }

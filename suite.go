@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -32,6 +33,37 @@ type Suite struct {
 	// Hash identifies the content: "sha256:" and 64 hex digits, by the rules of package digest.
 	Hash  string
 	Cases []Case
+	// Workspace says where sessions work; nil leaves it to the run.
+	Workspace *WorkspaceConfig
+}
+
+// WorkspaceMode says what directory sessions work in.
+type WorkspaceMode string
+
+// The workspace modes: a directory that nobody prepares, one for the whole run, one for each session.
+const (
+	WorkspaceNone     WorkspaceMode = "none"
+	WorkspaceShared   WorkspaceMode = "shared"
+	WorkspaceIsolated WorkspaceMode = "isolated"
+)
+
+// WorkspaceConfig says where sessions work and how that place is made.
+type WorkspaceConfig struct {
+	Mode WorkspaceMode `json:"mode"`
+	// Cwd is a directory that is there already: allowed for none and shared. It is never deleted.
+	Cwd string `json:"cwd,omitempty"`
+	// TemplateDir is copied into the workspace, and Bootstrap is run in it, for shared and isolated.
+	TemplateDir string     `json:"templateDir,omitempty"`
+	Bootstrap   *Bootstrap `json:"bootstrap,omitempty"`
+}
+
+// Bootstrap is a program that prepares a workspace. It runs there, without a shell and with nothing on its stdin.
+type Bootstrap struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitempty"`
+	// TimeoutMs is in milliseconds; 0 leaves it to the case.
+	TimeoutMs int64             `json:"timeoutMs,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
 }
 
 // Tags returns the tags that the cases of s declare, each once, in order of first appearance.
@@ -71,8 +103,19 @@ type Case struct {
 	TokensEstimate int
 	// Assertions must all hold.
 	Assertions []Assertion
+	// Classify, if set, names the class of a failure; nil leaves it as it is. It is called once for each session that failed
+	// or could not be measured.
+	Classify func(ctx context.Context, s FailedSession) (*FailureClass, error)
 	// Source is where the case was written.
 	Source Position
+}
+
+// FailedSession is what [Case.Classify] looks at.
+type FailedSession struct {
+	Evidence  Evidence
+	Judgement *Judgement
+	// ArtifactDir and ExecutionArtifactDir are "" where there are none.
+	ArtifactDir, ExecutionArtifactDir string
 }
 
 // Prompt returns the conversation as one text: the content of a lone user message as it is, otherwise each message
@@ -116,6 +159,12 @@ func (p Position) String() string {
 	}
 }
 
+// Question is one that a failed check leaves for the agent; see [Explainer].
+type Question struct {
+	Question string   `json:"question"`
+	Source   Position `json:"source"`
+}
+
 // Verdict is what one assertion says of one thing it looked at.
 type Verdict struct {
 	// Name tells the check apart from others of its case, such as "contains" or the name the author gave it.
@@ -134,6 +183,11 @@ type Verdict struct {
 	Details json.RawMessage `json:"details,omitempty"`
 	// Class groups the failure with others of its cause. Optional.
 	Class *FailureClass `json:"class,omitempty"`
+	// Source is where the check that did not hold is written, Stack the whole way there. Both are for suites in code.
+	Source *Position `json:"source,omitempty"`
+	Stack  string    `json:"stack,omitempty"`
+	// Questions can be put to the agent afterwards, about why the check does not hold.
+	Questions []Question `json:"questions,omitempty"`
 	// Error says that the check could not be made: Pass and Score then mean nothing.
 	Error *Failure `json:"error,omitempty"`
 	// Asked records the questions put to a judge model or an embedder. Optional.
