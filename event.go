@@ -86,6 +86,9 @@ type RunInfo struct {
 	Parallel int    `json:"parallel"`
 	Repeat   int    `json:"repeat"`
 	Retry    int    `json:"retry"`
+	MaxSteps int    `json:"maxSteps,omitempty"`
+	// Workspace is where agents worked; nil for runs without any.
+	Workspace *WorkspaceConfig `json:"workspace,omitempty"`
 	// ArtifactDir is the run directory.
 	ArtifactDir string `json:"artifactDir,omitempty"`
 	// ScoredFrom is the id of the run whose sessions were judged again.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -95,6 +97,27 @@ func PathKey(id string) string {
 	}
 	sum := sha256.Sum256([]byte(id))
 	return slug.String() + "--" + hex.EncodeToString(sum[:4])
+}
+
+// ExecutionDir returns the artifact directory of one case on one runner, below the directory of the run.
+func ExecutionDir(runDir, caseID string, r *RunnerInfo) string {
+	safe := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c) {
+			return c
+		}
+		return '-'
+	}, caseID)
+	return filepath.Join(runDir, safe, r.PathKey)
+}
+
+// SessionDir returns the artifact directory of one session, below that of its execution: repeat-N, and session-M in it for
+// retries.
+func SessionDir(executionDir string, repetition, session int) string {
+	dir := filepath.Join(executionDir, "repeat-"+strconv.Itoa(repetition))
+	if session > 1 {
+		dir = filepath.Join(dir, "session-"+strconv.Itoa(session))
+	}
+	return dir
 }
 
 // Request is one prompt for a runner.

@@ -50,6 +50,8 @@ type SessionReport struct {
 
 	// The rest is for sessions of agents. AgentVersion is the version of the agent CLI.
 	AgentVersion string `json:"agentVersion,omitempty"`
+	// Workspace is the directory that the session worked in; it may be gone.
+	Workspace string `json:"workspace,omitempty"`
 	// ExitCode is how the agent's process ended; nil when a signal ended it or nobody knows.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Steps counts what the agent calls a step; each agent has its own definition.

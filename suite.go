@@ -95,6 +95,8 @@ type Case struct {
 	MaxOutputTokens int
 	// Timeout limits one session; 0 leaves it to the run.
 	Timeout time.Duration
+	// MaxSteps stops an agent that takes more steps; 0 leaves it to the run.
+	MaxSteps int
 	// ExpectedFail marks a known gap: a failed assertion leaves the suite green, a pass does not.
 	ExpectedFail bool
 	// Repeat is the number of planned samples; 0 leaves it to the run.
