@@ -134,6 +134,8 @@ type ExecutionResult struct {
 	Sessions int `json:"sessions"`
 	// Cached counts sessions answered from the cache.
 	Cached int `json:"cached,omitempty"`
+	// Steps is the sum over all sessions of what their agents call a step.
+	Steps int `json:"steps,omitempty"`
 	// DurationMs and LatencyMs are means over the repetitions.
 	DurationMs int64 `json:"durationMs"`
 	LatencyMs  int64 `json:"latencyMs,omitempty"`

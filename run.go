@@ -52,7 +52,9 @@ type Execution struct {
 	Score  float64
 	// Passed, Failed and Errored count repetitions; Sessions all sessions.
 	Passed, Failed, Errored, Sessions, Cached int32
-	DurationMs, LatencyMs                     int64
+	// Steps is the sum over all sessions.
+	Steps                 int32
+	DurationMs, LatencyMs int64
 	// Token counts are sums over all sessions; what was not reported counts as 0.
 	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, CacheWriteTokens, TotalTokens int64
 	// Reported says which of the token counts were reported at all, by the bits of ReportedInput and so on.
@@ -246,7 +248,7 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		State: ExecutionDone, Outcome: res.Outcome, Status: res.Status, Origin: res.Origin, Class: r.class(res.Class),
 		Reason: shorten(res.Reason), Score: res.Score,
 		Passed: int32(res.Passed), Failed: int32(res.Failed), Errored: int32(res.Errored),
-		Sessions: int32(res.Sessions), Cached: int32(res.Cached),
+		Sessions: int32(res.Sessions), Cached: int32(res.Cached), Steps: int32(res.Steps),
 		DurationMs: res.DurationMs, LatencyMs: res.LatencyMs,
 		InputTokens: value(res.Usage.InputTokens), OutputTokens: value(res.Usage.OutputTokens),
 		ReasoningTokens: value(res.Usage.ReasoningTokens), CacheTokens: value(res.Usage.CacheTokens),
