@@ -35,6 +35,8 @@ type Suite struct {
 	Cases []Case
 	// Workspace says where sessions work; nil leaves it to the run.
 	Workspace *WorkspaceConfig
+	// Skills are what the suite offers to agents: directories with a SKILL.md, as absolute paths.
+	Skills []string
 }
 
 // WorkspaceMode says what directory sessions work in.
