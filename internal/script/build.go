@@ -1,0 +1,15 @@
+package script
+
+// BuildOptions say what to bundle.
+type BuildOptions struct {
+	// Entry is the absolute path of a .ts, .mts, .cts, .js, .mjs or .cjs file.
+	Entry string
+	// Modules are the names of the additional modules that imports may name; see Options.Modules.
+	Modules map[string]bool
+	// Allow, if set, decides whether a file may be read; an error says why not.
+	Allow func(path string) error
+}
+
+// Build bundles a module with all it imports. The error is a [*BuildError] that holds everything found wrong with the
+// sources.
+func Build(o BuildOptions) (*Program, error) { panic("not yet") }
