@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type gather struct {
 	index  int
 	c      *plumb.Case
 	runner int
+	info   plumb.RunnerInfo
 
 	mu          sync.Mutex
 	missing     int
@@ -36,25 +38,51 @@ type todo struct {
 	e    *engine
 	open map[int]pending
 
+	due []bool // by execution; what is planned is due no more
+
 	mu       sync.Mutex
 	unplayed int // executions that were not finished when this process began
 	finished int // those that are now
 	bad      int // those that leave the suite red
+	red      int // those of earlier processes that do
 }
 
 func newTodo(e *engine, open map[int]pending) *todo {
-	t := &todo{e: e, open: open}
+	t := &todo{e: e, open: open, due: make([]bool, len(e.state.Executions))}
 	for i := range e.state.Executions {
-		if t.due(&e.state.Executions[i]) {
+		x := &e.state.Executions[i]
+		if x.State != plumb.ExecutionDone || e.RetryErrors && x.Outcome == plumb.OutcomeError {
+			t.due[i] = true
 			t.unplayed++
+		} else if !x.Status.OK() {
+			t.red++
 		}
 	}
 	return t
 }
 
-// due reports whether an execution has to be done, or done again.
-func (t *todo) due(x *plumb.Execution) bool {
-	return x.State != plumb.ExecutionDone || t.e.RetryErrors && x.Outcome == plumb.OutcomeError
+// canary returns the units of the first case's executions on agents, and takes them from the queues.
+func (t *todo) canary() []unit {
+	n := len(t.e.Runners)
+	first := slices.Index(t.due, true)
+	if first < 0 {
+		return nil
+	}
+	var units []unit
+	for i := first / n * n; i < (first/n+1)*n; i++ {
+		if t.due[i] && t.e.Runners[i%n].Info().Kind == plumb.RunnerAgent {
+			t.due[i] = false
+			units = append(units, t.plan(i)...)
+		}
+	}
+	return units
+}
+
+// allGreen reports whether nothing has left the suite red, in this process or before.
+func (t *todo) allGreen() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bad+t.red == 0
 }
 
 func (t *todo) remaining() int {
@@ -66,32 +94,28 @@ func (t *todo) remaining() int {
 // queues returns the sources of work, each served by workers of its own.
 func (t *todo) queues() []func() (unit, bool) {
 	runners := len(t.e.Runners)
-	due := make([]bool, len(t.e.state.Executions)) // the state itself belongs to the log's goroutine once work begins
-	for i := range due {
-		due[i] = t.due(&t.e.state.Executions[i])
-	}
 	if t.e.Schedule != IsolatedByRunner {
-		return []func() (unit, bool){t.queue(due, 0, 1)}
+		return []func() (unit, bool){t.queue(0, 1)}
 	}
 	var queues []func() (unit, bool)
 	for r := range runners {
-		queues = append(queues, t.queue(due, r, runners))
+		queues = append(queues, t.queue(r, runners))
 	}
 	return queues
 }
 
 // queue returns a source of the executions first, first+step, and so on.
-func (t *todo) queue(due []bool, first, step int) func() (unit, bool) {
+func (t *todo) queue(first, step int) func() (unit, bool) {
 	var mu sync.Mutex
 	next, ready := first, []unit(nil)
 	return func() (unit, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		for len(ready) == 0 {
-			if next >= len(due) {
+			if next >= len(t.due) {
 				return unit{}, false
 			}
-			if due[next] {
+			if t.due[next] {
 				ready = t.plan(next)
 			}
 			next += step
@@ -114,21 +138,39 @@ func (t *todo) plan(i int) []unit {
 	done := t.open[i]
 	delete(t.open, i)
 	t.mu.Unlock()
-	g := &gather{index: i, c: c, runner: i % n, repetitions: make([][]attempt, e.repeat(c))}
+	g := &gather{index: i, c: c, runner: i % n, info: e.Runners[i%n].Info(), repetitions: make([][]attempt, e.repeat(c))}
 	var units []unit
 	for r := range g.repetitions {
 		attempts := done[r+1]
 		if e.settled(attempts) {
 			g.repetitions[r] = attempts
+			if e.lastOf(g, attempts) {
+				break
+			}
 			continue
 		}
 		units = append(units, unit{g, r + 1, attempts})
+		if e.sequential(g) {
+			break // the next one depends on how this one ends
+		}
 	}
 	g.missing = len(units)
 	if len(units) == 0 {
 		units = []unit{{g, 0, nil}}
 	}
 	return units
+}
+
+// sequential reports whether the repetitions of an execution follow each other, and end with the first that is not green: those
+// of agents do, since a session of theirs is dear.
+func (e *engine) sequential(g *gather) bool {
+	return !e.AllRepetitions && g.info.Kind == plumb.RunnerAgent
+}
+
+// lastOf reports whether no repetition follows one that ended with attempts, whatever was planned.
+func (e *engine) lastOf(g *gather, attempts []attempt) bool {
+	j := attempts[len(attempts)-1].judgement
+	return e.sequential(g) && !j.Status.OK()
 }
 
 // settled reports whether a repetition needs no further session: as an earlier process left it.
@@ -169,8 +211,12 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 			if err != nil {
 				return err
 			}
-		} else if err := e.judge(ctx, u, &u.attempts[n-1]); err != nil {
-			return err
+		} else {
+			a := &u.attempts[n-1]
+			a.workspace = e.places.again(u, a)
+			if err := e.judge(ctx, u, a); err != nil {
+				return err
+			}
 		}
 		last := u.attempts[n-1].judgement
 		if last == nil {
@@ -185,10 +231,18 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 	u.missing--
 	complete := u.missing == 0
 	u.mu.Unlock()
-	if complete {
+	switch {
+	case !complete:
+		return nil
+	case e.sequential(u.gather) && u.repetition < len(u.repetitions) && !e.lastOf(u.gather, u.attempts):
+		u.missing++
+		if e.stopped() {
+			return nil // whoever resumes goes on with the next repetition
+		}
+		return e.perform(ctx, unit{u.gather, u.repetition + 1, nil})
+	default:
 		return e.finish(u.gather)
 	}
-	return nil
 }
 
 // session has one session made and records it. A nil attempt without error means that none was: the run is stopping.
@@ -221,11 +275,33 @@ func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, erro
 	if f := e.blocked[u.runner].why(); f != nil {
 		return &attempt{session: number, failure: f}, nil //nolint:nilerr // the failure is the session's, not this engine's
 	}
-	if err := e.log.announce(e.event(plumb.EventSessionStarted, u, number)); err != nil {
+	req := plumb.Request{
+		CaseID: u.c.ID, Messages: u.c.Messages, MaxOutputTokens: u.c.MaxOutputTokens,
+		Repetition: u.repetition, Session: number, MaxSteps: cmp.Or(u.c.MaxSteps, e.MaxSteps),
+	}
+	ws, failure, err := e.place(ctx, u, &req)
+	if err != nil {
 		return nil, err
 	}
-	a := e.ask(ctx, u, number)
+	if failure != nil {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		return &attempt{session: number, failure: failure, workspace: ws}, nil
+	}
+	started := e.event(plumb.EventSessionStarted, u, number)
+	if started.Marker = req.Marker; started.Marker == "" {
+		err = e.log.announce(started)
+	} else {
+		_, err = e.log.commit(started) // its processes can be found whatever happens to this one
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := e.ask(ctx, u, req)
 	if a != nil {
+		a.workspace = ws
+		ws.changed(a.report)
 		e.blocked[u.runner].learn(a.failure)
 	}
 	return a, nil
@@ -256,12 +332,8 @@ func (e *engine) slot(ctx context.Context) bool {
 
 // ask calls the runner and completes what it returns. It returns nil when the run was interrupted before anything was
 // obtained.
-func (e *engine) ask(ctx context.Context, u unit, number int) *attempt {
+func (e *engine) ask(ctx context.Context, u unit, req plumb.Request) *attempt {
 	limit := cmp.Or(u.c.Timeout, e.Timeout)
-	req := plumb.Request{
-		CaseID: u.c.ID, Messages: u.c.Messages, MaxOutputTokens: u.c.MaxOutputTokens,
-		Repetition: u.repetition, Session: number,
-	}
 	began := time.Now()
 	limited, cancel := plumb.WithTimeLimit(ctx, limit)
 	report, err := ask(limited, e.Runners[u.runner], req)
@@ -270,11 +342,14 @@ func (e *engine) ask(ctx context.Context, u unit, number int) *attempt {
 	if err != nil && ctx.Err() != nil && !late {
 		return nil // half an answer that the user cut off says nothing; whoever resumes asks again
 	}
-	a := &attempt{session: number, report: report}
+	a := &attempt{session: req.Session, report: report}
 	switch {
 	case err == nil:
 	case late:
 		a.failure = plumb.Failuref(plumb.OriginTimeout, "no complete answer within %v", limit)
+		if f, ok := errors.AsType[*plumb.Failure](err); ok {
+			a.failure.LogPath = f.LogPath
+		}
 		a.failure.Hint = "raise the limit with --timeout, or timeout_ms in the case"
 	default:
 		f := *plumb.Failed(plumb.OriginRunner, err)
@@ -319,9 +394,12 @@ func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time)
 // unjudged.
 func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	limited, cancel := plumb.WithTimeLimit(ctx, max(e.Timeout, u.c.Timeout))
-	j := judge(limited, plumb.Evidence{
-		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder,
-	}, a.failure)
+	evidence := plumb.Evidence{Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder}
+	if a.report != nil {
+		evidence.Workspace = a.report.Workspace
+	}
+	j := judge(limited, evidence, a.failure)
+	e.classify(limited, u, evidence, a, j)
 	cancel()
 	var asked, broken bool
 	for i := range j.Verdicts {
@@ -335,12 +413,16 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	ev.Judgement = j
 	ev, _, err := e.log.append(ev, asked)
 	a.judgement = ev.Judgement // without secrets
-	return err
+	if err != nil {
+		return err
+	}
+	return e.keep(u, a)
 }
 
 // finish closes an execution.
 func (e *engine) finish(g *gather) error {
 	res := summarise(g.c, g.repetitions)
+	e.verify(g, res)
 	ev := e.event(plumb.EventExecutionFinished, unit{gather: g}, 0)
 	ev.Result = res
 	_, _, err := e.log.append(ev, true)
@@ -365,6 +447,9 @@ func summarise(c *plumb.Case, repetitions [][]attempt) *plumb.ExecutionResult {
 	var why *plumb.Failure
 	priced := true
 	for _, attempts := range repetitions {
+		if len(attempts) == 0 {
+			break // not made, since one before it ended the execution
+		}
 		for i := range attempts {
 			u := used(&attempts[i])
 			res.Usage.Add(u.usage)
@@ -372,6 +457,7 @@ func summarise(c *plumb.Case, repetitions [][]attempt) *plumb.ExecutionResult {
 			res.CostUSD, res.JudgeCostUSD = plus(res.CostUSD, u.cost), plus(res.JudgeCostUSD, u.judgeCost)
 			if r := attempts[i].report; r != nil {
 				priced = priced && u.cost != nil
+				res.Steps += r.Steps
 				if r.Cached {
 					res.Cached++
 				}

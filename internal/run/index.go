@@ -145,6 +145,7 @@ type attempt struct {
 	report    *plumb.SessionReport
 	failure   *plumb.Failure
 	judgement *plumb.Judgement
+	workspace *workspace
 }
 
 // recoverLog reads the log of an earlier process: the state of the run, and the sessions of the executions that did not

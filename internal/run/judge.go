@@ -1,10 +1,13 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -20,8 +23,12 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		j.Status = plumb.StatusOf(j.Outcome, failure.Origin, ev.Case.ExpectedFail)
 		return j
 	}
+	collected := "" // what one assertion found fault with, where that is several things and comes first
 	for i, a := range ev.Case.Assertions {
 		verdicts, err := assert(ctx, a, ev)
+		if collected == "" && green(j.Verdicts) {
+			collected = collect(verdicts)
+		}
 		j.Verdicts = append(j.Verdicts, verdicts...)
 		if err != nil {
 			j.Verdicts = append(j.Verdicts, plumb.Verdict{
@@ -56,7 +63,10 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	switch {
 	case failed != nil:
 		j.Outcome = plumb.OutcomeFail
-		j.Failure = &plumb.Failure{Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report), Message: reason(failed)}
+		j.Failure = &plumb.Failure{
+			Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report), Message: cmp.Or(collected, reason(failed)),
+			Source: failed.Source, Stack: failed.Stack,
+		}
 	case broken != nil:
 		j.Outcome = plumb.OutcomeError
 		j.Failure = broken.Error
@@ -64,6 +74,27 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	}
 	j.Status = plumb.StatusOf(j.Outcome, origin, ev.Case.ExpectedFail)
 	return j
+}
+
+// green reports whether no verdict found fault.
+func green(verdicts []plumb.Verdict) bool {
+	return !slices.ContainsFunc(verdicts, func(v plumb.Verdict) bool { return !v.Pass && v.Error == nil })
+}
+
+// collect returns the documented message for several faults that one assertion found, or "".
+func collect(verdicts []plumb.Verdict) string {
+	var b strings.Builder
+	n := 0
+	for i := range verdicts {
+		if v := &verdicts[i]; !v.Pass && v.Error == nil {
+			n++
+			fmt.Fprintf(&b, "\n%d. %s", n, reason(v))
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d assertion failure(s) collected during case execution:%s", n, b.String())
 }
 
 func reason(v *plumb.Verdict) string {

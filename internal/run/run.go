@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -38,6 +40,15 @@ type Options struct {
 	Repeat int
 	// Retry is how often a failed repetition is tried again.
 	Retry int
+	// AllRepetitions has an agent make all planned repetitions. Otherwise the first that is not green is the last.
+	AllRepetitions bool
+	// MaxSteps stops an agent that takes more steps; 0 is no limit.
+	MaxSteps int
+	// Workspaces say where agents and commands work.
+	Workspaces Workspaces
+	// Verify, if set, looks at the sessions that decided the repetitions of an execution that is green, and may find fault with it.
+	// It is called once an execution, from many goroutines.
+	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure
 	// Timeout limits the working time of a session whose case does not say; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// MaxFailures stops the run after so many executions that are not green; 0 means never.
@@ -92,6 +103,8 @@ type engine struct {
 	slots   chan struct{}
 	blocked []blocker // by runner
 	judges  []*plumb.Judge
+	places  *workspaces
+	started atomic.Int64 // sessions of agents that this process has begun
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -120,6 +133,10 @@ func newEngine(o Options) (*engine, error) {
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
+	}
+	e.places = &workspaces{
+		Workspaces: o.Workspaces, run: o.Dir,
+		exclusive: o.Workspaces.Config.Mode == plumb.WorkspaceIsolated || o.Parallel == 1,
 	}
 	for _, r := range o.Runners {
 		j := &plumb.Judge{Runner: o.Judge, Votes: o.JudgeVotes}
@@ -163,7 +180,10 @@ func (e *engine) open(resumed, torn bool) error {
 		info.Cases = len(e.Suite.Cases)
 		info.SuiteCases = max(info.SuiteCases, info.Cases)
 		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
-		info.Repeat, info.Retry = e.Repeat, e.Retry
+		info.Repeat, info.Retry, info.MaxSteps = e.Repeat, e.Retry, e.MaxSteps
+		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) && e.Workspaces.Config.Mode != "" {
+			info.Workspace = &e.Workspaces.Config
+		}
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
 		if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
 			return err
@@ -295,6 +315,10 @@ func (e *engine) run(ctx context.Context) error {
 	watch.Go(func() { e.takeNotes(finished, cancelWorkers) })
 
 	var work sync.WaitGroup
+	if err := e.canary(workers); err != nil {
+		cancelWorkers(err)
+		e.end(plumb.StopInterrupted)
+	}
 	for _, queue := range e.todo.queues() {
 		for range e.workers() {
 			work.Go(func() {
@@ -321,6 +345,9 @@ func (e *engine) run(ctx context.Context) error {
 		err = nil // interrupted, which is no trouble of ours
 	}
 	remaining := e.todo.remaining()
+	if cerr := e.places.close(remaining == 0 && e.todo.allGreen()); cerr != nil && err == nil {
+		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
+	}
 	if remaining == 0 {
 		e.stop = ""
 	}

@@ -1,0 +1,150 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// copyTree copies a template into a workspace: everything in it, with modes and times, so that tools see the files as they
+// were. Files are cloned where the file system can, and never linked: what an agent does must not reach the template. A
+// symbolic link that stays within the template is kept; one that leads out of it becomes a copy of what it leads to.
+func copyTree(from, to string) error {
+	info, err := os.Stat(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("Workspace template directory does not exist: %s", from) //nolint:staticcheck // the documented text
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("Workspace template path is not a directory: %s", from) //nolint:staticcheck // the documented text
+	}
+	root, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(to); err == nil && within(real, root) {
+		return fmt.Errorf("the workspace %s lies within its template %s", to, from)
+	}
+	c := &treeCopy{root: root}
+	return c.dir(root, to, nil)
+}
+
+// treeCopy is one copy of a template.
+type treeCopy struct{ root string }
+
+// dir copies a directory. outside holds the directories outside the template on the way here, to notice a circle.
+func (c *treeCopy) dir(from, to string, outside []string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := c.entry(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), e.Type(), outside); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(to, info.Mode().Perm()|0o700); err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
+}
+
+func (c *treeCopy) entry(from, to string, kind fs.FileMode, outside []string) error {
+	switch {
+	case kind.IsDir():
+		return c.dir(from, to, outside)
+	case kind&fs.ModeSymlink != 0:
+		return c.link(from, to, outside)
+	case kind.IsRegular():
+		return copyFile(from, to)
+	default:
+		return fmt.Errorf("copy %s: it is neither a file, a directory nor a link", from)
+	}
+}
+
+func (c *treeCopy) link(from, to string, outside []string) error {
+	target, err := os.Readlink(from)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		if !filepath.IsAbs(target) && within(filepath.Join(filepath.Dir(from), target), c.root) {
+			return os.Symlink(target, to) // it leads nowhere now, and will lead nowhere outside
+		}
+		return fmt.Errorf("copy the symbolic link %s: %w", from, err)
+	}
+	if within(real, c.root) {
+		rel, err := filepath.Rel(filepath.Dir(from), real)
+		if err != nil {
+			return err
+		}
+		if !filepath.IsAbs(target) {
+			rel = target
+		}
+		if len(outside) == 0 {
+			return os.Symlink(rel, to)
+		}
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return c.entry(real, to, info.Mode().Type(), outside)
+	}
+	for _, dir := range outside {
+		if within(dir, real) {
+			return fmt.Errorf("copy the symbolic link %s: it leads in a circle", from)
+		}
+	}
+	if within(c.root, real) {
+		return fmt.Errorf("copy the symbolic link %s: it leads to a directory around the template", from)
+	}
+	return c.dir(real, to, append(outside, real))
+}
+
+// within reports whether path is dir or lies below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, info.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	if !clone(out, in) {
+		_, err = io.Copy(out, in)
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
+}

@@ -1,0 +1,308 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Workspaces say where the sessions of agents and commands work.
+type Workspaces struct {
+	// Config is the effective one, with absolute paths; the zero value is mode none in the directory Cwd.
+	Config plumb.WorkspaceConfig
+	// Cwd is the directory of mode none where Config names none.
+	Cwd string
+	// Root is where workspaces are made, in a directory for each run; "" is [WorkspaceRoot]. It must be outside any project, so that no
+	// instructions and no repository of a parent directory reach the agent.
+	Root string
+	// Keep leaves all workspaces in place, also those of sessions that went well.
+	Keep bool
+	// Environ is the environment of bootstrap programs, as name=value.
+	Environ func() []string
+}
+
+// WorkspaceRoot is the directory below which workspaces are made unless the user names another.
+func WorkspaceRoot() string {
+	return filepath.Join(os.TempDir(), "plumb-workspaces-"+strconv.Itoa(os.Getuid()))
+}
+
+// workspaces makes the directories of one run.
+type workspaces struct {
+	Workspaces
+	run       *Dir
+	exclusive bool // no two sessions work in one directory at the same time
+
+	once   sync.Once
+	shared *workspace // what mode shared made, also when it failed
+	failed *plumb.Failure
+}
+
+// workspace is the directory of one session.
+type workspace struct {
+	path string
+	// made says that it was made for this run, and may be deleted.
+	made   bool
+	before *inventory
+	record workspaceRecord
+}
+
+// workspaceRecord is workspace.json. Its keys are documented.
+type workspaceRecord struct {
+	Mode          plumb.WorkspaceMode `json:"mode"`
+	Cwd           string              `json:"cwd"`
+	TemplateDir   string              `json:"templateDir,omitempty"`
+	WorkspacePath string              `json:"workspacePath,omitempty"`
+	Bootstrap     *bootstrapRecord    `json:"bootstrap,omitempty"`
+	Preserved     bool                `json:"preserved"`
+	SetupError    string              `json:"setupError,omitempty"`
+	CleanupError  string              `json:"cleanupError,omitempty"`
+}
+
+type bootstrapRecord struct {
+	Command    string   `json:"command"`
+	Args       []string `json:"args"`
+	DurationMs int64    `json:"durationMs"`
+	ExitCode   *int     `json:"exitCode"`
+	StdoutPath string   `json:"stdoutPath"`
+	StderrPath string   `json:"stderrPath"`
+}
+
+// root returns the directory of this run's workspaces.
+func (w *workspaces) root() string { return filepath.Join(cmp.Or(w.Root, WorkspaceRoot()), w.run.ID) }
+
+// prepare makes the workspace of a session whose artifacts go to dir, and looks at it. The workspace is not nil when
+// something was made, also when it is not complete.
+func (w *workspaces) prepare(ctx context.Context, u unit, session int, dir string) (*workspace, *plumb.Failure) {
+	switch w.Config.Mode {
+	case plumb.WorkspaceIsolated:
+		path := filepath.Join(plumb.ExecutionDir(w.root(), u.c.ID, new(u.info)), fmt.Sprintf("repeat-%d", u.repetition))
+		if session > 1 {
+			path += fmt.Sprintf("-session-%d", session)
+		}
+		ws := w.new(path)
+		limit := cmp.Or(u.c.Timeout, DefaultTimeout)
+		if err := os.RemoveAll(path); err != nil {
+			return nil, plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
+		}
+		f := w.fill(ctx, ws, limit, dir, map[string]string{"CASE_ID": u.c.ID, "RUNNER_ID": u.info.ID})
+		if f == nil {
+			f = w.look(ws)
+		}
+		return ws, f
+	case plumb.WorkspaceShared:
+		w.once.Do(func() { w.shared, w.failed = w.setup(ctx, u) })
+		if w.failed != nil {
+			f := *w.failed
+			return nil, &f
+		}
+		ws := *w.shared
+		return &ws, w.look(&ws)
+	default:
+		ws := &workspace{path: cmp.Or(w.Config.Cwd, w.Cwd)}
+		ws.record = workspaceRecord{Mode: plumb.WorkspaceNone, Cwd: ws.path}
+		if info, err := os.Stat(ws.path); err != nil || !info.IsDir() {
+			return nil, plumb.Failuref(plumb.OriginWorkspace, "the working directory %s is not there", ws.path)
+		}
+		return ws, nil
+	}
+}
+
+func (w *workspaces) new(path string) *workspace {
+	return &workspace{path: path, made: true, record: workspaceRecord{
+		Mode: w.Config.Mode, Cwd: path, TemplateDir: w.Config.TemplateDir, WorkspacePath: path,
+	}}
+}
+
+// setup makes the workspace that the whole run shares.
+func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Failure) {
+	ws := w.new(filepath.Join(w.root(), "shared"))
+	if w.Config.Cwd != "" {
+		ws.path, ws.made = w.Config.Cwd, false
+		ws.record.Cwd, ws.record.WorkspacePath = ws.path, ""
+	}
+	dir := w.run.Join("workspaces", "shared-setup")
+	f := (*plumb.Failure)(nil)
+	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) { // else an earlier process made it
+		if ws.made {
+			if err := os.RemoveAll(ws.path); err != nil {
+				f = plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
+			}
+		}
+		if f == nil {
+			f = w.fill(ctx, ws, max(u.c.Timeout, DefaultTimeout), dir, nil)
+		}
+		if f != nil {
+			ws.record.Preserved, ws.record.SetupError = true, f.Message
+		}
+		if err := writeJSON(filepath.Join(dir, "workspace.json"), ws.record); err != nil && f == nil {
+			f = plumb.Failuref(plumb.OriginWorkspace, "record the workspace: %w", err)
+		}
+	}
+	return ws, f
+}
+
+// fill makes the directory, copies the template, and runs the bootstrap program.
+func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string) *plumb.Failure {
+	if ws.made {
+		if err := w.outside(); err != nil {
+			return plumb.Failed(plumb.OriginWorkspace, err)
+		}
+	}
+	if err := os.MkdirAll(ws.path, 0o700); err != nil {
+		return plumb.Failuref(plumb.OriginWorkspace, "make the workspace: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return plumb.Failuref(plumb.OriginWorkspace, "make the artifact directory: %w", err)
+	}
+	if t := w.Config.TemplateDir; t != "" {
+		if err := copyTree(t, ws.path); err != nil {
+			return plumb.Failed(plumb.OriginWorkspace, err)
+		}
+	}
+	if w.Config.Bootstrap == nil {
+		return nil
+	}
+	return w.bootstrap(ctx, ws, limit, dir, names)
+}
+
+// outside makes sure that nothing around the workspaces reaches an agent that works in one of them.
+func (w *workspaces) outside() error {
+	for dir := w.root(); ; {
+		for _, name := range []string{".git", ".hg", ".jj", "AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".cursorrules", ".claude", ".agents", ".opencode"} {
+			if path := filepath.Join(dir, name); exists(path) && !isHome(dir) {
+				return plumb.WithHint(fmt.Errorf("workspaces cannot be made in %s: %s would reach the agents", w.root(), path),
+					"name a directory outside any project with --workspaces, or set TMPDIR")
+			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return nil
+		}
+		dir = parent
+	}
+}
+
+// isHome reports whether dir is the user's home, whose configuration agents read from wherever they run, or not at all.
+func isHome(dir string) bool {
+	home, err := os.UserHomeDir()
+	return err == nil && home == dir
+}
+
+// look takes the inventory to compare with after the session.
+func (w *workspaces) look(ws *workspace) *plumb.Failure {
+	if !w.exclusive {
+		return nil // others change files meanwhile
+	}
+	var err error
+	if ws.before, err = takeInventory(ws.path, true); err != nil {
+		return plumb.Failed(plumb.OriginWorkspace, err)
+	}
+	return nil
+}
+
+// changed completes a report by what is different in the workspace.
+func (ws *workspace) changed(r *plumb.SessionReport) {
+	if ws == nil || r == nil {
+		return
+	}
+	r.Workspace = ws.path
+	if ws.before == nil {
+		return
+	}
+	changed, note, err := ws.before.changes()
+	ws.before = nil
+	if err != nil {
+		note = err.Error() // what the agent itself says it changed is kept
+	} else {
+		r.Files.Changed = changed
+	}
+	if note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+}
+
+// again returns the workspace of a session that an earlier process obtained and did not judge, or nil.
+func (w *workspaces) again(u unit, a *attempt) *workspace {
+	if !worksInDirectory(&u.info) || a.report == nil || a.report.Workspace == "" {
+		return nil
+	}
+	if w.Config.Mode == plumb.WorkspaceIsolated {
+		return w.new(a.report.Workspace)
+	}
+	return &workspace{path: a.report.Workspace, record: workspaceRecord{Mode: cmp.Or(w.Config.Mode, plumb.WorkspaceNone), Cwd: a.report.Workspace}}
+}
+
+// leave deletes the workspace of a session that went well, and records what became of it.
+func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
+	if ws == nil {
+		return nil
+	}
+	isolated := w.Config.Mode == plumb.WorkspaceIsolated
+	ws.record.Preserved = ws.made && (!isolated || !ok || w.Keep)
+	if isolated && !ws.record.Preserved {
+		if err := removeAll(ws.path); err != nil {
+			ws.record.Preserved, ws.record.CleanupError = true, err.Error()
+		}
+	}
+	return writeJSON(filepath.Join(dir, "workspace.json"), ws.record)
+}
+
+// close deletes what the run does not need any more: the shared workspace when all went well, and empty directories.
+func (w *workspaces) close(ok bool) error {
+	var err error
+	if w.shared != nil && w.shared.made && ok && !w.Keep {
+		err = removeAll(w.shared.path)
+	}
+	removeEmpty(w.root())
+	return err
+}
+
+// removeAll deletes a tree in which directories may have lost their write permission, as those of Go's module cache.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil || !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory needs it; what cannot be changed shows below
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// removeEmpty deletes the directories below path, and path, that hold nothing.
+func removeEmpty(path string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			removeEmpty(filepath.Join(path, e.Name()))
+		}
+	}
+	_ = os.Remove(path) // it fails where something is left, which is to stay
+}
+
+// writeJSON writes an artifact: two spaces deep, with a newline at the end.
+func writeJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	return WriteFile(name, append(data, '\n'))
+}
