@@ -1,0 +1,148 @@
+package agentcli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// trouble is a kind of failure that users can do something about.
+type trouble struct {
+	origin plumb.Origin
+	class  plumb.FailureClass
+	status int
+	hint   string
+	says   []string // what agents and providers write, in lower case
+}
+
+// troubles returns the kinds of failure in the order in which they are tried: the specific before the general.
+func (r *recorder) troubles() []trouble {
+	login, key := r.login()
+	return []trouble{
+		{
+			plumb.OriginModelRejected, plumb.OriginModelRejected.Class(), 404,
+			"check the runner's model: the agent, or the account that it uses, does not have it",
+			[]string{
+				"model is not supported", "model not found", "model_not_found", "providermodelnotfounderror", "cannot use this model",
+				"issue with the selected model", "no such model", "invalid model", "unknown model", "unsupported model", "model does not exist",
+				"is not a valid model", "model not available", "model is not available", "does not have access to the model",
+			},
+		},
+		{
+			plumb.OriginRunner, plumb.FailureClass{ID: "quota", Label: "Quota exceeded"}, 402,
+			"the account of the provider has no credit or quota left: raise it, or use another key",
+			[]string{
+				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota", "credit balance is too low",
+				"payment required", "usage limit", "billing_hard_limit", "out of credits", "quota_exceeded", "resource_exhausted", "exhausted your",
+			},
+		},
+		{
+			plumb.OriginRunner, plumb.FailureClass{ID: "authentication", Label: "Not logged in"}, 401,
+			fmt.Sprintf("log in with `%s`, or set %s for the runner", login, key),
+			[]string{
+				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
+				"invalid x-api-key", "missing environment variable", "no authentication information", "please run /login", "authentication failed",
+				"authentication required", "api key not valid", "not authenticated", "please set an auth method", "permission_denied: api",
+				"missing bearer", "token has expired", "must be logged in", "login required", "invalid authentication",
+			},
+		},
+		{
+			plumb.OriginRunner, plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"}, 429,
+			"the provider limits the rate: run fewer sessions at once, or wait",
+			[]string{"rate limit", "rate_limit", "too many requests", "ratelimit", "exceeded retry limit"},
+		},
+	}
+}
+
+// failureOf makes the failure of what an agent said of itself, telling its kind from the status of the provider's reply, 0
+// if that is not known, and from the text. It is for the words of the agent only: a model may say anything.
+func (r *recorder) failureOf(said string, status int) *plumb.Failure {
+	said = strings.TrimSpace(said)
+	f := plumb.Failuref(plumb.OriginRunner, "%s", clip(said, 4<<10))
+	if said == "" {
+		f.Message = r.agent + " says that the session failed, and not why"
+	}
+	if status == 0 {
+		status = statusIn(said)
+	}
+	f.HTTPStatus = status
+	low := strings.ToLower(said)
+	for _, kind := range r.troubles() {
+		for _, words := range kind.says {
+			if strings.Contains(low, words) {
+				return kind.apply(f)
+			}
+		}
+	}
+	if status == 404 && strings.Contains(low, "model") {
+		return r.troubles()[0].apply(f)
+	}
+	for _, kind := range r.troubles()[1:] {
+		if status == kind.status {
+			return kind.apply(f)
+		}
+	}
+	if status == 403 {
+		return r.troubles()[2].apply(f)
+	}
+	if status >= 500 {
+		f.Hint = "the provider failed; try again later"
+	}
+	return f
+}
+
+func (k trouble) apply(f *plumb.Failure) *plumb.Failure {
+	f.Origin, f.Class, f.Hint = k.origin, k.class, k.hint
+	if f.HTTPStatus == 0 {
+		f.HTTPStatus = k.status
+	}
+	return f
+}
+
+// login returns how one logs in to the agent, and the environment variable that can hold a key.
+func (r *recorder) login() (command, variable string) {
+	switch r.agent {
+	case "codex":
+		return "codex login", "OPENAI_API_KEY or CODEX_API_KEY"
+	case "claude-code":
+		return "claude /login", "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN"
+	case "opencode":
+		return "opencode auth login", "the key of the model's provider"
+	case "cursor-agent":
+		return "cursor-agent login", "CURSOR_API_KEY"
+	case "copilot":
+		return "copilot login", "GH_TOKEN or COPILOT_PROVIDER_API_KEY"
+	case "gemini":
+		return "gemini", "GEMINI_API_KEY"
+	default:
+		return r.agent, "OPENAI_API_KEY"
+	}
+}
+
+// statusIn finds the HTTP status that an error text names: the first number from 400 to 599 that stands by itself after
+// a word that announces one, such as "status", "error" or "http".
+func statusIn(said string) int {
+	low := strings.ToLower(said)
+	for i := 0; i+3 <= len(low); i++ {
+		if low[i] != '4' && low[i] != '5' {
+			continue
+		}
+		n, err := strconv.Atoi(low[i : i+3])
+		if err != nil || n < 400 || i > 0 && wordy(low[i-1]) || i+3 < len(low) && wordy(low[i+3]) {
+			continue
+		}
+		before := low[max(0, i-24):i]
+		for _, word := range []string{"status", "error", "http", "code"} {
+			if strings.Contains(before, word) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func wordy(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c == '_' || c == '.' || c == '-'
+}

@@ -1,0 +1,184 @@
+package agentcli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Transcript is what one session of an agent left behind.
+type Transcript struct {
+	// Stdout and Stderr are files; "" where there is none.
+	Stdout, Stderr string
+	// Session is a directory with the state that the agent kept, "" where there is none. It is searched recursively, since
+	// people hand in copies.
+	Session string
+	// Cwd is the workspace, where relative paths in the transcript start; "" learns it from the transcript.
+	Cwd    string
+	Prompt string
+	// ExitCode is nil when it is not known or a signal ended the agent.
+	ExitCode *int
+	// Resumed says that the session goes on with an earlier one: what its state files say of earlier turns is left out.
+	Resumed bool
+	// Stopped is why the supervisor ended the agent; nil if it ended by itself.
+	Stopped error
+}
+
+// Types returns the agents whose transcripts are understood.
+func Types() []string {
+	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}
+}
+
+// Normalise makes the session report of a transcript. A report comes back whenever anything of the session was
+// understood. The error, a *[plumb.Failure], says why the session is no measurement: the agent's terminal record says that
+// it failed, or there is no such record, or nothing could be understood.
+func Normalise(agent string, t Transcript) (*plumb.SessionReport, error) {
+	normalise := normaliser(agent)
+	if normalise == nil {
+		err := fmt.Errorf("normalise a transcript: unknown agent %q", agent)
+		if near := plumb.Nearest(agent, Types()); near != "" {
+			err = fmt.Errorf("%w (did you mean %q?)", err, near)
+		}
+		return nil, plumb.Failed(plumb.OriginNormalization, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", ")))
+	}
+	r := newRecorder(agent, &t)
+	err := normalise(&t, r)
+	if r.sawRecords == 0 {
+		return nil, r.nothing(&t, err)
+	}
+	r.finish(&t)
+	if err != nil {
+		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", agent, err)
+	}
+	if f := r.verdict(&t); f != nil {
+		return r.report, f
+	}
+	return r.report, nil
+}
+
+// normaliser returns the function that understands an agent's transcripts, or nil. The function hands what it finds to
+// the recorder, what the agent says of its own failure too; its error is trouble with the files only.
+func normaliser(agent string) func(*Transcript, *recorder) error {
+	switch agent {
+	case "codex":
+		return normaliseCodex
+	case "claude-code":
+		return normaliseClaude
+	case "opencode":
+		return normaliseOpencode
+	case "cursor-agent":
+		return normaliseCursor
+	case "copilot":
+		return normaliseCopilot
+	case "gemini":
+		return normaliseGemini
+	case "qwen":
+		return normaliseQwen
+	default:
+		return nil
+	}
+}
+
+// verdict says why the session is no measurement, or returns nil. A session that the agent itself called finished counts,
+// however its process ended then; only a step limit stands above that.
+func (r *recorder) verdict(t *Transcript) *plumb.Failure {
+	if t.Stopped != nil {
+		f := plumb.Failed(plumb.OriginRunner, t.Stopped)
+		if !r.ended || r.failure != nil || f.Origin == plumb.OriginMaxSteps {
+			return f
+		}
+	}
+	if r.failure != nil {
+		return r.failure
+	}
+	if !r.ended {
+		said := lastLines(t.Stderr)
+		f := r.failureOf(said, 0)
+		f.Message = fmt.Sprintf("%s ended without a terminal record (%s)", r.agent, exitText(t.ExitCode))
+		if said != "" {
+			f.Message = said + "\n" + f.Message
+		}
+		if f.Hint == "" {
+			f.Hint = "it was interrupted or crashed; what it did until then is in the report, its own words are in stderr.log"
+		}
+		return f
+	}
+	return nil
+}
+
+// nothing is the failure of a transcript that holds no record that is understood.
+func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
+	if t.Stopped != nil {
+		return plumb.Failed(plumb.OriginRunner, t.Stopped)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.agent, err)
+	}
+	if r.failure != nil {
+		return r.failure
+	}
+	said := lastLines(t.Stderr)
+	if size(t.Stdout) == 0 || r.strange == 0 {
+		f := r.failureOf(said, 0)
+		f.Message = fmt.Sprintf("%s ended without any output (%s)", r.agent, exitText(t.ExitCode))
+		if said != "" {
+			f.Message = said + "\n" + f.Message
+		}
+		return f
+	}
+	f := plumb.Failuref(plumb.OriginNormalization, "nothing of the output of %s could be understood (%s); it begins %q",
+		r.agent, exitText(t.ExitCode), r.firstStrange)
+	if said != "" {
+		f.Message += "\n" + said
+	}
+	f.Hint = fmt.Sprintf("is it the output of %s, in its JSON format? A new version of the agent may have changed the format", r.agent)
+	return f
+}
+
+func exitText(code *int) string {
+	if code == nil {
+		return "killed, or exit code unknown"
+	}
+	return fmt.Sprintf("exit %d", *code)
+}
+
+func size(path string) int64 {
+	if path == "" {
+		return 0
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// lastLines returns the end of a file for a message: at most six lines that are not JSON.
+func lastLines(path string) string {
+	if path == "" {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read
+	const tail = 8 << 10
+	buf := make([]byte, tail)
+	at := max(0, size(path)-tail)
+	n, _ := f.ReadAt(buf, at)
+	text := string(buf[:n])
+	if at > 0 {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "{") {
+			lines = append(lines, strings.ToValidUTF8(line, "\uFFFD"))
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-6):], "\n")
+}

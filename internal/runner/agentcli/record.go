@@ -1,0 +1,674 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// The bounds of a report, so that a transcript of any length becomes one of bounded size.
+const (
+	// maxText is how much of one text is kept; maxTexts how much of all together. Once that is spent, shortText is kept of
+	// each. Commands, paths and names are kept up to maxName whatever came before.
+	maxText   = 256 << 10
+	maxTexts  = 12 << 20
+	shortText = 256
+	maxName   = 64 << 10
+	// maxEvents is how many events a session may have. Beyond it nothing could be said of what did not happen.
+	maxEvents = 400_000
+	maxNotes  = 50
+)
+
+// The phases of an assistant's messages.
+const (
+	phaseThinking   = "thinking"
+	phaseCommentary = "commentary"
+	phaseFinal      = "final"
+)
+
+// The roles of messages.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+)
+
+// The kinds of file changes.
+const (
+	changeAdd    = "add"
+	changeUpdate = "update"
+	changeDelete = "delete"
+)
+
+// origin is where something that was observed comes from.
+type origin struct {
+	at *time.Time
+	// call joins a tool call, its result, and what else is derived from it.
+	call string
+	// subagent is "" for the main thread.
+	subagent string
+	// base is where relative paths start; "" is the session's directory.
+	base string
+}
+
+// recorder collects what a normaliser finds in a transcript into one session report. It keeps the rules that all agents
+// share: what is counted once, how texts and lists are bounded, which skills were used, how a session ended.
+type recorder struct {
+	agent  string
+	report *plumb.SessionReport
+	// cwd is the session's directory.
+	cwd string
+	// sawRecords counts the records that were understood. Without any there is no report.
+	sawRecords int
+	// skillEvidence is the evidence of a skill that was loaded by a tool.
+	skillEvidence string
+
+	strange      int // lines that are no records
+	firstStrange string
+	unknown      map[string]int // records of unknown types
+
+	ended    bool // there was a terminal record
+	failure  *plumb.Failure
+	final    string
+	hasFinal bool
+
+	calls    map[string]call
+	names    map[string]string // interned
+	offers   map[plumb.Offer]bool
+	steps    map[string]bool
+	noted    map[string]bool
+	texts    int
+	overflow bool
+}
+
+// call is what is remembered of a tool call: its events lie between first and last.
+type call struct {
+	id, tool    string
+	first, last int
+	denied      bool
+}
+
+func newRecorder(agent string, t *Transcript) *recorder {
+	return &recorder{
+		agent: agent,
+		report: &plumb.SessionReport{
+			Prompt: t.Prompt, ExitCode: t.ExitCode,
+			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
+		},
+		cwd: t.Cwd, skillEvidence: "Loaded via skill tool",
+		unknown: map[string]int{}, calls: map[string]call{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
+		steps: map[string]bool{}, noted: map[string]bool{},
+	}
+}
+
+// records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. What rec holds is
+// shared with the whole line, which is why the recorder copies all that it keeps. A file that is not there has no records.
+func (r *recorder) records(path string, fn func(rec gjson.Result) bool) error {
+	if path == "" {
+		return nil
+	}
+	return eachLine(path, func(line []byte) error {
+		if line[0] != '{' || !gjson.ValidBytes(line) {
+			r.stray(line)
+			return nil
+		}
+		rec := gjson.ParseBytes(line)
+		if fn(rec) {
+			r.sawRecords++
+		} else if kind := rec.Get("type").String(); len(r.unknown) < maxNotes || r.unknown[kind] > 0 {
+			r.strange++
+			if r.firstStrange == "" {
+				r.firstStrange = head(string(line))
+			}
+			r.unknown[head(kind)]++
+		}
+		return nil
+	})
+}
+
+// stray counts a line that is no record.
+func (r *recorder) stray(line []byte) {
+	r.strange++
+	if r.firstStrange == "" {
+		r.firstStrange = head(string(line))
+	}
+	r.unknown[""]++
+}
+
+func head(s string) string { return strings.Clone(clip(s, 100)) }
+
+// message records what was said. Phase is one of the phases for assistants and "" for users.
+func (r *recorder) message(o origin, role, phase, text string) {
+	if text == "" {
+		return
+	}
+	if phase == phaseThinking && o.subagent == "" {
+		r.report.Usage.ReasoningChars += chars(text)
+	}
+	e := r.event(plumb.SessionMessage, o)
+	e.CallID = ""
+	e.Role, e.Phase, e.Text = role, phase, r.text(text)
+	r.add(e)
+}
+
+// toolCall records that a tool was called; the tool is remembered for the call's result.
+func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
+	e := r.event(plumb.SessionToolCall, o)
+	e.Tool, e.Args = r.name(tool), r.args(args)
+	r.add(e)
+	if c, ok := r.calls[o.call]; ok {
+		c.tool = e.Tool
+		r.calls[o.call] = c
+	}
+}
+
+// toolResult records what a tool answered. If that is an error, then what the call was taken for did not happen: files
+// that the tool was to read or change, and the skill it was to load, are no longer reported. Commands stay, and what
+// they are known to read.
+func (r *recorder) toolResult(o origin, output string, isError bool) {
+	e := r.event(plumb.SessionToolResult, o)
+	e.Tool, e.Output, e.IsError = r.calls[o.call].tool, r.text(output), isError
+	r.add(e)
+	if isError {
+		r.retract(o.call, false)
+	}
+}
+
+// command records a command that the agent ran, and the files that its text says it reads.
+func (r *recorder) command(o origin, command string) {
+	if !r.commandOnly(o, command) {
+		return
+	}
+	for _, path := range shellReads(command) {
+		r.fileRead(o, path)
+	}
+}
+
+// commandOnly is command for agents that say themselves which files a command reads.
+func (r *recorder) commandOnly(o origin, command string) bool {
+	if strings.TrimSpace(command) == "" {
+		return false
+	}
+	e := r.event(plumb.SessionCommand, o)
+	e.Command = r.long(command)
+	r.add(e)
+	return true
+}
+
+// exit completes the commands of a call with their exit code.
+func (r *recorder) exit(callID string, code int) {
+	for e := range r.eventsOf(callID) {
+		if e.Type == plumb.SessionCommand && e.ExitCode == nil {
+			e.ExitCode = new(code)
+		}
+	}
+}
+
+// fileRead records that a file was read; a call reads each file once.
+func (r *recorder) fileRead(o origin, path string) {
+	path = r.path(o, path)
+	if path == "" {
+		return
+	}
+	for e := range r.eventsOf(o.call) {
+		if e.Type == plumb.SessionFileRead && e.Path == path {
+			return
+		}
+	}
+	e := r.event(plumb.SessionFileRead, o)
+	e.Path = r.long(path)
+	r.add(e)
+}
+
+// fileChange records that the agent says it changed a file. Kind is "add", "update" or "delete".
+func (r *recorder) fileChange(o origin, kind, path string) {
+	path = r.path(o, path)
+	if path == "" {
+		return
+	}
+	for e := range r.eventsOf(o.call) {
+		if e.Type == plumb.SessionFileChange && e.Path == path {
+			e.Change = kind // the later record knows better
+			return
+		}
+	}
+	e := r.event(plumb.SessionFileChange, o)
+	e.Change, e.Path = kind, r.long(path)
+	r.add(e)
+}
+
+// skill records that a tool loaded a skill.
+func (r *recorder) skill(o origin, name, signal string) {
+	if name == "" {
+		return
+	}
+	for e := range r.eventsOf(o.call) {
+		if e.Type == plumb.SessionSkill && e.Skill == name {
+			return
+		}
+	}
+	e := r.event(plumb.SessionSkill, o)
+	e.Skill, e.Signal = r.long(name), r.name(signal)
+	r.add(e)
+}
+
+// denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
+// for did not happen; its command stays, as an attempt, and is marked as an error.
+func (r *recorder) denial(o origin, tool, message string) {
+	if c, ok := r.calls[o.call]; ok {
+		if c.denied {
+			return
+		}
+		if tool == "" {
+			tool = c.tool
+		}
+	} else if slices.ContainsFunc(r.report.PermissionDenials, func(d plumb.PermissionDenial) bool {
+		return d.Tool == tool && d.CallID == o.call && d.Message == message
+	}) {
+		return
+	}
+	r.retract(o.call, true)
+	e := r.event(plumb.SessionDenial, o)
+	e.Tool, e.Text = r.name(tool), r.text(message)
+	r.add(e)
+	if c, ok := r.calls[o.call]; ok {
+		c.denied = true
+		r.calls[o.call] = c
+	}
+	r.report.PermissionDenials = append(r.report.PermissionDenials,
+		plumb.PermissionDenial{Tool: e.Tool, CallID: e.CallID, Message: e.Text, At: o.at})
+}
+
+// retract takes back what a call was taken for. Unless all of it goes, a call that ran a command keeps what the command
+// is known to read, since a failing command may have read some of it.
+func (r *recorder) retract(callID string, all bool) {
+	if !all {
+		for e := range r.eventsOf(callID) {
+			if e.Type == plumb.SessionCommand {
+				return
+			}
+		}
+	}
+	for e := range r.eventsOf(callID) {
+		switch e.Type {
+		case plumb.SessionFileRead, plumb.SessionFileChange, plumb.SessionSkill:
+			e.Type = "" // finish drops it
+		case plumb.SessionCommand:
+			e.IsError = true
+		default:
+		}
+	}
+}
+
+// offer records what the agent found when it began, each once.
+func (r *recorder) offer(kind plumb.OfferKind, name, path, source string) {
+	if name == "" || len(r.offers) > 10_000 {
+		return
+	}
+	o := plumb.Offer{Kind: kind, Name: r.long(name), Path: r.long(path), Source: r.name(source)}
+	if !r.offers[o] {
+		r.offers[o] = true
+		r.report.Offered = append(r.report.Offered, o)
+	}
+}
+
+// subagent records an agent that the session started, or adds to what is known of it.
+func (r *recorder) subagent(id, kind string, usage *plumb.Usage) {
+	if id == "" {
+		return
+	}
+	i := slices.IndexFunc(r.report.Subagents, func(s plumb.Subagent) bool { return s.ID == id })
+	if i < 0 {
+		r.report.Subagents = append(r.report.Subagents, plumb.Subagent{ID: r.long(id)})
+		i = len(r.report.Subagents) - 1
+	}
+	s := &r.report.Subagents[i]
+	if kind != "" {
+		s.Type = r.name(kind)
+	}
+	if usage != nil {
+		usage.Total()
+		s.Usage = usage
+	}
+}
+
+// request records what one request to the model used.
+func (r *recorder) request(u plumb.RequestUsage) {
+	if len(r.report.RequestUsage) < maxEvents/10 {
+		u.Model, u.Subagent = r.name(u.Model), r.name(u.Subagent)
+		r.report.RequestUsage = append(r.report.RequestUsage, u)
+	}
+}
+
+// note tells the reader of the report something, once.
+func (r *recorder) note(text string) {
+	text = strings.Clone(clip(text, 2*shortText))
+	if text != "" && len(r.noted) < maxNotes && !r.noted[text] {
+		r.noted[text] = true
+		r.report.Notes = append(r.report.Notes, text)
+	}
+}
+
+// step counts a step of the agent: each id once. Without an id, a step always counts if it is named anonymous.
+func (r *recorder) step(id string, anonymous bool) {
+	switch {
+	case id == "" && anonymous:
+		r.report.Steps++
+	case id != "" && !r.steps[id]:
+		r.steps[strings.Clone(id)] = true
+		r.report.Steps++
+	}
+}
+
+// finished records the terminal record of a session that went well. If has, that record carries the final output.
+func (r *recorder) finished(final string, has bool) {
+	r.ended, r.failure = true, nil
+	if has {
+		r.final, r.hasFinal = r.text(final), true
+	}
+}
+
+// failed records the terminal record of a session that failed; the first such record counts unless finished follows.
+func (r *recorder) failed(f *plumb.Failure) {
+	r.ended = true
+	if r.failure == nil {
+		r.failure = f
+	}
+}
+
+// event begins an event.
+func (r *recorder) event(kind plumb.SessionEventType, o origin) plumb.SessionEvent {
+	e := plumb.SessionEvent{Type: kind, At: o.at, Subagent: r.name(o.subagent)}
+	if o.call != "" {
+		c, ok := r.calls[o.call]
+		if !ok {
+			c.id = strings.Clone(clip(o.call, maxName))
+		}
+		e.CallID = c.id
+	}
+	return e
+}
+
+func (r *recorder) add(e plumb.SessionEvent) {
+	if len(r.report.Events) >= maxEvents {
+		r.overflow = true
+		return
+	}
+	if e.CallID != "" {
+		c, ok := r.calls[e.CallID]
+		if !ok {
+			c = call{id: e.CallID, first: len(r.report.Events)}
+		}
+		c.last = len(r.report.Events)
+		r.calls[e.CallID] = c
+	}
+	r.report.Events = append(r.report.Events, e)
+}
+
+// eventsOf yields the events of a call, the latest of very many.
+func (r *recorder) eventsOf(callID string) func(yield func(*plumb.SessionEvent) bool) {
+	return func(yield func(*plumb.SessionEvent) bool) {
+		c, ok := r.calls[callID]
+		if !ok {
+			return
+		}
+		const most = 1000 // a call id that is used for everything must not cost the square of it
+		for i := max(c.first, c.last-most); i <= c.last; i++ {
+			if e := &r.report.Events[i]; e.CallID == c.id && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// path makes a path of the transcript absolute.
+func (r *recorder) path(o origin, name string) string {
+	base := o.base
+	if base == "" || !absolute(base) {
+		base = resolve(r.cwd, base)
+	}
+	if base == "" {
+		base = r.cwd
+	}
+	return resolve(base, name)
+}
+
+// text returns a copy of a text, cut to what the report has room for.
+func (r *recorder) text(s string) string {
+	limit := maxText
+	if r.texts > maxTexts {
+		limit = shortText
+	}
+	if len(s) > limit {
+		s = clip(s, limit) + cutMark
+	} else {
+		s = strings.Clone(s)
+	}
+	r.texts += len(s)
+	if strings.HasSuffix(s, cutMark) {
+		r.noteCut()
+	}
+	return s
+}
+
+// args returns a copy of a call's arguments, cut to what the report has room for. What is not JSON becomes a string.
+func (r *recorder) args(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	limit := maxText
+	if r.texts > maxTexts {
+		limit = shortText
+	}
+	if len(raw) > limit {
+		c := cutter{limit: limit}
+		c.feed(raw)
+		raw = c.line()
+		r.noteCut()
+	} else {
+		raw = slices.Clone(raw)
+	}
+	if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
+		raw, _ = json.Marshal(clip(string(raw), limit)) // a string is always JSON
+	}
+	r.texts += len(raw)
+	return raw
+}
+
+// long returns a copy of a command, path or id.
+func (r *recorder) long(s string) string {
+	if len(s) > maxName {
+		s = clip(s, maxName) + cutMark
+		r.noteCut()
+		return s
+	}
+	return strings.Clone(s)
+}
+
+// name returns a copy of a short word that occurs often, the same one each time.
+func (r *recorder) name(s string) string {
+	if s == "" {
+		return ""
+	}
+	if known, ok := r.names[s]; ok {
+		return known
+	}
+	s = r.long(s)
+	if len(r.names) < 1000 {
+		r.names[s] = s
+	}
+	return s
+}
+
+func (r *recorder) noteCut() {
+	r.note("long texts were cut short; they are whole in " + baseName(r.report.RawArtifacts.StdoutPath) + " or the agent's own session files")
+}
+
+// finish completes the report once everything is recorded.
+func (r *recorder) finish(t *Transcript) {
+	rep := r.report
+	rep.Events = slices.DeleteFunc(rep.Events, func(e plumb.SessionEvent) bool { return e.Type == "" })
+	if rep.Events == nil {
+		rep.Events = []plumb.SessionEvent{}
+	}
+	r.fold()
+	if rep.FinalOutput = r.final; !r.hasFinal {
+		rep.FinalOutput = r.lastFinal()
+	}
+	if rep.Prompt == "" {
+		if i := slices.IndexFunc(rep.Events, func(e plumb.SessionEvent) bool {
+			return e.Type == plumb.SessionMessage && e.Role == roleUser && e.Subagent == ""
+		}); i >= 0 {
+			rep.Prompt = rep.Events[i].Text
+		}
+	}
+	rep.Usage.InputChars, rep.Usage.OutputChars = chars(rep.Prompt), chars(rep.FinalOutput)
+	rep.Usage.Total()
+	if t.Session != "" && rep.RawArtifacts.SessionPath == "" {
+		rep.RawArtifacts.SessionPath = t.Session
+	}
+	for _, e := range rep.Events {
+		if e.At != nil && (rep.StartedAt == nil || e.At.Before(*rep.StartedAt)) {
+			rep.StartedAt = e.At
+		}
+		if e.At != nil && (rep.EndedAt == nil || e.At.After(*rep.EndedAt)) {
+			rep.EndedAt = e.At
+		}
+	}
+	if rep.StartedAt != nil && rep.DurationMs == 0 {
+		rep.DurationMs = rep.EndedAt.Sub(*rep.StartedAt).Milliseconds()
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.unknown)) {
+		if n := r.unknown[kind]; kind == "" {
+			r.note(fmt.Sprintf("lines that are no record: %d, first %q", n, r.firstStrange))
+		} else {
+			r.note(fmt.Sprintf("records of an unknown type %q: %d", kind, n))
+		}
+	}
+	if r.overflow {
+		r.failed(plumb.Failuref(plumb.OriginNormalization, "the session has more than %d events", maxEvents))
+	}
+}
+
+// fold derives from the events which files were read and changed and which skills were used.
+func (r *recorder) fold() {
+	rep := r.report
+	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
+	rep.DetectedSkills = []plumb.SkillDetection{}
+	read, changed, skills := map[string]bool{}, map[string]int{}, map[string]int{}
+	detect := func(name, confidence, evidence string) {
+		i, ok := skills[name]
+		if !ok {
+			i = len(rep.DetectedSkills)
+			skills[name] = i
+			rep.DetectedSkills = append(rep.DetectedSkills, plumb.SkillDetection{Skill: name, Confidence: confidence})
+		}
+		d := &rep.DetectedSkills[i]
+		if confidence == "explicit" {
+			d.Confidence = confidence
+		}
+		if !slices.Contains(d.Evidence, evidence) {
+			d.Evidence = append(d.Evidence, evidence)
+		}
+	}
+	for _, e := range rep.Events {
+		switch {
+		case e.Type == plumb.SessionFileRead && !read[e.Path]:
+			read[e.Path] = true
+			rep.Files.ObservedReads = append(rep.Files.ObservedReads, e.Path)
+			if baseName(e.Path) == "SKILL.md" {
+				rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, e.Path)
+			}
+			if name := skillOf(e.Path); name != "" {
+				detect(name, "strong", "Read "+e.Path)
+			}
+		case e.Type == plumb.SessionFileChange:
+			if i, ok := changed[e.Path]; ok {
+				rep.Files.Changed[i].Kind = changeAfter(rep.Files.Changed[i].Kind, e.Change)
+			} else {
+				changed[e.Path] = len(rep.Files.Changed)
+				rep.Files.Changed = append(rep.Files.Changed, plumb.FileChange{Path: e.Path, Kind: e.Change})
+			}
+		}
+	}
+	for _, e := range rep.Events {
+		if e.Type == plumb.SessionSkill {
+			detect(e.Skill, "explicit", r.skillEvidence)
+		}
+	}
+}
+
+// changeAfter returns what two changes of one file, one after the other, are together.
+func changeAfter(first, then string) string {
+	switch {
+	case first == changeAdd && then == changeUpdate:
+		return changeAdd
+	case first == changeDelete && then == changeAdd:
+		return changeUpdate
+	default:
+		return then
+	}
+}
+
+// lastFinal returns the last final message of the main thread.
+func (r *recorder) lastFinal() string {
+	for _, e := range slices.Backward(r.report.Events) {
+		if e.Type == plumb.SessionMessage && e.Role == roleAssistant && e.Phase == phaseFinal && e.Subagent == "" {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// clip returns at most n bytes of s, ending at a whole character.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// chars counts as the reports do, in UTF-16 units.
+func chars(s string) int64 {
+	var n int64
+	for _, c := range s {
+		n += int64(utf16.RuneLen(c))
+	}
+	return n
+}
+
+// moment reads a time of a transcript; nil if it is none.
+func moment(text string) *time.Time {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil
+	}
+	return new(at.UTC())
+}
+
+// momentMs reads a time in milliseconds since 1970; nil if there is none.
+func momentMs(v gjson.Result) *time.Time {
+	if v.Type != gjson.Number || v.Float() <= 0 || v.Float() > 253402300799999 {
+		return nil
+	}
+	return new(time.UnixMilli(v.Int()).UTC())
+}
+
+// count reads a number of tokens; nil if it is none.
+func count(v gjson.Result) *int64 {
+	if v.Type != gjson.Number || v.Float() < 0 || v.Float() > 1e15 {
+		return nil
+	}
+	return new(v.Int())
+}
