@@ -1,0 +1,181 @@
+package snapshot_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/snapshot"
+)
+
+var codex = plumb.RunnerInfo{ID: "codex", Agent: plumb.AgentInfo{Type: "codex", Model: "gpt-5"}}
+
+func sessions(version string, totals ...int64) []*plumb.SessionReport {
+	var all []*plumb.SessionReport
+	for _, n := range totals {
+		s := &plumb.SessionReport{AgentVersion: version}
+		if n >= 0 {
+			s.Usage.TotalTokens = &n
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func open(t *testing.T, o snapshot.Options) *snapshot.Baselines {
+	t.Helper()
+	b, err := snapshot.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestVerify(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", snapshot.FileName)
+	c := &plumb.Case{ID: "open-main"}
+	now := func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
+	b := open(t, snapshot.Options{Path: path, Absolute: new(10.0), Now: now})
+	if f := b.Verify(c, codex, sessions("0.169.0", 100, 101)); f != nil {
+		t.Fatalf("a first measurement is the baseline, not %v", f)
+	}
+	if err := b.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "version": 1,
+  "entries": {
+    "open-main::codex": {
+      "caseId": "open-main",
+      "runnerId": "codex",
+      "metric": "totalTokens",
+      "value": 100.5,
+      "agentType": "codex",
+      "model": "gpt-5",
+      "agentVersion": "0.169.0",
+      "updatedAt": "2026-11-20T10:00:00.000Z"
+    }
+  }
+}
+`
+	if string(data) != want {
+		t.Errorf("file:\n%s\nwant:\n%s", data, want)
+	}
+
+	for _, test := range []struct {
+		name              string
+		absolute, percent *float64
+		actual            int64
+		fails             string
+	}{
+		{"fewer", new(0.0), nil, 1, ""},
+		{"equal to the limit", new(10.0), nil, 110, ""},
+		{"above the absolute limit", new(10.0), nil, 111, "actual 111 > allowed 110.50\nbaseline 100.50, +10.50 tokens (+10.4%)\nkey: open-main / codex"},
+		{"within the percentage", nil, new(20.0), 120, ""},
+		{"above the percentage", nil, new(20.0), 121, "allowed 120.60"},
+		{"either limit counts", new(1000.0), new(1.0), 102, "allowed 101.5"},
+		{"not reported", new(10.0), nil, -1, "Snapshot check requires provider token metric totalTokens"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := open(t, snapshot.Options{Path: path, Absolute: test.absolute, Percent: test.percent})
+			f := b.Verify(c, codex, sessions("0.169.0", test.actual))
+			switch {
+			case f == nil && test.fails != "":
+				t.Error("it passed")
+			case f != nil && (test.fails == "" || !strings.Contains(f.Message, test.fails)):
+				t.Errorf("failure %q, want %q", f.Message, test.fails)
+			}
+			if f != nil && f.Class.ID != "snapshot" {
+				t.Errorf("class %v", f.Class)
+			}
+			if test.actual < 0 && f.Origin.Outcome(true) != plumb.OutcomeError {
+				t.Error("what was not reported was not measured")
+			}
+			if b.Changed() != 0 {
+				t.Error("a baseline changed unasked")
+			}
+		})
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	c := &plumb.Case{ID: "c"}
+	b := open(t, snapshot.Options{Path: path, Percent: new(5.0)})
+	b.Verify(c, codex, sessions("1", 100))
+	if err := b.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	other := codex
+	other.Agent.Model = "gpt-6"
+	b = open(t, snapshot.Options{Path: path, Percent: new(5.0), Note: func(n plumb.Note) { notes = append(notes, n.Text) }})
+	f := b.Verify(c, other, sessions("2", 200))
+	for _, want := range []string{"model gpt-5, this is gpt-6", "agent version 1, this is 2"} {
+		if f == nil || !strings.Contains(f.Message, want) || !strings.Contains(strings.Join(notes, "\n"), want) {
+			t.Errorf("neither failure %v nor notes %q say %q", f, notes, want)
+		}
+	}
+	b = open(t, snapshot.Options{Path: path, Metric: "inputTokens", Percent: new(5.0)})
+	input := sessions("1", 100)
+	input[0].Usage.InputTokens = new(int64(100))
+	if f := b.Verify(c, codex, input); f == nil || f.Origin.Outcome(true) != plumb.OutcomeError || !strings.Contains(f.Message, "counts totalTokens") {
+		t.Errorf("another metric is not comparable: %v", f)
+	}
+	b = open(t, snapshot.Options{Path: path, Percent: new(5.0), Update: true})
+	if f := b.Verify(c, codex, sessions("1", 900)); f != nil || b.Changed() != 1 {
+		t.Errorf("update: %v, %d changed", f, b.Changed())
+	}
+}
+
+func TestDamagedFiles(t *testing.T) {
+	for content, want := range map[string]string{
+		"{":                          "unexpected end of JSON input",
+		`{"version":2,"entries":{}}`: "version is 2",
+		`{"version":1}`:              "no entries",
+	} {
+		path := filepath.Join(t.TempDir(), snapshot.FileName)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := snapshot.Open(snapshot.Options{Path: path})
+		if err == nil || !strings.Contains(err.Error(), "Failed to load snapshots from "+path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", content, err, want)
+		}
+	}
+	if _, err := snapshot.Open(snapshot.Options{Metric: "tokens"}); err == nil {
+		t.Error("an unknown metric was taken")
+	}
+}
+
+func TestConcurrentRunsKeepEachOthersUpdates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	var runs sync.WaitGroup
+	for i := range 8 {
+		b := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+		runs.Go(func() {
+			b.Verify(&plumb.Case{ID: fmt.Sprint("case-", i)}, codex, sessions("1", int64(i)))
+			if err := b.Save(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), `"caseId"`); n != 8 {
+		t.Errorf("%d of 8 entries are left", n)
+	}
+}
