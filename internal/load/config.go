@@ -1,7 +1,7 @@
 package load
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,19 +10,28 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Config is a project's plumb.yaml or plumb.config.json. The zero value of a field says that the file does not set it.
+// Config is a project's config file. The zero value of a field says that the file does not set it.
 type Config struct {
 	// Path is the file and Dir its directory, from which the relative paths in it start; see [Config.Resolve].
 	Path, Dir string
 	// Suites are the suites to run when the command line names none, as [Read] takes them.
 	Suites []string
-	// Runners are in the order of the file. ID is set, and exactly one of Model, Command and Replay.
+	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and Agent. The paths of
+	// agents are absolute.
 	Runners  []plumb.RunnerConfig
 	Judge    *Judge
 	Embedder *Embedder
 	// Prices are the user's own, and go before the built-in table.
 	Prices []Price
 	Run    RunConfig
+	// Workspace says where sessions work when the suite does not; nil where the file does not say either. Cwd is where
+	// they work without a workspace. The paths of both are absolute.
+	Workspace *plumb.WorkspaceConfig
+	Cwd       string
+	// MaxSteps stops an agent that takes more steps; 0 is no limit.
+	MaxSteps int
+	// Snapshots are the token baselines to keep to; nil turns them off.
+	Snapshots *Snapshots
 	// Warnings are problems with which the file can be used all the same.
 	Warnings []Problem
 }
@@ -52,6 +61,17 @@ type Price struct {
 	Input, Output, CacheRead, CacheWrite *float64
 	// PerRequest is what a request costs whatever its length.
 	PerRequest float64
+}
+
+// Snapshots says how token baselines are compared. What a case may use is its baseline and the greater of the two
+// tolerances.
+type Snapshots struct {
+	// Path is the file of the baselines; it is absolute.
+	Path string
+	// Metric is the figure compared: "totalTokens", "inputTokens", "outputTokens", "reasoningTokens" or "cacheTokens".
+	Metric string
+	// Absolute is in tokens and Percent in hundredths of the baseline. One of them is set.
+	Absolute, Percent *float64
 }
 
 // RunConfig holds the flags of plumb run. Durations are in milliseconds.
@@ -122,7 +142,15 @@ func (c *Config) Resolve(path string) string {
 }
 
 // configNames are the files that hold a project's config, of which a directory has one.
-func configNames() []string { return []string{"plumb.yaml", "plumb.yml", "plumb.config.json"} }
+func configNames() []string {
+	names := []string{"plumb.yaml", "plumb.yml", "plumb.config.json"}
+	for _, stem := range []string{"plumb", "skillgym"} {
+		for _, ext := range codeExtensions() {
+			names = append(names, stem+".config"+ext)
+		}
+	}
+	return names
+}
 
 // FindConfig returns the path of the config file in dir or in the nearest directory above it, or "" when there is none.
 // Two config files in one directory are an error that names them.
@@ -143,8 +171,10 @@ func FindConfig(dir string) (string, error) {
 		case 1:
 			return filepath.Join(abs, found[0]), nil
 		default:
-			return "", plumb.WithHint(fmt.Errorf("find config: %s has %s", abs, strings.Join(found, " and ")),
-				"a folder has one config file: remove all but one")
+			last := len(found) - 1
+			return "", plumb.WithHint(
+				fmt.Errorf("find config: %s has %s and %s", abs, strings.Join(found[:last], ", "), found[last]),
+				"a folder has one config file: remove all but one, or name one with --config")
 		}
 		parent := filepath.Dir(abs)
 		if parent == abs {
@@ -154,9 +184,39 @@ func FindConfig(dir string) (string, error) {
 	}
 }
 
-// ReadConfig reads a config file: JSON when its name ends in .json, otherwise YAML. When the file does not make sense the
-// error is [Problems], all of them.
-func ReadConfig(path string) (*Config, error) {
+// FindConfigOf returns the config file of a suite that [Read] would read from a file or a directory: the nearest one from
+// the suite's own directory upwards, else, as for a published suite, the nearest one from dir upwards. dir is where the
+// relative path of the suite starts.
+func FindConfigOf(suite, dir string) (string, error) {
+	full := suite
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(dir, suite)
+	}
+	if info, err := os.Stat(full); suite != "" && err == nil {
+		if !info.IsDir() {
+			full = filepath.Dir(full)
+		}
+		if found, err := FindConfig(full); found != "" || err != nil {
+			return found, err
+		}
+	}
+	return FindConfig(dir)
+}
+
+// ReadConfig is [ReadConfigIn] without limits or a world: a config in code sees no environment and prints nothing.
+func ReadConfig(path string) (*Config, error) { return ReadConfigIn(context.Background(), path, Host{}) }
+
+// ReadConfigIn reads a config file: one in TypeScript or JavaScript is executed, and its default export, or else the module
+// itself, is the config; one whose name ends in .json is JSON, and any other YAML. All have the same keys. When the file
+// does not make sense the error is [Problems], all of them.
+func ReadConfigIn(ctx context.Context, path string, h Host) (*Config, error) {
+	if isCode(path) {
+		c, problems := executeConfig(ctx, path, h)
+		if err := problems.err(); err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read config %s: %w", path, cause(err))
@@ -165,11 +225,6 @@ func ReadConfig(path string) (*Config, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	abs, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read config %s", path), err)
-	}
-	c.Dir = abs
 	return c, nil
 }
 
@@ -178,8 +233,18 @@ func parseConfig(path string, data []byte) (*Config, Problems) {
 	if problem != nil {
 		return nil, Problems{*problem}
 	}
-	c := &Config{Path: path}
-	r := &configReader{file: path}
+	return readConfigTree(path, tree, false)
+}
+
+// readConfigTree reads the config that stands in the file at path. code says that the tree has no places, since the
+// values came from code.
+func readConfigTree(path string, tree value, code bool) (*Config, Problems) {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, Problems{{Pos: plumb.Position{File: path}, Message: "its directory cannot be found: " + err.Error()}}
+	}
+	c := &Config{Path: path, Dir: dir}
+	r := &configReader{file: path, dir: dir, code: code}
 	if tree.kind != kindNull {
 		r.object(tree, "", r.topFields(c))
 	}

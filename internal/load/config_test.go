@@ -181,10 +181,15 @@ func TestConfigSchemaKeys(t *testing.T) {
 		fields []field
 	}{
 		{"top level", doc.Properties, r.topFields(&Config{})},
-		{"run", doc.Defs["run"].Properties, r.runFields(&RunConfig{})},
+		{"run", doc.Defs["run"].Properties, r.runFields(&Config{})},
+		{"agent", doc.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
+		{"mcpServer", doc.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
+		{"workspace", doc.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
+		{"bootstrap", doc.Defs["bootstrap"].Properties, r.bootstrapFields(&plumb.Bootstrap{})},
+		{"snapshots", doc.Defs["snapshots"].Properties, r.snapshotFields(&Snapshots{})},
 		{"runner", doc.Defs["runner"].Properties, runner},
-		{"runnerKeys", doc.Defs["runnerKeys"].Properties, runner},
-		{"judge", doc.Defs["judge"].Properties, append(slices.Clone(runner), field{name: "runner"}, field{name: "votes"})},
+		{"runnerKeys", doc.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
+		{"judge", doc.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), field{name: "runner"}, field{name: "votes"})},
 		{"price", doc.Defs["price"].Properties, r.priceFields(&Price{})},
 		{"embedder", doc.Defs["embedder"].Properties, r.embedderFields(&Embedder{})},
 	} {
@@ -232,6 +237,27 @@ func TestConfigSchemaAgrees(t *testing.T) {
 		"run: {command: x}", "run: {command: [x]}", "run: {header: [a=b]}", "run: {requestTimeoutMs: 5s}", "run: {judge: x, embedder: y}",
 		"run: {maxCostUSD: 0.01}", "prices: {}", "prices: {'openai:x': {input: 1, output: 2.5}}", "prices: {a: {}}", "prices: {a: 1}",
 		"prices: {a: {inputs: 1}}", "prices: {a: {input: -1}}", "prices: {'': {input: 1}}", "prices: {a: {perRequest: 0.01, cacheRead: 0, cacheWrite: 1}}",
+		"runners: {a: {agent: {type: codex, model: x}}}", "runners: {a: {agent: {type: codex}}}", "runners: {a: {agent: {model: x}}}",
+		"runners: {a: {agent: {type: claude, model: x}}}", "runners: {a: {agent: {type: codex, model: x}, model: y}}", "runners: {a: {agent: 1}}",
+		"runners: {a: {agent: {type: codex, model: x}, env: {A: b}}}", "runners: {a: {agent: {type: codex, model: x, env: {A: ''}}}}",
+		"runners: {a: {agent: {type: codex, model: x}, timeoutMs: 5, maxParallel: 1}}", "runners: {a: {agent: {type: codex, model: ' '}}}",
+		"runners: {a: {agent: {type: codex, model: x, command: ./c, commandArgs: [a], args: [], version: '2.1', permissions: default}}}",
+		"runners: {a: {agent: {type: codex, model: x, commandArgs: ['']}}}", "runners: {a: {agent: {type: codex, model: x, version: 2.1}}}",
+		"runners: {a: {agent: {type: codex, model: x, permissions: yolo}}}", "runners: {a: {agent: {type: codex, model: x, inheritConfig: true}}}",
+		"runners: {a: {agent: {type: codex, model: x, inheritConfig: 'yes'}}}", "runners: {a: {agent: {type: codex, model: x, skills: [./s], baseURL: 'http://x', apiKeyEnv: K}}}",
+		"runners: {a: {agent: {type: qwen, model: x, mcpServers: {s: {command: x, args: [a], env: {A: b}}, t: {url: 'http://x', headers: {A: b}}}}}}",
+		"runners: {a: {agent: {type: qwen, model: x, mcpServers: {s: {}}}}}", "runners: {a: {agent: {type: qwen, model: x, mcpServers: {s: {command: x, url: 'http://x'}}}}}",
+		"runners: {a: {agent: {type: qwen, model: x, mcpServers: {s: {url: 'http://x', args: [a]}}}}}", "judge: {agent: {type: codex, model: x}}",
+		"run: {cwd: x, maxSteps: 3}", "run: {maxSteps: 0}", "run: {parallel: 2, maxParallel: 2}", "run: {maxParallel: 2}", "run: {retry: 1, retryFailed: 1}",
+		"run: {repeatFailure: 1, retryFailed: 2}", "run: {retry: 1, repeatFailure: 0}", "run: {tag: a, tags: b}", "run: {tags: [a]}", "run: {report: json, reporter: json}",
+		"run: {reporter: standard}", "run: {reporter: ./r.ts}", "run: {timeoutMs: 1}", "defaults: {timeoutMs: 1}", "defaults: {timeoutMs: 0}", "defaults: {}",
+		"defaults: {timeoutMs: 5}\nrun: {timeoutMs: 6}", "defaults: {timeoutMs: 5}\nrun: {repeat: 2}", "defaults: {timeout: 5}",
+		"run: {workspace: {mode: none, cwd: x}}", "run: {workspace: {mode: none, templateDir: x}}", "run: {workspace: {mode: none, bootstrap: {command: x}}}",
+		"run: {workspace: {mode: shared, cwd: x, templateDir: y, bootstrap: {command: ./x, args: [a, ./b], timeoutMs: 1, env: {A: ''}}}}",
+		"run: {workspace: {mode: isolated, cwd: x}}", "run: {workspace: {mode: isolated, templateDir: x}}", "run: {workspace: {}}", "run: {workspace: {mode: own}}",
+		"run: {workspace: {mode: isolated, bootstrap: {}}}", "run: {workspace: {mode: isolated, dir: x}}", "run: {workspace: none}",
+		"snapshots: {tolerance: {percent: 10}}", "snapshots: {}", "snapshots: {tolerance: {}}", "snapshots: {tolerance: {absolute: -1}}",
+		"snapshots: {path: x.json, metric: inputTokens, tolerance: {absolute: 10, percent: 0}}", "snapshots: {metric: tokens, tolerance: {percent: 1}}",
 		"nope: 1", "'$schema': x", "'$schema': 1", "run: 1", "[]", "run: {model: [a, b], runner: a, case: [x], tag: t}",
 	}
 	valid := 0
@@ -257,7 +283,7 @@ func TestConfigSchemaAgrees(t *testing.T) {
 			valid++
 		}
 	}
-	if valid < 40 || valid > len(texts)-40 {
+	if valid < 60 || valid > len(texts)-60 {
 		t.Errorf("%d of %d configs are valid: the test has lost its point", valid, len(texts))
 	}
 }

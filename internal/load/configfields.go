@@ -25,11 +25,57 @@ func (r *configReader) topFields(c *Config) []field {
 		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
 		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
-		{"run", func(v value, path string) { r.object(v, path, r.runFields(&c.Run)) }},
+		{"run", func(v value, path string) {
+			r.object(v, path, r.runFields(c))
+			r.twice(v, path)
+		}},
+		{"defaults", func(v value, path string) { r.object(v, path, r.defaultsFields(c)) }},
+		{"snapshots", func(v value, path string) { c.Snapshots = r.snapshots(v, path) }},
 	}
 }
 
-func (r *configReader) runFields(c *RunConfig) []field {
+func (r *configReader) defaultsFields(c *Config) []field {
+	return []field{
+		{"timeoutMs", func(v value, path string) {
+			if c.Run.TimeoutMs != 0 {
+				r.add(v.line, v.column, path+" and run.timeoutMs say the same", "keep one of them")
+			}
+			c.Run.TimeoutMs = r.duration(v, path)
+		}},
+	}
+}
+
+// runAliases are the keys of run with two names: what the flags of plumb run are called, and what they are called in the
+// configs of skillgym.
+func runAliases() [][2]string {
+	return [][2]string{
+		{"parallel", "maxParallel"}, {"retry", "repeatFailure"}, {"retry", "retryFailed"}, {"tag", "tags"}, {"report", "reporter"},
+	}
+}
+
+// twice reports keys of run that say the same. Of the two old names for retry the newer one counts, as it always did.
+func (r *configReader) twice(v value, path string) {
+	at := func(key string) (valueMember, bool) {
+		i := slices.IndexFunc(v.members, func(m valueMember) bool { return m.key == key })
+		if i < 0 {
+			return valueMember{}, false
+		}
+		return v.members[i], true
+	}
+	for _, pair := range runAliases() {
+		_, first := at(pair[0])
+		if m, second := at(pair[1]); first && second {
+			r.add(m.line, m.column, fmt.Sprintf("%s.%s and %s.%s say the same", path, pair[0], path, pair[1]), "keep one of them")
+		}
+	}
+	_, failure := at("repeatFailure")
+	if m, failed := at("retryFailed"); failure && failed {
+		r.warn(m.line, m.column, path+".retryFailed has no effect beside "+path+".repeatFailure", "leave it out")
+	}
+}
+
+func (r *configReader) runFields(config *Config) []field {
+	c := &config.Run
 	return []field{
 		{"tier", func(v value, path string) { c.Tier = r.text(v, path) }},
 		{"model", func(v value, path string) { c.Model = r.words(v, path) }},
@@ -63,10 +109,18 @@ func (r *configReader) runFields(c *RunConfig) []field {
 		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
 		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},
 		{"cache", func(v value, path string) { c.Cache = r.choice(v, path, cacheModes()) }},
-		{"report", func(v value, path string) { c.Report = r.words(v, path) }},
+		{"report", func(v value, path string) { c.Report = r.reports(v, path) }},
 		{"output", func(v value, path string) { c.Output = r.text(v, path) }},
 		{"outputDir", func(v value, path string) { c.OutputDir = r.text(v, path) }},
 		{"redact", func(v value, path string) { c.Redact = r.variables(v, path) }},
+		{"cwd", func(v value, path string) { config.Cwd = r.path(v, path) }},
+		{"maxSteps", func(v value, path string) { config.MaxSteps = int(r.whole(v, path, 1)) }},
+		{"workspace", func(v value, path string) { config.Workspace = r.workspace(v, path) }},
+		{"maxParallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
+		{"retryFailed", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
+		{"repeatFailure", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
+		{"tags", func(v value, path string) { c.Tag = r.words(v, path) }},
+		{"reporter", func(v value, path string) { c.Report = r.reports(v, path) }},
 	}
 }
 
@@ -79,6 +133,7 @@ func (r *configReader) runnerFields(c *plumb.RunnerConfig) []field {
 		{"model", func(v value, path string) { c.Model = r.text(v, path) }},
 		{"command", func(v value, path string) { c.Command = r.command(v, path) }},
 		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
+		{"agent", func(v value, path string) { c.Agent = r.agent(v, path) }},
 		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
 		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
 		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
@@ -131,7 +186,7 @@ func (r *configReader) priceFields(p *Price) []field {
 	}
 }
 
-// onlyFor says which of model, command and replay a runner's key is for, where it is not for all.
+// onlyFor says which kinds of runner a key is for, where it is not for all.
 func onlyFor(key string) []string {
 	switch key {
 	case "baseURL", "api", "apiKeyEnv", "headers":
@@ -177,16 +232,18 @@ func (r *configReader) runner(v value, path string, fields []field) {
 		return
 	}
 	r.object(v, path, fields)
+	possible := slices.DeleteFunc([]string{"model", "command", "replay", "agent"}, func(k string) bool { return !known(fields, k) })
 	var kinds []string
 	for _, m := range v.members {
-		if m.key == "model" || m.key == "command" || m.key == "replay" {
+		if slices.Contains(possible, m.key) {
 			kinds = append(kinds, m.key)
 		}
 	}
 	switch len(kinds) {
 	case 0:
 		if !slices.ContainsFunc(v.members, func(m valueMember) bool { return !known(fields, m.key) }) { // else that is the reason
-			r.add(v.line, v.column, path+" needs one of model, command and replay", "")
+			last := len(possible) - 1
+			r.add(v.line, v.column, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "), possible[last]), "")
 		}
 		return
 	case 1:
@@ -206,6 +263,11 @@ func known(fields []field, key string) bool {
 	return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
 }
 
+// judgeFields are the keys of a runner that answers questions: an agent does not.
+func (r *configReader) judgeFields(c *plumb.RunnerConfig) []field {
+	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
+}
+
 func (r *configReader) judge(v value, path string, c *Config) *Judge {
 	if v.kind == kindString {
 		name := r.text(v, path)
@@ -219,7 +281,7 @@ func (r *configReader) judge(v value, path string, c *Config) *Judge {
 		return nil
 	}
 	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
-	fields := append(r.runnerFields(j.Config),
+	fields := append(r.judgeFields(j.Config),
 		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
 		field{"votes", func(v value, path string) { j.Votes = r.votes(v, path) }},
 	)

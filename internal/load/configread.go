@@ -13,7 +13,11 @@ import (
 
 // configReader reads values and collects what is wrong with them. A value that is wrong reads as the zero value.
 type configReader struct {
-	file     string
+	file string
+	// dir is where relative paths start.
+	dir string
+	// code says that the values come from code and have no places.
+	code     bool
 	problems Problems
 }
 
@@ -21,9 +25,18 @@ type configReader struct {
 const noLimit = math.MaxFloat64
 
 func (r *configReader) add(line, column int, message, hint string) {
-	r.problems = append(r.problems, Problem{
-		Pos: plumb.Position{File: r.file, Line: line, Column: column}, Message: message, Hint: hint,
-	})
+	r.problems = append(r.problems, Problem{Pos: r.position(line, column), Message: message, Hint: hint})
+}
+
+func (r *configReader) warn(line, column int, message, hint string) {
+	r.problems = append(r.problems, Problem{Pos: r.position(line, column), Message: message, Hint: hint, Warning: true})
+}
+
+func (r *configReader) position(line, column int) plumb.Position {
+	if r.code {
+		line, column = 0, 0
+	}
+	return plumb.Position{File: r.file, Line: line, Column: column}
 }
 
 func (r *configReader) wrong(v value, path, want string) {
@@ -44,7 +57,7 @@ func (r *configReader) is(v value, path string, kind valueKind) bool {
 // object reads the known keys of a mapping in the order of fields, and reports the others.
 func (r *configReader) object(v value, path string, fields []field) {
 	if path == "" && v.kind != kindMap {
-		r.add(v.line, v.column, "a config file must be a mapping, not "+v.kind.String(), "")
+		r.add(v.line, v.column, "a config must be a mapping, not "+v.kind.String(), "")
 		return
 	}
 	if !r.is(v, path, kindMap) {
@@ -82,7 +95,9 @@ func (r *configReader) elsewhere(path, key string, fields []field) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	switch {
-	case path != "run" && known(r.runFields(&RunConfig{}), key):
+	case strings.HasPrefix(path, "runners.") && known(fields, "agent") && known(r.agentFields(&plumb.AgentConfig{}), key):
+		return "it belongs in agent"
+	case path != "run" && known(r.runFields(&Config{}), key):
 		return "it belongs in run"
 	case path != "" && known(r.topFields(&Config{}), key):
 		return "it belongs at the top level"
@@ -90,7 +105,7 @@ func (r *configReader) elsewhere(path, key string, fields []field) string {
 	return didYouMean(key, words)
 }
 
-// text reads a string that is not empty.
+// text reads a string that is not blank.
 func (r *configReader) text(v value, path string) string {
 	if v.kind == kindNumber || v.kind == kindBool {
 		r.add(v.line, v.column, fmt.Sprintf("%s must be a string, not %s", path, v.text), "put it in quotes")
@@ -99,8 +114,9 @@ func (r *configReader) text(v value, path string) string {
 	if !r.is(v, path, kindString) {
 		return ""
 	}
-	if v.text == "" {
+	if strings.TrimSpace(v.text) == "" {
 		r.add(v.line, v.column, path+" is empty", "leave the key out")
+		return ""
 	}
 	return v.text
 }

@@ -55,7 +55,10 @@ func TestDocs(t *testing.T) {
 	manual := string(read(t, "../../docs/configuration.md"))
 	r := &configReader{}
 	var keys []string
-	for _, fields := range [][]field{r.topFields(nil), r.runFields(nil), r.runnerFields(nil), r.priceFields(nil)} {
+	for _, fields := range [][]field{
+		r.topFields(nil), r.runFields(&Config{}), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
+		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
+	} {
 		for _, f := range fields {
 			keys = append(keys, f.name)
 		}
