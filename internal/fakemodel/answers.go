@@ -168,7 +168,11 @@ const (
 // reply is an answer before it takes a provider's shape. The token counts are gross: input includes cached and written,
 // output includes reasoning.
 type reply struct {
-	text                                      string
+	text string
+	// thought is what the model is seen to think; "" where it thinks is a stock one.
+	thought string
+	// calls are tools that the model wants called.
+	calls                                     []toolCall
 	finish                                    finish
 	input, cached, written, reasoning, output int
 }
@@ -187,6 +191,11 @@ func (x *exchange) answer() {
 		x.problemBody(p)
 		return
 	}
+	x.encode(rep)
+}
+
+// encode writes the reply in the format of the route.
+func (x *exchange) encode(rep reply) {
 	switch x.rt.op {
 	case opChat:
 		x.chat(rep)

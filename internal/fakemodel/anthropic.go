@@ -1,13 +1,22 @@
 package fakemodel
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"time"
 )
 
-// thought is what models are seen to think.
-const thought = "The user wants an answer. I will give one."
+// stockThought is what models are seen to think that have nothing better.
+const stockThought = "The user wants an answer. I will give one."
+
+// thinks is what the model is seen to think, or "".
+func (r *reply) thinks() string {
+	if r.thought == "" && r.reasoning > 0 {
+		return stockThought
+	}
+	return r.thought
+}
 
 // message writes a reply of Anthropic's messages API.
 func (x *exchange) message(rep reply) {
@@ -17,16 +26,16 @@ func (x *exchange) message(rep reply) {
 		return
 	}
 	b := template(x.out, `{"model":%s,"id":"%v","type":"message","role":"assistant","content":[`, str(x.model.Snapshot), str(id))
-	shows := x.thinking && rep.reasoning > 0
-	if shows {
-		b = template(b, `{"type":"thinking","thinking":%s,"signature":"ZmFrZS1zaWduYXR1cmU="}`, str(thought))
+	if shown := rep.thinks(); x.thinking && shown != "" {
+		b = template(b, `{"type":"thinking","thinking":%s,"signature":"ZmFrZS1zaWduYXR1cmU="},`, str(shown))
 	}
 	if spoken := anthropicText(rep); spoken != "" {
-		if shows {
-			b = append(b, ',')
-		}
-		b = template(b, `{"type":"text","text":%s}`, str(spoken))
+		b = template(b, `{"type":"text","text":%s},`, str(spoken))
 	}
+	for _, c := range rep.calls {
+		b = template(b, `{"type":"tool_use","id":%s,"name":%s,"input":%v},`, str(c.id), str(c.name), str(c.args))
+	}
+	b = bytes.TrimSuffix(b, []byte(","))
 	b = template(b, `],"stop_reason":"%v","stop_sequence":null,"usage":`, str(anthropicFinish(rep)))
 	x.out = append(appendAnthropicUsage(b, rep, rep.output), '}')
 }
@@ -46,6 +55,9 @@ func anthropicFinish(rep reply) string {
 	case finishRefusal, finishFilter:
 		return "refusal"
 	default:
+		if len(rep.calls) > 0 {
+			return "tool_use"
+		}
 		return "end_turn"
 	}
 }
@@ -71,9 +83,9 @@ func (x *exchange) messageStream(id string, rep reply) {
 		`"stop_reason":null,"stop_sequence":null,"usage":%v}`,
 		str(x.model.Snapshot), str(id), str(string(appendAnthropicUsage(nil, rep, 1))))
 	index := 0
-	if x.thinking && rep.reasoning > 0 {
+	if shown := rep.thinks(); x.thinking && shown != "" {
 		event("content_block_start", `,"index":0,"content_block":{"type":"thinking","thinking":"","signature":""}`)
-		event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":%s}`, str(thought))
+		event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":%s}`, str(shown))
 		event("content_block_delta", `,"index":0,"delta":{"type":"signature_delta","signature":"ZmFrZS1zaWduYXR1cmU="}`)
 		event("content_block_stop", `,"index":0`)
 		index = 1
@@ -85,6 +97,16 @@ func (x *exchange) messageStream(id string, rep reply) {
 			event("content_block_delta", `,"index":%d,"delta":{"type":"text_delta","text":%s}`, num(index), str(piece))
 		}
 		event("content_block_stop", `,"index":%d`, num(index))
+		index++
+	}
+	for _, c := range rep.calls {
+		event("content_block_start", `,"index":%d,"content_block":{"type":"tool_use","id":%s,"name":%s,"input":{}}`,
+			num(index), str(c.id), str(c.name))
+		for _, piece := range pieces(c.args) {
+			event("content_block_delta", `,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, num(index), str(piece))
+		}
+		event("content_block_stop", `,"index":%d`, num(index))
+		index++
 	}
 	event("message_delta", `,"delta":{"stop_reason":"%v","stop_sequence":null},"usage":%v`,
 		str(anthropicFinish(rep)), str(string(appendAnthropicUsage(nil, rep, rep.output))))
@@ -122,7 +144,7 @@ func (x *exchange) anthropicError(p problem) {
 		kind, message = "not_found_error", "Not Found"
 	case wrongMethod:
 		message = "Method Not Allowed"
-	case wrongKey:
+	case wrongKey, unauthorized:
 		kind, message = "authentication_error", "invalid x-api-key"
 		if p.missing {
 			message = "x-api-key header is required"

@@ -29,6 +29,15 @@ func (x *exchange) deliver(fault Fault) {
 		x.fail(problem{kind: overloaded})
 	case FaultRefused:
 		x.refuseOne()
+	case FaultNoModel:
+		x.fail(problem{kind: noSuchModel})
+	case FaultWrongKey:
+		got, ok := x.rt.key(x.r)
+		x.fail(problem{kind: wrongKey, detail: got, missing: !ok})
+	case FaultUnauthorized:
+		x.fail(problem{kind: unauthorized})
+	case FaultNoQuota:
+		x.fail(problem{kind: noQuota})
 	case FaultHTML:
 		x.proxied = true
 		x.whole(http.StatusOK, "text/html; charset=UTF-8", []byte(htmlPage))

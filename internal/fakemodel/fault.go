@@ -39,6 +39,16 @@ const (
 	FaultRefused Fault = "refused"
 )
 
+// The faults that only scripts and tables of answers ask for, since no second attempt mends them. FaultNoModel is the
+// provider's word for a model that it does not have, FaultWrongKey for a key that it does not know, FaultNoQuota for an
+// account without money. FaultUnauthorized is a 401, also where the provider answers a wrong key with something else.
+const (
+	FaultNoModel      Fault = "no-model"
+	FaultWrongKey     Fault = "wrong-key"
+	FaultNoQuota      Fault = "no-quota"
+	FaultUnauthorized Fault = "unauthorized"
+)
+
 // AllFaults returns every kind of fault.
 func AllFaults() []Fault {
 	return []Fault{

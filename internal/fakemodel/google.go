@@ -1,6 +1,9 @@
 package fakemodel
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // googleJSON is the media type of Google's replies.
 const googleJSON = "application/json; charset=UTF-8"
@@ -54,7 +57,14 @@ func compact(s string) string {
 // reason and the output's tokens.
 func (x *exchange) generation(b []byte, id string, rep reply, piece string, first, last bool) []byte {
 	finish := googleFinish(rep)
-	blocked, thinks := x.blocksPrompt(), first && x.thinking && rep.reasoning > 0
+	blocked, shown := x.blocksPrompt(), ""
+	if first && x.thinking {
+		shown = rep.thinks()
+	}
+	var calls []toolCall
+	if last {
+		calls = rep.calls
+	}
 	b = append(b, "{\n"...)
 	if blocked {
 		b = append(b, "  \"promptFeedback\": {\n    \"blockReason\": \"PROHIBITED_CONTENT\"\n  },\n"...)
@@ -62,19 +72,21 @@ func (x *exchange) generation(b []byte, id string, rep reply, piece string, firs
 		b = append(b, "  \"candidates\": [\n    {\n"...)
 		switch {
 		case finish == "SAFETY": // no content at all
-		case piece == "" && !thinks:
+		case piece == "" && shown == "" && len(calls) == 0:
 			b = append(b, "      \"content\": {\n        \"role\": \"model\"\n      },\n"...)
 		default:
 			b = append(b, "      \"content\": {\n        \"parts\": [\n"...)
-			if thinks {
-				b = template(b, "          {\n            \"text\": %s,\n            \"thought\": true\n          }", str(thought))
-				if piece != "" {
-					b = append(b, ",\n"...)
-				}
+			if shown != "" {
+				b = template(b, "          {\n            \"text\": %s,\n            \"thought\": true\n          },\n", str(shown))
 			}
 			if piece != "" {
-				b = template(b, "          {\n            \"text\": %s\n          }", str(piece))
+				b = template(b, "          {\n            \"text\": %s\n          },\n", str(piece))
 			}
+			for _, c := range calls {
+				b = template(b, "          {\n            \"functionCall\": {\n              \"name\": %s,\n              \"args\": %v,\n              "+
+					"\"id\": %s\n            },\n            \"thoughtSignature\": \"ZmFrZQ==\"\n          },\n", str(c.name), str(c.args), str(c.id))
+			}
+			b = bytes.TrimSuffix(b, []byte(",\n"))
 			b = append(b, "\n        ],\n        \"role\": \"model\"\n      },\n"...)
 		}
 		if last {
@@ -161,6 +173,9 @@ func (x *exchange) googleError(p problem) {
 		message = "API key not valid. Please pass a valid API key."
 		details = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"` + service + `"}},` +
 			`{"@type":"type.googleapis.com/google.rpc.LocalizedMessage","locale":"en-US","message":"API key not valid. Please pass a valid API key."}`
+	case unauthorized:
+		status = "UNAUTHENTICATED"
+		message = "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
 	case noSuchModel:
 		status = "NOT_FOUND"
 		message = "models/" + x.ask.Model + " is not found for API version v1beta, or is not supported for " + x.rt.method() + ". Call ListModels to see the list of available models and their supported methods."

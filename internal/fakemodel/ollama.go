@@ -21,7 +21,7 @@ func (x *exchange) ollamaChat(rep reply) {
 	}
 	x.out = appendString(append(x.out, head...), said)
 	if x.thinking && rep.reasoning > 0 {
-		x.out = template(x.out, `,"thinking":%s`, str(thought))
+		x.out = template(x.out, `,"thinking":%s`, str(stockThought))
 	}
 	spent := time.Since(x.now).Nanoseconds() + 1
 	x.out = template(x.out, `},"done":true,"done_reason":"%v","total_duration":%d,"load_duration":%d,"prompt_eval_count":%d,`+

@@ -82,6 +82,13 @@ func (x *exchange) chat(rep reply) {
 	default:
 		b = template(b, chatHead, str(id), num64(created), str(x.model.Snapshot))
 		b = appendSaid(b, rep, ",\n        \"refusal\": ")
+		if len(rep.calls) > 0 {
+			b = append(b, ",\n        \"tool_calls\": ["...)
+			for i, c := range rep.calls {
+				b = append(chatCall(b, i, c), ',')
+			}
+			b = append(b[:len(b)-1], ']')
+		}
 		b = template(b, chatTail, str(openAIFinish(rep)))
 		b = appendChatUsage(b, rep)
 		b = template(b, chatEnd, str(fingerprint))
@@ -109,6 +116,9 @@ func openAIFinish(rep reply) string {
 	case finishFilter:
 		return "content_filter"
 	default:
+		if len(rep.calls) > 0 {
+			return "tool_calls"
+		}
 		return "stop"
 	}
 }
@@ -133,8 +143,14 @@ func (x *exchange) chatStream(rep reply) {
 		field = "refusal"
 	}
 	chunk(`"role":"assistant","content":"","refusal":null`, "null")
+	if rep.thought != "" { // as compatible servers show it; OpenAI itself shows none
+		chunk(string(template(nil, `"reasoning_content":%s`, str(rep.thought))), "null")
+	}
 	for _, piece := range pieces(rep.text) {
 		chunk(string(template(nil, `"%v":%s`, str(field), str(piece))), "null")
+	}
+	for i, c := range rep.calls {
+		chunk(`"tool_calls":[`+string(chatCall(nil, i, c))+`]`, "null")
 	}
 	chunk("", `"`+openAIFinish(rep)+`"`)
 	if x.usage {
@@ -145,6 +161,11 @@ func (x *exchange) chatStream(rep reply) {
 			num(rep.input), num(rep.output), num(rep.input+rep.output), num(rep.cached), num(rep.reasoning))
 	}
 	x.out = append(x.out, "data: [DONE]\n\n"...)
+}
+
+func chatCall(b []byte, index int, c toolCall) []byte {
+	return template(b, `{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}`,
+		num(index), str(c.id), str(c.name), str(c.args))
 }
 
 // fingerprint is the system fingerprint of the model.
@@ -273,7 +294,7 @@ func (x *exchange) openAIWords(p problem) (message, kind, code, param string) {
 	case wrongMethod:
 		message = "Not allowed to " + x.r.Method + " on " + x.r.URL.Path + ". (HINT: Perhaps you meant to use a different HTTP method?)"
 		code = "method_not_supported"
-	case wrongKey:
+	case wrongKey, unauthorized:
 		if p.missing {
 			message = "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're accessing the API from your browser and are prompted for a username and password. You can obtain an API key from https://platform.openai.com/account/api-keys."
 			break
@@ -353,7 +374,7 @@ func (x *exchange) azureError(p problem) {
 		x.out = template(x.out, `{"error":{"code":%s,"message":%s}}`, str(code), str(message))
 	}
 	switch p.kind {
-	case wrongKey:
+	case wrongKey, unauthorized:
 		short("401", "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.")
 	case noSuchModel:
 		short("DeploymentNotFound", "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again.")

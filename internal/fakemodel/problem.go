@@ -25,6 +25,7 @@ const (
 	noSuchPath
 	wrongMethod
 	wrongKey
+	unauthorized
 	noSuchModel
 	noQuota
 	rateLimited
@@ -107,7 +108,7 @@ func (p problem) status() int {
 		return http.StatusNotFound
 	case wrongMethod:
 		return http.StatusMethodNotAllowed
-	case wrongKey:
+	case wrongKey, unauthorized:
 		return http.StatusUnauthorized
 	case noQuota, rateLimited:
 		return http.StatusTooManyRequests

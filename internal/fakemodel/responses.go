@@ -1,6 +1,9 @@
 package fakemodel
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // responses writes a reply of OpenAI's responses API.
 func (x *exchange) responses(rep reply) {
@@ -21,14 +24,16 @@ func (x *exchange) responses(rep reply) {
 	event("response.created", `,"response":%v`, begun)
 	event("response.in_progress", `,"response":%v`, begun)
 	index := 0
-	if rep.reasoning > 0 {
-		thought := str(`{"id":"rs_` + item[4:] + `","type":"reasoning","summary":[]}`)
-		event("response.output_item.added", `,"output_index":0,"item":%v`, thought)
-		event("response.output_item.done", `,"output_index":0,"item":%v`, thought)
+	if rep.reasoning > 0 || rep.thought != "" {
+		responseThought(event, item, rep)
 		index = 1
 	}
 	if rep.says() {
 		x.responseText(event, item, index, rep)
+		index++
+	}
+	for i, c := range rep.calls {
+		responseCall(event, index+i, c)
 	}
 	last := "response.completed"
 	if rep.incomplete() != "" {
@@ -55,8 +60,65 @@ func (x *exchange) responseText(event func(name, t string, args ...arg), item st
 	event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index), str(string(messageItem(nil, item, rep))))
 }
 
-// says reports whether the reply has a message: one cut off while thinking has none.
-func (r reply) says() bool { return r.text != "" || r.finish != finishLength }
+// responseThought writes the events of the reasoning. Only a script's is seen.
+func responseThought(event func(name, t string, args ...arg), item string, rep reply) {
+	whole := str(string(reasoningItem(nil, item, rep)))
+	if rep.thought == "" {
+		event("response.output_item.added", `,"output_index":0,"item":%v`, whole)
+		event("response.output_item.done", `,"output_index":0,"item":%v`, whole)
+		return
+	}
+	at := str(string(template(nil, `,"item_id":"rs_%v","output_index":0,"summary_index":0`, str(item[4:]))))
+	event("response.output_item.added", `,"output_index":0,"item":{"id":"rs_%v","type":"reasoning","summary":[]}`, str(item[4:]))
+	event("response.reasoning_summary_part.added", `%v,"part":{"type":"summary_text","text":""}`, at)
+	for _, piece := range pieces(rep.thought) {
+		event("response.reasoning_summary_text.delta", `%v,"delta":%s`, at, str(piece))
+	}
+	event("response.reasoning_summary_text.done", `%v,"text":%s`, at, str(rep.thought))
+	event("response.reasoning_summary_part.done", `%v,"part":{"type":"summary_text","text":%s}`, at, str(rep.thought))
+	event("response.output_item.done", `,"output_index":0,"item":%v`, whole)
+}
+
+func reasoningItem(b []byte, item string, rep reply) []byte {
+	if rep.thought == "" {
+		return template(b, `{"id":"rs_%v","type":"reasoning","summary":[]}`, str(item[4:]))
+	}
+	return template(b, `{"id":"rs_%v","type":"reasoning","summary":[{"type":"summary_text","text":%s}],"encrypted_content":"ZmFrZQ=="}`,
+		str(item[4:]), str(rep.thought))
+}
+
+// responseCall writes the events of a call.
+func responseCall(event func(name, t string, args ...arg), index int, c toolCall) {
+	begun := c
+	begun.args = ""
+	event("response.output_item.added", `,"output_index":%d,"item":%v`, num(index), str(string(callItem(nil, begun, "in_progress"))))
+	kind, field := "response.function_call_arguments", "arguments"
+	if c.custom {
+		kind, field = "response.custom_tool_call_input", "input"
+	}
+	at := str(string(template(nil, `,"item_id":"fc_%v","output_index":%d`, str(c.id), num(index))))
+	for _, piece := range pieces(c.args) {
+		event(kind+".delta", `%v,"delta":%s`, at, str(piece))
+	}
+	event(kind+".done", `%v,"%v":%s`, at, str(field), str(c.args))
+	event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index), str(string(callItem(nil, c, "completed"))))
+}
+
+func callItem(b []byte, c toolCall, status string) []byte {
+	kind, field := "function_call", "arguments"
+	if c.custom {
+		kind, field = "custom_tool_call", "input"
+	}
+	b = template(b, `{"id":"fc_%v","type":"%v","status":"%v","call_id":%s,"name":%s,"%v":%s`,
+		str(c.id), str(kind), str(status), str(c.id), str(c.name), str(field), str(c.args))
+	if c.namespace != "" {
+		b = template(b, `,"namespace":%s`, str(c.namespace))
+	}
+	return append(b, '}')
+}
+
+// says reports whether the reply has a message: one cut off while thinking has none, and one that calls tools may have none.
+func (r reply) says() bool { return r.text != "" || r.finish != finishLength && len(r.calls) == 0 }
 
 // incomplete is the reason for which a response is incomplete, or "".
 func (r reply) incomplete() string {
@@ -107,15 +169,16 @@ func (x *exchange) response(b []byte, id, item string, rep reply, finished bool)
 		`"error":null,"incomplete_details":%v,"instructions":null,"max_output_tokens":%v,"max_tool_calls":null,"model":%s,"output":[`,
 		str(id), num64(x.now.Unix()), str(status), str(completed), str(reason), nullInt(p.MaxOutputTokens), str(x.model.Snapshot))
 	if finished {
-		if rep.reasoning > 0 {
-			b = template(b, `{"id":"rs_%v","type":"reasoning","summary":[]}`, str(item[4:]))
-			if rep.says() {
-				b = append(b, ',')
-			}
+		if rep.reasoning > 0 || rep.thought != "" {
+			b = append(reasoningItem(b, item, rep), ',')
 		}
 		if rep.says() {
-			b = messageItem(b, item, rep)
+			b = append(messageItem(b, item, rep), ',')
 		}
+		for _, c := range rep.calls {
+			b = append(callItem(b, c, "completed"), ',')
+		}
+		b = bytes.TrimSuffix(b, []byte(","))
 	}
 	effort := "null"
 	if p.ReasoningEffort != nil {
