@@ -189,10 +189,7 @@ func (a *Agents) play(q *agentAsk, p *playing, log *AgentRequest) (reply, Fault)
 		log.Side = true
 		rep.text = sideAnswer
 		if q.schema != nil {
-			data, err := json.Marshal(sample(q.schema))
-			if err == nil {
-				rep.text = string(data)
-			}
+			rep.text = encode(sample(q.schema))
 		}
 		rep.output = tokensOf(rep.text)
 		return rep, ""

@@ -23,7 +23,7 @@ var (
 	writeTools    = [...]string{"Write", "write", "create", "write_file"}
 	editTools     = [...]string{"Edit", "edit", "replace"}
 	skillTools    = [...]string{"Skill", "skill", "activate_skill"}
-	subagentTools = [...]string{"Agent", "Task", "task", "agent", "spawn_agent"}
+	subagentTools = [...]string{"Agent", "Task", "task", "agent", "spawn_agent", "invoke_agent"}
 )
 
 // Played is one call as it went to the agent.
@@ -76,12 +76,12 @@ func (q *agentAsk) perform(c Call, dir string) (toolCall, Played, error) {
 		}
 	case c.Subagent != "":
 		kind := "general-purpose"
-		if q.has("task") { // OpenCode's
-			kind = "general"
+		if q.has("task") {
+			kind = "general" // OpenCode's word; Copilot has another name for the argument
 		}
 		t, err = q.with(subagentTools[:], map[string]any{
-			"description": "a part of the work", "prompt": c.Subagent, "message": c.Subagent, "subagent_type": kind, "agent_type": kind,
-			"name": "part", "mode": "sync", "run_in_background": false,
+			"description": "a part of the work", "prompt": c.Subagent, "message": c.Subagent, "subagent_type": kind, "agent_type": "general-purpose",
+			"agent_name": "generalist", "name": "part", "mode": "sync", "run_in_background": false,
 		})
 	default:
 		t = toolCall{name: c.Tool, args: string(c.Args)}
@@ -147,8 +147,7 @@ func (q *agentAsk) with(names []string, values map[string]any) (toolCall, error)
 			args[n] = sample(member(member(t.schema, "properties"), n))
 		}
 	})
-	data, err := json.Marshal(args)
-	return toolCall{name: t.name, namespace: t.namespace, args: string(data)}, err
+	return toolCall{name: t.name, namespace: t.namespace, args: encode(args)}, nil
 }
 
 // shell runs a command.
@@ -157,9 +156,8 @@ func (q *agentAsk) shell(command string) (toolCall, error) {
 	if err == nil {
 		return t, nil
 	}
-	argument, failed := json.Marshal(command)
-	if e, ok := q.find("exec"); ok && e.custom && failed == nil {
-		js := "const done = await tools.exec_command({cmd: " + string(argument) + "});\ntext(done.output);\n"
+	if e, ok := q.find("exec"); ok && e.custom {
+		js := "const done = await tools.exec_command({cmd: " + encode(command) + "});\ntext(done.output);\n"
 		return toolCall{name: e.name, namespace: e.namespace, args: js, custom: true}, nil
 	}
 	return t, err
@@ -168,10 +166,6 @@ func (q *agentAsk) shell(command string) (toolCall, error) {
 // patch changes files in the way of Codex.
 func (q *agentAsk) patch(changes string) (toolCall, error) {
 	whole := "*** Begin Patch\n" + changes + "*** End Patch\n"
-	argument, err := json.Marshal(whole)
-	if err != nil {
-		return toolCall{}, err
-	}
 	if t, ok := q.find("apply_patch"); ok {
 		if t.custom {
 			return toolCall{name: t.name, namespace: t.namespace, args: whole, custom: true}, nil
@@ -179,9 +173,20 @@ func (q *agentAsk) patch(changes string) (toolCall, error) {
 		return q.with([]string{t.name}, map[string]any{"input": whole, "patch": whole, "patchText": whole})
 	}
 	if t, ok := q.find("exec"); ok && t.custom {
-		return toolCall{name: t.name, namespace: t.namespace, args: "text(await tools.apply_patch(" + string(argument) + "));\n", custom: true}, nil
+		return toolCall{name: t.name, namespace: t.namespace, args: "text(await tools.apply_patch(" + encode(whole) + "));\n", custom: true}, nil
 	}
 	return toolCall{}, fmt.Errorf("the agent offers no tool to change files")
+}
+
+// encode is v as JSON, as a model writes it. v has nothing that JSON has not.
+func encode(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "null"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // sample makes a value that fits a JSON schema, as small as it can be.

@@ -36,7 +36,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 // settings are the flags that are not [Options].
-type settings struct{ addr, urlFile, answers, statsFile, life string }
+type settings struct{ addr, urlFile, answers, scripts, statsFile, life string }
 
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var set settings
@@ -77,7 +77,13 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fmt.Fprintln(stdout, "listening", url)
 
 	s := New(o)
-	if err := s.run(ctx, l); err != nil {
+	handler := http.Handler(s)
+	if set.scripts != "" {
+		if handler, err = s.withScripts(set.scripts); err != nil {
+			return err
+		}
+	}
+	if err := s.run(ctx, l, handler); err != nil {
 		return err
 	}
 	if set.statsFile == "" {
@@ -90,10 +96,33 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return os.WriteFile(set.statsFile, append(data, '\n'), 0o600)
 }
 
+// withScripts adds the scripts in a file to what s serves.
+func (s *Server) withScripts(file string) (http.Handler, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	scripts, err := ReadScripts(f)
+	if err != nil {
+		return nil, fmt.Errorf("read scripts %s: %w", file, err)
+	}
+	agents := &Agents{server: s, scripts: map[string]*playing{}}
+	for _, script := range scripts {
+		if _, err := agents.Add(script); err != nil {
+			return nil, err
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", s)
+	mux.Handle(scriptPath, agents)
+	return mux, nil
+}
+
 // run serves l until ctx ends, and then drops what is in flight.
-func (s *Server) run(ctx context.Context, l net.Listener) error {
+func (s *Server) run(ctx context.Context, l net.Listener, handler http.Handler) error {
 	hs := &http.Server{
-		Handler: s, ReadHeaderTimeout: time.Minute,
+		Handler: handler, ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it would log the faults
 	}
 	done := make(chan error, 1)
@@ -126,6 +155,7 @@ func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) erro
 	fs.StringVar(&set.addr, "addr", "127.0.0.1:0", "address to listen on")
 	fs.StringVar(&set.urlFile, "url-file", "", "file to write the address to")
 	fs.StringVar(&set.answers, "answers", "", "files of answers, JSON lines, separated by commas")
+	fs.StringVar(&set.scripts, "agent-scripts", "", "file of scripts for agents, JSON, served at /s/NAME")
 	fs.StringVar(&set.statsFile, "stats-file", "", "file to write the figures to at the end")
 	fs.StringVar(&set.life, "life", "", "time after which to end unasked, such as 10m")
 	fs.StringVar(&o.Key, "key", "", "the API key to ask for")

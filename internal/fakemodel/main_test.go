@@ -36,7 +36,11 @@ func TestProcess(t *testing.T) {
 	if err := os.WriteFile(answers, []byte(`{"prompt":"p","answer":"a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := pose(t, "-answers", answers, "-stats-file", stats, "-url-file", urlFile, "-key", "k", "-life", "1m",
+	scripts := filepath.Join(dir, "scripts")
+	if err := os.WriteFile(scripts, []byte(`{"name":"a","scenes":[{"turns":[{"calls":[{"run":"ls"}]},{"text":"ready"}]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := pose(t, "-answers", answers, "-agent-scripts", scripts, "-stats-file", stats, "-url-file", urlFile, "-key", "k", "-life", "1m",
 		"-model", "m;refuses=seed;reasoning=5;fingerprint=fp_x", "-fault-kinds", "hang,reset", "-seed", "3")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -62,6 +66,9 @@ func TestProcess(t *testing.T) {
 		!strings.Contains(reply, `"system_fingerprint": "fp_x"`) || !strings.Contains(reply, `"reasoning_tokens": 5`) {
 		t.Errorf("the question gave %d %s", status, reply)
 	}
+	if status, reply := post(t, url+"/s/a/v1/chat/completions", talk("go"), header); status != 200 || !strings.Contains(reply, `{\"command\":\"ls\"}`) {
+		t.Errorf("the script gave %d %s", status, reply)
+	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +91,7 @@ func TestProcessUsage(t *testing.T) {
 		{"extra", `unexpected argument "extra"`},
 		{"-model m;nice=1", `unknown peculiarity "nice"`},
 		{"-fault-kinds quake", `unknown fault "quake"`},
+		{"-agent-scripts /nonexistent", "open /nonexistent"},
 		{"-answers /nonexistent", "read answers /nonexistent: "},
 		{"-addr 256.0.0.1:0", "listen tcp"},
 	} {
