@@ -21,6 +21,22 @@
 //	semantic_similarity  ideal; threshold                           the embedding is near that of one of the ideals
 //	all_of, any_of       assertions                                 all hold; at least one holds
 //
+// For sessions of agents, each with equals, contains or pattern on the text of what was done, count, at_least, at_most and
+// only, and before for the order:
+//
+//	ran_command          executable, positionals, options, strict,  the agent ran such a command
+//	                     end_of_options; exit_code
+//	read_file            path                                       it read such a file
+//	used_skill           skill, min_confidence                      it used the skill
+//	called_tool          tool, args                                 it called the tool
+//	tool_returned        tool                                       a tool returned such an output
+//	changed_file         path, change                               such a file is different after the session
+//	was_denied           tool                                       it was denied something; most useful with not
+//	file_exists          path                                       the workspace has the file after the session
+//	file_contains        path; contains, pattern or ideal           the file has such a content
+//	max_steps, max_input_tokens, max_total_tokens,                  the session took at most so many
+//	max_cost_usd, max_duration_ms           max (or value)
+//
 // The common keys are type, name, weight and not; those that compare text also take case_sensitive and normalize. An
 // ideal of its own replaces the case's. docs/assertions.md is the manual.
 //
@@ -145,6 +161,8 @@ func Types() []string {
 	return []string{
 		typeExactMatch, typeContains, typeContainsAny, typeIsJSON, typeLLMJudge, typeSemanticSimilarity, typeRegex,
 		typeStartsWith, typeJSONSchema, typeJSONPath, typeNumeric, typeMaxTokens, typeMaxLatency, typeAllOf, typeAnyOf,
+		typeRanCommand, typeReadFile, typeUsedSkill, typeCalledTool, typeToolReturned, typeChangedFile, typeWasDenied,
+		typeFileExists, typeFileContains, typeMaxSteps, typeMaxInputTokens, typeMaxTotalTokens, typeMaxCost, typeMaxDuration,
 	}
 }
 
@@ -164,6 +182,20 @@ const (
 	typeMaxLatency         = "max_latency_ms"
 	typeAllOf              = "all_of"
 	typeAnyOf              = "any_of"
+	typeRanCommand         = "ran_command"
+	typeReadFile           = "read_file"
+	typeUsedSkill          = "used_skill"
+	typeCalledTool         = "called_tool"
+	typeToolReturned       = "tool_returned"
+	typeChangedFile        = "changed_file"
+	typeWasDenied          = "was_denied"
+	typeFileExists         = "file_exists"
+	typeFileContains       = "file_contains"
+	typeMaxSteps           = "max_steps"
+	typeMaxInputTokens     = "max_input_tokens"
+	typeMaxTotalTokens     = "max_total_tokens"
+	typeMaxCost            = "max_cost_usd"
+	typeMaxDuration        = "max_duration_ms"
 )
 
 // offline is embedded by the types that ask no model.

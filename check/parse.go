@@ -68,6 +68,22 @@ const (
 	keyMax
 	keyVotes
 	keyAssertions
+	keyExecutable
+	keyPositionals
+	keyOptions
+	keyEndOfOptions
+	keyStrict
+	keyExitCode
+	keyTool
+	keyArgs
+	keySkill
+	keyMinConfidence
+	keyChange
+	keyTimes
+	keyAtLeast
+	keyAtMost
+	keyOnly
+	keyBefore
 	keyCount
 )
 
@@ -75,12 +91,13 @@ func keyNames() [keyCount]string {
 	return [...]string{
 		"type", "name", "not", "weight", "case_sensitive", "threshold", "judge_prompt", "ideal", "normalize", "pattern",
 		"schema", "path", "equals", "contains", "exists", "value", "tolerance", "tolerance_percent", "max", "votes",
-		"assertions",
+		"assertions", "executable", "positionals", "options", "end_of_options", "strict", "exit_code", "tool", "args", "skill",
+		"min_confidence", "change", "count", "at_least", "at_most", "only", "before",
 	}
 }
 
 // keySet has one bit a key.
-type keySet uint32
+type keySet uint64
 
 func keys(list ...key) keySet {
 	var s keySet
@@ -118,10 +135,17 @@ func keysOf(kind string) (keySet, bool) {
 		return text | keys(keyIdeal, keyPath, keyEquals, keyContains, keyExists), true
 	case typeNumeric:
 		return common | keys(keyIdeal, keyValue, keyTolerance, keyTolerancePercent), true
-	case typeMaxTokens, typeMaxLatency:
+	case typeMaxTokens, typeMaxLatency, typeMaxSteps, typeMaxInputTokens, typeMaxTotalTokens, typeMaxCost, typeMaxDuration:
 		return common | keys(keyMax, keyValue), true
 	case typeAllOf, typeAnyOf:
 		return common | keys(keyAssertions), true
+	case typeFileExists:
+		return common | keys(keyPath), true
+	case typeFileContains:
+		return text | keys(keyPath, keyContains, keyPattern, keyIdeal), true
+	}
+	if special := seenKeys(kind); special != 0 {
+		return common | special | keys(keyEquals, keyContains, keyPattern, keyTimes, keyAtLeast, keyAtMost, keyOnly, keyBefore), true
 	}
 	return 0, false
 }

@@ -40,10 +40,14 @@ func (s *spec) matcher(depth int) matcher {
 		m = s.pathMatcher()
 	case typeNumeric:
 		m = s.numericMatcher()
-	case typeMaxTokens, typeMaxLatency:
+	case typeMaxTokens, typeMaxLatency, typeMaxSteps, typeMaxInputTokens, typeMaxTotalTokens, typeMaxCost, typeMaxDuration:
 		m = s.usageMatcher()
+	case typeFileExists, typeFileContains:
+		m = s.fileMatcher()
 	case typeAllOf, typeAnyOf:
 		m = s.logicMatcher(depth)
+	default:
+		m = s.seenMatcher(depth)
 	}
 	for _, p := range s.problems[before:] {
 		if !p.Warning {
@@ -268,11 +272,18 @@ func (s *spec) usageMatcher() matcher {
 	if s.need(k) == nil {
 		return nil
 	}
+	if s.kind == typeMaxCost {
+		limit, ok := s.number(k)
+		if ok && limit < 0 {
+			s.bad(k, "the most that is allowed must not be negative")
+		}
+		return usageMatcher{kind: s.kind, max: limit}
+	}
 	limit, ok := s.integer(k)
 	if ok && limit <= 0 {
 		s.bad(k, "the most that is allowed must be greater than 0")
 	}
-	return usageMatcher{kind: s.kind, max: limit}
+	return usageMatcher{kind: s.kind, max: float64(limit)}
 }
 
 func (s *spec) logicMatcher(depth int) matcher {

@@ -1,0 +1,210 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Command is a shell command taken apart, as far as that can be done without knowing the program: nothing is known of which
+// options take values, and only the first of several commands is looked at.
+type Command struct {
+	// Executable is the program; "" for an empty command.
+	Executable  string
+	Positionals []string
+	// Options holds the values of each option by its name, dashes included, in order.
+	Options map[string][]OptionValue
+	// EndOfOptions says that there was a "--".
+	EndOfOptions bool
+	// FromShell says that the command was the argument of a shell's -c.
+	FromShell bool
+}
+
+// OptionValue is one use of an option. Flag says that it had no value.
+type OptionValue struct {
+	Value string
+	Flag  bool
+}
+
+// ParseCommand takes a command apart, out of `sh -c` if it is in one.
+func ParseCommand(command string) Command {
+	tokens := shellWords(command)
+	inner, ok := unwrapShell(tokens)
+	if ok {
+		tokens = shellWords(inner)
+	}
+	c := Command{Options: map[string][]OptionValue{}, FromShell: ok}
+	if len(tokens) == 0 {
+		return c
+	}
+	c.Executable = tokens[0]
+	for rest := tokens[1:]; len(rest) > 0; {
+		rest = rest[c.take(rest):]
+	}
+	return c
+}
+
+// take reads what the first of the tokens begins, and returns how many tokens that is.
+func (c *Command) take(tokens []string) int {
+	t := tokens[0]
+	add := func(name string, v OptionValue) { c.Options[name] = append(c.Options[name], v) }
+	valued := func(name string) int {
+		if len(tokens) > 1 && !strings.HasPrefix(tokens[1], "-") {
+			add(name, OptionValue{Value: tokens[1]})
+			return 2
+		}
+		add(name, OptionValue{Flag: true})
+		return 1
+	}
+	switch {
+	case c.EndOfOptions || t == "-" || !strings.HasPrefix(t, "-"):
+		c.Positionals = append(c.Positionals, t)
+	case t == "--":
+		c.EndOfOptions = true
+	case strings.HasPrefix(t, "--"):
+		if name, value, ok := strings.Cut(t, "="); ok {
+			add(name, OptionValue{Value: value})
+			return 1
+		}
+		return valued(t)
+	case utf8.RuneCountInString(t) == 2:
+		return valued(t)
+	case isLetters(t[1:]):
+		for _, letter := range t[1:] {
+			add("-"+string(letter), OptionValue{Flag: true})
+		}
+	default:
+		_, size := utf8.DecodeRuneInString(t[1:])
+		add(t[:1+size], OptionValue{Value: t[1+size:]})
+	}
+	return 1
+}
+
+func isLetters(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'z' || r > 'Z' && r < 'a' })
+}
+
+// shellWords splits a command at white space outside quotes. Empty words are dropped, operators are words like others.
+func shellWords(command string) []string {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	runes := []rune(command)
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch {
+		case r == '\\' && quote != '\'':
+			if i+1 < len(runes) {
+				i++
+				r = runes[i]
+			}
+			word.WriteRune(r)
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case quote == 0 && isBlank(r):
+			if word.Len() > 0 {
+				words = append(words, word.String())
+				word.Reset()
+			}
+		default:
+			word.WriteRune(r)
+		}
+	}
+	if word.Len() > 0 {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+func isBlank(r rune) bool { return strings.ContainsRune(" \t\n\r\v\f\u00a0\ufeff", r) }
+
+// unwrapShell returns the command that a shell was given with -c, if the tokens start one.
+func unwrapShell(tokens []string) (string, bool) {
+	shell := -1
+	for i, t := range tokens[:min(2, len(tokens))] {
+		base := t[strings.LastIndexAny(t, `/\`)+1:]
+		if base == "env" {
+			continue
+		}
+		if slices.Contains([]string{"bash", "sh", "zsh", "fish", "dash"}, base) {
+			shell = i
+			break
+		}
+	}
+	if shell < 0 {
+		return "", false
+	}
+	for i := shell + 1; i < len(tokens)-1; i++ {
+		if strings.HasPrefix(tokens[i], "-") && strings.Contains(tokens[i], "c") {
+			return tokens[i+1], true
+		}
+	}
+	return "", false
+}
+
+// CommandLine is what a command must look like. A zero field says nothing; without Strict the command may have more than
+// what is asked for.
+type CommandLine struct {
+	Executable string
+	// Positionals must be there in this order.
+	Positionals []string
+	// Options must be there, each with these values; an option with no values must be there as a flag.
+	Options map[string][]string
+	// EndOfOptions says whether there must be a "--".
+	EndOfOptions *bool
+	// Strict allows nothing else.
+	Strict bool
+}
+
+func (l *CommandLine) isZero() bool {
+	return l.Executable == "" && len(l.Positionals) == 0 && len(l.Options) == 0 && l.EndOfOptions == nil && !l.Strict
+}
+
+// Matches reports whether a command is as l wants it.
+func (l *CommandLine) Matches(c Command) bool {
+	if l.Executable != "" && c.Executable != l.Executable {
+		return false
+	}
+	if l.EndOfOptions != nil && c.EndOfOptions != *l.EndOfOptions {
+		return false
+	}
+	if l.Strict && (!slices.Equal(l.Positionals, c.Positionals) || len(l.Options) != len(c.Options)) {
+		return false
+	}
+	if !l.Strict && !subsequence(l.Positionals, c.Positionals) {
+		return false
+	}
+	for name, values := range l.Options {
+		want := []OptionValue{{Flag: true}}
+		if len(values) > 0 {
+			want = want[:0]
+			for _, v := range values {
+				want = append(want, OptionValue{Value: v})
+			}
+		}
+		got := slices.Clone(c.Options[name])
+		if l.Strict && len(got) != len(want) {
+			return false
+		}
+		for _, w := range want {
+			i := slices.Index(got, w)
+			if i < 0 {
+				return false
+			}
+			got = slices.Delete(got, i, i+1)
+		}
+	}
+	return true
+}
+
+// subsequence reports whether all of want is in got, in order.
+func subsequence(want, got []string) bool {
+	for _, g := range got {
+		if len(want) > 0 && g == want[0] {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
+}

@@ -1,0 +1,231 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// readLimit bounds, in bytes, what is read of a file of the workspace.
+const readLimit = 16 << 20
+
+// fileMatcher looks at a file of the workspace as the session left it: file_exists and file_contains.
+type fileMatcher struct {
+	offline
+	path    string
+	text    matcher // nil where the file need only be there
+	pattern *regexp.Regexp
+}
+
+// FileExists holds when the workspace has the file or directory after the session. The path is relative to the workspace,
+// and may be a glob (*, ?, [a-z], and ** for any number of elements).
+func FileExists(path string) (*Check, error) {
+	m, err := newFile(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Check{matcher: m}, nil
+}
+
+// FileContains holds when the content of a file of the workspace passes a check of text, such as [Contains], [Regex] or
+// [IsJSON]. Of several files that a glob names, one is enough.
+func FileContains(path string, text *Check) (*Check, error) {
+	m, err := newFile(path, text.matcher)
+	if err != nil {
+		return nil, err
+	}
+	return &Check{matcher: m}, nil
+}
+
+func newFile(name string, text matcher) (*fileMatcher, error) {
+	clean := path.Clean(slash(name))
+	if name == "" || !filepath.IsLocal(filepath.FromSlash(clean)) {
+		return nil, fmt.Errorf("the path %q must lie within the workspace", name)
+	}
+	m := &fileMatcher{path: clean, text: text}
+	if !strings.ContainsAny(clean, "*?[") {
+		return m, nil
+	}
+	var err error
+	m.pattern, err = glob(clean)
+	return m, err
+}
+
+func (m *fileMatcher) Type() string {
+	if m.text == nil {
+		return typeFileExists
+	}
+	return typeFileContains
+}
+
+func (m *fileMatcher) describe(o *object) {
+	o.str("path", m.path)
+	if m.text != nil {
+		var inner object
+		inner.str("type", m.text.Type())
+		m.text.describe(&inner)
+		o.raw("text", inner.sorted())
+	}
+}
+
+func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+	root, err := openWorkspace(ev.Workspace)
+	if err != nil {
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+	}
+	defer root.Close()
+	names, err := m.names(root)
+	if err != nil {
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "look into the workspace: %w", err)), nil
+	}
+	if len(names) == 0 {
+		v := decided(false, fmt.Sprintf("the workspace has no %s after the session", m.path))
+		v.Expected, v.Got = m.path, "(none)"
+		return v, nil
+	}
+	if m.text == nil {
+		v := decided(true, "the workspace has "+names[0])
+		v.Expected, v.Got = m.path, strings.Join(names[:min(len(names), 10)], ", ")
+		return v, nil
+	}
+	var last plumb.Verdict
+	for _, name := range names {
+		content, err := readFile(root, name)
+		if err != nil {
+			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
+		}
+		report := *ev.Report
+		report.FinalOutput = content
+		of := *ev
+		of.Report = &report
+		v, err := m.text.match(ctx, &of)
+		if err != nil {
+			return v, err
+		}
+		v.Reason = name + ": " + v.Reason
+		if v.Pass || v.Error != nil {
+			return v, nil
+		}
+		last = v
+	}
+	return last, nil
+}
+
+// openWorkspace opens the directory that a session worked in, so that no path leads out of it.
+func openWorkspace(dir string) (*os.Root, error) {
+	if dir == "" {
+		return nil, plumb.WithHint(errors.New("the session has no workspace to look into"), "only agents and commands have one")
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, plumb.WithHint(fmt.Errorf("the workspace %s is gone", dir), "keep it with --keep-workspaces to judge the session again")
+	}
+	return root, err
+}
+
+// names returns the paths that fit, in order.
+func (m *fileMatcher) names(root *os.Root) ([]string, error) {
+	if m.pattern == nil {
+		_, err := root.Stat(filepath.FromSlash(m.path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return []string{m.path}, err
+	}
+	var names []string
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be read is not there
+		case d.IsDir() && name != "." && (d.Name() == ".git" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case name != "." && m.pattern.MatchString(name):
+			names = append(names, name)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+func readFile(root *os.Root, name string) (string, error) {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, readLimit+1))
+	if err == nil && len(data) > readLimit {
+		err = fmt.Errorf("it is longer than %d MB", readLimit>>20)
+	}
+	return string(data), err
+}
+
+// glob compiles a pattern of slash-separated paths: * and ? stay within an element, ** spans any number of them.
+func glob(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile("^" + globText(pattern) + "$")
+}
+
+// pathPattern compiles what a path is compared with by its last elements.
+func pathPattern(pattern string) (*regexp.Regexp, error) {
+	pattern = strings.TrimPrefix(path.Clean(slash(pattern)), "./")
+	if strings.HasPrefix(pattern, "/") {
+		return glob(pattern)
+	}
+	return regexp.Compile("(^|/)" + globText(pattern) + "$")
+}
+
+func globText(pattern string) string {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case strings.HasPrefix(pattern[i:], "**/"):
+			b.WriteString("(?:.*/)?")
+			i += 2
+		case strings.HasPrefix(pattern[i:], "**"):
+			b.WriteString(".*")
+			i++
+		case c == '*':
+			b.WriteString("[^/]*")
+		case c == '?':
+			b.WriteString("[^/]")
+		case c == '[' && strings.IndexByte(pattern[i+1:], ']') > 0:
+			end := i + 1 + strings.IndexByte(pattern[i+1:], ']')
+			class := strings.ReplaceAll(pattern[i+1:end], `\`, `\\`)
+			if rest, ok := strings.CutPrefix(class, "!"); ok {
+				class = "^" + rest
+			}
+			b.WriteString("[" + class + "]")
+			i = end
+		default:
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		}
+	}
+	return b.String()
+}
+
+func slash(name string) string { return strings.ReplaceAll(name, `\`, "/") }
+
+// relative returns a path as it is within the workspace, with slashes.
+func relative(name, workspace string) string {
+	if workspace == "" {
+		return slash(name)
+	}
+	rel, err := filepath.Rel(workspace, name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return slash(name)
+	}
+	return slash(rel)
+}

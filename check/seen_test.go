@@ -1,0 +1,182 @@
+package check_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/check"
+)
+
+// agentSession is a session in which all sorts of things were done.
+func agentSession(t *testing.T) plumb.Evidence {
+	t.Helper()
+	ws := t.TempDir()
+	for name, content := range map[string]string{"out.txt": "built 3 files\n", "sub/deep/a.json": `{"ok":true}`, ".git/config": "x"} {
+		path := filepath.Join(ws, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(ws, "leak")); err != nil {
+		t.Fatal(err)
+	}
+	r := &plumb.SessionReport{
+		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "done", Steps: 3, DurationMs: 1500,
+		Events: []plumb.SessionEvent{
+			{Type: plumb.SessionSkill, Skill: "demo", Signal: "tool:skill"},
+			{Type: plumb.SessionFileRead, Path: filepath.Join(ws, "docs/guide.md")},
+			{Type: plumb.SessionToolCall, Tool: "Bash", Args: json.RawMessage(`{"command":"pnpm test","opts":{"cwd":"/x","n":1}}`)},
+			{Type: plumb.SessionCommand, Command: "pnpm test --watch", ExitCode: new(1)},
+			{Type: plumb.SessionToolResult, Tool: "Bash", Output: "1 test failed"},
+			{Type: plumb.SessionCommand, Command: "pnpm test", ExitCode: new(0)},
+			{Type: plumb.SessionCommand, Command: "git push origin main"},
+			{Type: plumb.SessionFileChange, Path: filepath.Join(ws, "out.txt"), Change: "add"},
+		},
+		DetectedSkills:    []plumb.SkillDetection{{Skill: "demo", Confidence: "strong"}},
+		PermissionDenials: []plumb.PermissionDenial{{Tool: "Write", Message: "not allowed"}},
+		Files:             plumb.Files{Changed: []plumb.FileChange{{Path: filepath.Join(ws, "out.txt"), Kind: "add"}}},
+	}
+	r.Usage.InputTokens, r.Usage.OutputTokens = new(int64(3600)), new(int64(110))
+	r.Usage.Total()
+	return plumb.Evidence{Case: &plumb.Case{}, Report: r, Workspace: ws}
+}
+
+func TestSeen(t *testing.T) {
+	ev := agentSession(t)
+	for spec, want := range map[string]string{
+		`{"type":"ran_command","contains":"pnpm test"}`:                                                "pass",
+		`{"type":"ran_command","contains":"pnpm test","count":2}`:                                      "pass",
+		`{"type":"ran_command","contains":"pnpm test","count":1}`:                                      "commands as wanted: 2, expected exactly 1. Observed commands: pnpm test --watch (exit 1) | pnpm test | git push origin main",
+		`{"type":"ran_command","contains":"pnpm test","at_least":1,"at_most":2}`:                       "pass",
+		`{"type":"ran_command","equals":"pnpm test","exit_code":0}`:                                    "pass",
+		`{"type":"ran_command","equals":"pnpm test","exit_code":1}`:                                    "commands as wanted: 0",
+		`{"type":"ran_command","contains":"git push","exit_code":0}`:                                   "error",
+		`{"type":"ran_command","pattern":"^git (push|pull)"}`:                                          "pass",
+		`{"type":"ran_command","contains":"rm -rf"}`:                                                   "commands as wanted: 0, expected at least 1",
+		`{"type":"ran_command","contains":"rm -rf","not":true}`:                                        "pass",
+		`{"type":"ran_command","contains":"pnpm test","not":true}`:                                     "must not hold, but does",
+		`{"type":"ran_command","executable":"pnpm","positionals":["test"],"options":{"--watch":true}}`: "pass",
+		`{"type":"ran_command","executable":"pnpm","positionals":["test"],"strict":true,"count":1}`:    "pass",
+		`{"type":"ran_command","executable":"git","positionals":["main","push"]}`:                      "commands as wanted: 0",
+		`{"type":"ran_command","executable":"pnpm","only":true}`:                                       "commands that are not as wanted: 1",
+		`{"type":"ran_command","pattern":"^(pnpm|git) ","only":true}`:                                  "pass",
+		`{"type":"ran_command","contains":"pnpm test","before":{"contains":"git push"}}`:               "pass",
+		`{"type":"ran_command","contains":"git push","before":{"contains":"pnpm test"}}`:               "should come before",
+		`{"type":"read_file","path":"guide.md","before":{"type":"ran_command","contains":"pnpm"}}`:     "pass",
+		`{"type":"used_skill","skill":"demo","before":{"type":"read_file"}}`:                           "pass",
+		`{"type":"ran_command","contains":"pnpm","before":{"contains":"make"}}`:                        "commands that should come later: none",
+		`{"type":"read_file","path":"docs/guide.md"}`:                                                  "pass",
+		`{"type":"read_file","path":"ocs/guide.md"}`:                                                   "file reads as wanted: 0",
+		`{"type":"read_file","path":"docs/*.md"}`:                                                      "pass",
+		`{"type":"read_file","path":"**/*.ts"}`:                                                        "file reads as wanted: 0",
+		`{"type":"used_skill","skill":"demo"}`:                                                         "pass",
+		`{"type":"used_skill","skill":"demo","min_confidence":"explicit"}`:                             "skills as wanted: 0",
+		`{"type":"used_skill","skill":"dem"}`:                                                          "skills as wanted: 0",
+		`{"type":"called_tool","tool":"Bash","args":{"opts":{"n":1}}}`:                                 "pass",
+		`{"type":"called_tool","tool":"Bash","args":{"opts":{"n":2}}}`:                                 "tool calls as wanted: 0",
+		`{"type":"called_tool","tool":"bash"}`:                                                         "tool calls as wanted: 0",
+		`{"type":"tool_returned","tool":"Bash","contains":"failed"}`:                                   "pass",
+		`{"type":"changed_file","path":"out.txt","change":"add","only":true}`:                          "pass",
+		`{"type":"changed_file","change":"delete"}`:                                                    "changed files as wanted: 0",
+		`{"type":"was_denied"}`:                                                                           "pass",
+		`{"type":"was_denied","tool":"Write","not":true}`:                                                 "must not hold",
+		`{"type":"file_exists","path":"out.txt"}`:                                                         "pass",
+		`{"type":"file_exists","path":"**/*.json"}`:                                                       "pass",
+		`{"type":"file_exists","path":"gone.txt"}`:                                                        "the workspace has no gone.txt",
+		`{"type":"file_exists","path":".git/**"}`:                                                         "the workspace has no",
+		`{"type":"file_contains","path":"out.txt","contains":"3 files"}`:                                  "pass",
+		`{"type":"file_contains","path":"out.txt","contains":"BUILT","case_sensitive":false}`:             "pass",
+		`{"type":"file_contains","path":"out.txt","pattern":"built \\d+"}`:                                "pass",
+		`{"type":"file_contains","path":"out.txt","contains":"nothing"}`:                                  "out.txt: ",
+		`{"type":"file_contains","path":"sub/**/*.json","ideal":"true"}`:                                  "pass",
+		`{"type":"file_contains","path":"leak","contains":"root"}`:                                        "error",
+		`{"type":"max_steps","max":3}`:                                                                    "pass",
+		`{"type":"max_steps","max":2}`:                                                                    "the session took 3 steps, at most 2 wanted",
+		`{"type":"max_input_tokens","max":3600}`:                                                          "pass",
+		`{"type":"max_total_tokens","max":3709}`:                                                          "the session took 3710 tokens",
+		`{"type":"max_cost_usd","max":0.5}`:                                                               "error",
+		`{"type":"max_duration_ms","max":1499}`:                                                           "the session took 1500 ms",
+		`{"type":"all_of","assertions":[{"type":"ran_command"},{"type":"file_exists","path":"out.txt"}]}`: "pass",
+	} {
+		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
+		if c == nil {
+			t.Errorf("%s: %v", spec, problems)
+			continue
+		}
+		verdicts, err := c.Assert(t.Context(), ev)
+		if err != nil || len(verdicts) != 1 {
+			t.Errorf("%s: %v, %v", spec, verdicts, err)
+			continue
+		}
+		v := verdicts[0]
+		got := v.Reason
+		switch {
+		case v.Error != nil:
+			got = "error"
+		case v.Pass:
+			got = "pass"
+		}
+		if got != want && (v.Error != nil || v.Pass || !strings.Contains(got, want)) {
+			t.Errorf("%s: %s (%s), want %s", spec, got, v.Reason, want)
+		}
+		again, problems := check.Parse(c.Canonical(), check.Ideal{})
+		if again == nil && c.Type() != "file_contains" {
+			t.Errorf("%s: canonical %s cannot be read: %v", spec, c.Canonical(), problems)
+		}
+	}
+}
+
+func TestSeenProblems(t *testing.T) {
+	for spec, want := range map[string]string{
+		`{"type":"ran_comand","contains":"x"}`:                      `did you mean "ran_command"`,
+		`{"type":"ran_command","path":"x"}`:                         `ran_command takes no "path"`,
+		`{"type":"ran_command","pattern":"("}`:                      "missing closing",
+		`{"type":"ran_command","count":1,"at_least":1}`:             `either "count"`,
+		`{"type":"ran_command","count":-1}`:                         "must not be negative",
+		`{"type":"ran_command","at_least":3,"at_most":1}`:           `less than "at_least"`,
+		`{"type":"ran_command","options":["-m"]}`:                   "must be an object of option names",
+		`{"type":"ran_command","before":"git push"}`:                "must be an object",
+		`{"type":"ran_command","before":{"type":"contains"}}`:       `needs an "ideal"`,
+		`{"type":"ran_command","before":{"type":"is_json"}}`:        "something that an agent does",
+		`{"type":"used_skill","skill":"x","min_confidence":"sure"}`: "weak, medium, strong or explicit",
+		`{"type":"called_tool","args":[1]}`:                         "must be an object",
+		`{"type":"changed_file","change":"removed"}`:                "add, update or delete",
+		`{"type":"file_exists"}`:                                    `file_exists needs "path"`,
+		`{"type":"file_exists","path":"../x"}`:                      "must lie within the workspace",
+		`{"type":"file_exists","path":"/etc/passwd"}`:               "must lie within the workspace",
+		`{"type":"file_contains","path":"x"}`:                       "file_contains needs",
+		`{"type":"max_steps","max":0}`:                              "greater than 0",
+		`{"type":"max_cost_usd"}`:                                   `needs "max"`,
+	} {
+		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
+		var all []string
+		for _, p := range problems {
+			all = append(all, p.Message)
+		}
+		if c != nil || !strings.Contains(strings.Join(all, "\n"), want) {
+			t.Errorf("%s: %q, want %q", spec, all, want)
+		}
+	}
+}
+
+func TestFileChecksNeedTheWorkspace(t *testing.T) {
+	exists, err := check.FileExists("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", filepath.Join(t.TempDir(), "gone")} {
+		for _, c := range []*check.Check{exists, exists.Not()} {
+			v, err := c.Assert(t.Context(), plumb.Evidence{Report: &plumb.SessionReport{}, Workspace: dir})
+			if err != nil || v[0].Error == nil {
+				t.Errorf("workspace %q: %+v, %v", dir, v, err)
+			}
+		}
+	}
+}
