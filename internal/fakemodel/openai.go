@@ -156,9 +156,9 @@ func (x *exchange) chatStream(rep reply) {
 	if x.usage {
 		x.out = append(append(x.out, head...), `],"usage":`...)
 		x.out = template(x.out, `{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":`+
-			`{"cached_tokens":%d,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":%d,"audio_tokens":0,`+
+			`{"cached_tokens":%d%v,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":%d,"audio_tokens":0,`+
 			`"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}`+"\n\n",
-			num(rep.input), num(rep.output), num(rep.input+rep.output), num(rep.cached), num(rep.reasoning))
+			num(rep.input), num(rep.output), num(rep.input+rep.output), num(rep.cached), rep.writes(), num(rep.reasoning))
 	}
 	x.out = append(x.out, "data: [DONE]\n\n"...)
 }

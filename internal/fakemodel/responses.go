@@ -190,13 +190,21 @@ func (x *exchange) response(b []byte, id, item string, rep reply, finished bool)
 		`"truncation":"disabled","usage":`,
 		str(effort), floatOr(p.Temperature, "1.0"), floatOr(p.TopP, "1.0"))
 	if finished {
-		b = template(b, `{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d,`+
+		b = template(b, `{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d%v},"output_tokens":%d,`+
 			`"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}`,
-			num(rep.input), num(rep.cached), num(rep.output), num(rep.reasoning), num(rep.input+rep.output))
+			num(rep.input), num(rep.cached), rep.writes(), num(rep.output), num(rep.reasoning), num(rep.input+rep.output))
 	} else {
 		b = append(b, "null"...)
 	}
 	return append(b, `,"user":null,"metadata":{}}`...)
+}
+
+// writes is what OpenAI says of tokens written to the cache, where there are any.
+func (r reply) writes() arg {
+	if r.written == 0 {
+		return str("")
+	}
+	return str(`,"cache_write_tokens":` + strconv.Itoa(r.written))
 }
 
 // nullInt is a number or null.
