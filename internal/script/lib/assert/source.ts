@@ -1,0 +1,10 @@
+// The text of a failed call of ok, from the user's own source.
+
+declare const __plumb: { expression(error: object): string } | undefined;
+
+/** The call of fn as it is written, or "" where the source is not at hand. */
+export function callOf(fn: Function): string {
+	const probe = {};
+	(Error as any).captureStackTrace?.(probe, fn);
+	return typeof __plumb === "object" ? __plumb.expression(probe) : "";
+}
