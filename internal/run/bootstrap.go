@@ -2,11 +2,90 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
+// bootstrap runs the program that prepares a workspace, with the documented variables, and writes down what it said. Its
+// output goes to dir. limit is the session's own; the program may have one that differs.
 func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string) *plumb.Failure {
+	b := w.Config.Bootstrap
+	if b.TimeoutMs > 0 {
+		limit = time.Duration(b.TimeoutMs) * time.Millisecond
+	}
+	rec := &bootstrapRecord{
+		Command: b.Command, Args: append([]string{}, b.Args...),
+		StdoutPath: filepath.Join(dir, "bootstrap.stdout.log"), StderrPath: filepath.Join(dir, "bootstrap.stderr.log"),
+	}
+	ws.record.Bootstrap = rec
+	line := strings.Join(append([]string{b.Command}, b.Args...), " ")
+	path, err := program(b.Command, ws.path)
+	if err != nil {
+		return plumb.Failed(plumb.OriginWorkspaceBootstrap, plumb.WithHint(fmt.Errorf("Workspace bootstrap failed: %s: %w", line, err), //nolint:staticcheck // the documented text
+			"a program beside the suite is written ./"+filepath.Base(b.Command)))
+	}
+	var env []string
+	if w.Environ != nil {
+		env = append(env, w.Environ()...)
+	}
+	for name, value := range b.Env {
+		env = append(env, name+"="+value)
+	}
+	vars := map[string]string{"WORKSPACE": ws.path, "OUTPUT_DIR": w.run.Path, "ARTIFACT_DIR": dir}
+	for name, value := range names {
+		vars[name] = value
+	}
+	for name, value := range vars {
+		env = append(env, "PLUMB_"+name+"="+value, "SKILLGYM_"+name+"="+value)
+	}
+	env = append(env, plumb.MarkerEnv+"="+w.run.ID+"/bootstrap-"+filepath.Base(dir)+"-"+fmt.Sprint(time.Now().UnixNano()), plumb.RunDirEnv+"="+w.run.Path)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, bootstrapTimeout(limit))
+	defer cancel()
+	began := time.Now()
+	res, err := (&proc.Command{
+		Path: path, Args: b.Args, Dir: ws.path, Env: env, Stdout: rec.StdoutPath, Stderr: rec.StderrPath,
+		Grace: proc.Grace{Interrupt: 200 * time.Millisecond, Terminate: time.Second},
+	}).Run(ctx)
+	rec.DurationMs, rec.ExitCode = time.Since(began).Milliseconds(), res.ExitCode
+	failed := func(why string) *plumb.Failure {
+		f := plumb.Failuref(plumb.OriginWorkspaceBootstrap, "Workspace bootstrap failed: %s (%s)", line, why)
+		f.LogPath = rec.StderrPath
+		return f
+	}
+	switch {
+	case err != nil:
+		return failed(err.Error())
+	case res.Stopped != nil:
+		return failed(res.Stopped.Error())
+	case res.ExitCode == nil:
+		return failed("exit null, " + res.Text())
+	case *res.ExitCode != 0:
+		return failed(fmt.Sprintf("exit %d", *res.ExitCode))
+	}
 	return nil
+}
+
+type bootstrapTimeout time.Duration
+
+func (t bootstrapTimeout) Error() string {
+	return fmt.Sprintf("exit null, not done within %s", time.Duration(t))
+}
+
+// program finds an executable. A relative path starts at dir.
+func program(name, dir string) (string, error) {
+	if filepath.Base(name) != name && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(name)
+	if e, ok := errors.AsType[*exec.Error](err); ok {
+		err = e.Err
+	}
+	return path, err
 }

@@ -1,0 +1,309 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// agent is a fake whose sessions work in a directory.
+func agent(id string, work func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error)) *agentFake {
+	return &agentFake{fake{id: id, run: work}}
+}
+
+type agentFake struct{ fake }
+
+func (f *agentFake) Info() plumb.RunnerInfo {
+	info := f.fake.Info()
+	info.Kind, info.Agent = plumb.RunnerAgent, plumb.AgentInfo{Type: "codex", Model: "m"}
+	return info
+}
+
+func (f *agentFake) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+	r, err := f.fake.Run(ctx, req)
+	if r != nil {
+		r.Runner = f.Info()
+	}
+	return r, err
+}
+
+func write(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some are programs
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func isolated(t *testing.T, c plumb.WorkspaceConfig) run.Workspaces {
+	t.Helper()
+	c.Mode = plumb.WorkspaceIsolated
+	return run.Workspaces{Config: c, Root: t.TempDir(), Environ: os.Environ}
+}
+
+func TestIsolatedWorkspaces(t *testing.T) {
+	template := write(t, t.TempDir(), map[string]string{"README.md": "hello\n", ".hidden": "x", "sub/b.txt": "b\n", "bin/tool": "#!/bin/sh\n"})
+	if err := os.Symlink("README.md", filepath.Join(template, "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	outside := write(t, t.TempDir(), map[string]string{"secret.txt": "mine"})
+	if err := os.Symlink(filepath.Join(outside, "secret.txt"), filepath.Join(template, "out.txt")); err != nil {
+		t.Fatal(err)
+	}
+	places := isolated(t, plumb.WorkspaceConfig{TemplateDir: template})
+	var seen []string
+	work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+		seen = append(seen, req.Workspace)
+		if req.Marker == "" || req.ArtifactDir == "" || req.RunDir == "" {
+			t.Errorf("request %+v lacks directories", req)
+		}
+		for name, content := range map[string]string{"README.md": "changed\n", "new.txt": "new\n", "out.txt": "overwritten", "link.md": "through the link\n"} {
+			if err := os.WriteFile(filepath.Join(req.Workspace, name), []byte(content), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.Remove(filepath.Join(req.Workspace, "sub/b.txt")); err != nil {
+			t.Error(err)
+		}
+		return report("echo"), nil
+	})
+	s := suite(2)
+	s.Cases[1].Assertions = []plumb.Assertion{contains("not there")}
+	var sessions []*plumb.SessionReport
+	var markers []string
+	dir := newDir(t)
+	do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 4, Emit: func(ev plumb.Event, _ *plumb.Run) error {
+		if ev.Report != nil {
+			sessions = append(sessions, ev.Report)
+		}
+		if ev.Type == plumb.EventSessionStarted {
+			markers = append(markers, ev.Marker)
+		}
+		return nil
+	}})
+	if len(sessions) != 2 || len(markers) != 2 || markers[0] == markers[1] || !strings.HasPrefix(markers[0], dir.ID+"/") {
+		t.Fatalf("%d sessions, markers %q", len(sessions), markers)
+	}
+	var changes []string
+	for _, c := range sessions[0].Files.Changed {
+		rel, err := filepath.Rel(seen[0], c.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, c.Kind+" "+rel)
+	}
+	if want := []string{"update README.md", "add new.txt", "update out.txt", "delete sub/b.txt"}; !slices.Equal(changes, want) {
+		t.Errorf("changes %q, want %q", changes, want)
+	}
+	if d := sessions[0].Files.Changed[0].Diff; !strings.Contains(d, "-hello") || !strings.Contains(d, "+through the link") {
+		t.Errorf("diff %q", d)
+	}
+	for path, want := range map[string]string{filepath.Join(template, "README.md"): "hello\n", filepath.Join(outside, "secret.txt"): "mine"} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s is %q now, %v", path, got, err)
+		}
+	}
+	if _, err := os.Stat(seen[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the workspace of a session that passed is still there")
+	}
+	if _, err := os.Stat(filepath.Join(seen[1], "new.txt")); err != nil {
+		t.Error("the workspace of a session that failed is gone")
+	}
+	artifacts := filepath.Join(dir.Path, "case-001", plumb.PathKey("a"), "repeat-1")
+	for _, name := range []string{"report.json", "error.json", "workspace.json"} {
+		if _, err := os.Stat(filepath.Join(artifacts, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	var record struct {
+		Mode, Cwd string
+		Preserved bool
+	}
+	data, err := os.ReadFile(filepath.Join(artifacts, "workspace.json"))
+	if err != nil || json.Unmarshal(data, &record) != nil || !record.Preserved || record.Mode != "isolated" || record.Cwd != seen[1] {
+		t.Errorf("workspace.json: %s, %v", data, err)
+	}
+}
+
+func TestBootstrap(t *testing.T) {
+	bin := write(t, t.TempDir(), map[string]string{
+		"ok":    "#!/bin/sh\nenv | grep -E '^(PLUMB|SKILLGYM)_' | sort > vars.txt\necho said; echo $EXTRA $1 > extra.txt\n",
+		"fails": "#!/bin/sh\necho broken >&2\nexit 7\n",
+		"hangs": "#!/bin/sh\nsleep 60 & sleep 60\n",
+	})
+	for _, test := range []struct {
+		name  string
+		b     plumb.Bootstrap
+		fails string
+	}{
+		{"ok", plumb.Bootstrap{Command: filepath.Join(bin, "ok"), Args: []string{"arg"}, Env: map[string]string{"EXTRA": "more"}}, ""},
+		{"fails", plumb.Bootstrap{Command: filepath.Join(bin, "fails"), Args: []string{"x"}}, "fails x (exit 7)"},
+		{"missing", plumb.Bootstrap{Command: "no-such-program-here"}, "no-such-program-here"},
+		{"hangs", plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50}, "exit null, not done within 50ms"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
+				dir := newDir(t)
+				places := run.Workspaces{Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &test.b}, Root: t.TempDir(), Environ: os.Environ}
+				asked := 0
+				r := do(t, run.Options{Dir: dir, Suite: suite(2), Workspaces: places, Runners: []plumb.Runner{agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+					asked++
+					vars, err := os.ReadFile(filepath.Join(req.Workspace, "vars.txt"))
+					if err != nil {
+						t.Error(err)
+					}
+					for _, want := range []string{"PLUMB_WORKSPACE=" + req.Workspace, "SKILLGYM_OUTPUT_DIR=" + dir.Path, "SKILLGYM_ARTIFACT_DIR="} {
+						if !strings.Contains(string(vars), want) {
+							t.Errorf("variables %s lack %s", vars, want)
+						}
+					}
+					if got := strings.Contains(string(vars), "SKILLGYM_CASE_ID=case-"); got != (mode == plumb.WorkspaceIsolated) {
+						t.Errorf("case id among the variables: %t", got)
+					}
+					return report("echo"), nil
+				})}})
+				x := r.Executions[0]
+				switch {
+				case test.fails == "":
+					if x.Outcome != plumb.OutcomePass || asked != 2 {
+						t.Errorf("%s: %+v", mode, x)
+					}
+				case x.Outcome != plumb.OutcomeError || x.Origin != plumb.OriginWorkspaceBootstrap || asked != 0 ||
+					!strings.Contains(x.Reason, "Workspace bootstrap failed: ") || !strings.Contains(x.Reason, test.fails) && len(x.Reason) < 160:
+					t.Errorf("%s: %+v, asked %d", mode, x, asked)
+				}
+				if r.Totals.Errored != 0 && r.Totals.Errored != 2 {
+					t.Errorf("%d of 2 could not be measured", r.Totals.Errored)
+				}
+			}
+		})
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	circle := write(t, t.TempDir(), map[string]string{"a/b.txt": "x"})
+	if err := os.Symlink("..", filepath.Join(circle, "a", "up")); err != nil {
+		t.Fatal(err)
+	}
+	above := write(t, t.TempDir(), map[string]string{"t/a.txt": "x"})
+	if err := os.Symlink(above, filepath.Join(above, "t", "all")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(write(t, t.TempDir(), map[string]string{"f": "x"}), "f")
+	for _, test := range []struct{ name, dir, fails string }{
+		{"missing", filepath.Join(circle, "none"), "Workspace template directory does not exist: "},
+		{"file", file, "Workspace template path is not a directory: "},
+		{"a link to a directory of the template is kept", circle, ""},
+		{"a link to a directory around the template", filepath.Join(above, "t"), "leads to a directory around the template"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := do(t, run.Options{
+				Suite: suite(1), Workspaces: isolated(t, plumb.WorkspaceConfig{TemplateDir: test.dir}),
+				Runners: []plumb.Runner{agent("a", echo)},
+			})
+			x := r.Executions[0]
+			if test.fails == "" && x.Outcome != plumb.OutcomePass || test.fails != "" && (x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, test.fails)) {
+				t.Errorf("%+v", x)
+			}
+		})
+	}
+}
+
+func TestWorkspacesAreOutsideProjects(t *testing.T) {
+	project := write(t, t.TempDir(), map[string]string{"AGENTS.md": "be nice"})
+	places := isolated(t, plumb.WorkspaceConfig{})
+	places.Root = filepath.Join(project, "sub")
+	r := do(t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}})
+	if x := r.Executions[0]; x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, "cannot be made in") {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestAgentRepetitionsEndWithTheFirstFailure(t *testing.T) {
+	for _, test := range []struct {
+		all  bool
+		want string
+	}{{false, "case-000/1/1 case-000/2/1 case-000/2/2"}, {true, "case-000/1/1 case-000/2/1 case-000/2/2 case-000/3/1"}} {
+		a := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+			if req.Repetition == 2 {
+				return report("bad"), nil
+			}
+			return report("echo"), nil
+		})
+		r := do(t, run.Options{
+			Suite: suite(1), Repeat: 3, Retry: 1, AllRepetitions: test.all, Runners: []plumb.Runner{a},
+			Workspaces: run.Workspaces{Cwd: t.TempDir()},
+		})
+		if got := strings.Join(a.calls, " "); got != test.want {
+			t.Errorf("sessions %q, want %q", got, test.want)
+		}
+		if x := r.Executions[0]; x.Outcome != plumb.OutcomeFail || x.Failed != 1 {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+func TestCanary(t *testing.T) {
+	rejected := agent("rejected", func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
+		return nil, plumb.Failuref(plumb.OriginModelRejected, "no such model")
+	})
+	good := agent("good", echo)
+	r := do(t, run.Options{
+		Suite: suite(10), Parallel: 8, Schedule: run.Parallel, Runners: []plumb.Runner{rejected, good}, Workspaces: run.Workspaces{Cwd: t.TempDir()},
+	})
+	if len(rejected.calls) != 1 || len(good.calls) != 10 || r.Totals.Errored != 10 || r.Totals.Passed != 10 {
+		t.Errorf("rejected was asked %d times; %+v", len(rejected.calls), r.Totals)
+	}
+	if x := r.Executions[2]; x.Origin != plumb.OriginModelRejected || x.Class.ID != "model-rejected" {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestClassify(t *testing.T) {
+	s := suite(2, contains("no"))
+	s.Cases[0].Classify = func(_ context.Context, f plumb.FailedSession) (*plumb.FailureClass, error) {
+		return &plumb.FailureClass{ID: "mine", Label: f.Judgement.Failure.Class.ID}, nil
+	}
+	s.Cases[1].Classify = func(context.Context, plumb.FailedSession) (*plumb.FailureClass, error) { return nil, errors.New("boom") }
+	r := do(t, run.Options{Suite: s, Runners: []plumb.Runner{&fake{id: "m", run: echo}}})
+	if c := r.Executions[0].Class; c.ID != "mine" || c.Label != "assertion" {
+		t.Errorf("class %+v", c)
+	}
+	if c := r.Executions[1].Class; c.ID != "assertion" {
+		t.Errorf("class %+v", c)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	looked := 0
+	r := do(t, run.Options{
+		Suite: suite(2), Repeat: 3, Runners: []plumb.Runner{&fake{id: "m", run: echo}},
+		Verify: func(c *plumb.Case, _ plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
+			looked += len(sessions)
+			if c.ID == "case-000" {
+				return nil
+			}
+			return plumb.Failuref(plumb.OriginSnapshot, "too many tokens")
+		},
+	})
+	if looked != 6 || r.Executions[0].Status != plumb.StatusPassed {
+		t.Errorf("looked at %d sessions; %+v", looked, r.Executions[0])
+	}
+	if x := r.Executions[1]; x.Outcome != plumb.OutcomeFail || x.Origin != plumb.OriginSnapshot || x.Class.ID != "snapshot" {
+		t.Errorf("%+v", x)
+	}
+}
