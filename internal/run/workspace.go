@@ -35,6 +35,9 @@ func WorkspaceRoot() string {
 	return filepath.Join(os.TempDir(), "plumb-workspaces-"+strconv.Itoa(os.Getuid()))
 }
 
+// OwnerFile is in the directory of each run's workspaces, and holds the directory of that run.
+const OwnerFile = ".run"
+
 // workspaces makes the directories of one run.
 type workspaces struct {
 	Workspaces
@@ -44,6 +47,9 @@ type workspaces struct {
 	once   sync.Once
 	shared *workspace // what mode shared made, also when it failed
 	failed *plumb.Failure
+
+	owned   sync.Once
+	unowned error
 }
 
 // workspace is the directory of one session.
@@ -153,8 +159,10 @@ func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Fail
 // fill makes the directory, copies the template, and runs the bootstrap program.
 func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string) *plumb.Failure {
 	if ws.made {
-		if err := w.outside(); err != nil {
-			return plumb.Failed(plumb.OriginWorkspace, err)
+		w.owned.Do(func() { w.unowned = w.own() })
+		if w.unowned != nil {
+			f := *plumb.Failed(plumb.OriginWorkspace, w.unowned)
+			return &f
 		}
 	}
 	if err := os.MkdirAll(ws.path, 0o700); err != nil {
@@ -172,6 +180,21 @@ func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duratio
 		return nil
 	}
 	return w.bootstrap(ctx, ws, limit, dir, names)
+}
+
+// own makes the directory of the run's workspaces, and says in it whose they are.
+func (w *workspaces) own() error {
+	if err := w.outside(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(w.root(), 0o700); err != nil {
+		return fmt.Errorf("make the directory of workspaces: %w", err)
+	}
+	dir, err := filepath.Abs(w.run.Path)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(dir+"\n"))
 }
 
 // outside makes sure that nothing around the workspaces reaches an agent that works in one of them.
@@ -262,7 +285,13 @@ func (w *workspaces) close(ok bool) error {
 	if w.shared != nil && w.shared.made && ok && !w.Keep {
 		err = removeAll(w.shared.path)
 	}
-	removeEmpty(w.root())
+	if owner := filepath.Join(w.root(), OwnerFile); exists(owner) {
+		removeEmpty(w.root())
+		if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 {
+			_ = os.Remove(owner)    // what is left is found by plumb gc
+			_ = os.Remove(w.root()) // as above
+		}
+	}
 	return err
 }
 
