@@ -71,8 +71,8 @@ func TestIsolatedWorkspaces(t *testing.T) {
 		if req.Marker == "" || req.ArtifactDir == "" || req.RunDir == "" {
 			t.Errorf("request %+v lacks directories", req)
 		}
-		for name, content := range map[string]string{"README.md": "changed\n", "new.txt": "new\n", "out.txt": "overwritten", "link.md": "through the link\n"} {
-			if err := os.WriteFile(filepath.Join(req.Workspace, name), []byte(content), 0o600); err != nil {
+		for _, file := range [][2]string{{"README.md", "changed\n"}, {"new.txt", "new\n"}, {"out.txt", "overwritten"}, {"link.md", "through the link\n"}} {
+			if err := os.WriteFile(filepath.Join(req.Workspace, file[0]), []byte(file[1]), 0o600); err != nil {
 				t.Error(err)
 			}
 		}
@@ -278,7 +278,9 @@ func TestClassify(t *testing.T) {
 	s.Cases[0].Classify = func(_ context.Context, f plumb.FailedSession) (*plumb.FailureClass, error) {
 		return &plumb.FailureClass{ID: "mine", Label: f.Judgement.Failure.Class.ID}, nil
 	}
-	s.Cases[1].Classify = func(context.Context, plumb.FailedSession) (*plumb.FailureClass, error) { return nil, errors.New("boom") }
+	s.Cases[1].Classify = func(context.Context, plumb.FailedSession) (*plumb.FailureClass, error) {
+		return nil, errors.New("boom")
+	}
 	r := do(t, run.Options{Suite: s, Runners: []plumb.Runner{&fake{id: "m", run: echo}}})
 	if c := r.Executions[0].Class; c.ID != "mine" || c.Label != "assertion" {
 		t.Errorf("class %+v", c)
