@@ -357,7 +357,7 @@ func (r *recorder) note(text string) {
 	}
 }
 
-// step counts a step of the agent: each id once. Without an id, a step always counts if it is named anonymous.
+// step counts a step of the agent: each id once, and one without an id if anonymous.
 func (r *recorder) step(id string, anonymous bool) {
 	switch {
 	case id == "" && anonymous:

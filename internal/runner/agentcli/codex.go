@@ -1,0 +1,371 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// codex understands what Codex leaves behind: the stream on standard output, which tells how the session ended and little
+// else, and the rollout, which the agent writes for itself and which has times, results, usage and refused commands. The
+// rollout comes first; from the stream comes what the rollout does not have.
+type codex struct {
+	r *recorder
+	// thread is the session's id, turns the number of turns that the stream has; both from a first look at the stream.
+	thread string
+	turns  int
+	// streamed says that there is a stream, and so that only it has the terminal record.
+	streamed bool
+	// last is the last message of the agent, for sessions in which none is marked as final; failure is why the session
+	// failed, if only the rollout says so.
+	last    string
+	failure *plumb.Failure
+	// total are the thread's counters as the stream tells them.
+	total gjson.Result
+	// seen counts what the rollout has, by kind and text, so that the stream does not repeat it.
+	seen map[uint64]int
+	// begun are the commands of the stream that have begun and not ended; true are those that the rollout has.
+	begun map[string]bool
+}
+
+func normaliseCodex(t *Transcript, r *recorder) error {
+	c := &codex{r: r, begun: map[string]bool{}, seen: map[uint64]int{}}
+	if err := c.look(t); err != nil {
+		return err
+	}
+	rollout, children, err := c.find(t)
+	if err != nil {
+		return err
+	}
+	main := newCodexThread(c, "")
+	if rollout != "" {
+		if main, err = c.read(t, rollout, ""); err != nil {
+			return err
+		}
+		r.report.RawArtifacts.SessionPath = rollout
+		main.end()
+		for _, child := range children {
+			thread, err := c.read(t, child.path, child.id)
+			if err != nil {
+				return err
+			}
+			thread.end()
+			r.subagent(child.id, "", new(codexUsage(thread.total, thread.before)))
+		}
+		c.remember()
+	}
+	steps := newSteps(r.agent)
+	err = r.records(t.Stdout, func(rec gjson.Result) bool {
+		steps.count(rec)
+		return c.stream(rec) || main.record(rec)
+	})
+	if errors.Is(err, fs.ErrNotExist) && r.sawRecords > 0 {
+		r.note("standard output is lost: what is known is from the rollout")
+		err = nil
+	}
+	main.end()
+	if c.total.Exists() {
+		main.total = c.total
+	}
+	if t.Resumed && rollout == "" && main.total.Exists() {
+		r.note("the token figures are those of the whole thread, since its rollout is not there")
+	}
+	rep := r.report
+	reasoning := rep.Usage.ReasoningChars
+	rep.Usage = codexUsage(main.total, main.before)
+	rep.Usage.ReasoningChars = reasoning
+	if rep.Steps = steps.n; rep.Steps == 0 {
+		rep.Steps = main.said
+	}
+	if !r.ended && c.failure != nil {
+		r.failed(c.failure)
+	}
+	if r.lastFinal() == "" && c.last != "" && r.ended && r.failure == nil {
+		r.finished(c.last, true)
+	}
+	return err
+}
+
+// look finds out which thread and how many turns the stream is about.
+func (c *codex) look(t *Transcript) error {
+	if t.Stdout == "" {
+		return nil
+	}
+	err := eachLine(t.Stdout, func(line []byte) error {
+		switch kind := gjson.GetBytes(line, "type").String(); kind {
+		case "thread.started":
+			c.streamed = true
+			if c.thread == "" {
+				c.thread = strings.Clone(gjson.GetBytes(line, "thread_id").String())
+			}
+		case "turn.started":
+			c.streamed = true
+			c.turns++
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// codexFile is the rollout of a thread.
+type codexFile struct{ path, id, parent string }
+
+// find returns the rollout of the session, and those of the threads that it started.
+func (c *codex) find(t *Transcript) (string, []codexFile, error) {
+	if t.Session == "" {
+		return "", nil, nil
+	}
+	if t.Resumed && c.thread == "" && t.Stdout != "" {
+		return "", nil, nil // it was not resumed: the rollout is that of the session before
+	}
+	names, err := sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
+	if err != nil {
+		return "", nil, err
+	}
+	var files []codexFile
+	for _, name := range names {
+		f := codexMeta(name)
+		if f.id != "" || strings.HasPrefix(baseName(name), "rollout-") || len(names) == 1 {
+			files = append(files, f)
+		}
+	}
+	var main codexFile
+	for _, f := range files {
+		switch {
+		case c.thread != "" && (f.id == c.thread || f.id == "" && strings.Contains(baseName(f.path), c.thread)):
+			main = f
+		case c.thread == "" && f.parent == "" && baseName(f.path) >= baseName(main.path): // names begin with the time
+			main = f
+		}
+	}
+	if main.path == "" {
+		return "", nil, nil
+	}
+	family := map[string]bool{main.id: true}
+	var children []codexFile
+	for grown := true; grown; {
+		grown = false
+		for _, f := range files {
+			if f.parent != "" && family[f.parent] && !family[f.id] {
+				family[f.id], grown = true, true
+				children = append(children, f)
+			}
+		}
+	}
+	return main.path, children, nil
+}
+
+// errEnough ends the reading of a file of which enough is known.
+var errEnough = errors.New("enough is read")
+
+// codexMeta finds in the first records of a rollout which thread it is of, and which thread started that.
+func codexMeta(path string) codexFile {
+	f, lines := codexFile{path: path}, 0
+	_ = eachLine(path, func(line []byte) error { // a file that cannot be read is of no thread
+		if gjson.GetBytes(line, "type").String() == "session_meta" {
+			meta := gjson.GetBytes(line, "payload")
+			f.id = first(meta, "id", "session_id")
+			f.parent = first(meta, "parent_thread_id", "source.subagent.thread_spawn.parent_thread_id", "source.subagent.parent_thread_id")
+			return errEnough
+		}
+		if lines++; lines > 5 {
+			return errEnough
+		}
+		return nil
+	})
+	return f
+}
+
+// stream takes a record of the stream.
+func (c *codex) stream(rec gjson.Result) bool {
+	r := c.r
+	switch rec.Get("type").String() {
+	case "thread.started":
+		if id := rec.Get("thread_id").String(); id != "" && r.report.SessionID == "" {
+			r.report.SessionID = strings.Clone(id)
+		}
+	case "turn.started":
+	case "turn.completed":
+		// What it counts is the whole thread's, as in the rollout.
+		if u := rec.Get("usage"); u.IsObject() {
+			c.total = copied(u)
+		}
+		r.finished("", false)
+	case "turn.failed":
+		r.failed(r.failureOf(codexError(rec.Get("error.message").String()), 0))
+	case "error":
+		r.note(rec.Get("message").String())
+	case "item.started", "item.updated", "item.completed":
+		c.item(rec.Get("item"), rec.Get("type").String() == "item.completed")
+	default:
+		return false
+	}
+	return true
+}
+
+// codexError takes the message out of an error text that is the provider's JSON.
+func codexError(text string) string {
+	if i := strings.IndexByte(text, '{'); i >= 0 && gjson.Valid(text[i:]) {
+		if m := gjson.Get(text[i:], "error.message").String(); m != "" {
+			return strings.TrimSpace(text[:i]+m) + "\n" + text[i:]
+		}
+	}
+	return text
+}
+
+// item takes an item of the stream.
+func (c *codex) item(item gjson.Result, completed bool) {
+	r := c.r
+	o := origin{call: item.Get("id").String()}
+	text := item.Get("text").String()
+	kind := item.Get("type").String()
+	if kind == "" {
+		kind = item.Get("item_type").String() // before 0.4x
+	}
+	switch kind {
+	case "agent_message", "assistant_message":
+		if completed {
+			c.last = strings.Clone(clip(text, maxText))
+			if !c.known("message", text) {
+				r.message(o, roleAssistant, codexPhase(item.Get("phase").String()), text)
+			}
+		}
+	case "reasoning":
+		if completed && !c.known("thinking", text) {
+			r.message(o, roleAssistant, phaseThinking, text)
+		}
+	case "error":
+		if completed {
+			r.note(item.Get("message").String())
+		}
+	case "command_execution":
+		c.command(o, item, completed)
+	case "file_change", "patch":
+		if status := item.Get("status").String(); completed && status != "failed" && status != "declined" {
+			for _, change := range item.Get("changes").Array() {
+				if path := change.Get("path").String(); !c.known("change", r.path(o, path)) {
+					r.fileChange(o, codexChange(change.Get("kind")), path)
+				}
+			}
+		}
+	case "mcp_tool_call":
+		tool := "mcp__" + item.Get("server").String() + "__" + item.Get("tool").String()
+		if completed && !c.known("tool", tool) {
+			r.toolCall(o, tool, raw(item.Get("arguments")))
+			r.toolResult(o, codexOutput(item, "result"), item.Get("status").String() == "failed" || item.Get("error.message").Exists())
+		}
+	case "web_search":
+		if completed && !c.known("tool", "web_search") {
+			r.toolCall(o, "web_search", object("query", item.Get("query").String()))
+		}
+	case "todo_list":
+		if completed && !c.known("tool", "update_plan") {
+			r.toolCall(o, "update_plan", json.RawMessage(item.Raw))
+		}
+	default:
+		r.note("items of an unknown type " + strings.TrimSpace(head(kind)))
+	}
+}
+
+// command takes a command of the stream: its start, and its end. One that the rollout has is only counted off.
+func (c *codex) command(o origin, item gjson.Result, completed bool) {
+	r := c.r
+	known, begun := c.begun[o.call]
+	if !begun {
+		text := codexUnwrap(item.Get("command"))
+		if known = c.known("command", text); !known {
+			r.command(o, text)
+		}
+	}
+	if !completed {
+		c.begun[strings.Clone(o.call)] = known
+		return
+	}
+	delete(c.begun, o.call)
+	if known {
+		return
+	}
+	if code := item.Get("exit_code"); code.Type == gjson.Number {
+		r.exit(o.call, int(code.Int()))
+	}
+	if item.Get("status").String() == "declined" {
+		r.denial(o, "exec_command", item.Get("aggregated_output").String())
+	}
+}
+
+// remember counts what the rollout has.
+func (c *codex) remember() {
+	for _, e := range c.r.report.Events {
+		switch {
+		case e.Type == plumb.SessionMessage && e.Phase == phaseThinking:
+			c.seen[key("thinking", e.Text)]++
+		case e.Type == plumb.SessionMessage && e.Role == roleAssistant:
+			c.seen[key("message", e.Text)]++
+		case e.Type == plumb.SessionCommand:
+			c.seen[key("command", e.Command)]++
+		case e.Type == plumb.SessionFileChange:
+			c.seen[key("change", e.Path)]++
+		case e.Type == plumb.SessionToolCall:
+			c.seen[key("tool", e.Tool)]++
+		default:
+		}
+	}
+}
+
+// known reports whether the rollout has a thing of the stream, and counts it off.
+func (c *codex) known(kind, text string) bool {
+	k := key(kind, text)
+	if c.seen[k] == 0 {
+		return false
+	}
+	if kind != "change" {
+		c.seen[k]--
+	}
+	return true
+}
+
+// codexUsage makes a thread's counters the session's: they go on from session to session.
+func codexUsage(total, before gjson.Result) plumb.Usage {
+	since := func(field string) *int64 { return less(count(total.Get(field)), count(before.Get(field))) }
+	return plumb.Usage{
+		InputTokens: since("input_tokens"), OutputTokens: since("output_tokens"), ReasoningTokens: since("reasoning_output_tokens"),
+		CacheTokens: since("cached_input_tokens"), CacheWriteTokens: since("cache_write_input_tokens"),
+	}
+}
+
+// codexUnwrap returns the command that a shell of the agent ran: it is given as a list of arguments or as one text, with
+// the shell around it or without.
+func codexUnwrap(v gjson.Result) string {
+	var args []string
+	if v.IsArray() {
+		for _, arg := range v.Array() {
+			args = append(args, arg.String())
+		}
+	} else {
+		args = shellWords(v.String())
+		if len(args) != 3 {
+			return v.String()
+		}
+	}
+	if len(args) == 3 && strings.HasPrefix(args[1], "-") && strings.HasSuffix(args[1], "c") {
+		switch strings.TrimSuffix(baseName(args[0]), ".exe") {
+		case "bash", "sh", "zsh", "dash":
+			return args[2]
+		}
+	}
+	if len(args) > 2 && strings.EqualFold(args[len(args)-2], "-Command") || len(args) == 3 && strings.EqualFold(args[1], "/c") {
+		return args[len(args)-1] // PowerShell, cmd
+	}
+	if v.IsArray() {
+		return shellJoin(args)
+	}
+	return v.String()
+}

@@ -1,0 +1,802 @@
+package agentcli
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// codexThread reads the records of one thread's rollout.
+type codexThread struct {
+	*codex
+	// subagent is the thread's id where it is not the session's own.
+	subagent string
+	// cwd is the directory of the turn; sandboxed says that the agent may not do everything there.
+	cwd, model string
+	sandboxed  bool
+	// before and total are the thread's counters before and after this session.
+	before, total gjson.Result
+	// requests says that there are usage records, so that the older counters are not taken for requests too.
+	requests bool
+	// calls are the tool calls without a result yet, open their ids in order.
+	calls map[string]*codexCall
+	open  []string
+	// texts counts messages by source, since several records tell of one.
+	texts map[uint64]*codexText
+	// spoken is the index of the last message, if no phase was given for it; -1 is none.
+	spoken int
+	// said counts the agent's messages.
+	said int
+}
+
+// codexCall is a tool call that has no result yet.
+type codexCall struct {
+	o       origin
+	command string // that it is to run
+	script  string // of code mode
+	patch   string
+	ran     int  // commands that are recorded as run
+	changed bool // its file changes are recorded
+}
+
+// codexText counts one text in each of the sources that may tell of it.
+type codexText struct {
+	sources  [3]int
+	recorded int
+	at       int // the event, if no phase was given for it; -1 otherwise
+}
+
+// The sources of messages.
+const (
+	codexItem  = iota // event_msg/item_completed
+	codexEvent        // event_msg/agent_message, user_message, agent_reasoning
+	codexReply        // response_item
+)
+
+func newCodexThread(c *codex, subagent string) *codexThread {
+	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, texts: map[uint64]*codexText{}, spoken: -1}
+}
+
+// read takes a whole rollout. Of the turns before this session it takes the counters only, and what was offered.
+func (c *codex) read(t *Transcript, path, subagent string) (*codexThread, error) {
+	skip := 0
+	if mine := c.turns; (mine > 0 || t.Resumed) && subagent == "" {
+		err := eachLine(path, func(line []byte) error {
+			if bytes.Contains(line, []byte(`"task_started"`)) && codexBegins(gjson.ParseBytes(line)) {
+				skip++
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		skip = max(0, skip-max(1, mine))
+	}
+	thread := newCodexThread(c, subagent)
+	begun := 0
+	err := c.r.records(path, func(rec gjson.Result) bool {
+		if begun <= skip && skip > 0 {
+			if codexBegins(rec) {
+				begun++
+			}
+			if begun <= skip {
+				return thread.earlier(rec)
+			}
+		}
+		return thread.record(rec) || c.stream(rec)
+	})
+	return thread, err
+}
+
+func codexBegins(rec gjson.Result) bool {
+	return rec.Get("type").String() == "event_msg" && rec.Get("payload.type").String() == "task_started"
+}
+
+// earlier takes a record of a turn before this session.
+func (t *codexThread) earlier(rec gjson.Result) bool {
+	p := rec.Get("payload")
+	switch rec.Get("type").String() {
+	case "session_meta", "turn_context", "world_state":
+		return t.record(rec)
+	case "token_usage_record":
+		t.before = copied(p.Get("thread_token_usage"))
+	case "event_msg":
+		if p.Get("type").String() == "token_count" && p.Get("info.total_token_usage").IsObject() {
+			t.before = copied(p.Get("info.total_token_usage"))
+		}
+	case "response_item":
+		if role := p.Get("role").String(); role != roleAssistant {
+			t.offers(codexParts(p.Get("content")))
+		}
+	}
+	return true
+}
+
+// record takes a record of a turn of this session.
+func (t *codexThread) record(rec gjson.Result) bool {
+	p := rec.Get("payload")
+	at := moment(rec.Get("timestamp").String())
+	switch rec.Get("type").String() {
+	case "session_meta":
+		t.meta(p)
+	case "turn_context":
+		t.context(p)
+	case "world_state":
+		t.world(p.Get("state"))
+	case "token_usage_record":
+		t.requests = true
+		t.request(at, p.Get("usage"))
+		if total := p.Get("thread_token_usage"); total.IsObject() {
+			t.total = copied(total)
+		}
+	case "event_msg":
+		return t.event(at, p)
+	case "response_item":
+		return t.reply(at, p)
+	case "compacted":
+		t.r.note("the agent compacted its context")
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *codexThread) meta(p gjson.Result) {
+	cwd := resolve("", p.Get("cwd").String())
+	t.cwd = cwd
+	if t.subagent != "" {
+		kind := p.Get("agent_role").String()
+		if kind == "" {
+			kind = p.Get("source.subagent.thread_spawn.agent_role").String()
+		}
+		t.r.subagent(t.subagent, kind, nil)
+		return
+	}
+	rep := t.r.report
+	if id := p.Get("id").String(); id != "" && rep.SessionID == "" {
+		rep.SessionID = strings.Clone(id)
+	}
+	if v := p.Get("cli_version").String(); v != "" {
+		rep.AgentVersion = strings.Clone(v)
+	}
+	if cwd != "" {
+		t.r.cwd = strings.Clone(cwd)
+	}
+}
+
+func (t *codexThread) context(p gjson.Result) {
+	if cwd := resolve(t.r.cwd, p.Get("cwd").String()); cwd != "" {
+		t.cwd = strings.Clone(cwd)
+	}
+	if model := p.Get("model").String(); model != "" {
+		t.model = t.r.name(model)
+		if t.subagent == "" {
+			t.r.report.Model = t.model
+		}
+	}
+	policy := p.Get("sandbox_policy.type").String()
+	if policy == "" {
+		policy = p.Get("sandbox_policy.mode").String()
+	}
+	t.sandboxed = policy != "" && policy != "danger-full-access"
+}
+
+// world takes what the agent knows of its surroundings.
+func (t *codexThread) world(state gjson.Result) {
+	t.offers(state.Get("host_skills.body").String())
+	state.Get("agents_md").ForEach(func(k, v gjson.Result) bool {
+		path := v.Get("path").String()
+		if path == "" && strings.HasSuffix(k.String(), ".md") {
+			path = k.String()
+		}
+		if path != "" {
+			t.r.offer(plumb.OfferInstructions, baseName(path), t.r.path(t.origin(nil), path), "")
+		}
+		return true
+	})
+}
+
+func (t *codexThread) origin(at *time.Time) origin {
+	base := t.cwd
+	if base == "" {
+		base = t.r.cwd
+	}
+	return origin{at: at, subagent: t.subagent, base: base}
+}
+
+func (t *codexThread) request(at *time.Time, u gjson.Result) {
+	if !u.IsObject() {
+		return
+	}
+	t.r.request(plumb.RequestUsage{
+		At: at, Model: t.model, Subagent: t.subagent,
+		InputTokens: count(u.Get("input_tokens")), OutputTokens: count(u.Get("output_tokens")),
+		ReasoningTokens: count(u.Get("reasoning_output_tokens")),
+		CacheTokens:     count(u.Get("cached_input_tokens")), CacheWriteTokens: count(u.Get("cache_write_input_tokens")),
+	})
+}
+
+// event takes an event_msg.
+func (t *codexThread) event(at *time.Time, p gjson.Result) bool {
+	o := t.origin(at)
+	switch p.Get("type").String() {
+	case "item_completed":
+		t.item(o, p.Get("item"))
+	case "token_count":
+		info := p.Get("info")
+		total := info.Get("total_token_usage")
+		if !total.IsObject() {
+			break
+		}
+		if !t.requests && total.Raw != t.total.Raw {
+			t.request(at, info.Get("last_token_usage"))
+		}
+		t.total = copied(total)
+	case "agent_message":
+		t.say(o, codexEvent, roleAssistant, p.Get("phase"), p.Get("message").String())
+	case "user_message":
+		t.say(o, codexEvent, roleUser, p.Get("phase"), p.Get("message").String())
+	case "agent_reasoning", "agent_reasoning_raw_content":
+		t.think(o, codexEvent, p.Get("text").String())
+	case "exec_command_end":
+		t.executed(o, p.Get("call_id").String(), p)
+	case "patch_apply_end":
+		t.patched(o, p.Get("call_id").String(), p)
+	case "mcp_tool_call_end":
+		t.mcp(o, p.Get("call_id").String(), p.Get("invocation"), p)
+	case "task_complete", "turn_complete":
+		t.completed(p)
+	case "turn_aborted":
+		if t.subagent == "" && !t.streamed {
+			t.r.failed(t.r.failureOf("the turn was aborted: "+p.Get("reason").String(), 0))
+		}
+	case "error", "stream_error", "warning", "background_event", "deprecation_notice":
+		if t.subagent == "" && !t.streamed {
+			t.r.note(p.Get("message").String())
+		}
+	case "task_started", "turn_started", "thread_settings_applied", "agent_message_delta", "agent_reasoning_section_break",
+		"exec_command_begin", "exec_command_output_delta", "patch_apply_begin", "mcp_tool_call_begin", "web_search_begin",
+		"web_search_end", "plan_update", "turn_diff", "context_compacted", "item_started", "session_configured",
+		"entered_review_mode", "exited_review_mode", "view_image_tool_call":
+	default:
+		return false
+	}
+	return true
+}
+
+// completed takes the terminal record of a rollout. Where there is a stream it counts for nothing, except that it knows
+// why a session failed of which the stream broke off.
+func (t *codexThread) completed(p gjson.Result) {
+	if t.subagent != "" {
+		return
+	}
+	if m := p.Get("error.message"); m.Exists() {
+		t.failure = t.r.failureOf(codexError(m.String()), 0)
+		if !t.streamed {
+			t.r.failed(t.failure)
+		}
+		return
+	}
+	if last := p.Get("last_agent_message").String(); last != "" {
+		t.last = strings.Clone(clip(last, maxText))
+	}
+	if !t.streamed {
+		t.r.finished("", false)
+	}
+}
+
+// item takes what the agent itself says that happened.
+func (t *codexThread) item(o origin, item gjson.Result) {
+	id := item.Get("id").String()
+	switch item.Get("type").String() {
+	case "AgentMessage":
+		t.say(o, codexItem, roleAssistant, item.Get("phase"), codexParts(item.Get("content")))
+	case "UserMessage":
+		t.say(o, codexItem, roleUser, item.Get("phase"), codexParts(item.Get("content")))
+	case "Reasoning":
+		for _, text := range item.Get("summary_text").Array() {
+			t.think(o, codexItem, text.String())
+		}
+	case "CommandExecution":
+		t.executed(o, id, item)
+	case "FileChange":
+		t.patched(o, id, item)
+	case "McpToolCall":
+		t.mcp(o, id, item, item)
+	case "WebSearch", "Plan", "ContextCompaction", "ImageView", "EnteredReviewMode", "ExitedReviewMode", "HookPrompt":
+	default:
+	}
+}
+
+// say records a message, once for all the records that tell of it.
+func (t *codexThread) say(o origin, source int, role string, phase gjson.Result, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	k := key(role, text)
+	c := t.texts[k]
+	if c == nil {
+		c = &codexText{at: -1}
+		t.texts[k] = c
+	}
+	word := codexPhase(phase.String())
+	if c.sources[source]++; c.sources[source] <= c.recorded {
+		if c.at >= 0 && phase.String() != "" && role == roleAssistant {
+			t.r.report.Events[c.at].Phase = word
+			c.at, t.spoken = -1, -1
+		}
+		return
+	}
+	c.recorded++
+	if role == roleUser {
+		t.r.message(o, role, "", text)
+		return
+	}
+	t.said++
+	c.at, t.spoken = -1, -1
+	if phase.String() == "" {
+		c.at = len(t.r.report.Events)
+		if source == codexItem {
+			t.spoken = c.at
+		}
+	}
+	t.r.message(o, role, word, text)
+	if c.at >= len(t.r.report.Events) { // there was no room for it
+		c.at, t.spoken = -1, -1
+	}
+}
+
+// think records one part of the model's reasoning, once for all the records that tell of it.
+func (t *codexThread) think(o origin, source int, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	k := key(phaseThinking, text)
+	c := t.texts[k]
+	if c == nil {
+		c = &codexText{at: -1}
+		t.texts[k] = c
+	}
+	if c.sources[source]++; c.sources[source] > c.recorded {
+		c.recorded++
+		t.r.message(o, roleAssistant, phaseThinking, text)
+	}
+}
+
+func codexPhase(word string) string {
+	switch word {
+	case phaseCommentary, phaseThinking:
+		return word
+	default:
+		return phaseFinal
+	}
+}
+
+// reply takes a response_item: what the model said, or what it was told.
+func (t *codexThread) reply(at *time.Time, p gjson.Result) bool {
+	o := t.origin(at)
+	o.call = first(p, "call_id", "callId")
+	switch p.Get("type").String() {
+	case "message":
+		t.message(o, p)
+	case "reasoning":
+		if text := p.Get("text").String(); text != "" {
+			t.think(o, codexReply, text)
+		}
+		for _, part := range p.Get("summary").Array() {
+			t.think(o, codexReply, part.Get("text").String())
+		}
+	case "function_call":
+		t.called(o, p)
+	case "custom_tool_call":
+		t.custom(o, p)
+	case "local_shell_call":
+		if o.call == "" {
+			o.call = p.Get("id").String()
+		}
+		action := p.Get("action")
+		if dir := action.Get("working_directory").String(); dir != "" {
+			o.base = resolve(o.base, dir)
+		}
+		t.begin(&codexCall{o: o, command: codexUnwrap(action.Get("command"))}, "local_shell", raw(action))
+	case "web_search_call":
+		t.tool(o, "web_search", raw(p.Get("action")))
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
+		t.result(o, p)
+	case "tool_search_call":
+		t.tool(o, "tool_search", raw(p.Get("arguments")))
+	case "additional_tools":
+		for _, tool := range p.Get("tools").Array() {
+			if name, ok := strings.CutPrefix(tool.Get("name").String(), "mcp__"); ok && tool.Get("type").String() == "namespace" {
+				t.r.offer(plumb.OfferMCPServer, strings.TrimSuffix(name, "__"), "", "")
+			}
+		}
+	case "ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "image_generation_call", "agent_message", "other":
+	default:
+		return false
+	}
+	return true
+}
+
+// message takes a message of the conversation with the model. What the agent itself adds to it is no message of the user.
+func (t *codexThread) message(o origin, p gjson.Result) {
+	text := codexParts(p.Get("content"))
+	if text == "" {
+		text = p.Get("text").String()
+	}
+	switch role := p.Get("role").String(); role {
+	case roleAssistant:
+		t.say(o, codexReply, role, p.Get("phase"), text)
+	case roleUser:
+		meta := p.Get("internal_chat_message_metadata_passthrough")
+		provenance := meta.Get("content_item_metadata.0.provenance.type").String()
+		if t.offers(text) || provenance == "harness" || provenance == "" && codexInjected(text) {
+			if body, ok := strings.CutPrefix(strings.TrimSpace(text), "<skill>"); ok {
+				o.call = ""
+				t.r.skill(o, between(body, "<name>", "</name>"), "prompt:skill")
+			}
+			return
+		}
+		t.say(o, codexReply, role, gjson.Result{}, text)
+	default:
+		t.offers(text)
+	}
+}
+
+// codexInjected reports whether a message in the user's name is the agent's own.
+func codexInjected(text string) bool {
+	text = strings.TrimSpace(text)
+	return slices.ContainsFunc([]string{
+		"<environment_context>", "<user_instructions>", "<permissions instructions>", "<skills_instructions>", "<turn_aborted>",
+		"<skill>", "<collaboration_mode>", "<multi_agent", "# AGENTS.md instructions", "<user_shell_command>", "<subagent_notification>",
+		"<apps_instructions>", "<plugins_instructions>",
+	}, func(tag string) bool { return strings.HasPrefix(text, tag) })
+}
+
+// codexSkill is a line of the list of skills that a session is offered.
+var codexSkill = regexp.MustCompile(`(?m)^- ([^:\n]+): .*\(file: ([^)\n]+)\)\s*$`)
+
+// codexRoot is a line of the table of places that the list of skills refers to.
+var codexRoot = regexp.MustCompile("(?m)^- `([^`\n]+)` = `([^`\n]+)`$")
+
+// offers takes what a text in the model's instructions offers it, and reports whether there was something.
+func (t *codexThread) offers(text string) bool {
+	if t.subagent != "" {
+		return false
+	}
+	found := false
+	if strings.Contains(text, "### Available skills") || strings.Contains(text, "## Skills") {
+		roots := map[string]string{}
+		for _, m := range codexRoot.FindAllStringSubmatch(text, 100) {
+			roots[m[1]] = m[2]
+		}
+		for _, m := range codexSkill.FindAllStringSubmatch(text, 10_000) {
+			path := m[2]
+			if root, rest, ok := strings.Cut(path, "/"); ok && roots[root] != "" {
+				path = roots[root] + "/" + rest
+			}
+			source := "user"
+			switch cwd := t.r.cwd; {
+			case strings.Contains(path, "/skills/.system/"):
+				source = "system"
+			case cwd != "" && strings.HasPrefix(path, strings.TrimSuffix(cwd, "/")+"/"):
+				source = "project"
+			}
+			t.r.offer(plumb.OfferSkill, m[1], path, source)
+			found = true
+		}
+	}
+	if rest, ok := strings.CutPrefix(strings.TrimSpace(text), "# AGENTS.md instructions"); ok {
+		dir, _, _ := strings.Cut(strings.TrimPrefix(rest, " for "), "\n")
+		t.r.offer(plumb.OfferInstructions, "AGENTS.md", resolve(resolve(t.r.cwd, dir), "AGENTS.md"), "")
+		found = true
+	} else if strings.HasPrefix(strings.TrimSpace(text), "<user_instructions>") {
+		t.r.offer(plumb.OfferInstructions, "AGENTS.md", "", "")
+		found = true
+	}
+	return found
+}
+
+// called takes a call of a function.
+func (t *codexThread) called(o origin, p gjson.Result) {
+	tool := first(p, "name", "tool")
+	args := p.Get("arguments")
+	if !args.Exists() {
+		args = p.Get("args")
+	}
+	given := args
+	if args.Type == gjson.String && gjson.Valid(args.Str) {
+		given = gjson.Parse(args.Str)
+	}
+	if dir := first(given, "workdir", "cwd"); dir != "" {
+		o.base = resolve(o.base, dir)
+	}
+	c := &codexCall{o: o}
+	switch name := tool; {
+	case name == "apply_patch":
+		c.patch = given.Get("input").String()
+	case name == "exec_command", name == "shell", name == "shell_command", name == "local_shell", name == "container.exec", name == "unified_exec":
+		if command := given.Get("cmd"); command.Exists() {
+			c.command = codexUnwrap(command)
+		} else {
+			c.command = codexUnwrap(given.Get("command"))
+		}
+	}
+	if space := p.Get("namespace").String(); strings.HasPrefix(space, "mcp__") {
+		tool = strings.TrimSuffix(space, "__") + "__" + tool
+	}
+	t.begin(c, tool, raw(given))
+}
+
+// custom takes a call of a tool that is given text: a patch, or a script of code mode.
+func (t *codexThread) custom(o origin, p gjson.Result) {
+	tool, input := p.Get("name").String(), p.Get("input").String()
+	c := &codexCall{o: o}
+	switch tool {
+	case "apply_patch":
+		c.patch = input
+	case "exec":
+		c.script = input
+	}
+	t.begin(c, tool, object("input", input))
+}
+
+// begin records a tool call.
+func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
+	c.o.call = strings.Clone(c.o.call)
+	t.tool(c.o, tool, args)
+	if c.o.call == "" {
+		t.run(c) // there will be no result that could be told to be its own
+		return
+	}
+	if t.calls[c.o.call] == nil {
+		t.calls[c.o.call] = c
+		t.open = append(t.open, c.o.call)
+	}
+}
+
+// tool records that a tool was called: what was said before was not the last word.
+func (t *codexThread) tool(o origin, tool string, args json.RawMessage) {
+	if t.spoken >= 0 && t.spoken < len(t.r.report.Events) {
+		t.r.report.Events[t.spoken].Phase = phaseCommentary
+	}
+	t.spoken = -1
+	if tool != "" {
+		t.r.toolCall(o, tool, args)
+	}
+}
+
+// executed takes a command that the agent says it ran.
+func (t *codexThread) executed(o origin, id string, item gjson.Result) {
+	o.call = id
+	command := codexUnwrap(item.Get("command"))
+	c := t.calls[id]
+	if c == nil {
+		for _, open := range slices.Backward(t.open) { // a script of code mode runs it
+			if c = t.calls[open]; c != nil && c.script != "" {
+				break
+			}
+			c = nil
+		}
+	}
+	if dir := item.Get("cwd").String(); dir != "" {
+		o.base = resolve(o.base, dir)
+	}
+	if c != nil {
+		if c.script == "" && c.ran > 0 {
+			return // told twice
+		}
+		c.ran++
+	}
+	t.r.commandOnly(o, command)
+	reads := false
+	for _, part := range item.Get("parsed_cmd").Array() {
+		if part.Get("type").String() == "read" {
+			path := part.Get("path").String()
+			if path == "" {
+				path = part.Get("name").String()
+			}
+			t.r.fileRead(o, path)
+			reads = true
+		}
+	}
+	if !reads {
+		t.reads(o, command)
+	}
+	if code := item.Get("exit_code"); code.Type == gjson.Number {
+		t.r.exit(id, int(code.Int()))
+	}
+	if item.Get("status").String() == "declined" {
+		t.r.denial(o, "exec_command", item.Get("aggregated_output").String())
+	}
+}
+
+func (t *codexThread) reads(o origin, command string) {
+	for _, path := range shellReads(command) {
+		t.r.fileRead(o, path)
+	}
+}
+
+// patched takes files that the agent says it changed.
+func (t *codexThread) patched(o origin, id string, item gjson.Result) {
+	o.call = id
+	if c := t.calls[id]; c != nil {
+		c.changed = true
+	}
+	status := item.Get("status").String()
+	if status == "declined" {
+		t.r.denial(o, "apply_patch", item.Get("stderr").String())
+	}
+	if status == "failed" || status == "declined" || item.Get("success").Type == gjson.False {
+		return
+	}
+	item.Get("changes").ForEach(func(path, change gjson.Result) bool {
+		kind := codexChange(change.Get("type"))
+		if to := change.Get("move_path").String(); to != "" {
+			t.r.fileChange(o, changeDelete, path.String())
+			t.r.fileChange(o, changeAdd, to)
+			return true
+		}
+		t.r.fileChange(o, kind, path.String())
+		return true
+	})
+}
+
+func codexChange(kind gjson.Result) string {
+	word := kind.String()
+	if kind.IsObject() {
+		word = kind.Get("type").String()
+	}
+	switch word {
+	case changeAdd, changeDelete:
+		return word
+	default:
+		return changeUpdate
+	}
+}
+
+// mcp takes a call of a tool of an MCP server that the model did not make by itself: a script of code mode did.
+func (t *codexThread) mcp(o origin, id string, invocation, p gjson.Result) {
+	if t.calls[id] != nil {
+		return
+	}
+	o.call = id
+	t.r.toolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(), raw(invocation.Get("arguments")))
+	failed := p.Get("status").String() == "failed" || p.Get("result.Err").Exists() || p.Get("error.message").Exists()
+	t.r.toolResult(o, codexOutput(p, "result"), failed)
+}
+
+// What the texts of results say.
+var (
+	codexExit    = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
+	codexCommand = regexp.MustCompile(`(?m)^Command:\s+(\S.*\s-l?c\s+.*)$`)
+	codexDenied  = regexp.MustCompile(`(?i)read-only file system|operation not permitted|permission denied|rejected by user|sandbox denied|sandbox error|denied by`)
+	codexLiteral = regexp.MustCompile(`exec_command\(\s*\{[^{}]*?["']?cmd["']?\s*:\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|` + "`(?:[^`\\\\$]|\\\\.)*`" + `)`)
+)
+
+// result takes what a tool answered, and settles what is still unknown of its call.
+func (t *codexThread) result(o origin, p gjson.Result) {
+	text := codexOutput(p, "output")
+	if !p.Get("output").Exists() {
+		text = p.Raw
+	}
+	c := t.calls[o.call]
+	if c == nil {
+		c = &codexCall{o: o}
+	}
+	header, _, _ := strings.Cut(text, "\nOutput:\n")
+	code, exited := codexExitCode(header, p)
+	failed := exited && code != 0 || p.Get("output.success").Type == gjson.False || strings.HasPrefix(text, "Script failed")
+	t.r.toolResult(o, text, failed)
+
+	o.base = c.o.base
+	if m := codexCommand.FindStringSubmatch(header); m != nil && c.ran == 0 {
+		c.command = codexUnwrap(gjson.Result{Type: gjson.String, Str: m[1]})
+	}
+	denied := t.sandboxed && c.ran == 0 && codexDenied.MatchString(text)
+	if denied && c.script != "" && c.command == "" {
+		if m := codexLiteral.FindStringSubmatch(c.script); m != nil {
+			c.command = javascript(m[1])
+		}
+	}
+	if c.command != "" && c.ran == 0 {
+		t.r.commandOnly(o, c.command)
+		if exited {
+			t.r.exit(o.call, code)
+		}
+	}
+	if denied || strings.Contains(header, "rejected by user") {
+		t.r.denial(o, "", lineWith(text, codexDenied))
+	}
+	if c.command != "" && c.ran == 0 {
+		t.reads(o, c.command)
+	}
+	if c.patch != "" && !c.changed && !failed && !denied {
+		for change := range patchedFiles(c.patch) {
+			t.r.fileChange(o, change.Kind, change.Path)
+		}
+	}
+	delete(t.calls, o.call)
+	t.open = slices.DeleteFunc(t.open, func(id string) bool { return id == o.call })
+}
+
+// codexExitCode finds the exit code in the head of a result, or in a result that is JSON.
+func codexExitCode(header string, p gjson.Result) (int, bool) {
+	if m := codexExit.FindStringSubmatch(header); m != nil {
+		code, err := strconv.Atoi(m[1])
+		return code, err == nil
+	}
+	out := p.Get("output")
+	if out.Type == gjson.String && strings.HasPrefix(out.Str, "{") && gjson.Valid(out.Str) {
+		if v := gjson.Get(out.Str, "metadata.exit_code"); v.Type == gjson.Number {
+			return int(v.Int()), true
+		}
+	}
+	return 0, false
+}
+
+// run records the command of a call that has no result: it was begun.
+func (t *codexThread) run(c *codexCall) {
+	if c.command != "" && c.ran == 0 {
+		t.r.command(c.o, c.command)
+	}
+}
+
+// end settles the calls that have no result, since the session broke off.
+func (t *codexThread) end() {
+	for _, id := range t.open {
+		if c := t.calls[id]; c != nil {
+			t.run(c)
+		}
+	}
+	t.open = nil
+	clear(t.calls)
+}
+
+// codexOutput returns the text of a result, which may be text, a list of parts, or an object.
+func codexOutput(p gjson.Result, field string) string {
+	v := p.Get(field)
+	if m := p.Get("error.message"); m.Exists() && !v.IsObject() {
+		return m.String()
+	}
+	if ok := v.Get("Ok"); ok.Exists() {
+		v = ok
+	}
+	if content := v.Get("content"); content.IsArray() {
+		v = content
+	}
+	if v.IsArray() {
+		var b strings.Builder
+		for _, part := range v.Array() {
+			if text := part.Get("text"); text.Exists() {
+				b.WriteString(text.String())
+			} else {
+				b.WriteString(part.Raw)
+			}
+		}
+		return b.String()
+	}
+	return v.String()
+}
+
+// codexParts joins the texts of a message.
+func codexParts(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var texts []string
+	for _, part := range content.Array() {
+		if text := part.Get("text"); text.Type == gjson.String && text.Str != "" {
+			texts = append(texts, text.Str)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

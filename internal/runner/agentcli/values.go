@@ -1,0 +1,125 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// first returns the first of the fields that is text and not empty.
+func first(v gjson.Result, fields ...string) string {
+	for _, field := range fields {
+		if f := v.Get(field); f.Type == gjson.String && f.Str != "" {
+			return f.Str
+		}
+	}
+	return ""
+}
+
+// raw returns the JSON of a value; nothing for one that is not there.
+func raw(v gjson.Result) json.RawMessage {
+	if !v.Exists() {
+		return nil
+	}
+	if v.Raw == "" { // made here
+		b, _ := json.Marshal(v.Value()) // gjson values are always JSON
+		return b
+	}
+	return json.RawMessage(v.Raw)
+}
+
+// object returns {"field": text}.
+func object(field, text string) json.RawMessage {
+	b, _ := json.Marshal(map[string]string{field: text}) // strings are always JSON
+	return b
+}
+
+// copied returns a small value that does not keep its whole line in memory.
+func copied(v gjson.Result) gjson.Result { return gjson.Parse(strings.Clone(v.Raw)) }
+
+// between returns what stands between two marks, trimmed, or "".
+func between(text, before, after string) string {
+	_, rest, ok := strings.Cut(text, before)
+	if !ok {
+		return ""
+	}
+	inner, _, ok := strings.Cut(rest, after)
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(inner)
+}
+
+// lineWith returns the first line that matches, or all of a text without one.
+func lineWith(text string, match *regexp.Regexp) string {
+	for line := range strings.Lines(text) {
+		if match.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// javascript returns what a string literal of JavaScript means.
+func javascript(literal string) string {
+	if len(literal) < 2 {
+		return ""
+	}
+	body := literal[1 : len(literal)-1]
+	var b strings.Builder
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' || i+1 == len(body) {
+			b.WriteByte(body[i])
+			continue
+		}
+		i++
+		switch body[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case 'r':
+			b.WriteByte('\r')
+		case '\n':
+		case 'u':
+			if i+5 <= len(body) {
+				if n, err := strconv.ParseUint(body[i+1:i+5], 16, 16); err == nil {
+					b.WriteRune(rune(n))
+					i += 4
+					continue
+				}
+			}
+			b.WriteByte('u')
+		default:
+			b.WriteByte(body[i])
+		}
+	}
+	return b.String()
+}
+
+// hashing is the seed of [key]. What is hashed never leaves this process.
+var hashing = maphash.MakeSeed()
+
+// key stands for a text of a kind where many have to be remembered. White space does not count, since the records that
+// tell of one text join its parts differently. Neither does the end of a long text, which may have been cut.
+func key(kind, text string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashing)
+	_, _ = h.WriteString(kind) // never fails
+	for word := range strings.FieldsSeq(clip(text, 4<<10)) {
+		_, _ = h.WriteString(word)
+	}
+	return h.Sum64()
+}
+
+// less subtracts a counter's earlier value. A counter that has begun anew since counts as it is.
+func less(now, before *int64) *int64 {
+	if now == nil || before == nil || *before > *now {
+		return now
+	}
+	return new(*now - *before)
+}
