@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -19,12 +21,16 @@ const (
 // excerpt is what is worth showing of a session that did not pass. It is bounded, and holds no part of larger strings.
 type excerpt struct {
 	message, hint string
-	checks        []failedCheck
-	more          int
+	// at is where a suite in code threw it, stack the whole way there, log the file to read first.
+	at, stack, log string
+	// asks says that checks left questions for the agent.
+	asks   bool
+	checks []failedCheck
+	more   int
 }
 
 // failedCheck is a verdict that did not hold or could not be made.
-type failedCheck struct{ name, reason, expected, got string }
+type failedCheck struct{ name, reason, expected, got, at string }
 
 // excerptOf returns what to show of a judged session.
 func excerptOf(j *plumb.Judgement) excerpt {
@@ -37,13 +43,14 @@ func excerptOf(j *plumb.Judgement) excerpt {
 		if v.Pass && v.Error == nil {
 			continue
 		}
+		e.asks = e.asks || len(v.Questions) > 0
 		if len(e.checks) == excerptVerdicts {
 			e.more++
 			continue
 		}
-		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got)}
+		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got), keep(place(v.Source))}
 		if v.Error != nil {
-			c = failedCheck{name: keep(v.Name), reason: keep(v.Error.Message)}
+			c = failedCheck{name: keep(v.Name), reason: keep(v.Error.Message), at: keep(cmp.Or(place(v.Source), place(v.Error.Source)))}
 			if e.hint == "" {
 				e.hint = keep(v.Error.Hint)
 			}
@@ -55,11 +62,45 @@ func excerptOf(j *plumb.Judgement) excerpt {
 
 // excerptOfFailure returns what to show of a session that broke.
 func excerptOfFailure(f *plumb.Failure) excerpt {
-	e := excerpt{message: keep(f.Message), hint: keep(f.Hint)}
-	if f.LogPath != "" {
-		e.message += "\nlog: " + keep(f.LogPath)
+	e := excerpt{message: keep(f.Message), hint: keep(f.Hint), at: keep(place(f.Source)), stack: keep(f.Stack)}
+	if f.Origin != plumb.OriginAssertion {
+		e.log = keep(f.LogPath)
 	}
 	return e
+}
+
+// whyOf returns what to show of the session that decided an execution, or of the execution where there is none.
+func whyOf(e *plumb.Execution, s *session) excerpt {
+	switch {
+	case s != nil && s.judgement != nil:
+		return excerptOf(s.judgement)
+	case s != nil && s.failure != nil:
+		return excerptOfFailure(s.failure)
+	default:
+		return excerpt{message: keep(e.Reason)}
+	}
+}
+
+// place renders where something is written, or "" when nobody knows.
+func place(p *plumb.Position) string {
+	if p == nil {
+		return ""
+	}
+	at := *p
+	at.File = plainPath(at.File)
+	return oneLine(at.String())
+}
+
+// plainPath makes a path of the URL that engines have for a module: nothing but they can open one.
+func plainPath(file string) string {
+	u, err := url.Parse(file)
+	if err != nil || u.Scheme != "file" {
+		return file
+	}
+	if p := u.Path; len(p) > 2 && p[0] == '/' && p[2] == ':' { // file:///C:/suite.ts
+		return p[1:]
+	}
+	return u.Path
 }
 
 // keep cleans a text and cuts it to what an excerpt holds. The result shares no memory with s, which may be part of a
@@ -111,9 +152,16 @@ func (e *excerpt) lines(t theme, width int) []string {
 			add(3, l, style)
 		}
 	}
+	where := func(at string) {
+		if at != "" {
+			add(2, "at "+at, t.dim)
+		}
+	}
 	if len(e.checks) == 0 && e.message != "" {
 		block(e.message, excerptLines, plain)
+		where(e.at)
 	}
+	placed := false
 	for _, c := range e.checks {
 		line := c.name
 		if c.reason != "" {
@@ -141,9 +189,17 @@ func (e *excerpt) lines(t theme, width int) []string {
 			}
 			block("got       "+indent(shown(c.got)), excerptLines/2, plain)
 		}
+		where(c.at)
+		placed = placed || c.at != ""
+	}
+	if len(e.checks) > 0 && !placed {
+		where(e.at)
 	}
 	if e.more > 0 {
 		add(1, fmt.Sprintf("(%s more did not hold)", plural(e.more, "check")), t.dim)
+	}
+	if e.log != "" {
+		add(2, "Log: "+e.log, plain)
 	}
 	if e.hint != "" {
 		block("hint: "+e.hint, 4, t.cyan)
@@ -168,7 +224,9 @@ func diffable(expected, got string) bool {
 }
 
 // diff returns the lines of a unified diff that turns the expected text into the one that came, bounded.
-func diff(expected, got string) []string {
+func diff(expected, got string) []string { return diffOf(expected, got, excerptLines) }
+
+func diffOf(expected, got string, limit int) []string {
 	end := func(s string) string { return strings.TrimRight(s, "\n") + "\n" }
 	lines := []string{"--- expected", "+++ got"}
 	if end(expected) == end(got) {
@@ -177,8 +235,8 @@ func diff(expected, got string) []string {
 	unified := udiff.Unified("expected", "got", end(expected), end(got))
 	all := strings.Split(strings.TrimSuffix(unified, "\n"), "\n")
 	all = all[min(2, len(all)):] // the labels
-	if len(all) > excerptLines {
-		return append(append(lines, all[:excerptLines-1]...), fmt.Sprintf("(%s more)", plural(len(all)-excerptLines+1, "line")))
+	if len(all) > limit {
+		return append(append(lines, all[:limit-1]...), fmt.Sprintf("(%s more)", plural(len(all)-limit+1, "line")))
 	}
 	return append(lines, all...)
 }

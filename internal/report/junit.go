@@ -212,15 +212,7 @@ func caseProperties(run *plumb.Run, i int, s *session) []junitProperty {
 
 // whyText says in full why an execution did not pass.
 func whyText(e *plumb.Execution, s *session) string {
-	var x excerpt
-	switch {
-	case s != nil && s.judgement != nil:
-		x = excerptOf(s.judgement)
-	case s != nil && s.failure != nil:
-		x = excerptOfFailure(s.failure)
-	default:
-		x = excerpt{message: keep(e.Reason)}
-	}
+	x := whyOf(e, s)
 	lines := x.lines(newTheme(false, true), 0)
 	for i := range lines {
 		_, lines[i], _ = strings.Cut(lines[i], "│ ")

@@ -37,6 +37,9 @@ type Options struct {
 	// RawSessions is the same for those that pass reports on as they are: its events may have RawReport in
 	// place of Report. When it is nil, Sessions serves.
 	Sessions, RawSessions Sessions
+	// RunDir is the run directory itself, for reporters that are a file in it unless the user names another one: with it,
+	// html writes report.html there and says so on Out; without it, the page goes to Out.
+	RunDir string
 	// Dir is the run directory as the user should see it; when it is empty, the run's own notion is shown.
 	Dir string
 	// Flags are what later commands need to find the run, such as "--output-dir out"; they stand in what is suggested.
@@ -60,11 +63,12 @@ const (
 	JUnit         = "junit"
 	GitHubActions = "github-actions"
 	Markdown      = "markdown"
+	HTML          = "html"
 )
 
 // Names returns the names of all reporters.
 func Names() []string {
-	return []string{Terminal, JSON, JSONSummary, JUnit, GitHubActions, Markdown}
+	return []string{Terminal, JSON, JSONSummary, JUnit, GitHubActions, Markdown, HTML}
 }
 
 // New returns the reporter with the given name. The run-finished event makes it write its report; use [Replay] to render
@@ -99,6 +103,8 @@ func New(name string, o Options) (plumb.Reporter, error) {
 		return &atEnd{func(run *plumb.Run) error { return writeActions(o, run) }}, nil
 	case Markdown:
 		return &atEnd{func(run *plumb.Run) error { return writeComment(o, run) }}, nil
+	case HTML:
+		return &htmlReport{o: o, size: htmlSize}, nil
 	}
 	err := fmt.Errorf("unknown reporter %q", name)
 	if near := plumb.Nearest(name, Names()); near != "" {

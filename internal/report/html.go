@@ -1,0 +1,318 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// The bounds of an HTML report. What does not fit is counted, named, and still in the run directory.
+const (
+	htmlSize       = 50 << 20 // bytes of sessions
+	htmlExecutions = 20_000   // executions in the matrix
+	htmlFailures   = 100      // failures shown in full on the first page
+	htmlBlockSteps = 400      // steps of one block of a timeline
+	htmlBlockBytes = 256 << 10
+)
+
+// htmlReport is the reporter that writes one self-contained page.
+//
+// The page opens with what a reader wants to know first, as plain HTML that needs no script: summary, failures, matrix. The
+// sessions follow in compressed blocks, which a script of ours decodes when somebody looks at them; after them an index says
+// which block is whose. So the page is written in one go, one execution at a time, and read no faster than it is looked at.
+type htmlReport struct {
+	o    Options
+	size int    // htmlSize, but for tests
+	path string // of the page that was written
+}
+
+func (r *htmlReport) Report(ev plumb.Event, run *plumb.Run) error {
+	if ev.Type != plumb.EventRunFinished {
+		return nil
+	}
+	err := r.write(run)
+	if err != nil {
+		return fmt.Errorf("write html report: %w", err)
+	}
+	return nil
+}
+
+// Close says where the page is. It does so here because others may be drawing on the terminal until now.
+func (r *htmlReport) Close() error {
+	if r.path == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(r.o.Out, "\nHTML report: %s\n\n", oneLine(r.path))
+	r.path = ""
+	return err
+}
+
+func (r *htmlReport) write(run *plumb.Run) error {
+	if r.o.RunDir == "" {
+		return r.page(r.o.Out, run)
+	}
+	name := filepath.Join(r.o.RunDir, "report.html")
+	f, err := os.CreateTemp(r.o.RunDir, ".report-*.html")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(r.page(f, run), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	r.path = name
+	return nil
+}
+
+func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
+	w := bufio.NewWriterSize(out, 256<<10)
+	if err := writeFront(w, &r.o, run); err != nil {
+		return err
+	}
+	b := &htmlBlocks{w: w, left: r.size}
+	index, err := b.executions(&r.o, run)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(index) // escapes what could end a script
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", escapeControls(data))
+	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", pageScript())
+	return w.Flush()
+}
+
+// htmlIndex tells the script what the page holds.
+type htmlIndex struct {
+	RunID   string          `json:"runId"`
+	Runners []string        `json:"runners"`
+	List    []htmlExecution `json:"executions"`
+	// Whole counts sessions that are there with all their events, Left those that are not.
+	Whole int `json:"sessionsWhole"`
+	Left  int `json:"sessionsLeftOut"`
+}
+
+// htmlExecution is one execution that has sessions, in the order of the matrix.
+type htmlExecution struct {
+	Case     string        `json:"case"`
+	Runner   int           `json:"runner"`
+	Word     string        `json:"word"` // see cellWord
+	Class    string        `json:"class,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
+	Tags     []string      `json:"tags,omitempty"`
+	Category string        `json:"category,omitempty"`
+	Sessions []htmlSession `json:"sessions,omitempty"`
+	// At is the execution's index in the run.
+	At int `json:"at"`
+}
+
+// htmlSession is what the index has of one session: how it ended and which block says more.
+type htmlSession struct {
+	Repetition int           `json:"repetition"`
+	Session    int           `json:"session"`
+	Outcome    plumb.Outcome `json:"outcome"`
+	Status     plumb.Status  `json:"status"`
+	DurationMs int64         `json:"durationMs"`
+	// Head is the number of the block with the session's facts; -1 when it was left out.
+	Head int `json:"head"`
+}
+
+// htmlBlocks writes compressed blocks until the page is full.
+type htmlBlocks struct {
+	w    *bufio.Writer
+	n    int
+	left int
+	raw  bytes.Buffer
+	zip  bytes.Buffer
+	gz   *gzip.Writer
+}
+
+// write adds a block with v as JSON and returns its number, or -1 when it does not fit.
+func (b *htmlBlocks) write(v any) (int, error) {
+	b.raw.Reset()
+	enc := json.NewEncoder(&b.raw)
+	enc.SetEscapeHTML(false) // it ends up in base64
+	if err := enc.Encode(v); err != nil {
+		return -1, err
+	}
+	return b.add(b.raw.Bytes())
+}
+
+func (b *htmlBlocks) add(text []byte) (int, error) {
+	b.zip.Reset()
+	if b.gz == nil {
+		var err error
+		if b.gz, err = gzip.NewWriterLevel(&b.zip, 4); err != nil { // most of what 6 gains, at twice the speed
+			return -1, err
+		}
+	} else {
+		b.gz.Reset(&b.zip)
+	}
+	if _, err := b.gz.Write(text); err != nil {
+		return -1, err
+	}
+	if err := b.gz.Close(); err != nil {
+		return -1, err
+	}
+	size := base64.StdEncoding.EncodedLen(b.zip.Len())
+	if size > b.left {
+		return -1, nil
+	}
+	b.left -= size
+	fmt.Fprintf(b.w, "<script type=\"text/plain\" id=\"b%d\">", b.n)
+	enc := base64.NewEncoder(base64.StdEncoding, b.w)
+	if _, err := enc.Write(b.zip.Bytes()); err != nil {
+		return -1, err
+	}
+	if err := enc.Close(); err != nil {
+		return -1, err
+	}
+	if _, err := b.w.WriteString("</script>\n"); err != nil {
+		return -1, err
+	}
+	b.n++
+	return b.n - 1, nil
+}
+
+// executions writes the sessions of a run: first those of executions that somebody has to look at, so that they are there
+// whatever else does not fit.
+func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) {
+	index := &htmlIndex{RunID: oneLine(run.Info.ID), Runners: []string{}, List: []htmlExecution{}}
+	for i := range run.Info.Runners {
+		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
+	}
+	n := len(run.Info.Runners)
+	for _, i := range htmlOrder(run) {
+		e, info := &run.Executions[i], &run.Cases[i/n]
+		if e.State == plumb.ExecutionPlanned || e.Outcome == plumb.OutcomeSkipped && e.Sessions == 0 {
+			continue
+		}
+		x := htmlExecution{
+			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: clean(e.Reason), Category: oneLine(info.Category), At: i,
+		}
+		if !e.Status.OK() {
+			x.Class = classLabel(e.Class, e.Origin)
+		}
+		for _, t := range info.Tags {
+			x.Tags = append(x.Tags, oneLine(t))
+		}
+		rec, err := record(o.Sessions, info.ID, run.Info.Runners[i%n].ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, sessions := range rec.repetitions {
+			for _, s := range sessions {
+				one, whole, err := b.session(run, i, s)
+				if err != nil {
+					return nil, err
+				}
+				x.Sessions = append(x.Sessions, one)
+				if whole {
+					index.Whole++
+				} else {
+					index.Left++
+				}
+			}
+		}
+		index.List = append(index.List, x)
+	}
+	return index, nil
+}
+
+// htmlOrder returns the executions that a page shows, those that somebody has to look at first.
+func htmlOrder(run *plumb.Run) []int {
+	order := make([]int, 0, len(run.Executions))
+	for _, urgent := range []bool{true, false} {
+		for i := range run.Executions {
+			e := &run.Executions[i]
+			bad := e.State == plumb.ExecutionDone && e.Outcome != plumb.OutcomeSkipped && !e.Status.OK()
+			if bad == urgent && len(order) < htmlExecutions {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
+}
+
+// session writes the blocks of a session and reports whether all of it is there.
+func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession, whole bool, err error) {
+	n := len(run.Info.Runners)
+	info, runner := &run.Cases[i/n], &run.Info.Runners[i%n]
+	one = htmlSession{
+		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(info.ExpectedFail), Head: -1,
+	}
+	head := headOf(s)
+	if run.Info.ArtifactDir != "" && keepsArtifacts(runner) {
+		head.ArtifactDir = clean(artifactDir(executionDir(run.Info.ArtifactDir, info.ID, runner), s))
+	}
+	head.Show = "plumb show " + shellWord(run.Info.ID) + " " + shellWord(info.ID)
+	if n > 1 {
+		head.Show += " --runner " + shellWord(runner.ID)
+	}
+	whole = true
+	if s.report != nil {
+		one.DurationMs = s.report.DurationMs
+		var steps []step
+		var subagents []string
+		steps, subagents = timeline(s.report)
+		head.Subagents = subagentsOf(s.report, subagents)
+		head.Steps = len(steps)
+		if head.Blocks, whole, err = b.timeline(steps); err != nil {
+			return one, false, err
+		}
+	}
+	one.Head, err = b.write(head)
+	return one, whole && one.Head >= 0, err
+}
+
+// htmlBlock is a block of a timeline: its number, and how many steps are in it.
+type htmlBlock [2]int
+
+// reserve is what a timeline leaves of a page for the facts of sessions that follow.
+const reserve = 1 << 20
+
+// timeline writes steps as blocks and reports whether all of them fit.
+func (b *htmlBlocks) timeline(steps []step) ([]htmlBlock, bool, error) {
+	blocks := []htmlBlock{}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	from := 0
+	for i := range steps {
+		if i == from {
+			text.Reset()
+			text.WriteByte('[')
+		} else {
+			text.WriteByte(',')
+		}
+		if err := enc.Encode(&steps[i]); err != nil {
+			return nil, false, err
+		}
+		if n := i + 1 - from; n == htmlBlockSteps || text.Len() > htmlBlockBytes || i+1 == len(steps) {
+			text.WriteByte(']')
+			if b.left < reserve {
+				return blocks, false, nil
+			}
+			id, err := b.add(text.Bytes())
+			if err != nil || id < 0 {
+				return blocks, false, err
+			}
+			blocks = append(blocks, htmlBlock{id, n})
+			from = i + 1
+		}
+	}
+	return blocks, true, nil
+}

@@ -1,0 +1,155 @@
+// Blocks hold JSON, gzipped, in base64. They are decoded when somebody looks at them, and the last of them are kept.
+const decoded = new Map();
+const keptBlocks = 48;
+
+function block(id) {
+  let known = decoded.get(id);
+  if (known) {
+    decoded.delete(id); // it is the latest again
+  } else {
+    known = blockText(id).then((text) => JSON.parse(text)).then((value) => known.value = value);
+  }
+  decoded.set(id, known);
+  while (decoded.size > keptBlocks) decoded.delete(decoded.keys().next().value);
+  return known;
+}
+
+async function blockText(id) {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser cannot decompress: Chromium 80, Firefox 113 or Safari 16.4 and later can");
+  }
+  const source = $("b" + id);
+  if (!source) throw new Error("block " + id + " is missing: the file may have been cut off");
+  const packed = atob(source.textContent);
+  const bytes = new Uint8Array(packed.length);
+  for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+// windowed shows a long list. Its parts are made when they come near the window and unmade when they are far from it, so
+// that the page stays small however long the list is. parts: {n, load() -> items or a promise of them};
+// render(item, i) -> a node, or null for an item that is not to be seen.
+function windowed(box, parts, render, height) {
+  let from = 0;
+  for (const p of parts) {
+    p.from = from;
+    from += p.n;
+    p.node = el("div.block.empty");
+    p.node.style.height = p.n * height + "px";
+    box.append(p.node);
+  }
+  const fill = (p, items) => {
+    if (p.full) return;
+    p.full = true;
+    p.node.classList.remove("empty");
+    p.node.style.height = "";
+    p.node.replaceChildren();
+    items.forEach((item, i) => {
+      const node = render(item, p.from + i);
+      if (node) {
+        node.dataset.i = p.from + i;
+        p.node.append(node);
+      }
+    });
+  };
+  const show = async (p) => {
+    p.near = true;
+    if (p.full) return;
+    try {
+      const items = await p.load();
+      if (p.near || p.forced) fill(p, items);
+    } catch (err) {
+      p.node.classList.remove("empty");
+      p.node.replaceChildren(el("p.banner", "This part cannot be shown: " + err.message));
+    }
+  };
+  const hide = (p) => {
+    p.near = false;
+    if (!p.full || p.forced) return;
+    p.full = false;
+    p.node.style.height = p.node.offsetHeight + "px";
+    p.node.classList.add("empty");
+    p.node.replaceChildren();
+  };
+  const watch = new IntersectionObserver((entries) => {
+    for (const e of entries) {
+      const p = parts[e.target.dataset.part];
+      if (e.isIntersecting) show(p);
+      else hide(p);
+    }
+  }, {rootMargin: "1200px"});
+  parts.forEach((p, i) => {
+    p.node.dataset.part = i;
+    watch.observe(p.node);
+  });
+  const part = (i) => {
+    let low = 0, high = parts.length - 1;
+    while (low < high) {
+      const mid = (low + high + 1) >> 1;
+      if (parts[mid].from <= i) low = mid;
+      else high = mid - 1;
+    }
+    return parts[low];
+  };
+  const list = {
+    length: from,
+    ready: parts.length ? show(parts[0]) : Promise.resolve(),
+    node: (i) => part(i).node.querySelector(":scope > [data-i='" + i + "']"),
+    item: async (i) => { const p = part(i); return (await p.load())[i - p.from]; },
+    // go selects an item and brings it into the window. What is above it may still change its height, hence twice.
+    async go(i, focus) {
+      const p = part(i);
+      p.forced = true;
+      await show(p);
+      p.forced = false;
+      for (const old of box.querySelectorAll(".sel")) old.classList.remove("sel");
+      const node = list.node(i);
+      if (!node) return null;
+      node.classList.add("sel");
+      node.scrollIntoView({block: focus || "nearest"});
+      setTimeout(() => node.isConnected && node.scrollIntoView({block: "nearest"}), 120);
+      list.at = i;
+      return node;
+    },
+    at: -1,
+    // redraw makes all that is to be seen again, after a filter has changed.
+    redraw() {
+      for (const p of parts) {
+        if (p.full) {
+          p.full = false;
+          show(p);
+        }
+      }
+    },
+    // print makes the first n items, as far as they are there without waiting.
+    print(n) {
+      for (const p of parts) {
+        const items = p.ready && p.ready();
+        if (p.from < n && items) {
+          p.forced = true;
+          fill(p, items);
+        }
+      }
+      return () => parts.forEach((p) => { p.forced = false; if (!p.near) hide(p); });
+    },
+    close: () => watch.disconnect(),
+  };
+  return list;
+}
+
+// partsOf cuts the blocks of a timeline into parts of the window.
+function partsOf(blocks) {
+  const size = 100, parts = [];
+  for (const [id, n] of blocks || []) {
+    for (let from = 0; from < n; from += size) {
+      const to = Math.min(n, from + size);
+      parts.push({
+        n: to - from,
+        load: () => block(id).then((steps) => steps.slice(from, to)),
+        ready: () => { const b = decoded.get(id); return b && b.value && b.value.slice(from, to); },
+      });
+    }
+  }
+  return parts;
+}

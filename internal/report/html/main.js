@@ -1,0 +1,180 @@
+const index = JSON.parse($("index").textContent);
+let view = null, scrolled = 0, opened = null;
+
+const routeOf = (x, s) => "x" + x.at + "/" + s.repetition + "." + s.session;
+const pairRoute = (a, b) => "c" + routeOf(a.x, a.s).slice(1) + "," + routeOf(b.x, b.s).slice(1);
+
+// defaultSession is the one that shows best how the execution ended.
+function defaultSession(x) {
+  const all = x.sessions.filter((s) => s.head >= 0);
+  return all.findLast((s) => wordOf(s) === x.word) || all[all.length - 1] || x.sessions[x.sessions.length - 1];
+}
+
+// compareRoute puts beside a session the one that tells most: another try that ended otherwise, the same case on another
+// runner, any other.
+function compareRoute(x, s) {
+  const word = wordOf(s), all = [];
+  for (const y of index.executions) {
+    for (const t of y.sessions || []) {
+      if (t === s || t.head < 0) continue;
+      const differs = wordOf(t) !== word;
+      all.push([(y === x ? 4 : y.case === x.case ? 2 : 0) + (differs ? 1 : 0) + (y.runner === x.runner && y.case !== x.case ? .5 : 0), y, t]);
+    }
+  }
+  if (!all.length) {
+    say("there is no other session");
+    return location.hash.slice(1);
+  }
+  const best = all.reduce((a, b) => b[0] > a[0] ? b : a);
+  return pairRoute({x, s}, {x: best[1], s: best[2]});
+}
+
+function neighbour(x, by) {
+  const list = index.executions.filter((y) => y.sessions);
+  const next = list[list.indexOf(x) + by];
+  if (next) location.hash = routeOf(next, defaultSession(next));
+  else say(by > 0 ? "this is the last one" : "this is the first one");
+}
+
+function parse(part) {
+  const m = /^(\d+)(?:\/(\d+)\.(\d+))?$/.exec(part);
+  const x = m && index.executions.find((y) => y.at === Number(m[1]));
+  if (!x || !x.sessions) return null;
+  const s = x.sessions.find((t) => t.repetition === Number(m[2]) && t.session === Number(m[3])) || defaultSession(x);
+  return {x, s};
+}
+
+async function route() {
+  const hash = decodeURIComponent(location.hash.slice(1)), box = $("view"), main = $("main");
+  const mine = opened = {};
+  let make = null;
+  if (/^x\d/.test(hash)) {
+    const at = parse(hash.slice(1));
+    if (at) make = () => at.s.head < 0 ? missing(at) : sessionView(at.x, at.s);
+  } else if (/^c\d/.test(hash)) {
+    const [a, b] = hash.slice(1).split(",").map(parse);
+    if (a && b) make = () => a.s.head < 0 || b.s.head < 0 ? missing(a) : compareView(a, b);
+  }
+  if (!view && make) scrolled = window.scrollY;
+  if (view) view.close();
+  view = null;
+  box.hidden = !make;
+  main.hidden = Boolean(make);
+  box.replaceChildren();
+  if (!make) {
+    const part = hash && $(hash);
+    if (part) part.scrollIntoView();
+    else window.scrollTo(0, scrolled);
+    return;
+  }
+  window.scrollTo(0, 0);
+  let made;
+  try {
+    made = await make();
+  } catch (err) {
+    made = {node: el("div", el("div.bar2", el("button", {type: "button", onclick: leave}, "← back")), el("p.banner", "This cannot be shown: " + err.message)), close() {}, keys: {}};
+  }
+  if (mine !== opened) {
+    made.close();
+    return;
+  }
+  view = made;
+  box.replaceChildren(view.node);
+  const heading = box.querySelector("h2");
+  if (heading) {
+    heading.tabIndex = -1;
+    heading.focus({preventScroll: true});
+  }
+  if (view.after) view.after();
+}
+
+function missing(at) {
+  return {
+    node: el("div", el("div.bar2", el("button", {type: "button", onclick: leave}, "← back"), el("h2", at.x.case)),
+      el("p.banner", "This session did not fit into the page: it holds what fits into 50 MB, failures first. plumb show " + index.runId + " shows it.")),
+    close() {}, keys: {},
+  };
+}
+
+function leave() { location.hash = ""; }
+
+// Keys, none of which does anything while somebody types.
+function keyboard() {
+  const dialog = $("keys");
+  const keys = [["j  k", "next and previous: failure, step, difference"], ["Enter", "open what is selected"], ["Esc", "back"], ["/", "filter, or find in the session"],
+    ["← →", "previous and next execution; in the matrix the next cell"], ["↑ ↓", "in the matrix: the next case"], ["c", "compare with the session that tells most"], ["x", "swap the two sides of a comparison"],
+    ["t", "light, dark, as the system"], ["?", "this list"]];
+  dialog.append(el("h2", "Keys"), el("dl", keys.map(([k, text]) => [el("dt", k.split("  ").map((one) => [el("kbd", one), " "])), el("dd", text)])),
+    el("form", {method: "dialog"}, el("button", {autofocus: true}, "Close")));
+  dialog.querySelector("form").addEventListener("submit", (e) => { e.preventDefault(); dialog.close(); });
+  const help = () => dialog.open ? dialog.close() : dialog.showModal();
+  $("help").addEventListener("click", help);
+  document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || dialog.open && e.key !== "?") return;
+    const typing = e.target.closest && e.target.closest("input, select, textarea");
+    if (e.key === "Escape") {
+      if (typing) e.target.blur();
+      else if (view) leave();
+      return;
+    }
+    if (typing) return;
+    const act = (f) => { e.preventDefault(); f(); };
+    if (e.key === "?") return act(help);
+    if (e.key === "t") return act(theme);
+    if (e.key === "/") return act(() => (view ? view.search : $("text"))?.focus());
+    if (view && view.keys[e.key]) return act(view.keys[e.key]);
+    if (e.key !== "j" && e.key !== "k") return;
+    const by = e.key === "j" ? 1 : -1;
+    act(() => view ? walk(by) : select(by));
+  });
+}
+
+// walk goes to the next step that is to be seen.
+async function walk(by) {
+  const list = view.list;
+  if (!list) return;
+  for (let i = list.at + by; i >= 0 && i < list.length; i += by) {
+    const node = await list.go(i, "nearest");
+    if (node) {
+      node.focus({preventScroll: true});
+      return;
+    }
+  }
+}
+
+// select moves the focus through failures and cells; Enter then opens what has it.
+function select(by) {
+  const all = candidates(), at = all.indexOf(document.activeElement);
+  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
+  if (!next) return;
+  for (const old of document.querySelectorAll("main .sel")) old.classList.remove("sel");
+  next.focus({preventScroll: true});
+  const whole = next.closest(".card") || next.closest("tr");
+  if (whole) whole.classList.add("sel");
+  (whole || next).scrollIntoView({block: "nearest"});
+}
+
+const themes = ["auto", "light", "dark"];
+let chosen = "auto";
+
+function theme(to) {
+  chosen = typeof to === "string" ? to : themes[(themes.indexOf(chosen) + 1) % themes.length];
+  document.documentElement.className = chosen === "auto" ? "" : chosen;
+  $("theme").textContent = {auto: "◐", light: "○", dark: "●"}[chosen];
+  $("theme").setAttribute("aria-label", "Colour theme: " + chosen);
+  try { localStorage.setItem("plumb-theme", chosen); } catch { /* not from everywhere */ }
+}
+
+let undo = null;
+window.addEventListener("beforeprint", () => { if (view && view.print) undo = view.print(); });
+window.addEventListener("afterprint", () => { if (undo) undo(); undo = null; });
+window.addEventListener("hashchange", route);
+$("tools").hidden = false;
+$("theme").addEventListener("click", () => theme());
+let stored = "auto";
+try { stored = localStorage.getItem("plumb-theme"); } catch { /* not from everywhere */ }
+theme(themes.includes(stored) ? stored : "auto");
+overview();
+keyboard();
+route();
+document.documentElement.dataset.ready = "yes";

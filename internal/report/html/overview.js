@@ -1,0 +1,113 @@
+// overview filters the first page and searches all sessions.
+function overview() {
+  $("filters").hidden = false;
+  const state = {text: "", words: new Set(), runner: "", group: "", tag: ""};
+  const byAt = new Map(index.executions.map((x) => [x.at, x]));
+  const runners = Math.max(1, index.runners.length);
+  const rows = [...document.querySelectorAll(".matrix tbody tr")].map((row) => ({
+    row, group: row.dataset.group || "", tags: (row.dataset.tags || "").split("\n"),
+    cells: [...row.querySelectorAll("td")].map((td, r) => ({td, r, word: td.className})),
+    text: row.textContent.toLowerCase(),
+  }));
+  for (const r of rows) {
+    for (const c of r.cells) {
+      const link = c.td.querySelector("a"), x = link && byAt.get(Number(link.hash.slice(2)));
+      c.text = r.text + " " + (x ? [x.reason, x.class, x.category, index.runners[x.runner]].join(" ").toLowerCase() : "");
+      if (x && x.reason) link.title = x.reason;
+    }
+  }
+  const cards = [...document.querySelectorAll("#failures .card")].map((card) => ({card, at: Number(card.dataset.at), text: card.textContent.toLowerCase()}));
+  const apply = () => {
+    let hits = 0, cases = 0;
+    const shown = new Set();
+    for (const r of rows) {
+      let any = false;
+      const whole = (!state.group || r.group === state.group) && (!state.tag || r.tags.includes(state.tag));
+      for (const c of r.cells) {
+        const ok = whole && (!state.words.size || state.words.has(c.word)) && (state.runner === "" || c.r === Number(state.runner)) && c.text.includes(state.text);
+        c.td.classList.toggle("out", !ok);
+        any = any || ok;
+        if (!ok) continue;
+        hits++;
+        const link = c.td.querySelector("a");
+        if (link) shown.add(Number(link.hash.slice(2)));
+      }
+      r.row.hidden = !any;
+      if (any) cases++;
+    }
+    for (const c of cards) c.card.hidden = !(shown.has(c.at) || (state.text && c.text.includes(state.text) && !state.words.size && state.runner === ""));
+    const filtered = state.text || state.words.size || state.runner !== "" || state.group || state.tag;
+    $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") : "";
+  };
+  $("text").addEventListener("input", (e) => { state.text = e.target.value.trim().toLowerCase(); apply(); });
+  $("text").addEventListener("keydown", (e) => { if (e.key === "Enter") deepSearch(state.text); });
+  for (const key of ["runner", "group", "tag"]) if ($(key)) $(key).addEventListener("change", (e) => { state[key] = e.target.value; apply(); });
+  for (const chip of document.querySelectorAll("#filters .chip")) {
+    chip.addEventListener("click", () => {
+      const on = !state.words.delete(chip.dataset.word);
+      if (on) state.words.add(chip.dataset.word);
+      chip.setAttribute("aria-pressed", String(on));
+      apply();
+    });
+  }
+  $("deep").addEventListener("click", () => deepSearch(state.text));
+  document.querySelector(".matrix").addEventListener("keydown", (e) => {
+    const cell = e.target.closest("td"), by = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[e.key];
+    if (!cell || !by || e.altKey || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    let row = cell.parentNode, column = cell.cellIndex;
+    for (let n = 0; n < rows.length + runners; n++) {
+      if (by[0]) row = by[0] > 0 ? row.nextElementSibling : row.previousElementSibling;
+      column += by[1];
+      const link = row && row.cells[column] && !row.hidden && row.cells[column].querySelector("a");
+      if (!row || !row.cells[column] || column < 1) return;
+      if (link) {
+        link.focus();
+        return;
+      }
+    }
+  });
+}
+
+// candidates are what j and k walk through on the first page: the failures, then the matrix.
+function candidates() {
+  return [...document.querySelectorAll("#failures .card:not([hidden]) h3 a, #found a, .matrix tr:not([hidden]) td:not(.out) a")];
+}
+
+let searching = 0;
+
+// deepSearch looks for a text in all that sessions did and said.
+async function deepSearch(text) {
+  const box = $("found"), out = box.querySelector("div"), mine = ++searching;
+  out.replaceChildren();
+  box.hidden = !text;
+  if (!text) {
+    $("text").focus();
+    return;
+  }
+  const needle = JSON.stringify(text).slice(1, -1), list = el("ul.notes"), status = el("p.dim", {role: "status"});
+  out.append(status, list);
+  let hits = 0, seen = 0;
+  for (const x of index.executions) {
+    for (const s of x.sessions || []) {
+      if (mine !== searching || hits >= 200) break;
+      if (s.head < 0) continue;
+      const head = await block(s.head);
+      let found = "", n = 0;
+      for (const id of [s.head, ...(head.blocks || []).map((b) => b[0])]) {
+        const json = await blockText(id), at = json.toLowerCase().indexOf(needle);
+        if (at >= 0) {
+          n++;
+          found = found || json.slice(Math.max(0, at - 60), at + needle.length + 90).replace(/\\n|\\t/g, " ").replace(/\\"/g, "\"");
+        }
+      }
+      seen++;
+      if (found) {
+        hits++;
+        list.append(el("li", el("a", {href: "#" + routeOf(x, s)}, marks[wordOf(s)] + " " + x.case + " › " + index.runners[x.runner]), " ", highlight(el("span.at"), found, text)));
+      }
+      if (seen % 20 === 0) status.textContent = seen + " sessions looked at …";
+    }
+  }
+  if (mine === searching) status.textContent = plural(hits, "session") + " of " + count(seen) + " have it" + (hits >= 200 ? "; there may be more" : "");
+}

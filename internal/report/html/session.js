@@ -1,0 +1,178 @@
+// sessionView shows one session: what was judged, what it did, and beside it the facts.
+async function sessionView(x, s) {
+  const head = await block(s.head);
+  const word = wordOf(s);
+  const others = x.sessions.length > 1 && el("select", {"aria-label": "Session", onchange: (e) => { location.hash = e.target.value; }},
+    x.sessions.map((o) => el("option", {value: routeOf(x, o), selected: o === s}, sessionName(x, o))));
+  const bar = el("div.bar2",
+    el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"),
+    el("h2", mark(word), " " + x.case + " ", index.runners.length > 1 && el("span.on", "› " + index.runners[x.runner])),
+    others,
+    el("button", {type: "button", onclick: () => { location.hash = compareRoute(x, s); }, title: "Compare (c)"}, "compare"),
+    el("button", {type: "button", onclick: () => neighbour(x, -1), title: "Previous (←)", "aria-label": "Previous execution"}, "‹"),
+    el("button", {type: "button", onclick: () => neighbour(x, 1), title: "Next (→)", "aria-label": "Next execution"}, "›"));
+  const raw = (head.files && head.files.length ? head.files[0][1] : head.show) || "";
+  const o = {subagents: head.subagents, raw: raw, needle: "", hidden: new Set()};
+  const lines = el("div.lines");
+  const main = el("div", lead(x, s, head), changedPart(head));
+  main.append(el("h3.sub", "Timeline · " + plural(head.steps, "step")));
+  const render = (step) => o.hidden.has(kindOf(step)) ? null : stepNode(step, o);
+  const parts = partsOf(head.blocks);
+  const there = parts.reduce((n, p) => n + p.n, 0);
+  const find = el("input", {type: "search", placeholder: "Find in this session ( / ), Enter for the next", "aria-label": "Find in this session", spellcheck: "false"});
+  const kinds = [["message", "messages"], ["thinking", "thinking"], ["command", "commands"], ["read", "reads"], ["call", "other tools"]];
+  const view = el("div", bar, el("div.session", main, factsPart(x, s, head)));
+  const timeline = windowed(lines, parts, render, 62);
+  main.append(el("div.showing", kinds.map(([kind, name]) => el("button.chip", {type: "button", "aria-pressed": "true", onclick: (e) => {
+    const off = !o.hidden.delete(kind);
+    if (off) o.hidden.add(kind);
+    e.target.setAttribute("aria-pressed", String(!off));
+    timeline.redraw();
+  }}, name)), find), lines);
+  if (there < head.steps) {
+    main.append(el("p.banner", count(head.steps - there) + " more steps did not fit into this page. All of them: " + (head.show || raw)));
+  }
+  if (!head.steps) main.append(el("p.dim", "Nothing was recorded."));
+  find.addEventListener("keydown", async (e) => {
+    if (e.key !== "Enter") return;
+    e.preventDefault();
+    o.needle = find.value.trim().toLowerCase();
+    timeline.redraw();
+    if (!o.needle) return;
+    for (let n = 1, at = timeline.at; n <= timeline.length; n++) {
+      const i = (at + n + timeline.length) % timeline.length;
+      const step = await timeline.item(i);
+      if (!o.hidden.has(kindOf(step)) && textOf(step).includes(o.needle)) {
+        await timeline.go(i, "center");
+        say("found in step " + (i + 1));
+        return;
+      }
+    }
+    say("not found");
+    find.setAttribute("aria-invalid", "true");
+    setTimeout(() => find.removeAttribute("aria-invalid"), 900);
+  });
+  await timeline.ready;
+  prefetch(head.blocks);
+  return {
+    node: view, list: timeline, search: find, close: timeline.close, title: x.case,
+    print: () => timeline.print(2000),
+    keys: {
+      c: () => { location.hash = compareRoute(x, s); },
+      ArrowLeft: () => neighbour(x, -1), ArrowRight: () => neighbour(x, 1), p: () => neighbour(x, -1), n: () => neighbour(x, 1),
+    },
+  };
+}
+
+const kindOf = (s) => ["message", "thinking", "command", "read"].includes(s.kind) ? s.kind : "call";
+
+// prefetch decodes the beginning of a timeline, so that it can be printed.
+async function prefetch(blocks) {
+  for (const [id] of (blocks || []).slice(0, 5)) await block(id).catch(() => {});
+}
+
+function sessionName(x, s) {
+  const many = x.sessions.some((o) => o.repetition !== s.repetition), again = x.sessions.some((o) => o.session > 1);
+  const name = [many && "repetition " + s.repetition, again && "try " + s.session].filter(Boolean).join(", ") || "session";
+  return marks[wordOf(s)] + " " + name + " · " + duration(s.durationMs);
+}
+
+function lead(x, s, head) {
+  const word = wordOf(s), box = el("div.lead"), f = head.failure;
+  // What the checks below say is not said twice.
+  const said = f && head.verdicts.some((v) => v.outcome !== "pass" && v.reason && f.message.endsWith(v.reason));
+  const explain = head.explain && head.artifactDir; // somebody can be asked
+  if (f && (!said || f.hint || f.log || f.detail || explain)) {
+    box.append(el("div.card." + word,
+      el("h3", el("span.tag." + word, f.class || words[word]), f.origin !== "assertion" && el("span.meta", f.origin)),
+      !said && el("pre.why", f.message), !said && f.at && el("p.at", "at " + f.at), f.detail && el("p.dim", f.detail), f.hint && el("p.hint", "hint: " + f.hint),
+      !said && f.stack && el("details", el("summary", "stack"), el("pre", f.stack)), f.log && el("p.at", "Log: " + f.log),
+      explain && el("p.hint", "ask the agent why: ", el("code", "plumb explain " + head.artifactDir))));
+  }
+  if (head.verdicts.length) {
+    const held = head.verdicts.filter((v) => v.outcome === "pass").length;
+    box.append(el("details", {open: held < head.verdicts.length || head.verdicts.length <= 5},
+      el("summary", f && said && el("span.tag." + word, f.class), " checks · " + held + " of " + head.verdicts.length + " hold"),
+      el("div.verdicts", head.verdicts.map((v) => verdictNode(v, said ? null : f)))));
+  }
+  box.append(el("details", el("summary", "prompt"), el("pre", head.prompt || "")));
+  if (head.answer) box.append(el("details", {open: head.answer.length < 1200}, el("summary", "final output"), el("pre", head.answer)));
+  return box;
+}
+
+function verdictNode(v, failure) {
+  const node = el("div", el("pre.why", mark(v.outcome), " ", v.name && el("b", v.name), v.name && v.reason ? ": " + v.reason : v.reason,
+    v.score > 0 && v.score < 1 && el("span.dim", "  score " + v.score.toFixed(2))), v.class && el("span.meta", v.class));
+  if (v.at) node.append(el("p.at", "at " + v.at));
+  if (v.diff) node.append(diffNode(v.diff));
+  else if (v.expected || v.got) {
+    const compared = el("dl.compared", v.expected && [el("dt", "expected"), el("dd", el("pre", v.expected))],
+      [el("dt", "got"), el("dd", el("pre", v.got || "“”"))]);
+    node.append(v.outcome === "pass" ? el("details", el("summary", "expected and got"), compared) : compared);
+  }
+  if (v.judge) node.append(el("p.dim", "judge: " + v.judge));
+  if (v.replies) node.append(el("details", {open: v.outcome !== "pass"}, el("summary", plural(v.replies.length, "answer") + " of the judge"), v.replies.map((r) => el("pre", r))));
+  for (const q of v.questions || []) node.append(el("p.dim", "question for the agent: " + q));
+  if (v.stack && (!failure || v.stack !== failure.stack)) node.append(el("details", el("summary", "stack"), el("pre", v.stack)));
+  return node;
+}
+
+function changedPart(head) {
+  if (!head.changed) return null;
+  return el("div", el("h3.sub", plural(head.changed.length, "changed file")), head.changed.map((c) => {
+    const lines = c.diff ? c.diff.replace(/\n$/, "").split("\n") : [];
+    const plus = lines.filter((l) => /^\+(?!\+\+ )/.test(l)).length, minus = lines.filter((l) => /^-(?!-- )/.test(l)).length;
+    return el("details", {open: head.changed.length <= 3 && lines.length < 60},
+      el("summary", el("span.path", c.path), " " + c.kind + (c.diff ? " +" + plus + " −" + minus : "")),
+      c.diff ? diffNode(lines) : el("p.dim", "no diff: not a text, or not known before and after"),
+      c.cut && el("p.at", count(c.cut) + " more bytes"));
+  }));
+}
+
+function factsPart(x, s, head) {
+  const aside = el("aside", {"aria-label": "Facts"});
+  const part = (title, ...body) => aside.append(el("section", el("h3", title), ...body));
+  const facts = el("dl.facts", head.facts.map(([k, v]) => [el("dt", k), el("dd", v)]));
+  if (head.score !== undefined) facts.prepend(el("dt", "score"), el("dd", head.score.toFixed(2)));
+  part("Session", facts);
+  if (head.tokens) part("Tokens", tokensNode(head));
+  if (head.skills) part("Skills used", el("ul", head.skills.map((k) => el("li", el("b", k.skill), " " + k.confidence, (k.evidence || []).map((e) => el("div.at", e))))));
+  if (head.denials) part("Not allowed", el("ul", head.denials.map(([tool, text]) => el("li", el("b.leak", tool), " " + text))));
+  if (head.offered) {
+    const leaked = head.offered.filter((o) => o.undeclared).length;
+    part("Offered", leaked > 0 && el("p.leak", "! " + leaked + " not declared by the suite"), el("details", {open: leaked > 0 || head.offered.length < 6},
+      el("summary", plural(head.offered.length, "item")),
+      el("ul", head.offered.map((o) => el("li", {title: o.path || ""}, o.undeclared && el("span.leak", "! "), el("span.dim", o.kind + " "), o.name, o.source && el("span.dim", " (" + o.source + ")"))))));
+  }
+  if (head.subagents) part("Subagents", el("ul", head.subagents.map((a) => el("li", a.name, a.tokens && el("span.dim", " " + count(a.tokens.in) + " in, " + count(a.tokens.out) + " out")))));
+  if (head.reads) part("Files read", el("details", {open: head.reads.length < 8}, el("summary", plural(head.reads.length, "file")), el("ul", head.reads.map((p) => el("li.path", p)))));
+  if (head.notes) part("Notes", el("ul", head.notes.map((n) => el("li", n))));
+  const files = (head.files || []).map(([k, v]) => el("li", el("span.dim", k + " "), el("span.path", v)));
+  if (head.artifactDir) files.unshift(el("li", el("span.dim", "directory "), el("span.path", head.artifactDir)));
+  files.push(el("li", el("code", head.show)));
+  part("Files", el("ul", files));
+  return aside;
+}
+
+function tokensNode(head) {
+  const [all, ...requests] = head.tokens;
+  const row = (name, t, total) => el("tr" + (total ? ".total" : ""), el("th", {scope: "row"}, name), [t.in, t.cache, t.out, t.reasoning].map((n) => el("td", count(n))));
+  const table = (rows) => el("table.req", el("thead", el("tr", ["", "in", "cache", "out", "reason"].map((h) => el("th", {scope: "col"}, h)))), el("tbody", rows));
+  const box = el("div", table([row("all", all, true)]));
+  if (all.billable !== undefined) box.append(el("p.dim", count(all.billable) + " billable (not from a cache)"));
+  if (all.cacheWrite) box.append(el("p.dim", count(all.cacheWrite) + " written to the cache"));
+  if (requests.length > 1) {
+    const width = 4, most = Math.max(1, ...requests.map((r) => (r.in || 0) + (r.out || 0)));
+    const svg = el("svg.spark", {viewBox: "0 0 " + requests.length * width + " 42", preserveAspectRatio: "none", role: "img", "aria-label": "tokens of each request"});
+    requests.forEach((r, i) => {
+      const high = (r.in || 0) / most * 40, out = (r.out || 0) / most * 40;
+      svg.append(el("rect.i", {x: i * width, width: width - .6, y: 42 - high, height: high}), el("rect.o", {x: i * width, width: width - .6, y: 42 - high - out, height: out}));
+    });
+    box.append(svg);
+  }
+  if (requests.length) {
+    box.append(el("details", el("summary", plural(requests.length + (head.requests || 0), "request")), table(requests.map((r, i) => row((i + 1) + (r.of ? " " + r.of : ""), r))),
+      head.requests && el("p.dim", "and " + head.requests + " more")));
+  }
+  return box;
+}

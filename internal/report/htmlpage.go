@@ -1,0 +1,482 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+//go:embed html
+var htmlFiles embed.FS
+
+// htmlFile returns a file of the page. It is part of the binary.
+func htmlFile(name string) string {
+	b, err := htmlFiles.ReadFile("html/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// pageScript is the script of the page: its parts in one scope.
+func pageScript() string {
+	var b strings.Builder
+	b.WriteString("(function(){\n\"use strict\";\n")
+	for _, name := range []string{"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js", "main.js"} {
+		b.WriteString(htmlFile(name))
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
+
+// contentPolicy lets the page do nothing but run its own script and use its own style: it can load, send and open nothing,
+// and it cannot make markup of text.
+func contentPolicy(script, style string) string {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) +
+		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// htmlFront is what the page shows before any script runs.
+type htmlFront struct {
+	Policy   string
+	Style    template.CSS
+	Title    string
+	Suite    string
+	Word     string // see cellWord
+	Mark     string
+	Verdict  string
+	Stop     string
+	Recorded string
+	Cards    []htmlCard
+	Rates    []htmlRate
+	Agents   *agentTable
+	Failures []htmlFailed
+	// More counts failures that are in the matrix only.
+	More     int
+	Runners  []string
+	Cases    int
+	Rows     []htmlRow
+	LeftOut  int
+	Legend   []htmlLegend
+	Tags     []string
+	Groups   []string
+	Facts    [][2]string
+	Notes    []plumb.Note
+	Sessions bool
+}
+
+type htmlCard struct{ Name, Value, More string }
+
+// htmlRate is a row of the table of pass rates. The bounds are in percent, for the bar.
+type htmlRate struct {
+	Name, Kind                       string
+	Passed, Rate, Interval, Coverage string
+	Low, Width, Value                float64
+	Known                            bool
+}
+
+type htmlRow struct {
+	Case, Category string
+	Tags           []string
+	Cells          []htmlCell
+}
+
+type htmlCell struct {
+	// At is the execution's index in the run; Shown says that the page has its sessions.
+	At          int
+	Shown       bool
+	Word, Mark  string
+	Label, More string
+}
+
+type htmlLegend struct {
+	Word, Mark, Label string
+	Count             int
+}
+
+// htmlFailed is one failure in full.
+type htmlFailed struct {
+	At                 int
+	Case, Runner       string
+	Word, Mark, Label  string
+	Class              string
+	Meta               []string
+	Message, Where     string
+	Stack, Hint, Log   string
+	Checks             []htmlCheck
+	More               int
+	Answer             string
+	Explain, Directory string
+}
+
+type htmlCheck struct {
+	Name, Reason, Where string
+	Expected, Got       string
+	Compared            bool
+	Diff                []htmlLine
+}
+
+// htmlLine is a line of a diff; Kind is "add", "del", "at" or "".
+type htmlLine struct{ Kind, Text string }
+
+// cellWord is one word for how an execution ended.
+func cellWord(e *plumb.Execution) string {
+	switch {
+	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:
+		return "skipped"
+	case e.Status == plumb.StatusExpectedFailed:
+		return "xfail"
+	case e.Status == plumb.StatusUnexpectedPassed:
+		return "xpass"
+	case e.Outcome == plumb.OutcomePass:
+		return "pass"
+	case e.Outcome == plumb.OutcomeFail:
+		return "fail"
+	}
+	return "error"
+}
+
+// wordMark returns the symbol and the words that stand beside each colour.
+func wordMark(word string) (mark, label string) {
+	switch word {
+	case "pass":
+		return "✓", "pass"
+	case "fail":
+		return "✗", "fail"
+	case "error":
+		return "!", "not measured"
+	case "xfail":
+		return "◇", "failed as expected"
+	case "xpass":
+		return "◆", "unexpected pass"
+	}
+	return "·", "not run"
+}
+
+// writeFront writes the page up to its sessions.
+func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
+	page, err := template.New("page").Parse(htmlFile("page.html"))
+	if err != nil {
+		return err
+	}
+	style := htmlFile("page.css")
+	rates := analyze.Rates(run)
+	f := &htmlFront{
+		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // a file of ours
+		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
+		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
+	}
+	f.Word = map[plumb.Outcome]string{plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail", plumb.OutcomeError: "error"}[runOutcome(run)]
+	f.Word = cmp.Or(f.Word, "skipped")
+	f.Mark, _ = wordMark(f.Word)
+	f.Title = f.Mark + " " + f.Verdict + " · " + f.Suite
+	if o.recorded(run) {
+		f.Recorded = recordingNotice(&run.Info)
+	}
+	f.cards(run, rates.Overall)
+	f.rates(run, rates)
+	f.provenance(o, run)
+	f.matrix(run)
+	if err := f.failures(o, run); err != nil {
+		return err
+	}
+	return page.Execute(w, f)
+}
+
+func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
+	passed, rate, interval, coverage := rateCells(all, "–")
+	add := func(name, value, more string) {
+		f.Cards = append(f.Cards, htmlCard{name, value, strings.ReplaceAll(more, " %", "\u00a0%")})
+	}
+	add("Passed", passed, rate+" · 95 % interval "+interval)
+	if more := plural(all.Errored, "error"); all.NotRun() > 0 {
+		add("Coverage", coverage, more+", "+count(all.NotRun())+" not run")
+	} else {
+		add("Coverage", coverage, more)
+	}
+	spent, times := analyze.Spent(run, -1), analyze.Times(run)
+	if spent.Sessions > 0 {
+		value, more := money(spent.CostUSD), ""
+		if spent.JudgeCostUSD > 0 {
+			more = money(spent.JudgeCostUSD) + " of it for judging"
+		}
+		if !spent.Priced(run) {
+			value = "unknown"
+		}
+		if spent.Unpriced > 0 {
+			more = strings.TrimPrefix(more+"; no price for "+plural(spent.Unpriced, "execution"), "; ")
+		}
+		add("Cost", value, more)
+	}
+	if spent.InputTokens+spent.OutputTokens > 0 {
+		more := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
+		if spent.CacheTokens > 0 {
+			more += "; " + count(spent.CacheTokens) + " in from the cache"
+		}
+		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
+	}
+	more := ""
+	if times.N > 0 {
+		more = fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90), duration(times.Max))
+	}
+	add("Time", duration(durationMs(run)), more)
+	more = ""
+	if spent.Cached > 0 {
+		more = count(spent.Cached) + " from the cache"
+	}
+	add("Sessions", count(spent.Sessions), more)
+}
+
+// brief1000 renders a large number with three digits: 12.3k, 4.56M.
+func brief1000(n int64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x := float64(n) / unit.size; x >= 1 {
+			digits := max(0, 2-int(math.Log10(x)))
+			return fmt.Sprintf("%.*f%s", digits, x, unit.name)
+		}
+	}
+	return count(n)
+}
+
+func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
+	row := func(kind, name string, r analyze.Rate) {
+		x := htmlRate{Name: oneLine(name), Kind: kind}
+		x.Passed, x.Rate, x.Interval, x.Coverage = rateCells(r, "–")
+		if value, ok := r.Value(); ok {
+			lo, hi := r.Interval()
+			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10, math.Round(value*1000)/10, true
+		}
+		f.Rates = append(f.Rates, x)
+	}
+	part := func(kind string, rates []analyze.Rate, has bool) {
+		for i, r := range rates {
+			if !has {
+				return
+			}
+			if i == htmlList {
+				break
+			}
+			row(kind, cmp.Or(r.Name, "none"), r)
+		}
+	}
+	for i := range run.Info.Runners {
+		row("runner", runnerTitle(&run.Info.Runners[i]), analyze.RunnerRates(run, i).Overall)
+	}
+	if len(run.Info.Runners) > 1 {
+		row("all", "all runners", all.Overall)
+	}
+	part("category", all.Categories, all.HasCategories())
+	part("difficulty", all.Difficulties, all.HasDifficulties())
+	part("tag", all.Tags, all.HasTags())
+}
+
+func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
+	info := &run.Info
+	add := func(name, value string) {
+		if value = oneLine(value); value != "" {
+			f.Facts = append(f.Facts, [2]string{name, value})
+		}
+	}
+	add("run", info.ID)
+	add("suite", info.SuiteName)
+	add("file", info.SuitePath)
+	add("version", strings.TrimSpace(info.SuiteVersion+" "+info.Tier))
+	add("suite hash", info.SuiteHash)
+	add("cases", casesWords(run))
+	add("selected tags", strings.Join(info.SelectedTags, ", "))
+	for i := range info.Runners {
+		r := &info.Runners[i]
+		value := r.ID + ": " + string(r.Kind) + " " + strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":")
+		for _, more := range []string{r.BaseURL, parameterWords(r.Parameters), r.Config} {
+			if more != "" {
+				value += ", " + more
+			}
+		}
+		add("runner", value)
+	}
+	add("judge", judgeTitle(info))
+	add("embedder", info.Embedder)
+	add("schedule", fmt.Sprintf("%s, %d at once, repeat %d, retry %d", info.Schedule, max(1, info.Parallel), max(1, info.Repeat), info.Retry))
+	add("scored from", info.ScoredFrom)
+	if !run.StartedAt.IsZero() {
+		add("started", run.StartedAt.UTC().Format(time.RFC3339))
+		add("ended", run.EndedAt.UTC().Format(time.RFC3339))
+	}
+	add("plumb", info.PlumbVersion)
+	add("run directory", o.dir(run))
+	for i, n := range run.Notes {
+		if i == htmlList {
+			break
+		}
+		f.Notes = append(f.Notes, plumb.Note{Level: oneLine(n.Level), Text: clean(n.Text), Hint: clean(n.Hint)})
+	}
+}
+
+func (f *htmlFront) matrix(run *plumb.Run) {
+	n := len(run.Info.Runners)
+	for i := range run.Info.Runners {
+		f.Runners = append(f.Runners, runnerTitle(&run.Info.Runners[i]))
+	}
+	shown := make(map[int]bool, min(len(run.Executions), htmlExecutions))
+	for _, i := range htmlOrder(run) {
+		shown[i] = true
+	}
+	counts := map[string]int{}
+	tags, groups := map[string]bool{}, map[string]bool{}
+	for c := range run.Cases {
+		info := &run.Cases[c]
+		row := htmlRow{Case: oneLine(info.ID), Category: oneLine(info.Category)}
+		for _, t := range info.Tags {
+			t = oneLine(t)
+			row.Tags = append(row.Tags, t)
+			if !tags[t] && len(tags) < htmlList {
+				tags[t] = true
+				f.Tags = append(f.Tags, t)
+			}
+		}
+		if g := row.Category; g != "" && !groups[g] && len(groups) < htmlList {
+			groups[g] = true
+			f.Groups = append(f.Groups, g)
+		}
+		any := false
+		for r := range n {
+			i := c*n + r
+			e := &run.Executions[i]
+			cell := htmlCell{At: i, Word: cellWord(e), Shown: shown[i] && e.Sessions > 0, More: cellWords(run, i)}
+			cell.Mark, cell.Label = wordMark(cell.Word)
+			counts[cell.Word]++
+			any = any || shown[i]
+			row.Cells = append(row.Cells, cell)
+		}
+		if !any {
+			f.LeftOut++
+			continue
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	for _, word := range []string{"fail", "xpass", "error", "pass", "xfail", "skipped"} {
+		if counts[word] > 0 {
+			mark, label := wordMark(word)
+			f.Legend = append(f.Legend, htmlLegend{word, mark, label, counts[word]})
+		}
+	}
+}
+
+// cellWords is what stands beside the symbol of an execution: its repetitions where there are several, and how long it took.
+func cellWords(run *plumb.Run, i int) string {
+	e := &run.Executions[i]
+	if e.State != plumb.ExecutionDone || e.Sessions == 0 {
+		return ""
+	}
+	words := ""
+	if target := repeatTarget(run, &run.Cases[i/len(run.Info.Runners)]); target > 1 {
+		words = fmt.Sprintf("%d/%d ", e.Passed, target)
+	}
+	return words + duration(analyze.Elapsed(e))
+}
+
+// failures adds what a reader looks at first.
+func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
+	found := analyze.Find(run, htmlFailures)
+	for _, groups := range [][]analyze.Group{found.Failed, {found.UnexpectedPassed}, found.Errored} {
+		for _, g := range groups {
+			f.More += g.Count
+			for _, i := range g.Executions {
+				if len(f.Failures) == htmlFailures {
+					break
+				}
+				x, err := failedOf(o, run, i)
+				if err != nil {
+					return err
+				}
+				f.Failures = append(f.Failures, x)
+			}
+		}
+	}
+	f.More -= len(f.Failures)
+	return nil
+}
+
+func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
+	n := len(run.Info.Runners)
+	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
+	x := htmlFailed{At: i, Case: oneLine(info.ID), Word: cellWord(e), Meta: countWords(run, i)}
+	if n > 1 {
+		x.Runner = runnerTitle(runner)
+	}
+	x.Mark, x.Label = wordMark(x.Word)
+	if x.Word == "xpass" {
+		x.Message = unexpectedPass
+	} else {
+		x.Class = classLabel(e.Class, e.Origin)
+	}
+	rec, err := record(o.Sessions, info.ID, runner.ID)
+	if err != nil {
+		return x, err
+	}
+	s := rec.deciding(e.Outcome)
+	if s == nil || x.Word == "xpass" {
+		x.Message = cmp.Or(x.Message, clean(e.Reason))
+		return x, nil
+	}
+	ex := whyOf(e, s)
+	x.Hint, x.More = ex.hint, ex.more
+	x.Stack, x.Log = ex.stack, ex.log
+	if len(ex.checks) == 0 {
+		x.Message, x.Where = ex.message, ex.at
+	}
+	for _, c := range ex.checks {
+		check := htmlCheck{Name: c.name, Reason: c.reason, Where: c.at, Expected: c.expected, Got: c.got}
+		switch {
+		case c.expected == "" && c.got == "":
+		case diffable(c.expected, c.got):
+			check.Diff = diffLines(diffOf(c.expected, c.got, 4*excerptLines))
+		default:
+			check.Compared, check.Got = true, shown(c.got)
+		}
+		x.Checks = append(x.Checks, check)
+	}
+	x.Answer, _ = clip(s.output(), excerptText)
+	if keepsArtifacts(runner) && run.Info.ArtifactDir != "" {
+		x.Directory = oneLine(artifactDir(executionDir(run.Info.ArtifactDir, info.ID, runner), s))
+		if ex.asks {
+			x.Explain = "plumb explain " + shellWord(x.Directory)
+		}
+	}
+	return x, nil
+}
+
+// diffLines tells the lines of a diff apart.
+func diffLines(lines []string) []htmlLine {
+	out := make([]htmlLine, len(lines))
+	for i, l := range lines {
+		kind := ""
+		switch {
+		case strings.HasPrefix(l, "--- "), strings.HasPrefix(l, "+++ "), strings.HasPrefix(l, "@"):
+			kind = "at"
+		case strings.HasPrefix(l, "+"):
+			kind = "add"
+		case strings.HasPrefix(l, "-"):
+			kind = "del"
+		}
+		out[i] = htmlLine{kind, l}
+	}
+	return out
+}
