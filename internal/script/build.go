@@ -1,5 +1,17 @@
 package script
 
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
 // BuildOptions say what to bundle.
 type BuildOptions struct {
 	// Entry is the absolute path of a .ts, .mts, .cts, .js, .mjs or .cjs file.
@@ -7,13 +19,162 @@ type BuildOptions struct {
 	// Modules are the names of the additional modules that imports may name; see Options.Modules.
 	Modules map[string]bool
 	// Preload are additional modules that the bundle imports before the entry, whether or not that imports them: those
-	// that register the functions VM.Call calls. (Asked for by internal/load; each becomes an import in the text around the
-	// entry.)
+	// that register the functions which VM.Call calls.
 	Preload []string
 	// Allow, if set, decides whether a file may be read; an error says why not.
 	Allow func(path string) error
 }
 
+// The bundle is the body of an async function, which gives top-level await, strict mode and one promise to wait for.
+// esbuild counts the banner in the source map.
+const (
+	bundleHead = `(async () => { "use strict"; let __plumb_ns;`
+	bundleTail = "return {m: __plumb_ns}})()"
+)
+
 // Build bundles a module with all it imports. The error is a [*BuildError] that holds everything found wrong with the
 // sources.
-func Build(o BuildOptions) (*Program, error) { panic("not yet") }
+func Build(o BuildOptions) (*Program, error) {
+	if !filepath.IsAbs(o.Entry) {
+		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{Text: "the path of the entry must be absolute"}}}
+	}
+	switch filepath.Ext(o.Entry) {
+	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".tsx", ".jsx":
+	default:
+		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{
+			Position: Position{File: o.Entry}, Text: "not a TypeScript or JavaScript file",
+			Hint: "suites in code end in .ts, .mts, .cts, .js, .mjs or .cjs",
+		}}}
+	}
+	if _, err := os.Stat(o.Entry); err != nil {
+		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{Position: Position{File: o.Entry}, Text: err.Error()}}}
+	}
+	r := newResolver(o)
+	dir := filepath.Dir(o.Entry)
+	var entry strings.Builder
+	for _, name := range o.Preload {
+		fmt.Fprintf(&entry, "import %s; ", quote(name))
+	}
+	fmt.Fprintf(&entry, "import * as m from %s; __plumb_ns = m", quote(o.Entry))
+	options := r.options(dir)
+	options.Stdin = &api.StdinOptions{Contents: entry.String(), ResolveDir: dir, Sourcefile: internalSource + "entry", Loader: api.LoaderJS}
+	options.Outfile = filepath.Join(dir, "plumb-bundle.js")
+	result := api.Build(options)
+	if len(result.Errors) > 0 {
+		return nil, r.buildError(result.Errors)
+	}
+	p := &Program{Entry: o.Entry, Inputs: r.inputs(), Imports: slices.Sorted(maps.Keys(r.imports))}
+	for _, f := range result.OutputFiles {
+		if strings.HasSuffix(f.Path, ".map") {
+			p.Map = f.Contents
+		} else {
+			p.Code = f.Contents
+		}
+	}
+	if r.needsAsyncContext() {
+		if err := p.lowerAsync(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (r *resolver) options(dir string) api.BuildOptions {
+	return api.BuildOptions{
+		AbsWorkingDir:  dir,
+		Bundle:         true,
+		Write:          false,
+		Format:         api.FormatESModule,
+		Platform:       api.PlatformNode,
+		Target:         api.ES2024,
+		Supported:      map[string]bool{"dynamic-import": false, "top-level-await": true},
+		Sourcemap:      api.SourceMapExternal,
+		SourcesContent: api.SourcesContentInclude,
+		LegalComments:  api.LegalCommentsNone,
+		TreeShaking:    api.TreeShakingFalse,
+		KeepNames:      false,
+		LogLevel:       api.LogLevelSilent,
+		LogLimit:       0,
+		Define:         map[string]string{"import.meta": "__plumb_meta"},
+		Banner:         map[string]string{"js": bundleHead},
+		Footer:         map[string]string{"js": bundleTail},
+		Plugins:        []api.Plugin{{Name: "plumb", Setup: r.setup}},
+		Conditions:     []string{"node", "import"},
+		MainFields:     []string{"main", "module"},
+	}
+}
+
+// buildError converts esbuild's messages, in the order of the files.
+func (r *resolver) buildError(messages []api.Message) *BuildError {
+	e := &BuildError{Entry: r.o.Entry}
+	seen := map[string]bool{}
+	for _, m := range messages {
+		out := BuildMessage{Text: m.Text}
+		for _, n := range m.Notes {
+			if out.Hint == "" && n.Location == nil {
+				out.Hint = n.Text
+			}
+		}
+		if hint, ok := m.Detail.(string); ok && hint != "" {
+			out.Hint = hint
+		}
+		if l := m.Location; l != nil {
+			file := l.File
+			if l.Namespace == "" || l.Namespace == "file" {
+				if !filepath.IsAbs(file) {
+					file = filepath.Join(filepath.Dir(r.o.Entry), filepath.FromSlash(file))
+				}
+			}
+			if strings.HasPrefix(l.File, internalSource) {
+				file = r.o.Entry
+				out.Position = Position{File: file}
+			} else {
+				out.Position = Position{File: file, Line: l.Line, Column: utf16Length(l.LineText, l.Column) + 1}
+				out.Source = l.LineText
+			}
+		}
+		key := out.Position.String() + out.Text
+		if !seen[key] {
+			seen[key] = true
+			e.Messages = append(e.Messages, out)
+		}
+	}
+	slices.SortStableFunc(e.Messages, func(a, b BuildMessage) int {
+		if a.File != b.File {
+			return strings.Compare(a.File, b.File)
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return e
+}
+
+// utf16Length returns the length of the first n bytes of s in UTF-16 units.
+func utf16Length(s string, n int) int {
+	return len(utf16.Encode([]rune(s[:min(n, len(s))])))
+}
+
+// lowerAsync rewrites async functions as generators, so that AsyncLocalStorage can see through await: the engine has no
+// hook there. esbuild cannot do it together with top-level await, hence a second pass, chained to the first source map.
+func (p *Program) lowerAsync() error {
+	const inline = "\n//# sourceMappingURL=data:application/json;base64,"
+	result := api.Transform(string(p.Code)+inline+base64Text(p.Map), api.TransformOptions{
+		Target:         api.ES2024,
+		Supported:      map[string]bool{"async-await": false, "async-generator": false, "for-await": false},
+		Sourcemap:      api.SourceMapExternal,
+		SourcesContent: api.SourcesContentInclude,
+		Sourcefile:     "plumb-bundle.js",
+		Loader:         api.LoaderJS,
+		LegalComments:  api.LegalCommentsNone,
+		Format:         api.FormatDefault,
+		TreeShaking:    api.TreeShakingFalse,
+	})
+	if len(result.Errors) > 0 {
+		return &BuildError{Entry: p.Entry, Messages: []BuildMessage{{Text: "rewrite async functions: " + result.Errors[0].Text}}}
+	}
+	// esbuild declares its helpers before the expression, which stays the completion value.
+	p.Code, p.Map, p.AsyncContext = result.Code, result.Map, true
+	return nil
+}

@@ -1,9 +1,81 @@
 package script
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// execution is a program that runs to its end like node's.
+type execution struct {
+	begun  bool // the module's evaluation was posted, so an idle loop is the end
+	exited bool // process.exit was called, or an uncaught error ended it
+	code   int
+}
+
+var errExited = errors.New("the script ended itself")
+
+// fail is an uncaught error: it is printed and ends the execution.
+func (x *execution) fail(vm *VM, err error) {
+	if x.exited {
+		return
+	}
+	x.exited, x.code = true, 1
+	if vm.o.Stderr != nil {
+		printUncaught(vm.o.Stderr, err)
+	}
+	vm.eng.interrupt()
+	vm.finish(errExited)
+}
+
+// printUncaught prints an error as Node does: where, the line, the stack, the properties, the version.
+func printUncaught(w io.Writer, err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		fmt.Fprintf(w, "Error: %v\n", err)
+		return
+	}
+	if len(e.Frames) > 0 {
+		fmt.Fprintf(w, "%s:%d\n\n", e.Frames[0].File, e.Frames[0].Line)
+	}
+	text := e.Stack
+	if text == "" {
+		text = "Uncaught " + e.Error()
+	}
+	fmt.Fprintln(w, text)
+}
 
 // Exec runs a program to its end, as `node file.ts` does: the module with its top-level await, then the event loop until
 // nothing is left. An uncaught error is printed to Stderr as Node prints it. The exit code is 1 after an uncaught error,
 // 13 if the module waits for a promise that never settles, and what the script passed to process.exit or left in
 // process.exitCode otherwise. The error is nil unless the program could not be run at all or ctx ended.
-func Exec(ctx context.Context, p *Program, o Options) (exitCode int, err error) { panic("not yet") }
+func Exec(ctx context.Context, p *Program, o Options) (exitCode int, err error) {
+	x := &execution{}
+	vm := launch(ctx, o, x)
+	_, err = vm.run(ctx, func(c *call) error { x.begun = true; return vm.evaluate(c, p) })
+	switch {
+	case err == nil: // the loop ends by itself
+		select {
+		case <-vm.done:
+		case <-ctx.Done():
+			err = timeout(ctx)
+		}
+	case errors.Is(err, ErrNeverSettled):
+		if o.Stderr != nil {
+			fmt.Fprintf(o.Stderr, "Warning: Detected unsettled top-level await at %s\n", p.Entry)
+		}
+		err, x.code = nil, 13
+	case errors.Is(err, ErrClosed): // it ended itself
+		err = nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok { // the module threw
+		x.fail(vm, e)
+		err = nil
+	}
+	closed := vm.Close()
+	if err == nil && vm.Dead() {
+		err = closed
+	}
+	return x.code, err
+}

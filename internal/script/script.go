@@ -64,7 +64,7 @@ type Options struct {
 	// MemoryLimit is the most memory in bytes the script's values may take; 0 means 512 MiB.
 	MemoryLimit int64
 	// Grace is how long a script that was told to stop may take until its VM is given up; 0 means 2 s.
-	Grace time.Duration
+	Grace  time.Duration
 	Policy Policy
 }
 

@@ -163,6 +163,7 @@ export class AssertionError extends Error {
 		}
 		super(text(options));
 		this.generatedMessage = !options.message;
+		// The stack begins with the long name, as in Node.
 		Object.defineProperty(this, "name", {
 			value: "AssertionError [ERR_ASSERTION]", enumerable: false, writable: true, configurable: true,
 		});
@@ -171,7 +172,6 @@ export class AssertionError extends Error {
 		this.expected = options.expected;
 		this.operator = options.operator;
 		(Error as any).captureStackTrace?.(this, options.stackStartFn ?? AssertionError);
-		void this.stack; // Taken while the name is the long one, as in Node.
 		this.name = "AssertionError";
 	}
 

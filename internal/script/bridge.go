@@ -1,0 +1,262 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"modernc.org/quickjs"
+	"modernc.org/quickjs/intl"
+)
+
+// hostError is an error that the prelude throws as Node would.
+type hostError struct {
+	Name, Message, Code, Syscall, Path, Dest string
+	Errno                                    int
+	Data                                     json.RawMessage
+}
+
+func (e *hostError) Error() string { return e.Message }
+
+// args are the arguments of a host call. What a script passed wrongly reads as a zero value.
+type args []any
+
+func (a args) str(i int) string {
+	if i < len(a) {
+		s, _ := a[i].(string)
+		return s
+	}
+	return ""
+}
+
+func (a args) num(i int) float64 {
+	if i >= len(a) {
+		return 0
+	}
+	switch n := a[i].(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}
+
+func (a args) int(i int) int {
+	n := a.num(i)
+	if math.IsNaN(n) || n > math.MaxInt32 || n < math.MinInt32 {
+		return 0
+	}
+	return int(n)
+}
+
+func (a args) bool(i int) bool {
+	if i < len(a) {
+		b, _ := a[i].(bool)
+		return b
+	}
+	return false
+}
+
+// host is the one function through which scripts reach Go. Errors return as data, so that the prelude can throw what
+// Node throws.
+func (vm *VM) host(in []any) (result any, err error) {
+	a := args(in)
+	op := a.str(0)
+	defer func() {
+		if r := recover(); r != nil { // must not unwind through the engine
+			result = thrown(fmt.Errorf("panic in host function %s: %v", op, r))
+		}
+	}()
+	value, err := vm.dispatch(op, a[min(1, len(a)):])
+	if err != nil {
+		return thrown(err), nil
+	}
+	if value == nil {
+		return quickjs.Undefined{}, nil
+	}
+	return value, nil
+}
+
+// thrown is an error as the prelude wants it.
+func thrown(err error) map[string]any {
+	out := map[string]any{"name": "Error", "message": err.Error()}
+	var h *hostError
+	var s *Error
+	switch {
+	case errors.As(err, &h):
+		for key, value := range map[string]string{
+			"name": h.Name, "message": h.Message, "code": h.Code, "syscall": h.Syscall, "path": h.Path, "dest": h.Dest,
+		} {
+			if value != "" {
+				out[key] = value
+			}
+		}
+		if h.Errno != 0 {
+			out["errno"] = h.Errno
+		}
+		if h.Data != nil {
+			out["data"] = string(h.Data)
+		}
+	case errors.As(err, &s):
+		out["name"], out["message"] = s.Name, s.Message
+		if s.Code != "" {
+			out["code"] = s.Code
+		}
+		if s.Data != nil {
+			out["data"] = string(s.Data)
+		}
+	}
+	return map[string]any{"$error": out}
+}
+
+// dispatch performs one host call. A nil value is undefined; structured results are JSON text.
+func (vm *VM) dispatch(op string, a args) (any, error) {
+	switch op {
+	case "settle":
+		return nil, vm.settle(a.int(0), a.bool(1), a.str(2))
+	case "uncaught":
+		err := vm.decodeError(a.str(0))
+		err.Unhandled = true
+		vm.blame(vm.eng.owner, err)
+		return nil, nil
+	case "host":
+		return vm.callHost(a.str(0), a.str(1))
+	case "hostAsync":
+		return nil, vm.startHost(a.int(0), a.str(1), a.str(2))
+	case "async":
+		return nil, vm.startAsync(a.int(0), a.str(1), a[2:])
+	case "import":
+		return nil, vm.startImport(a.int(0), a.str(1), a.str(2))
+	case "resolve":
+		return resolveFrom(a.str(0), a.str(1)), nil
+	case "timer.set":
+		vm.timers.set(a.int(0), milliseconds(a.num(1)), a.bool(2), vm.eng.owner)
+		return nil, nil
+	case "timer.clear":
+		vm.timers.clear(a.int(0))
+		return nil, nil
+	case "timer.ref":
+		vm.timers.ref(a.int(0), a.bool(1))
+		return nil, nil
+	case "immediate":
+		vm.immediates = append(vm.immediates, immediate{a.int(0), vm.eng.owner})
+		return nil, nil
+	case "trace":
+		return vm.trace(a.str(0), a.str(1), a.int(2)), nil
+	case "frames":
+		return jsonText(vm.frames(a.str(0), a.str(1), a.int(2)))
+	case "map":
+		return vm.mapText(a.str(0)), nil
+	case "expression":
+		return vm.expression(a.str(0)), nil
+	case "intl":
+		return nil, intl.Register(vm.eng.vm)
+	}
+	return vm.library(op, a)
+}
+
+func milliseconds(n float64) time.Duration {
+	if !(n < math.MaxInt32) {
+		return time.Millisecond
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+func jsonText(value any) (any, error) {
+	text, err := json.Marshal(value)
+	return string(text), err
+}
+
+func (vm *VM) settle(id int, ok bool, text string) error {
+	c := vm.calls[id]
+	if c == nil || c.settled {
+		return nil
+	}
+	c.settled = true
+	if ok {
+		c.result = json.RawMessage(text)
+	} else {
+		c.err = vm.decodeError(text)
+	}
+	return nil
+}
+
+// context returns the context of the call that the script runs for.
+func (vm *VM) context() context.Context {
+	if c := vm.eng.owner; c != nil && vm.calls[c.id] == c {
+		return c.ctx
+	}
+	return vm.life
+}
+
+func (vm *VM) callHost(op, text string) (any, error) {
+	f := vm.o.Host[op]
+	if f == nil {
+		return nil, fmt.Errorf("there is no host function %q", op)
+	}
+	var in []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return nil, fmt.Errorf("host function %s: %w", op, err)
+	}
+	value, err := f(vm.context(), in)
+	if err != nil {
+		return nil, err
+	}
+	return jsonText(value)
+}
+
+func (vm *VM) startHost(id int, op, text string) error {
+	f := vm.o.Async[op]
+	if f == nil {
+		return fmt.Errorf("there is no asynchronous host function %q", op)
+	}
+	var in []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return fmt.Errorf("host function %s: %w", op, err)
+	}
+	vm.goAsync(id, op, func(ctx context.Context) (any, error) {
+		value, err := f(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return jsonText(value)
+	})
+	return nil
+}
+
+// goAsync runs f on a goroutine of its own and settles the promise id with what it returns.
+func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error)) {
+	owner := vm.eng.owner
+	ctx, cancel := context.WithCancelCause(vm.context())
+	stop := context.AfterFunc(vm.life, func() { cancel(context.Cause(vm.life)) })
+	vm.waiting++
+	vm.async.Go(func() {
+		defer cancel(nil)
+		defer stop()
+		value, err := func() (value any, err error) {
+			defer func() {
+				if r := recover(); r != nil {
+					err = fmt.Errorf("panic in host function %s: %v", what, r)
+				}
+			}()
+			return f(ctx)
+		}()
+		vm.post(func() {
+			vm.waiting--
+			vm.turn(owner, func() error {
+				if err != nil {
+					text, _ := json.Marshal(thrown(err)["$error"]) //nolint:errchkjson // strings and a number
+					return vm.enter("resolve", id, false, string(text))
+				}
+				if value == nil {
+					value = quickjs.Undefined{}
+				}
+				return vm.enter("resolve", id, true, value)
+			})
+		})
+	})
+}

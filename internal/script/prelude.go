@@ -1,0 +1,183 @@
+package script
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	lib "modernc.org/libquickjs"
+	"modernc.org/quickjs"
+)
+
+// The prelude is the globals and built-in modules of scripts, in TypeScript under prelude and lib, compiled to the
+// engine's bytecode and kept in prelude.bin: bytecode starts in a tenth of the time. It loads only in the version of the
+// engine that made it; a test makes it again and compares.
+//
+//go:generate env UPDATE=1 go test -run ^TestPreludeIsFresh$ .
+//go:embed prelude.bin
+var preludeBin string
+
+// preludeIndex is the head of prelude.bin: four bytes of its length, then this as JSON, then the pieces.
+type preludeIndex struct {
+	// Engine is the version of QuickJS that made the bytecode.
+	Engine string
+	// Pieces are offset and length by name; "core" comes first, the others are modules.
+	Pieces map[string][2]int
+}
+
+var readPrelude = sync.OnceValues(func() (map[string]string, error) {
+	n := int(binary.BigEndian.Uint32([]byte(preludeBin[:4])))
+	var index preludeIndex
+	if err := json.Unmarshal([]byte(preludeBin[4:4+n]), &index); err != nil {
+		return nil, fmt.Errorf("read the prelude: %w", err)
+	}
+	if index.Engine != quickjs.Version() {
+		return nil, fmt.Errorf("the prelude was made for QuickJS %s, this is %s: run go generate ./internal/script", index.Engine, quickjs.Version())
+	}
+	pieces := make(map[string]string, len(index.Pieces))
+	for name, at := range index.Pieces {
+		pieces[name] = preludeBin[4+n+at[0]:][:at[1]]
+	}
+	return pieces, nil
+})
+
+// prelude are the functions of the core that Go calls.
+type prelude struct {
+	functions map[string]quickjs.Value
+}
+
+func (p *prelude) free() {
+	for _, f := range p.functions {
+		f.Free()
+	}
+	p.functions = nil
+}
+
+// moduleHead and moduleTail make a function of a CommonJS module. The head has no newline, so lines stay as they are.
+const (
+	moduleHead = "(function(module,exports,require,__plumb,__host,__hostAsync,__entry){"
+	moduleTail = "\n})"
+	coreHead   = "(function(module,exports,raw,load){"
+
+	// bytecodeMark begins additional modules that Compile made.
+	bytecodeMark = "\x00plumb bytecode "
+)
+
+// boot evaluates the core of the prelude.
+func (vm *VM) boot() error {
+	pieces, err := readPrelude()
+	if err != nil {
+		return err
+	}
+	vm.own(nil)
+	defer func() {
+		vm.mu.Lock()
+		vm.busy = false
+		vm.mu.Unlock()
+	}()
+	e := vm.eng.vm
+	if err := e.RegisterHostFunc("__raw", vm.host); err != nil {
+		return fmt.Errorf("start a script engine: %w", err)
+	}
+	if err := e.RegisterFunc("__load", vm.load, false); err != nil {
+		return fmt.Errorf("start a script engine: %w", err)
+	}
+	core, err := e.EvalBytecodeValue([]byte(pieces["core"]))
+	if err != nil {
+		return fmt.Errorf("start a script engine: %w", err)
+	}
+	defer core.Free()
+	start, err := vm.eng.eval("<boot>", `(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load); delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
+	if err != nil {
+		return fmt.Errorf("start a script engine: %w", err)
+	}
+	defer start.Free()
+	exports, err := start.CallValue(quickjs.UndefinedValue, core)
+	if err != nil {
+		return fmt.Errorf("start a script engine: %w", err)
+	}
+	defer exports.Free()
+	vm.entry.functions = map[string]quickjs.Value{}
+	for _, name := range []string{"start", "call", "fire", "resolve", "describe", "exit"} {
+		atom, err := e.NewAtom(name)
+		if err != nil {
+			return fmt.Errorf("start a script engine: %w", err)
+		}
+		f, err := exports.GetPropertyValue(atom)
+		if err != nil {
+			return fmt.Errorf("start a script engine: %w", err)
+		}
+		vm.entry.functions[name] = f
+	}
+	return nil
+}
+
+// load returns the factory of a built-in or additional module. The engine cannot throw from here, so a failure is a
+// function that does.
+func (vm *VM) load(name string) quickjs.Value {
+	v, err := vm.factory(name)
+	if err == nil {
+		return v
+	}
+	text, _ := json.Marshal(err.Error()) //nolint:errchkjson // a string
+	v, err = vm.eng.eval("<load>", "() => { throw Object.assign(new Error("+string(text)+"), {code: 'MODULE_NOT_FOUND'}) }")
+	if err != nil {
+		return vm.eng.vm.NewInt(0)
+	}
+	return v
+}
+
+func (vm *VM) factory(name string) (quickjs.Value, error) {
+	if source, ok := vm.o.Modules[name]; ok {
+		code, compiled := strings.CutPrefix(source, bytecodeMark)
+		if !compiled {
+			return vm.eng.eval("plumb:"+name, moduleHead+source+moduleTail)
+		}
+		version, code, _ := strings.Cut(code, "\x00")
+		if version != quickjs.Version() {
+			return quickjs.Value{}, fmt.Errorf("module %s was compiled for QuickJS %s, this is %s", name, version, quickjs.Version())
+		}
+		return vm.eng.vm.EvalBytecodeValue([]byte(code))
+	}
+	if i, ok := strings.CutPrefix(name, "bundle:"); ok {
+		return vm.runImport(i)
+	}
+	pieces, err := readPrelude()
+	if err != nil {
+		return quickjs.Value{}, err
+	}
+	code, ok := pieces[name]
+	if !ok || name == "core" {
+		return quickjs.Value{}, fmt.Errorf("there is no module %q for scripts", name)
+	}
+	return vm.eng.vm.EvalBytecodeValue([]byte(code))
+}
+
+// Compile turns the source of an additional module into bytecode, which starts faster. It is bound to the engine's
+// version: make it when the program is built or under go generate, with a test that makes it again.
+func Compile(source string) ([]byte, error) {
+	code, err := compile(moduleHead + source + moduleTail)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(bytecodeMark+quickjs.Version()+"\x00"), code...), nil
+}
+
+// compile makes bytecode without names of files and lines, so that the prelude's frames are told from the user's.
+func compile(source string) ([]byte, error) {
+	e, err := newEngine(defaultMemory)
+	if err != nil {
+		return nil, err
+	}
+	defer e.close() //nolint:errcheck // frees memory
+	const stripDebug, stripSource = 2, 1
+	lib.XJS_SetStripInfo(e.tls, e.runtime, stripDebug|stripSource)
+	code, err := e.vm.Compile(source, quickjs.EvalGlobal)
+	if err != nil {
+		return nil, fmt.Errorf("compile a script module: %w", err)
+	}
+	return code, nil
+}

@@ -1,0 +1,170 @@
+package script
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"modernc.org/quickjs"
+)
+
+const packages = "../../third_party/script-packages"
+
+// bundlePrelude makes one CommonJS piece of a TypeScript file. Built-in modules stay imports, npm packages come from
+// third_party.
+func bundlePrelude(t *testing.T, entry string) string {
+	t.Helper()
+	absolute, err := filepath.Abs(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := api.Build(api.BuildOptions{
+		EntryPoints: []string{absolute}, Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: api.ES2024,
+		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: false, KeepNames: false, LegalComments: api.LegalCommentsNone,
+		Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
+		TsconfigRaw: `{}`,
+		Plugins: []api.Plugin{{Name: "prelude", Setup: func(b api.PluginBuild) {
+			b.OnResolve(api.OnResolveOptions{Filter: `^node:`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				return api.OnResolveResult{Path: a.Path, External: true}, nil
+			})
+			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z@]`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				path, err := filepath.Abs(filepath.Join(packages, strings.ReplaceAll(strings.TrimPrefix(a.Path, "@"), "/", "-")+".js"))
+				return api.OnResolveResult{Path: path}, err
+			})
+		}}},
+	})
+	for _, m := range result.Errors {
+		t.Errorf("%s: %+v: %s", entry, m.Location, m.Text)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return string(result.OutputFiles[0].Contents)
+}
+
+// TestPackages bundles the npm packages that the prelude uses, each into one minified file under third_party, with its
+// licence. What is committed is what counts; it is made again only on demand, since that needs npm ci.
+//
+//	UPDATE=packages go test -run ^TestPackages$ ./internal/script
+func TestPackages(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(packages, "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pinned struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(data, &pinned); err != nil {
+		t.Fatal(err)
+	}
+	for name := range pinned.Dependencies {
+		file := filepath.Join(packages, strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-"))
+		licence := filepath.Join(packages, "licenses", filepath.Base(file)+".txt")
+		if os.Getenv("UPDATE") == "packages" {
+			vendor(t, name, file+".js", licence)
+		}
+		for _, path := range []string{file + ".js", licence} {
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s is pinned, but %v", name, err)
+			}
+		}
+	}
+}
+
+func vendor(t *testing.T, name, file, licence string) {
+	t.Helper()
+	dir, err := filepath.Abs(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := api.Build(api.BuildOptions{
+		Stdin: &api.StdinOptions{Contents: "module.exports = require(" + quote(vendorEntry(name)) + ")", ResolveDir: dir},
+		Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNode, Target: api.ES2024, Outfile: filepath.Join(dir, "out.js"),
+		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true, LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent,
+		MainFields: []string{"main", "module"},
+		Plugins: []api.Plugin{{Name: "builtins", Setup: func(b api.PluginBuild) {
+			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z_/]+$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				if bare := strings.TrimSuffix(a.Path, "/"); a.Importer != "<stdin>" && (builtins(bare) || absentBuiltins(bare)) {
+					return api.OnResolveResult{Path: "node:" + bare, External: true}, nil
+				}
+				return api.OnResolveResult{}, nil
+			})
+		}}},
+	})
+	for _, m := range result.Errors {
+		t.Fatalf("%s: %+v: %s", name, m.Location, m.Text)
+	}
+	if err := os.WriteFile(file, result.OutputFiles[0].Contents, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, candidate := range []string{"LICENSE", "LICENSE.md", "license", "LICENCE", "LICENSE.txt"} {
+		if text, err := os.ReadFile(filepath.Join(dir, "node_modules", name, candidate)); err == nil {
+			if err := os.WriteFile(licence, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+}
+
+// vendorEntry is what to import of a package that bears the name of a built-in module, or has many entries.
+func vendorEntry(name string) string {
+	switch name {
+	case "buffer", "events", "string_decoder":
+		return name + "/"
+	case "core-js-pure":
+		return "core-js-pure/web/url.js"
+	}
+	return name
+}
+
+func buildPrelude(t *testing.T) []byte {
+	t.Helper()
+	sources := map[string]string{"core": coreHead + bundlePrelude(t, "prelude/core.ts") + moduleTail}
+	err := filepath.WalkDir("lib", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "index.ts" && d.Name() != "index.js" {
+			return err
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "lib/")
+		sources[name] = moduleHead + bundlePrelude(t, path) + moduleTail
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := preludeIndex{Engine: quickjs.Version(), Pieces: map[string][2]int{}}
+	var body []byte
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		code, err := compile(sources[name])
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		index.Pieces[name] = [2]int{len(body), len(code)}
+		body = append(body, code...)
+		t.Logf("%-20s %7d bytes of source, %7d of bytecode", name, len(sources[name]), len(code))
+	}
+	head, err := json.Marshal(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(head)))
+	return append(append(out, head...), body...)
+}
+
+// TestPreludeIsFresh makes the prelude again: what is embedded must be what the sources say, made by this engine.
+func TestPreludeIsFresh(t *testing.T) {
+	made := buildPrelude(t)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile("prelude.bin", made, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(made) != preludeBin {
+		t.Fatal("prelude.bin is not what the sources make: run go generate ./internal/script")
+	}
+}

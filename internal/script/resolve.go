@@ -1,0 +1,257 @@
+package script
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// internalSource begins the names of sources that are not the user's files.
+const internalSource = "plumb-internal:"
+
+// The esbuild name spaces of modules that are no files.
+const (
+	spaceBuiltin = "plumb-builtin" // a built-in or additional module
+	spaceAbsent  = "plumb-absent"  // a built-in module of Node that scripts do not have
+	spaceMeta    = "plumb-meta"    // import.meta of a file
+	spaceImport  = "plumb-import"  // import(expression) of a file
+)
+
+// builtins reports whether scripts have a module of Node; name has no "node:".
+func builtins(name string) bool {
+	switch name {
+	case "assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "crypto", "events", "fs",
+		"fs/promises", "module", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "querystring", "stream",
+		"stream/promises", "string_decoder", "timers", "timers/promises", "url", "util", "util/types":
+		return true
+	}
+	return false
+}
+
+// absentBuiltins reports whether Node has a module that scripts do not have.
+func absentBuiltins(name string) bool {
+	switch name {
+	case "cluster", "constants", "dgram", "diagnostics_channel", "dns", "dns/promises", "domain", "http", "http2", "https",
+		"inspector", "inspector/promises", "net", "punycode", "readline", "readline/promises", "repl", "sea", "sqlite",
+		"stream/consumers", "stream/web", "sys", "test", "test/reporters", "tls", "trace_events", "tty", "v8", "vm", "wasi",
+		"worker_threads", "zlib":
+		return true
+	}
+	return false
+}
+
+// resolver is what Build hooks into esbuild. esbuild calls it from several goroutines.
+type resolver struct {
+	o BuildOptions
+
+	mu      sync.Mutex
+	files   map[string]bool
+	imports map[string]bool
+	soft    bool
+	denied  map[string]error
+}
+
+func newResolver(o BuildOptions) *resolver {
+	return &resolver{o: o, files: map[string]bool{}, imports: map[string]bool{}}
+}
+
+func (r *resolver) setup(b api.PluginBuild) {
+	b.OnResolve(api.OnResolveOptions{Filter: `^` + spaceMeta + `:|^` + spaceImport + `:`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+		space, path, _ := strings.Cut(a.Path, ":")
+		return api.OnResolveResult{Path: path, Namespace: space}, nil
+	})
+	b.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, r.resolve)
+	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceBuiltin}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		return module("module.exports = __plumb.require(" + quote(a.Path) + ")")
+	})
+	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceAbsent}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		return module("module.exports = __plumb.absent(" + quote(a.Path) + ")")
+	})
+	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceMeta}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		return module("export const __plumb_meta = __plumb.meta(" + quote(fileURL(a.Path)) + "," + quote(a.Path) + "," + quote(filepath.Dir(a.Path)) + ")")
+	})
+	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceImport}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		return module("export const " + importName + " = (s) => __plumb.import(s, " + quote(a.Path) + ")")
+	})
+	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: "file"}, r.load)
+}
+
+func module(source string) (api.OnLoadResult, error) {
+	return api.OnLoadResult{Contents: new(source), Loader: api.LoaderJS}, nil
+}
+
+// resolve decides about imports that are neither relative nor absolute paths. What it does not decide, esbuild looks up:
+// node_modules, #imports, the paths of a tsconfig.
+func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
+	name, scheme := strings.CutPrefix(a.Path, "node:")
+	switch {
+	case r.o.Modules[a.Path]:
+		return r.found(spaceBuiltin, a.Path), nil
+	case builtins(name) && (scheme || !r.packageNamed(name, a)):
+		return r.found(spaceBuiltin, name), nil
+	case (scheme || absentBuiltins(name)) && inPackage(a.Importer):
+		return api.OnResolveResult{Path: name, Namespace: spaceAbsent}, nil
+	case scheme || absentBuiltins(name) && !r.packageNamed(name, a):
+		return refuse(fmt.Sprintf("the module %q is not available to suites", a.Path),
+			"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, process, perf_hooks, async_hooks and module"), nil
+	}
+	return api.OnResolveResult{}, nil
+}
+
+// packageNamed reports whether an installed package bears the name of a built-in module. Node prefers its own.
+func (r *resolver) packageNamed(string, api.OnResolveArgs) bool { return false }
+
+func inPackage(importer string) bool {
+	return strings.Contains(filepath.ToSlash(importer), "/node_modules/")
+}
+
+func refuse(text, hint string) api.OnResolveResult {
+	return api.OnResolveResult{Errors: []api.Message{{Text: text, Detail: hint}}}
+}
+
+func (r *resolver) found(space, name string) api.OnResolveResult {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.imports[name] = true
+	if name == "async_hooks" {
+		r.soft = true
+	}
+	return api.OnResolveResult{Path: name, Namespace: space}
+}
+
+var (
+	mentions    = regexp.MustCompile(`import\s*\.\s*meta|\bimport\s*\(|__dirname|__filename|\brequire\s*\(`)
+	mentionSoft = regexp.MustCompile(`\.\s*soft\b|\bsoft\b\s*[,}:]|["']soft["']`)
+)
+
+// load reads a file. Sources that use import.meta, import(expression), __dirname or __filename are prepared; nothing
+// moves, neither lines nor columns.
+func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
+	if r.o.Allow != nil {
+		if err := r.o.Allow(a.Path); err != nil {
+			return api.OnLoadResult{Errors: []api.Message{{Text: fmt.Sprintf("%s may not be read: %v", a.Path, err)}}}, nil
+		}
+	}
+	r.mu.Lock()
+	r.files[a.Path] = true
+	r.mu.Unlock()
+	var loader api.Loader
+	switch filepath.Ext(a.Path) {
+	case ".ts", ".mts", ".cts":
+		loader = api.LoaderTS
+	case ".tsx":
+		loader = api.LoaderTSX
+	case ".js", ".mjs", ".cjs":
+		loader = api.LoaderJS
+	case ".jsx":
+		loader = api.LoaderJSX
+	case ".node":
+		return api.OnLoadResult{Errors: []api.Message{{
+			Text: fmt.Sprintf("%s is native code, which suites cannot load", filepath.Base(a.Path)),
+		}}}, nil
+	default:
+		return api.OnLoadResult{}, nil
+	}
+	data, err := os.ReadFile(a.Path)
+	if err != nil {
+		return api.OnLoadResult{}, fmt.Errorf("read %s: %w", a.Path, err)
+	}
+	source := string(data)
+	if !r.soft && mentionSoft.MatchString(source) && !inPackage(a.Path) {
+		r.mu.Lock()
+		r.soft = true
+		r.mu.Unlock()
+	}
+	if mentions.MatchString(source) {
+		source = prepare(source, a.Path)
+	}
+	return api.OnLoadResult{Contents: &source, Loader: loader, ResolveDir: filepath.Dir(a.Path)}, nil
+}
+
+// importName is as long as "import", which it replaces.
+const importName = "$impor"
+
+// prepare binds what depends on the file's place. Imports hoist, so they are appended where no line moves.
+func prepare(source, path string) string {
+	meta, dynamic, cjs := false, false, false
+	out := []byte(source)
+	tokens := scan(source)
+	for i, t := range tokens {
+		switch {
+		case t.text == "import" && i+1 < len(tokens) && !after(tokens, i, "."):
+			next := tokens[i+1]
+			switch {
+			case next.text == "." && i+2 < len(tokens) && tokens[i+2].text == "meta":
+				meta = true
+			case next.text == "(" && !(i+2 < len(tokens) && tokens[i+2].kind == tokenString && i+3 < len(tokens) && (tokens[i+3].text == ")" || tokens[i+3].text == ",")) && !after(tokens, i, "typeof"):
+				dynamic = true
+				copy(out[t.at:], importName)
+			}
+		case t.text == "__dirname" || t.text == "__filename":
+			cjs = !after(tokens, i, ".") || cjs
+		}
+	}
+	var tail strings.Builder
+	tail.Write(out)
+	if meta || dynamic {
+		tail.WriteString("\n")
+	}
+	if meta {
+		fmt.Fprintf(&tail, ";import {__plumb_meta} from %s", quote(spaceMeta+":"+path))
+	}
+	if dynamic {
+		fmt.Fprintf(&tail, ";import {%s} from %s", importName, quote(spaceImport+":"+path))
+	}
+	_ = cjs
+	return tail.String()
+}
+
+func after(tokens []token, i int, text string) bool {
+	return i > 0 && tokens[i-1].text == text
+}
+
+func (r *resolver) inputs() []string { return slices.Sorted(maps.Keys(r.files)) }
+
+func (r *resolver) needsAsyncContext() bool { return r.soft }
+
+func quote(s string) string {
+	text, _ := json.Marshal(s) //nolint:errchkjson // a string
+	return string(text)
+}
+
+func base64Text(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+
+// fileURL is the file: URL of an absolute path.
+func fileURL(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// resolveFrom is import.meta.resolve for paths and built-in modules.
+func resolveFrom(specifier, file string) any {
+	switch {
+	case strings.HasPrefix(specifier, "./"), strings.HasPrefix(specifier, "../"):
+		return fileURL(filepath.Join(filepath.Dir(file), filepath.FromSlash(specifier)))
+	case filepath.IsAbs(specifier):
+		return fileURL(specifier)
+	case builtins(specifier):
+		return "node:" + specifier
+	}
+	return specifier
+}
+
+var errNoImport = errors.New("import(expression) cannot be resolved")

@@ -1,0 +1,260 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-sourcemap/sourcemap"
+	"modernc.org/quickjs"
+)
+
+// bundle is a program in a VM. Its code runs under the name plumb-bundle-N.js, which tells its frames from others.
+type bundle struct {
+	program *Program
+	read    func() (*sourcemap.Consumer, [][]byte)
+}
+
+func newBundle(p *Program) *bundle {
+	return &bundle{program: p, read: sync.OnceValues(func() (*sourcemap.Consumer, [][]byte) {
+		consumer, err := sourcemap.Parse("", p.Map)
+		if err != nil {
+			consumer = nil // positions stay those of the bundle
+		}
+		return consumer, bytes.Split(p.Code, []byte("\n"))
+	})}
+}
+
+func bundleName(i int) string { return "plumb-bundle-" + strconv.Itoa(i) + ".js" }
+
+var (
+	bundlePlace = regexp.MustCompile(`plumb-bundle-(\d+)\.js:(\d+):(\d+)`)
+	frameLine   = regexp.MustCompile(`^    at (.*?)(?: \(([^()]*)\))?$`)
+)
+
+// position maps a place in the bundle to the user's file. QuickJS points at the name behind new where V8 points at new.
+func (b *bundle) position(line, column int) (Position, bool) {
+	consumer, lines := b.read()
+	if consumer == nil || line < 1 || line > len(lines) {
+		return Position{}, false
+	}
+	if text := lines[line-1]; column-1 <= len(text) && bytes.HasSuffix(text[:max(0, column-1)], []byte("new ")) {
+		column -= len("new ")
+	}
+	file, _, l, c, ok := consumer.Source(line, column-1)
+	if !ok || file == "" || strings.HasPrefix(file, internalSource) {
+		return Position{}, false
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(b.program.Entry), filepath.FromSlash(file))
+	}
+	return Position{File: file, Line: l, Column: c + 1}, true
+}
+
+// source returns the text of a file in the bundle.
+func (b *bundle) source(file string) string {
+	consumer, _ := b.read()
+	if consumer == nil {
+		return ""
+	}
+	var names struct{ Sources []string }
+	if json.Unmarshal(b.program.Map, &names) != nil {
+		return ""
+	}
+	for _, name := range names.Sources {
+		if name == file || filepath.Join(filepath.Dir(b.program.Entry), filepath.FromSlash(name)) == file {
+			return consumer.SourceContent(name)
+		}
+	}
+	return ""
+}
+
+// locate maps a place like plumb-bundle-0.js:12:3.
+func (vm *VM) locate(place string) (Position, bool) {
+	m := bundlePlace.FindStringSubmatch(place)
+	if m == nil {
+		return Position{}, false
+	}
+	i, _ := strconv.Atoi(m[1])
+	line, _ := strconv.Atoi(m[2])
+	column, _ := strconv.Atoi(m[3])
+	if i >= len(vm.bundles) {
+		return Position{}, false
+	}
+	return vm.bundles[i].position(line, column)
+}
+
+// mapText replaces all places in bundles by those in the user's files.
+func (vm *VM) mapText(text string) string {
+	if !strings.Contains(text, "plumb-bundle-") {
+		return text
+	}
+	return bundlePlace.ReplaceAllStringFunc(text, func(place string) string {
+		if p, ok := vm.locate(place); ok {
+			return p.String()
+		}
+		return place
+	})
+}
+
+// frames reads a raw stack: the frames in the user's files, those above the function named start left out, and no more
+// than limit unless that is negative.
+func (vm *VM) frames(raw, start string, limit int) []Position {
+	lines := strings.Split(strings.TrimRight(raw, "\n"), "\n")
+	if start != "" {
+		for i, line := range lines {
+			if m := frameLine.FindStringSubmatch(line); m != nil && m[1] == start {
+				lines = lines[i+1:]
+				break
+			}
+		}
+	}
+	frames := []Position{}
+	for _, line := range lines {
+		if limit >= 0 && len(frames) >= limit {
+			break
+		}
+		m := frameLine.FindStringSubmatch(line)
+		if m == nil || m[2] == "" {
+			continue
+		}
+		p, ok := vm.locate(m[2])
+		if !ok {
+			continue
+		}
+		if m[1] != "<anonymous>" {
+			p.Function = m[1]
+		}
+		frames = append(frames, p)
+	}
+	return frames
+}
+
+// trace is the text of a stack without its header.
+func (vm *VM) trace(raw, start string, limit int) string {
+	var b strings.Builder
+	for _, p := range vm.frames(raw, start, limit) {
+		b.WriteString("\n    at ")
+		if p.Function != "" {
+			b.WriteString(p.Function + " (" + p.String() + ")")
+		} else {
+			b.WriteString(p.String())
+		}
+	}
+	return b.String()
+}
+
+// userFirst puts the frames in files that the user wrote before those of packages.
+func userFirst(frames []Position) []Position {
+	var own, packages []Position
+	for _, p := range frames {
+		if strings.Contains(filepath.ToSlash(p.File), "/node_modules/") {
+			packages = append(packages, p)
+		} else {
+			own = append(own, p)
+		}
+	}
+	return append(own, packages...)
+}
+
+// expression returns the source text of the call at the first frame of a stack, in whose first line is the name of the
+// function above which frames do not count.
+func (vm *VM) expression(stack string) string {
+	start, raw, _ := strings.Cut(stack, "\n")
+	frames := userFirst(vm.frames(raw, start, -1))
+	if len(frames) == 0 {
+		return ""
+	}
+	for _, b := range vm.bundles {
+		if text := b.source(frames[0].File); text != "" {
+			return callAt(text, frames[0].Line, frames[0].Column)
+		}
+	}
+	return ""
+}
+
+// decodeError reads what the prelude's describe wrote.
+func (vm *VM) decodeError(text string) *Error {
+	type description struct {
+		Name, Message, Text, Raw, Code string
+		Assertion, Thrown              bool
+		Data                           string
+		Cause                          *description
+	}
+	var convert func(d *description, depth int) *Error
+	convert = func(d *description, depth int) *Error {
+		e := &Error{Name: d.Name, Message: vm.mapText(d.Message), Code: d.Code, IsAssertion: d.Assertion, Stack: vm.mapText(d.Text)}
+		start, raw, _ := strings.Cut(d.Raw, "\n")
+		e.Frames = userFirst(vm.frames(raw, start, -1))
+		if len(d.Data) > 0 && json.Valid([]byte(d.Data)) {
+			e.Data = json.RawMessage(d.Data)
+		}
+		e.kind = engineKind(d.Name, d.Message)
+		if d.Thrown {
+			e.Message = "threw " + e.Message
+		}
+		if d.Cause != nil && depth < 8 {
+			e.Cause = convert(d.Cause, depth+1)
+		}
+		return e
+	}
+	var d description
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return &Error{Name: "Error", Message: "an error that could not be told: " + err.Error()}
+	}
+	return convert(&d, 0)
+}
+
+// engineKind recognises the errors that the engine itself throws.
+func engineKind(name, message string) error {
+	if (name == "RangeError" || name == "InternalError") && message == "out of memory" {
+		return ErrMemory
+	}
+	return nil
+}
+
+// describe tells what a script threw, and does not free the value.
+func (vm *VM) describe(reason quickjs.Value) *Error {
+	f := vm.entry.functions["describe"]
+	text, err := f.Call(quickjs.UndefinedValue, reason)
+	if s, ok := text.(string); ok && err == nil {
+		return vm.decodeError(s)
+	}
+	return vm.engineError(err)
+}
+
+// engineError is an error of the engine that no script code saw.
+func (vm *VM) engineError(err error) *Error {
+	var q *quickjs.Error
+	if !errors.As(err, &q) {
+		return &Error{Name: "Error", Message: err.Error()}
+	}
+	e := &Error{Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1)), kind: engineKind(q.Name, q.Message)}
+	if e.Name == "InternalError" {
+		e.Name = "RangeError"
+	}
+	e.Stack = e.Error() + vm.trace(q.Stack, "", -1)
+	return e
+}
+
+// evaluate runs a program's module for a call.
+func (vm *VM) evaluate(c *call, p *Program) error {
+	run, err := vm.runBundle(p)
+	if err != nil {
+		return err
+	}
+	defer run.Free()
+	return vm.enter("start", c.id, run)
+}
+
+// runBundle evaluates a bundle, and returns a promise of its module's namespace as property m.
+func (vm *VM) runBundle(p *Program) (quickjs.Value, error) {
+	i := len(vm.bundles)
+	vm.bundles = append(vm.bundles, newBundle(p))
+	return vm.eng.eval(bundleName(i), string(p.Code))
+}
