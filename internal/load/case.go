@@ -25,8 +25,10 @@ type caseReader struct {
 	// words holds one copy of strings that come again and again, such as tags.
 	words map[string]string
 
-	line     int
-	text     []byte
+	line int
+	text []byte
+	// places are those of the values in a text that was not written by the author; see parseYAML.
+	places   []placed
 	problems Problems
 	summary  tally
 }
@@ -34,14 +36,14 @@ type caseReader struct {
 // caseFields are the members of a case as they stand in the file; raw is nil where one is missing.
 type caseFields struct {
 	id, category, input, system, ideal, assertion, assertions, metadata node
-	timeout, expectedFail, repeat, maxOutputTokens                      node
+	timeout, expectedFail, repeat, maxOutputTokens, maxSteps            node
 }
 
 // CaseKeys returns the keys that a case may have.
 func CaseKeys() []string {
 	return []string{
 		"id", "category", "input", "system", "ideal", "assertion", "assertions", "metadata",
-		"timeout_ms", "expected_fail", "repeat", "max_output_tokens",
+		"timeout_ms", "expected_fail", "repeat", "max_output_tokens", "max_steps",
 	}
 }
 
@@ -73,7 +75,7 @@ func (r *caseReader) read(text []byte, line int) (c plumb.Case, idAt int) {
 		return c, 0
 	}
 	f := r.fields(n)
-	c.Source = plumb.Position{File: r.file, Line: line, Column: r.column(n.at)}
+	c.Source = r.position(n.at)
 	c.ID = r.id(n, f.id)
 	c.Category = r.enum(n, f.category, "category", Categories(), true)
 	c.Messages = r.messages(n, f)
@@ -81,6 +83,7 @@ func (r *caseReader) read(text []byte, line int) (c plumb.Case, idAt int) {
 	c.Timeout = time.Duration(r.positive(f.timeout, "timeout_ms", math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	c.Repeat = int(r.positive(f.repeat, "repeat", math.MaxInt32))
 	c.MaxOutputTokens = int(r.positive(f.maxOutputTokens, "max_output_tokens", math.MaxInt32))
+	c.MaxSteps = int(r.positive(f.maxSteps, "max_steps", math.MaxInt32))
 	if f.expectedFail.raw != nil {
 		switch f.expectedFail.kind() {
 		case 't', 'f':
@@ -131,6 +134,8 @@ func (r *caseReader) fields(n node) (f caseFields) {
 			to = &f.repeat
 		case `"max_output_tokens"`:
 			to = &f.maxOutputTokens
+		case `"max_steps"`:
+			to = &f.maxSteps
 		default:
 			to = r.unusual(m, &f)
 		}
@@ -148,7 +153,7 @@ func (r *caseReader) unusual(m member, f *caseFields) *node {
 		if name == known {
 			return [...]*node{
 				&f.id, &f.category, &f.input, &f.system, &f.ideal, &f.assertion, &f.assertions, &f.metadata,
-				&f.timeout, &f.expectedFail, &f.repeat, &f.maxOutputTokens,
+				&f.timeout, &f.expectedFail, &f.repeat, &f.maxOutputTokens, &f.maxSteps,
 			}[i]
 		}
 	}
@@ -461,6 +466,9 @@ func (r *caseReader) warn(at int, message, hint string) {
 }
 
 func (r *caseReader) position(at int) plumb.Position {
+	if r.places != nil {
+		return r.original(at)
+	}
 	return plumb.Position{File: r.file, Line: r.line, Column: r.column(at)}
 }
 

@@ -2,6 +2,9 @@ package load
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -9,6 +12,8 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load/lib"
+	"github.com/plumb-eval/plumb/internal/script"
 )
 
 // Host is the world that suites and configs in code see. The zero value is an empty one.
@@ -19,9 +24,11 @@ type Host struct {
 	Environ func() []string
 	// LoadTimeout limits how long a file may take to load; 0 means DefaultLoadTimeout.
 	LoadTimeout time.Duration
-	// AssertTimeout limits how long the checks of one session may take, waits for a judge included; 0 means
+	// AssertTimeout limits how long the checks of one session may take, the waits for a judge included; 0 means
 	// DefaultAssertTimeout.
 	AssertTimeout time.Duration
+	// MemoryLimit is the most memory, in bytes, that the values of one file may take; 0 means 512 MiB.
+	MemoryLimit int64
 }
 
 // The time limits of code that a [Host] does not limit itself.
@@ -37,6 +44,221 @@ func isCode(name string) bool {
 	return slices.Contains(codeExtensions(), strings.ToLower(filepath.Ext(name)))
 }
 
+// options returns the surroundings in which a file is executed.
+func (h Host) options(program *script.Program) script.Options {
+	o := script.Options{
+		Modules: lib.Modules(), Dir: filepath.Dir(program.Entry),
+		Stdout: h.Stdout, Stderr: h.Stderr, MemoryLimit: h.MemoryLimit,
+		Host: map[string]script.HostFunc{"parseConfig": parseConfigCall},
+	}
+	if h.Environ != nil {
+		o.Env = h.Environ()
+	}
+	return o
+}
+
+// start executes a program. The error is what it threw, or that it did not end in time.
+func (h Host) start(ctx context.Context, program *script.Program, o script.Options) (*script.VM, error) {
+	limit := h.LoadTimeout
+	if limit == 0 {
+		limit = DefaultLoadTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	vm, err := script.Start(limited, program, o)
+	switch {
+	case err == nil:
+		return vm, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, script.ErrTimeout):
+		return nil, plumb.WithHint(fmt.Errorf("it did not finish loading within %v", limit), "does it wait for something at the top level?")
+	case errors.Is(err, script.ErrNeverSettled):
+		return nil, plumb.WithHint(errors.New("it waits at the top level for a promise that nothing will settle"), "is a resolve never called?")
+	}
+	return nil, err
+}
+
+// build bundles the file at an absolute path with all that it imports.
+func build(file string) (*script.Program, error) {
+	names := map[string]bool{}
+	for name := range lib.Modules() {
+		names[name] = true
+	}
+	return script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{lib.Entry}})
+}
+
+// ExecOptions say in what surroundings [Exec] runs a script.
+type ExecOptions struct {
+	Args           []string
+	Stdout, Stderr io.Writer
+	Environ        []string
+	// Dir is the working directory of the script.
+	Dir string
+}
+
+// Exec runs the script in a file to its end, with the modules that a suite sees, and returns its exit code: 1 after an
+// uncaught error, which is printed. An error says that the file could not be run at all; it is [Problems] when its source
+// does not make sense.
+func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return 0, fmt.Errorf("run %s: %w", file, err)
+	}
+	program, err := build(abs)
+	if err != nil {
+		if problems := (places{abs, file}).thrown(err); problems != nil {
+			return 0, problems
+		}
+		return 0, fmt.Errorf("run %s: %w", file, err)
+	}
+	options := Host{Stdout: o.Stdout, Stderr: o.Stderr, Environ: func() []string { return o.Environ }}.options(program)
+	options.Args, options.Dir = o.Args, o.Dir
+	code, err := script.Exec(ctx, program, options)
+	if err != nil {
+		return code, fmt.Errorf("run %s: %w", file, err)
+	}
+	return code, nil
+}
+
+// executeConfig runs a config in code and reads what it exports.
 func executeConfig(ctx context.Context, path string, h Host) (*Config, Problems) {
-	return nil, Problems{{Pos: plumb.Position{File: path}, Message: "not yet"}}
+	tree, problems := configExport(ctx, path, h)
+	if len(problems.Errors()) > 0 {
+		return nil, problems
+	}
+	c, found := readConfigTree(path, tree, true)
+	if c != nil {
+		c.Warnings = append(problems.warnings(), c.Warnings...)
+	}
+	return c, append(problems, found...)
+}
+
+// configExport runs a config in code and returns what it exports, without places.
+func configExport(ctx context.Context, path string, h Host) (value, Problems) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return value{}, Problems{{Pos: plumb.Position{File: path}, Message: err.Error()}}
+	}
+	at := places{abs, path}
+	program, err := build(abs)
+	if err != nil {
+		return value{}, at.problems(err)
+	}
+	vm, err := h.start(ctx, program, h.options(program))
+	if err != nil {
+		return value{}, at.problems(err)
+	}
+	defer func() { _ = vm.Close() }()
+	limited, cancel := context.WithTimeout(ctx, DefaultLoadTimeout)
+	defer cancel()
+	var export struct {
+		Config   json.RawMessage    `json:"config"`
+		Problems []describedProblem `json:"problems"`
+	}
+	if err := call(limited, vm, &export, "readConfig"); err != nil {
+		return value{}, at.problems(err)
+	}
+	var problems Problems
+	for _, p := range export.Problems {
+		problems = append(problems, p.problem(at))
+	}
+	tree, problem := parseJSONTree(path, export.Config)
+	if problem != nil {
+		problem.Pos.Line, problem.Pos.Column = 0, 0
+		return value{}, append(problems, *problem)
+	}
+	return tree, problems
+}
+
+// call calls an entry of the module plumb and decodes the JSON text it gives.
+func call(ctx context.Context, vm *script.VM, to any, name string, args ...any) error {
+	raw, err := vm.Call(ctx, name, args...)
+	if err != nil {
+		return err
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return fmt.Errorf("%s gave no text: %w", name, err)
+	}
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		return fmt.Errorf("%s gave no JSON: %w", name, err)
+	}
+	return nil
+}
+
+// places names files as the user did.
+type places struct {
+	// origin is the absolute path of the file that the user named, and named is what they wrote.
+	origin, named string
+}
+
+// file returns an absolute path as the user would write it: from where the named file was named.
+func (p places) file(abs string) string {
+	if abs == "" || p.named == "" || !filepath.IsAbs(abs) {
+		return abs
+	}
+	rel, err := filepath.Rel(filepath.Dir(p.origin), abs)
+	if err != nil {
+		return abs
+	}
+	return filepath.Join(filepath.Dir(p.named), rel)
+}
+
+func (p places) position(s *script.Position) plumb.Position {
+	if s == nil || s.File == "" {
+		return plumb.Position{File: p.named}
+	}
+	return plumb.Position{File: p.file(s.File), Line: s.Line, Column: s.Column}
+}
+
+// source is a position of a verdict, or nil where there is none.
+func (p places) source(s *script.Position) *plumb.Position {
+	if s == nil || s.File == "" {
+		return nil
+	}
+	return new(p.position(s))
+}
+
+// problems says why a file could not be loaded.
+func (p places) problems(err error) Problems {
+	if found := p.thrown(err); found != nil {
+		return found
+	}
+	return Problems{{Pos: plumb.Position{File: p.named}, Message: err.Error(), Hint: plumb.Hint(err)}}
+}
+
+// thrown returns what the engine says of a source or what the source threw, with its place; nil for other errors.
+func (p places) thrown(err error) Problems {
+	if e, ok := errors.AsType[*script.BuildError](err); ok {
+		var problems Problems
+		for _, m := range e.Messages {
+			problems = append(problems, Problem{Pos: p.position(&m.Position), Message: m.Text, Hint: m.Hint})
+		}
+		return problems
+	}
+	if e, ok := errors.AsType[*script.Error](err); ok {
+		problem := Problem{Pos: plumb.Position{File: p.named}, Message: e.Error()}
+		if len(e.Frames) > 0 {
+			problem.Pos = p.position(&e.Frames[0])
+		}
+		return Problems{problem}
+	}
+	return nil
+}
+
+// parseConfigCall is parseConfig of the module plumb: it gives back a config that is in order.
+func parseConfigCall(_ context.Context, args []json.RawMessage) (any, error) {
+	var text string
+	if len(args) != 1 || json.Unmarshal(args[0], &text) != nil {
+		return nil, errors.New("parseConfig takes one config")
+	}
+	tree, problem := parseJSONTree("config", []byte(text))
+	if problem != nil {
+		return nil, errors.New(problem.Message)
+	}
+	if _, problems := readConfigTree("", tree, true); len(problems.Errors()) > 0 {
+		return nil, errors.New(problems.Errors().Error())
+	}
+	return text, nil
 }

@@ -204,7 +204,9 @@ func FindConfigOf(suite, dir string) (string, error) {
 }
 
 // ReadConfig is [ReadConfigIn] without limits or a world: a config in code sees no environment and prints nothing.
-func ReadConfig(path string) (*Config, error) { return ReadConfigIn(context.Background(), path, Host{}) }
+func ReadConfig(path string) (*Config, error) {
+	return ReadConfigIn(context.Background(), path, Host{})
+}
 
 // ReadConfigIn reads a config file: one in TypeScript or JavaScript is executed, and its default export, or else the module
 // itself, is the config; one whose name ends in .json is JSON, and any other YAML. All have the same keys. When the file

@@ -1,5 +1,8 @@
 // Package load turns the files that people write into what the rest of Plumb works on: a suite file becomes a [Bundle]
-// and a Bundle a suite, a manifest.toml becomes a [Manifest], plumb.yaml becomes a [Config].
+// and a Bundle a suite, a manifest.toml becomes a [Manifest], plumb.yaml or plumb.config.ts becomes a [Config].
+//
+// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript, which is bundled when it is read
+// and executed when it is loaded. What the module then does for a case, its assertions do by calling it.
 //
 // All of it is strict and kind: unknown keys are errors, and all problems of a file are reported in one go, each with its
 // place and, where one suggests itself, with what was probably meant. Lines count from 1, and columns count characters,
@@ -19,6 +22,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/suites"
 )
 
@@ -35,7 +39,8 @@ type ReadOptions struct {
 	Published fs.FS
 }
 
-// Bundle is a self-contained suite: all that is needed to run it again somewhere else.
+// Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code reads from files while it
+// runs is not part of it, nor are the directories that a suite names.
 type Bundle struct {
 	// Name is the label that results carry: version and tier for a published suite, such as "v1.0-cheap", otherwise the
 	// file's name without its extension.
@@ -52,13 +57,46 @@ type Bundle struct {
 	data []byte
 	// hash is the suite hash once it is known.
 	hash string
+	// origin is the absolute path of the suite file, from which the relative paths in it start; "" if they do not matter.
+	origin string
+	// opened says that the bundle was stored before, and may be somewhere else than the suite's files.
+	opened bool
+	// templates are the hashes of the template directories that the suite names, "" where not known yet.
+	templates map[string]string
+
+	// program is a suite in code, bundled; broken says why it could not be. code runs it.
+	program *script.Program
+	broken  Problems
+	code    *codeSuite
 }
 
 // Data returns the bytes of the suite file. They must not be changed.
 func (b *Bundle) Data() []byte { return b.data }
 
-// Hash returns the suite hash by the rules of package digest.
+// Code reports whether the suite is a module in TypeScript or JavaScript.
+func (b *Bundle) Code() bool { return b.program != nil || b.broken != nil }
+
+// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge any more.
+func (b *Bundle) Close() error {
+	if b.code == nil {
+		return nil
+	}
+	code := b.code
+	b.code = nil
+	if err := code.close(); err != nil {
+		return fmt.Errorf("close suite %s: %w", b.Path, err)
+	}
+	return nil
+}
+
+// Hash returns the suite hash: that of a file of JSON lines by the rules of package digest, that of a YAML file as if it
+// were written as JSON lines, that of code by the contents of all its files; see codeHash.
 func (b *Bundle) Hash() (string, error) {
+	if b.hash == "" && (b.Code() || isYAML(b.Path)) {
+		if _, problems := b.Validate(); len(Problems(problems).Errors()) > 0 || b.hash == "" {
+			return "", fmt.Errorf("hash suite %s: %w", b.Path, Problems(problems).Errors())
+		}
+	}
 	if b.hash == "" {
 		hash, err := digest.Suite(b.data)
 		if err != nil {
@@ -77,7 +115,7 @@ func NewBundle(name, path string, data []byte) *Bundle {
 
 // Read finds the suite that ref names and reads it. ref is
 //
-//   - the path of a suite file;
+//   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs, .cjs);
 //   - the path of a directory with a manifest.toml, of which o.Tier chooses a tier;
 //   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest version.
 //
@@ -138,6 +176,9 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	if !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0 {
 		return nil, errors.New("it is neither a file nor a directory")
 	}
+	if slices.Contains(configNames(), filepath.Base(full)) {
+		return nil, plumb.WithHint(errors.New("a config file is not a suite"), "a config file is found by its place or given with --config")
+	}
 	if hint := notASuite(ref); hint != "" {
 		return nil, plumb.WithHint(fmt.Errorf("a %s file is not a suite", filepath.Ext(ref)), hint)
 	}
@@ -167,7 +208,27 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		return nil, cause(err)
 	}
 	base := filepath.Base(ref)
-	return NewBundle(strings.TrimSuffix(base, filepath.Ext(base)), ref, data), nil
+	b := NewBundle(strings.TrimSuffix(base, filepath.Ext(base)), ref, data)
+	if !isCode(ref) && !isYAML(ref) {
+		return b, nil
+	}
+	if b.origin, err = filepath.Abs(full); err != nil {
+		return nil, fmt.Errorf("find its directory: %w", err)
+	}
+	if isCode(ref) {
+		return b, b.bundle()
+	}
+	return b, nil
+}
+
+// bundle bundles a suite in code. What is wrong with its sources is found when the suite is loaded.
+func (b *Bundle) bundle() (err error) {
+	if b.program, err = build(b.origin); err != nil {
+		b.broken = places{b.origin, b.Path}.problems(err)
+		return nil
+	}
+	b.hash, err = codeHash(b.program)
+	return err
 }
 
 // published reads a tier of a built-in version.
@@ -241,7 +302,7 @@ func (o ReadOptions) notFound(ref, full string) error {
 	var near []string
 	if entries, dirErr := os.ReadDir(filepath.Dir(full)); dirErr == nil {
 		for _, e := range entries {
-			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" {
+			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" || isYAML(e.Name()) || isCode(e.Name()) {
 				near = append(near, e.Name())
 			}
 		}
@@ -277,12 +338,12 @@ func noManifest(dir string) error {
 // notASuite says what to do with a file of a kind that is known not to be a suite.
 func notASuite(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
-	case ".yaml", ".yml":
-		return "a suite is a .jsonl file; a config file is found by its place or given with --config"
 	case ".toml":
 		return "name the directory of the manifest instead"
 	case ".csv", ".md", ".txt":
-		return "a suite is a .jsonl file with one case a line"
+		return "a suite is a .jsonl file with one case a line, a .yaml file, or a module such as a .ts file"
+	case ".tsx", ".jsx":
+		return "a suite in code is a .ts or .js file"
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,21 +37,47 @@ type Summary struct {
 	NeedsEmbedder int `json:"needsEmbedder"`
 }
 
-// Suite parses the bundle. All problems of the file are found in one go. Where one of them makes the suite unusable the
-// error is [Problems] and lists all that are not warnings; the warnings are returned in either case.
+// Suite is [Bundle.SuiteIn] without limits or a world: a suite in code sees no environment and prints nothing.
 func (b *Bundle) Suite() (*plumb.Suite, []Problem, error) {
-	p := b.parse(true)
+	return b.SuiteIn(context.Background(), Host{})
+}
+
+// SuiteIn makes a suite of the bundle: it parses the file, or executes it where it is code, which goes on running until
+// [Bundle.Close] and whose assertions are calls of it. All problems of the file are found in one go. Where one of them
+// makes the suite unusable the error is [Problems] and lists all that are not warnings; the warnings are returned in
+// either case. Of a suite in code only the last one made can judge.
+func (b *Bundle) SuiteIn(ctx context.Context, h Host) (*plumb.Suite, []Problem, error) {
+	p := b.read(ctx, h, true)
 	if err := p.problems.err(); err != nil {
-		return nil, p.problems.warnings(), err
+		return nil, p.problems.warnings(), errors.Join(err, b.Close())
 	}
 	return &plumb.Suite{
 		Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Hash: b.hash, Cases: p.cases,
+		Workspace: p.workspace, Skills: p.skills,
 	}, p.problems.warnings(), nil
 }
 
-// Validate does what [Bundle.Suite] does without keeping the cases, and returns all problems, warnings included.
-func (b *Bundle) Validate() (Summary, []Problem) {
-	p := b.parse(false)
+// read parses or executes the bundle.
+func (b *Bundle) read(ctx context.Context, h Host, keep bool) parsed {
+	switch {
+	case b.Code():
+		return b.codeIn(ctx, h)
+	case isYAML(b.Path):
+		return b.parseYAML(keep)
+	default:
+		return b.parse(keep)
+	}
+}
+
+// Validate is [Bundle.ValidateIn] without limits or a world.
+func (b *Bundle) Validate() (Summary, []Problem) { return b.ValidateIn(context.Background(), Host{}) }
+
+// ValidateIn does what [Bundle.SuiteIn] does without keeping the cases, and returns all problems, warnings included.
+func (b *Bundle) ValidateIn(ctx context.Context, h Host) (Summary, []Problem) {
+	p := b.read(ctx, h, false)
+	if err := b.Close(); err != nil {
+		p.problems = append(p.problems, Problem{Pos: plumb.Position{File: b.Path}, Message: err.Error(), Warning: true})
+	}
 	s := Summary{
 		Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Hash: b.hash, Cases: p.summary.cases,
 		TokensEstimate: p.summary.tokens, Categories: p.summary.categories, Difficulties: p.summary.difficulties,
@@ -61,9 +88,11 @@ func (b *Bundle) Validate() (Summary, []Problem) {
 
 // parsed is what a suite file holds.
 type parsed struct {
-	cases    []plumb.Case
-	problems Problems
-	summary  tally
+	cases     []plumb.Case
+	workspace *plumb.WorkspaceConfig
+	skills    []string
+	problems  Problems
+	summary   tally
 }
 
 // tally counts what a suite holds.
@@ -295,13 +324,18 @@ func (r *caseReader) readChunk(c *chunk) {
 		}
 		read, idAt := r.read(text, line)
 		if read.ID != "" {
-			c.ids = append(c.ids, idPlace{read.ID, int32(line), int32(r.column(idAt))})
+			c.ids = append(c.ids, r.idPlace(read.ID, idAt))
 		}
 		if r.keep {
 			c.cases = append(c.cases, read)
 		}
 	}
 	c.problems, c.summary = r.problems, r.summary
+}
+
+func (r *caseReader) idPlace(id string, at int) idPlace {
+	pos := r.position(at)
+	return idPlace{id, int32(pos.Line), int32(pos.Column)}
 }
 
 // cutLine returns the first line of text, without its end (LF, CRLF or CR), and what follows it.

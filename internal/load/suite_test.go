@@ -23,7 +23,7 @@ import (
 
 func suiteFiles(tb testing.TB) []string {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", "suite", "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join("testdata", "suite", "*.*l"))
 	if err != nil || len(files) < 5 {
 		tb.Fatalf("test data is missing: %v", err)
 	}
@@ -234,7 +234,7 @@ func TestSuiteCaseSchema(t *testing.T) {
 	lines := []string{
 		line("a", ""), line("a", `, "nope": 1`), line("../a", ""), line("a..b", ""), line("a.", ""), line(strings.Repeat("a", 129), ""),
 		line("a", `, "timeout_ms": 0`), line("a", `, "timeout_ms": 1`), line("a", `, "repeat": 1.5`), line("a", `, "repeat": 2.0`),
-		line("a", `, "max_output_tokens": 3000000000`), line("a", `, "expected_fail": 1`), line("a", `, "expected_fail": false`),
+		line("a", `, "max_output_tokens": 3000000000`), line("a", `, "max_steps": 0`), line("a", `, "max_steps": 12`), line("a", `, "expected_fail": 1`), line("a", `, "expected_fail": false`),
 		line("a", `, "system": "x"`), line("a", `, "system": null`), line("a", `, "metadata": {"x": [1]}`), line("a", `, "metadata": []`),
 		line("a", `, "metadata": {"difficulty": "x"}`), line("a", `, "metadata": {"tags": ["a"]}`), line("a", `, "metadata": {"tags": "a"}`),
 		line("a", `, "metadata": {"tokens_est": 40.5}`), line("a", `, "metadata": {"tokens_est": null}`), line("a", `, "metadata": {"tokens_est": "40"}`),

@@ -48,11 +48,13 @@ type valueMember struct {
 	value        value
 }
 
-// The most that a config file may hold. Aliases count as what they stand for, so that a few lines cannot blow up.
+// The most that a file may hold. Aliases count as what they stand for, so that a few lines cannot blow up.
 const (
 	maxConfigSize   = 256 << 10
 	maxConfigValues = 100_000
-	maxConfigDepth  = 100
+	maxSuiteSize    = 32 << 20
+	maxSuiteValues  = 5_000_000
+	maxDepth        = 100
 )
 
 // parseTree reads a YAML or JSON file. The second result is what makes it unusable as a whole; duplicate keys are
@@ -67,13 +69,7 @@ func parseTree(file string, data []byte, isJSON bool) (value, *Problem) {
 	if isJSON {
 		return parseJSONTree(file, data)
 	}
-	if !utf8.Valid(data) {
-		at := invalidUTF8(data)
-		return value{}, &Problem{
-			Pos: place(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", data[at]), Hint: "save the file as UTF-8",
-		}
-	}
-	return parseYAMLTree(file, data)
+	return parseYAMLTree(file, data, maxConfigValues)
 }
 
 func place(file string, data []byte, offset int) plumb.Position {
@@ -124,12 +120,20 @@ func jsonTree(data []byte, n node) value {
 type yamlReader struct {
 	anchors map[string]value
 	values  int
+	most    int
 	depth   int
 	problem *Problem
 	file    string
 }
 
-func parseYAMLTree(file string, data []byte) (v value, problem *Problem) {
+// parseYAMLTree reads a YAML file of at most so many values.
+func parseYAMLTree(file string, data []byte, most int) (v value, problem *Problem) {
+	if !utf8.Valid(data) {
+		at := invalidUTF8(data)
+		return value{}, &Problem{
+			Pos: place(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", data[at]), Hint: "save the file as UTF-8",
+		}
+	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on some malformed texts
@@ -154,7 +158,7 @@ func parseYAMLTree(file string, data []byte) (v value, problem *Problem) {
 		}
 		return value{}, p
 	}
-	r := &yamlReader{file: file, anchors: map[string]value{}}
+	r := &yamlReader{file: file, most: most, anchors: map[string]value{}}
 	var docs []ast.Node
 	for _, d := range parsed.Docs {
 		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.DirectiveType {
@@ -169,7 +173,7 @@ func parseYAMLTree(file string, data []byte) (v value, problem *Problem) {
 		return v, r.problem
 	}
 	at := r.start(docs[1])
-	return value{}, &Problem{Pos: at, Message: "a second YAML document begins", Hint: "a config file holds one"}
+	return value{}, &Problem{Pos: at, Message: "a second YAML document begins", Hint: "a file holds one"}
 }
 
 func firstLine(s string) string {
@@ -209,9 +213,9 @@ func (r *yamlReader) value(n ast.Node) value {
 	r.depth++
 	defer func() { r.depth-- }()
 	switch {
-	case r.values > maxConfigValues:
+	case r.values > r.most:
 		return r.fail(n, "the file holds too many values")
-	case r.depth > maxConfigDepth:
+	case r.depth > maxDepth:
 		return r.fail(n, "the file is nested too deep")
 	}
 	pos := r.start(n)
@@ -254,7 +258,7 @@ func (r *yamlReader) value(n ast.Node) value {
 		if !ok {
 			return r.fail(n, fmt.Sprintf("there is no anchor %q before this alias", n.Value.String()))
 		}
-		if r.values += of.size(); r.values > maxConfigValues {
+		if r.values += of.size(); r.values > r.most {
 			return r.fail(n, "the file holds too many values")
 		}
 		v = of

@@ -1,0 +1,168 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/script"
+)
+
+// codeSuite runs the module of a suite in code.
+//
+// One engine runs it for all cases, because they share what the module holds, as they would in Node: their calls interleave
+// where they await. When a call takes too long or too much memory its engine is retired. Calls that are in flight there
+// come to their end, later ones get a new engine, in which the module is loaded again.
+type codeSuite struct {
+	program *script.Program
+	host    Host
+	options script.Options
+	places  places
+
+	mu      sync.Mutex
+	current *engine
+	closed  bool
+
+	// single is held by the one call that is tried again in an engine of its own.
+	single chan struct{}
+	// sessions are the sessions that are being judged, by the name that the script calls them.
+	sessions sync.Map
+	counter  atomic.Int64
+}
+
+// engine is the module, loaded.
+type engine struct {
+	vm *script.VM
+	// what is what the module exports, and index the number by which it knows each case.
+	what  *description
+	index map[string]int
+	// users counts the calls in flight, calls all that ever began.
+	users, calls int
+	retired      bool
+}
+
+func newCodeSuite(program *script.Program, at places, h Host) *codeSuite {
+	c := &codeSuite{program: program, host: h, options: h.options(program), places: at, single: make(chan struct{}, 1)}
+	c.options.Async = map[string]script.HostFunc{"judge": c.judge, "similar": c.similar}
+	return c
+}
+
+// start loads the module.
+func (c *codeSuite) start(ctx context.Context) (*engine, error) {
+	vm, err := c.host.start(ctx, c.program, c.options)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{vm: vm, what: &description{}, index: map[string]int{}}
+	limited, cancel := context.WithTimeout(ctx, DefaultLoadTimeout)
+	defer cancel()
+	if err := call(limited, vm, e.what, "describe"); err != nil {
+		return nil, errors.Join(err, vm.Close())
+	}
+	for _, d := range e.what.Cases {
+		e.index[d.ID] = d.Index
+	}
+	return e, nil
+}
+
+// acquire returns the engine for a call, and a number for it.
+func (c *codeSuite) acquire(ctx context.Context) (e *engine, number int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, 0, script.ErrClosed
+	}
+	if e := c.current; e != nil && e.vm.Dead() { // what is in flight there ends by itself
+		c.current, e.retired = nil, true
+	}
+	if c.current == nil {
+		if c.current, err = c.start(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	e = c.current
+	e.users++
+	e.calls++
+	return e, e.calls, nil
+}
+
+// release ends a call. It reports whether other calls were in flight at the same time. An engine that is retired is closed
+// with its last call; what it then says of promises that nobody waited for any more is nobody's.
+func (c *codeSuite) release(e *engine, number int, retire bool) (company bool) {
+	c.mu.Lock()
+	e.users--
+	company = e.users > 0 || e.calls > number
+	if retire {
+		e.retired = true
+		if c.current == e {
+			c.current = nil
+		}
+	}
+	last := e.retired && e.users == 0
+	c.mu.Unlock()
+	if last {
+		_ = e.vm.Close()
+	}
+	return company
+}
+
+// exhausted reports whether a call ended because it, or another call beside it, used up time or memory.
+func exhausted(err error) bool {
+	return errors.Is(err, script.ErrTimeout) || errors.Is(err, script.ErrInterrupted) || errors.Is(err, script.ErrMemory) ||
+		errors.Is(err, script.ErrDead)
+}
+
+// call calls an entry for a case, with the number of the case and the arguments. limit is how long it may take.
+func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry, id string, args ...any) error {
+	e, number, err := c.acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("load the suite again: %w", err)
+	}
+	err = e.call(ctx, limit, to, entry, id, args)
+	company := c.release(e, number, exhausted(err))
+	if !exhausted(err) || !company || ctx.Err() != nil {
+		return err
+	}
+	// Which of the calls in flight is to blame cannot be told. This one is made again where it is by itself.
+	select {
+	case c.single <- struct{}{}:
+		defer func() { <-c.single }()
+	case <-ctx.Done():
+		return err
+	}
+	if e, err = c.start(ctx); err != nil {
+		return fmt.Errorf("load the suite again: %w", err)
+	}
+	err = e.call(ctx, limit, to, entry, id, args)
+	_ = e.vm.Close()
+	return err
+}
+
+func (e *engine) call(ctx context.Context, limit time.Duration, to any, entry, id string, args []any) error {
+	index, ok := e.index[id]
+	if !ok {
+		return plumb.WithHint(fmt.Errorf("case %s is gone since the suite was loaded again", id), "the cases of a suite must be the same each time it loads")
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return call(limited, e.vm, to, entry, append([]any{index}, args...)...)
+}
+
+// close ends what is in flight and frees the engine.
+func (c *codeSuite) close() error {
+	c.mu.Lock()
+	e := c.current
+	c.current, c.closed = nil, true
+	if e != nil {
+		e.retired = true
+	}
+	c.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	return e.vm.Close()
+}
