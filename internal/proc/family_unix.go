@@ -1,0 +1,349 @@
+//go:build unix
+
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// rememberEvery is how often the descendants of a running program are recorded.
+	rememberEvery = time.Second
+	// killPatience is how long processes may take to be gone after SIGKILL: the kernel may be busy for them.
+	killPatience = 10 * time.Second
+)
+
+// process is a line of the table of processes.
+type process struct {
+	pid, ppid, pgid, sid int
+	// start tells apart two processes that had the same pid, one after the other.
+	start  uint64
+	zombie bool
+}
+
+// family is a program and all that belongs to it.
+type family struct {
+	cmd  *exec.Cmd
+	mark string
+	dir  string
+	main int
+	// known are the processes that belonged to it whenever it was looked at, by pid, with their start.
+	known map[int]uint64
+	stop  chan struct{} // ends the recording
+	idle  chan struct{} // the recording has ended
+	phase syscall.Signal
+}
+
+func newFamily(cmd *exec.Cmd, mark string) *family {
+	cmd.SysProcAttr = attributes()
+	dir, err := filepath.EvalSymlinks(cmd.Dir)
+	if err != nil || cmd.Dir == "" {
+		dir = ""
+	}
+	return &family{cmd: cmd, mark: mark, dir: dir, known: map[int]uint64{}, stop: make(chan struct{}), idle: make(chan struct{})}
+}
+
+// start starts the program; how it ended comes to exited.
+func (f *family) start(exited chan<- error) error {
+	adopt()
+	if err := launch(f.cmd, exited); err != nil {
+		return err
+	}
+	f.main = f.cmd.Process.Pid
+	go func() {
+		defer close(f.idle)
+		tick := time.NewTicker(rememberEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-f.stop:
+				return
+			case <-tick.C:
+				f.members()
+			}
+		}
+	}()
+	return nil
+}
+
+// settle ends the recording; from then on the family is looked at by one goroutine.
+func (f *family) settle() {
+	select {
+	case <-f.idle:
+	default:
+		close(f.stop)
+		<-f.idle
+	}
+}
+
+// remember records all that belongs to the program, before the ties are cut.
+func (f *family) remember() {
+	f.settle()
+	f.members()
+}
+
+// interrupt asks the program itself to end.
+func (f *family) interrupt() { _ = f.cmd.Process.Signal(syscall.SIGINT) }
+
+func (f *family) terminate() { f.signal(syscall.SIGTERM) }
+
+func (f *family) kill() {
+	f.signal(syscall.SIGKILL)
+	_ = f.cmd.Process.Kill()
+}
+
+// signal sends sig to all members, the program included.
+func (f *family) signal(sig syscall.Signal) {
+	f.phase = sig
+	members, err := f.members()
+	if err != nil {
+		_ = syscall.Kill(-f.main, sig) // the group is all that can be told
+		return
+	}
+	_ = f.cmd.Process.Signal(sig)
+	for _, p := range members {
+		if p.pid != f.main {
+			_ = syscall.Kill(p.pid, sig)
+		}
+	}
+}
+
+// end ends what is left once the program has ended.
+func (f *family) end(grace time.Duration) (left, survivors []Process) {
+	f.settle()
+	members, err := f.members()
+	if err != nil {
+		_ = syscall.Kill(-f.main, syscall.SIGKILL)
+		return nil, nil
+	}
+	if len(members) == 0 {
+		return nil, nil
+	}
+	left = describe(members)
+	if f.phase == syscall.SIGKILL {
+		grace = 0
+	}
+	return left, describe(finish(members, grace, func() []process {
+		members, err := f.members()
+		if err != nil {
+			return nil
+		}
+		return members
+	}))
+}
+
+// finish ends processes: politely, and after grace for good. again tells what is there now. It returns what remains.
+func finish(members []process, grace time.Duration, again func() []process) []process {
+	asked := map[int]uint64{}
+	pause := 2 * time.Millisecond
+	for began := time.Now(); len(members) > 0; members = again() {
+		spent := time.Since(began)
+		if spent > grace+killPatience {
+			return members
+		}
+		for _, p := range members {
+			if spent >= grace {
+				_ = syscall.Kill(p.pid, syscall.SIGKILL)
+			} else if start, ok := asked[p.pid]; !ok || start != p.start {
+				asked[p.pid] = p.start
+				_ = syscall.Kill(p.pid, syscall.SIGTERM)
+				_ = syscall.Kill(p.pid, syscall.SIGCONT) // what is stopped cannot end itself
+			}
+		}
+		if spent < grace {
+			time.Sleep(min(pause, grace-spent))
+		} else {
+			time.Sleep(pause)
+		}
+		pause = min(2*pause, 50*time.Millisecond)
+	}
+	return nil
+}
+
+// members looks who belongs to the program now, zombies left out, and records it.
+func (f *family) members() ([]process, error) {
+	all, err := table()
+	if err != nil {
+		return nil, err
+	}
+	kin := index(all)
+	self := os.Getpid()
+	belongs := map[int]bool{}
+	for _, p := range all {
+		start, known := f.known[p.pid]
+		switch {
+		case p.pid == self:
+		case known && start == p.start, p.pid == f.main, p.pgid == f.main:
+			kin.add(belongs, p.pid)
+		case p.zombie || belongs[p.pid] || !kin.reachable(p, self):
+		default:
+			if f.carries(p, self) {
+				kin.add(belongs, p.pid)
+			}
+		}
+	}
+	delete(belongs, self)
+	var living []process
+	for _, p := range all {
+		if belongs[p.pid] {
+			f.known[p.pid] = p.start
+		}
+		switch {
+		case p.zombie:
+			f.reap(p, self)
+		case belongs[p.pid]:
+			living = append(living, p)
+		}
+	}
+	return living, nil
+}
+
+// carries reports whether p has the family's mark. A process without any mark, adopted and in the program's directory, has
+// dropped its environment.
+func (f *family) carries(p process, self int) bool {
+	if f.mark == "" {
+		return false
+	}
+	env, err := environment(p.pid)
+	if err != nil {
+		return false
+	}
+	if marker := lookup(env, MarkerEnv); marker != "" {
+		return marker == f.mark
+	}
+	return adopts && p.ppid == self && p.sid != ownSession() && f.dir != "" && within(workingDirectory(p.pid), f.dir)
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// reap waits for a zombie that this process has adopted. One that it started itself belongs to somebody who waits for it: of
+// a zombie that was never seen alive only that much is known that it is not of this process's session.
+func (f *family) reap(p process, self int) {
+	if !adopts || p.ppid != self || p.pid == f.main {
+		return
+	}
+	start, known := f.known[p.pid]
+	if known && start == p.start || p.pgid == f.main || p.sid != ownSession() && p.sid != p.pid {
+		_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+	}
+}
+
+// kinship says who is whose child.
+type kinship struct {
+	parent   map[int]int
+	children map[int][]int
+}
+
+func index(all []process) kinship {
+	k := kinship{make(map[int]int, len(all)), make(map[int][]int, len(all))}
+	for _, p := range all {
+		k.parent[p.pid] = p.ppid
+		k.children[p.ppid] = append(k.children[p.ppid], p.pid)
+	}
+	return k
+}
+
+// add adds pid and all its descendants to set.
+func (k kinship) add(set map[int]bool, pid int) {
+	if set[pid] {
+		return
+	}
+	set[pid] = true
+	for _, child := range k.children[pid] {
+		k.add(set, child)
+	}
+}
+
+// ancestors returns pid and all its ancestors.
+func (k kinship) ancestors(pid int) map[int]bool {
+	set := map[int]bool{}
+	for ; pid > 0 && !set[pid]; pid = k.parent[pid] {
+		set[pid] = true
+	}
+	return set
+}
+
+// reachable reports whether p can belong to something that this process started: where orphans are adopted, only its
+// descendants can.
+func (k kinship) reachable(p process, self int) bool {
+	if !adopts && p.ppid == 1 {
+		return true
+	}
+	return k.ancestors(p.pid)[self]
+}
+
+func describe(processes []process) []Process {
+	var out []Process
+	for _, p := range processes {
+		env, _ := environment(p.pid) //nolint:errcheck // it may be gone by now, and then has none
+		out = append(out, Process{PID: p.pid, Command: commandLine(p.pid), Marker: lookup(env, MarkerEnv), RunDir: lookup(env, RunDirEnv)})
+	}
+	return out
+}
+
+// Reap ends all processes of this user of which the mark matches, with their descendants: what runs left that are dead
+// themselves. It never ends this process or its ancestors. The error names what could not be ended.
+func Reap(match func(marker, runDir string) bool) ([]Process, error) {
+	return reap(match, Grace{}.orDefault().Terminate)
+}
+
+func reap(match func(marker, runDir string) bool, grace time.Duration) ([]Process, error) {
+	found := map[int]uint64{}
+	look := func() []process {
+		all, err := table()
+		if err != nil {
+			return nil
+		}
+		kin := index(all)
+		spared := kin.ancestors(os.Getpid())
+		belongs := map[int]bool{}
+		for _, p := range all {
+			if p.zombie || spared[p.pid] || belongs[p.pid] {
+				continue
+			}
+			if start, ok := found[p.pid]; ok && start == p.start {
+				kin.add(belongs, p.pid)
+				continue
+			}
+			env, err := environment(p.pid)
+			if err != nil {
+				continue
+			}
+			if marker := lookup(env, MarkerEnv); marker != "" && match(marker, lookup(env, RunDirEnv)) {
+				kin.add(belongs, p.pid)
+			}
+		}
+		var living []process
+		for _, p := range all {
+			if belongs[p.pid] && !p.zombie && !spared[p.pid] {
+				found[p.pid] = p.start
+				living = append(living, p)
+			}
+		}
+		return living
+	}
+	if _, err := table(); err != nil {
+		return nil, err
+	}
+	members := look()
+	killed := describe(members)
+	remain := finish(members, grace, look)
+	if len(remain) == 0 {
+		return killed, nil
+	}
+	return killed, survived(describe(remain))
+}
+
+func signalName(state *os.ProcessState) string {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal().String()
+	}
+	return state.String()
+}

@@ -1,0 +1,133 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopts says that orphans become children of this process, so that all a program starts stays among its descendants.
+const adopts = true
+
+// adopt makes this process the one that orphans among its descendants go to. Asking again changes nothing.
+func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// attributes make a process group of its own, of which the leader is killed when this process is, by whatever.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// launch starts cmd from a thread that lives as long as it does, since Pdeathsig means the death of a thread.
+func launch(cmd *exec.Cmd, exited chan<- error) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if err := cmd.Start(); err != nil {
+			runtime.UnlockOSThread()
+			started <- err
+			return
+		}
+		started <- nil
+		exited <- cmd.Wait()
+		runtime.UnlockOSThread()
+	}()
+	return <-started
+}
+
+// table reads the table of processes.
+func table() ([]process, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return nil, err
+	}
+	all := make([]process, 0, len(names))
+	var buf [1024]byte
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := readStat(pid, buf[:]); ok {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// readStat reads what /proc says of one process; one that is gone by now is not ok.
+func readStat(pid int, buf []byte) (process, bool) {
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return process{}, false
+	}
+	n, err := syscall.Read(fd, buf)
+	_ = syscall.Close(fd)
+	if err != nil || n <= 0 {
+		return process{}, false
+	}
+	// The name of the program stands in parentheses, and may contain any.
+	i := bytes.LastIndexByte(buf[:n], ')')
+	fields := bytes.Fields(buf[i+1 : n])
+	if i < 0 || len(fields) < 20 {
+		return process{}, false
+	}
+	number := func(i int) int {
+		v, _ := strconv.Atoi(string(fields[i])) //nolint:errcheck // the kernel writes numbers
+		return v
+	}
+	start, _ := strconv.ParseUint(string(fields[19]), 10, 64) //nolint:errcheck // likewise
+	return process{
+		pid: pid, ppid: number(1), pgid: number(2), sid: number(3), start: start,
+		zombie: fields[0][0] == 'Z' || fields[0][0] == 'X',
+	}, true
+}
+
+// environment returns the environment that a process of this user was started with.
+func environment(pid int) ([]string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	if !bytes.Contains(data, []byte(MarkerEnv+"=")) {
+		return nil, nil
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00"), nil
+}
+
+func commandLine(pid int) string {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return ""
+	}
+	const enough = 200
+	text := strings.ToValidUTF8(strings.ReplaceAll(strings.TrimRight(string(data), "\x00"), "\x00", " "), "")
+	if len(text) > enough {
+		text = strings.ToValidUTF8(text[:enough], "") + "…"
+	}
+	return text
+}
+
+func workingDirectory(pid int) string {
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") //nolint:errcheck // "" is nowhere
+	return strings.TrimSuffix(dir, " (deleted)")
+}
+
+// ownSession is the id of the session that this process belongs to.
+func ownSession() int {
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return 0
+	}
+	return sid
+}

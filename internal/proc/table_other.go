@@ -1,0 +1,34 @@
+//go:build unix && !linux && !darwin
+
+package proc
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+const adopts = false
+
+func adopt() {}
+
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func launch(cmd *exec.Cmd, exited chan<- error) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { exited <- cmd.Wait() }()
+	return nil
+}
+
+// table says that the processes of this system cannot be read.
+func table() ([]process, error) { return nil, errors.ErrUnsupported }
+
+func environment(int) ([]string, error) { return nil, errors.ErrUnsupported }
+
+func commandLine(int) string { return "" }
+
+func workingDirectory(int) string { return "" }
+
+func ownSession() int { return 0 }

@@ -1,0 +1,73 @@
+package agentcli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// adapter is what is peculiar to the start of one agent.
+type adapter struct {
+	agent string
+	// programs are the names that the agent's program has had, newest first; install says how to get it.
+	programs []string
+	install  string
+	// native are the files in node_modules that an npm package's script would start; PLATFORM stands for "linux-x64".
+	native []string
+	// skills is where the agent looks for skills in a workspace.
+	skills string
+	// skillDirs are all places in a workspace where it looks for them.
+	skillDirs []string
+	// instructions are the files that it reads in a workspace and in the directories above it, user those that it reads in
+	// the user's home, machine those of the whole machine.
+	instructions, user, machine []string
+	// mcp are the files of a workspace that name MCP servers.
+	mcp []string
+	// keys are environment variables that hold its credentials or choose its provider. They reach it although their names
+	// say that they are secret or belong to an agent; a * at the end stands for anything. key is the one for the key of a
+	// runner.
+	keys []string
+	key  string
+	// cloud are more of them, for accounts with a cloud provider, which reach it where the variable named first is set.
+	cloud map[string][]string
+	// credentials are files that hold its credentials. variable names the directory, instead of dir below the user's home;
+	// in a session they are at the same place below the session's home.
+	credentials []credentials
+	// state are the parts of its home that hold what it keeps of a session.
+	state []string
+	// launch completes l with the agent's arguments, environment and files.
+	launch func(l *launch) error
+}
+
+type credentials struct {
+	variable, dir, file string
+}
+
+// adapterOf returns the adapter of an agent.
+func adapterOf(agent string) (adapter, error) {
+	switch agent {
+	case "codex":
+		return codexAdapter(), nil
+	case "claude-code":
+		return claudeAdapter(), nil
+	case "opencode":
+		return opencodeAdapter(), nil
+	case "cursor-agent":
+		return cursorAdapter(), nil
+	case "copilot":
+		return copilotAdapter(), nil
+	case "gemini":
+		return geminiAdapter(), nil
+	case "qwen":
+		return qwenAdapter(), nil
+	case "":
+		return adapter{}, plumb.WithHint(fmt.Errorf("the agent has no type"), "it is one of "+strings.Join(Types(), ", "))
+	default:
+		err := fmt.Errorf("unknown agent %q", agent)
+		if near := plumb.Nearest(agent, Types()); near != "" {
+			err = fmt.Errorf("%w (did you mean %q?)", err, near)
+		}
+		return adapter{}, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", "))
+	}
+}

@@ -1,0 +1,279 @@
+package agentcli
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
+)
+
+// launch is how the agent of one session is started. The adapter's launch function completes it.
+type launch struct {
+	*place
+	cfg     plumb.AgentConfig
+	program program
+	getenv  func(string) string
+	// prompt is what is asked, resume the session that it goes on with, "" for a new one.
+	prompt, resume string
+	// bypass lets the agent do all it wants, hermetic keeps the user's configuration from it.
+	bypass, hermetic bool
+	// keyName is the environment variable with the key for the model, key its value.
+	keyName, key string
+	// servers are the MCP servers to offer, references to the environment resolved.
+	servers map[string]plumb.MCPServer
+
+	// The rest is for the adapter to fill in: the arguments, the environment (own stands above the user's), what is given on
+	// stdin, and files outside the state directories that are to be kept.
+	args  []string
+	env   map[string]string
+	own   map[string]string
+	stdin string
+	keep  map[string]string
+
+	environ []string
+}
+
+// argLimit is how long a prompt may be to be an argument, in bytes: Linux takes 128 KiB for one, Windows 32 KiB for all.
+func argLimit() int {
+	if runtime.GOOS == "windows" {
+		return 16 << 10
+	}
+	return 100 << 10
+}
+
+// plain reports whether the prompt can be an argument that no program takes for anything else.
+func (l *launch) plain() bool {
+	return len(l.prompt) <= argLimit() && !strings.HasPrefix(l.prompt, "-")
+}
+
+// add appends arguments.
+func (l *launch) add(args ...string) { l.args = append(l.args, args...) }
+
+// write writes a file below the session's home that may hold secrets, and returns its path.
+func (l *launch) write(name string, data []byte) (string, error) {
+	path := filepath.Join(l.home, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, data, 0o600)
+}
+
+// writeJSON writes a value as a JSON file below the session's home and returns its path.
+func (l *launch) writeJSON(name string, value any) (string, error) {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	return l.write(name, append(data, '\n'))
+}
+
+// launch prepares the start of a session.
+func (r *Runner) launch(t task, p *place) (*launch, error) {
+	l := &launch{
+		place: p, cfg: r.cfg, program: r.program, getenv: r.variable, prompt: t.prompt, resume: t.resume,
+		bypass: r.cfg.Permissions != permissionsDefault, hermetic: !r.cfg.InheritConfig,
+		servers: map[string]plumb.MCPServer{}, env: map[string]string{}, own: map[string]string{}, keep: map[string]string{},
+	}
+	l.keyName = r.cfg.APIKeyEnv
+	if l.keyName == "" {
+		l.keyName = r.adapter.key
+	}
+	l.key = r.variable(l.keyName)
+	if r.cfg.APIKeyEnv != "" && l.key == "" {
+		return nil, plumb.WithHint(fmt.Errorf("the environment variable %s of apiKeyEnv is not set", r.cfg.APIKeyEnv), "set it, or leave apiKeyEnv out")
+	}
+	for name, server := range r.cfg.MCPServers {
+		server.Env, server.Headers = r.resolved(server.Env), r.resolved(server.Headers)
+		l.servers[name] = server
+	}
+	if err := r.adapter.launch(l); err != nil {
+		return nil, err
+	}
+	if l.stdin != "" {
+		file := filepath.Join(p.root, "prompt")
+		if err := os.WriteFile(file, []byte(l.stdin), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	marker := t.marker
+	if marker == "" {
+		marker = "own/" + rand.Text() // nobody will look for it by its name, but the supervisor needs one
+	}
+	l.environ = r.environ(l, marker, t.runDir)
+	return l, nil
+}
+
+// variable returns an environment variable as the agent is to see it: the configuration stands above the environment.
+func (r *Runner) variable(name string) string {
+	if value, ok := r.cfg.Env[name]; ok {
+		return r.expand(value)
+	}
+	return r.env.Getenv(name)
+}
+
+// expand resolves references to environment variables, written ${NAME}.
+func (r *Runner) expand(value string) string {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(value, "${")
+		name, after, closed := strings.Cut(rest, "}")
+		if !ok || !closed || !variableName(name) {
+			b.WriteString(value)
+			return b.String()
+		}
+		b.WriteString(before)
+		b.WriteString(r.env.Getenv(name))
+		value = after
+	}
+}
+
+func variableName(name string) bool {
+	for i, c := range name {
+		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func (r *Runner) resolved(values map[string]string) map[string]string {
+	out := maps.Clone(values)
+	for name, value := range out {
+		out[name] = r.expand(value)
+	}
+	return out
+}
+
+// command is the program of the session, ready to run.
+func (l *launch) command() proc.Command {
+	c := proc.Command{
+		Path: l.program.path, Args: slices.Concat(l.program.args, l.args), Dir: l.workspace, Env: l.environ,
+		Stdout: l.stdout, Stderr: l.stderr,
+	}
+	if l.stdin != "" {
+		c.Stdin = filepath.Join(l.root, "prompt")
+	}
+	return c
+}
+
+// environ makes the environment of a session: what the user has, without what belongs to other agents, to this program, or to
+// nobody's business; the session's own directories; what the configuration says; and the marks.
+func (r *Runner) environ(l *launch, marker, runDir string) []string {
+	values := map[string]string{}
+	for _, v := range r.env.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		if name != "" && r.passes(name, l.hermetic) {
+			values[name] = value
+		}
+	}
+	maps.Copy(values, map[string]string{"NO_COLOR": "1", "TERM": "dumb"})
+	for _, name := range []string{"FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM"} {
+		delete(values, name)
+	}
+	maps.Copy(values, l.env)
+	for name, value := range r.cfg.Env {
+		values[name] = r.expand(value)
+	}
+	own := map[string]string{"TMPDIR": l.tmp, "PWD": l.workspace}
+	if runtime.GOOS == "windows" {
+		own["TEMP"], own["TMP"] = l.tmp, l.tmp
+	}
+	if l.hermetic {
+		maps.Copy(own, homeVariables(l.home))
+	}
+	maps.Copy(own, l.own)
+	own[plumb.MarkerEnv] = marker
+	if runDir != "" {
+		own[plumb.RunDirEnv] = runDir
+	}
+	maps.Copy(values, own)
+	environ := make([]string, 0, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		environ = append(environ, name+"="+values[name])
+	}
+	return environ
+}
+
+// homeVariables say where a user's home is.
+func homeVariables(home string) map[string]string {
+	vars := map[string]string{
+		"HOME":            home,
+		"XDG_CONFIG_HOME": filepath.Join(home, ".config"),
+		"XDG_DATA_HOME":   filepath.Join(home, ".local", "share"),
+		"XDG_STATE_HOME":  filepath.Join(home, ".local", "state"),
+		"XDG_CACHE_HOME":  filepath.Join(home, ".cache"),
+	}
+	if runtime.GOOS == "windows" {
+		vars["USERPROFILE"] = home
+		vars["APPDATA"] = filepath.Join(home, "AppData", "Roaming")
+		vars["LOCALAPPDATA"] = filepath.Join(home, "AppData", "Local")
+	}
+	return vars
+}
+
+// foreign are the variables, by the beginning of their names, that belong to agents and to this program: an agent that is
+// started from a session of another must not think that it is part of it.
+var foreign = []string{
+	"PLUMB_", "SKILLGYM_", "CLAUDECODE", "CLAUDE_", "CODEX_", "OPENCODE", "COPILOT_", "GEMINI_", "CURSOR_", "QWEN_", "ANTHROPIC_",
+	"OTEL_", "AI_AGENT",
+}
+
+// sessions are those of them that a running agent sets for what it starts: they never get through.
+var sessions = []string{
+	"PLUMB_", "SKILLGYM_", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION", "CODEX_SANDBOX",
+	"CODEX_THREAD_ID", "CODEX_CI", "OPENCODE_PID", "OPENCODE_CALLER", "GEMINI_CLI=", "CURSOR_TRACE_ID", "CURSOR_AGENT=", "QWEN_CODE=",
+	"COPILOT_CLI=", "OPENCODE=", "AI_AGENT",
+}
+
+// gitVariables tell git of a repository; a hook of the user's that starts this program has them set.
+var gitVariables = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
+	"GIT_NAMESPACE", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES",
+}
+
+// passes reports whether a variable of the environment reaches the agent.
+func (r *Runner) passes(name string, hermetic bool) bool {
+	if slices.Contains(gitVariables, name) {
+		return false
+	}
+	for _, s := range sessions {
+		if whole, ok := strings.CutSuffix(s, "="); ok && name == whole || !ok && strings.HasPrefix(name, s) {
+			return false
+		}
+	}
+	if !hermetic || r.ownKey(name) {
+		return true
+	}
+	if slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		return false
+	}
+	return !r.env.Secret(name)
+}
+
+// ownKey reports whether a variable holds the agent's own credentials, or chooses its provider.
+func (r *Runner) ownKey(name string) bool {
+	if name == r.cfg.APIKeyEnv {
+		return true
+	}
+	for variable, more := range r.adapter.cloud {
+		if r.variable(variable) != "" && (name == variable || matchesAny(more, name)) {
+			return true
+		}
+	}
+	return matchesAny(r.adapter.keys, name)
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return name == pattern || open && strings.HasPrefix(name, prefix)
+	})
+}

@@ -1,0 +1,113 @@
+package agentcli
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/plumb-eval/plumb"
+)
+
+func claudeAdapter() adapter {
+	return adapter{
+		agent: "claude-code", programs: []string{"claude"}, install: "npm install -g @anthropic-ai/claude-code",
+		native: []string{"@anthropic-ai/claude-code-PLATFORM/claude"},
+		skills: ".claude/skills", skillDirs: []string{".claude/skills"},
+		instructions: []string{"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"},
+		user:         []string{".claude/CLAUDE.md"},
+		machine:      []string{"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json"},
+		mcp:          []string{".mcp.json"},
+		key:          "ANTHROPIC_API_KEY",
+		keys: []string{
+			"ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
+			"CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_MAX_RETRIES",
+		},
+		cloud: map[string][]string{
+			"CLAUDE_CODE_USE_BEDROCK": {"AWS_*"},
+			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "VERTEX_REGION_*"},
+			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*"},
+		},
+		credentials: []credentials{{"CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"}},
+		state:       []string{".claude/projects"},
+		launch:      launchClaude,
+	}
+}
+
+func launchClaude(l *launch) error {
+	l.add("-p")
+	if l.resume != "" {
+		l.add("--resume", l.resume)
+	}
+	l.add("--output-format", "stream-json", "--verbose")
+	if l.bypass {
+		l.add("--dangerously-skip-permissions")
+		if os.Geteuid() == 0 {
+			l.env["IS_SANDBOX"] = "1" // root is refused the flag otherwise
+		}
+	}
+	l.add("--model", l.cfg.Model)
+	l.env["DISABLE_AUTOUPDATER"] = "1"
+	if l.hermetic {
+		l.own["CLAUDE_CONFIG_DIR"] = filepath.Join(l.home, ".claude")
+		l.env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+	}
+	if l.cfg.BaseURL != "" {
+		l.env["ANTHROPIC_BASE_URL"] = l.cfg.BaseURL
+	}
+	if l.key != "" {
+		l.env["ANTHROPIC_API_KEY"] = l.key
+	}
+	// With strict only the servers of these files are there: those of the suite, and none of an account.
+	var files []string
+	if len(l.servers) > 0 {
+		file, err := l.writeJSON("plumb-mcp.json", map[string]any{"mcpServers": claudeServers(l.servers)})
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	if project := filepath.Join(l.workspace, ".mcp.json"); l.hermetic && exists(project) {
+		files = append(files, project)
+	}
+	for _, file := range files {
+		l.add("--mcp-config=" + file)
+	}
+	if l.hermetic {
+		l.add("--strict-mcp-config")
+	}
+	l.add(l.cfg.Args...)
+	if !l.plain() {
+		l.stdin = l.prompt
+		return nil
+	}
+	l.add(l.prompt)
+	return nil
+}
+
+// claudeServers writes MCP servers as most agents take them.
+func claudeServers(servers map[string]plumb.MCPServer) map[string]any {
+	out := map[string]any{}
+	for name, s := range servers {
+		server := map[string]any{}
+		if s.URL != "" {
+			server["type"], server["url"] = "http", s.URL
+			if len(s.Headers) > 0 {
+				server["headers"] = s.Headers
+			}
+		} else {
+			server["type"], server["command"], server["args"] = "stdio", s.Command, list(s.Args)
+			if len(s.Env) > 0 {
+				server["env"] = s.Env
+			}
+		}
+		out[name] = server
+	}
+	return out
+}
+
+// list makes an empty list of nil, for JSON.
+func list(values []string) []string {
+	if values == nil {
+		return []string{}
+	}
+	return values
+}

@@ -1,0 +1,137 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func codexAdapter() adapter {
+	return adapter{
+		agent: "codex", programs: []string{"codex"}, install: "npm install -g @openai/codex",
+		native: []string{
+			"@openai/codex-PLATFORM/vendor/*/bin/codex",
+			"@openai/codex-PLATFORM/vendor/*/codex/codex",
+			"@openai/codex/vendor/*/codex/codex",
+		},
+		skills: ".agents/skills", skillDirs: []string{".agents/skills", ".codex/skills"},
+		instructions: []string{"AGENTS.md", "AGENTS.override.md"},
+		user:         []string{".codex/AGENTS.md", ".codex/AGENTS.override.md"},
+		machine:      []string{"/etc/codex/config.toml", "/etc/codex/managed_config.toml", "/etc/codex/skills"},
+		mcp:          []string{".codex/config.toml"},
+		key:          "OPENAI_API_KEY",
+		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
+		credentials:  []credentials{{"CODEX_HOME", ".codex", "auth.json"}},
+		state:        []string{".codex/sessions"},
+		launch:       launchCodex,
+	}
+}
+
+func launchCodex(l *launch) error {
+	l.add("exec")
+	if l.resume != "" {
+		l.add("resume")
+	}
+	l.add("--json", "--skip-git-repo-check")
+	if l.bypass {
+		l.add("--dangerously-bypass-approvals-and-sandbox")
+	}
+	if l.resume == "" { // a resumed session starts where the process does
+		l.add("-C", l.workspace)
+	}
+	l.add("--model", l.cfg.Model)
+
+	var settings [][2]string // TOML keys and values
+	set := func(key, value string) { settings = append(settings, [2]string{key, value}) }
+	if l.hermetic {
+		set("check_for_update_on_startup", "false")
+		set("analytics.enabled", "false")
+		set("history.persistence", `"none"`)
+	}
+	if l.cfg.BaseURL != "" {
+		set("model_provider", `"plumb"`)
+		set("model_providers.plumb.name", `"plumb"`)
+		set("model_providers.plumb.base_url", tomlString(l.cfg.BaseURL))
+		set("model_providers.plumb.wire_api", `"responses"`)
+		if l.key != "" {
+			set("model_providers.plumb.env_key", tomlString(l.keyName))
+			l.env[l.keyName] = l.key
+		}
+	} else if l.key != "" && l.getenv("CODEX_API_KEY") == "" && (len(l.lent) == 0 || l.cfg.APIKeyEnv != "") {
+		l.env["CODEX_API_KEY"] = l.key // exec takes its key from there, and not from the variable that everybody has set
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.servers)) {
+		server, key := l.servers[name], "mcp_servers."+name
+		if server.URL != "" {
+			set(key+".url", tomlString(server.URL))
+			if len(server.Headers) > 0 {
+				set(key+".http_headers", tomlTable(server.Headers))
+			}
+			continue
+		}
+		set(key+".command", tomlString(server.Command))
+		set(key+".args", tomlArray(server.Args))
+		if len(server.Env) > 0 {
+			set(key+".env", tomlTable(server.Env))
+		}
+	}
+	if l.hermetic {
+		l.own["CODEX_HOME"] = filepath.Join(l.home, ".codex")
+		l.own["CODEX_SQLITE_HOME"] = filepath.Join(l.home, ".codex", "sqlite")
+		if err := os.MkdirAll(l.own["CODEX_SQLITE_HOME"], 0o700); err != nil {
+			return err
+		}
+		var file strings.Builder
+		for _, s := range settings {
+			fmt.Fprintf(&file, "%s = %s\n", s[0], s[1])
+		}
+		if _, err := l.write(".codex/config.toml", []byte(file.String())); err != nil {
+			return err
+		}
+	} else {
+		for _, s := range settings {
+			l.add("-c", s[0]+"="+s[1])
+		}
+	}
+	l.add(l.cfg.Args...)
+	l.add("--")
+	if l.resume != "" {
+		l.add(l.resume)
+	}
+	if len(l.prompt) > argLimit() || l.prompt == "-" {
+		l.stdin = l.prompt
+		l.add("-")
+		return nil
+	}
+	l.add(l.prompt)
+	return nil
+}
+
+// tomlString writes a TOML string: JSON's escapes are among TOML's.
+func tomlString(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return strings.ReplaceAll(string(data), "\u007f", `\u007f`)
+}
+
+func tomlArray(values []string) string {
+	var quoted []string
+	for _, v := range values {
+		quoted = append(quoted, tomlString(v))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func tomlTable(values map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		pairs = append(pairs, tomlString(name)+" = "+tomlString(values[name]))
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}

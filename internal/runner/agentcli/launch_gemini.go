@@ -1,0 +1,115 @@
+package agentcli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+func geminiAdapter() adapter {
+	return adapter{
+		agent: "gemini", programs: []string{"gemini"}, install: "npm install -g @google/gemini-cli",
+		skills: ".agents/skills", skillDirs: []string{".agents/skills", ".gemini/skills"},
+		instructions: []string{"GEMINI.md"},
+		user:         []string{".gemini/GEMINI.md"},
+		machine:      []string{"/etc/gemini-cli/settings.json"},
+		mcp:          []string{".gemini/settings.json"},
+		key:          "GEMINI_API_KEY",
+		keys:         []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
+		cloud:        map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
+		credentials:  []credentials{{"", ".gemini", "oauth_creds.json"}, {"", ".gemini", "google_accounts.json"}},
+		state:        []string{".gemini/tmp", ".gemini/projects.json"},
+		launch:       launchGemini,
+	}
+}
+
+func launchGemini(l *launch) error {
+	l.add("--output-format", "stream-json")
+	if l.bypass {
+		l.add("--yolo")
+	}
+	l.add("-m", l.cfg.Model)
+	if l.resume != "" {
+		l.add("--resume", l.resume)
+	}
+	l.env["GEMINI_CLI_TRUST_WORKSPACE"] = "true"
+	l.env["GEMINI_CLI_NO_RELAUNCH"] = "true"
+	l.env["GEMINI_TELEMETRY_ENABLED"] = "false"
+	if l.cfg.BaseURL != "" {
+		l.env["GOOGLE_GEMINI_BASE_URL"] = l.cfg.BaseURL
+	}
+	if l.key != "" {
+		l.env["GEMINI_API_KEY"] = l.key
+	}
+	if l.hermetic {
+		l.own["GEMINI_CLI_HOME"] = l.home
+		if _, err := l.writeJSON(".gemini/settings.json", geminiSettings(l)); err != nil {
+			return err
+		}
+	} else if len(l.servers) > 0 {
+		// The user's own settings stand below those of the system, which are the only others that can be named.
+		file, err := l.writeJSON("system-settings.json", map[string]any{"mcpServers": geminiServers(l.servers)})
+		if err != nil {
+			return err
+		}
+		l.env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = file
+	}
+	l.add(l.cfg.Args...)
+	promptByFlag(l)
+	return nil
+}
+
+// promptByFlag adds the prompt as the value of a flag, in a way that none is taken for another flag; a long one goes to
+// stdin.
+func promptByFlag(l *launch) {
+	switch {
+	case len(l.prompt) > argLimit():
+		l.stdin = l.prompt
+	case strings.HasPrefix(l.prompt, "-"):
+		l.add("--prompt=" + l.prompt)
+	default:
+		l.add("-p", l.prompt)
+	}
+}
+
+func geminiSettings(l *launch) map[string]any {
+	auth := "gemini-api-key"
+	switch {
+	case l.getenv("GOOGLE_GENAI_USE_VERTEXAI") == "true":
+		auth = "vertex-ai"
+	case l.key == "" && l.lent[filepath.Join(l.home, ".gemini", "oauth_creds.json")] != "":
+		auth = "oauth-personal"
+	default:
+	}
+	settings := map[string]any{
+		"security":  map[string]any{"auth": map[string]any{"selectedType": auth}},
+		"privacy":   map[string]any{"usageStatisticsEnabled": false},
+		"telemetry": map[string]any{"enabled": false},
+		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "disableAutoUpdate": true, "disableUpdateNag": true},
+	}
+	if len(l.servers) > 0 {
+		settings["mcpServers"] = geminiServers(l.servers)
+	}
+	return settings
+}
+
+func geminiServers(servers map[string]plumb.MCPServer) map[string]any {
+	out := map[string]any{}
+	for name, s := range servers {
+		server := map[string]any{"trust": true}
+		if s.URL != "" {
+			server["httpUrl"] = s.URL
+			if len(s.Headers) > 0 {
+				server["headers"] = s.Headers
+			}
+		} else {
+			server["command"], server["args"] = s.Command, list(s.Args)
+			if len(s.Env) > 0 {
+				server["env"] = s.Env
+			}
+		}
+		out[name] = server
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+package agentcli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
+)
+
+func opencodeAdapter() adapter {
+	return adapter{
+		agent: "opencode", programs: []string{"opencode"}, install: "npm install -g opencode-ai",
+		native: []string{"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode", "opencode-PLATFORM-musl/bin/opencode"},
+		skills: ".agents/skills", skillDirs: []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
+		instructions: []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"},
+		user:         []string{".config/opencode/AGENTS.md", ".claude/CLAUDE.md"},
+		machine:      []string{"/etc/opencode/opencode.json"},
+		mcp:          []string{"opencode.json", "opencode.jsonc"},
+		keys: []string{
+			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
+			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY",
+			"FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY", "AZURE_API_KEY", "AZURE_RESOURCE_NAME",
+		},
+		credentials: []credentials{{"", ".local/share/opencode", "auth.json"}},
+		state:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
+		launch:      launchOpencode,
+	}
+}
+
+func launchOpencode(l *launch) error {
+	l.add("run", "--model", l.cfg.Model, "--format", "json", "--thinking")
+	if l.bypass {
+		l.add("--auto")
+	}
+	if l.resume != "" {
+		l.add("--session", l.resume)
+	} else {
+		l.add("--title", "plumb") // or else the model is asked for one
+	}
+	l.add(l.cfg.Args...)
+	l.stdin = l.prompt // an argument with spaces reaches the model in quotes
+
+	config := map[string]any{"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled"}
+	if l.cfg.BaseURL != "" {
+		config["provider"] = opencodeProvider(l)
+	}
+	if len(l.servers) > 0 {
+		config["mcp"] = opencodeServers(l.servers)
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	l.env["OPENCODE_CONFIG_CONTENT"] = string(data)
+	l.env["OPENCODE_DISABLE_AUTOUPDATE"] = "1"
+	if !l.hermetic {
+		return nil
+	}
+	l.env["OPENCODE_DISABLE_LSP_DOWNLOAD"] = "1"
+	l.env["OPENCODE_DISABLE_DEFAULT_PLUGINS"] = "1"
+	if l.cfg.BaseURL != "" {
+		l.env["OPENCODE_DISABLE_MODELS_FETCH"] = "1"
+	}
+	return seedOpencode(filepath.Join(l.home, ".config", "opencode"))
+}
+
+// seedOpencode makes a directory of configuration look as if opencode had already put its packages there. Otherwise it does
+// so in the background of each session, from the npm registry, and is deaf to signals meanwhile.
+func seedOpencode(dir string) error {
+	const dependencies = `{"dependencies":{"@opencode-ai/plugin":"*"}}`
+	for name, content := range map[string]string{
+		"package.json":      dependencies,
+		"package-lock.json": `{"lockfileVersion":3,"packages":{"":` + dependencies + `}}`,
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opencodeProvider sends a provider that opencode knows elsewhere, and describes one that it does not know.
+func opencodeProvider(l *launch) map[string]any {
+	provider, model, ok := strings.Cut(l.cfg.Model, "/")
+	if !ok {
+		provider, model = "plumb", l.cfg.Model
+	}
+	options := map[string]any{"baseURL": l.cfg.BaseURL}
+	if l.key != "" {
+		options["apiKey"] = "{env:" + l.keyName + "}"
+		l.env[l.keyName] = l.key
+	} else if !slices.Contains([]string{"openai", "anthropic", "google"}, provider) {
+		options["apiKey"] = "none" // a server without keys is asked with one all the same
+	}
+	described := map[string]any{"options": options}
+	entry := map[string]any{
+		"name": model, "tool_call": true, "reasoning": true, "limit": map[string]any{"context": 200_000, "output": 32_000},
+	}
+	switch provider {
+	case "openai":
+		described["npm"] = "@ai-sdk/openai"
+	case "anthropic":
+		described["npm"] = "@ai-sdk/anthropic"
+	case "google":
+		described["npm"] = "@ai-sdk/google"
+	default:
+		described["npm"], described["name"] = "@ai-sdk/openai-compatible", provider
+	}
+	described["models"] = map[string]any{model: entry}
+	return map[string]any{provider: described}
+}
+
+func opencodeServers(servers map[string]plumb.MCPServer) map[string]any {
+	out := map[string]any{}
+	for name, s := range servers {
+		server := map[string]any{"enabled": true}
+		if s.URL != "" {
+			server["type"], server["url"] = "remote", s.URL
+			if len(s.Headers) > 0 {
+				server["headers"] = s.Headers
+			}
+		} else {
+			server["type"], server["command"] = "local", append([]string{s.Command}, s.Args...)
+			if len(s.Env) > 0 {
+				server["environment"] = s.Env
+			}
+		}
+		out[name] = server
+	}
+	return out
+}
+
+const (
+	// exportLimit is how long opencode may take to export a session, exportTries how often it is asked.
+	exportLimit = 30 * time.Second
+	exportTries = 2
+	// exportMost bounds how many sessions of subagents are exported.
+	exportMost = 50
+)
+
+// collect gets from the agent what its stream does not tell and its state does not show in the open. given is the context
+// without the session's own time limit. The error says why that could not be had, which matters where the stream is not enough.
+func (r *Runner) collect(_, given context.Context, l *launch, w *watch) error {
+	if r.adapter.agent != "opencode" || w.session == "" {
+		return nil
+	}
+	if cause := context.Cause(given); cause != nil && !errors.Is(cause, plumb.ErrTimeLimit) && !errors.Is(cause, context.DeadlineExceeded) {
+		return nil // the run is to end soon
+	}
+	seen := map[string]bool{w.session: true}
+	name := "export.json"
+	for queue := []string{w.session}; len(queue) > 0; queue = queue[1:] {
+		file, err := r.export(context.WithoutCancel(given), l, queue[0], name)
+		if err != nil {
+			return fmt.Errorf("export the session %s: %w", queue[0], err)
+		}
+		for _, child := range opencodeChildren(file) {
+			if !seen[child] && len(seen) < exportMost {
+				seen[child] = true
+				queue = append(queue, child)
+			}
+		}
+		if len(queue) > 1 {
+			name = "export-" + queue[1] + ".json"
+		}
+	}
+	return nil
+}
+
+// export has opencode write one session to a file of the kept state.
+func (r *Runner) export(ctx context.Context, l *launch, session, name string) (file string, err error) {
+	if strings.ContainsAny(session, `/\`) || strings.HasPrefix(session, "-") {
+		return "", fmt.Errorf("%q is no session", session)
+	}
+	dir := filepath.Join(l.artifacts, "session")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, name)
+	errorsFile := filepath.Join(l.root, "export.stderr")
+	for range exportTries {
+		c := proc.Command{
+			Path: l.program.path, Args: slices.Concat(l.program.args, []string{"export", session}), Dir: l.workspace, Env: l.environ,
+			Stdout: file, Stderr: errorsFile, Grace: r.grace,
+		}
+		limited, cancel := context.WithTimeoutCause(ctx, exportLimit, timeoutError(exportLimit))
+		var result proc.Result
+		result, err = c.Run(limited)
+		cancel()
+		switch {
+		case err != nil:
+		case result.Stopped != nil:
+			err = result.Stopped
+		case result.ExitCode == nil || *result.ExitCode != 0:
+			err = fmt.Errorf("%s: %s", result.Text(), lastLines(errorsFile))
+		case !wholeJSON(file):
+			err = errors.New("it is no JSON document")
+		default:
+			return file, nil
+		}
+	}
+	return "", errors.Join(err, os.Remove(file))
+}
+
+// wholeJSON reports whether a file holds one JSON object, as far as its ends tell.
+func wholeJSON(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // only read
+	var first, last [64]byte
+	n, _ := f.ReadAt(first[:], 0) //nolint:errcheck // a short file is no trouble
+	at := max(0, size(file)-int64(len(last)))
+	m, _ := f.ReadAt(last[:], at) //nolint:errcheck // likewise
+	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") && strings.HasSuffix(strings.TrimSpace(string(last[:m])), "}")
+}
+
+// opencodeChildren lists the sessions of the subagents that an exported session started.
+func opencodeChildren(file string) []string {
+	var found []string
+	_ = eachValue(file, []string{"", "messages", "messages[]", "messages[].parts"}, func(path string, value []byte) error { //nolint:errcheck // what cannot be read has none
+		if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
+			if id := part.Get("state.metadata.sessionId").String(); id != "" {
+				found = append(found, id)
+			}
+		}
+		return nil
+	})
+	return found
+}

@@ -1,0 +1,414 @@
+package agentcli
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// place is where one session happens. Its root is outside the artifacts, readable by this user only, and gone afterwards.
+type place struct {
+	root string
+	// home and tmp are the agent's own; with an inherited configuration home holds only what this package adds.
+	home, tmp string
+	workspace string
+	// artifacts is where the streams and the kept state go. It is below root if nobody wants them.
+	artifacts      string
+	kept           bool
+	stdout, stderr string
+	// session is what of the agent's state was kept, "" if nothing.
+	session string
+	// skills are those that were put into the workspace.
+	skills []string
+	shared *Shared
+	// lent are credentials files of the user's that the agent works with, by their place in home.
+	lent    map[string]string
+	started time.Time
+}
+
+// place makes the directories of a session.
+func (r *Runner) place(t task) (_ *place, err error) {
+	root, err := os.MkdirTemp("", "plumb-agent-*")
+	if err != nil {
+		return nil, err
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil { // agents resolve it, and then find what is below elsewhere
+		return nil, err
+	}
+	p := &place{
+		root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), workspace: t.workspace,
+		artifacts: t.artifacts, kept: t.artifacts != "", shared: r.shared, lent: map[string]string{}, started: time.Now(),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.remove())
+		}
+	}()
+	if p.artifacts == "" {
+		p.artifacts = filepath.Join(root, "artifacts")
+	}
+	if p.artifacts, err = filepath.Abs(p.artifacts); err != nil {
+		return nil, err
+	}
+	if p.workspace == "" {
+		p.workspace = filepath.Join(root, "workspace")
+		err = os.Mkdir(p.workspace, 0o700)
+	} else if p.workspace, err = filepath.Abs(p.workspace); err == nil {
+		_, err = os.Stat(p.workspace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{p.home, p.tmp, p.artifacts} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	p.stdout, p.stderr = filepath.Join(p.artifacts, "stdout.log"), filepath.Join(p.artifacts, "stderr.log")
+	if t.state != "" {
+		if err := copyTree(p.home, t.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("bring back the state of the session: %w", err)
+		}
+	}
+	if !r.cfg.InheritConfig && r.cfg.BaseURL == "" {
+		if err := p.lend(r); err != nil {
+			return nil, fmt.Errorf("offer the agent its credentials: %w", err)
+		}
+	}
+	return p, p.addSkills(append(append([]string(nil), r.cfg.Skills...), t.skills...), r.adapter.skills)
+}
+
+// lend offers the agent the user's credentials files. They are links: an agent that renews a token writes the new one to
+// where the user's own sessions look for it, for the old one is worth nothing then.
+func (p *place) lend(r *Runner) error {
+	for _, c := range r.adapter.credentials {
+		source := c.source(r.env.Getenv)
+		if source == "" {
+			continue
+		}
+		if info, err := os.Stat(source); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		place := filepath.Join(p.home, filepath.FromSlash(c.dir), c.file)
+		if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+			return err
+		}
+		if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.Symlink(source, place); err != nil { // not everybody may make links on Windows
+			if err := copyFile(place, source, 0o600); err != nil {
+				return err
+			}
+		}
+		p.lent[place] = source
+	}
+	return nil
+}
+
+// source returns where the user has the file.
+func (c credentials) source(getenv func(string) string) string {
+	if c.variable != "" {
+		if dir := getenv(c.variable); dir != "" {
+			return filepath.Join(dir, c.file)
+		}
+	}
+	home := userHome(getenv)
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, filepath.FromSlash(c.dir), c.file)
+}
+
+func userHome(getenv func(string) string) string {
+	if home := getenv("HOME"); home != "" {
+		return home
+	}
+	return getenv("USERPROFILE")
+}
+
+// giveBack hands a renewed token to the user where the agent has put a new file in place of the link.
+func (p *place) giveBack() error {
+	for place, source := range p.lent {
+		info, err := os.Lstat(place)
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		mine, err := os.ReadFile(place)
+		if err != nil {
+			return err
+		}
+		was, err := os.ReadFile(source)
+		if err != nil || bytes.Equal(mine, was) {
+			continue
+		}
+		if changed, err := os.Stat(source); err != nil || changed.ModTime().After(p.started) {
+			continue // somebody else has renewed it too, and later
+		}
+		if err := replaceFile(source, mine); err != nil {
+			return fmt.Errorf("hand back the credentials that the agent renewed: %w", err)
+		}
+	}
+	return nil
+}
+
+func replaceFile(name string, data []byte) error {
+	next := name + ".plumb-" + rand.Text()[:8]
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(next, name); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return nil
+}
+
+// remove removes the session's place.
+func (p *place) remove() error {
+	err := errors.Join(p.giveBack(), p.removeSkills())
+	// What tools have made may be read-only, as the module cache of Go is.
+	if removed := os.RemoveAll(p.root); removed != nil {
+		_ = filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				_ = os.Chmod(name, 0o700) //nolint:gosec // a directory of ours, about to go
+			}
+			return nil
+		})
+		err = errors.Join(err, os.RemoveAll(p.root))
+	}
+	return err
+}
+
+// keep copies what of the agent's state belongs to the record into the artifacts, and takes secrets out of what is there.
+func (p *place) keep(r *Runner, l *launch, session string) error {
+	target := filepath.Join(p.artifacts, "session")
+	home := p.home
+	if r.cfg.InheritConfig {
+		home = userHome(r.env.Getenv)
+	}
+	for _, part := range r.adapter.state {
+		source := filepath.Join(home, filepath.FromSlash(part))
+		if r.cfg.InheritConfig && (session == "" || home == "") {
+			break // nothing tells the session's files from those of all others
+		}
+		if !exists(source) {
+			continue
+		}
+		err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, func(name string, info fs.FileInfo) bool {
+			if r.cfg.InheritConfig {
+				return strings.Contains(name, session) && info.ModTime().After(p.started.Add(-time.Second))
+			}
+			return !secretFile(info.Name())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for name, source := range l.keep {
+		if exists(source) {
+			if err := copyFile(filepath.Join(target, name), source, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	if exists(target) {
+		p.session = target
+	}
+	if r.env.Redact == nil || !p.kept {
+		return nil
+	}
+	return filepath.WalkDir(p.artifacts, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !within(name, target) && name != p.stdout && name != p.stderr {
+			return err
+		}
+		return clean(name, r.env.Redact)
+	})
+}
+
+func within(name, dir string) bool {
+	return strings.HasPrefix(name, dir+string(filepath.Separator))
+}
+
+// secretFile reports whether a file of an agent's home holds credentials by its name.
+func secretFile(name string) bool {
+	switch strings.ToLower(name) {
+	case "auth.json", ".credentials.json", "oauth_creds.json", "mcp-oauth-tokens.json", "mcp-auth.json", "account.json", "google_accounts.json":
+		return true
+	default:
+		return false
+	}
+}
+
+// clean takes the secrets out of a file. One that is no text is removed if it holds any, since it would be broken.
+func clean(name string, redact func(io.Writer) io.WriteCloser) error {
+	in, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	found := &comparer{file: name}
+	if found.in, err = os.Open(name); err != nil {
+		return err
+	}
+	defer func() { _ = found.in.Close() }() // only read
+	if err := pass(found, in, redact); err == nil {
+		return nil
+	} else if !errors.Is(err, errDiffers) {
+		return err
+	}
+	head := make([]byte, 512)
+	n, _ := in.ReadAt(head, 0) //nolint:errcheck // a short file is no trouble
+	if bytes.IndexByte(head[:n], 0) >= 0 {
+		return os.Remove(name)
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	next := name + ".clean"
+	out, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(pass(out, in, redact), out.Close()); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return os.Rename(next, name)
+}
+
+func pass(to io.Writer, from io.Reader, redact func(io.Writer) io.WriteCloser) error {
+	w := redact(to)
+	_, err := io.Copy(w, from)
+	return errors.Join(err, w.Close())
+}
+
+var errDiffers = errors.New("it holds secrets")
+
+// comparer takes what should be the content of a file, and says when it is not.
+type comparer struct {
+	file string
+	in   *os.File
+	buf  []byte
+}
+
+func (c *comparer) Write(b []byte) (int, error) {
+	if cap(c.buf) < len(b) {
+		c.buf = make([]byte, len(b))
+	}
+	if n, err := io.ReadFull(c.in, c.buf[:len(b)]); err != nil || !bytes.Equal(c.buf[:n], b) {
+		return 0, errDiffers
+	}
+	return len(b), nil
+}
+
+// copyTree copies a directory into another.
+func copyTree(to, from string) error {
+	return copyFiltered(to, from, func(string, fs.FileInfo) bool { return true })
+}
+
+// copyFiltered copies the files of a directory, or one file, that wanted says yes to. Links and special files are left out.
+func copyFiltered(to, from string, wanted func(name string, info fs.FileInfo) bool) error {
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !wanted(name, info) {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		return copyFile(filepath.Join(to, rel), name, info.Mode().Perm()|0o600)
+	})
+}
+
+func copyFile(to, from string, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// skillDirs makes the paths of skills absolute and checks that each is one.
+func skillDirs(dirs []string, base string) ([]string, error) {
+	var all []string
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(base, dir)
+		}
+		if !exists(filepath.Join(dir, "SKILL.md")) {
+			return nil, plumb.WithHint(fmt.Errorf("skills: %s has no SKILL.md", dir), "name the directory of the skill itself")
+		}
+		all = append(all, dir)
+	}
+	return all, nil
+}
+
+// addSkills puts skills into the workspace, in the directory where the agent looks for them. One of the same name that is
+// there already is the workspace's own, and stays.
+func (p *place) addSkills(dirs []string, under string) error {
+	for _, dir := range dirs {
+		target := filepath.Join(p.workspace, filepath.FromSlash(under), filepath.Base(dir))
+		p.shared.mu.Lock()
+		if p.shared.skills == nil {
+			p.shared.skills = map[string]int{}
+		}
+		there := p.shared.skills[target] == 0 && exists(target)
+		var err error
+		if !there {
+			if p.shared.skills[target] == 0 {
+				err = copyTree(target, dir)
+			}
+			p.shared.skills[target]++
+			p.skills = append(p.skills, target)
+		}
+		p.shared.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("offer the skill %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// removeSkills takes them out of the workspace again, which is to show what the agent changed and nothing else.
+func (p *place) removeSkills() error {
+	p.shared.mu.Lock()
+	defer p.shared.mu.Unlock()
+	var all error
+	for _, target := range p.skills {
+		if p.shared.skills[target]--; p.shared.skills[target] > 0 {
+			continue
+		}
+		delete(p.shared.skills, target)
+		all = errors.Join(all, os.RemoveAll(target))
+		for dir := filepath.Dir(target); within(dir, p.workspace); dir = filepath.Dir(dir) {
+			if os.Remove(dir) != nil { // it holds something else
+				break
+			}
+		}
+	}
+	return all
+}

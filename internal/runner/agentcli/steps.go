@@ -1,0 +1,160 @@
+package agentcli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// steps counts the steps of one session from the agent's stream, each by its own definition:
+//
+//	codex         a message of the agent, by its item id
+//	opencode      the end of a step
+//	claude-code   an assistant message, by its id; one without an id is none
+//	cursor-agent  a model call that starts tools, by its id, and each assistant message
+//	copilot       an assistant message, by its id
+//	gemini        a tool use, and a run of assistant text between others
+//	qwen          as claude-code
+type steps struct {
+	agent string
+	n     int
+	seen  map[string]bool
+	text  bool // the last record was a piece of text
+}
+
+func newSteps(agent string) *steps { return &steps{agent: agent, seen: map[string]bool{}} }
+
+// count takes a record of the stream.
+func (s *steps) count(rec gjson.Result) {
+	kind := rec.Get("type").Str
+	switch s.agent {
+	case "codex":
+		if kind == "item.completed" && rec.Get("item.type").Str == "agent_message" {
+			s.once(rec.Get("item.id"), true)
+		}
+	case "opencode":
+		if kind == "step_finish" {
+			s.n++
+		}
+	case "claude-code", "qwen":
+		if kind == "assistant" {
+			s.once(rec.Get("message.id"), false)
+		}
+	case "cursor-agent":
+		switch {
+		case kind == "assistant":
+			s.n++
+		case kind == "tool_call" && rec.Get("subtype").Str == "started":
+			s.once(rec.Get("model_call_id"), false)
+		}
+	case "copilot":
+		if kind == "assistant.message" {
+			s.once(rec.Get("data.messageId"), true)
+		}
+	case "gemini":
+		text := kind == "message" && rec.Get("role").Str == "assistant"
+		if kind == "tool_use" || text && !s.text {
+			s.n++
+		}
+		s.text = text
+	}
+}
+
+// once counts a step that has an id, and one that has none if anonymous.
+func (s *steps) once(id gjson.Result, anonymous bool) {
+	switch {
+	case id.Type != gjson.String || id.Str == "":
+		if anonymous {
+			s.n++
+		}
+	case !s.seen[id.Str]:
+		s.seen[id.Str] = true
+		s.n++
+	}
+}
+
+// terminal reports whether a record says that the session is over. Nothing but the end of the process follows it.
+func terminal(agent string, rec gjson.Result) bool {
+	kind := rec.Get("type").Str
+	switch agent {
+	case "codex":
+		return kind == "turn.completed" || kind == "turn.failed"
+	case "claude-code", "cursor-agent", "copilot", "gemini", "qwen":
+		return kind == "result"
+	default: // opencode has no such record
+		return false
+	}
+}
+
+// watch follows the stream of a running session.
+type watch struct {
+	steps   *steps
+	limit   int // of steps; 0 is none
+	runner  *Runner
+	linger  time.Duration
+	stop    context.CancelCauseFunc
+	session string // the session's id, once it is known
+
+	mu    sync.Mutex
+	timer *time.Timer // runs since the terminal record
+}
+
+// line takes a line of the stream. Its error stops the agent.
+func (w *watch) line(line []byte) error {
+	w.alive()
+	if line[0] != '{' {
+		return nil
+	}
+	if w.limit == 0 && w.session != "" && !bytes.Contains(line, []byte(`"result"`)) && !bytes.Contains(line, []byte(`"turn.`)) {
+		return nil
+	}
+	rec := gjson.ParseBytes(line)
+	if w.session == "" {
+		for _, key := range []string{"session_id", "sessionID", "thread_id", "sessionId"} {
+			if id := rec.Get(key); id.Type == gjson.String {
+				w.session = id.String()
+				break
+			}
+		}
+	}
+	if terminal(w.steps.agent, rec) {
+		w.mu.Lock()
+		w.timer = time.AfterFunc(w.linger, func() { w.stop(errLingered) })
+		w.mu.Unlock()
+	}
+	if w.limit == 0 {
+		return nil
+	}
+	before := w.steps.n
+	if w.steps.count(rec); w.steps.n > w.limit && w.steps.n > before {
+		f := plumb.Failuref(plumb.OriginMaxSteps, "Exceeded maxSteps: observed %d steps with limit %d (runner %s, agent %s)",
+			w.steps.n, w.limit, w.runner.info.ID, w.runner.info.Agent.Type)
+		f.Hint = fmt.Sprintf("raise run.maxSteps above %d if the case needs more", w.limit)
+		return f
+	}
+	return nil
+}
+
+// alive stops the time that a terminal record began: there is more to come.
+func (w *watch) alive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Reset(w.linger)
+	}
+}
+
+// end stops watching.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}

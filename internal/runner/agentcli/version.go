@@ -1,0 +1,124 @@
+package agentcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
+)
+
+// versionLimit is how long an agent may take to say its version.
+const versionLimit = 30 * time.Second
+
+// version asks the agent's program for its version, once for each state of the file. "" is not known.
+func (r *Runner) version(ctx context.Context) (string, error) {
+	info, err := os.Stat(r.program.path)
+	if err != nil {
+		return "", err
+	}
+	key := fmt.Sprintf("%s %q %d %d", r.program.path, r.program.args, info.Size(), info.ModTime().UnixNano())
+	r.shared.mu.Lock()
+	version, known := r.shared.versions[key]
+	r.shared.mu.Unlock()
+	if known {
+		return version, nil
+	}
+	if version, err = r.askVersion(ctx); err != nil {
+		return "", err
+	}
+	r.shared.mu.Lock()
+	defer r.shared.mu.Unlock()
+	if r.shared.versions == nil {
+		r.shared.versions = map[string]string{}
+	}
+	r.shared.versions[key] = version
+	return version, nil
+}
+
+func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
+	root, err := os.MkdirTemp("", "plumb-agent-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	p := &place{root: root, home: filepath.Join(root, "home"), tmp: root, workspace: root}
+	if err := os.Mkdir(p.home, 0o700); err != nil {
+		return "", err
+	}
+	l := &launch{place: p, hermetic: true}
+	if r.adapter.agent == "copilot" {
+		cache, err := sharedCache("copilot")
+		if err != nil {
+			return "", err
+		}
+		l.own = map[string]string{"XDG_CACHE_HOME": cache}
+	}
+	c := proc.Command{
+		Path: r.program.path, Args: append(slices.Clone(r.program.args), "--version"), Dir: root,
+		Env:    r.environ(l, "version/"+filepath.Base(root), ""),
+		Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, versionLimit, timeoutError(versionLimit))
+	defer cancel()
+	result, err := c.Run(ctx)
+	if err != nil {
+		return "", err
+	}
+	if result.Stopped != nil {
+		return "", result.Stopped
+	}
+	said, err := os.ReadFile(c.Stdout)
+	if err != nil {
+		return "", err
+	}
+	return versionIn(string(said)), nil
+}
+
+// versionIn finds the version in what a program says of itself: "codex-cli 0.169.0", "2.1.328 (Claude Code)".
+func versionIn(text string) string {
+	found := regexp.MustCompile(`\b\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`).FindString(clip(text, 4<<10))
+	return strings.TrimRight(found, ".-+")
+}
+
+// checkVersion compares the agent's version with the one that the configuration wants.
+func (r *Runner) checkVersion(ctx context.Context) error {
+	version, err := r.version(ctx)
+	if err != nil {
+		return fmt.Errorf("ask %s for its version: %w", r.program.path, err)
+	}
+	if !matchesVersion(version, r.cfg.Version) {
+		if version == "" {
+			version = "one that it does not tell"
+		}
+		return plumb.WithHint(fmt.Errorf("%s has version %s, and the configuration wants %s", r.program.path, version, r.cfg.Version),
+			"install that version, or change version")
+	}
+	return nil
+}
+
+// matchesVersion reports whether version is want, or begins with all of its numbers.
+func matchesVersion(version, want string) bool {
+	version, want = strings.TrimPrefix(version, "v"), strings.TrimPrefix(want, "v")
+	return version == want || strings.HasPrefix(version, want+".") || strings.HasPrefix(version, want+"-") || strings.HasPrefix(version, want+"+")
+}
+
+// versionMeanwhile asks for the version while a session runs. A program that cannot say it is no reason to have no session.
+func (r *Runner) versionMeanwhile(ctx context.Context) <-chan string {
+	answer := make(chan string, 1)
+	go func() {
+		version, err := r.version(ctx)
+		if err != nil {
+			version = ""
+		}
+		answer <- version
+	}()
+	return answer
+}
