@@ -1,0 +1,113 @@
+package agentcli_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/fakemodel"
+)
+
+// TestRealCodeMode is the demo with a model that calls tools from code, of which Codex writes in another way.
+func TestRealCodeMode(t *testing.T) {
+	agent := realAgents()[0]
+	agent.model = "gpt-6-astra"
+	s := prepare(t, agent, options{timeout: time.Minute}, demo())
+	report := s.succeeded(s.run(t.Context()))
+	s.compareDeeds(report)
+	s.compareTexts(report)
+	s.compareUsage(report)
+	if got := report.DetectedSkills; len(got) != 1 || got[0].Skill != "demo" {
+		t.Errorf("skills: %+v", got)
+	}
+}
+
+// TestRealTogether has calls of one turn, a call of a tool that there is not, and texts that need care.
+func TestRealTogether(t *testing.T) {
+	each(t, func(t *testing.T, agent realAgent) {
+		s := prepare(t, agent, options{timeout: time.Minute}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
+			{Text: "Both at once.", Calls: []fakemodel.Call{{Run: "echo 'one' \"$((1+1))\" | sed 's/2/zwei/'"}, {Run: "printf 'a\\nb\\n' && false"}}},
+			{Calls: []fakemodel.Call{{Tool: "no_such_tool", Args: []byte(`{"x":1}`)}}},
+			{Calls: []fakemodel.Call{{Run: "cat notes.txt | head -n 1 > first.txt && echo ünï ✓"}}},
+			{Text: "Line one.\n\n```sh\necho not run\n```\nThe demo is ready: ünï ✓."},
+		}})
+		report := s.succeeded(s.run(t.Context()))
+		var want, got []string
+		for _, p := range s.played() {
+			if p.Command != "" {
+				want = append(want, p.Command)
+			}
+		}
+		for _, e := range report.Events {
+			if e.Type == plumb.SessionCommand {
+				got = append(got, e.Command)
+			}
+		}
+		slices.Sort(want) // the two may end in any order
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("commands (-asked +reported):\n%s\n%s", diff, s.output())
+		}
+		if want := "Line one.\n\n```sh\necho not run\n```\nThe demo is ready: ünï ✓."; report.FinalOutput != want {
+			t.Errorf("the final output is %q, want %q", report.FinalOutput, want)
+		}
+		output := ""
+		for _, e := range report.Events {
+			if e.Type == plumb.SessionToolResult {
+				output += e.Output
+			}
+		}
+		for _, part := range []string{"one zwei", "ünï ✓"} {
+			if !strings.Contains(output, part) {
+				t.Errorf("no result has %q: %q", part, output)
+			}
+		}
+	})
+}
+
+// TestRealSubagent keeps what a subagent does apart from the main thread.
+func TestRealSubagent(t *testing.T) {
+	const part = "SUBTASK: run the command and report."
+	each(t, func(t *testing.T, agent realAgent) {
+		if agent.name == "codex" {
+			t.Skip("this model of Codex has no subagents")
+		}
+		tokens := fakemodel.Tokens{Input: 1000, CacheRead: 100, Output: 50, Reasoning: 5}
+		s := prepare(t, agent, options{timeout: time.Minute},
+			fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
+				{Text: "Somebody else will do it.", Calls: []fakemodel.Call{{Subagent: part}}, Tokens: tokens},
+				{Calls: []fakemodel.Call{{Run: "echo in the main thread"}}, Tokens: tokens},
+				{Text: "The demo is ready.", Tokens: tokens},
+			}},
+			fakemodel.Scene{Prompt: part, Turns: []fakemodel.Turn{
+				{Calls: []fakemodel.Call{{Run: "echo in the subagent"}}, Tokens: tokens}, {Text: "The part is done.", Tokens: tokens},
+			}})
+		report := s.succeeded(s.run(t.Context()))
+		if report.FinalOutput != "The demo is ready." {
+			t.Errorf("the final output is %q", report.FinalOutput)
+		}
+		var got []string
+		for _, e := range report.Events {
+			if e.Type == plumb.SessionCommand {
+				got = append(got, fmt.Sprintf("%s (subagent: %t)", e.Command, e.Subagent != ""))
+			}
+		}
+		want := []string{"echo in the subagent (subagent: true)", "echo in the main thread (subagent: false)"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("commands (-asked +reported):\n%s\n%s", diff, s.output())
+		}
+		if len(report.Subagents) != 1 {
+			t.Errorf("subagents: %+v", report.Subagents)
+		}
+		u := figures(report.Usage)
+		t.Logf("usage %v, subagents %+v", u, report.Subagents)
+		if main := int64(3000); u["in"] != main {
+			t.Errorf("%d input tokens in the main thread, want %d", u["in"], main)
+		}
+	})
+}
