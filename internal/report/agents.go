@@ -2,6 +2,9 @@ package report
 
 import (
 	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -115,6 +118,42 @@ func (f *agentFigures) cells(dash string) []string {
 	return append(cells, money(f.cost/float64(f.priced)))
 }
 
+// runnerSummary is the documented summary of a runner, and what agents have beyond it.
+type runnerSummary struct {
+	analyze.RunnerSummary
+	// The averages are over sessions; they are absent where nobody reported the figure.
+	AverageSteps   *float64 `json:"averageSteps,omitempty"`
+	AverageCostUSD *float64 `json:"averageCostUsd,omitempty"`
+}
+
+func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary {
+	out := runnerSummary{RunnerSummary: s}
+	if run.Info.Runners[r].Kind != plumb.RunnerAgent {
+		return out
+	}
+	var sum agentFigures
+	for c := range run.Cases {
+		sum.add(&run.Executions[c*len(run.Info.Runners)+r])
+	}
+	if sum.stepsOf > 0 {
+		out.AverageSteps = new(float64(sum.steps) / float64(sum.stepsOf))
+	}
+	if sum.priced > 0 {
+		out.AverageCostUSD = new(sum.cost / float64(sum.priced))
+	}
+	return out
+}
+
+// explainCommand is what asks the agent of a session why it failed, or "" when no check left a question.
+func explainCommand(o *Options, run *plumb.Run, i int, s *session) string {
+	n := len(run.Info.Runners)
+	runner, dir := &run.Info.Runners[i%n], o.dir(run)
+	if s == nil || s.judgement == nil || dir == "" || !keepsArtifacts(runner) || !excerptOf(s.judgement).asks {
+		return ""
+	}
+	return "plumb explain " + shellWord(artifactDir(executionDir(dir, run.Cases[i/n].ID, runner), s))
+}
+
 // agentCells are the agent columns of one execution.
 func agentCells(e *plumb.Execution, dash string) []string {
 	var f agentFigures
@@ -143,4 +182,113 @@ func repeatWords(passed, tried, target int) string {
 		words += fmt.Sprintf(", %d not tried", target-tried)
 	}
 	return words
+}
+
+// agents writes what agents used: for each runner the means over its sessions, and its cases below it.
+func (s *summary) agents() {
+	if !hasAgents(s.run) {
+		return
+	}
+	table := [][]string{append([]string{"mean of a session"}, agentHead()...)}
+	heads := map[int]bool{0: true}
+	n := len(s.run.Info.Runners)
+	for r := range min(n, summaryRows) {
+		var sum agentFigures
+		for c := range s.run.Cases {
+			sum.add(&s.run.Executions[c*n+r])
+		}
+		heads[len(table)] = true
+		table = append(table, append([]string{runnerTitle(&s.run.Info.Runners[r])}, sum.cells(s.t.dash)...))
+		for c := range s.run.Cases {
+			if c == summaryRows {
+				table = append(table, []string{fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case"))})
+				break
+			}
+			e := &s.run.Executions[c*n+r]
+			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)}, agentCells(e, s.t.dash)...))
+		}
+	}
+	widths := make([]int, len(table[0]))
+	for _, cells := range table {
+		cells[0] = s.t.fit(cells[0], 40)
+		for i, c := range cells {
+			widths[i] = max(widths[i], ansi.StringWidth(c))
+		}
+	}
+	s.line("")
+	for i, cells := range table {
+		line := pad(cells[0], widths[0])
+		if heads[i] && i > 0 {
+			line = s.t.bold(line)
+		}
+		for c := 1; c < len(cells); c++ {
+			line += "   " + padLeft(cells[c], widths[c])
+		}
+		if i == 0 {
+			line = s.t.dim(line)
+		}
+		s.line("%s", line)
+	}
+}
+
+// mark is one character for how an execution ended, two where there is no Unicode.
+func (s *summary) mark(e *plumb.Execution) string {
+	word := cellWord(e)
+	mark, _ := wordMark(word)
+	if s.t.times == "x" { // no Unicode
+		mark = map[string]string{"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!", "skipped": "- "}[word]
+	}
+	switch word {
+	case "pass":
+		return s.t.green(mark)
+	case "error", "xfail":
+		return s.t.yellow(mark)
+	case "skipped":
+		return s.t.dim(mark)
+	}
+	return s.t.red(mark)
+}
+
+// agents adds a table for each agent, a row for each of its cases.
+func (m *page) agents(run *plumb.Run) {
+	if !hasAgents(run) {
+		return
+	}
+	n := len(run.Info.Runners)
+	for r := range run.Info.Runners {
+		var b strings.Builder
+		var sum agentFigures
+		fmt.Fprintf(&b, "#### %s\n\n| case | time | in | out | reason | cache | billable | steps | cost |\n", code(runnerTitle(&run.Info.Runners[r])))
+		b.WriteString("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+		for c := range run.Cases {
+			e := &run.Executions[c*n+r]
+			sum.add(e)
+			if c >= markdownRows {
+				continue
+			}
+			name := agentMark(e) + " " + cell(run.Cases[c].ID)
+			if meta := countWords(run, c*n+r); len(meta) > 0 {
+				name += " (" + strings.Join(meta, ", ") + ")"
+			}
+			fmt.Fprintf(&b, "| %s | %s |\n", name, strings.Join(agentCells(e, "–"), " | "))
+		}
+		fmt.Fprintf(&b, "| **mean of a session** | %s |\n", strings.Join(sum.cells("–"), " | "))
+		if more := len(run.Cases) - markdownRows; more > 0 {
+			fmt.Fprintf(&b, "\n(%s more)\n", plural(more, "case"))
+		}
+		m.part(b.String() + "\n")
+	}
+}
+
+// agentMark is the symbol of an execution on pages that render Markdown.
+func agentMark(e *plumb.Execution) string {
+	switch cellWord(e) {
+	case "pass", "xfail":
+		return "✅"
+	case "fail", "xpass":
+		return "❌"
+	case "error":
+		return "⚠️"
+	}
+	return "–"
 }

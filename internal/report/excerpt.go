@@ -23,8 +23,11 @@ type excerpt struct {
 	message, hint string
 	// at is where a suite in code threw it, stack the whole way there, log the file to read first.
 	at, stack, log string
-	// asks says that checks left questions for the agent.
-	asks   bool
+	// asks says that checks left questions for the agent, and explain is the command that asks them.
+	asks    bool
+	explain string
+	// counts says how many repetitions and sessions there were.
+	counts []string
 	checks []failedCheck
 	more   int
 }
@@ -201,8 +204,14 @@ func (e *excerpt) lines(t theme, width int) []string {
 	if e.log != "" {
 		add(2, "Log: "+e.log, plain)
 	}
+	if len(e.counts) > 0 {
+		add(1, strings.Join(e.counts, ", "), t.dim)
+	}
 	if e.hint != "" {
 		block("hint: "+e.hint, 4, t.cyan)
+	}
+	if e.explain != "" {
+		add(3, "ask the agent why: "+e.explain, t.cyan)
 	}
 	return out
 }

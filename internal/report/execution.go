@@ -214,6 +214,7 @@ func (s *session) output() string {
 type resultError struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
+	Stack   string `json:"stack,omitempty"`
 	Hint    string `json:"hint,omitempty"`
 }
 
@@ -262,6 +263,7 @@ type runnerResult struct {
 	Cached                int              `json:"cached,omitempty"`
 	DurationMs            int64            `json:"durationMs"`
 	LatencyMs             int64            `json:"latencyMs,omitempty"`
+	Steps                 int32            `json:"steps,omitempty"`
 	CostUSD               *float64         `json:"costUsd,omitempty"`
 	JudgeCostUSD          float64          `json:"judgeCostUsd,omitempty"`
 	ExecutionArtifactDir  string           `json:"executionArtifactDir,omitempty"`
@@ -301,6 +303,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		Runner: *runner, Passed: e.Status.OK(), Status: e.Status, Outcome: e.Outcome,
 		RepeatTarget: repeatTarget(run, info), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
 		Cached: int(e.Cached), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs, JudgeCostUSD: e.JudgeCostUSD,
+		Steps: e.Steps,
 	}
 	if e.State != plumb.ExecutionDone { // the run is over, and this is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped
@@ -311,15 +314,15 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 	if e.Outcome.Measured() {
 		res.Score = &e.Score
 	}
-	last := rec.last()
-	decided := last
-	if e.Status != plumb.StatusPassed && e.Status != plumb.StatusExpectedFailed {
-		decided = rec.deciding(e.Outcome)
+	// What did not pass shows the session that failed, not the average of it and those that passed.
+	last, shown := rec.last(), rec.last()
+	if !e.Status.OK() {
+		shown = rec.deciding(e.Outcome)
 	}
-	res.trouble = executionTrouble(e, decided)
+	res.trouble = executionTrouble(e, shown).in(d)
 	for _, sessions := range rec.repetitions {
 		r := repetition(sessions, info, runner, dir, d)
-		if last != nil && final(sessions) == last {
+		if shown != nil && final(sessions) == shown {
 			r.Report, r.Verdicts = nil, nil // they stand at the execution
 		}
 		if r.Passed {
@@ -336,23 +339,46 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 	if last == nil {
 		return res
 	}
-	res.Session = last.number
+	res.Session = shown.number
 	if !res.Passed {
 		res.StoppedAtRepetition = last.repetition
 	}
 	if res.ExecutionArtifactDir != "" {
-		res.ArtifactDir = artifactDir(res.ExecutionArtifactDir, last)
+		res.ArtifactDir = artifactDir(res.ExecutionArtifactDir, shown)
 	}
-	if usage := rec.usage(); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
+	if !res.Passed && shown.report != nil {
+		res.DurationMs, res.LatencyMs = shown.report.DurationMs, shown.report.LatencyMs
+	}
+	if usage := usageOf(e, rec); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
 		res.Usage = &usage // of a lone repetition the report has it
 	}
 	if d == full {
-		res.Report = last.document()
-		if last.judgement != nil {
-			res.Verdicts = last.judgement.Verdicts
+		res.Report = shown.document()
+		if shown.judgement != nil {
+			res.Verdicts = shown.judgement.Verdicts
 		}
 	}
 	return res
+}
+
+// usageOf is what an execution used: the mean over its repetitions, or, when it failed, what the session used that failed.
+func usageOf(e *plumb.Execution, rec *recording) plumb.Usage {
+	if !e.Status.OK() {
+		if s := rec.deciding(e.Outcome); s != nil && s.report != nil {
+			return s.report.Usage
+		}
+	}
+	return rec.usage()
+}
+
+// in leaves out what a document without sessions does not show.
+func (t trouble) in(d detail) trouble {
+	if d == brief && t.Error != nil {
+		short := *t.Error
+		short.Stack = ""
+		t.Error, t.LogPath = &short, ""
+	}
+	return t
 }
 
 // executionTrouble says why an execution did not pass. Like the documented shape, it is silent on expected failures.
@@ -383,7 +409,7 @@ func troubleOf(f *plumb.Failure) trouble {
 		return trouble{}
 	}
 	return trouble{
-		Error:  &resultError{Name: errorName(f.Origin), Message: f.Message, Hint: f.Hint},
+		Error:  &resultError{Name: cmp.Or(f.Name, errorName(f.Origin)), Message: f.Message, Stack: f.Stack, Hint: f.Hint},
 		Origin: f.Origin, Class: &f.Class, LogPath: f.LogPath,
 	}
 }
@@ -417,7 +443,7 @@ func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerI
 
 func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) sessionResult {
 	status := s.status(info.ExpectedFail)
-	r := sessionResult{Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number, trouble: troubleOf(s.trouble())}
+	r := sessionResult{Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number, trouble: troubleOf(s.trouble()).in(d)}
 	if s.judgement != nil && r.Outcome.Measured() {
 		r.Score = &s.judgement.Score
 	}
@@ -462,6 +488,15 @@ func artifactDir(executionDir string, s *session) string {
 		dir = path.Join(dir, fmt.Sprintf("session-%d", s.number))
 	}
 	return dir
+}
+
+// sessionDir is where the files of the session that ev is about are, below the run directory dir.
+func sessionDir(run *plumb.Run, dir string, ev plumb.Event) string {
+	runner := run.Runner(ev.Runner)
+	if runner == nil || !keepsArtifacts(runner) {
+		return dir
+	}
+	return artifactDir(executionDir(dir, ev.Case, runner), &session{repetition: ev.Repetition, number: ev.Session})
 }
 
 // pathElement is the name that a case has in artifact paths.

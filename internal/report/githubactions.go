@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -31,8 +32,9 @@ func writeActions(o Options, run *plumb.Run) error {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(w, "::%s title=%s::%s\n", level,
-					escapeProperty(oneLine(caseID)+" > "+oneLine(runnerID)), escapeData(annotation(run, x, word, rec)))
+				e := &run.Executions[x]
+				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level, escapeProperty(oneLine(caseID)+" > "+oneLine(runnerID)),
+					annotationPlace(sourceOf(rec.deciding(e.Outcome)), o.Getenv("GITHUB_WORKSPACE")), escapeData(annotation(run, x, word, rec)))
 			}
 		}
 		return nil
@@ -52,6 +54,45 @@ func writeActions(o Options, run *plumb.Run) error {
 		return fmt.Errorf("write github-actions report: %w", err)
 	}
 	return nil
+}
+
+// sourceOf returns where the check that did not hold is written, or nil.
+func sourceOf(s *session) *plumb.Position {
+	if s == nil {
+		return nil
+	}
+	if s.judgement != nil {
+		for i := range s.judgement.Verdicts {
+			v := &s.judgement.Verdicts[i]
+			if !v.Pass && v.Error == nil && v.Source != nil {
+				return v.Source
+			}
+		}
+	}
+	if f := s.trouble(); f != nil {
+		return f.Source
+	}
+	return nil
+}
+
+// annotationPlace are the properties that attach an annotation to a line. GitHub knows files by their paths within the
+// repository.
+func annotationPlace(p *plumb.Position, workspace string) string {
+	if p == nil || p.File == "" {
+		return ""
+	}
+	file := filepath.ToSlash(oneLine(plainPath(p.File)))
+	if workspace != "" {
+		file = strings.TrimPrefix(file, strings.TrimSuffix(filepath.ToSlash(workspace), "/")+"/")
+	}
+	text := ",file=" + escapeProperty(file)
+	if p.Line > 0 {
+		text += fmt.Sprintf(",line=%d", p.Line)
+		if p.Column > 0 {
+			text += fmt.Sprintf(",col=%d", p.Column)
+		}
+	}
+	return text
 }
 
 // annotation is the message of one annotation, with the documented lines.
@@ -75,9 +116,10 @@ func annotation(run *plumb.Run, x int, word string, rec *recording) string {
 		why, _ = shorten(whyText(e, rec.deciding(e.Outcome)), markdownText)
 	}
 	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
-	if s := rec.last(); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) && run.Info.ArtifactDir != "" {
+	if s := rec.deciding(e.Outcome); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) && run.Info.ArtifactDir != "" {
 		n := len(run.Info.Runners)
-		lines = append(lines, "artifact directory: "+oneLine(executionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])))
+		dir := executionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])
+		lines = append(lines, "artifact directory: "+oneLine(artifactDir(dir, s)), "execution artifact directory: "+oneLine(dir))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -456,9 +456,7 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	x.Answer, _ = clip(s.output(), excerptText)
 	if keepsArtifacts(runner) && run.Info.ArtifactDir != "" {
 		x.Directory = oneLine(artifactDir(executionDir(run.Info.ArtifactDir, info.ID, runner), s))
-		if ex.asks {
-			x.Explain = "plumb explain " + shellWord(x.Directory)
-		}
+		x.Explain = explainCommand(o, run, i, s)
 	}
 	return x, nil
 }

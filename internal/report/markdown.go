@@ -61,6 +61,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	if rates.Overall.Planned > 0 {
 		m.rates(run, rates)
 		m.figures(run)
+		m.agents(run)
 	}
 	if err := m.findings(o, run); err != nil {
 		return "", err
@@ -219,7 +220,11 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 	if strings.Contains(why, "\n+++ got\n") {
 		language = "diff"
 	}
-	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + "\n  </details>\n")
+	ask := ""
+	if explain := explainCommand(o, run, x, decided); explain != "" {
+		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
+	}
+	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + ask + "\n  </details>\n")
 	return nil
 }
 

@@ -85,7 +85,7 @@ type spending struct {
 // WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It holds a few hundred
 // executions at a time in memory, whatever the size of the run. A nil s leaves out what only sessions know.
 //
-// Each session report is written once: at the execution for its last session, else at its repetition, else in the
+// Each session report is written once: at the execution for the session that decided it, else at its repetition, else in the
 // repetition's list of sessions. The document has one case a line.
 func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
 	return writeDocument(w, run, s, full, recorded(run))
@@ -123,7 +123,7 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 	doc.endList(len(run.Cases))
 	doc.raw(",\n  \"runners\": [")
 	for r := range n {
-		doc.element(r, averages[r].Summary(run, r))
+		doc.element(r, agentSummary(run, r, averages[r].Summary(run, r)))
 	}
 	doc.endList(n)
 	doc.members(",\n", provenanceOf(run, recorded))
@@ -200,7 +200,7 @@ func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []case
 		x := result(run, i, rec, run.Info.ArtifactDir, d)
 		res.RunnerResults[r] = x
 		res.Passed = res.Passed && x.Passed
-		all[r] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, rec.usage()}
+		all[r] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, usageOf(e, rec)}
 	}
 	return res, all, nil
 }

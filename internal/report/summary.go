@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -29,6 +30,8 @@ type summary struct {
 	run   *plumb.Run
 	// bare says that nothing stands above the summary but the header, told that the notes do, not far.
 	bare, told bool
+	// explain is a command that asks an agent why it failed; "" when no check left a question.
+	explain string
 }
 
 func (s *summary) line(format string, args ...any) {
@@ -60,6 +63,7 @@ func (s *summary) write() {
 	if rates.Overall.Planned > 0 {
 		s.rates(rates)
 		s.figures()
+		s.agents()
 	}
 	look := s.findings()
 	s.notes()
@@ -293,6 +297,9 @@ func (s *summary) where(look string) {
 		s.line("%s%s", s.t.dim(pad("run", 10)), oneLine(dir))
 	}
 	steps := nextSteps(s.o, s.run, look)
+	if s.explain != "" {
+		steps = slices.Insert(steps, min(1, len(steps)), command{s.explain, "ask the agent why"})
+	}
 	longest := 0
 	for _, step := range steps {
 		longest = max(longest, ansi.StringWidth(step.line))

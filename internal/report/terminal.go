@@ -44,6 +44,7 @@ type terminal struct {
 	lines    int // written below the header
 	notes    int // among them
 	queue    []string
+	explain  string // the first command that asks an agent why it failed
 	begun    bool
 	ended    bool
 	pace     pace
@@ -93,11 +94,15 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		}
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
-			r.excerpts[x] = excerptOf(j)
+			e := excerptOf(j)
+			if dir := r.o.dir(run); e.asks && dir != "" {
+				e.explain = "plumb explain " + shellWord(sessionDir(run, dir, ev))
+			}
+			r.excerpts[x] = e
 		}
 	case plumb.EventExecutionFinished:
 		if ev.Result != nil && worthShowing(ev.Result) {
-			r.show(x, ev.Result)
+			r.show(x, ev.Result, run)
 		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
@@ -118,7 +123,7 @@ func worthShowing(res *plumb.ExecutionResult) bool {
 }
 
 // show prints what is known of an execution that did not go well.
-func (r *terminal) show(x execution, res *plumb.ExecutionResult) {
+func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run) {
 	if r.shown == excerptLimit {
 		r.hidden++
 		return
@@ -132,6 +137,12 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult) {
 		e = excerpt{message: "it passed, although the suite expects it to fail: drop expected_fail if the gap is closed"}
 	case !ok:
 		e = excerpt{message: keep(res.Reason)}
+	}
+	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
+		e.counts = countWords(run, i)
+	}
+	if r.explain == "" {
+		r.explain = e.explain
 	}
 	lines = append(lines, e.lines(r.t, width)...)
 	if r.shown == excerptLimit {
@@ -370,6 +381,7 @@ func (r *terminal) finish(run *plumb.Run) error {
 	s := &summary{
 		t: r.t, w: r.out, width: r.width(), o: &r.o, run: run,
 		bare: r.lines == 0, told: r.notes == len(run.Notes) && r.lines <= nearby,
+		explain: r.explain,
 	}
 	s.write()
 	r.flush()
