@@ -153,6 +153,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.resumeCommand(), a.scoreCommand(), a.reportCommand(), a.runsCommand(), a.showCommand(),
 		a.suiteCommand(), a.validateCommand(), a.listCommand(), a.modelsCommand(),
+		a.normaliseCommand(), a.explainCommand(), a.gcCommand(),
 		a.demoCommand(), a.doctorCommand(), a.initCommand(), a.versionCommand(),
 	}
 }
@@ -161,13 +162,14 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "plumb",
 		Short: "Put language models and coding agents to the test, and tell when they change",
-		Long: `Plumb runs suites of cases against model APIs and programs, judges the answers, and reports
+		Long: `Plumb runs suites of cases against model APIs, coding agents and programs, judges what they did, and reports
 what it measured, what failed, and what could not be measured.
 
   plumb demo                                   see it work, without a key or a network
   plumb init                                   write a first config and suite for this folder
   plumb run suite.jsonl --model gpt-5          run a suite against a model
   plumb run --tier cheap --model opus          run the published suite
+  plumb run skills.suite.ts --agent codex:gpt-5.5   run a suite in TypeScript against a coding agent
   plumb resume                                 finish a run that was interrupted
 
 The exit code is 0 when all was measured and nothing failed, 1 when a case failed, 2 when the command line, the

@@ -58,7 +58,7 @@ PATH. Only servers on this machine are asked anything; keys are not tried. The e
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			broken := error(nil)
-			read, err := a.config(config)
+			read, err := a.config(cmd.Context(), config)
 			if err != nil {
 				read, broken = &load.Config{Dir: a.Dir}, err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 type flag = pflag.Flag
@@ -28,6 +29,17 @@ type runFlags struct {
 	tier             string
 	models, runners  []string
 	command, replay  string
+	agents           []string
+	inheritConfig    bool
+	cwd              string
+	workspace        string
+	template         string
+	workspaces       string
+	keepWorkspaces   bool
+	maxSteps         int
+	allRepetitions   bool
+	snapshots        string
+	updateSnapshots  bool
 	commandDir       string // where a command of the command line runs, if not beside the config
 	baseURL, api     string
 	keyEnv, effort   string
@@ -88,6 +100,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.tier, "tier", "", "tier of a published suite: cheap, moderate or comprehensive")
 	fs.StringArrayVarP(&f.models, "model", "m", nil, "model to test: `provider:model`, an alias, or a known name; repeatable")
 	fs.StringArrayVar(&f.runners, "runner", nil, "`id` of a runner in the config; repeatable")
+	fs.StringArrayVar(&f.agents, "agent", nil, "coding agent to test: `type:model`, such as codex:gpt-5.5 or claude-code:sonnet; repeatable")
 	fs.StringVar(&f.command, "command", "", "`program` that answers prompts, run by the shell")
 	fs.StringVar(&f.replay, "replay", "", "earlier `run` whose recorded sessions are played again")
 
@@ -101,6 +114,17 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.effort, "reasoning-effort", "", "how much to reason, in the provider's words, such as low or high")
 	fs.DurationVar(&f.requestTimeout, "request-timeout", 0, "time limit of one request")
 
+	fs.StringVar(&f.cwd, "cwd", "", "`directory` that agents work in, where no workspace is made for them")
+	fs.StringVar(&f.workspace, "workspace", "", "none, shared or isolated, where the suite does not say (default: isolated; none for suites in code)")
+	fs.StringVar(&f.template, "template", "", "`directory` to copy into each workspace, where the suite names none")
+	fs.StringVar(&f.workspaces, "workspaces", "", "`directory` to make workspaces in, outside any project (default: the system's for temporary files)")
+	fs.BoolVar(&f.keepWorkspaces, "keep-workspaces", false, "keep the workspaces of sessions that went well, too")
+	fs.IntVar(&f.maxSteps, "max-steps", 0, "stop an agent that takes more steps")
+	fs.BoolVar(&f.allRepetitions, "all-repetitions", false, "make all --repeat samples of an agent, also after one that failed")
+	fs.BoolVar(&f.inheritConfig, "inherit-config", false, "let agents see the configuration, skills and memory of the user")
+	fs.StringVar(&f.snapshots, "snapshots", "", "`file` of token baselines, where the config has snapshots")
+	fs.BoolVar(&f.updateSnapshots, "update-snapshots", false, "make what is measured the new token baselines")
+
 	fs.StringVar(&f.judge, "judge", "", "`model` or runner id that answers llm_judge (default: each model judges itself)")
 	fs.IntVar(&f.judgeVotes, "judge-votes", 0, "answers taken of the judge, an odd number; the majority counts (default 1)")
 	fs.StringVar(&f.embedder, "embedder", "", "embedding `model` for semantic_similarity, such as openai:text-embedding-3-small")
@@ -111,8 +135,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.filter.Difficulties, "difficulty", nil, "run only cases of these difficulties; repeatable")
 	fs.IntVar(&f.filter.Limit, "limit", 0, "run only the first `n` of the selected cases")
 
-	fs.StringVar(&f.schedule, "schedule", string(run.Parallel), "serial, parallel or isolated-by-runner")
-	fs.IntVarP(&f.parallel, "parallel", "j", defaultParallel, "sessions in flight at most")
+	fs.StringVar(&f.schedule, "schedule", "", "serial, parallel or isolated-by-runner (default parallel; serial for agents)")
+	fs.IntVarP(&f.parallel, "parallel", "j", 0, fmt.Sprintf("sessions in flight at most (default %d; for agents the number of processors)", defaultParallel))
 	fs.IntVar(&f.repeat, "repeat", 1, "samples of each case")
 	fs.IntVar(&f.retry, "retry", 0, "how often a failed sample is tried again")
 	fs.DurationVar(&f.timeout, "timeout", run.DefaultTimeout, "working time of one session at most, waits for rate limits left out")
@@ -127,7 +151,12 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.output, "output", "", "also append a block in the results.json list format to this `file`")
 	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
 
+	for _, alias := range flagAliases() {
+		fs.Var(fs.Lookup(alias[1]).Value, alias[0], "the same as --"+alias[1])
+		fs.Lookup(alias[0]).Hidden = true
+	}
 	for name, values := range map[string][]string{
+		"workspace": workspaceModes(), "agent": agentcli.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
 		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"}, "difficulty": {"easy", "medium", "hard"},
 	} {
@@ -138,10 +167,31 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	}
 }
 
+// flagAliases are names that other tools have for flags.
+func flagAliases() [][2]string {
+	return [][2]string{{"max-parallel", "parallel"}, {"repeat-failure", "retry"}, {"retry-failed", "retry"}, {"reporter", "report"}}
+}
+
+func workspaceModes() []string {
+	return []string{string(plumb.WorkspaceNone), string(plumb.WorkspaceShared), string(plumb.WorkspaceIsolated)}
+}
+
+// changed reports whether a flag is on the command line, under any of its names.
+func changed(fs *pflag.FlagSet, name string) bool {
+	for _, alias := range flagAliases() {
+		if alias[1] == name && fs.Changed(alias[0]) {
+			return true
+		}
+	}
+	return fs.Changed(name)
+}
+
 // fromConfig gives each flag that is not on the command line the value that the config has for it.
 func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
-	for name, values := range configValues(&c.Run) {
-		if fs.Changed(name) {
+	values := configValues(&c.Run)
+	values["cwd"], values["max-steps"] = word(c.Cwd), number(c.MaxSteps)
+	for name, values := range values {
+		if changed(fs, name) {
 			continue
 		}
 		for _, v := range values {
@@ -222,7 +272,8 @@ func (f *runFlags) check() error {
 		value float64
 		least float64
 	}{
-		{"parallel", float64(f.parallel), 1},
+		{"parallel", float64(f.parallel), 0},
+		{"max-steps", float64(f.maxSteps), 0},
 		{"repeat", float64(f.repeat), 1},
 		{"retry", float64(f.retry), 0},
 		{"limit", float64(f.filter.Limit), 0},
@@ -250,7 +301,12 @@ func (f *runFlags) check() error {
 	if f.judgeVotes > 0 && f.judgeVotes%2 == 0 {
 		return plumb.WithHint(fmt.Errorf("--judge-votes %d can end in a tie", f.judgeVotes), "an odd number")
 	}
-	if !slices.Contains(run.Schedules(), f.schedule) {
+	if f.workspace != "" {
+		if err := known("workspace mode", f.workspace, workspaceModes()); err != nil {
+			return err
+		}
+	}
+	if f.schedule != "" && !slices.Contains(run.Schedules(), f.schedule) {
 		return unknownWord("schedule", f.schedule, run.Schedules())
 	}
 	if _, err := runner.ParseCacheMode(f.cache); err != nil {

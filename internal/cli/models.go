@@ -37,7 +37,7 @@ func (a *app) modelsCommand() *cobra.Command {
 they offer; without it nothing is asked.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(config, "")
+			p, err := a.open(cmd.Context(), config, "")
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,8 +38,8 @@ const defaultOutputDir = ".plumb"
 
 // open finds the project of the working directory. configPath names its config file; "" looks for one. outputDir, when it
 // is not empty, replaces what the config says.
-func (a *app) open(configPath, outputDir string) (*project, error) {
-	config, err := a.config(configPath)
+func (a *app) open(ctx context.Context, configPath, outputDir string) (*project, error) {
+	config, err := a.config(ctx, configPath)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +50,24 @@ func (a *app) open(configPath, outputDir string) (*project, error) {
 	return p, err
 }
 
+// openFor is open for a command that runs a suite: its config is the one nearest to the suite.
+func (a *app) openFor(ctx context.Context, configPath, outputDir, suite string) (*project, error) {
+	if configPath != "" || suite == "" {
+		return a.open(ctx, configPath, outputDir)
+	}
+	found, err := load.FindConfigOf(suite, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	here, err := load.FindConfig(a.Dir)
+	if err != nil || found == here {
+		return a.open(ctx, "", outputDir)
+	}
+	return a.open(ctx, found, outputDir)
+}
+
 // config reads the config file at path, or the one of the working directory, where there is one.
-func (a *app) config(path string) (*load.Config, error) {
+func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
 	if path = a.path(path); path == "" {
 		var err error
 		if path, err = load.FindConfig(a.Dir); err != nil {
@@ -60,7 +77,7 @@ func (a *app) config(path string) (*load.Config, error) {
 	if path == "" {
 		return &load.Config{Dir: a.Dir}, nil
 	}
-	config, err := load.ReadConfig(path)
+	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: a.Environ})
 	if err != nil {
 		if problems, ok := errors.AsType[load.Problems](err); ok {
 			return nil, load.Problems(a.near(problems))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -30,7 +31,7 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 			if err := f.check(); err != nil {
 				return err
 			}
-			p, err := a.open(f.config, f.outputDir)
+			p, err := a.open(cmd.Context(), f.config, f.outputDir)
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 			if err != nil {
 				return err
 			}
-			j, err := a.reopen(p, dir.Path, func(s *spec) {
+			j, err := a.reopen(cmd.Context(), p, dir.Path, func(s *spec) {
 				if cmd.Flags().Changed("parallel") {
 					s.Parallel = parallel
 				}
@@ -59,7 +60,7 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 			if err != nil {
 				return errors.Join(err, dir.Close())
 			}
-			defer j.shop.close()
+			defer j.close()
 			j.options.RetryErrors = retryErrors
 			code, err := a.perform(cmd.Context(), p, j, f.reports, dir)
 			if err != nil {
@@ -88,7 +89,7 @@ func first(args []string) string {
 }
 
 // reopen assembles the job of an earlier run from its directory.
-func (a *app) reopen(p *project, path string, change func(*spec)) (*job, error) {
+func (a *app) reopen(ctx context.Context, p *project, path string, change func(*spec)) (*job, error) {
 	var s spec
 	if err := run.ReadSpec(path, &s); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (a *app) reopen(p *project, path string, change func(*spec)) (*job, error) 
 	if err != nil {
 		return nil, err
 	}
-	suite, _, err := bundle.Suite()
+	suite, _, err := bundle.SuiteIn(ctx, a.host(p))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,11 @@ func (a *app) reopen(p *project, path string, change func(*spec)) (*job, error) 
 		suite.Cases = recorded(suite.Cases, earlier)
 	}
 	change(&s)
-	j, err := a.assemble(p, s, bundle, suite)
+	assemble := a.assemble
+	if s.Sessions != nil {
+		assemble = a.assembleSessions
+	}
+	j, err := assemble(p, s, bundle, suite)
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", a.shown(path), err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
 // spec is what run.json keeps: all that a later process needs to go on with a run, beside the bundle.
@@ -33,8 +34,19 @@ type spec struct {
 	JudgeVotes   int          `json:"judgeVotes,omitempty"`
 	Embedder     *runnerSpec  `json:"embedder,omitempty"`
 	ScoredFrom   string       `json:"scoredFrom,omitempty"`
+	// Sessions are those that took place elsewhere, and are only judged.
+	Sessions *sessionsSpec `json:"sessions,omitempty"`
 	// Demo says that the sessions come from the recording that is built in.
 	Demo bool `json:"demo,omitempty"`
+
+	// Workspace is the effective one; nil for runs in which nothing works in a directory.
+	Workspace      *plumb.WorkspaceConfig `json:"workspace,omitempty"`
+	Cwd            string                 `json:"cwd,omitempty"`
+	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty"`
+	KeepWorkspaces bool                   `json:"keepWorkspaces,omitempty"`
+	MaxSteps       int                    `json:"maxSteps,omitempty"`
+	AllRepetitions bool                   `json:"allRepetitions,omitempty"`
+	Snapshots      *snapshotSpec          `json:"snapshots,omitempty"`
 
 	Schedule      run.Schedule `json:"schedule"`
 	Parallel      int          `json:"parallel"`
@@ -59,16 +71,18 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a suite and report what was measured",
 		Long: `Run the cases of a suite on one or more runners, judge the answers, and report.
 
-A SUITE is a .jsonl file, a directory with a manifest.toml, or a published suite such as v1.0/cheap.
+A SUITE is a .jsonl or .suite.yaml file, a module in TypeScript or JavaScript, a directory with a manifest.toml, or a
+published suite such as v1.0/cheap.
 Without one, the suites of the config are run; with --tier alone, that tier of the newest published suite.
 Several suites are runs of their own, one after the other; {suite} in the path of a report is the name of each.`,
 		Example: `  plumb run suite.jsonl --model gpt-5
   plumb run --tier cheap --model opus --judge openai:gpt-5
   plumb run suite.jsonl --model ollama:qwen3 --repeat 5 --report junit:results.xml
+  plumb run skills.suite.ts --agent claude-code:sonnet --agent codex:gpt-5.5
   plumb run suite.jsonl --command ./answer.sh --parallel 4
   plumb run v1.0/comprehensive --model gpt-5 --plan`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(f.config, f.outputDir)
+			p, err := a.openFor(cmd.Context(), f.config, f.outputDir, first(args))
 			if err != nil {
 				return err
 			}
@@ -118,11 +132,11 @@ func exists(path string) bool {
 func (a *app) runSuites(ctx context.Context, p *project, f *runFlags, refs []string) error {
 	var jobs []*job
 	for _, ref := range refs {
-		j, err := a.prepare(p, f, ref)
+		j, err := a.prepare(ctx, p, f, ref)
 		if err != nil {
 			return err
 		}
-		defer j.shop.close()
+		defer j.close()
 		jobs = append(jobs, j)
 	}
 	if f.plan {
@@ -203,14 +217,30 @@ type job struct {
 	shop    *workshop
 	runners []plumb.Runner
 	options run.Options
+	// baselines are nil where the project keeps none.
+	baselines *snapshot.Baselines
+	// closers end what the suite's code and the runners hold.
+	closers []func() error
+}
+
+func (j *job) close() {
+	j.shop.close()
+	for _, c := range j.closers {
+		_ = c() // nothing that was measured depends on it
+	}
 }
 
 // prepare reads a suite, selects its cases, and makes all that is needed to run them. It makes no request.
-func (a *app) prepare(p *project, f *runFlags, ref string) (*job, error) {
-	bundle, suite, err := a.readSuite(ref, f.tier)
+func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) (_ *job, err error) {
+	bundle, suite, err := a.readSuite(ctx, p, ref, f.tier)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, bundle.Close())
+		}
+	}()
 	configs, err := f.runnerConfigs(p)
 	if err != nil {
 		return nil, err
@@ -229,6 +259,9 @@ func (a *app) prepare(p *project, f *runFlags, ref string) (*job, error) {
 	for _, c := range configs {
 		s.Runners = append(s.Runners, specOf(c))
 	}
+	if err := a.directories(&s, p, f, bundle, suite); err != nil {
+		return nil, err
+	}
 	if judge != nil {
 		s.Judge = new(specOf(*judge))
 	}
@@ -245,23 +278,31 @@ func (a *app) prepare(p *project, f *runFlags, ref string) (*job, error) {
 }
 
 // readSuite reads a suite and all its problems.
-func (a *app) readSuite(ref, tier string) (*load.Bundle, *plumb.Suite, error) {
+func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*load.Bundle, *plumb.Suite, error) {
 	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir})
 	if err != nil {
 		return nil, nil, err
 	}
 	spareMemory(len(bundle.Data()))
-	suite, warnings, err := bundle.Suite()
+	suite, warnings, err := bundle.SuiteIn(ctx, a.host(p))
 	a.warn(warnings)
-	return bundle, suite, err
+	if err != nil {
+		return nil, nil, errors.Join(err, bundle.Close())
+	}
+	return bundle, suite, nil
+}
+
+// host is the world that suites in code see. What they print is not part of what plumb prints.
+func (a *app) host(p *project) load.Host {
+	return load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
 }
 
 // assemble makes what a spec describes.
 func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Suite) (_ *job, err error) {
-	if len(s.Runners) == 0 && !s.Demo {
+	if len(s.Runners) == 0 && !s.Demo && s.Sessions == nil {
 		return nil, errors.New("the run has no runners")
 	}
-	j := &job{spec: s, bundle: bundle, all: len(suite.Cases)}
+	j := &job{spec: s, bundle: bundle, all: len(suite.Cases), closers: []func() error{bundle.Close}}
 	selected := *suite
 	if selected.Cases, err = s.Filter.Select(suite); err != nil {
 		return nil, err
@@ -290,7 +331,9 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		SuiteHash: suite.Hash, DeclaredTags: suite.Tags(), SelectedTags: s.Filter.Tags, SuiteCases: j.all, ScoredFrom: s.ScoredFrom,
 	}
 	j.options = run.Options{
-		Suite: j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
+		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
+		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Keep: s.KeepWorkspaces, Environ: p.environ},
+		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
 		Budget: run.Budget{
 			CostUSD: s.MaxCostUSD, Tokens: s.MaxTokens, Duration: time.Duration(s.MaxDurationMs) * time.Millisecond,
@@ -301,6 +344,15 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		},
 		Redact: j.shop.redact.JSON,
 		Notes:  j.shop.notes,
+	}
+	if s.Workspace != nil {
+		j.options.Workspaces.Config = *s.Workspace
+	}
+	if j.baselines, err = s.Snapshots.open(j.shop.env.Note, a.Now); err != nil {
+		return nil, err
+	}
+	if j.baselines != nil {
+		j.options.Verify = j.baselines.Verify
 	}
 	if needJudge {
 		if s.Judge == nil {
@@ -382,6 +434,9 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	}
 	if err == nil {
 		err = writeResults(dir, j, state, index) //nolint:contextcheck // also after an interruption
+	}
+	if err == nil && j.baselines != nil {
+		err = j.baselines.Save(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		a.complain(errors.New(j.shop.redact.String(err.Error())))

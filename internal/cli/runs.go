@@ -42,8 +42,8 @@ func (a *app) runsCommand() *cobra.Command {
 		Use:   "runs",
 		Short: "List earlier runs, the latest first",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			p, err := a.open(config, outputDir)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.open(cmd.Context(), config, outputDir)
 			if err != nil {
 				return err
 			}
@@ -139,8 +139,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Example: `  plumb report last
   plumb report last --report junit:results.xml --report markdown:comment.md`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := a.open(config, outputDir)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open(cmd.Context(), config, outputDir)
 			if err != nil {
 				return err
 			}
@@ -197,8 +197,8 @@ func (a *app) showCommand() *cobra.Command {
 		Example: `  plumb show last
   plumb show last reasoning-003`,
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := a.open(config, outputDir)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open(cmd.Context(), config, outputDir)
 			if err != nil {
 				return err
 			}

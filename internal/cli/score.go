@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,37 +13,50 @@ import (
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 func (a *app) scoreCommand() *cobra.Command {
 	var f runFlags
 	var suiteRef string
+	var sessions sessionsSpec
 	cmd := &cobra.Command{
-		Use:   "score [RUN]",
-		Short: "Judge the stored sessions of a run again",
+		Use:   "score [RUN | SUITE --sessions DIR]",
+		Short: "Judge the stored sessions of a run again, or sessions from elsewhere",
 		Long: `Judge the sessions of an earlier run again, with a changed suite or another judge. No model is asked but the
-judge. The result is a run of its own; the earlier one stays as it is. Cases are matched by id and prompt.`,
+judge. The result is a run of its own; the earlier one stays as it is. Cases are matched by id and prompt.
+
+With --sessions, judge sessions that took place elsewhere: below the directory, each case has a directory with its
+name, and in it a directory for each session with its report.json, or, with --agent, with the stdout of the agent,
+its stderr, and what it kept in session/. A file CASE.json holds one session, as plumb normalise prints it.`,
 		Example: `  plumb score last --suite suite.jsonl
-  plumb score 20261120-101500 --judge anthropic:claude-opus-4-6`,
+  plumb score 20261120-101500 --judge anthropic:claude-opus-4-6
+  plumb score skills.suite.ts --sessions recordings --agent codex`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(f.config, f.outputDir)
-			if err != nil {
-				return err
-			}
 			f.repeat, f.schedule = 1, string(run.Parallel)
 			if err := f.check(); err != nil {
+				return err
+			}
+			if sessions.Dir != "" {
+				return a.scoreElsewhere(cmd.Context(), &f, first(args), sessions)
+			}
+			if sessions.Agent != "" {
+				return plumb.WithHint(errors.New("--agent is for sessions from elsewhere"), "--sessions DIR")
+			}
+			p, err := a.open(cmd.Context(), f.config, f.outputDir)
+			if err != nil {
 				return err
 			}
 			path, err := run.Find(p.runs(), first(args))
 			if err != nil {
 				return err
 			}
-			j, err := a.rescore(p, &f, path, suiteRef)
+			j, err := a.rescore(cmd.Context(), p, &f, path, suiteRef)
 			if err != nil {
 				return err
 			}
-			defer j.shop.close()
+			defer j.close()
 			code, err := a.perform(cmd.Context(), p, j, f.reports, nil)
 			if err != nil {
 				return err
@@ -49,6 +65,8 @@ judge. The result is a run of its own; the earlier one stays as it is. Cases are
 		},
 	}
 	fs := cmd.Flags()
+	fs.StringVar(&sessions.Dir, "sessions", "", "`directory` of sessions that took place elsewhere")
+	fs.StringVar(&sessions.Agent, "agent", "", "the agent that made them, where they are transcripts: "+strings.Join(agentcli.Types(), ", "))
 	fs.StringVar(&suiteRef, "suite", "", "changed `suite` (default: the one the run was made with)")
 	fs.StringVar(&f.tier, "tier", "", "tier of the suite, where it has several")
 	fs.StringVar(&f.judge, "judge", "", "`model` or runner id that answers llm_judge (default: as in the run)")
@@ -63,8 +81,27 @@ judge. The result is a run of its own; the earlier one stays as it is. Cases are
 	return cmd
 }
 
+// scoreElsewhere judges sessions that took place elsewhere.
+func (a *app) scoreElsewhere(ctx context.Context, f *runFlags, suiteRef string, s sessionsSpec) error {
+	p, err := a.openFor(ctx, f.config, f.outputDir, suiteRef)
+	if err != nil {
+		return err
+	}
+	s.Dir = a.path(s.Dir)
+	j, err := a.scoreSessions(ctx, p, f, suiteRef, s)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	code, err := a.perform(ctx, p, j, f.reports, nil)
+	if err != nil {
+		return err
+	}
+	return exit(code)
+}
+
 // rescore prepares the judging of the sessions of the run in path.
-func (a *app) rescore(p *project, f *runFlags, path, suiteRef string) (*job, error) {
+func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteRef string) (*job, error) {
 	var s spec
 	if err := run.ReadSpec(path, &s); err != nil {
 		return nil, err
@@ -79,10 +116,10 @@ func (a *app) rescore(p *project, f *runFlags, path, suiteRef string) (*job, err
 		if bundle, err = load.Open(filepath.Join(path, run.BundleDir)); err != nil {
 			return nil, err
 		}
-		if suite, _, err = bundle.Suite(); err != nil {
+		if suite, _, err = bundle.SuiteIn(ctx, a.host(p)); err != nil {
 			return nil, err
 		}
-	} else if bundle, suite, err = a.readSuite(suiteRef, f.tier); err != nil {
+	} else if bundle, suite, err = a.readSuite(ctx, p, suiteRef, f.tier); err != nil {
 		return nil, err
 	}
 	kept := recorded(suite.Cases, earlier)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"bytes"
 	"errors"
 	"fmt"
@@ -93,11 +94,18 @@ The exit code is 1 when there is such a case.`,
 			findings := []load.Finding{}
 			bad := 0
 			for _, ref := range refs {
-				_, suite, err := a.readSuite(ref, tier)
+				p, err := a.openFor(cmd.Context(), "", "", ref)
+				if err != nil {
+					return err
+				}
+				bundle, suite, err := a.readSuite(cmd.Context(), p, ref, tier)
 				if err != nil {
 					return err
 				}
 				found := load.Lint(cmd.Context(), suite)
+				if err := bundle.Close(); err != nil {
+					return err
+				}
 				findings = append(findings, found...)
 				faults := 0
 				for _, f := range found {
@@ -228,8 +236,8 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate [SUITE...]",
 		Short: "Check suites and the config, without running anything",
 		Args:  cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, refs []string) error {
-			read, err := a.config(config)
+		RunE: func(cmd *cobra.Command, refs []string) error {
+			read, err := a.config(cmd.Context(), config)
 			var problems load.Problems
 			if err != nil && !errors.As(err, &problems) {
 				return err
@@ -252,7 +260,7 @@ func (a *app) validateCommand() *cobra.Command {
 					refs = []string{""}
 				}
 			}
-			return a.validate(p, problems, refs, tier)
+			return a.validate(cmd.Context(), p, problems, refs, tier)
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "config `file`")
@@ -267,7 +275,7 @@ type validated struct {
 }
 
 // validate checks suites. broken are the problems of the config.
-func (a *app) validate(p *project, broken load.Problems, refs []string, tier string) error {
+func (a *app) validate(ctx context.Context, p *project, broken load.Problems, refs []string, tier string) error {
 	all := []validated{}
 	invalid := len(broken)
 	if !a.json {
@@ -278,7 +286,7 @@ func (a *app) validate(p *project, broken load.Problems, refs []string, tier str
 		if err != nil {
 			return err
 		}
-		summary, problems := bundle.Validate()
+		summary, problems := bundle.ValidateIn(ctx, a.host(p))
 		faults := len(load.Problems(problems).Errors())
 		invalid += faults
 		all = append(all, validated{summary, list(problems)})
@@ -334,18 +342,19 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list [SUITE]",
 		Short: "List the cases of a suite, or the published suites and the config's runners",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := a.open(f.config, "")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.openFor(cmd.Context(), f.config, "", first(args))
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 && f.tier == "" {
 				return a.listAll(p)
 			}
-			_, suite, err := a.readSuite(first(args), f.tier)
+			bundle, suite, err := a.readSuite(cmd.Context(), p, first(args), f.tier)
 			if err != nil {
 				return err
 			}
+			defer bundle.Close() //nolint:errcheck // nothing was measured with it
 			cases, err := f.filter.Select(suite)
 			if err != nil {
 				return err

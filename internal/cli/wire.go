@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -75,6 +75,15 @@ func (f *runFlags) runnerConfigs(p *project) ([]plumb.RunnerConfig, error) {
 		}
 		configs = append(configs, c)
 	}
+	for _, name := range f.agents {
+		kind, model, _ := strings.Cut(name, ":")
+		if err := known("agent", kind, agentcli.Types()); err != nil {
+			return nil, err
+		}
+		configs = append(configs, plumb.RunnerConfig{ID: name, TimeoutMs: f.requestTimeout.Milliseconds(), Agent: &plumb.AgentConfig{
+			Type: kind, Model: model, BaseURL: f.baseURL, APIKeyEnv: f.keyEnv, InheritConfig: f.inheritConfig,
+		}})
+	}
 	if f.command != "" {
 		configs = append(configs, plumb.RunnerConfig{Command: shell(f.command, f.commandDir)})
 	}
@@ -94,7 +103,7 @@ func (f *runFlags) runnerConfigs(p *project) ([]plumb.RunnerConfig, error) {
 	}
 	if len(configs) == 0 {
 		return nil, plumb.WithHint(errors.New("nothing to test is named"),
-			"plumb run --model gpt-5, or another model (plumb models); plumb demo shows it without a key")
+			"plumb run --model gpt-5 or --agent codex:gpt-5.5, or another model (plumb models) or agent; plumb demo shows it without a key")
 	}
 	seen := map[string]bool{}
 	for i := range configs {
@@ -136,7 +145,7 @@ func (p *project) replay(ref string) (string, error) {
 
 // parameters gives a runner the sampling parameters of the flags where it has none of its own.
 func (f *runFlags) parameters(c *plumb.RunnerConfig) error {
-	if c.Replay != "" {
+	if c.Replay != "" || c.Agent != nil {
 		return nil
 	}
 	if c.Temperature == nil && !c.NoTemperature && f.temperature.text != "" {
@@ -249,7 +258,7 @@ func (f *runFlags) embedderConfig(p *project, runners []plumb.RunnerConfig) *plu
 func needs(cases []plumb.Case) (judge, embedder bool) {
 	for i := range cases {
 		for _, a := range cases[i].Assertions {
-			if c, ok := a.(*check.Check); ok {
+			if c, ok := a.(interface{ Needs() (judge, embedder bool) }); ok {
 				j, e := c.Needs()
 				judge, embedder = judge || j, embedder || e
 			}

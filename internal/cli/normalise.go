@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+)
+
+func (a *app) normaliseCommand() *cobra.Command {
+	var t agentcli.Transcript
+	var agent, promptFile string
+	var exitCode int
+	cmd := &cobra.Command{
+		Use:     "normalise --agent AGENT --stdout FILE",
+		Aliases: []string{"normalize"},
+		Short:   "Turn what a coding agent left behind into a session report",
+		Long: `Turn the output of a coding agent, and the files it kept of its session, into a session report, as JSON. It has two keys
+beside those of reports: outcome, "pass" when the agent finished its work and "error" when the session is no measurement,
+and failureOrigin. Secrets are not removed from it.
+
+The exit code is 0 when the session is a measurement, 3 when it is none, 2 when there is nothing to look at.`,
+		Example: `  plumb normalise --agent codex --stdout stdout.log --session codex-home --exit-code 0
+  plumb normalise --agent claude-code --stdout stream.jsonl | jq .events`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if agent == "" {
+				return plumb.WithHint(errors.New("no agent is named"), "--agent "+strings.Join(agentcli.Types(), ", --agent "))
+			}
+			if err := known("agent", agent, agentcli.Types()); err != nil {
+				return err
+			}
+			if t.Stdout == "" && t.Session == "" {
+				return plumb.WithHint(errors.New("there is nothing to normalise"), "--stdout names the agent's output, --session the directory of its session files")
+			}
+			for _, file := range []*string{&t.Stdout, &t.Stderr, &t.Session} {
+				*file = a.path(*file)
+				if *file == "" {
+					continue
+				}
+				info, err := os.Stat(*file)
+				if err != nil {
+					return fmt.Errorf("read the transcript: %w", err)
+				}
+				if dir := file == &t.Session; info.IsDir() != dir {
+					return fmt.Errorf("read the transcript: %s %s", *file, map[bool]string{true: "is not a directory", false: "is a directory, and should be a file"}[dir])
+				}
+			}
+			if promptFile != "" {
+				data, err := os.ReadFile(a.path(promptFile))
+				if err != nil {
+					return fmt.Errorf("read the prompt: %w", err)
+				}
+				t.Prompt = string(data)
+			}
+			if cmd.Flags().Changed("exit-code") {
+				t.ExitCode = &exitCode
+			}
+			return a.normalise(agent, t)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&agent, "agent", "", "the agent: "+strings.Join(agentcli.Types(), ", "))
+	fs.StringVar(&t.Stdout, "stdout", "", "`file` with what the agent wrote to its standard output, in its JSON format")
+	fs.StringVar(&t.Stderr, "stderr", "", "`file` with what it wrote to its standard error")
+	fs.StringVar(&t.Session, "session", "", "`directory` with the files it kept of the session; searched in depth")
+	fs.StringVar(&t.Cwd, "cwd", "", "`directory` that it worked in, where relative paths start (default: as the transcript says)")
+	fs.StringVar(&t.Prompt, "prompt", "", "`text` that it was asked")
+	fs.StringVar(&promptFile, "prompt-file", "", "`file` with the text that it was asked")
+	fs.IntVar(&exitCode, "exit-code", 0, "its exit code; leave it out when a signal ended it, or nobody knows")
+	fs.BoolVar(&t.Resumed, "resumed", false, "the session goes on with an earlier one, whose turns are left out")
+	if err := cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(agentcli.Types(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // a flag that is not defined above
+	}
+	return cmd
+}
+
+// known finds a word that is none of those that are known.
+func known(what, word string, words []string) error {
+	for _, w := range words {
+		if w == word {
+			return nil
+		}
+	}
+	return unknownWord(what, word, words)
+}
+
+// normalise prints the session report of a transcript.
+func (a *app) normalise(agent string, t agentcli.Transcript) error {
+	session, err := agentcli.Normalise(agent, t)
+	if session == nil {
+		session = &plumb.SessionReport{Prompt: t.Prompt, Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}}
+		session.Usage.Total()
+	}
+	session.Runner = plumb.RunnerInfo{
+		ID: agent, PathKey: plumb.PathKey(agent), Kind: plumb.RunnerAgent, Agent: plumb.AgentInfo{Type: agent, Model: session.Model},
+	}
+	session.RawArtifacts.StdoutPath, session.RawArtifacts.StderrPath = t.Stdout, t.Stderr
+	if session.Events == nil {
+		session.Events = []plumb.SessionEvent{}
+	}
+	if session.DetectedSkills == nil {
+		session.DetectedSkills = []plumb.SkillDetection{}
+	}
+	if session.Files.ObservedReads == nil {
+		session.Files.ObservedReads = []string{}
+	}
+	if session.Files.ObservedSkillReads == nil {
+		session.Files.ObservedSkillReads = []string{}
+	}
+	doc := struct {
+		Outcome       plumb.Outcome       `json:"outcome"`
+		FailureOrigin plumb.Origin        `json:"failureOrigin,omitempty"`
+		FailureClass  *plumb.FailureClass `json:"failureClass,omitempty"`
+		Error         *plumb.Failure      `json:"error,omitempty"`
+		*plumb.SessionReport
+	}{Outcome: plumb.OutcomePass, SessionReport: session}
+	if err != nil {
+		f := plumb.Failed(plumb.OriginNormalization, err)
+		doc.Outcome, doc.FailureOrigin, doc.FailureClass, doc.Error = f.Origin.Outcome(session.Began()), f.Origin, &f.Class, f
+	}
+	data, errJSON := json.MarshalIndent(doc, "", "  ")
+	if errJSON != nil {
+		return errJSON
+	}
+	if _, err := a.Stdout.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	if err != nil {
+		return exit(exitNotMeasured)
+	}
+	return nil
+}
