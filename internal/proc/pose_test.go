@@ -1,0 +1,158 @@
+//go:build unix
+
+package proc
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// poseEnv makes the test binary pose as a program that a test runs.
+const poseEnv = "PROC_TEST_POSE"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(poseEnv); what != "" {
+		os.Exit(pose(strings.Fields(what)))
+	}
+	os.Exit(m.Run())
+}
+
+// pose is what the program called by words does.
+func pose(words []string) int {
+	arg := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(arg(i))
+		return n
+	}
+	switch words[0] {
+	case "exit":
+		return number(1)
+	case "suicide":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		time.Sleep(time.Minute)
+	case "stdin":
+		n := 0
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); n++ {
+			fmt.Println("in:", in.Text())
+		}
+		fmt.Println("lines:", n)
+	case "say":
+		fmt.Print(strings.NewReplacer("_", " ", "|", "\n", "^", "\r").Replace(arg(1)))
+	case "long": // one line of so many bytes, and one after it
+		fmt.Printf("%s\nshort\n", strings.Repeat("x", number(1)))
+	case "flood": // so many MiB in lines of 1000 bytes
+		out := bufio.NewWriterSize(os.Stdout, 1<<20)
+		line := `{"type":"x","text":"` + strings.Repeat("y", 977) + "\"}\n"
+		for n := number(1) << 20; n > 0; n -= len(line) {
+			out.WriteString(line)
+		}
+		out.Flush()
+	case "polite": // ends with 0 at the first signal, whatever it is
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGINT, syscall.SIGTERM)
+		fmt.Println("ready")
+		fmt.Println("asked", <-asked)
+	case "stubborn": // ends for SIGKILL only
+		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+		fmt.Println("ready")
+		time.Sleep(time.Minute)
+	case "sleep":
+		mark()
+		time.Sleep(time.Minute)
+	case "deaf": // sleeps, and ends for SIGKILL only
+		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		mark()
+		time.Sleep(time.Minute)
+	case "litter": // leaves a child behind, in the way that the words say, and ends
+		return litter(words[1:], false)
+	case "parent": // the same, and waits
+		return litter(words[1:], true)
+	case "supervise": // runs a program as this package does; says what memory that took
+		supervise(strings.Join(words[1:], " "))
+	}
+	return 0
+}
+
+// litter starts a child: "setsid" in a session of its own, "bare" without an environment, "double" through a child that
+// ends at once; the last word is what it does.
+func litter(words []string, wait bool) int {
+	what := words[len(words)-1]
+	cmd := exec.Command(os.Args[0], os.Getenv("MARKS"))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // which it holds open
+	cmd.Env = append(os.Environ(), poseEnv+"="+what)
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	for _, w := range words[:len(words)-1] {
+		switch w {
+		case "setsid":
+			cmd.SysProcAttr.Setsid = true
+		case "bare":
+			cmd.Env = []string{poseEnv + "=" + what}
+		case "double":
+			cmd.Env = append(os.Environ(), poseEnv+"=litter setsid "+what)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		fmt.Println(err)
+		return 9
+	}
+	for strings.Contains(what, "sleep") || strings.Contains(what, "deaf") { // until it is up
+		if found, _ := filepath.Glob(filepath.Join(os.Getenv("MARKS"), "*")); len(found) > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	fmt.Println("ready")
+	if wait {
+		time.Sleep(time.Minute)
+	}
+	return 0
+}
+
+// mark leaves a file with the name of this process in the directory of the test.
+func mark() {
+	dir := os.Getenv("MARKS")
+	if len(os.Args) > 1 {
+		dir = os.Args[1]
+	}
+	if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), nil, 0o600); err != nil {
+		panic(err)
+	}
+}
+
+func supervise(what string) {
+	dir := os.Getenv("MARKS")
+	n := 0
+	c := Command{
+		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Observe: func(line []byte) error {
+			n++
+			return nil
+		},
+		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", RunDirEnv+"="+dir),
+	}
+	if strings.HasPrefix(what, "parent") {
+		c.Observe = nil
+	}
+	if _, err := c.Run(context.Background()); err != nil {
+		panic(err)
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	fmt.Printf("lines %d maxrss %d\n", n, usage.Maxrss)
+}
