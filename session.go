@@ -2,6 +2,7 @@ package plumb
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -122,9 +123,11 @@ type Subagent struct {
 	Usage *Usage `json:"usage,omitempty"`
 }
 
-// Began reports whether the model had begun to answer: whether the session shows any sign of it.
+// Began reports whether the model had begun to answer: whether the session shows any sign of it. What the user said is none.
 func (r *SessionReport) Began() bool {
-	return r != nil && (r.FinalOutput != "" || len(r.Events) > 0)
+	return r != nil && (r.FinalOutput != "" || slices.ContainsFunc(r.Events, func(e SessionEvent) bool {
+		return e.Type != SessionMessage || e.Role != RoleUser
+	}))
 }
 
 // FinishReason says why the model stopped, in one vocabulary for all providers.
