@@ -76,7 +76,8 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 			}
 		}
 	}
-	if status == 404 && strings.Contains(low, "model") {
+	// OpenAI names the model in between: "The requested model 'x' does not exist."
+	if strings.Contains(low, "model") && (status == 404 || strings.Contains(low, "does not exist")) {
 		return r.troubles()[0].apply(f)
 	}
 	for _, kind := range r.troubles()[1:] {
