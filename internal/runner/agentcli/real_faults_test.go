@@ -101,8 +101,8 @@ func TestRealKilled(t *testing.T) {
 		}()
 		report, err := s.run(ctx)
 		<-done
-		if f := s.failure(err, plumb.OriginRunner); !errors.Is(f, interrupted) {
-			t.Errorf("the failure does not say why: %v", f)
+		if f, ok := errors.AsType[*plumb.Failure](err); !ok || f.Origin != plumb.OriginRunner || !errors.Is(f, interrupted) {
+			t.Errorf("the failure does not say why: %v", err)
 		}
 		if !exists(started) {
 			t.Fatalf("the command never began\n%s", s.output())
@@ -166,7 +166,8 @@ func TestRealMaxSteps(t *testing.T) {
 	each(t, func(t *testing.T, agent realAgent) {
 		scene := fakemodel.Scene{Prompt: demoPrompt}
 		for i := range 12 {
-			scene.Turns = append(scene.Turns, fakemodel.Turn{Calls: []fakemodel.Call{{Run: "sleep 0.3; echo step " + string(rune('a'+i))}}})
+			name := string(rune('a' + i))
+			scene.Turns = append(scene.Turns, fakemodel.Turn{Text: "Step " + name + ".", Calls: []fakemodel.Call{{Run: "sleep 0.3; echo step " + name}}})
 		}
 		scene.Turns = append(scene.Turns, fakemodel.Turn{Text: "The demo is ready."})
 		s := prepare(t, agent, options{timeout: time.Minute}, scene)
