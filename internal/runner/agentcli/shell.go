@@ -57,6 +57,14 @@ func eachCommand(text string, fn func(simpleCommand)) {
 	p.parse()
 }
 
+// shellEnds returns the directory in which a shell command leaves its shell, relative to where it started; lost says that
+// only the shell knows.
+func shellEnds(text string) (dir string, lost bool) {
+	p := &shellParser{text: text, fn: func(simpleCommand) {}}
+	p.parse()
+	return p.where.base, p.where.lost
+}
+
 func (p *shellParser) parse() {
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; {

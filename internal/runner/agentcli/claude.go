@@ -1,0 +1,675 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// claude understands what Claude Code leaves behind: the stream on standard output, which has everything but what each
+// request used, and the session files, which have that, and the rest where the stream broke off. Qwen Code writes a stream
+// of the same kind.
+type claude struct {
+	r    *recorder
+	qwen bool
+	// uuids are the records of the stream, by which the session files are told apart from it.
+	uuids map[uint64]bool
+	// calls are the tool calls without a result yet.
+	calls map[string]claudeCall
+	// said are the texts of the message that is being said, by thread: its id, and the events that its texts are.
+	said map[string]*claudeMessage
+	// dirs are the directories where the shells of the threads are: cd lasts from one command to the next.
+	dirs map[string]string
+	// requests are the requests to the model, by the id of the answer.
+	requests map[string]int
+	// agents are the subagents' types by their id, names their id by the agent's own name for them.
+	names   map[string]string
+	retries int
+	// ended says that there was a result record, result is the last of them.
+	ended  bool
+	result gjson.Result
+	// apiError is an error of the model API that the agent has shown as a message.
+	apiError string
+	status   int
+}
+
+// claudeCall is what is remembered of a tool call for its result.
+type claudeCall struct {
+	o       origin
+	tool    string
+	path    string // of a file that it changes
+	command string
+}
+
+// claudeMessage is a message of the model, of which each block may be a record of its own.
+type claudeMessage struct {
+	id     string
+	texts  []int // the events
+	called bool
+}
+
+func normaliseClaude(t *Transcript, r *recorder) error {
+	r.skillEvidence = "Loaded via Skill tool"
+	return newClaude(r).normalise(t)
+}
+
+func newClaude(r *recorder) *claude {
+	return &claude{
+		r: r, uuids: map[uint64]bool{}, calls: map[string]claudeCall{}, said: map[string]*claudeMessage{},
+		dirs: map[string]string{}, requests: map[string]int{}, names: map[string]string{},
+	}
+}
+
+func (c *claude) normalise(t *Transcript) error {
+	r := c.r
+	steps := newSteps(r.agent)
+	err := r.records(t.Stdout, func(rec gjson.Result) bool {
+		steps.count(rec)
+		return c.record(rec)
+	})
+	r.report.Steps = steps.n
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && t.Session != "") {
+		return err
+	}
+	if err := c.session(t); err != nil {
+		return err
+	}
+	c.end(t)
+	return nil
+}
+
+// record takes a record of the stream, or one of the same kind from a session file.
+func (c *claude) record(rec gjson.Result) bool {
+	rep := c.r.report
+	if id := first(rec, "session_id", "sessionId"); id != "" && rep.SessionID == "" {
+		rep.SessionID = strings.Clone(id)
+	}
+	if id := rec.Get("uuid").String(); id != "" {
+		c.uuids[key("", id)] = true
+	}
+	switch rec.Get("type").String() {
+	case "system":
+		c.system(rec)
+	case "assistant":
+		c.assistant(rec)
+	case "user":
+		c.user(rec)
+	case "result":
+		c.ended, c.result = true, copied(rec)
+	case "stream_event", "keep_alive", "rate_limit_event", "auth_status", "tool_progress", "tool_use_summary", "control_request",
+		"control_response", "prompt_suggestion", "status":
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *claude) system(rec gjson.Result) {
+	r := c.r
+	switch rec.Get("subtype").String() {
+	case "init":
+		c.init(rec)
+	case "api_retry":
+		c.retries++
+		r.note(fmt.Sprintf("the request was tried again (%d): %s %s", rec.Get("attempt").Int(), rec.Get("error_status").String(), rec.Get("error").String()))
+	case "permission_denied":
+		r.denial(c.origin(rec, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
+	case "task_started":
+		if rec.Get("task_type").String() != "local_bash" && rec.Get("subagent_type").Exists() {
+			c.agent(rec.Get("tool_use_id").String(), rec.Get("task_id").String(), rec.Get("subagent_type").String())
+		}
+	case "compact_boundary":
+		r.note("the agent compacted its context")
+	default: // thinking_tokens, task_progress, status and what is to come: nothing that has to be known
+	}
+}
+
+// init takes what the session was offered.
+func (c *claude) init(rec gjson.Result) {
+	r := c.r
+	if cwd := rec.Get("cwd").String(); cwd != "" {
+		r.cwd = strings.Clone(cwd)
+	}
+	if model := rec.Get("model").String(); model != "" && r.report.Model == "" {
+		r.report.Model = strings.Clone(model)
+	}
+	if v := first(rec, "claude_code_version", "qwen_code_version", "version"); v != "" {
+		r.report.AgentVersion = strings.Clone(v)
+	}
+	for _, skill := range rec.Get("skills").Array() {
+		if skill.IsObject() {
+			r.offer(plumb.OfferSkill, skill.Get("name").String(), skill.Get("path").String(), skill.Get("source").String())
+		} else {
+			r.offer(plumb.OfferSkill, skill.String(), "", "")
+		}
+	}
+	for _, server := range rec.Get("mcp_servers").Array() {
+		r.offer(plumb.OfferMCPServer, server.Get("name").String(), "", first(server, "scope", "source"))
+	}
+	for _, plugin := range rec.Get("plugins").Array() {
+		r.offer(plumb.OfferPlugin, plugin.Get("name").String(), plugin.Get("path").String(), plugin.Get("source").String())
+	}
+	rec.Get("memory_paths").ForEach(func(name, path gjson.Result) bool {
+		r.offer(plumb.OfferMemory, name.String(), path.String(), "")
+		return true
+	})
+}
+
+// origin says where a record comes from: a subagent's has the call that started it as its parent.
+func (c *claude) origin(rec gjson.Result, call string) origin {
+	o := origin{at: moment(rec.Get("timestamp").String()), call: call, subagent: rec.Get("parent_tool_use_id").String()}
+	if o.subagent == "" {
+		if name := rec.Get("agentId").String(); name != "" && rec.Get("isSidechain").Bool() {
+			o.subagent = c.agentNamed(name)
+		}
+	}
+	o.base = c.dirs[o.subagent]
+	return o
+}
+
+// agentNamed returns the id of the subagent that the agent itself calls name.
+func (c *claude) agentNamed(name string) string {
+	if id := c.names[name]; id != "" {
+		return id
+	}
+	return name
+}
+
+// agent makes a subagent known.
+func (c *claude) agent(id, name, kind string) {
+	if id == "" {
+		id = name
+	}
+	if name != "" {
+		c.names[strings.Clone(name)] = strings.Clone(id)
+	}
+	c.r.subagent(id, kind, nil)
+}
+
+// assistant takes a message of the model, or a block of one.
+func (c *claude) assistant(rec gjson.Result) {
+	r := c.r
+	m := rec.Get("message")
+	o := c.origin(rec, "")
+	if o.subagent != "" {
+		c.agent(o.subagent, first(rec, "agent_id", "agentId"), rec.Get("subagent_type").String())
+	}
+	if m.Get("model").String() == "<synthetic>" || rec.Get("is_api_error_message").Bool() || rec.Get("isApiErrorMessage").Bool() {
+		if o.subagent == "" {
+			c.apiError = strings.Clone(clip(codexParts(m.Get("content")), maxName))
+			c.status = int(rec.Get("api_error_status").Int())
+		}
+		return
+	}
+	if model := m.Get("model").String(); model != "" && o.subagent == "" {
+		r.report.Model = r.name(model)
+	}
+	id := m.Get("id").String()
+	c.request(o, id, m, false)
+	said := c.said[o.subagent]
+	if said == nil || id == "" || said.id != id {
+		said = &claudeMessage{id: strings.Clone(id)}
+		c.said[r.name(o.subagent)] = said
+	}
+	blocks := m.Get("content")
+	single := len(blocks.Array()) == 1
+	if blocks.Type == gjson.String {
+		blocks = gjson.Parse(`[{"type":"text","text":` + blocks.Raw + `}]`)
+	}
+	for _, block := range blocks.Array() {
+		switch block.Get("type").String() {
+		case "thinking":
+			r.message(o, roleAssistant, phaseThinking, block.Get("thinking").String())
+		case "text":
+			text := block.Get("text").String()
+			if text != "" {
+				said.texts = append(said.texts, len(r.report.Events))
+			}
+			r.message(o, roleAssistant, phaseFinal, text)
+		case "tool_use", "server_tool_use", "mcp_tool_use":
+			// A message whose blocks are records of their own was not the last word if it calls a tool. In older
+			// versions one record has all blocks, and its texts count as final, as documented.
+			if single {
+				for _, i := range said.texts {
+					if i < len(r.report.Events) {
+						r.report.Events[i].Phase = phaseCommentary
+					}
+				}
+			}
+			said.called = true
+			c.toolUse(o, block)
+		case "tool_result", "mcp_tool_result", "web_search_tool_result":
+			c.toolResult(o, rec, block)
+		default:
+		}
+	}
+}
+
+// request records what a request used. The stream has the figures from the beginning of an answer, so that its output is
+// not known; the session files have those from its end.
+func (c *claude) request(o origin, id string, m gjson.Result, whole bool) {
+	u := m.Get("usage")
+	if id == "" || !u.IsObject() {
+		return
+	}
+	in := c.input(u)
+	request := plumb.RequestUsage{
+		At: o.at, Model: m.Get("model").String(), Subagent: o.subagent, InputTokens: in,
+		CacheTokens: count(u.Get("cache_read_input_tokens")), CacheWriteTokens: count(u.Get("cache_creation_input_tokens")),
+	}
+	if whole {
+		request.OutputTokens = count(u.Get("output_tokens"))
+		request.ReasoningTokens = count(u.Get("output_tokens_details.thinking_tokens"))
+	}
+	requests := c.r.report.RequestUsage
+	if i, known := c.requests[id]; !known {
+		c.requests[strings.Clone(id)] = len(requests)
+		c.r.request(request)
+	} else if whole && i < len(requests) {
+		r := &requests[i]
+		r.InputTokens, r.OutputTokens, r.ReasoningTokens = request.InputTokens, request.OutputTokens, request.ReasoningTokens
+		r.CacheTokens, r.CacheWriteTokens = request.CacheTokens, request.CacheWriteTokens
+	}
+}
+
+// input returns the gross input of a usage object. Claude's leaves out what came from the cache and went into it.
+func (c *claude) input(u gjson.Result) *int64 {
+	in := count(u.Get("input_tokens"))
+	if c.qwen {
+		return in
+	}
+	read, written := count(u.Get("cache_read_input_tokens")), count(u.Get("cache_creation_input_tokens"))
+	if in == nil && read == nil && written == nil {
+		return nil
+	}
+	return new(value(in) + value(read) + value(written))
+}
+
+func value(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// toolUse takes a tool call.
+func (c *claude) toolUse(o origin, block gjson.Result) {
+	r := c.r
+	tool, input := block.Get("name").String(), block.Get("input")
+	o.call = block.Get("id").String()
+	if !input.IsObject() {
+		input = gjson.Parse("{}")
+	}
+	call := claudeCall{o: o, tool: r.name(tool)}
+	call.o.call = strings.Clone(o.call)
+	if tool == "Skill" || tool == "skill" {
+		r.skill(o, first(input, "skill", "name", "command"), "tool:skill")
+	}
+	if tool != "" {
+		r.toolCall(o, tool, json.RawMessage(input.Raw))
+	}
+	switch tool {
+	case "Read", "read", "read_file", "NotebookRead":
+		r.fileRead(o, first(input, "file_path", "absolute_path", "path", "notebook_path"))
+	case "read_many_files":
+		for _, path := range input.Get("paths").Array() {
+			if !strings.ContainsAny(path.String(), "*?[{") {
+				r.fileRead(o, path.String())
+			}
+		}
+	case "Bash", "run_shell_command":
+		call.command = strings.Clone(clip(input.Get("command").String(), maxName))
+		if dir := input.Get("directory").String(); dir != "" {
+			o.base = resolve(r.cwd, dir)
+		}
+		r.command(o, input.Get("command").String())
+	case "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit", "replace":
+		call.path = strings.Clone(first(input, "file_path", "notebook_path", "path", "absolute_path"))
+	}
+	if o.call != "" {
+		c.calls[call.o.call] = call
+	}
+}
+
+// user takes what the model was told: results of tools, and texts.
+func (c *claude) user(rec gjson.Result) {
+	o := c.origin(rec, "")
+	content := rec.Get("message.content")
+	synthetic := rec.Get("isSynthetic").Bool() || rec.Get("isMeta").Bool() || rec.Get("isCompactSummary").Bool()
+	if content.Type == gjson.String {
+		if !synthetic {
+			c.r.message(o, roleUser, "", content.Str)
+		}
+		return
+	}
+	for _, block := range content.Array() {
+		switch block.Get("type").String() {
+		case "tool_result":
+			c.toolResult(o, rec, block)
+		case "text":
+			if !synthetic {
+				c.r.message(o, roleUser, "", block.Get("text").String())
+			}
+		default:
+		}
+	}
+}
+
+// What the texts of results say.
+var (
+	claudeExit = regexp.MustCompile(`^(?:Error: )?Exit code (-?\d+)`)
+	qwenExit   = regexp.MustCompile(`(?m)^Exit Code: (-?\d+)`)
+	claudeDir  = regexp.MustCompile(`Shell cwd was reset to (\S.*)`)
+)
+
+// toolResult takes what a tool answered.
+func (c *claude) toolResult(o origin, rec, block gjson.Result) {
+	r := c.r
+	id := block.Get("tool_use_id").String()
+	o.call = id
+	text := claudeText(block.Get("content"))
+	isError := block.Get("is_error").Bool()
+	about := rec.Get("tool_use_result")
+	if !about.Exists() {
+		about = rec.Get("toolUseResult")
+	}
+	call, known := c.calls[id]
+	delete(c.calls, id)
+	if text != "" || isError || known && call.tool != "Bash" {
+		r.toolResult(o, text, isError)
+	}
+	decision := rec.Get(`tool_result_meta.#(id=="` + id + `").permission_decision.decision`).String()
+	if decision == "" {
+		decision = rec.Get("permissionDecision.decision").String()
+	}
+	if decision == "deny" || decision == "reject" {
+		r.denial(o, call.tool, text)
+		return
+	}
+	if agent := about.Get("agentId"); agent.Exists() {
+		c.agent(id, agent.String(), about.Get("agentType").String())
+	}
+	if call.command != "" {
+		c.ran(o, call, block, about, text)
+	}
+	if call.path != "" && !isError {
+		kind := changeUpdate
+		if about.Get("type").String() == "create" || about.IsObject() && about.Get("originalFile").Type == gjson.Null && about.Get("originalFile").Exists() && call.tool == "Write" ||
+			strings.Contains(clip(text, 200), "created") && !about.IsObject() {
+			kind = changeAdd
+		}
+		path := about.Get("filePath").String()
+		if path == "" {
+			path = call.path
+		}
+		r.fileChange(o, kind, path)
+	}
+}
+
+// ran takes the end of a command. Claude reports one that ends with anything but 0 as an error, except those, such as
+// grep, for which it knows what the code means: of these it does not say which it was.
+func (c *claude) ran(o origin, call claudeCall, block, about gjson.Result, text string) {
+	r := c.r
+	said := text
+	if about.Type == gjson.String {
+		said = about.Str
+	}
+	if m := claudeExit.FindStringSubmatch(said); m != nil {
+		if code, err := strconv.Atoi(m[1]); err == nil {
+			r.exit(o.call, code)
+		}
+		return
+	}
+	if m := qwenExit.FindStringSubmatch(text); m != nil && c.qwen {
+		if code, err := strconv.Atoi(m[1]); err == nil {
+			r.exit(o.call, code)
+		}
+		return
+	}
+	failed := block.Get("is_error")
+	if failed.Bool() || about.Get("interrupted").Bool() || about.Get("backgroundTaskId").Exists() || about.Get("returnCodeInterpretation").String() != "" {
+		return
+	}
+	if about.IsObject() || failed.Exists() && !c.qwen {
+		r.exit(o.call, 0)
+	}
+	base := c.dirs[o.subagent]
+	if m := claudeDir.FindStringSubmatch(about.Get("stderr").String()); m != nil {
+		base = strings.TrimSpace(m[1])
+	} else if place, lost := shellEnds(call.command); !lost && place != "" {
+		base = resolve(resolve(r.cwd, base), place)
+	}
+	if base != "" && !c.qwen {
+		c.dirs[r.name(o.subagent)] = strings.Clone(base)
+	}
+}
+
+// claudeText returns the text of a tool's result.
+func claudeText(content gjson.Result) string {
+	if !content.IsArray() {
+		return plain(content)
+	}
+	var texts []string
+	for _, part := range content.Array() {
+		if !part.IsObject() {
+			continue
+		}
+		text := part.Raw
+		if t := part.Get("text"); t.Exists() {
+			text = t.String()
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// end takes the result record, and settles what it decides.
+func (c *claude) end(t *Transcript) {
+	r, rep, rec := c.r, c.r.report, c.result
+	if !c.ended {
+		c.usageOfRequests()
+		c.broken()
+		if c.apiError != "" {
+			f := r.failureOf(c.apiError, c.status)
+			f.Attempts = c.retries + 1
+			r.failed(f)
+		}
+		return
+	}
+	for _, denied := range rec.Get("permission_denials").Array() {
+		id := denied.Get("tool_use_id").String()
+		r.denial(origin{call: id}, denied.Get("tool_name").String(), "")
+	}
+	if u := rec.Get("usage"); u.IsObject() {
+		reasoning := rep.Usage.ReasoningChars
+		rep.Usage = plumb.Usage{
+			InputTokens: c.input(u), OutputTokens: count(u.Get("output_tokens")), ReasoningChars: reasoning,
+			CacheTokens: count(u.Get("cache_read_input_tokens")), CacheWriteTokens: count(u.Get("cache_creation_input_tokens")),
+			ReasoningTokens: count(u.Get("output_tokens_details.thinking_tokens")),
+		}
+		if thought := rep.Usage.ReasoningTokens; thought != nil && *thought == 0 && reasoning > 0 {
+			rep.Usage.ReasoningTokens = nil // it has thought: the figure is missing
+		}
+	}
+	if c.qwen && t.Resumed {
+		r.note("the token figures are those of all sessions of this conversation")
+	}
+	c.subagents(rec)
+	c.cost(t, rec)
+	reason := rec.Get("stop_reason").String()
+	rep.FinishReason = claudeFinish(reason)
+	if reason != string(rep.FinishReason) {
+		rep.ProviderFinishReason = strings.Clone(reason)
+	}
+	if d := rec.Get("duration_ms"); d.Type == gjson.Number && d.Int() > 0 {
+		rep.DurationMs = d.Int()
+	}
+	c.outcome(rec)
+}
+
+// outcome decides from the result record how the session ended.
+func (c *claude) outcome(rec gjson.Result) {
+	r := c.r
+	text := rec.Get("result").String()
+	apiError := c.qwen && strings.HasPrefix(text, "[API Error:") // is_error is false there before 0.24
+	if !rec.Get("is_error").Bool() && !apiError {
+		if subtype := rec.Get("subtype").String(); !strings.HasPrefix(subtype, "error") {
+			r.finished(text, rec.Get("result").Exists())
+			return
+		}
+	}
+	subtype, reason := rec.Get("subtype").String(), rec.Get("terminal_reason").String()
+	said := text
+	for _, e := range rec.Get("errors").Array() {
+		if len(said) < maxText {
+			said = strings.TrimSpace(said + "\n" + first(e, "message") + plain(stringOnly(e)))
+		}
+	}
+	if said == "" {
+		said = rec.Get("error.message").String()
+	}
+	if said == "" {
+		said = c.apiError
+	}
+	if text != "" && !apiError {
+		r.final, r.hasFinal = r.text(text), true
+	}
+	switch {
+	case subtype == "error_max_turns":
+		f := plumb.Failuref(plumb.OriginMaxSteps, "the agent stopped at its limit of turns after %d", rec.Get("num_turns").Int())
+		r.failed(f)
+		return
+	case strings.HasPrefix(reason, "aborted") && said == "":
+		said = "interrupted (" + reason + ")"
+	case said == "":
+		said = strings.TrimSpace(subtype + " " + reason)
+	}
+	status := int(rec.Get("api_error_status").Int())
+	if status == 0 {
+		status = c.status
+	}
+	f := r.failureOf(said, status)
+	if c.retries > 0 {
+		f.Attempts = c.retries + 1
+	}
+	r.failed(f)
+}
+
+func stringOnly(v gjson.Result) gjson.Result {
+	if v.Type == gjson.String {
+		return v
+	}
+	return gjson.Result{}
+}
+
+// subagents gives the subagents what the main thread's usage leaves out. With one, that is all its own; with more, only
+// the session files tell them apart.
+func (c *claude) subagents(rec gjson.Result) {
+	subs := c.r.report.Subagents
+	for _, s := range subs {
+		if s.Usage != nil {
+			return
+		}
+	}
+	all := rec.Get("model_usage_since_last_result")
+	if !all.IsObject() || len(all.Map()) == 0 || len(subs) == 0 {
+		return
+	}
+	var in, out, read, written int64
+	all.ForEach(func(_, m gjson.Result) bool {
+		read += m.Get("cacheReadInputTokens").Int()
+		written += m.Get("cacheCreationInputTokens").Int()
+		in += m.Get("inputTokens").Int()
+		out += m.Get("outputTokens").Int()
+		return true
+	})
+	main := c.r.report.Usage
+	u := &plumb.Usage{
+		InputTokens: less(new(in+read+written), main.InputTokens), OutputTokens: less(&out, main.OutputTokens),
+		CacheTokens: less(&read, main.CacheTokens), CacheWriteTokens: less(&written, main.CacheWriteTokens),
+	}
+	if len(subs) == 1 {
+		c.r.subagent(subs[0].ID, "", u)
+		return
+	}
+	u.Total()
+	c.r.note(fmt.Sprintf("the %d subagents used %d tokens together; which used how many is not known", len(subs), u.Tokens()))
+}
+
+// cost takes what the session cost, subagents included, if the agent knows the prices: it reports 0 where it does not. The
+// total goes on over resumed sessions.
+func (c *claude) cost(t *Transcript, rec gjson.Result) {
+	usd, known := 0.0, true
+	since := rec.Get("model_usage_since_last_result")
+	since.ForEach(func(_, m gjson.Result) bool {
+		usd += m.Get("costUSD").Float()
+		known = known && m.Get("costBasis").String() != "unknown"
+		return true
+	})
+	if !since.Exists() && !t.Resumed {
+		usd = rec.Get("total_cost_usd").Float()
+	}
+	if usd > 0 && known {
+		c.r.report.CostUSD = &usd
+	}
+}
+
+func claudeFinish(reason string) plumb.FinishReason {
+	switch reason {
+	case "":
+		return ""
+	case "end_turn", "stop_sequence", "stop":
+		return plumb.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		return plumb.FinishTruncated
+	case "refusal":
+		return plumb.FinishRefused
+	case "tool_use":
+		return plumb.FinishToolCalls
+	default:
+		return plumb.FinishOther
+	}
+}
+
+// broken settles the final output of a session without a result record: the texts of its last message, if that called
+// no tool.
+func (c *claude) broken() {
+	said := c.said[""]
+	if said == nil {
+		return
+	}
+	var texts []string
+	for _, i := range said.texts {
+		if i < len(c.r.report.Events) && !said.called {
+			texts = append(texts, c.r.report.Events[i].Text)
+		}
+	}
+	c.r.final, c.r.hasFinal = strings.Join(texts, "\n"), true
+}
+
+// usageOfRequests adds up what the requests used, where no result record has.
+func (c *claude) usageOfRequests() {
+	u := &c.r.report.Usage
+	known := len(c.r.report.RequestUsage) > 0 && !slices.ContainsFunc(c.r.report.RequestUsage, func(q plumb.RequestUsage) bool { return q.OutputTokens == nil })
+	for _, q := range c.r.report.RequestUsage {
+		if q.Subagent != "" {
+			continue
+		}
+		add := plumb.Usage{InputTokens: q.InputTokens, CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens}
+		if known {
+			add.OutputTokens = q.OutputTokens
+		}
+		u.Add(add)
+	}
+}

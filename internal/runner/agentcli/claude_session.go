@@ -1,0 +1,179 @@
+package agentcli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// session takes from Claude's session files what the stream does not have: what each request used, which instructions
+// were read, and, where the stream broke off, the rest of the records.
+func (c *claude) session(t *Transcript) error {
+	id := c.r.report.SessionID
+	if t.Session == "" || c.qwen || id == "" && t.Stdout != "" && size(t.Stdout) > 0 {
+		return nil
+	}
+	paths, err := sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
+	if err != nil {
+		return err
+	}
+	main := ""
+	for _, path := range paths {
+		dir := filepath.Base(filepath.Dir(path))
+		if name := strings.TrimSuffix(filepath.Base(path), ".jsonl"); dir != "subagents" && (name == id || id == "" && len(name) == 36) {
+			main = path
+		}
+	}
+	if main == "" || id == "" && t.Resumed {
+		return nil
+	}
+	if id == "" {
+		c.r.note("standard output is lost: what is known is from the session file")
+	}
+	c.r.report.RawArtifacts.SessionPath = main
+	if err := c.history(t, main, ""); err != nil {
+		return err
+	}
+	inside := filepath.Join(strings.TrimSuffix(main, ".jsonl"), "subagents") + string(filepath.Separator)
+	for _, path := range paths {
+		if strings.HasPrefix(path, inside) {
+			if err := c.subagentFile(t, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// subagentFile takes the session file of a subagent. Beside it is a file that says which call started it.
+func (c *claude) subagentFile(t *Transcript, path string) error {
+	name := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(path), ".jsonl"), "agent-")
+	_ = eachLine(strings.TrimSuffix(path, ".jsonl")+".meta.json", func(line []byte) error { // it need not be there
+		meta := gjson.ParseBytes(line)
+		c.agentOnce(meta.Get("toolUseId").String(), name, meta.Get("agentType").String())
+		return nil
+	})
+	id := c.agentNamed(name)
+	if !c.has(id) && c.ended {
+		return nil // of an earlier turn
+	}
+	if err := c.history(t, path, id); err != nil {
+		return err
+	}
+	var u plumb.Usage
+	for _, q := range c.r.report.RequestUsage {
+		if q.Subagent == id {
+			u.Add(plumb.Usage{
+				InputTokens: q.InputTokens, OutputTokens: q.OutputTokens, CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens,
+			})
+		}
+	}
+	if c.has(id) && u.InputTokens != nil {
+		c.r.subagent(id, "", &u)
+	}
+	return nil
+}
+
+func (c *claude) has(id string) bool {
+	for _, s := range c.r.report.Subagents {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// agentOnce makes the name of a subagent known, and itself if the session did not end properly.
+func (c *claude) agentOnce(id, name, kind string) {
+	if c.has(id) || !c.ended {
+		c.agent(id, name, kind)
+	}
+}
+
+// history takes a session file. Of its records the stream has most; the others count only where the stream broke off, and
+// of a resumed session only those after the last prompt.
+func (c *claude) history(t *Transcript, path, subagent string) error {
+	skip := 0
+	if t.Resumed && subagent == "" {
+		n := 0
+		err := eachLine(path, func(line []byte) error {
+			n++
+			if rec := gjson.ParseBytes(line); rec.Get("type").String() == "user" && rec.Get("promptSource").Exists() {
+				skip = n - 1
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	n := 0
+	return c.r.records(path, func(rec gjson.Result) bool {
+		n++
+		if n <= skip {
+			return c.offered(rec)
+		}
+		kind := rec.Get("type").String()
+		switch kind {
+		case "assistant", "user":
+		case "attachment":
+			return c.offered(rec)
+		case "system":
+			return true
+		default:
+			return strings.Contains("|queue-operation|api-request|api-request-shape|api-request-blob|atis-latch|last-prompt|tools-used|cost-state|"+
+				"summary|file-history-snapshot|permission-mode|ai-title|agent-name|custom-title|mode|progress|attribution-snapshot|", "|"+kind+"|")
+		}
+		known := c.uuids[key("", rec.Get("uuid").String())]
+		if !known && !c.ended {
+			if v := rec.Get("version").String(); v != "" && c.r.report.AgentVersion == "" {
+				c.r.report.AgentVersion = strings.Clone(v)
+			}
+			if cwd := rec.Get("cwd").String(); cwd != "" && c.r.cwd == "" {
+				c.r.cwd = strings.Clone(cwd)
+			}
+			c.record(rec)
+			known = true
+		}
+		if m := rec.Get("message"); kind == "assistant" && m.Get("model").String() != "<synthetic>" && (known || subagent != "") {
+			o := c.origin(rec, "")
+			if subagent != "" {
+				o.subagent = subagent
+			}
+			c.request(o, m.Get("id").String(), m, true)
+		}
+		return true
+	})
+}
+
+// offered takes instructions and memory that the agent put before the model.
+func (c *claude) offered(rec gjson.Result) bool {
+	if rec.Get("type").String() != "attachment" || rec.Get("isSidechain").Bool() {
+		return true
+	}
+	a := rec.Get("attachment")
+	kind := a.Get("type").String()
+	offer := plumb.OfferInstructions
+	switch {
+	case strings.Contains(kind, "claude_md"), strings.Contains(kind, "agents_md"), strings.Contains(kind, "instructions"), kind == "nested_memory":
+	case strings.Contains(kind, "memory"):
+		offer = plumb.OfferMemory
+	default:
+		return true
+	}
+	paths := []string{a.Get("path").String(), a.Get("content.path").String(), a.Get("file.filePath").String()}
+	for _, list := range []string{"memories", "files", "entries", "contents"} {
+		for _, f := range a.Get(list).Array() {
+			paths = append(paths, first(f, "path", "filePath"))
+		}
+	}
+	for _, path := range paths {
+		if path != "" {
+			c.r.offer(offer, baseName(path), path, first(a, "scope", "source"))
+		}
+	}
+	return true
+}
