@@ -1,0 +1,390 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// gemini understands what the Gemini CLI leaves behind: the records of --output-format stream-json, and the chat that it
+// saves in its home. The chat has more: thoughts, what the tools answered, exit codes, tokens of each request. What is in
+// both is taken from the chat; the stream tells how the session ended, and what came after the chat was last saved.
+//
+// The terminal record is "result"; a session that a signal ended has none, and exit code 0.
+type gemini struct {
+	r *recorder
+	t *Transcript
+	// id and began are those of the stream, and tell the turns of a chat apart that was resumed.
+	id    string
+	began *time.Time
+	chat  chat
+	// text is what the assistant said since the last record of another type.
+	text strings.Builder
+	said *time.Time
+	// tail is what it said since the last tool.
+	tail    strings.Builder
+	waiting map[string]waitingCall
+	asked   bool // the user's message was recorded
+
+	result  gjson.Result
+	closed  bool
+	trouble string // the last error that the stream told of
+}
+
+// waitingCall is a tool call without a result yet.
+type waitingCall struct {
+	origin
+	name string
+	args gjson.Result
+}
+
+// normaliseGemini records what Gemini left behind.
+func normaliseGemini(t *Transcript, r *recorder) error {
+	g := &gemini{r: r, t: t, waiting: map[string]waitingCall{}}
+	g.chat = chat{g: g, tools: map[string]bool{}, before: map[string]bool{}, done: map[string]bool{}}
+	if err := g.begin(); err != nil {
+		return err
+	}
+	if err := g.readChats(); err != nil {
+		return err
+	}
+	counter := newSteps("gemini")
+	err := r.records(t.Stdout, func(rec gjson.Result) bool {
+		counter.count(rec)
+		return g.record(rec)
+	})
+	if err != nil {
+		return err
+	}
+	if r.report.Steps = counter.n; counter.n == 0 {
+		r.report.Steps = g.chat.steps
+	}
+	g.speak(phaseFinal)
+	g.chat.flush(phaseFinal)
+	g.usage()
+	g.end()
+	return nil
+}
+
+// begin learns from the stream which session it is, and when it began.
+func (g *gemini) begin() error {
+	if g.t.Stdout == "" {
+		return nil
+	}
+	err := eachLine(g.t.Stdout, func(line []byte) error {
+		if !gjson.ValidBytes(line) || gjson.GetBytes(line, "type").String() != "init" {
+			return nil
+		}
+		g.id = strings.Clone(gjson.GetBytes(line, "session_id").String())
+		g.began = moment(gjson.GetBytes(line, "timestamp").String())
+		return errEnough
+	})
+	if errors.Is(err, errEnough) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// record takes a record of the stream and reports whether its type is known.
+func (g *gemini) record(rec gjson.Result) bool {
+	at := moment(rec.Get("timestamp").String())
+	switch rec.Get("type").String() {
+	case "init":
+		if id := rec.Get("session_id").String(); id != "" {
+			g.r.report.SessionID = strings.Clone(id)
+		}
+		g.model(rec.Get("model").String())
+	case "message":
+		text := rec.Get("content").String()
+		if rec.Get("role").String() == roleUser {
+			g.speak(phaseCommentary)
+			if !g.asked {
+				g.r.message(origin{at: at}, roleUser, "", text)
+			}
+			return true
+		}
+		if g.text.Len() == 0 {
+			g.said = at
+		}
+		if g.text.Len() < 2*maxText {
+			g.text.WriteString(text)
+			g.tail.WriteString(text)
+		}
+	case "tool_use":
+		g.use(rec, at)
+	case "tool_result":
+		g.speak(phaseCommentary)
+		g.tail.Reset()
+		g.answered(rec, at)
+	case "error":
+		said := rec.Get("message").String()
+		g.r.note(said)
+		if rec.Get("severity").String() != "warning" {
+			g.trouble = strings.Clone(clip(said, 4<<10))
+		}
+	case "result":
+		g.closed, g.result = true, gjson.Parse(strings.Clone(clip(rec.Raw, 1<<20)))
+	default:
+		return false
+	}
+	return true
+}
+
+func (g *gemini) model(name string) {
+	if name != "" {
+		g.r.report.Model = g.r.name(name)
+	}
+}
+
+// use records that a tool is called, unless the chat has the call.
+func (g *gemini) use(rec gjson.Result, at *time.Time) {
+	id := rec.Get("tool_id").String()
+	if g.chat.tools[id] {
+		g.text.Reset() // the chat has what was said before it
+		g.tail.Reset()
+		return
+	}
+	g.speak(phaseCommentary)
+	g.tail.Reset()
+	g.chat.flush(phaseCommentary)
+	call := waitingCall{
+		origin: origin{at: at, call: strings.Clone(id)}, name: strings.Clone(rec.Get("tool_name").String()),
+		args: gjson.Parse(strings.Clone(rec.Get("parameters").Raw)),
+	}
+	g.call(call)
+	if len(g.waiting) < maxNotes*maxNotes {
+		g.waiting[call.call] = call
+	}
+}
+
+// answered records the result of a tool call, unless the chat has it.
+func (g *gemini) answered(rec gjson.Result, at *time.Time) {
+	id := rec.Get("tool_id").String()
+	if g.chat.tools[id] {
+		return
+	}
+	call, ok := g.waiting[id]
+	if !ok {
+		call.origin = origin{call: strings.Clone(id)}
+	}
+	delete(g.waiting, id)
+	output := plain(rec.Get("output"))
+	if said := rec.Get("error.message").String(); said != "" {
+		output = said
+	}
+	call.at = at
+	g.done(call, output, rec.Get("status").String(), gjson.Result{})
+}
+
+// speak records what the assistant said since the last record of another type, as far as the chat has not.
+func (g *gemini) speak(phase string) {
+	text := g.text.String()
+	if g.text.Reset(); text == "" {
+		return
+	}
+	g.chat.flush(phase)
+	before := strings.TrimSpace(g.chat.tail)
+	g.chat.tail = ""
+	rest, more := strings.CutPrefix(strings.TrimSpace(text), before)
+	if !more || rest == "" {
+		return // if the chat has other words, then those that were left when a request was tried again
+	}
+	if before != "" {
+		text = rest
+	}
+	g.r.message(origin{at: g.said}, roleAssistant, phase, text)
+}
+
+// call records a tool call. Commands run from here on; all else is known once there is a result.
+func (g *gemini) call(c waitingCall) {
+	g.r.toolCall(c.origin, c.name, json.RawMessage(c.args.Raw))
+	if c.name == "run_shell_command" {
+		for _, key := range []string{"dir_path", "directory"} {
+			if dir := c.args.Get(key).String(); dir != "" {
+				c.base = dir
+				break
+			}
+		}
+		g.r.command(c.origin, c.args.Get("command").String())
+	}
+}
+
+// done records the result of a tool call, and what follows from it.
+func (g *gemini) done(c waitingCall, output, status string, display gjson.Result) {
+	failed := status != "success" && status != ""
+	g.r.toolResult(c.origin, output, failed)
+	if code, ok := geminiExit(output); ok && c.name == "run_shell_command" {
+		g.r.exit(c.call, code)
+	}
+	if failed {
+		if refused(output) {
+			g.r.denial(c.origin, c.name, output)
+		}
+		return
+	}
+	path := ""
+	for _, key := range []string{"file_path", "absolute_path", "path"} {
+		if path = c.args.Get(key).String(); path != "" {
+			break
+		}
+	}
+	switch c.name {
+	case "read_file":
+		g.r.fileRead(c.origin, path)
+	case "read_many_files":
+		for line := range strings.Lines(output) {
+			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--- "); ok {
+				if name, ok = strings.CutSuffix(name, " ---"); ok && absolute(name) {
+					g.r.fileRead(c.origin, name)
+				}
+			}
+		}
+		for _, key := range []string{"paths", "include"} {
+			for _, file := range c.args.Get(key).Array() {
+				if name := file.String(); !strings.ContainsAny(name, "*?[{") && strings.Contains(baseName(name), ".") {
+					g.r.fileRead(c.origin, name)
+				}
+			}
+		}
+	case "write_file":
+		kind := changeUpdate
+		if display.Get("isNewFile").Bool() || strings.Contains(clip(output, shortText), "to new file") {
+			kind = changeAdd
+		}
+		g.r.fileChange(c.origin, kind, path)
+	case "replace", "edit":
+		kind := changeUpdate
+		if old := c.args.Get("old_string"); display.Get("isNewFile").Bool() || old.Exists() && old.String() == "" {
+			kind = changeAdd
+		}
+		g.r.fileChange(c.origin, kind, path)
+	case "activate_skill":
+		name := c.args.Get("name").String()
+		g.r.skill(c.origin, name, "tool:activate_skill")
+		if _, dir, ok := strings.Cut(display.String()+output, "Resources loaded from `"); ok {
+			if dir, _, ok = strings.Cut(dir, "`"); ok && absolute(dir) {
+				g.r.offer(plumb.OfferSkill, name, resolve(dir, "SKILL.md"), "")
+			}
+		}
+	}
+}
+
+// geminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
+// leave out what went well.
+func geminiExit(output string) (code int, ok bool) {
+	lines := strings.Split(strings.TrimSpace(clipStart(output, 4<<10)), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		label, value, labelled := strings.Cut(lines[i], ":")
+		switch value = strings.TrimSpace(value); {
+		case lines[i] == "</untrusted_context>":
+		case !labelled:
+			return 0, ok
+		case label == "Exit Code":
+			n, err := strconv.Atoi(value)
+			return n, err == nil
+		case label == "Process Group PGID":
+			ok = true
+		case label == "Background PIDs":
+		case label == "Signal" || label == "Error":
+			if value != "(none)" {
+				return 0, false // it did not exit
+			}
+		default:
+			return 0, ok
+		}
+	}
+	return 0, ok
+}
+
+// clipStart returns at most the last n bytes of s.
+func clipStart(s string, n int) string { return s[max(0, len(s)-n):] }
+
+// usage takes what the session used from the terminal record, or else from the chat. Gemini's output is without thoughts.
+func (g *gemini) usage() {
+	u := &g.r.report.Usage
+	stats := g.result.Get("stats")
+	input, output := count(stats.Get("input_tokens")), count(stats.Get("output_tokens"))
+	if input == nil || output == nil || *input+*output == 0 && g.chat.used.InputTokens != nil {
+		u.Add(g.chat.used)
+		return
+	}
+	if *input+*output == 0 {
+		return // no request was answered
+	}
+	u.InputTokens, u.OutputTokens, u.CacheTokens = input, output, count(stats.Get("cached"))
+	if total := count(stats.Get("total_tokens")); total != nil && *total >= *input+*output {
+		thoughts := *total - *input - *output
+		u.OutputTokens, u.ReasoningTokens = new(*output+thoughts), &thoughts
+	}
+}
+
+// end tells the recorder how the session ended.
+func (g *gemini) end() {
+	status := g.result.Get("status").String()
+	switch {
+	case !g.closed && g.trouble == "":
+		if g.t.ExitCode != nil && *g.t.ExitCode == exitAuth {
+			f := g.r.failureOf(lastLines(g.t.Stderr)+"\nnot logged in", 0)
+			g.r.failed(f)
+		}
+		return // the recorder says so
+	case status == "success":
+		g.r.report.FinishReason = plumb.FinishStop
+		text := g.tail.String()
+		if text == "" {
+			text = g.chat.answer
+		}
+		g.r.finished(text, true)
+		return
+	}
+	said := g.result.Get("error.message").String()
+	if said == "" {
+		said = g.trouble
+	}
+	code := int(g.result.Get("error.code").Int())
+	if code == 0 {
+		code = g.status(said)
+	}
+	f := g.r.failureOf(said+"\n"+g.result.Get("error.type").String(), code)
+	if said != "" {
+		f.Message = strings.Clone(clip(said, 4<<10))
+	}
+	g.r.failed(f)
+}
+
+// exitAuth is the exit code of Gemini when it is not logged in.
+const exitAuth = 41
+
+var statusOfError = regexp.MustCompile(`\b(?:code|status)"?:\s*"?([45]\d\d)\b`)
+
+// status finds the HTTP status of the reply that ended the session: in what Gemini said, in its stderr, or in its exit code,
+// which is the status modulo 256.
+func (g *gemini) status(said string) int {
+	if n := statusIn(said); n != 0 {
+		return n
+	}
+	n := 0
+	if g.t.Stderr != "" {
+		err := eachLine(g.t.Stderr, func(line []byte) error {
+			if m := statusOfError.FindSubmatch(line); m != nil {
+				n, _ = strconv.Atoi(string(m[1])) // three digits
+			}
+			return nil
+		})
+		if err != nil {
+			return 0
+		}
+	}
+	if n == 0 && g.t.ExitCode != nil && *g.t.ExitCode > 400-256 && *g.t.ExitCode < 256 {
+		n = *g.t.ExitCode + 256
+	}
+	return n
+}
