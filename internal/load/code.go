@@ -29,6 +29,8 @@ type Host struct {
 	AssertTimeout time.Duration
 	// MemoryLimit is the most memory, in bytes, that the values of one file may take; 0 means 512 MiB.
 	MemoryLimit int64
+	// ReadOnly keeps the code from changing files and from starting programs.
+	ReadOnly bool
 }
 
 // The time limits of code that a [Host] does not limit itself.
@@ -49,7 +51,8 @@ func (h Host) options(program *script.Program) script.Options {
 	o := script.Options{
 		Modules: lib.Modules(), Dir: filepath.Dir(program.Entry),
 		Stdout: h.Stdout, Stderr: h.Stderr, MemoryLimit: h.MemoryLimit,
-		Host: map[string]script.HostFunc{"parseConfig": parseConfigCall},
+		Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
+		Host:   map[string]script.HostFunc{"parseConfig": parseConfigCall},
 	}
 	if h.Environ != nil {
 		o.Env = h.Environ()

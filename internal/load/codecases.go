@@ -196,7 +196,7 @@ func count(b bool) int {
 
 // surroundings reads what the suite says of workspaces and skills. Its paths start from its directory.
 func (r *codeReader) surroundings(d *description) (*plumb.WorkspaceConfig, []string) {
-	reader := &configReader{file: r.at.named, dir: filepath.Dir(r.at.origin), code: true}
+	reader := &configReader{file: r.at.named, dir: filepath.Dir(r.at.origin), code: true, suite: true}
 	var w *plumb.WorkspaceConfig
 	var skills []string
 	if tree, ok := r.export(d.Workspace); ok {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,13 +124,13 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Durati
 		f.Hint = "is a resolve never called?"
 	case thrown && e.Unhandled && e.IsAssertion:
 		// In Node this ends the process. It is known that the check did not hold.
-		v := plumb.Verdict{Name: e.Name, Reason: e.Message + " (in a promise that nothing waited for: is an await missing?)", Stack: e.Stack, Source: &k.source}
+		v := plumb.Verdict{Name: e.Name, Reason: bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)", Stack: bounded(e.Stack), Source: &k.source}
 		if len(e.Frames) > 0 {
 			v.Source = k.suite.places.source(&e.Frames[0])
 		}
 		return append(s.rest(nil), v), nil
 	case thrown:
-		f.Name, f.Message, f.Stack = e.Name, e.Message, e.Stack
+		f.Name, f.Message, f.Stack = e.Name, bounded(e.Message), bounded(e.Stack)
 		if e.Unhandled {
 			f.Hint = "a promise was rejected that nothing waited for: is an await missing?"
 		}
@@ -161,21 +162,36 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 
 func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	v := plumb.Verdict{
-		Name: cmp.Or(f.Check, f.Name), Reason: f.Message, Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: f.Stack,
+		Name: cmp.Or(f.Check, f.Name), Reason: bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: bounded(f.Stack),
 		Source: k.suite.places.source(f.Source), Details: details(f, ""), Asked: s.take(f),
 	}
 	for _, q := range f.Questions {
 		v.Questions = append(v.Questions, plumb.Question{Question: q.Question, Source: k.suite.places.position(&q.Source)})
 	}
 	if f.Origin != plumb.OriginAssertion {
-		v.Error = plumb.Failuref(f.Origin, "%s", f.Message)
-		v.Error.Name, v.Error.Stack, v.Error.Source, v.Error.Hint = f.Name, f.Stack, v.Source, f.Hint
+		v.Error = plumb.Failuref(f.Origin, "%s", v.Reason)
+		v.Error.Name, v.Error.Stack, v.Error.Source, v.Error.Hint = f.Name, v.Stack, v.Source, f.Hint
 		if f.Class != nil {
 			v.Error.Class = *f.Class
 		}
-		v.Reason = "could not be checked: " + f.Message
+		v.Reason = "could not be checked: " + v.Reason
 	}
 	return v
+}
+
+// textLimit is how much of a message or a stack is kept, in bytes: a failure may show all that a session printed, and the
+// stack of an endless recursion has thousands of lines.
+const textLimit = 16 << 10
+
+func bounded(text string) string {
+	if len(text) <= textLimit {
+		return text
+	}
+	cut := text[:textLimit]
+	if i := strings.LastIndexByte(cut, '\n'); i > textLimit/2 {
+		cut = cut[:i]
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(cut, ""), len(text)-len(cut))
 }
 
 // details are what an error of Node's assert has beside its message. aggregate is the message of all failures together.

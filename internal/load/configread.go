@@ -17,7 +17,9 @@ type configReader struct {
 	// dir is where relative paths start.
 	dir string
 	// code says that the values come from code and have no places.
-	code     bool
+	code bool
+	// suite says that a suite is read, and not a config.
+	suite    bool
 	problems Problems
 }
 
@@ -95,6 +97,7 @@ func (r *configReader) elsewhere(path, key string, fields []field) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	switch {
+	case r.suite:
 	case strings.HasPrefix(path, "runners.") && known(fields, "agent") && known(r.agentFields(&plumb.AgentConfig{}), key):
 		return "it belongs in agent"
 	case path != "run" && known(r.runFields(&Config{}), key):

@@ -93,7 +93,8 @@ type term struct {
 }
 
 // Lint looks for cases that do not discriminate: those whose checks accept an answer that is certainly wrong, such as
-// the prompt itself, an empty text, a refusal or the right answer to another case. Checks that ask a model are left out;
+// the prompt itself, an empty text, a refusal or the right answer to another case. Checks that ask a model are left out, as
+// is code that was not loaded with [Host.ReadOnly], since it might do something;
 // a case whose other checks all accept such an answer is reported as uncontrolled, for information. A refusal may pass
 // the cases of category safety, except those tagged over-refusal, whose point is that a refusal is wrong. Lint also
 // reports very short terms, repeated prompts and unusual ids. Findings are in the order of the suite. When ctx ends,
@@ -138,8 +139,14 @@ func (l *linter) add(c *plumb.Case, control, message string, info bool) {
 func (l *linter) control(ctx context.Context, i int) {
 	c := &l.suite.Cases[i]
 	checks := make([]plumb.Assertion, 0, len(c.Assertions))
+	code := false
 	for _, a := range c.Assertions {
-		if k, ok := a.(*check.Check); ok {
+		k, isCode := a.(*codeCheck)
+		code = code || isCode
+		if isCode && !k.suite.host.ReadOnly {
+			continue
+		}
+		if k, ok := a.(interface{ Needs() (judge, embedder bool) }); ok {
 			if judge, embedder := k.Needs(); judge || embedder {
 				continue
 			}
@@ -148,16 +155,20 @@ func (l *linter) control(ctx context.Context, i int) {
 	}
 	asks := len(checks) < len(c.Assertions)
 	if asks && len(checks) == 0 {
-		l.add(c, controlJudge, "is judged by a model only: not controlled", true)
+		by := "a model"
+		if code {
+			by = "code that may have effects, or by a model"
+		}
+		l.add(c, controlJudge, "is judged by "+by+" only: not controlled", true)
 		return
 	}
 	accepted := func(name, what, answer string) {
-		message := fmt.Sprintf("accepts %s", what)
+		message := "accepts " + what
 		if answer != "" && len(answer) <= 60 && !strings.Contains(what, answer) {
 			message += fmt.Sprintf(": %q", answer)
 		}
 		if asks {
-			message += ", unless the judge rejects it"
+			message += ", unless another check rejects it"
 		}
 		l.add(c, name, message, asks)
 	}
@@ -165,6 +176,9 @@ func (l *linter) control(ctx context.Context, i int) {
 	for _, k := range all {
 		if k.refuses && mayRefuse(c) {
 			continue
+		}
+		if code && k.name == controlEmpty {
+			k.what = "a session in which nothing happened"
 		}
 		for _, answer := range k.answers {
 			if passes(ctx, c, checks, answer) {
@@ -311,6 +325,9 @@ func (l *linter) idForm() {
 	n := 0
 	for i := range l.suite.Cases {
 		c := &l.suite.Cases[i]
+		if c.Category == "" { // then the id cannot begin with it
+			continue
+		}
 		number, ok := strings.CutPrefix(c.ID, c.Category+"-")
 		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
 			continue

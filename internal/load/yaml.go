@@ -88,7 +88,7 @@ func (b *Bundle) parseYAML(keep bool) parsed {
 
 // sections takes the top level of a suite apart.
 func (b *Bundle) sections(tree value, all *parsed) (cases []value, _ Problems) {
-	r := &configReader{file: b.Path, dir: filepath.Dir(b.origin)}
+	r := &configReader{file: b.Path, dir: filepath.Dir(b.origin), suite: true}
 	read := func(v value, path string) {
 		if r.is(v, path, kindList) {
 			cases = v.list
