@@ -279,11 +279,16 @@ func (k kinship) reachable(p process, self int) bool {
 	return k.ancestors(p.pid)[self]
 }
 
+// describe says what processes are; those that have ended meanwhile are left out.
 func describe(processes []process) []Process {
 	var out []Process
 	for _, p := range processes {
+		command := commandLine(p.pid)
+		if command == "" {
+			continue
+		}
 		env, _ := environment(p.pid) //nolint:errcheck // it may be gone by now, and then has none
-		out = append(out, Process{PID: p.pid, Command: commandLine(p.pid), Marker: lookup(env, MarkerEnv), RunDir: lookup(env, RunDirEnv)})
+		out = append(out, Process{PID: p.pid, Command: command, Marker: lookup(env, MarkerEnv), RunDir: lookup(env, RunDirEnv)})
 	}
 	return out
 }

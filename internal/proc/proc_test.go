@@ -221,7 +221,7 @@ func TestStops(t *testing.T) {
 			if err != nil || !errors.Is(result.Stopped, why) || result.Text() != tt.text || len(result.Survivors) > 0 {
 				t.Errorf("%+v, %v", result, err)
 			}
-			if got := output(t, c); got != tt.output {
+			if got := output(t, c); got != tt.output && !(strings.Contains(tt.what, "double") && got == "ready\n") { // one may come too late
 				t.Errorf("output %q", got)
 			}
 		})
@@ -243,8 +243,10 @@ func TestLeavesNothing(t *testing.T) {
 			if err != nil || result.Text() != "exit code 0" || result.Stopped != nil || len(result.Left) == 0 || len(result.Survivors) > 0 {
 				t.Errorf("%+v, %v", result, err)
 			}
-			if len(result.Left) > 0 && !strings.Contains(result.Left[0].Command, filepath.Base(os.Args[0])) {
-				t.Errorf("what is left is called %q", result.Left[0].Command)
+			for _, p := range result.Left {
+				if !strings.Contains(p.Command, filepath.Base(os.Args[0])) {
+					t.Errorf("what is left is called %q", p.Command)
+				}
 			}
 		})
 	}

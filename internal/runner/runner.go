@@ -1,5 +1,5 @@
-// Package runner turns a runner's configuration into a [plumb.Runner]: a model (through package modelapi), a command, or
-// the replay of an earlier run. It adds what all models share: prices and the response cache.
+// Package runner turns a runner's configuration into a [plumb.Runner]: a model (through package modelapi), a coding agent
+// (through package agentcli), a command, or the replay of an earlier run. It adds what all models share: prices and the response cache.
 //
 // [New] finds every mistake of a configuration that can be found without asking anybody, so that a run that starts can
 // reach its runners as far as can be told.
@@ -11,11 +11,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -47,6 +49,10 @@ type Env struct {
 	Note func(plumb.Note)
 	// Dir is where relative paths begin; "" is the current directory.
 	Dir string
+	// Agents is what the runners of agents know in common; nil means that there is one such runner.
+	Agents *agentcli.Shared
+	// Redact wraps a writer so that secrets do not get through; the artifacts of agents go through it. Optional.
+	Redact func(io.Writer) io.WriteCloser
 }
 
 func (e Env) getenv(name string) string {
@@ -106,6 +112,8 @@ func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 				"leave out --cache only, or replay an earlier run")
 		}
 		return newCommand(cfg, env)
+	case plumb.RunnerAgent:
+		return openAgent(cfg, env)
 	case plumb.RunnerReplay:
 		return openReplay(cfg, env)
 	default:
@@ -125,13 +133,16 @@ func check(cfg plumb.RunnerConfig) (plumb.RunnerKind, error) {
 	if cfg.Replay != "" {
 		kinds = append(kinds, plumb.RunnerReplay)
 	}
-	const hint = "set one of model, command and replay"
+	if cfg.Agent != nil {
+		kinds = append(kinds, plumb.RunnerAgent)
+	}
+	const hint = "set one of model, agent, command and replay"
 	switch len(kinds) {
 	case 0:
-		return "", plumb.WithHint(errors.New("it is neither a model nor a command nor a replay"), hint)
+		return "", plumb.WithHint(errors.New("it is neither a model nor an agent nor a command nor a replay"), hint)
 	case 1:
 	default:
-		return "", plumb.WithHint(fmt.Errorf("it is a %s and a %s at once", kinds[0], kinds[1]), hint)
+		return "", plumb.WithHint(fmt.Errorf("it is %s and %s at once", article(kinds[0]), article(kinds[1])), hint)
 	}
 	kind := kinds[0]
 	// What has no effect on a runner of this kind is a mistake, and would be believed in.
@@ -147,7 +158,12 @@ func check(cfg plumb.RunnerConfig) (plumb.RunnerKind, error) {
 		{"env", len(cfg.Env) > 0, plumb.RunnerCommand},
 	} {
 		if key.set && key.of != kind {
-			return "", fmt.Errorf("%s has no effect on a %s", key.name, kind)
+			return "", fmt.Errorf("%s has no effect on %s", key.name, article(kind))
+		}
+	}
+	if kind == plumb.RunnerAgent {
+		if err := checkAgent(cfg); err != nil {
+			return "", err
 		}
 	}
 	switch {
@@ -163,6 +179,13 @@ func check(cfg plumb.RunnerConfig) (plumb.RunnerKind, error) {
 		return "", fmt.Errorf("topP is %g, which is not between 0 and 1", *cfg.TopP)
 	}
 	return kind, nil
+}
+
+func article(kind plumb.RunnerKind) string {
+	if kind == plumb.RunnerAgent {
+		return "an agent"
+	}
+	return "a " + string(kind)
 }
 
 // parameters returns what a runner asks for, defaults included.
@@ -189,9 +212,11 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 // configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON, defaults filled in,
 // secrets and what does not change answers left out.
 func configHash(cfg plumb.RunnerConfig) string {
-	p := parameters(cfg)
-	cfg.Temperature, cfg.Seed = p.Temperature, p.Seed
-	cfg.Env, cfg.MaxParallel = public(cfg.Env), 0
+	if cfg.Agent == nil { // who chooses its own
+		p := parameters(cfg)
+		cfg.Temperature, cfg.Seed = p.Temperature, p.Seed
+	}
+	cfg.Env, cfg.MaxParallel, cfg.Agent = public(cfg.Env), 0, publicAgent(cfg.Agent)
 	data, err := marshal(cfg)
 	if err != nil { // a number that is none, such as a temperature of NaN
 		data = fmt.Append(nil, cfg.Command, err)

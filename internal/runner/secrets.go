@@ -18,7 +18,8 @@ type Secret struct {
 }
 
 // Secrets lists the secret values that a runner of cfg is given: its key, what its headers take from the environment or
-// hold under a secret name, a password in its address, and the variables of a command that are secret by their name.
+// hold under a secret name, a password in its address, the variables of a command that are secret by their name, and what
+// an agent logs in with.
 // It needs no valid configuration.
 func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
 	if getenv == nil {
@@ -58,6 +59,10 @@ func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
 		if SecretName(name) {
 			add(name, cfg.Env[name])
 		}
+	}
+	if cfg.Agent != nil {
+		agentSecrets(cfg.Agent, getenv, add)
+		addresses = append(addresses, cfg.Agent.BaseURL)
 	}
 	for _, address := range addresses {
 		if u, err := url.Parse(address); err == nil && u.User != nil {

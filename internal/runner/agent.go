@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+)
+
+// openAgent makes the runner of a coding-agent CLI.
+func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
+	if env.CacheMode == CacheOnly {
+		return nil, plumb.WithHint(errors.New("an agent cannot be answered from the cache, which holds answers of models only"),
+			"leave out --cache only, or replay an earlier run")
+	}
+	r, err := agentcli.New(cfg, agentcli.Env{
+		Getenv: env.getenv, Environ: env.Environ, Note: env.note(), Dir: env.Dir, Planning: env.Planning,
+		Secret: SecretName, Redact: env.Redact, Config: configHash(cfg), Shared: env.Agents,
+	})
+	if err != nil {
+		return nil, err // a nil *agentcli.Runner would be no nil runner
+	}
+	return r, nil
+}
+
+// checkAgent finds what has no effect on an agent.
+func checkAgent(cfg plumb.RunnerConfig) error {
+	for _, key := range []struct {
+		name string
+		set  bool
+	}{
+		{"temperature", cfg.Temperature != nil || cfg.NoTemperature},
+		{"seed", cfg.Seed != nil || cfg.NoSeed},
+		{"topP", cfg.TopP != nil},
+		{"maxOutputTokens", cfg.MaxOutputTokens != nil},
+		{"reasoningEffort", cfg.ReasoningEffort != nil},
+	} {
+		if key.set {
+			return plumb.WithHint(errors.New(key.name+" has no effect on an agent"), "agents choose it themselves; args may have an option for it")
+		}
+	}
+	return nil
+}
+
+// publicAgent returns an agent's configuration without what is secret by its name, and without what changes no answer.
+func publicAgent(a *plumb.AgentConfig) *plumb.AgentConfig {
+	if a == nil {
+		return nil
+	}
+	shown := *a
+	shown.Env, shown.BaseURL = public(a.Env), withoutPassword(a.BaseURL)
+	shown.MCPServers = maps.Clone(a.MCPServers)
+	for name, server := range shown.MCPServers {
+		server.Env, server.Headers, server.URL = public(server.Env), public(server.Headers), withoutPassword(server.URL)
+		shown.MCPServers[name] = server
+	}
+	return &shown
+}
+
+// agentSecrets calls add for each secret value that an agent is given.
+func agentSecrets(a *plumb.AgentConfig, getenv func(string) string, add func(name, value string)) {
+	for name, value := range agentcli.Secrets(a, getenv) {
+		add(name, value)
+	}
+	given := func(values map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			for _, variable := range references(values[name]) {
+				add(variable, getenv(variable))
+			}
+			if SecretName(name) && len(references(values[name])) == 0 {
+				add(name, values[name])
+			}
+		}
+	}
+	given(a.Env)
+	for _, name := range slices.Sorted(maps.Keys(a.MCPServers)) {
+		given(a.MCPServers[name].Env)
+		given(a.MCPServers[name].Headers)
+	}
+}
