@@ -29,7 +29,7 @@ func TestNewErrors(t *testing.T) {
 		text string
 		hint string
 	}{
-		{"nothing", plumb.RunnerConfig{}, "neither a model nor a command nor a replay", "set one of"},
+		{"nothing", plumb.RunnerConfig{}, "neither a model nor an agent nor a command nor a replay", "set one of"},
 		{"two", plumb.RunnerConfig{Model: "gpt-5", Replay: "x"}, "a model and a replay at once", "set one of"},
 		{"no key", plumb.RunnerConfig{Model: "opus"}, "no API key", "ANTHROPIC_API_KEY"},
 		{"where to get a key", plumb.RunnerConfig{Model: "opus"}, "", "https://console.anthropic.com"},
