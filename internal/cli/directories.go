@@ -48,7 +48,7 @@ func (a *app) directories(s *spec, p *project, f *runFlags, bundle *load.Bundle,
 			s.Schedule = run.Serial // what the documented format does; sessions of agents may share a directory
 		}
 	}
-	if s.Parallel == 0 {
+	if s.Parallel == unset {
 		s.Parallel = defaultParallel
 		if agents {
 			s.Parallel = runtime.NumCPU()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -87,6 +88,9 @@ func (o *optional) Set(s string) error {
 	return nil
 }
 
+// unset is the number of a flag that nobody gave.
+const unset = -1
+
 // defaultParallel is how many sessions are in flight unless the user says otherwise.
 const defaultParallel = 16
 
@@ -136,7 +140,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.filter.Limit, "limit", 0, "run only the first `n` of the selected cases")
 
 	fs.StringVar(&f.schedule, "schedule", "", "serial, parallel or isolated-by-runner (default parallel; serial for agents)")
-	fs.IntVarP(&f.parallel, "parallel", "j", 0, fmt.Sprintf("sessions in flight at most (default %d; for agents the number of processors)", defaultParallel))
+	fs.IntVarP(&f.parallel, "parallel", "j", unset, fmt.Sprintf("sessions in flight at most (default %d; for agents the number of processors)", defaultParallel))
 	fs.IntVar(&f.repeat, "repeat", 1, "samples of each case")
 	fs.IntVar(&f.retry, "retry", 0, "how often a failed sample is tried again")
 	fs.DurationVar(&f.timeout, "timeout", run.DefaultTimeout, "working time of one session at most, waits for rate limits left out")
@@ -151,6 +155,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.output, "output", "", "also append a block in the results.json list format to this `file`")
 	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
 
+	fs.Lookup("parallel").DefValue = "0" // which help does not show
 	for _, alias := range flagAliases() {
 		fs.Var(fs.Lookup(alias[1]).Value, alias[0], "the same as --"+alias[1])
 		fs.Lookup(alias[0]).Hidden = true
@@ -267,12 +272,14 @@ func duration(ms int64) []string {
 
 // check finds values that no run can have.
 func (f *runFlags) check() error {
+	if f.parallel < 1 && f.parallel != unset {
+		return errors.New("--parallel must be at least 1")
+	}
 	for _, n := range []struct {
 		flag  string
 		value float64
 		least float64
 	}{
-		{"parallel", float64(f.parallel), 0},
 		{"max-steps", float64(f.maxSteps), 0},
 		{"repeat", float64(f.repeat), 1},
 		{"retry", float64(f.retry), 0},

@@ -19,7 +19,9 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 	f.register(cmd)
 	var flags []string
 	cmd.Flags().VisitAll(func(fl *pflag.Flag) {
-		if fl.Name != "config" && fl.Name != "plan" { // these are about one command, not about the run
+		if !fl.Hidden && !slices.Contains([]string{ // these are about one command, or what they say has a place of its own in a config
+			"config", "plan", "update-snapshots", "agent", "inherit-config", "cwd", "workspace", "template", "max-steps", "snapshots",
+		}, fl.Name) {
 			flags = append(flags, fl.Name)
 		}
 	})

@@ -216,7 +216,7 @@ func (a *app) scoreSessions(ctx context.Context, p *project, f *runFlags, suiteR
 	}
 	made := spec{
 		PlumbVersion: version(), CreatedAt: a.Now().UTC(), Dir: p.config.Dir, Suite: suite.Name, JudgeVotes: f.judgeVotes,
-		Sessions: &s, Schedule: run.Parallel, Parallel: cmp.Or(f.parallel, defaultParallel), Repeat: 1,
+		Sessions: &s, Schedule: run.Parallel, Parallel: f.parallel, Repeat: 1,
 		TimeoutMs: run.DefaultTimeout.Milliseconds(), Cache: f.cache, Output: a.path(f.output),
 	}
 	judge, votes, err := f.judgeConfig(p)
