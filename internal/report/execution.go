@@ -64,21 +64,26 @@ func recordWith(
 				return err
 			}
 		}
-		switch ev.Type {
-		case plumb.EventSessionFinished:
-			*rec.session(ev.Repetition, ev.Session) = session{
-				repetition: ev.Repetition, number: ev.Session, report: ev.Report, raw: ev.RawReport, failure: ev.Failure,
-			}
-		case plumb.EventSessionJudged:
-			rec.session(ev.Repetition, ev.Session).judgement = ev.Judgement
-		default:
-		}
+		rec.add(ev)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", caseID, runnerID, err)
 	}
 	return rec, nil
+}
+
+// add takes in what one event says of a session.
+func (r *recording) add(ev plumb.Event) {
+	switch ev.Type {
+	case plumb.EventSessionFinished:
+		*r.session(ev.Repetition, ev.Session) = session{
+			repetition: ev.Repetition, number: ev.Session, report: ev.Report, raw: ev.RawReport, failure: ev.Failure,
+		}
+	case plumb.EventSessionJudged:
+		r.session(ev.Repetition, ev.Session).judgement = ev.Judgement
+	default:
+	}
 }
 
 // plain reports whether the fold knows all the figures of an execution: it passed with its only session.

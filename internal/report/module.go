@@ -1,0 +1,475 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/script"
+)
+
+// ModuleOptions say how a reporter module is loaded, and what it is told of the run beyond what the run's events say.
+type ModuleOptions struct {
+	Options
+	// Modules are what the reporter may import beyond Node's modules, among them "plumb/entry", which finds the reporter in
+	// its module and calls its hooks. Host and Async are the functions that they call.
+	Modules     map[string]string
+	Host, Async map[string]script.HostFunc
+	// WorkDir is what process.cwd() returns, and where a relative path begins.
+	WorkDir string
+	Env     []string
+	// Stdout and Stderr receive what the reporter prints. Stderr also receives what went wrong in it, once the run is over.
+	Stdout, Stderr io.Writer
+
+	// WorkspaceMode and Cwd say where sessions work; CaseFilter and RunnerFilter are what the user selected.
+	WorkspaceMode, Cwd       string
+	CaseFilter, RunnerFilter []string
+	// Prompt returns the prompt of a case, for the hooks that are told of one. It may be nil.
+	Prompt func(caseID string) string
+
+	// HookLimit is how long one hook may take; 0 means 30 s. A reporter that exceeds it is not called again.
+	HookLimit time.Duration
+	// Strict makes trouble in a hook an error of Close. Otherwise the run and its exit code do not depend on it.
+	Strict bool
+}
+
+// The bounds of a reporter module.
+const (
+	moduleEntry    = "plumb/entry"
+	moduleLoad     = time.Minute
+	moduleHook     = 30 * time.Second
+	moduleDocument = 64 << 20 // bytes of results that go to one hook; larger ones go without sessions
+	moduleTroubles = 20
+)
+
+// moduleReporter calls the documented hooks of a reporter that the user wrote.
+//
+// A hook that throws is noted and the run goes on: what was measured does not depend on who watches.
+type moduleReporter struct {
+	o       ModuleOptions
+	path    string
+	vm      *script.VM
+	hooks   map[string]bool
+	stopped bool
+	trouble []string
+	more    int
+
+	context moduleContext
+	began   bool
+	over    bool
+	cases   map[string]*moduleCase // those that have begun and not ended
+	held    int                    // bytes of results in cases
+}
+
+// moduleCase is a case of which some executions have begun.
+type moduleCase struct {
+	running map[string]*recording      // by runner
+	results map[string]json.RawMessage // by runner
+	passed  bool
+}
+
+// moduleContext is the documented ReporterContext.
+type moduleContext struct {
+	IsInteractive          bool     `json:"isInteractive"`
+	Cwd                    string   `json:"cwd"`
+	WorkspaceMode          string   `json:"workspaceMode"`
+	SuitePath              string   `json:"suitePath"`
+	SuiteRunArtifactDir    string   `json:"suiteRunArtifactDir"`
+	SelectedCaseCount      int      `json:"selectedCaseCount"`
+	SelectedRunnerCount    int      `json:"selectedRunnerCount"`
+	SelectedExecutionCount int      `json:"selectedExecutionCount"`
+	Repeat                 int      `json:"repeat"`
+	ScheduleMode           string   `json:"scheduleMode"`
+	MaxParallel            int      `json:"maxParallel"`
+	CaseFilter             []string `json:"caseFilter,omitempty"`
+	RunnerFilter           []string `json:"runnerFilter,omitempty"`
+	TagFilter              []string `json:"tagFilter,omitempty"`
+	DeclaredTags           []string `json:"declaredTags"`
+}
+
+// moduleEvent is what a hook gets. Which members are there depends on the hook.
+type moduleEvent struct {
+	Context    *moduleContext     `json:"context"`
+	Cases      []moduleCaseInfo   `json:"cases,omitempty"`
+	Runners    []plumb.RunnerInfo `json:"runners,omitempty"`
+	StartedAt  string             `json:"startedAt,omitempty"`
+	Case       *moduleCaseInfo    `json:"case,omitempty"`
+	Runner     *plumb.RunnerInfo  `json:"runner,omitempty"`
+	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
+	TotalCases int                `json:"totalCases,omitempty"`
+	Result     any                `json:"result,omitempty"`
+	Error      *resultError       `json:"error,omitempty"`
+}
+
+// moduleCaseInfo is what hooks learn of a case.
+type moduleCaseInfo struct {
+	ID           string   `json:"id"`
+	Prompt       string   `json:"prompt,omitempty"`
+	Tags         []string `json:"tags"`
+	Category     string   `json:"category,omitempty"`
+	Difficulty   string   `json:"difficulty,omitempty"`
+	ExpectedFail bool     `json:"expectedFail,omitempty"`
+}
+
+// NewModule loads a reporter that a user wrote: a TypeScript or JavaScript module whose default export, or export named
+// reporter, is an object with documented hooks. ctx bounds the loading. The reporter runs in an engine of its own, which
+// Close ends.
+func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporter, error) {
+	if o.HookLimit == 0 {
+		o.HookLimit = moduleHook
+	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.RawSessions == nil {
+		o.RawSessions = o.Sessions
+	}
+	file := path
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(o.WorkDir, path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, moduleLoad)
+	defer cancel()
+	names := make(map[string]bool, len(o.Modules))
+	for name := range o.Modules {
+		names[name] = true
+	}
+	program, err := script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{moduleEntry}})
+	if err != nil {
+		return nil, loadError(path, err)
+	}
+	vm, err := script.Start(ctx, program, script.Options{
+		Modules: o.Modules, Host: o.Host, Async: o.Async, Dir: o.WorkDir, Env: o.Env, Stdout: o.Stdout, Stderr: o.Stderr,
+	})
+	if err != nil {
+		return nil, loadError(path, err)
+	}
+	r := &moduleReporter{o: o, path: path, vm: vm, hooks: map[string]bool{}, cases: map[string]*moduleCase{}}
+	var found struct {
+		Hooks   []string `json:"hooks"`
+		Problem string   `json:"problem"`
+	}
+	if err := r.ask(ctx, &found, "reporter"); err != nil {
+		return nil, errors.Join(loadError(path, err), vm.Close())
+	}
+	if found.Problem != "" {
+		return nil, errors.Join(fmt.Errorf("%s: %s", found.Problem, path), vm.Close())
+	}
+	for _, name := range found.Hooks {
+		r.hooks[name] = true
+	}
+	return r, nil
+}
+
+// loadError is the documented error of a module that cannot be loaded.
+func loadError(path string, err error) error {
+	return plumb.WithHint(fmt.Errorf("Failed to load reporter module: %s\n%w", path, err), plumb.Hint(err)) //nolint:staticcheck,revive // documented
+}
+
+// ask calls an entry, whose arguments and result are JSON texts.
+func (r *moduleReporter) ask(ctx context.Context, result any, entry string, args ...any) error {
+	answer, err := r.vm.Call(ctx, entry, args...)
+	if err != nil {
+		return err
+	}
+	var text string
+	if err := json.Unmarshal(answer, &text); err != nil {
+		return fmt.Errorf("answer of %s: %w", entry, err)
+	}
+	if err := json.Unmarshal([]byte(text), result); err != nil {
+		return fmt.Errorf("answer of %s: %w", entry, err)
+	}
+	return nil
+}
+
+// call calls a hook if there is one, and notes what goes wrong in it.
+func (r *moduleReporter) call(hook string, ev moduleEvent) error {
+	if r.stopped || !r.hooks[hook] {
+		return nil
+	}
+	ev.Context = &r.context
+	text, err := json.Marshal(ev)
+	if err != nil {
+		return fmt.Errorf("encode what %s gets: %w", hook, err)
+	}
+	// A hook outlives an interrupt: it may be just about to write down what there is.
+	ctx, cancel := context.WithTimeout(context.Background(), r.o.HookLimit)
+	defer cancel()
+	var answer struct {
+		Error *struct {
+			Name, Message, Stack string
+			Source               *plumb.Position
+		}
+	}
+	err = r.ask(ctx, &answer, "report", hook, string(text))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		r.stopped = true
+		r.note(fmt.Sprintf("%s took longer than %v; the reporter is not called again", hook, r.o.HookLimit))
+	case err != nil:
+		r.stopped = r.vm.Dead()
+		r.note(hook + ": " + err.Error())
+	case answer.Error != nil:
+		e := answer.Error
+		text := hook + ": " + strings.TrimPrefix(e.Name+": ", ": ") + e.Message
+		if at := place(e.Source); at != "" {
+			text += "\n    at " + at
+		}
+		r.note(text)
+	}
+	return nil
+}
+
+func (r *moduleReporter) note(text string) {
+	if len(r.trouble) == moduleTroubles {
+		r.more++
+		return
+	}
+	r.trouble = append(r.trouble, keep(text))
+}
+
+// Report calls the hooks that an event stands for.
+func (r *moduleReporter) Report(ev plumb.Event, run *plumb.Run) error {
+	switch ev.Type {
+	case plumb.EventRunStarted, plumb.EventPlanned:
+		return nil // the hooks are told of the whole plan
+	case plumb.EventRunFinished:
+		if err := r.begin(run); err != nil {
+			return err
+		}
+		return r.finish(run)
+	default:
+	}
+	if err := r.begin(run); err != nil {
+		return err
+	}
+	switch ev.Type {
+	case plumb.EventSessionStarted:
+		_, err := r.execution(run, ev)
+		return err
+	case plumb.EventSessionFinished, plumb.EventSessionJudged:
+		rec, err := r.execution(run, ev)
+		if err != nil {
+			return err
+		}
+		rec.add(ev)
+		return nil
+	case plumb.EventExecutionFinished:
+		return r.executed(run, ev)
+	default:
+		return nil
+	}
+}
+
+// begin tells the reporter once that the run begins.
+func (r *moduleReporter) begin(run *plumb.Run) error {
+	if r.began {
+		return nil
+	}
+	r.began = true
+	info := &run.Info
+	r.context = moduleContext{
+		IsInteractive: r.o.Terminal, Cwd: r.o.Cwd, WorkspaceMode: cmp.Or(r.o.WorkspaceMode, string(plumb.WorkspaceNone)),
+		SuitePath: info.SuitePath, SuiteRunArtifactDir: info.ArtifactDir,
+		SelectedCaseCount: len(run.Cases), SelectedRunnerCount: len(info.Runners), SelectedExecutionCount: len(run.Executions),
+		Repeat: max(1, info.Repeat), ScheduleMode: info.Schedule, MaxParallel: max(1, info.Parallel),
+		CaseFilter: r.o.CaseFilter, RunnerFilter: r.o.RunnerFilter, TagFilter: info.SelectedTags, DeclaredTags: list(info.DeclaredTags),
+	}
+	ev := moduleEvent{Runners: info.Runners, StartedAt: stamp(run.StartedAt)}
+	for i := range run.Cases {
+		ev.Cases = append(ev.Cases, *r.info(&run.Cases[i]))
+	}
+	return r.call("onSuiteStart", ev)
+}
+
+func (r *moduleReporter) info(c *plumb.CaseInfo) *moduleCaseInfo {
+	x := &moduleCaseInfo{ID: c.ID, Tags: list(c.Tags), Category: c.Category, Difficulty: c.Difficulty, ExpectedFail: c.ExpectedFail}
+	if r.o.Prompt != nil {
+		x.Prompt = r.o.Prompt(c.ID)
+	}
+	return x
+}
+
+// of is the event of an execution, or of a case when runner is nil.
+func (r *moduleReporter) of(run *plumb.Run, caseID string, runner *plumb.RunnerInfo) (moduleEvent, error) {
+	i, err := run.Index(caseID, run.Info.Runners[0].ID)
+	if err != nil {
+		return moduleEvent{}, err
+	}
+	c := i / len(run.Info.Runners)
+	return moduleEvent{Case: r.info(&run.Cases[c]), Runner: runner, CaseIndex: c + 1, TotalCases: len(run.Cases)}, nil
+}
+
+// execution returns what is known of the sessions of an execution, and tells the reporter when it is the first thing heard
+// of it.
+func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, error) {
+	x := r.cases[ev.Case]
+	if x == nil {
+		x = &moduleCase{running: map[string]*recording{}, results: map[string]json.RawMessage{}, passed: true}
+		r.cases[ev.Case] = x
+		event, err := r.of(run, ev.Case, nil)
+		if err == nil {
+			err = r.call("onCaseStart", event)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	rec := x.running[ev.Runner]
+	if rec == nil {
+		rec = &recording{}
+		x.running[ev.Runner] = rec
+		event, err := r.of(run, ev.Case, run.Runner(ev.Runner))
+		if err == nil {
+			err = r.call("onRunnerStart", event)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rec, nil
+}
+
+// executed tells the reporter that an execution ended, and its case if that was the last one.
+func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
+	rec, err := r.execution(run, ev)
+	if err != nil {
+		return err
+	}
+	i, err := run.Index(ev.Case, ev.Runner)
+	if err != nil {
+		return err
+	}
+	d := full
+	if r.held > moduleDocument {
+		d = brief
+	}
+	res := result(run, i, rec, run.Info.ArtifactDir, d)
+	text, err := json.Marshal(res)
+	if err != nil {
+		return err
+	}
+	event, err := r.of(run, ev.Case, run.Runner(ev.Runner))
+	if err != nil {
+		return err
+	}
+	event.Result = json.RawMessage(text)
+	if err := r.call("onRunnerFinish", event); err != nil {
+		return err
+	}
+	x := r.cases[ev.Case]
+	x.running[ev.Runner] = &recording{} // its sessions are no longer needed
+	r.held += len(text) - len(x.results[ev.Runner])
+	x.results[ev.Runner] = text
+	x.passed = x.passed && res.Passed
+	n := len(run.Info.Runners)
+	first := i / n * n
+	for k := first; k < first+n; k++ {
+		if run.Executions[k].State != plumb.ExecutionDone {
+			return nil
+		}
+	}
+	return r.caseFinished(run, ev.Case, first, x)
+}
+
+func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, x *moduleCase) error {
+	event, err := r.of(run, caseID, nil)
+	if err != nil {
+		return err
+	}
+	c := &run.Cases[first/len(run.Info.Runners)]
+	res := struct {
+		CaseID  string            `json:"caseId"`
+		Tags    []string          `json:"tags"`
+		Passed  bool              `json:"passed"`
+		Results []json.RawMessage `json:"runnerResults"`
+	}{CaseID: c.ID, Tags: list(c.Tags), Passed: x.passed}
+	for k := range run.Info.Runners {
+		text := x.results[run.Info.Runners[k].ID]
+		r.held -= len(text)
+		if text == nil { // done before this process began
+			done := result(run, first+k, &recording{}, run.Info.ArtifactDir, brief)
+			res.Passed = res.Passed && done.Passed
+			if text, err = json.Marshal(done); err != nil {
+				return err
+			}
+		}
+		res.Results = append(res.Results, text)
+	}
+	delete(r.cases, caseID)
+	event.Result = res
+	return r.call("onCaseFinish", event)
+}
+
+// finish tells the reporter how the run went. Results that are too large go without their sessions.
+func (r *moduleReporter) finish(run *plumb.Run) error {
+	r.over = true
+	if !r.hooks["onSuiteFinish"] || r.stopped {
+		return nil
+	}
+	for _, d := range []detail{full, brief} {
+		var doc bytes.Buffer
+		err := writeDocument(&limited{&doc, moduleDocument}, run, r.o.RawSessions, d, r.o.recorded(run))
+		if errors.Is(err, errTooLarge) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return r.call("onSuiteFinish", moduleEvent{Result: json.RawMessage(doc.Bytes())})
+	}
+	r.note("the results are too large for onSuiteFinish; results.json has them")
+	return nil
+}
+
+// errTooLarge ends a document that has grown too large.
+var errTooLarge = errors.New("the document is too large")
+
+// limited is a writer that takes so much and no more.
+type limited struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, errTooLarge
+	}
+	return l.w.Write(p)
+}
+
+// Close ends the reporter's engine and says what went wrong in its hooks. When the run broke off, it tells the reporter so.
+func (r *moduleReporter) Close() error {
+	if r.vm == nil {
+		return nil
+	}
+	var err error
+	if r.began && !r.over {
+		err = r.call("onError", moduleEvent{Error: &resultError{Name: "Error", Message: "the run broke off"}})
+	}
+	if cerr := r.vm.Close(); cerr != nil && !r.stopped {
+		r.note(cerr.Error())
+	}
+	r.vm = nil
+	if r.more > 0 {
+		r.trouble = append(r.trouble, "and "+count(r.more)+" more errors")
+	}
+	for _, t := range r.trouble {
+		fmt.Fprintf(r.o.Stderr, "reporter %s: %s\n", oneLine(r.path), t)
+	}
+	if r.o.Strict && len(r.trouble) > 0 {
+		err = errors.Join(err, fmt.Errorf("reporter %s: %s", r.path, r.trouble[0]))
+	}
+	return err
+}

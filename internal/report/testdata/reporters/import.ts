@@ -1,0 +1,1 @@
+import "left-pad"; export default {};

@@ -1,0 +1,1 @@
+export default { onCaseStart() { for (;;) {} }, onSuiteFinish() { console.log("unreachable"); } };
