@@ -1,0 +1,55 @@
+// The checks that ask a judge model or an embedder. Go asks them.
+
+import type { JudgeOptions, SessionReport, SimilarOptions } from "plumb";
+import { hostAsync } from "./engine";
+import { begin, fail } from "./fail";
+import { runOf } from "./runs";
+import { kindOf } from "./text";
+
+function outputOf(report: SessionReport, o: { output?: string } | undefined): string {
+	return o?.output ?? report.finalOutput ?? "";
+}
+
+async function ask(op: "judge" | "similar", report: SessionReport, question: object): Promise<any> {
+	const run = runOf(report);
+	if (run === undefined || run.name === "") {
+		throw new Error(`assert.${op} needs a judge, which there is only while a suite runs`);
+	}
+	return JSON.parse(await hostAsync(op, run.name, JSON.stringify(question)));
+}
+
+/** Asks the judge a question about the answer that can be answered with yes or no. */
+export async function judge(report: SessionReport, question: string, o: JudgeOptions = {}): Promise<void> {
+	begin("judge", report);
+	if (typeof question !== "string" || question.trim() === "") {
+		throw new TypeError(`assert.judge: expected a question, not ${question === "" ? "an empty string" : kindOf(question)}`);
+	}
+	const expect = o.expect ?? "yes";
+	if (expect !== "yes" && expect !== "no") throw new TypeError('assert.judge: expect must be "yes" or "no"');
+	const { pass, reason } = await ask("judge", report, {
+		question, expect, output: outputOf(report, o), votes: o.votes, includePrompt: o.includePrompt,
+	});
+	if (pass) return;
+	fail("judge", report, {
+		detail: `Expected the judge to answer ${expect} to ${JSON.stringify(question)}. ${reason}`,
+		observed: `Observed output: ${outputOf(report, o)}`,
+		context: { expected: expect, observed: outputOf(report, o) }, question: undefined,
+	}, o, judge);
+}
+
+/** Asks the embedder whether the answer means about the same as a text. */
+export async function similar(report: SessionReport, text: string, o: SimilarOptions = {}): Promise<void> {
+	begin("similar", report);
+	if (typeof text !== "string" || text === "") throw new TypeError(`assert.similar: expected a text, not ${text === "" ? "an empty string" : kindOf(text)}`);
+	const threshold = o.threshold ?? 0.8;
+	if (typeof threshold !== "number" || !(threshold >= -1 && threshold <= 1)) {
+		throw new TypeError("assert.similar: threshold must be a number from -1 to 1");
+	}
+	const { pass, reason } = await ask("similar", report, { text, threshold, output: outputOf(report, o) });
+	if (pass) return;
+	fail("similar", report, {
+		detail: `Expected the output to be similar to ${JSON.stringify(text)}. ${reason}`,
+		observed: `Observed output: ${outputOf(report, o)}`,
+		context: { expected: text, observed: outputOf(report, o) }, question: undefined,
+	}, o, similar);
+}

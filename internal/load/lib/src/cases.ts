@@ -1,0 +1,254 @@
+// What a suite module exports, checked.
+
+import { positionOf, type Position } from "./engine";
+import { called, member, nearest, plain, type Problem } from "./plain";
+
+export interface DescribedCase {
+	index: number;
+	key?: string;
+	id: string;
+	prompt: string;
+	messages: { role: string; content: string }[];
+	tags: string[];
+	timeoutMs?: number;
+	repeat?: number;
+	maxOutputTokens?: number;
+	maxSteps?: number;
+	expectedFail?: true;
+	category?: string;
+	difficulty?: string;
+	assertions?: unknown[];
+	hasAssert: boolean;
+	hasClassify: boolean;
+	source?: Position;
+}
+
+export interface Description {
+	cases: DescribedCase[];
+	workspace?: unknown;
+	skills?: unknown;
+	problems: Problem[];
+}
+
+const fields = [
+	"id", "prompt", "messages", "system", "tags", "timeoutMs", "expectedFail", "classifyFailure", "assert", "repeat", "maxOutputTokens",
+	"maxSteps", "category", "difficulty", "assertions",
+];
+const roles = ["system", "developer", "user", "assistant"];
+
+/** The suite of a module, and the values of its cases by their index. */
+export function describeSuite(module: any): { description: Description; values: any[] } {
+	const problems: Problem[] = [];
+	const description: Description = { cases: [], problems };
+	const values: any[] = [];
+	const exported = exportedCases(module, problems);
+	for (const [key, value] of exported.entries) {
+		const index = values.length;
+		values.push(value);
+		const path = typeof key === "number" ? member("cases", key) : member("cases", key);
+		const described = new CaseReader(index, path, value, problems).read();
+		if (typeof key === "string") described.key = key;
+		description.cases.push(described);
+	}
+	duplicates(description.cases, problems);
+	for (const name of ["workspace", "skills"] as const) {
+		if (module?.[name] !== undefined) description[name] = plain(module[name], name, problems);
+	}
+	return { description, values };
+}
+
+function exportedCases(module: any, problems: Problem[]): { entries: [string | number, unknown][] } {
+	const suite = module?.default;
+	const bad = (message: string, hint: string) => {
+		problems.push({ path: "default", message, hint });
+		return { entries: [] };
+	};
+	if (suite === undefined) {
+		return bad("Suite file does not have a default export", "export default an array of cases");
+	}
+	if (typeof suite !== "object" || suite === null) {
+		return bad(`the default export must be an array of cases or a map of them, not ${called(suite)}`, typeof suite === "function" ? "call it" : "export default [...]");
+	}
+	if (typeof suite.then === "function") return bad("the default export is a promise", "await it: export default await ...");
+	// Imported JSON and CommonJS modules may carry their suite one level deeper.
+	const entries: [string | number, unknown][] = Array.isArray(suite) ? suite.map((c, i) => [i, c]) : Object.entries(suite);
+	if (!Array.isArray(suite) && typeof suite.id === "string" && typeof suite.prompt === "string") {
+		return bad("the default export is a single case", "put it into an array");
+	}
+	if (entries.length === 0) return bad("the suite has no cases", "export default an array of cases");
+	return { entries };
+}
+
+function duplicates(cases: DescribedCase[], problems: Problem[]): void {
+	const first = new Map<string, DescribedCase>();
+	for (const c of cases) {
+		if (c.id === "") continue;
+		const other = first.get(c.id);
+		if (other === undefined) {
+			first.set(c.id, c);
+			continue;
+		}
+		const at = other.source === undefined ? "" : `, line ${other.source.line}`;
+		problems.push({
+			case: c.index, id: c.id, path: `${caseName(c)}.id`, message: `the id ${JSON.stringify(c.id)} is that of ${caseName(other)}${at} too`,
+			...(c.source === undefined ? {} : { source: c.source }),
+		});
+	}
+}
+
+const caseName = (c: DescribedCase) => (c.key === undefined ? `cases[${c.index}]` : member("cases", c.key));
+
+/** Reads one case, and reports all that is wrong with it. */
+class CaseReader {
+	#source: Position | undefined;
+
+	constructor(
+		readonly index: number,
+		readonly path: string,
+		readonly value: any,
+		readonly problems: Problem[],
+	) {
+		this.#source = positionOf(value?.assert) ?? positionOf(value?.classifyFailure);
+	}
+
+	read(): DescribedCase {
+		const c: DescribedCase = { index: this.index, id: "", prompt: "", messages: [], tags: [], hasAssert: false, hasClassify: false };
+		if (this.#source !== undefined) c.source = this.#source;
+		if (typeof this.value !== "object" || this.value === null || Array.isArray(this.value)) {
+			this.#bad("", `expected a case, not ${called(this.value)}`);
+			return c;
+		}
+		c.id = this.#id();
+		this.#conversation(c);
+		c.tags = this.#tags(c.id);
+		for (const name of ["repeat", "maxOutputTokens", "maxSteps"] as const) c[name] = this.#count(name);
+		const { timeoutMs, expectedFail, assertions } = this.value;
+		if (timeoutMs !== undefined) {
+			if (typeof timeoutMs === "number" && timeoutMs > 0 && Number.isFinite(timeoutMs)) c.timeoutMs = timeoutMs;
+			else this.#bad("timeoutMs", `expected a number of milliseconds above 0, not ${shown(timeoutMs)}`);
+		}
+		if (expectedFail === true) c.expectedFail = true;
+		else if (expectedFail !== undefined && expectedFail !== false) {
+			this.#warn("expectedFail", `only true counts, and this is ${shown(expectedFail)}`);
+		}
+		for (const name of ["category", "difficulty"] as const) {
+			const v = this.value[name];
+			if (typeof v === "string" && v !== "") c[name] = v;
+			else if (v !== undefined) this.#bad(name, `expected a non-empty string, not ${shown(v)}`);
+		}
+		if (Array.isArray(assertions)) {
+			const copied = plain(assertions, member(this.path, "assertions"), this.problems) as unknown[];
+			if (copied.length > 0) c.assertions = copied;
+		} else if (assertions !== undefined) {
+			this.#bad("assertions", `expected an array, not ${called(assertions)}`);
+		}
+		c.hasAssert = this.#hook("assert");
+		c.hasClassify = this.#hook("classifyFailure");
+		if (this.value.assert === undefined && c.assertions === undefined) {
+			this.#bad("assert", "the case checks nothing", "give it an assert function, or assertions");
+		}
+		this.#unknown();
+		return c;
+	}
+
+	#id(): string {
+		const { id } = this.value;
+		if (typeof id !== "string") this.#bad("id", `expected a non-empty string, not ${shown(id)}`);
+		else if (id.trim() === "") this.#bad("id", "expected a non-empty string");
+		else return id;
+		return "";
+	}
+
+	#conversation(c: DescribedCase): void {
+		const { prompt, system, messages } = this.value;
+		if (system !== undefined) {
+			if (typeof system !== "string" || system === "") this.#bad("system", `expected a non-empty string, not ${shown(system)}`);
+			else c.messages.push({ role: "system", content: system });
+		}
+		if (messages !== undefined && !Array.isArray(messages)) this.#bad("messages", `expected an array, not ${called(messages)}`);
+		for (const [i, m] of (Array.isArray(messages) ? messages : []).entries()) {
+			const path = member("messages", i);
+			if (typeof m !== "object" || m === null) this.#bad(path, `expected {role, content}, not ${called(m)}`);
+			else if (!roles.includes(m.role)) this.#bad(`${path}.role`, `expected one of ${roles.join(", ")}, not ${shown(m.role)}`);
+			else if (typeof m.content !== "string") this.#bad(`${path}.content`, `expected a string, not ${shown(m.content)}`);
+			else c.messages.push({ role: m.role, content: m.content });
+		}
+		if (prompt === undefined && Array.isArray(messages) && messages.length > 0) {
+			if (messages.at(-1)?.role !== "user") this.#bad("messages", "the last message must be the user's, unless there is a prompt");
+			c.prompt = c.messages.at(-1)?.content ?? "";
+			return;
+		}
+		if (typeof prompt !== "string") this.#bad("prompt", `expected a non-empty string, not ${shown(prompt)}`);
+		else if (prompt.trim() === "") this.#bad("prompt", "expected a non-empty string");
+		else {
+			c.prompt = prompt;
+			c.messages.push({ role: "user", content: prompt });
+		}
+	}
+
+	#tags(id: string): string[] {
+		const { tags } = this.value;
+		if (tags === undefined) return [];
+		if (!Array.isArray(tags)) {
+			this.#bad("tags", `Invalid tags for case ${id}: expected array of non-empty strings`);
+			return [];
+		}
+		const found = new Set<string>();
+		for (const [i, tag] of tags.entries()) {
+			if (typeof tag !== "string" || tag.trim() === "") {
+				this.#bad(member("tags", i), `Invalid tag for case ${id} at index ${i}: expected non-empty string`);
+			} else {
+				found.add(tag);
+			}
+		}
+		return [...found];
+	}
+
+	#count(name: string): number | undefined {
+		const n = this.value[name];
+		if (n === undefined) return undefined;
+		if (typeof n === "number" && Number.isSafeInteger(n) && n >= 1) return n;
+		this.#bad(name, `expected integer >= 1, not ${shown(n)}`);
+		return undefined;
+	}
+
+	#hook(name: string): boolean {
+		const hook = this.value[name];
+		if (hook !== undefined && typeof hook !== "function") this.#bad(name, `expected a function, not ${called(hook)}`);
+		return typeof hook === "function";
+	}
+
+	#unknown(): void {
+		for (const key of Object.keys(this.value)) {
+			if (fields.includes(key)) continue;
+			const near = nearest(key, fields);
+			this.#warn(key, "this field is not known, and left out", near === undefined ? undefined : `did you mean "${near}"?`);
+		}
+	}
+
+	#bad(field: string, message: string, hint?: string): void {
+		this.problems.push(this.#problem(field, message, hint));
+	}
+
+	#warn(field: string, message: string, hint?: string): void {
+		this.problems.push({ ...this.#problem(field, message, hint), warning: true });
+	}
+
+	#problem(field: string, message: string, hint: string | undefined): Problem {
+		const id = this.value?.id;
+		return {
+			case: this.index,
+			...(typeof id === "string" && id !== "" ? { id } : {}),
+			path: field === "" ? this.path : field.includes("[") ? `${this.path}.${field}` : member(this.path, field),
+			message,
+			...(hint === undefined ? {} : { hint }),
+			...(this.#source === undefined ? {} : { source: this.#source }),
+		};
+	}
+}
+
+/** A wrong value in a message: itself if it is short and simple, else what it is. */
+function shown(v: unknown): string {
+	if (typeof v === "string") return JSON.stringify(v.length > 40 ? `${v.slice(0, 40)}…` : v);
+	return typeof v === "number" || typeof v === "boolean" ? String(v) : called(v);
+}

@@ -1,0 +1,249 @@
+// Commands taken apart, and matchers of what they are made of.
+
+import type { CommandMatcherBuilderLike, CommandValueMatcher, ParsedCommand, StructuredCommandMatcher } from "plumb";
+import { describeText, isText, matchesText, type Text } from "./text";
+
+const shells = new Set(["bash", "sh", "zsh", "fish", "dash"]);
+
+/** Takes a shell command apart, out of `sh -c` if it is in one. Nothing is known of which options take values. */
+export function parseCommand(command: string): ParsedCommand {
+	const outer = words(command);
+	const inner = shellArgument(outer);
+	const parsed: ParsedCommand = {
+		command, executable: null, positionals: [], options: {}, endOfOptions: false,
+		normalizedFromShell: inner !== undefined,
+	};
+	// Names of options are what users write: __proto__ is one like the others.
+	const options = new Map<string, (string | true)[]>();
+	const [executable, ...tokens] = inner === undefined ? outer : words(inner);
+	parsed.executable = executable ?? null;
+	const add = (name: string, value: string | true) => {
+		const values = options.get(name);
+		if (values === undefined) options.set(name, [value]);
+		else values.push(value);
+	};
+	for (let i = 0; i < tokens.length; i++) {
+		const token = tokens[i];
+		const next = tokens[i + 1];
+		const valued = (name: string) => {
+			if (next !== undefined && !next.startsWith("-")) add(name, tokens[++i]);
+			else add(name, true);
+		};
+		if (parsed.endOfOptions || token === "-" || !token.startsWith("-")) {
+			parsed.positionals.push(token);
+		} else if (token === "--") {
+			parsed.endOfOptions = true;
+		} else if (token.startsWith("--")) {
+			const equals = token.indexOf("=");
+			if (equals >= 0) add(token.slice(0, equals), token.slice(equals + 1));
+			else valued(token);
+		} else if (token.length === 2) {
+			valued(token);
+		} else if (/^-[A-Za-z]+$/.test(token)) {
+			for (const letter of token.slice(1)) add(`-${letter}`, true);
+		} else {
+			add(token.slice(0, 2), token.slice(2));
+		}
+	}
+	for (const [name, values] of options) {
+		Object.defineProperty(parsed.options, name, { value: values, enumerable: true, writable: true, configurable: true });
+	}
+	return parsed;
+}
+
+/** The words of a command line. Operators and variables mean nothing here, and empty words vanish. */
+function words(text: string): string[] {
+	const found: string[] = [];
+	let word = "";
+	let quote = "";
+	for (let i = 0; i < text.length; i++) {
+		const c = text[i];
+		if (c === "\\" && quote !== "'" && i + 1 < text.length) {
+			word += text[++i];
+		} else if (quote !== "") {
+			if (c === quote) quote = "";
+			else word += c;
+		} else if (c === "'" || c === '"') {
+			quote = c;
+		} else if (/\s/.test(c)) {
+			if (word !== "") found.push(word);
+			word = "";
+		} else {
+			word += c;
+		}
+	}
+	if (word !== "") found.push(word);
+	return found;
+}
+
+/** What a shell is to run, if the words call one with -c. */
+function shellArgument(tokens: string[]): string | undefined {
+	for (let i = 0; i < Math.min(2, tokens.length); i++) {
+		const name = tokens[i].split(/[/\\]/).pop()!;
+		if (name === "env" || !shells.has(name)) continue;
+		for (let j = i + 1; j < tokens.length - 1; j++) {
+			if (tokens[j].startsWith("-") && tokens[j].includes("c")) return tokens[j + 1];
+		}
+		return undefined;
+	}
+	return undefined;
+}
+
+const isValue = (v: unknown): v is CommandValueMatcher => v === true || isText(v);
+
+/** Builds a matcher step by step. */
+export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
+	#matcher: StructuredCommandMatcher = {};
+
+	constructor(executable?: Text) {
+		if (executable !== undefined) this.executable(executable);
+	}
+
+	executable(matcher: Text): this {
+		this.#matcher.executable = matcher;
+		return this;
+	}
+
+	arg(matcher: Text): this {
+		return this.args(matcher);
+	}
+
+	args(...matchers: Text[]): this {
+		(this.#matcher.positionals ??= []).push(...matchers);
+		return this;
+	}
+
+	option(name: string, value: CommandValueMatcher = true): this {
+		const options = (this.#matcher.options ??= {});
+		const before = Object.hasOwn(options, name) ? (options[name] as CommandValueMatcher[]) : [];
+		options[name] = [...before, value];
+		return this;
+	}
+
+	flag(name: string): this {
+		return this.option(name, true);
+	}
+
+	endOfOptions(): this {
+		this.#matcher.endOfOptions = true;
+		return this;
+	}
+
+	exact(): this {
+		return this.strict();
+	}
+
+	strict(): this {
+		this.#matcher.strict = true;
+		return this;
+	}
+
+	build(): StructuredCommandMatcher {
+		const { positionals, options } = this.#matcher;
+		return {
+			...this.#matcher,
+			...(positionals === undefined ? {} : { positionals: [...positionals] }),
+			...(options === undefined ? {} : { options: { ...options } }),
+		};
+	}
+}
+
+export function commandMatcher(executable?: Text): CommandMatcherBuilder {
+	return new CommandMatcherBuilder(executable);
+}
+
+/** The plain form of a structured matcher; a TypeError where it is none. */
+export function structured(matcher: StructuredCommandMatcher | CommandMatcherBuilderLike): StructuredCommandMatcher {
+	const m: StructuredCommandMatcher =
+		typeof (matcher as CommandMatcherBuilderLike).build === "function" ? (matcher as CommandMatcherBuilderLike).build() : (matcher as StructuredCommandMatcher);
+	const bad = (what: string): never => {
+		throw new TypeError(`a command matcher's ${what}`);
+	};
+	for (const key of Object.keys(m)) {
+		if (!["executable", "positionals", "options", "endOfOptions", "exact", "strict"].includes(key)) bad(`key "${key}" is not known`);
+	}
+	if (m.executable !== undefined && !isText(m.executable)) bad("executable must be a string or a RegExp");
+	if (m.positionals !== undefined && !(Array.isArray(m.positionals) && m.positionals.every(isText))) {
+		bad("positionals must be an array of strings and RegExps");
+	}
+	for (const [name, value] of Object.entries(m.options ?? {})) {
+		if (!(Array.isArray(value) ? value.every(isValue) : isValue(value))) {
+			bad(`option "${name}" must be a string, a RegExp, true, or an array of those`);
+		}
+	}
+	return m;
+}
+
+const isStrict = (m: StructuredCommandMatcher) => m.strict === true || m.exact === true;
+const listed = <T>(v: T | T[]): T[] => (Array.isArray(v) ? v : [v]);
+
+function matchesToken(matcher: Text, token: string): boolean {
+	return typeof matcher === "string" ? matcher === token : matchesText(matcher, token);
+}
+
+function matchesValue(matcher: CommandValueMatcher, value: string | true): boolean {
+	if (matcher === true || value === true) return matcher === value;
+	return matchesToken(matcher, value);
+}
+
+export function matchesStructured(m: StructuredCommandMatcher, command: ParsedCommand): boolean {
+	if (m.executable !== undefined && (command.executable === null || !matchesToken(m.executable, command.executable))) {
+		return false;
+	}
+	if (m.endOfOptions !== undefined && m.endOfOptions !== command.endOfOptions) return false;
+	return matchesPositionals(m, command.positionals) && matchesOptions(m, command.options);
+}
+
+function matchesPositionals(m: StructuredCommandMatcher, found: string[]): boolean {
+	const wanted = m.positionals ?? [];
+	if (isStrict(m)) return wanted.length === found.length && wanted.every((w, i) => matchesToken(w, found[i]));
+	let at = 0;
+	for (const w of wanted) {
+		while (at < found.length && !matchesToken(w, found[at])) at++;
+		if (at++ >= found.length) return false;
+	}
+	return true;
+}
+
+function matchesOptions(m: StructuredCommandMatcher, found: ParsedCommand["options"]): boolean {
+	const wanted = Object.entries(m.options ?? {});
+	if (isStrict(m) && wanted.length !== Object.keys(found).length) return false;
+	return wanted.every(([name, matchers]) => {
+		if (!Object.hasOwn(found, name)) return false;
+		const rest = [...found[name]];
+		const values = listed(matchers);
+		if (isStrict(m) && values.length !== rest.length) return false;
+		return values.every((matcher) => {
+			const at = rest.findIndex((value) => matchesValue(matcher, value));
+			if (at >= 0) rest.splice(at, 1);
+			return at >= 0;
+		});
+	});
+}
+
+export function describeStructured(m: StructuredCommandMatcher): string {
+	const parts: string[] = [];
+	if (m.executable !== undefined) parts.push(`executable=${describeText(m.executable)}`);
+	if (m.positionals !== undefined && m.positionals.length > 0) parts.push(`positionals=[${m.positionals.map(describeText).join(", ")}]`);
+	const options = Object.entries(m.options ?? {});
+	if (options.length > 0) {
+		const shown = options.map(([name, values]) =>
+			`${name}: [${listed(values).map((v) => (v === true ? "<flag>" : describeText(v))).join(", ")}]`);
+		parts.push(`options={${shown.join(", ")}}`);
+	}
+	if (m.endOfOptions !== undefined) parts.push(`endOfOptions=${m.endOfOptions}`);
+	if (isStrict(m)) parts.push("strict=true");
+	return `command matcher (${parts.length === 0 ? "<any>" : parts.join(", ")})`;
+}
+
+/** A command as failures show it: as it was run, and what became of it. */
+export function describeCommand(p: ParsedCommand): string {
+	if (p.command === "") return "";
+	const parts: string[] = [];
+	if (p.executable !== null) parts.push(`executable=${JSON.stringify(p.executable)}`);
+	if (p.positionals.length > 0) parts.push(`positionals=${JSON.stringify(p.positionals)}`);
+	if (Object.keys(p.options).length > 0) parts.push(`options=${JSON.stringify(p.options)}`);
+	if (p.endOfOptions) parts.push("endOfOptions=true");
+	const how = p.normalizedFromShell ? "normalized from shell wrapper" : "parsed";
+	return `${p.command} ${how} (${parts.length === 0 ? "empty" : parts.join(", ")})`;
+}

@@ -1,0 +1,58 @@
+// What the engine offers beyond JavaScript; see internal/script/lib/README.md.
+
+declare const __plumb: undefined | {
+	stack(error: unknown): string;
+	host(op: string, ...args: unknown[]): string;
+};
+
+declare const __host: (op: string, ...args: string[]) => string;
+declare const __hostAsync: (op: string, ...args: string[]) => Promise<string>;
+
+export interface Position {
+	file: string;
+	line: number;
+	column: number;
+}
+
+/** Calls Go. The arguments and the answer are texts, mostly JSON. */
+export const host = (op: string, ...args: string[]): string => __host(op, ...args);
+export const hostAsync = (op: string, ...args: string[]): Promise<string> => __hostAsync(op, ...args);
+
+/** The stack of an error with frames in the user's files. */
+export function stackOf(e: unknown): string {
+	if (typeof __plumb === "object") return __plumb.stack(e);
+	return e instanceof Error ? String(e.stack) : "";
+}
+
+// Frames of the engine and of this library have names of modules; those of users have paths.
+const isPath = (file: string) => /^(?:\/|[A-Za-z]:[/\\]|\\\\)/.test(file);
+
+function framesIn(stack: string): Position[] {
+	const frames: Position[] = [];
+	for (const line of stack.split("\n")) {
+		const m = /^\s*at (?:.*? \()?(.+?):(\d+):(\d+)\)?\s*$/.exec(line);
+		if (m === null) continue;
+		let file = m[1];
+		if (file.startsWith("file://")) file = decodeURIComponent(file.slice("file://".length).replace(/^\/(?=[A-Za-z]:)/, ""));
+		if (isPath(file)) frames.push({ file, line: Number(m[2]), column: Number(m[3]) });
+	}
+	return frames;
+}
+
+/** The innermost place in the user's own files; a package's only where there is nothing else. */
+export function userFrame(stack: string): Position | undefined {
+	const frames = framesIn(stack);
+	return frames.find((f) => !/[/\\]node_modules[/\\]/.test(f.file)) ?? frames[0];
+}
+
+/** Where a function is written. */
+export function positionOf(fn: unknown): Position | undefined {
+	const f = fn as { fileName?: unknown; lineNumber?: unknown; columnNumber?: unknown };
+	if (typeof fn !== "function" || typeof f.fileName !== "string" || typeof f.lineNumber !== "number") return undefined;
+	if (typeof __plumb !== "object") return undefined;
+	try {
+		return userFrame(__plumb.host("trace", `    at f (${f.fileName}:${f.lineNumber}:${f.columnNumber ?? 1})\n`, "", 1));
+	} catch {
+		return undefined;
+	}
+}

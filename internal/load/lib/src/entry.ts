@@ -1,0 +1,85 @@
+// What Go calls; see PROTOCOL.md. It is loaded in every VM, so all that a config does not need is required when it is called.
+
+import { describeSuite } from "./cases";
+import { called, plain, type Problem } from "./plain";
+
+declare const require: (name: string) => any;
+declare const __entry: Record<string, (...args: any[]) => unknown>;
+
+const internal = () => require("plumb")[Symbol.for("plumb.internal")];
+const main = () => (globalThis as any).__main;
+
+let suite: ReturnType<typeof describeSuite> | undefined;
+const suiteOf = () => (suite ??= describeSuite(main()));
+
+function caseAt(index: number): any {
+	const found = suiteOf().values[index];
+	if (found === undefined) throw new RangeError(`the suite has no case ${index}`);
+	return found;
+}
+
+function describe(): string {
+	return JSON.stringify(suiteOf().description);
+}
+
+async function assert(index: number, report: string, evidence: string): Promise<string> {
+	const value = caseAt(index);
+	// The function is called as a method of its case, which it may look at.
+	const hook = (...args: unknown[]) => value.assert(...args);
+	return JSON.stringify(await internal().judged(hook, JSON.parse(report), JSON.parse(evidence)));
+}
+
+async function classify(index: number, result: string): Promise<string> {
+	const value = caseAt(index);
+	const { described, failureClass } = internal();
+	try {
+		const given = await value.classifyFailure(JSON.parse(result));
+		return JSON.stringify(given === undefined ? {} : { class: failureClass(given) });
+	} catch (e) {
+		return JSON.stringify({ problem: described(e) });
+	}
+}
+
+function readConfig(): string {
+	const module = main();
+	const problems: Problem[] = [];
+	const exported = module?.default ?? module;
+	if (typeof exported !== "object" || exported === null || Array.isArray(exported)) {
+		problems.push({
+			path: "default", message: `expected the config to be an object, not ${called(exported)}`,
+			...(typeof exported === "function" ? { hint: "call it: a config is data" } : {}),
+		});
+		return JSON.stringify({ config: null, problems });
+	}
+	return JSON.stringify({ config: plain(exported, "", problems), problems });
+}
+
+let custom: any;
+
+function reporter(): string {
+	const found = internal().reporterOf(main());
+	if (typeof found === "string") return JSON.stringify({ problem: found });
+	custom = found;
+	const hooks = ["onSuiteStart", "onCaseStart", "onRunnerStart", "onRunnerFinish", "onCaseFinish", "onSuiteFinish", "onError"];
+	return JSON.stringify({ hooks: hooks.filter((hook) => typeof found[hook] === "function") });
+}
+
+async function report(hook: string, event: string): Promise<string> {
+	const parsed = JSON.parse(event);
+	if (hook === "onError") {
+		const { name, message, stack } = parsed.error ?? {};
+		const error = new Error(message);
+		if (name !== undefined) error.name = name;
+		if (stack !== undefined) error.stack = stack;
+		parsed.error = error;
+	}
+	try {
+		await custom[hook](parsed);
+		return "{}";
+	} catch (e) {
+		return JSON.stringify({ error: internal().described(e) });
+	}
+}
+
+const entries = { describe, assert, classify, readConfig, reporter, report };
+Object.assign(__entry, entries);

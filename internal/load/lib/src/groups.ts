@@ -1,0 +1,292 @@
+// The groups about what the agent ran, read and called.
+
+import type {
+	AssertionOptions, CommandMatcher, Matcher, SessionReport, SkillAssertionOptions, SkillConfidence, SkillDetection, ToolCallMatcher,
+	ToolResultMatcher,
+} from "plumb";
+import { describeStructured, matchesStructured, structured } from "./commands";
+import { begin, fail, observedList, wholeNumber } from "./fail";
+import { commandsOf, fileReadsOf, toolCallsOf, toolResultsOf, type Command, type ToolCall, type ToolResult } from "./seen";
+import { listChecks, listOf, type Kind, type Prepared } from "./sequence";
+import { describeText, isText, kindOf, matchesText } from "./text";
+
+function textMatcher(matcher: unknown, check: string, what: string): Prepared<string> {
+	if (!isText(matcher)) throw new TypeError(`assert.${check}: the matcher must be ${what}, not ${kindOf(matcher)}`);
+	return { matches: (v) => matchesText(matcher, v), describe: () => describeText(matcher) };
+}
+
+const commandKind: Kind<Command, CommandMatcher> = {
+	group: "commands",
+	label: "commands",
+	did: "run these commands",
+	values: commandsOf,
+	prepare(matcher, check) {
+		if (typeof matcher === "object" && matcher !== null && !(matcher instanceof RegExp) && !Array.isArray(matcher)) {
+			const m = structured(matcher);
+			return { matches: (v) => matchesStructured(m, v.parsed), describe: () => describeStructured(m) };
+		}
+		const m = textMatcher(matcher, check, "a string, a RegExp or a command matcher");
+		return { matches: (v) => m.matches(v.text), describe: m.describe };
+	},
+	show: (v) => v.describe(),
+	plain: (v) => v.text,
+	expose: (v) => v.text,
+};
+
+/** succeeded or failed: some command that matches ended so. Where the agent does not tell how, that is no verdict. */
+function ending(name: "succeeded" | "failed", expected: string, holds: (exitCode: number) => boolean) {
+	const method = `commands.${name}`;
+	return function check(report: SessionReport, matcher: CommandMatcher, options?: AssertionOptions): void {
+		begin(method, report);
+		const [m, values] = [commandKind.prepare(matcher, method), commandsOf(report)];
+		const found = values.filter((v) => m.matches(v));
+		if (found.some((v) => v.exitCode !== undefined && holds(v.exitCode))) return;
+		const unknown = found.find((v) => v.exitCode === undefined);
+		if (unknown !== undefined) {
+			throw new Error(`assert.${method}: the session does not tell how ${JSON.stringify(unknown.text)} ended`);
+		}
+		const expectation = `Expected a command that matches ${m.describe()} to ${expected}`;
+		const codes = found.map((v) => v.exitCode).join(", ");
+		fail(method, report, {
+			detail: found.length === 0 ? `${expectation}, but none was run.` : `${expectation}, but the exit code was ${codes}.`,
+			observed: observedList("commands", values, (v) =>
+				`${v.describe()}${v.exitCode === undefined ? "" : ` exit code ${v.exitCode}`}`),
+			context: { expected: matcher, observed: values.map((v) => v.text) },
+			question: `${expectation}. Why was that not so?`,
+		}, options, check);
+	};
+}
+
+export const commands = {
+	...listChecks(commandKind),
+	succeeded: ending("succeeded", "succeed", (code) => code === 0),
+	failed: ending("failed", "fail", (code) => code !== 0),
+};
+
+export const fileReads = listChecks<string, Matcher>({
+	group: "fileReads",
+	label: "file reads",
+	did: "read these files",
+	values: fileReadsOf,
+	prepare: (matcher, check) => textMatcher(matcher, check, "a string or a RegExp"),
+	show: (v) => v,
+	plain: (v) => v,
+	expose: (v) => v,
+});
+
+const shorten = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+const showResult = (v: ToolResult) => shorten(`${v.tool === undefined ? "" : `${v.tool}: `}${v.isError ? "(error) " : ""}${v.output ?? ""}`);
+
+export const toolResults = listChecks<ToolResult, ToolResultMatcher>({
+	group: "toolResults",
+	label: "tool results",
+	did: "call these tools",
+	values: toolResultsOf,
+	prepare(matcher, check) {
+		if (isText(matcher)) {
+			return { matches: (v) => matchesText(matcher, v.output ?? ""), describe: () => describeText(matcher) };
+		}
+		if (typeof matcher !== "object" || matcher === null) textMatcher(matcher, check, "a string, a RegExp or {tool, output, isError}");
+		const { tool, output, isError } = matcher;
+		if (tool !== undefined) textMatcher(tool, check, "an object whose tool is a string or a RegExp");
+		if (output !== undefined) textMatcher(output, check, "an object whose output is a string or a RegExp");
+		return {
+			matches: (v) =>
+				(tool === undefined || matchesText(tool, v.tool ?? "")) &&
+				(output === undefined || matchesText(output, v.output ?? "")) &&
+				(isError === undefined || isError === (v.isError === true)),
+			describe: () => [
+				tool === undefined ? "" : `tool matching ${describeText(tool)}`,
+				output === undefined ? "" : `output matching ${describeText(output)}`,
+				isError === undefined ? "" : isError ? "an error" : "no error",
+			].filter(Boolean).join(" and ") || "<any tool result>",
+		};
+	},
+	show: showResult,
+	plain: showResult,
+	expose: (v) => v,
+});
+
+function callMatcher(matcher: ToolCallMatcher, check: string): Prepared<ToolCall> {
+	if (typeof matcher !== "object" || matcher === null || matcher instanceof RegExp) {
+		throw new TypeError(`assert.${check}: the matcher must be an object such as {tool: "bash"}, not ${matcher instanceof RegExp ? "a RegExp" : kindOf(matcher)}`);
+	}
+	const { tool, where } = matcher;
+	if (tool !== undefined) textMatcher(tool, check, "an object whose tool is a string or a RegExp");
+	if (where !== undefined && typeof where !== "function") throw new TypeError(`assert.${check}: where must be a function`);
+	return {
+		matches: (v) => (tool === undefined || matchesText(tool, v.tool)) && (where === undefined || Boolean(where(v.args, v))),
+		describe: () => [
+			tool === undefined ? "" : `tool matching ${describeText(tool)}`,
+			where === undefined ? "" : "custom args predicate",
+		].filter(Boolean).join(" and ") || "<any tool call>",
+	};
+}
+
+function showCall(v: ToolCall): string {
+	if (v.args === undefined) return v.tool;
+	let args: string;
+	try {
+		args = JSON.stringify(v.args);
+	} catch {
+		args = String(v.args);
+	}
+	return `${v.tool} ${args}`;
+}
+
+const callChecks = listChecks<ToolCall, ToolCallMatcher>({
+	group: "toolCalls",
+	label: "tool calls",
+	did: "call these tools",
+	values: toolCallsOf,
+	prepare: callMatcher,
+	show: showCall,
+	plain: showCall,
+	expose: (v) => v,
+});
+
+export const toolCalls = {
+	has: function has(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void {
+		begin("toolCalls.has", report);
+		const [m, values] = [callMatcher(matcher, "toolCalls.has"), toolCallsOf(report)];
+		if (values.some((v) => m.matches(v))) return;
+		const expectation = `Expected tool calls to contain ${m.describe()}.`;
+		fail("toolCalls.has", report, {
+			detail: expectation, observed: observedList("tool calls", values, showCall),
+			context: { expected: matcher, observed: values }, question: `${expectation} Why did you not call it?`,
+		}, options, has);
+	},
+	notHas: function notHas(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void {
+		begin("toolCalls.notHas", report);
+		const [m, values] = [callMatcher(matcher, "toolCalls.notHas"), toolCallsOf(report)];
+		if (!values.some((v) => m.matches(v))) return;
+		const expectation = `Expected tool calls not to contain ${m.describe()}.`;
+		fail("toolCalls.notHas", report, {
+			detail: expectation, observed: observedList("tool calls", values, showCall),
+			context: { expected: matcher, observed: values }, question: `${expectation} Why did you call it nevertheless?`,
+		}, options, notHas);
+	},
+	count: callChecks.count,
+	atLeast: callChecks.atLeast,
+	atMost: callChecks.atMost,
+	before: callChecks.before,
+	only: callChecks.only,
+	/** Each matcher matches a call after that of the one before it; other calls may stand between. */
+	sequence: function sequence(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void {
+		begin("toolCalls.sequence", report);
+		const wanted = listOf("toolCalls.sequence", matchers).map((m) => callMatcher(m, "toolCalls.sequence"));
+		const values = toolCallsOf(report);
+		let at = -1;
+		for (const m of wanted) {
+			const next = values.findIndex((v, i) => i > at && m.matches(v));
+			if (next < 0) {
+				const expectation = `Expected tool calls to contain the sequence ${wanted.map((w) => w.describe()).join(" -> ")}.`;
+				fail("toolCalls.sequence", report, {
+					detail: `${expectation} No match for ${m.describe()} after index ${at}.`,
+					observed: observedList("tool calls", values, showCall),
+					context: { expected: matchers, observed: values },
+					question: `${expectation} Why did you not make these calls in this order?`,
+				}, options, sequence);
+			}
+			at = next;
+		}
+	},
+};
+
+const ranks: Record<SkillConfidence, number> = { weak: 0, medium: 1, strong: 2, explicit: 3 };
+
+/** The detections that are sure enough, and how failures speak of that. */
+function detections(report: SessionReport, check: string, o: SkillAssertionOptions | undefined) {
+	begin(check, report);
+	const least = o?.minConfidence;
+	if (least !== undefined && !Object.hasOwn(ranks, least)) {
+		throw new TypeError(`assert.${check}: minConfidence must be weak, medium, strong or explicit, not ${JSON.stringify(least)}`);
+	}
+	const all = report.detectedSkills ?? [];
+	return {
+		all,
+		sure: least === undefined ? all : all.filter((d) => (ranks[d.confidence] ?? -1) >= ranks[least]),
+		confidence: least === undefined ? "" : ` with minimum confidence ${least}`,
+		observed: () => observedList("detectedSkills", all, (d: SkillDetection) => `${d.skill} (${d.confidence})`),
+	};
+}
+
+/** A skill's name, or several. */
+function names(check: string, skills: unknown): readonly string[] {
+	if (!Array.isArray(skills) || !skills.every((s) => typeof s === "string")) {
+		throw new TypeError(`assert.${check}: expected an array of skill names`);
+	}
+	return skills;
+}
+
+function name(check: string, skill: unknown): string {
+	if (typeof skill !== "string") throw new TypeError(`assert.${check}: expected the name of a skill, not ${kindOf(skill)}`);
+	return skill;
+}
+
+const quoted = (list: readonly string[]) => (list.length === 0 ? "(none)" : list.map((s) => JSON.stringify(s)).join(", "));
+
+function countSkill(method: string, report: SessionReport, skill: string, n: number, o: SkillAssertionOptions | undefined, start: Function): void {
+	const d = detections(report, method, o);
+	name(method, skill);
+	wholeNumber(method, n);
+	const found = d.sure.filter((s) => s.skill === skill).length;
+	if (found === n) return;
+	const expectation = `Expected exactly ${n} ${n === 1 ? "detection" : "detections"} of skill ${JSON.stringify(skill)}${d.confidence}`;
+	fail(method, report, {
+		detail: `${expectation}, but found ${found}.`, observed: d.observed(),
+		context: { expected: n, actual: found, observed: d.all }, question: `${expectation}. Why was that not so?`,
+	}, o, start);
+}
+
+export const skills = {
+	has: function has(report: SessionReport, skill: string, o?: SkillAssertionOptions): void {
+		const d = detections(report, "skills.has", o);
+		name("skills.has", skill);
+		if (d.sure.some((s) => s.skill === skill)) return;
+		const expectation = `Expected detectedSkills to include skill ${JSON.stringify(skill)}${d.confidence}.`;
+		fail("skills.has", report, {
+			detail: expectation, observed: d.observed(), actual: d.all,
+			context: { expected: skill, actual: 0, observed: d.all }, question: `${expectation} Why did you not use this skill?`,
+		}, o, has);
+	},
+	notHas: function notHas(report: SessionReport, skill: string, o?: SkillAssertionOptions): void {
+		const d = detections(report, "skills.notHas", o);
+		name("skills.notHas", skill);
+		const found = d.sure.filter((s) => s.skill === skill).length;
+		if (found === 0) return;
+		const expectation = `Expected detectedSkills not to include skill ${JSON.stringify(skill)}${d.confidence}.`;
+		fail("skills.notHas", report, {
+			detail: expectation, observed: d.observed(),
+			context: { expected: 0, actual: found, observed: d.all }, question: `${expectation} Why did you use this skill nevertheless?`,
+		}, o, notHas);
+	},
+	includes: function includes(report: SessionReport, wanted: readonly string[], o?: SkillAssertionOptions): void {
+		const d = detections(report, "skills.includes", o);
+		const missing = names("skills.includes", wanted).filter((skill) => !d.sure.some((s) => s.skill === skill));
+		if (missing.length === 0) return;
+		const expectation = `Expected detectedSkills to include ${quoted(wanted)}${d.confidence}.`;
+		fail("skills.includes", report, {
+			detail: `${expectation} Missing: ${quoted(missing)}.`, observed: d.observed(),
+			context: { expected: wanted, actual: missing, observed: d.all }, question: `${expectation} Why did you not use ${quoted(missing)}?`,
+		}, o, includes);
+	},
+	count: function count(report: SessionReport, skill: string, n: number, o?: SkillAssertionOptions): void {
+		countSkill("skills.count", report, skill, n, o, count);
+	},
+	exactlyOne: function exactlyOne(report: SessionReport, skill: string, o?: SkillAssertionOptions): void {
+		countSkill("skills.exactlyOne", report, skill, 1, o, exactlyOne);
+	},
+	only: function only(report: SessionReport, allowed: readonly string[], o?: SkillAssertionOptions): void {
+		const d = detections(report, "skills.only", o);
+		names("skills.only", allowed);
+		const unexpected = d.sure.map((s) => s.skill).filter((skill) => !allowed.includes(skill));
+		if (unexpected.length === 0) return;
+		const expectation = `Expected detectedSkills to be only ${quoted(allowed)}${d.confidence}.`;
+		fail("skills.only", report, {
+			detail: `${expectation} Unexpected: ${unexpected.join(" | ")}.`, observed: d.observed(),
+			context: { expected: allowed, actual: unexpected, observed: d.all },
+			question: `${expectation} Why did you use ${quoted(unexpected)}?`,
+		}, o, only);
+	},
+};

@@ -1,0 +1,22 @@
+// The module "plumb", which is "skillgym" too: what suites, configs and reporters import.
+
+import { assert } from "./assert";
+import { CommandMatcherBuilder, commandMatcher } from "./commands";
+import * as project from "./project";
+import { described, judged } from "./judged";
+import { failureClass } from "./runs";
+import * as testing from "./testing";
+
+const { reporterHooks: _, reporterOf, ...doors } = project;
+
+const plumb = { assert, commandMatcher, CommandMatcherBuilder, ...doors };
+
+// What the modules beside this one need of it, out of the sight of those who list its exports.
+Object.defineProperty(plumb, Symbol.for("plumb.internal"), {
+	value: {
+		testing: { runWithSoftAssertions: testing.runWithSoftAssertions, parseCommand: testing.parseCommand },
+		judged, described, failureClass, reporterOf,
+	},
+});
+
+export = plumb;

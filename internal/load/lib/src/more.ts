@@ -1,0 +1,235 @@
+// The groups about the answer, the workspace, what the session used, and what it was not allowed to do.
+
+import type { AssertionOptions, FileChange, FileChangeOptions, Matcher, SessionReport, UsageMetric } from "plumb";
+import { begin, fail, observedList } from "./fail";
+import { runOf } from "./runs";
+import { changesOf } from "./seen";
+import { describeText, isText, kindOf, matchesText } from "./text";
+
+declare const require: (name: string) => any;
+
+function textOf(check: string, matcher: unknown): Matcher {
+	if (!isText(matcher)) throw new TypeError(`assert.${check}: the matcher must be a string or a RegExp, not ${kindOf(matcher)}`);
+	return matcher;
+}
+
+const answer = (report: SessionReport) => report.finalOutput ?? "";
+const observedAnswer = (report: SessionReport) => `Observed final output: ${answer(report)}`;
+
+export const output = {
+	includes: function includes(report: SessionReport, matcher: Matcher, o?: AssertionOptions): void {
+		begin("output.includes", report);
+		if (matchesText(textOf("output.includes", matcher), answer(report))) return;
+		fail("output.includes", report, {
+			detail: `Expected final output to include ${describeText(matcher)}.`, observed: observedAnswer(report),
+			context: { expected: matcher, observed: answer(report) }, question: undefined,
+		}, o, includes);
+	},
+	notIncludes: function notIncludes(report: SessionReport, matcher: Matcher, o?: AssertionOptions): void {
+		begin("output.notIncludes", report);
+		if (!matchesText(textOf("output.notIncludes", matcher), answer(report))) return;
+		fail("output.notIncludes", report, {
+			detail: `Expected final output not to include ${describeText(matcher)}.`, observed: observedAnswer(report),
+			context: { expected: matcher, observed: answer(report) }, question: undefined,
+		}, o, notIncludes);
+	},
+	notEmpty: function notEmpty(report: SessionReport, o?: AssertionOptions): void {
+		begin("output.notEmpty", report);
+		if (answer(report).length > 0) return;
+		fail("output.notEmpty", report, {
+			detail: "Expected final output not to be empty.", observed: "Observed final output: (empty)",
+			context: { expected: "non-empty output", actual: answer(report), observed: answer(report) }, question: undefined,
+		}, o, notEmpty);
+	},
+};
+
+/** The directory that the session worked in. */
+function workspaceOf(check: string, report: SessionReport): string {
+	const dir = runOf(report)?.workspace;
+	if (dir === undefined || dir === "") {
+		throw new Error(`assert.${check}: the session has no workspace to look into`);
+	}
+	if (!require("node:fs").existsSync(dir)) throw new Error(`assert.${check}: the workspace ${dir} is gone`);
+	return dir;
+}
+
+function pathOf(check: string, path: unknown): string {
+	if (typeof path !== "string" || path === "") {
+		throw new TypeError(`assert.${check}: expected a path, as seen from the workspace, not ${path === "" ? "an empty string" : kindOf(path)}`);
+	}
+	return path;
+}
+
+function inWorkspace(check: string, report: SessionReport, path: unknown): string {
+	return require("node:path").resolve(workspaceOf(check, report), pathOf(check, path));
+}
+
+/** What there is at a path: "a file", "a directory"; undefined for nothing. */
+function kindAt(path: string): "a file" | "a directory" | undefined {
+	const stat = require("node:fs").statSync(path, { throwIfNoEntry: false });
+	return stat === undefined ? undefined : stat.isDirectory() ? "a directory" : "a file";
+}
+
+/** The names beside a path that is not there, since that is what one looks at first. */
+function neighbours(path: string): string {
+	const [fs, p] = [require("node:fs"), require("node:path")];
+	const dir = p.dirname(path);
+	const names: string[] = fs.existsSync(dir) ? fs.readdirSync(dir).sort() : [];
+	return observedList(`files in ${p.basename(dir)}`, names, String);
+}
+
+/** A path from the workspace, with slashes. */
+function relative(report: SessionReport, path: string): string {
+	const p = require("node:path");
+	const dir = runOf(report)?.workspace;
+	const from = dir && p.isAbsolute(path) ? p.relative(dir, path) : path;
+	return from.replaceAll("\\", "/").replace(/^\.\//, "");
+}
+
+function changeMatcher(check: string, report: SessionReport, matcher: unknown, o: FileChangeOptions | undefined) {
+	if (!(matcher instanceof RegExp)) pathOf(check, matcher);
+	const wanted = matcher instanceof RegExp ? matcher : relative(report, matcher as string);
+	return (c: FileChange) => {
+		if (o?.kind !== undefined && c.kind !== o.kind) return false;
+		const path = relative(report, c.path);
+		return wanted instanceof RegExp ? matchesText(wanted, path) : path === wanted;
+	};
+}
+
+const observedChanges = (report: SessionReport) =>
+	observedList("changed files", changesOf(report), (c) => `${relative(report, c.path)} (${c.kind})`);
+const describeKind = (o: FileChangeOptions | undefined) => (o?.kind === undefined ? "" : ` (${o.kind})`);
+
+export const files = {
+	exists: function exists(report: SessionReport, path: string, o?: AssertionOptions): void {
+		begin("files.exists", report);
+		const at = inWorkspace("files.exists", report, path);
+		if (kindAt(at) !== undefined) return;
+		const expectation = `Expected ${JSON.stringify(path)} to exist after the session.`;
+		fail("files.exists", report, {
+			detail: expectation, observed: neighbours(at), actual: undefined,
+			context: { expected: path }, question: `${expectation} Why did you not create it?`,
+		}, o, exists);
+	},
+	notExists: function notExists(report: SessionReport, path: string, o?: AssertionOptions): void {
+		begin("files.notExists", report);
+		const kind = kindAt(inWorkspace("files.notExists", report, path));
+		if (kind === undefined) return;
+		const expectation = `Expected ${JSON.stringify(path)} not to exist after the session.`;
+		fail("files.notExists", report, {
+			detail: expectation, observed: `Observed: ${kind}.`,
+			context: { expected: path, actual: kind }, question: `${expectation} Why does it?`,
+		}, o, notExists);
+	},
+	contains: function contains(report: SessionReport, path: string, matcher: Matcher, o?: AssertionOptions): void {
+		holdsText("files.contains", true, report, path, matcher, o, contains);
+	},
+	notContains: function notContains(report: SessionReport, path: string, matcher: Matcher, o?: AssertionOptions): void {
+		holdsText("files.notContains", false, report, path, matcher, o, notContains);
+	},
+	changed: function changed(report: SessionReport, matcher: Matcher, o?: FileChangeOptions): void {
+		begin("files.changed", report);
+		if (changesOf(report).some(changeMatcher("files.changed", report, matcher, o))) return;
+		const expectation = `Expected ${describeText(matcher)} to be among the changed files${describeKind(o)}.`;
+		fail("files.changed", report, {
+			detail: expectation, observed: observedChanges(report),
+			context: { expected: matcher, observed: changesOf(report) }, question: `${expectation} Why did you not change it?`,
+		}, o, changed);
+	},
+	notChanged: function notChanged(report: SessionReport, matcher: Matcher, o?: FileChangeOptions): void {
+		begin("files.notChanged", report);
+		if (!changesOf(report).some(changeMatcher("files.notChanged", report, matcher, o))) return;
+		const expectation = `Expected ${describeText(matcher)} not to be among the changed files${describeKind(o)}.`;
+		fail("files.notChanged", report, {
+			detail: expectation, observed: observedChanges(report),
+			context: { expected: matcher, observed: changesOf(report) }, question: `${expectation} Why did you change it?`,
+		}, o, notChanged);
+	},
+	onlyChanged: function onlyChanged(report: SessionReport, matchers: readonly Matcher[], o?: FileChangeOptions): void {
+		begin("files.onlyChanged", report);
+		if (!Array.isArray(matchers)) throw new TypeError("assert.files.onlyChanged: expected an array of paths and RegExps");
+		const allowed = matchers.map((m) => changeMatcher("files.onlyChanged", report, m, o));
+		const unexpected = changesOf(report).filter((c) => !allowed.some((fits) => fits(c)));
+		if (unexpected.length === 0) return;
+		const names = matchers.length === 0 ? "(none)" : matchers.map(describeText).join(", ");
+		const others = unexpected.map((c) => relative(report, c.path)).join(" | ");
+		const expectation = `Expected the changed files to be only ${names}${describeKind(o)}.`;
+		fail("files.onlyChanged", report, {
+			detail: `${expectation} Unexpected: ${others}.`, observed: observedChanges(report),
+			context: { expected: matchers, observed: changesOf(report) }, question: `${expectation} Why did you change ${others}?`,
+		}, o, onlyChanged);
+	},
+};
+
+function holdsText(
+	check: string, wanted: boolean, report: SessionReport, path: string, matcher: Matcher, o: AssertionOptions | undefined, start: Function,
+): void {
+	begin(check, report);
+	textOf(check, matcher);
+	const at = inWorkspace(check, report, path);
+	const expectation = `Expected ${JSON.stringify(path)} ${wanted ? "" : "not "}to contain ${describeText(matcher)}.`;
+	const question = `${expectation} Why was that not so?`;
+	const kind = kindAt(at);
+	if (kind !== "a file") {
+		// What is not there contains nothing; but a check of its content is not about that.
+		fail(check, report, {
+			detail: expectation, observed: kind === undefined ? `There is no such file. ${neighbours(at)}` : "It is a directory.",
+			context: { expected: matcher }, question, actual: undefined,
+		}, o, start);
+	}
+	const text: string = require("node:fs").readFileSync(at, "utf8");
+	if (matchesText(matcher, text) === wanted) return;
+	const shown = text.length > 2000 ? `${text.slice(0, 2000)}… (${text.length} characters)` : text === "" ? "(empty)" : text;
+	fail(check, report, { detail: expectation, observed: `Observed content: ${shown}`, context: { expected: matcher, observed: text }, question }, o, start);
+}
+
+interface Figure {
+	value: number | undefined;
+	unit: string;
+}
+
+const metrics: UsageMetric[] = ["totalTokens", "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens", "cacheWriteTokens"];
+
+function figureCheck<O extends AssertionOptions>(name: string, figure: (report: SessionReport, o: O | undefined) => Figure) {
+	const method = `usage.${name}`;
+	return function check(report: SessionReport, most: number, o?: O): void {
+		begin(method, report);
+		if (typeof most !== "number" || !(most >= 0)) throw new TypeError(`assert.${method}: the limit must be a number, 0 or more`);
+		const { value, unit } = figure(report, o);
+		if (value === undefined) throw new Error(`assert.${method}: the session does not tell its ${unit}`);
+		if (value <= most) return;
+		const expectation = `Expected at most ${most} ${unit}`;
+		fail(method, report, {
+			detail: `${expectation}, but the session took ${value}.`, observed: `Observed ${unit}: ${value}`,
+			context: { expected: most, actual: value, observed: value }, question: `${expectation}. Why did it take more?`,
+		}, o, check);
+	};
+}
+
+const known = (v: unknown): number | undefined => (typeof v === "number" ? v : undefined);
+
+export const usage = {
+	tokensAtMost: figureCheck<AssertionOptions & { metric?: UsageMetric }>("tokensAtMost", (report, o) => {
+		const metric = o?.metric ?? "totalTokens";
+		if (!metrics.includes(metric)) throw new TypeError(`assert.usage.tokensAtMost: metric must be one of ${metrics.join(", ")}`);
+		const unit = metric === "totalTokens" ? "tokens" : `${metric.replace("Tokens", "").replace("cacheWrite", "cache write")} tokens`;
+		return { value: known(report.usage?.[metric]), unit };
+	}),
+	costAtMost: figureCheck("costAtMost", (report) => ({ value: known(report.costUsd), unit: "US dollars" })),
+	stepsAtMost: figureCheck("stepsAtMost", (report) => ({ value: known(report.steps), unit: "steps" })),
+	durationAtMost: figureCheck("durationAtMost", (report) => ({ value: known(report.durationMs), unit: "ms" })),
+};
+
+export const permissions = {
+	noneDenied: function noneDenied(report: SessionReport, o?: AssertionOptions): void {
+		begin("permissions.noneDenied", report);
+		const denied = report.permissionDenials ?? [];
+		if (denied.length === 0) return;
+		const expectation = "Expected that nothing was denied to the agent.";
+		fail("permissions.noneDenied", report, {
+			detail: `${expectation} Denied: ${denied.length}.`,
+			observed: observedList("permission denials", denied, (d) => (d.message ? `${d.tool}: ${d.message}` : d.tool)),
+			context: { expected: 0, actual: denied.length, observed: denied }, question: `${expectation} What did you need this for?`,
+		}, o, noneDenied);
+	},
+};

@@ -1,0 +1,79 @@
+// Configs and reporters: Go has them, these are its doors.
+
+import type { BenchmarkReporter, ReporterOptions, SkillgymConfig } from "plumb";
+import { host, hostAsync } from "./engine";
+
+declare const require: (name: string) => any;
+declare const __plumb: undefined | { import(specifier: string, file: string): Promise<any> };
+
+export const BUILT_IN_REPORTER_NAMES = ["standard", "json", "json-summary", "github-actions", "html"] as const;
+
+export const reporterHooks = [
+	"onSuiteStart", "onCaseStart", "onRunnerStart", "onRunnerFinish", "onCaseFinish", "onSuiteFinish", "onError",
+] as const;
+
+type Hook = (typeof reporterHooks)[number];
+
+/** Checks a config and gives it back; an Error says everything that is wrong. */
+export function parseConfig(raw: unknown): SkillgymConfig {
+	return JSON.parse(host("parseConfig", JSON.stringify(raw === undefined ? null : raw)));
+}
+
+/** Finds, executes and checks the config for a suite. */
+export async function loadConfig(options: { suitePath: string; configPath?: string }): Promise<{ filePath?: string; config: SkillgymConfig }> {
+	return JSON.parse(await hostAsync("loadConfig", JSON.stringify(options)));
+}
+
+function builtIn(name: string, options: ReporterOptions = {}): BenchmarkReporter {
+	const { stdout, ...rest } = options;
+	const handle = host("createReporter", name, JSON.stringify({ ...rest, capture: stdout !== undefined }));
+	const reporter: Record<string, (event: any) => Promise<void>> = {};
+	for (const hook of reporterHooks) {
+		reporter[hook] = async (event) => {
+			const text = await hostAsync("reportTo", handle, hook, JSON.stringify(plainEvent(hook, event)));
+			if (stdout !== undefined && text !== "") stdout.write(text);
+		};
+	}
+	return reporter as BenchmarkReporter;
+}
+
+function plainEvent(hook: Hook, event: any): unknown {
+	if (hook !== "onError") return event;
+	const { error } = event;
+	return { ...event, error: error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : { message: String(error) } };
+}
+
+export const createStandardReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("standard", options);
+export const createJsonReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("json", options);
+export const createJsonSummaryReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("json-summary", options);
+export const createGitHubActionsReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("github-actions", options);
+export const createHtmlReporter = (): BenchmarkReporter => builtIn("html");
+
+/** A built-in reporter by its name, or that of a module. */
+export async function loadReporter(specifier: string | undefined, cwd: string): Promise<BenchmarkReporter> {
+	const name = specifier ?? "standard";
+	if ((BUILT_IN_REPORTER_NAMES as readonly string[]).includes(name)) return builtIn(name);
+	const path = require("node:path");
+	const file: string = path.resolve(cwd, name);
+	let module: any;
+	try {
+		if (typeof __plumb !== "object") throw new Error("modules cannot be imported here");
+		module = await __plumb.import(file, path.join(cwd, "reporter.js"));
+	} catch (e) {
+		throw new Error(`Failed to load reporter module: ${file}\n${e instanceof Error ? e.message : String(e)}`);
+	}
+	const found = reporterOf(module);
+	if (typeof found === "string") throw new Error(`${found}: ${file}`);
+	return found;
+}
+
+/** The reporter that a module exports, or what is wrong with it, to be followed by the path. */
+export function reporterOf(module: any): BenchmarkReporter | string {
+	const candidate = module?.default ?? module?.reporter;
+	if (candidate === undefined) return "Reporter module must export a default reporter or named reporter object";
+	if (typeof candidate !== "object" || candidate === null) return "Reporter module must export an object";
+	if (!reporterHooks.some((hook) => typeof candidate[hook] === "function")) {
+		return `Reporter module must define at least one reporter hook (${reporterHooks.join(", ")})`;
+	}
+	return candidate;
+}

@@ -1,0 +1,69 @@
+// What a session did, as lists that are made once a report.
+
+import type { FileChange, ParsedCommand, SessionEvent, SessionReport } from "plumb";
+import { describeCommand, parseCommand } from "./commands";
+
+type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>;
+
+/** A command, taken apart when that is first needed. */
+export class Command {
+	#parsed: ParsedCommand | undefined;
+
+	constructor(readonly text: string, readonly exitCode: number | undefined) {}
+
+	get parsed(): ParsedCommand {
+		return (this.#parsed ??= parseCommand(this.text));
+	}
+
+	describe(): string {
+		return describeCommand(this.parsed);
+	}
+}
+
+interface Lists {
+	events: SessionEvent[];
+	length: number;
+	commands?: Command[];
+	fileReads?: string[];
+	toolCalls?: EventOf<"toolCall">[];
+	toolResults?: EventOf<"toolResult">[];
+}
+
+const cache = new WeakMap<object, Lists>();
+
+/** The lists of a report; new ones when somebody changed its events. */
+function listsOf(report: SessionReport): Lists {
+	const known = cache.get(report);
+	if (known !== undefined && known.events === report.events && known.length === report.events.length) return known;
+	const lists = { events: report.events, length: report.events.length };
+	cache.set(report, lists);
+	return lists;
+}
+
+function eventsOf<T extends SessionEvent["type"]>(report: SessionReport, type: T): EventOf<T>[] {
+	return report.events.filter((e) => e.type === type) as EventOf<T>[];
+}
+
+export const commandsOf = (report: SessionReport): Command[] =>
+	(listsOf(report).commands ??= eventsOf(report, "command").map((e) => new Command(e.command ?? "", e.exitCode ?? undefined)));
+
+/** The files that were read; where no event tells, those that were found in other ways. */
+export function fileReadsOf(report: SessionReport): string[] {
+	const lists = listsOf(report);
+	if (lists.fileReads === undefined) {
+		lists.fileReads = eventsOf(report, "fileRead").map((e) => e.path);
+		if (lists.fileReads.length === 0) lists.fileReads = [...(report.files?.observedReads ?? [])];
+	}
+	return lists.fileReads;
+}
+
+export const toolCallsOf = (report: SessionReport): EventOf<"toolCall">[] =>
+	(listsOf(report).toolCalls ??= eventsOf(report, "toolCall"));
+
+export const toolResultsOf = (report: SessionReport): EventOf<"toolResult">[] =>
+	(listsOf(report).toolResults ??= eventsOf(report, "toolResult"));
+
+export const changesOf = (report: SessionReport): readonly FileChange[] => report.files?.changed ?? [];
+
+export type ToolCall = EventOf<"toolCall">;
+export type ToolResult = EventOf<"toolResult">;

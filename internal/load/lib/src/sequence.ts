@@ -1,0 +1,161 @@
+// The checks that lists of commands, file reads and tool results share.
+
+import type { AssertionOptions, SessionReport } from "plumb";
+import { begin, fail, observedList, wholeNumber } from "./fail";
+
+/** A list of things that a session did, and how to look for one of them. V is one of them, M a matcher as users write it. */
+export interface Kind<V, M> {
+	/** The name of the group: "commands". */
+	group: string;
+	/** What failures call the list: "file reads". */
+	label: string;
+	values(report: SessionReport): readonly V[];
+	/** Makes the matcher ready; a TypeError where it is none. */
+	prepare(matcher: M, check: string): Prepared<V>;
+	/** How a value stands in an observed list. */
+	show(v: V): string;
+	/** How a value stands among unexpected ones, and for size. */
+	plain(v: V): string;
+	/** What callbacks of explain see of a value. */
+	expose(v: V): unknown;
+	/** "run these commands", for questions to the agent. */
+	did: string;
+}
+
+export interface Prepared<V> {
+	matches(v: V): boolean;
+	describe(): string;
+}
+
+export type Options = AssertionOptions;
+
+const times = (n: number) => `${n} ${n === 1 ? "match" : "matches"}`;
+
+export function listChecks<V, M>(kind: Kind<V, M>) {
+	const { group, label, did } = kind;
+	const observed = (values: readonly V[]) => observedList(label, values, kind.show);
+	const exposed = (values: readonly V[]) => values.map(kind.expose);
+	const why = (expectation: string) => `${expectation} Why did you not ${did} accordingly?`;
+	const index = (values: readonly V[], m: Prepared<V>) => values.findIndex((v) => m.matches(v));
+
+	/** One of the checks that count. */
+	function counting(name: string, expected: (n: number) => string, holds: (found: number, n: number) => boolean) {
+		const method = `${group}.${name}`;
+		return function check(report: SessionReport, matcher: M, n: number, options?: Options): void {
+			begin(method, report);
+			wholeNumber(method, n);
+			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
+			let found = 0;
+			for (const v of values) if (m.matches(v)) found++;
+			if (holds(found, n)) return;
+			const expectation = `Expected ${label} to contain ${expected(n)} of ${m.describe()}`;
+			fail(method, report, {
+				detail: `${expectation}, but found ${found}.`, observed: observed(values),
+				context: { expected: n, actual: found, observed: exposed(values) }, question: why(`${expectation}.`),
+			}, options, check);
+		};
+	}
+
+	const count = counting("count", (n) => `exactly ${times(n)}`, (found, n) => found === n);
+	const atLeast = counting("atLeast", (n) => `at least ${times(n)}`, (found, n) => found >= n);
+	const atMost = counting("atMost", (n) => `at most ${times(n)}`, (found, n) => found <= n);
+	const exactly = counting("exactlyOne", (n) => `exactly ${times(n)}`, (found, n) => found === n);
+
+	/** First or last. */
+	function edge(name: "first" | "last", at: number) {
+		const method = `${group}.${name}`;
+		return function check(report: SessionReport, matcher: M, options?: Options): void {
+			begin(method, report);
+			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
+			const value = values.at(at);
+			if (value !== undefined && m.matches(value)) return;
+			const expectation = `Expected the ${name} of the ${label} to match ${m.describe()}`;
+			fail(method, report, {
+				detail: value === undefined ? `${expectation}, but there is none.` : `${expectation}, but it is ${JSON.stringify(kind.plain(value))}.`,
+				observed: observed(values),
+				context: { expected: matcher, observed: exposed(values) }, question: why(`${expectation}.`),
+			}, options, check);
+		};
+	}
+
+	return {
+		includes: function includes(report: SessionReport, matcher: M, options?: Options): void {
+			const method = `${group}.includes`;
+			begin(method, report);
+			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
+			if (values.some((v) => m.matches(v))) return;
+			const expectation = `Expected ${label} to include ${m.describe()}.`;
+			fail(method, report, {
+				detail: expectation, observed: observed(values),
+				context: { expected: matcher, observed: exposed(values) }, question: why(expectation),
+			}, options, includes);
+		},
+		notIncludes: function notIncludes(report: SessionReport, matcher: M, options?: Options): void {
+			const method = `${group}.notIncludes`;
+			begin(method, report);
+			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
+			if (!values.some((v) => m.matches(v))) return;
+			const expectation = `Expected ${label} not to include ${m.describe()}.`;
+			fail(method, report, {
+				detail: expectation, observed: observed(values),
+				context: { expected: matcher, observed: exposed(values) }, question: `${expectation} Why did you ${did} nevertheless?`,
+			}, options, notIncludes);
+		},
+		count,
+		atLeast,
+		atMost,
+		exactlyOne: function exactlyOne(report: SessionReport, matcher: M, options?: Options): void {
+			exactly(report, matcher, 1, options);
+		},
+		before: function before(report: SessionReport, first: M, second: M, options?: Options): void {
+			const method = `${group}.before`;
+			begin(method, report);
+			const [a, b] = [kind.prepare(first, method), kind.prepare(second, method)];
+			const values = kind.values(report);
+			const [i, j] = [index(values, a), index(values, b)];
+			if (i >= 0 && j >= 0 && i < j) return;
+			const expectation = `Expected ${label} to contain ${a.describe()} before ${b.describe()}.`;
+			const found = i < 0 && j < 0 ? "Neither the first nor the second was found."
+				: i < 0 ? "The first was not found." : j < 0 ? "The second was not found."
+				: `Found first match at index ${i} and second match at index ${j}.`;
+			fail(method, report, {
+				detail: `${expectation} ${found}`, observed: observed(values),
+				context: { expected: [first, second], observed: exposed(values) }, question: why(expectation),
+			}, options, before);
+		},
+		only: function only(report: SessionReport, matchers: readonly M[], options?: Options): void {
+			const method = `${group}.only`;
+			begin(method, report);
+			const allowed = listOf(method, matchers).map((m) => kind.prepare(m, method));
+			const values = kind.values(report);
+			const unexpected = values.filter((v) => !allowed.some((m) => m.matches(v)));
+			if (unexpected.length === 0) return;
+			const names = allowed.length === 0 ? "(none)" : allowed.map((m) => m.describe()).join(", ");
+			fail(method, report, {
+				detail: `Expected ${label} to be only ${names}. Unexpected: ${unexpected.map(kind.plain).join(" | ")}.`,
+				observed: observed(values),
+				context: { expected: matchers, observed: exposed(values) },
+				question: why(`Expected ${label} to be only ${names}.`),
+			}, options, only);
+		},
+		size: function size(report: SessionReport, n: number, options?: Options): void {
+			const method = `${group}.size`;
+			begin(method, report);
+			wholeNumber(method, n);
+			const values = kind.values(report);
+			if (values.length === n) return;
+			const expectation = `Expected exactly ${n} ${label}`;
+			fail(method, report, {
+				detail: `${expectation}, but found ${values.length}.`, observed: observedList(label, values, kind.plain),
+				context: { expected: n, actual: values.length, observed: exposed(values) }, question: why(`${expectation}.`),
+			}, options, size);
+		},
+		first: edge("first", 0),
+		last: edge("last", -1),
+	};
+}
+
+export function listOf<M>(method: string, matchers: readonly M[]): readonly M[] {
+	if (!Array.isArray(matchers)) throw new TypeError(`assert.${method}: expected an array of matchers`);
+	return matchers;
+}

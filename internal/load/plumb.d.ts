@@ -1,0 +1,831 @@
+// Types of the modules "plumb" and "skillgym" (the same under two names), "plumb/testing" and "skillgym/testing", for suites, configs
+// and reporters in TypeScript. `plumb init --types` writes this file; have your tsconfig.json include it.
+
+// Modules of Node have any type here, unless @types/node is installed.
+declare module "node:*";
+
+declare module "plumb" {
+	// ---------------------------------------------------------------------------------------------------- session report
+
+	/** The normalised record of one session: what an agent or a model did with one prompt. */
+	export interface SessionReport {
+		runner: RunnerInfo;
+		/** The name that the provider or the agent gave the session. */
+		sessionId?: string;
+		/** What was asked, as one text. */
+		prompt: string;
+		usage: SessionUsage;
+		files: SessionFiles;
+		detectedSkills: SkillDetection[];
+		/** What was observed, in order. */
+		events: SessionEvent[];
+		/** The answer: the last final message of the main thread. */
+		finalOutput: string;
+		/** ISO 8601 times. */
+		startedAt?: string;
+		endedAt?: string;
+		/** How long the whole session took, in milliseconds. */
+		durationMs?: number;
+		rawArtifacts: RawArtifacts;
+
+		/** The model as the provider reported it. */
+		model?: string;
+		fingerprint?: string;
+		/** Why the model stopped: "stop", "truncated", "refused", "tool-calls", "timeout" or "other". */
+		finishReason?: string;
+		/** In US dollars; absent where no price is known. */
+		costUsd?: number;
+		/** How many requests or attempts the session took. */
+		requests?: number;
+		/** The version of the agent CLI. */
+		agentVersion?: string;
+		/** How the agent's process ended. */
+		exitCode?: number;
+		/** How many steps the agent took, as it counts them. */
+		steps?: number;
+		/** What the agent found when it began: skills, MCP servers, memory, instructions. */
+		offered?: Offer[];
+		/** What the agent was not allowed to do. */
+		permissionDenials?: PermissionDenial[];
+		/** The agents that the session started for parts of its work. */
+		subagents?: Subagent[];
+		/** What a reader of the report should know. */
+		notes?: string[];
+	}
+
+	/** What a session used. Absent figures were not reported. */
+	export interface SessionUsage {
+		/** Gross: what was read from and written to a cache is included. */
+		inputTokens?: number;
+		/** Gross: reasoning is included. */
+		outputTokens?: number;
+		reasoningTokens?: number;
+		/** Read from a prompt cache. */
+		cacheTokens?: number;
+		/** Written to a prompt cache. */
+		cacheWriteTokens?: number;
+		/** What was not served from a cache: input + output - cache. */
+		totalTokens?: number;
+		inputChars: number;
+		outputChars: number;
+		reasoningChars: number;
+		source: Record<"input" | "output" | "reasoning", "provider" | "derived" | "chars">;
+	}
+
+	/** The files that a session touched, as absolute paths. */
+	export interface SessionFiles {
+		observedReads: string[];
+		observedSkillReads: string[];
+		/** What is different in the workspace after the session. */
+		changed?: FileChange[];
+	}
+
+	export interface FileChange {
+		path: string;
+		kind: "add" | "update" | "delete";
+		/** A unified diff, shortened; absent for files that are not text. */
+		diff?: string;
+	}
+
+	export type SkillConfidence = "weak" | "medium" | "strong" | "explicit";
+
+	/** Says that a session used a skill, and how sure that is. */
+	export interface SkillDetection {
+		skill: string;
+		confidence: SkillConfidence;
+		evidence: string[];
+	}
+
+	interface EventBase {
+		/** ISO 8601 time. */
+		at?: string;
+		/** The ID of the subagent that did it; absent for the main thread. */
+		subagent?: string;
+		/** Joins a tool call, its result, and what else was derived from it. */
+		callId?: string;
+	}
+
+	/** One thing that was observed in a session. */
+	export type SessionEvent =
+		| (EventBase & { type: "message"; role: "user" | "assistant"; phase?: "thinking" | "commentary" | "final"; text: string })
+		| (EventBase & { type: "toolCall"; tool: string; args?: any })
+		| (EventBase & { type: "toolResult"; tool?: string; output: string; isError?: boolean })
+		| (EventBase & { type: "command"; command: string; exitCode?: number })
+		| (EventBase & { type: "fileRead"; path: string })
+		| (EventBase & { type: "skillSignal"; skill: string; signal: string })
+		| (EventBase & { type: "fileChange"; path: string; change: "add" | "update" | "delete" })
+		| (EventBase & { type: "permissionDenied"; tool: string; output?: string });
+
+	/** Something that an agent had at hand, whether it used it or not. */
+	export interface Offer {
+		kind: "skill" | "mcp-server" | "memory" | "instructions" | "plugin";
+		name: string;
+		path?: string;
+		source?: string;
+		/** Neither the suite nor the runner brought it: it leaked in from the machine. */
+		undeclared?: boolean;
+	}
+
+	export interface PermissionDenial {
+		tool: string;
+		callId?: string;
+		message?: string;
+		at?: string;
+	}
+
+	export interface Subagent {
+		id: string;
+		type?: string;
+		usage?: SessionUsage;
+	}
+
+	/** The files that a session report was made from. */
+	export interface RawArtifacts {
+		stdoutPath?: string;
+		stderrPath?: string;
+		sessionPath?: string;
+		exportPath?: string;
+		telemetryPath?: string;
+	}
+
+	// ------------------------------------------------------------------------------------------------------------ suites
+
+	/** One prompt and its checks. */
+	export interface Case {
+		/** Names the case in results, filters and artifact paths. Letters, digits, ".", "_" and "-" are safe. */
+		id: string;
+		/** What the agent or model is asked. */
+		prompt: string;
+		/** The system prompt. */
+		system?: string;
+		/** A conversation that comes before the prompt. */
+		messages?: { role: "system" | "developer" | "user" | "assistant"; content: string }[];
+		/** Labels for --tag: a case runs when it has any of the selected ones. */
+		tags?: string[];
+		/** Limits one session, in milliseconds. */
+		timeoutMs?: number;
+		/** Marks a known gap: a failed assertion leaves the suite green, a pass does not. */
+		expectedFail?: boolean;
+		/** How many samples to take. */
+		repeat?: number;
+		/** Caps the answer of a model, in tokens. */
+		maxOutputTokens?: number;
+		/** Stops an agent that takes more steps. */
+		maxSteps?: number;
+		category?: string;
+		difficulty?: string;
+		/** Checks as in JSONL suites, such as {type: "contains", value: "done"}. */
+		assertions?: readonly DeclarativeAssertion[];
+		/** Names the class of a failure, after the result exists. Undefined leaves it as it is. */
+		classifyFailure?(result: RunnerResult): FailureClass | string | undefined | Promise<FailureClass | string | undefined>;
+		/** Passes when it completes, and fails when it throws an AssertionError. */
+		assert(report: SessionReport, ctx: AssertionContext): void | Promise<void>;
+	}
+
+	export type TestCase = Case;
+
+	/** A check as in JSONL suites. */
+	export interface DeclarativeAssertion {
+		type: string;
+		[key: string]: unknown;
+	}
+
+	/** A case without code. */
+	export interface DeclarativeCase extends Omit<Case, "assert"> {
+		assertions: readonly DeclarativeAssertion[];
+		assert?: Case["assert"];
+	}
+
+	/** What a suite file exports by default. */
+	export type Suite = (Case | DeclarativeCase)[] | Record<string, Case | DeclarativeCase>;
+	export type TestSuite = Suite;
+
+	/** Conveniences over the session report. */
+	export interface AssertionContext {
+		getCommands(): string[];
+		/** With a tool, the calls of exactly that one. */
+		getToolCalls(tool?: string): Extract<SessionEvent, { type: "toolCall" }>[];
+		/** report.files.observedReads. */
+		getFileReads(): string[];
+		detectedSkills(): SkillDetection[];
+		finalOutput(): string;
+	}
+
+	/** Where sessions work: the suite's export `workspace`. Paths are resolved against the suite file. */
+	export type SuiteWorkspaceConfig =
+		| { mode: "none"; cwd?: string }
+		| { mode: "shared"; cwd?: string; templateDir?: string; bootstrap?: WorkspaceBootstrapConfig }
+		| { mode: "isolated"; templateDir?: string; bootstrap?: WorkspaceBootstrapConfig };
+
+	/** A program that prepares a workspace. It runs there, without a shell. */
+	export interface WorkspaceBootstrapConfig {
+		command: string;
+		args?: string[];
+		timeoutMs?: number;
+		env?: Record<string, string>;
+	}
+
+	/** Groups failures of one cause. */
+	export interface FailureClass {
+		id: string;
+		label?: string;
+	}
+
+	// --------------------------------------------------------------------------------------------------------- assertions
+
+	/** A string is looked for within the text, a RegExp anywhere in it. */
+	export type Matcher = string | RegExp;
+	/** The value of an option; true is an option without one. */
+	export type CommandValueMatcher = string | RegExp | true;
+	/** A command: its whole text, or what it is made of. */
+	export type CommandMatcher = Matcher | StructuredCommandMatcher | CommandMatcherBuilderLike;
+
+	/** What a command is made of. Strings here are whole tokens; what is absent may be anything. */
+	export interface StructuredCommandMatcher {
+		executable?: string | RegExp;
+		/** In this order, with others between them; with strict, nothing else. */
+		positionals?: (string | RegExp)[];
+		/** By name with dashes; with strict, no others. */
+		options?: Record<string, CommandValueMatcher | CommandValueMatcher[]>;
+		endOfOptions?: boolean;
+		/** The same as strict. */
+		exact?: boolean;
+		strict?: boolean;
+	}
+
+	export interface CommandMatcherBuilderLike {
+		build(): StructuredCommandMatcher;
+	}
+
+	/** Builds a structured matcher step by step. */
+	export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
+		constructor(executable?: string | RegExp);
+		executable(matcher: string | RegExp): this;
+		/** Adds a positional argument. */
+		arg(matcher: string | RegExp): this;
+		args(...matchers: (string | RegExp)[]): this;
+		/** Adds an option; without a value it is a bare flag. */
+		option(name: string, value?: CommandValueMatcher): this;
+		flag(name: string): this;
+		/** The command has a "--". */
+		endOfOptions(): this;
+		/** Nothing but what was named may stand in the command. */
+		exact(): this;
+		strict(): this;
+		build(): StructuredCommandMatcher;
+	}
+
+	export function commandMatcher(executable?: string | RegExp): CommandMatcherBuilder;
+
+	/** A command taken apart. */
+	export interface ParsedCommand {
+		command: string;
+		executable: string | null;
+		positionals: string[];
+		options: Record<string, (string | true)[]>;
+		endOfOptions: boolean;
+		/** It was the argument of a shell's -c. */
+		normalizedFromShell: boolean;
+	}
+
+	/** A tool call; with both, both must match. */
+	export interface ToolCallMatcher {
+		/** Part of the tool's name. */
+		tool?: string | RegExp;
+		where?(args: any, event: Extract<SessionEvent, { type: "toolCall" }>): boolean;
+	}
+
+	/** A tool's result: its output, or more of it. */
+	export type ToolResultMatcher = Matcher | { tool?: string | RegExp; output?: string | RegExp; isError?: boolean };
+
+	export interface AssertionOptions {
+		/** Stands before the text of the failure. */
+		message?: string;
+		explain?: ExplainOptions;
+	}
+
+	/** What `plumb explain` asks the agent when the check fails. */
+	export interface ExplainOptions {
+		/** Undefined asks the usual question, an empty one none. */
+		question: string | ((ctx: ExplainContext) => string | undefined);
+	}
+
+	export interface ExplainContext {
+		report: SessionReport;
+		expected?: unknown;
+		actual?: unknown;
+		observed?: unknown;
+	}
+
+	export interface SkillAssertionOptions extends AssertionOptions {
+		/** Detections that are less sure do not count. */
+		minConfidence?: SkillConfidence;
+	}
+
+	export interface FileChangeOptions extends AssertionOptions {
+		/** Other kinds of changes do not count. */
+		kind?: FileChange["kind"];
+	}
+
+	export interface JudgeOptions extends AssertionOptions {
+		/** The answer that is right: "yes", unless said otherwise. */
+		expect?: "yes" | "no";
+		/** How often to ask; the majority decides. */
+		votes?: number;
+		/** Whether the judge sees what the agent was asked: yes, unless said otherwise. */
+		includePrompt?: boolean;
+		/** What to judge instead of the final output. */
+		output?: string;
+	}
+
+	export interface SimilarOptions extends AssertionOptions {
+		/** The least cosine similarity, 0.8 unless said otherwise. */
+		threshold?: number;
+		/** What to compare instead of the final output. */
+		output?: string;
+	}
+
+	/** Checks of a list of things that the session did. */
+	export interface ListAssertions<M> {
+		/** Some of them matches. */
+		includes(report: SessionReport, matcher: M, options?: AssertionOptions): void;
+		/** None matches. */
+		notIncludes(report: SessionReport, matcher: M, options?: AssertionOptions): void;
+		/** Exactly n match. */
+		count(report: SessionReport, matcher: M, n: number, options?: AssertionOptions): void;
+		atLeast(report: SessionReport, matcher: M, n: number, options?: AssertionOptions): void;
+		atMost(report: SessionReport, matcher: M, n: number, options?: AssertionOptions): void;
+		exactlyOne(report: SessionReport, matcher: M, options?: AssertionOptions): void;
+		/** Both match something, and the first match of the first comes before that of the second. */
+		before(report: SessionReport, first: M, second: M, options?: AssertionOptions): void;
+		/** All of them match one of the matchers. */
+		only(report: SessionReport, matchers: readonly M[], options?: AssertionOptions): void;
+		/** There are exactly n. */
+		size(report: SessionReport, n: number, options?: AssertionOptions): void;
+		/** There is a first one, and it matches. */
+		first(report: SessionReport, matcher: M, options?: AssertionOptions): void;
+		last(report: SessionReport, matcher: M, options?: AssertionOptions): void;
+	}
+
+	/** The commands that the agent ran. */
+	export interface CommandAssertions extends ListAssertions<CommandMatcher> {
+		/** Some command that matches ended with exit code 0. */
+		succeeded(report: SessionReport, matcher: CommandMatcher, options?: AssertionOptions): void;
+		/** Some command that matches ended with another exit code. */
+		failed(report: SessionReport, matcher: CommandMatcher, options?: AssertionOptions): void;
+	}
+
+	/** The files that the agent read. */
+	export interface FileReadAssertions extends ListAssertions<Matcher> {}
+
+	/** What tools returned. */
+	export interface ToolResultAssertions extends ListAssertions<ToolResultMatcher> {}
+
+	/** The tools that the agent called. */
+	export interface ToolCallAssertions {
+		has(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void;
+		notHas(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void;
+		count(report: SessionReport, matcher: ToolCallMatcher, n: number, options?: AssertionOptions): void;
+		atLeast(report: SessionReport, matcher: ToolCallMatcher, n: number, options?: AssertionOptions): void;
+		atMost(report: SessionReport, matcher: ToolCallMatcher, n: number, options?: AssertionOptions): void;
+		before(report: SessionReport, first: ToolCallMatcher, second: ToolCallMatcher, options?: AssertionOptions): void;
+		/** The matchers match calls in this order; other calls may stand between them. */
+		sequence(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void;
+		only(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void;
+	}
+
+	/** The skills that the agent used, by their exact names. */
+	export interface SkillAssertions {
+		has(report: SessionReport, skill: string, options?: SkillAssertionOptions): void;
+		notHas(report: SessionReport, skill: string, options?: SkillAssertionOptions): void;
+		includes(report: SessionReport, skills: readonly string[], options?: SkillAssertionOptions): void;
+		count(report: SessionReport, skill: string, n: number, options?: SkillAssertionOptions): void;
+		exactlyOne(report: SessionReport, skill: string, options?: SkillAssertionOptions): void;
+		only(report: SessionReport, skills: readonly string[], options?: SkillAssertionOptions): void;
+	}
+
+	/** The final output. */
+	export interface OutputAssertions {
+		includes(report: SessionReport, matcher: Matcher, options?: AssertionOptions): void;
+		notIncludes(report: SessionReport, matcher: Matcher, options?: AssertionOptions): void;
+		notEmpty(report: SessionReport, options?: AssertionOptions): void;
+	}
+
+	/** The workspace after the session. Paths are as seen from the workspace. */
+	export interface FileAssertions {
+		exists(report: SessionReport, path: string, options?: AssertionOptions): void;
+		notExists(report: SessionReport, path: string, options?: AssertionOptions): void;
+		/** The file's text matches. */
+		contains(report: SessionReport, path: string, matcher: Matcher, options?: AssertionOptions): void;
+		/** The file is there, and its text does not match. */
+		notContains(report: SessionReport, path: string, matcher: Matcher, options?: AssertionOptions): void;
+		/** The session changed the file: a string is its whole path, a RegExp is tested on it. */
+		changed(report: SessionReport, path: Matcher, options?: FileChangeOptions): void;
+		notChanged(report: SessionReport, path: Matcher, options?: FileChangeOptions): void;
+		/** The session changed no other files. */
+		onlyChanged(report: SessionReport, paths: readonly Matcher[], options?: FileChangeOptions): void;
+	}
+
+	export type UsageMetric = "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens" | "cacheWriteTokens";
+
+	/** What the session used. A figure that the session does not tell is an error, no failure. */
+	export interface UsageAssertions {
+		/** Tokens that were not served from a cache, or those of another metric. */
+		tokensAtMost(report: SessionReport, tokens: number, options?: AssertionOptions & { metric?: UsageMetric }): void;
+		/** In US dollars. */
+		costAtMost(report: SessionReport, usd: number, options?: AssertionOptions): void;
+		/** Steps as the agent counts them. */
+		stepsAtMost(report: SessionReport, steps: number, options?: AssertionOptions): void;
+		/** In milliseconds. */
+		durationAtMost(report: SessionReport, ms: number, options?: AssertionOptions): void;
+	}
+
+	export interface PermissionAssertions {
+		/** Nothing that the agent wanted to do was denied to it. */
+		noneDenied(report: SessionReport, options?: AssertionOptions): void;
+	}
+
+	/** The groups that are about session reports. */
+	export interface ReportAssertions {
+		skills: SkillAssertions;
+		commands: CommandAssertions;
+		fileReads: FileReadAssertions;
+		toolCalls: ToolCallAssertions;
+		toolResults: ToolResultAssertions;
+		output: OutputAssertions;
+		files: FileAssertions;
+		usage: UsageAssertions;
+		permissions: PermissionAssertions;
+		/** Asks the judge model a question about the answer that can be answered with yes or no. */
+		judge(report: SessionReport, question: string, options?: JudgeOptions): Promise<void>;
+		/** Asks the embedding model whether the answer means about the same as text. */
+		similar(report: SessionReport, text: string, options?: SimilarOptions): Promise<void>;
+	}
+
+	/** What a thrown error is compared with: its text, its class, its members, or a function that returns true. */
+	export type ErrorMatcher = RegExp | (abstract new (...args: any[]) => unknown) | ((error: any) => boolean) | object;
+
+	export interface AssertionErrorOptions {
+		message?: string;
+		actual?: unknown;
+		expected?: unknown;
+		operator?: string;
+		stackStartFn?: Function;
+	}
+
+	/** What a check throws that does not hold. */
+	export interface AssertionError extends Error {
+		name: "AssertionError";
+		code: "ERR_ASSERTION";
+		actual: unknown;
+		expected: unknown;
+		operator: string;
+		generatedMessage: boolean;
+	}
+
+	/** What node:assert/strict has for both hard and soft assertions. */
+	interface CommonAssertions {
+		fail(message?: string | Error): never | void;
+		notEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		notStrictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		notDeepEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		notDeepStrictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		partialDeepStrictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		throws(block: () => unknown, message?: string | Error): void;
+		throws(block: () => unknown, error: ErrorMatcher, message?: string | Error): void;
+		doesNotThrow(block: () => unknown, message?: string | Error): void;
+		doesNotThrow(block: () => unknown, error: ErrorMatcher, message?: string | Error): void;
+		rejects(block: Promise<unknown> | (() => Promise<unknown>), message?: string | Error): Promise<void>;
+		rejects(block: Promise<unknown> | (() => Promise<unknown>), error: ErrorMatcher, message?: string | Error): Promise<void>;
+		doesNotReject(block: Promise<unknown> | (() => Promise<unknown>), message?: string | Error): Promise<void>;
+		doesNotReject(block: Promise<unknown> | (() => Promise<unknown>), error: ErrorMatcher, message?: string | Error): Promise<void>;
+		match(value: string, regExp: RegExp, message?: string | Error): void;
+		doesNotMatch(value: string, regExp: RegExp, message?: string | Error): void;
+		AssertionError: { new (options: AssertionErrorOptions): AssertionError; prototype: AssertionError };
+	}
+
+	/** Assertions whose failures are collected until the case's assert has ended. */
+	export interface SkillgymSoftAssert extends CommonAssertions, ReportAssertions {
+		(value: unknown, message?: string | Error): void;
+		ok(value: unknown, message?: string | Error): void;
+		equal(actual: unknown, expected: unknown, message?: string | Error): void;
+		strictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		deepEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		deepStrictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
+		ifError(value: unknown): void;
+		strict: SkillgymSoftAssert;
+	}
+
+	/** The function object of node:assert/strict itself, with groups added. */
+	export interface SkillgymAssert extends CommonAssertions, ReportAssertions {
+		(value: unknown, message?: string | Error): asserts value;
+		ok(value: unknown, message?: string | Error): asserts value;
+		fail(message?: string | Error): never;
+		equal<T>(actual: unknown, expected: T, message?: string | Error): asserts actual is T;
+		strictEqual<T>(actual: unknown, expected: T, message?: string | Error): asserts actual is T;
+		deepEqual<T>(actual: unknown, expected: T, message?: string | Error): asserts actual is T;
+		deepStrictEqual<T>(actual: unknown, expected: T, message?: string | Error): asserts actual is T;
+		ifError(value: unknown): asserts value is null | undefined;
+		strict: SkillgymAssert;
+		/** Collects failures until the case's assert has ended. */
+		soft: SkillgymSoftAssert;
+		/** Calls callback; what it throws belongs to the class. Of several the outermost wins. */
+		classify<T>(failureClass: FailureClass | string, callback: () => T): T;
+	}
+
+	export type PlumbAssert = SkillgymAssert;
+	export type PlumbSoftAssert = SkillgymSoftAssert;
+
+	export const assert: SkillgymAssert;
+
+	// ------------------------------------------------------------------------------------------------------------- config
+
+	export type AgentType = "codex" | "opencode" | "claude-code" | "cursor-agent" | "copilot" | "gemini" | "qwen";
+	export type RunnerId = string;
+	export type ScheduleMode = "serial" | "parallel" | "isolated-by-runner";
+
+	/** A coding-agent CLI. */
+	export interface AgentConfigBase {
+		/** The agent's own name for the model. */
+		model: string;
+		/** The program, a name or a path, if not the agent's usual one. */
+		command?: string;
+		/** Come before all other arguments: they are for launchers such as npx. */
+		commandArgs?: string[];
+		/** Come after the agent's sub-command and before the prompt. */
+		args?: string[];
+		env?: Record<string, string>;
+		/** Pins the version of the CLI: "2.1" matches 2.1.328. */
+		version?: string;
+		/** "bypass", unless said otherwise, lets the agent do all it wants; "default" leaves it to the agent's own rules. */
+		permissions?: "default" | "bypass";
+		/** Directories with a SKILL.md to offer. */
+		skills?: string[];
+		/** Servers of tools to offer, by name. */
+		mcpServers?: Record<string, McpServerConfig>;
+		/** Lets the agent see the user's own configuration, skills and memory. */
+		inheritConfig?: boolean;
+		/** Sends the requests for the model elsewhere. */
+		baseURL?: string;
+		/** The environment variable with the key for baseURL. */
+		apiKeyEnv?: string;
+	}
+
+	export interface McpServerConfig {
+		command?: string;
+		args?: string[];
+		env?: Record<string, string>;
+		url?: string;
+		headers?: Record<string, string>;
+	}
+
+	export interface CodexAgentConfig extends AgentConfigBase { type: "codex" }
+	export interface OpenCodeAgentConfig extends AgentConfigBase { type: "opencode" }
+	export interface ClaudeCodeAgentConfig extends AgentConfigBase { type: "claude-code" }
+	export interface CursorAgentConfig extends AgentConfigBase { type: "cursor-agent" }
+	export interface CopilotAgentConfig extends AgentConfigBase { type: "copilot" }
+	export interface GeminiAgentConfig extends AgentConfigBase { type: "gemini" }
+	export interface QwenAgentConfig extends AgentConfigBase { type: "qwen" }
+
+	export type AgentConfig =
+		| CodexAgentConfig | OpenCodeAgentConfig | ClaudeCodeAgentConfig | CursorAgentConfig | CopilotAgentConfig | GeminiAgentConfig
+		| QwenAgentConfig;
+
+	/** A runner: an agent, or what docs/configuration.md has beside it (model, command, replay). */
+	export type RunnerConfig = { agent: AgentConfig } | ModelRunnerConfig | { command: string[]; env?: Record<string, string> } | { replay: string };
+
+	export interface ModelRunnerConfig {
+		/** "provider:model", or a name that Plumb knows. */
+		model: string;
+		[key: string]: unknown;
+	}
+
+	/** What plumb.config.* and skillgym.config.* export. */
+	export interface SkillgymConfig {
+		run?: {
+			cwd?: string;
+			outputDir?: string;
+			reporter?: string;
+			schedule?: ScheduleMode;
+			maxSteps?: number;
+			maxParallel?: number;
+			repeat?: number;
+			repeatFailure?: number;
+			/** @deprecated The older name of repeatFailure. */
+			retryFailed?: number;
+			tags?: string[];
+			workspace?: SuiteWorkspaceConfig;
+			[key: string]: unknown;
+		};
+		defaults?: { timeoutMs?: number; [key: string]: unknown };
+		runners: Record<RunnerId, RunnerConfig>;
+		snapshots?: {
+			path?: string;
+			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens";
+			tolerance: { absolute?: number; percent?: number };
+		};
+		[key: string]: unknown;
+	}
+
+	export type PlumbConfig = SkillgymConfig;
+
+	/** Finds, executes and checks the config for a suite. */
+	export function loadConfig(options: { suitePath: string; configPath?: string }): Promise<{ filePath?: string; config: SkillgymConfig }>;
+	/** Checks a config and gives it back; throws what is wrong with it. */
+	export function parseConfig(raw: unknown): SkillgymConfig;
+
+	// ------------------------------------------------------------------------------------------------------------ results
+
+	/** A configured runner. */
+	export interface RunnerInfo {
+		id: RunnerId;
+		/** Its name in artifact paths. */
+		pathKey: string;
+		kind?: "model" | "agent" | "command" | "replay";
+		agent: { type: AgentType | (string & {}); model: string };
+	}
+
+	export type RunnerResultStatus = "passed" | "failed" | "expected-failed" | "unexpected-passed" | "skipped";
+
+	export type RunnerFailureOrigin =
+		| "assertion" | "assert-hook" | "max-steps" | "model-rejected" | "runner" | "workspace-bootstrap" | "workspace" | "collection"
+		| "normalization" | "snapshot" | "timeout" | "judge";
+
+	interface ResultBase {
+		runner: RunnerInfo;
+		passed: boolean;
+		status: RunnerResultStatus;
+		/** What is known: an error could not be measured. */
+		outcome?: "pass" | "fail" | "error" | "skipped";
+		durationMs: number;
+		executionArtifactDir: string;
+		artifactDir: string;
+		report: SessionReport;
+		error?: { name: string; message: string; stack?: string };
+		failureOrigin?: RunnerFailureOrigin;
+		failureClass?: FailureClass;
+		failureLogPath?: string;
+	}
+
+	/** One session. */
+	export interface RunnerSessionResult extends ResultBase {
+		session: number;
+	}
+
+	/** One planned sample, with its retries. */
+	export interface RepetitionResult extends ResultBase {
+		repetition: number;
+		session?: number;
+		sessions?: RunnerSessionResult[];
+	}
+
+	/** One case on one runner, with all its repetitions. */
+	export interface RunnerResult extends ResultBase {
+		session?: number;
+		sessions?: RunnerSessionResult[];
+		repeatTarget?: number;
+		completedRepetitions?: number;
+		successfulRepetitions?: number;
+		stoppedAtRepetition?: number;
+		repetitions?: RepetitionResult[];
+	}
+
+	export interface CaseResult {
+		caseId: string;
+		tags: string[];
+		passed: boolean;
+		runnerResults: RunnerResult[];
+	}
+
+	export interface RunnerSummary {
+		runner: RunnerInfo;
+		totalCases: number;
+		passedCases: number;
+		successRate: number;
+		averageDurationMs: number;
+		averageInputTokens?: number;
+		averageOutputTokens?: number;
+		averageReasoningTokens?: number;
+		averageCacheTokens?: number;
+		averageTotalTokens?: number;
+	}
+
+	/** results.json. */
+	export interface SuiteRunResult {
+		suitePath: string;
+		startedAt: string;
+		endedAt: string;
+		durationMs: number;
+		suiteRunArtifactDir: string;
+		declaredTags: string[];
+		selectedTags: string[];
+		cases: CaseResult[];
+		runners: RunnerSummary[];
+	}
+
+	// ---------------------------------------------------------------------------------------------------------- reporters
+
+	/** Renders a run. Each hook is awaited; none is called concurrently. */
+	export interface BenchmarkReporter {
+		onSuiteStart?(event: SuiteStartEvent): void | Promise<void>;
+		onCaseStart?(event: CaseStartEvent): void | Promise<void>;
+		onRunnerStart?(event: RunnerStartEvent): void | Promise<void>;
+		onRunnerFinish?(event: RunnerFinishEvent): void | Promise<void>;
+		onCaseFinish?(event: CaseFinishEvent): void | Promise<void>;
+		onSuiteFinish?(event: SuiteFinishEvent): void | Promise<void>;
+		onError?(event: SuiteErrorEvent): void | Promise<void>;
+	}
+
+	export interface ReporterContext {
+		isInteractive: boolean;
+		cwd: string;
+		workspaceMode: "none" | "shared" | "isolated";
+		suitePath: string;
+		suiteRunArtifactDir: string;
+		selectedCaseCount: number;
+		selectedRunnerCount: number;
+		selectedExecutionCount: number;
+		repeat?: number;
+		scheduleMode: ScheduleMode;
+		maxParallel: number;
+		caseFilter?: string;
+		runnerFilter?: string;
+		tagFilter?: string[];
+		declaredTags: string[];
+	}
+
+	export interface SuiteStartEvent {
+		context: ReporterContext;
+		cases: Case[];
+		runners: RunnerInfo[];
+		startedAt: string;
+	}
+
+	export interface CaseStartEvent {
+		context: ReporterContext;
+		case: Case;
+		/** From 1. */
+		caseIndex: number;
+		totalCases: number;
+	}
+
+	export interface RunnerStartEvent extends CaseStartEvent {
+		runner: RunnerInfo;
+		session?: number;
+		maxSessions?: number;
+	}
+
+	export interface RunnerFinishEvent extends RunnerStartEvent {
+		result: RunnerResult;
+	}
+
+	export interface CaseFinishEvent extends CaseStartEvent {
+		result: CaseResult;
+	}
+
+	export interface SuiteFinishEvent {
+		context: ReporterContext;
+		/** results.json is on disk already. */
+		result: SuiteRunResult;
+	}
+
+	export interface SuiteErrorEvent {
+		context: ReporterContext;
+		error: unknown;
+	}
+
+	export interface ReporterOptions {
+		/** Takes what would go to standard output. */
+		stdout?: { write(text: string): unknown };
+		isInteractive?: boolean;
+		isUnicode?: boolean;
+		env?: Record<string, string | undefined>;
+	}
+
+	export const BUILT_IN_REPORTER_NAMES: readonly ["standard", "json", "json-summary", "github-actions", "html"];
+
+	/** A built-in reporter by its name, or that of a module; relative paths begin at cwd. */
+	export function loadReporter(specifier: string | undefined, cwd: string): Promise<BenchmarkReporter>;
+	export function createStandardReporter(options?: Pick<ReporterOptions, "stdout" | "isInteractive" | "isUnicode">): BenchmarkReporter;
+	export function createJsonReporter(options?: Pick<ReporterOptions, "stdout">): BenchmarkReporter;
+	export function createJsonSummaryReporter(options?: Pick<ReporterOptions, "stdout">): BenchmarkReporter;
+	export function createGitHubActionsReporter(options?: Pick<ReporterOptions, "stdout" | "env">): BenchmarkReporter;
+	export function createHtmlReporter(): BenchmarkReporter;
+}
+
+declare module "skillgym" {
+	export * from "plumb";
+}
+
+declare module "plumb/testing" {
+	import type { ParsedCommand } from "plumb";
+
+	/** Calls callback as a case's assert is called: the failures of its soft assertions are thrown as one at the end. */
+	export function runWithSoftAssertions<T>(callback: () => T): Promise<Awaited<T>>;
+	/** Takes a command apart as assert.commands does. */
+	export function parseCommand(command: string): ParsedCommand;
+}
+
+declare module "skillgym/testing" {
+	export * from "plumb/testing";
+}
