@@ -188,7 +188,7 @@ func poisonHome(t *testing.T, home string) {
 	write(t, home, ".codex/config.toml", "model = \""+poison+"\"\n[mcp_servers."+poison+"]\ncommand = \""+poison+"\"\n")
 	write(t, home, ".config/opencode/opencode.json", `{"mcp":{"`+poison+`":{"type":"local","command":["`+poison+`"]}}}`)
 	write(t, home, ".copilot/mcp-config.json", `{"mcpServers":{"`+poison+`":{"type":"local","command":"`+poison+`","args":[],"tools":["*"]}}}`)
-	write(t, home, ".gemini/settings.json", `{"mcpServers":{`+server+`}}`)
+	write(t, home, ".gemini/settings.json", `{"mcpServers":{`+server+`},"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 }
 
 // run has the session, and checks what must hold whatever becomes of it.
@@ -303,6 +303,7 @@ func each(t *testing.T, f func(t *testing.T, agent realAgent)) {
 	if testing.Short() {
 		t.Skip("runs real agents")
 	}
+	t.Parallel()
 	for _, agent := range realAgents() {
 		t.Run(agent.name, func(t *testing.T) {
 			t.Parallel()
@@ -331,7 +332,7 @@ func demo() fakemodel.Scene {
 	}
 	return fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
 		{Thinking: "The demo skill will tell me.", Text: "I load the skill.", Calls: []fakemodel.Call{{Skill: "demo"}}, Tokens: tokens(1000, 200, 100, 50, 10)},
-		{Calls: []fakemodel.Call{{Read: "notes.txt"}}, Tokens: tokens(1200, 1000, 100, 40, 5)},
+		{Calls: []fakemodel.Call{{Read: "notes.txt"}}, Tokens: tokens(1200, 1000, 100, 40, 0)},
 		{Calls: []fakemodel.Call{{Run: `echo "hello from" 'the tool'`}}, Tokens: tokens(1400, 1200, 0, 20, 0)},
 		{Calls: []fakemodel.Call{{Run: "echo oops >&2; exit 3"}}, Tokens: tokens(1500, 1300, 0, 20, 0)},
 		{Calls: []fakemodel.Call{{Write: "out.txt", Content: "made by the agent\n"}}, Tokens: tokens(1600, 1400, 0, 20, 0)},
@@ -387,9 +388,6 @@ func (s *session) compareDeeds(report *plumb.SessionReport) {
 		exit := "0"
 		if strings.Contains(p.Call.Run, "exit 3") {
 			exit = "3"
-		}
-		if s.agent.name == "gemini" { // it does not tell
-			exit = "?"
 		}
 		if p.Command != "" {
 			want = append(want, deed{"command", p.Command, exit})
@@ -448,9 +446,6 @@ func (s *session) compareDeeds(report *plumb.SessionReport) {
 func (s *session) compareTexts(report *plumb.SessionReport) {
 	s.t.Helper()
 	want := []string{"thinking: The demo skill will tell me.", "commentary: I load the skill.", "thinking: That is all.", "final: The demo is ready."}
-	if s.agent.name == "gemini" { // it keeps its thoughts to itself
-		want = slices.DeleteFunc(want, func(m string) bool { return strings.HasPrefix(m, "thinking") })
-	}
 	var got, results []string
 	for _, e := range report.Events {
 		switch e.Type {
@@ -475,7 +470,7 @@ func (s *session) compareTexts(report *plumb.SessionReport) {
 // compareUsage compares tokens with those that the server said.
 func (s *session) compareUsage(report *plumb.SessionReport) {
 	s.t.Helper()
-	want := map[string]int64{"in": 10200, "out": 180, "reasoning": 17, "cache": 8200, "cacheWrite": 200, "total": 10200 + 180 - 8200}
+	want := map[string]int64{"in": 10200, "out": 180, "reasoning": 12, "cache": 8200, "cacheWrite": 200, "total": 10200 + 180 - 8200}
 	got := figures(report.Usage)
 	for name, w := range want {
 		g, told := got[name]
