@@ -13,8 +13,8 @@ import (
 // were read, and, where the stream broke off, the rest of the records.
 func (c *claude) session(t *Transcript) error {
 	id := c.r.report.SessionID
-	if t.Session == "" || c.qwen || id == "" && t.Stdout != "" && size(t.Stdout) > 0 {
-		return nil
+	if t.Session == "" || c.qwen || id == "" && exists(t.Stdout) {
+		return nil // a session that began says its id at once
 	}
 	paths, err := sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
 	if err != nil {
@@ -128,6 +128,9 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 				"summary|file-history-snapshot|permission-mode|ai-title|agent-name|custom-title|mode|progress|attribution-snapshot|", "|"+kind+"|")
 		}
 		known := c.uuids[key("", rec.Get("uuid").String())]
+		if rec.Get("promptSource").Exists() && exists(t.Stdout) {
+			return true // the stream has no prompts
+		}
 		if !known && !c.ended {
 			if v := rec.Get("version").String(); v != "" && c.r.report.AgentVersion == "" {
 				c.r.report.AgentVersion = strings.Clone(v)

@@ -19,8 +19,8 @@ type codex struct {
 	// thread is the session's id, turns the number of turns that the stream has; both from a first look at the stream.
 	thread string
 	turns  int
-	// streamed says that there is a stream, and so that only it has the terminal record.
-	streamed bool
+	// lost says that there is no stream, so that the rollout has the terminal record; otherwise only the stream has it.
+	lost bool
 	// last is the last message of the agent, for sessions in which none is marked as final; failure is why the session
 	// failed, if only the rollout says so.
 	last    string
@@ -29,7 +29,7 @@ type codex struct {
 	total gjson.Result
 	// seen counts what the rollout has, by kind and text, so that the stream does not repeat it.
 	seen map[uint64]int
-	// begun are the commands of the stream that have begun and not ended; true are those that the rollout has.
+	// begun are the commands of the stream, by their item; true are those that the rollout has.
 	begun map[string]bool
 }
 
@@ -94,22 +94,25 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 // look finds out which thread and how many turns the stream is about.
 func (c *codex) look(t *Transcript) error {
 	if t.Stdout == "" {
+		c.lost = true
 		return nil
 	}
 	err := eachLine(t.Stdout, func(line []byte) error {
-		switch kind := gjson.GetBytes(line, "type").String(); kind {
+		switch gjson.GetBytes(line, "type").String() {
 		case "thread.started":
-			c.streamed = true
 			if c.thread == "" {
 				c.thread = strings.Clone(gjson.GetBytes(line, "thread_id").String())
 			}
 		case "turn.started":
-			c.streamed = true
 			c.turns++
+		case "session_meta", "turn_context", "event_msg", "response_item":
+			c.lost = true // a rollout was handed in as the stream
+		default:
 		}
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
+		c.lost = true
 		return nil
 	}
 	return err
@@ -123,8 +126,8 @@ func (c *codex) find(t *Transcript) (string, []codexFile, error) {
 	if t.Session == "" {
 		return "", nil, nil
 	}
-	if t.Resumed && c.thread == "" && t.Stdout != "" {
-		return "", nil, nil // it was not resumed: the rollout is that of the session before
+	if !c.lost && size(t.Stdout) == 0 {
+		return "", nil, nil // it never began: the agent says at once which thread it is. A rollout is that of a session before
 	}
 	names, err := sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
 	if err != nil {
@@ -285,12 +288,10 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 			r.command(o, text)
 		}
 	}
-	if !completed {
+	if !begun {
 		c.begun[strings.Clone(o.call)] = known
-		return
 	}
-	delete(c.begun, o.call)
-	if known {
+	if !completed || known {
 		return
 	}
 	if code := item.Get("exit_code"); code.Type == gjson.Number {

@@ -29,6 +29,8 @@ type codexThread struct {
 	// calls are the tool calls without a result yet, open their ids in order.
 	calls map[string]*codexCall
 	open  []string
+	// ran are the calls whose command is recorded: true where the agent itself has said that it ran.
+	ran map[string]bool
 	// texts counts messages by source, since several records tell of one.
 	texts map[uint64]*codexText
 	// spoken is the index of the last message, if no phase was given for it; -1 is none.
@@ -62,7 +64,7 @@ const (
 )
 
 func newCodexThread(c *codex, subagent string) *codexThread {
-	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, texts: map[uint64]*codexText{}, spoken: -1}
+	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[string]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
 }
 
 // read takes a whole rollout. Of the turns before this session it takes the counters only, and what was offered.
@@ -255,11 +257,11 @@ func (t *codexThread) event(at *time.Time, p gjson.Result) bool {
 	case "task_complete", "turn_complete":
 		t.completed(p)
 	case "turn_aborted":
-		if t.subagent == "" && !t.streamed {
+		if t.subagent == "" && t.lost {
 			t.r.failed(t.r.failureOf("the turn was aborted: "+p.Get("reason").String(), 0))
 		}
 	case "error", "stream_error", "warning", "background_event", "deprecation_notice":
-		if t.subagent == "" && !t.streamed {
+		if t.subagent == "" && t.lost {
 			t.r.note(p.Get("message").String())
 		}
 	case "task_started", "turn_started", "thread_settings_applied", "agent_message_delta", "agent_reasoning_section_break",
@@ -279,8 +281,7 @@ func (t *codexThread) completed(p gjson.Result) {
 		return
 	}
 	if m := p.Get("error.message"); m.Exists() {
-		t.failure = t.r.failureOf(codexError(m.String()), 0)
-		if !t.streamed {
+		if t.failure = t.r.failureOf(codexError(m.String()), 0); t.lost {
 			t.r.failed(t.failure)
 		}
 		return
@@ -288,7 +289,7 @@ func (t *codexThread) completed(p gjson.Result) {
 	if last := p.Get("last_agent_message").String(); last != "" {
 		t.last = strings.Clone(clip(last, maxText))
 	}
-	if !t.streamed {
+	if t.lost {
 		t.r.finished("", false)
 	}
 }
@@ -557,6 +558,9 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 		t.run(c) // there will be no result that could be told to be its own
 		return
 	}
+	if _, ran := t.ran[c.o.call]; ran {
+		c.ran++
+	}
 	if t.calls[c.o.call] == nil {
 		t.calls[c.o.call] = c
 		t.open = append(t.open, c.o.call)
@@ -590,13 +594,20 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 	if dir := item.Get("cwd").String(); dir != "" {
 		o.base = resolve(o.base, dir)
 	}
-	if c != nil {
-		if c.script == "" && c.ran > 0 {
-			return // told twice
-		}
-		c.ran++
+	sure, recorded := t.ran[id]
+	if sure {
+		return // told twice
 	}
-	t.r.commandOnly(o, command)
+	if id != "" {
+		t.ran[strings.Clone(id)] = true
+	}
+	if c != nil {
+		c.ran++
+		o.call = c.o.call
+	}
+	if !recorded { // a command that goes on in the background has a result first
+		t.r.commandOnly(o, command)
+	}
 	reads := false
 	for _, part := range item.Get("parsed_cmd").Array() {
 		if part.Get("type").String() == "read" {
@@ -612,7 +623,7 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 		t.reads(o, command)
 	}
 	if code := item.Get("exit_code"); code.Type == gjson.Number {
-		t.r.exit(id, int(code.Int()))
+		t.r.exit(o.call, int(code.Int()))
 	}
 	if item.Get("status").String() == "declined" {
 		t.r.denial(o, "exec_command", item.Get("aggregated_output").String())
@@ -709,6 +720,7 @@ func (t *codexThread) result(o origin, p gjson.Result) {
 	}
 	if c.command != "" && c.ran == 0 {
 		t.r.commandOnly(o, c.command)
+		t.ran[c.o.call] = false
 		if exited {
 			t.r.exit(o.call, code)
 		}
@@ -747,6 +759,7 @@ func codexExitCode(header string, p gjson.Result) (int, bool) {
 func (t *codexThread) run(c *codexCall) {
 	if c.command != "" && c.ran == 0 {
 		t.r.command(c.o, c.command)
+		t.ran[c.o.call] = false
 	}
 }
 

@@ -49,6 +49,14 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
+			plumb.OriginRunner, plumb.FailureClass{ID: "permission", Label: "Permission refused"}, 0,
+			"the agent refuses to work here with these permissions: set the runner's permissions, or run as another user or in another directory",
+			[]string{
+				"cannot be used with root", "not inside a trusted directory", "workspace trust", "workspace is not trusted", "directory is not trusted", "folder is not trusted",
+				"untrusted workspace", "is not a trusted",
+			},
+		},
+		{
 			plumb.OriginRunner, plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"}, 429,
 			"the provider limits the rate: run fewer sessions at once, or wait",
 			[]string{"rate limit", "rate_limit", "too many requests", "ratelimit", "exceeded retry limit"},
@@ -81,7 +89,7 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 		return r.troubles()[0].apply(f)
 	}
 	for _, kind := range r.troubles()[1:] {
-		if status == kind.status {
+		if status != 0 && status == kind.status {
 			return kind.apply(f)
 		}
 	}

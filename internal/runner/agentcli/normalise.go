@@ -176,7 +176,9 @@ func lastLines(path string) string {
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "{") {
+		line = strings.TrimSpace(line)
+		noise := line == "Reading additional input from stdin..." // codex, always
+		if line != "" && !noise && !strings.HasPrefix(line, "{") {
 			lines = append(lines, strings.ToValidUTF8(line, "\uFFFD"))
 		}
 	}
