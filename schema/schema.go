@@ -4,11 +4,14 @@ package schema
 
 import _ "embed"
 
-// Config returns the schema of plumb.yaml and plumb.config.json.
+// Config returns the schema of plumb.yaml and plumb.config.json. What a config in code exports has the same form.
 func Config() string { return config }
 
 // SuiteCase returns the schema of one line of a suite file.
 func SuiteCase() string { return suiteCase }
+
+// Suite returns the schema of a suite in YAML. It refers to the other two by their addresses.
+func Suite() string { return suite }
 
 // ConfigURL is where the schema of config files is published. Scaffolds point editors there.
 const ConfigURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/plumb.config.schema.json"
@@ -18,3 +21,6 @@ var config string
 
 //go:embed suite-case.schema.json
 var suiteCase string
+
+//go:embed suite.schema.json
+var suite string

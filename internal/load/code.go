@@ -53,6 +53,7 @@ func (h Host) options(program *script.Program) script.Options {
 		Stdout: h.Stdout, Stderr: h.Stderr, MemoryLimit: h.MemoryLimit,
 		Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
 		Host:   map[string]script.HostFunc{"parseConfig": parseConfigCall},
+		Async:  map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
 	}
 	if h.Environ != nil {
 		o.Env = h.Environ()
@@ -122,19 +123,6 @@ func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
 		return code, fmt.Errorf("run %s: %w", file, err)
 	}
 	return code, nil
-}
-
-// executeConfig runs a config in code and reads what it exports.
-func executeConfig(ctx context.Context, path string, h Host) (*Config, Problems) {
-	tree, problems := configExport(ctx, path, h)
-	if len(problems.Errors()) > 0 {
-		return nil, problems
-	}
-	c, found := readConfigTree(path, tree, true)
-	if c != nil {
-		c.Warnings = append(problems.warnings(), c.Warnings...)
-	}
-	return c, append(problems, found...)
 }
 
 // configExport runs a config in code and returns what it exports, without places.
@@ -248,20 +236,4 @@ func (p places) thrown(err error) Problems {
 		return Problems{problem}
 	}
 	return nil
-}
-
-// parseConfigCall is parseConfig of the module plumb: it gives back a config that is in order.
-func parseConfigCall(_ context.Context, args []json.RawMessage) (any, error) {
-	var text string
-	if len(args) != 1 || json.Unmarshal(args[0], &text) != nil {
-		return nil, errors.New("parseConfig takes one config")
-	}
-	tree, problem := parseJSONTree("config", []byte(text))
-	if problem != nil {
-		return nil, errors.New(problem.Message)
-	}
-	if _, problems := readConfigTree("", tree, true); len(problems.Errors()) > 0 {
-		return nil, errors.New(problems.Errors().Error())
-	}
-	return text, nil
 }

@@ -165,6 +165,9 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 		Name: cmp.Or(f.Check, f.Name), Reason: bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: bounded(f.Stack),
 		Source: k.suite.places.source(f.Source), Details: details(f, ""), Asked: s.take(f),
 	}
+	if v.Source == nil {
+		v.Source = &k.source
+	}
 	for _, q := range f.Questions {
 		v.Questions = append(v.Questions, plumb.Question{Question: q.Question, Source: k.suite.places.position(&q.Source)})
 	}

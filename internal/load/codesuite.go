@@ -47,7 +47,7 @@ type engine struct {
 
 func newCodeSuite(program *script.Program, at places, h Host) *codeSuite {
 	c := &codeSuite{program: program, host: h, options: h.options(program), places: at, single: make(chan struct{}, 1)}
-	c.options.Async = map[string]script.HostFunc{"judge": c.judge, "similar": c.similar}
+	c.options.Async["judge"], c.options.Async["similar"] = c.judge, c.similar
 	return c
 }
 

@@ -212,22 +212,38 @@ func ReadConfig(path string) (*Config, error) {
 // itself, is the config; one whose name ends in .json is JSON, and any other YAML. All have the same keys. When the file
 // does not make sense the error is [Problems], all of them.
 func ReadConfigIn(ctx context.Context, path string, h Host) (*Config, error) {
-	if isCode(path) {
-		c, problems := executeConfig(ctx, path, h)
-		if err := problems.err(); err != nil {
-			return nil, err
-		}
-		return c, nil
-	}
-	data, err := os.ReadFile(path)
+	tree, problems, err := configTree(ctx, path, h)
 	if err != nil {
-		return nil, fmt.Errorf("read config %s: %w", path, cause(err))
+		return nil, err
 	}
-	c, problems := parseConfig(path, data)
+	var c *Config
+	if problems.err() == nil {
+		var found Problems
+		c, found = readConfigTree(path, tree, isCode(path))
+		problems = append(problems, found...)
+	}
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	c.Warnings = problems.warnings()
 	return c, nil
+}
+
+// configTree returns what a config file says, or what keeps it from saying anything.
+func configTree(ctx context.Context, path string, h Host) (value, Problems, error) {
+	if isCode(path) {
+		tree, problems := configExport(ctx, path, h)
+		return tree, problems, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return value{}, nil, fmt.Errorf("read config %s: %w", path, cause(err))
+	}
+	tree, problem := parseTree(path, data, strings.EqualFold(filepath.Ext(path), ".json"))
+	if problem != nil {
+		return value{}, Problems{*problem}, nil
+	}
+	return tree, nil, nil
 }
 
 func parseConfig(path string, data []byte) (*Config, Problems) {
@@ -250,7 +266,5 @@ func readConfigTree(path string, tree value, code bool) (*Config, Problems) {
 	if tree.kind != kindNull {
 		r.object(tree, "", r.topFields(c))
 	}
-	r.problems = r.problems.sorted()
-	c.Warnings = r.problems.warnings()
-	return c, r.problems
+	return c, r.problems.sorted()
 }

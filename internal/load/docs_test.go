@@ -44,6 +44,11 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s\n%v", text, problems)
 		}
 	}
+	for _, text := range fenced(t, "../../docs/suites.md", "yaml") {
+		if _, problems := NewBundle("", "suite.yaml", []byte(text)).Validate(); len(problems) > 0 {
+			t.Errorf("%s\n%v", text, problems)
+		}
+	}
 	for _, text := range fenced(t, "../../docs/suites.md", "toml") {
 		text = strings.Replace(text, "# ...", "", 1)
 		if _, problems := parseManifest("manifest.toml", []byte(text)); len(problems) > 0 {

@@ -49,7 +49,10 @@ func (b *Bundle) Suite() (*plumb.Suite, []Problem, error) {
 func (b *Bundle) SuiteIn(ctx context.Context, h Host) (*plumb.Suite, []Problem, error) {
 	p := b.read(ctx, h, true)
 	if err := p.problems.err(); err != nil {
-		return nil, p.problems.warnings(), errors.Join(err, b.Close())
+		if closeErr := b.Close(); closeErr != nil {
+			err = errors.Join(err, closeErr)
+		}
+		return nil, p.problems.warnings(), err
 	}
 	return &plumb.Suite{
 		Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Hash: b.hash, Cases: p.cases,
