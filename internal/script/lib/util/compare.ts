@@ -54,7 +54,7 @@ function kindOf(v: object, tag: string): Kind {
 	if (ArrayBuffer.isView(v)) return "view";
 	if (tag === "[object Object]" && Object.getPrototypeOf(v) === Object.prototype) return "object";
 	if (v instanceof Error) return "error";
-	if (typeof URL === "function" && v instanceof URL) return "url";
+	if (tag === "[object URL]" && v instanceof URL) return "url";
 	const known = kindsByTag[tag];
 	if (known === "map" || known === "set" || known === "date") return is(known, v) ? known : "object";
 	if (known === "opaque" && !(v instanceof Promise)) return is(known, v) ? known : "object";
