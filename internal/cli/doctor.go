@@ -50,11 +50,16 @@ type finding struct {
 
 func (a *app) doctorCommand() *cobra.Command {
 	var config string
+	var prove bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find keys, local servers and agent CLIs, and say what each can run",
 		Long: `Look for keys in the environment and in .env, for model servers on this machine, and for agent CLIs on the
-PATH. Only servers on this machine are asked anything; keys are not tried. The exit code is 3 when nothing can run.`,
+PATH. Only servers on this machine are asked anything; keys are not tried. The exit code is 3 when nothing can run.
+
+With --agents it has each agent CLI play two sessions with a scripted model on this machine, one in which the agent runs
+a command, reads a file and uses a skill, and one in which it only talks of it. An adapter that misses what took place,
+or reports what did not, cannot measure anything: the exit code is then 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			broken := error(nil)
@@ -65,6 +70,12 @@ PATH. Only servers on this machine are asked anything; keys are not tried. The e
 			p, err := a.project(read, "")
 			if err != nil {
 				return err
+			}
+			if prove {
+				if broken != nil {
+					return broken
+				}
+				return a.doctorAgents(cmd.Context(), p)
 			}
 			runners, err := a.diagnoseRunners(p)
 			if err != nil {
@@ -87,6 +98,7 @@ PATH. Only servers on this machine are asked anything; keys are not tried. The e
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "config `file`")
+	cmd.Flags().BoolVar(&prove, "agents", false, "prove for each agent CLI that what it does is seen")
 	return cmd
 }
 

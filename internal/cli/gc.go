@@ -92,6 +92,19 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 	return errLeft
 }
 
+// reapRun ends what an earlier process left of a run that this one now owns: it would work in the directories of the sessions
+// that are made again.
+func (a *app) reapRun(id string) error {
+	ended, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, id+"/") })
+	if len(ended) > 0 {
+		fmt.Fprintf(a.Stderr, "plumb: ended what the earlier process had left running: %s\n", plural(len(ended), "program"))
+	}
+	if err != nil {
+		return fmt.Errorf("end what the earlier process left running: %w", err)
+	}
+	return nil
+}
+
 // abandoned returns the directories of workspaces that nobody needs: those of runs that are older than before and have no
 // owner, and those of runs that are gone.
 func abandoned(root string, before time.Time) ([]string, error) {

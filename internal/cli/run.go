@@ -424,6 +424,11 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		return 0, err
 	}
 	j.options.Dir, j.options.Emit, j.options.Index = dir, r.report, index
+	if resumed {
+		if err := a.reapRun(dir.ID); err != nil {
+			return 0, err
+		}
+	}
 	tuneMemory(len(j.suite.Cases) * len(j.runners))
 	ctx, interrupted, done := a.interruptible(ctx, j)
 	state, err := run.Suite(ctx, j.options)
