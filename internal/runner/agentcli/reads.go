@@ -157,7 +157,7 @@ func operands(name string, args []shellWord) []shellWord {
 	if how.named {
 		files = slices.DeleteFunc(files, func(f shellWord) bool {
 			ext := path.Ext(f.text)
-			return len(ext) < 2 || ext == path.Base(f.text) && strings.Count(ext, ".") == len(ext)
+			return len(ext) < 2 || ext == path.Base(f.text)
 		})
 	}
 	return files

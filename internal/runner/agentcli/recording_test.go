@@ -60,7 +60,10 @@ func readRecording(tb testing.TB, agent, dir string) recording {
 		r.t.ExitCode = meta.Exit
 	}
 	for i, arg := range meta.Cmd {
-		if arg == "-p" || i == len(meta.Cmd)-1 && r.t.Prompt == "" {
+		if arg == "-C" {
+			r.t.Cwd = meta.Cmd[i+1]
+		}
+		if arg == "-p" && i+1 < len(meta.Cmd) && !strings.HasPrefix(meta.Cmd[i+1], "-") || i == len(meta.Cmd)-1 && r.t.Prompt == "" {
 			r.t.Prompt = meta.Cmd[min(i+1, len(meta.Cmd)-1)]
 		}
 	}

@@ -252,7 +252,7 @@ func (p *shellParser) word() shellWord {
 		case c == '$' || c == '`':
 			p.expansion(&w)
 			continue
-		case c == '*' || c == '?' || c == '[' && b.Len() > 0 || c == '{' && b.Len() > 0 || c == '~' && b.Len() == 0 && !w.quoted:
+		case c == '*' || c == '?' || c == '[' && b.Len() > 0 || c == '{' && (b.Len() > 0 || p.at+1 < len(p.text) && strings.IndexByte(" \t\n", p.text[p.at+1]) < 0) || c == '~' && b.Len() == 0 && !w.quoted:
 			w.dynamic = true
 		}
 		b.WriteByte(c)
