@@ -74,7 +74,7 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 		}
 	}
 	for _, agent := range agents() {
-		if _, ok := lookPath(agent.program, p.getenv("PATH"), a.Dir); ok && !configured[agent.name] {
+		if _, ok := a.agentPath(p, agent.name, ""); ok && !configured[agent.name] {
 			configs = append(configs, plumb.RunnerConfig{ID: agent.name, Agent: &plumb.AgentConfig{Type: agent.name, Model: proofModel(agent.name)}})
 		}
 	}
@@ -86,6 +86,7 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			proofs[i] = proveAgent(ctx, c, agentcli.Env{Getenv: p.getenv, Environ: p.environ, Dir: a.Dir})
+			proofs[i].Path, _ = a.agentPath(p, c.Agent.Type, c.Agent.Command)
 		})
 	}
 	all.Wait()
@@ -108,6 +109,20 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 	return nil
 }
 
+// agentPath finds the program of an agent; command is the one that the config names, or "".
+func (a *app) agentPath(p *project, agent, command string) (string, bool) {
+	for _, known := range agents() {
+		if known.name == agent {
+			command = cmp.Or(command, known.program)
+		}
+	}
+	if strings.ContainsAny(command, `/\`) {
+		path := a.path(command)
+		return path, exists(path)
+	}
+	return lookPath(command, p.getenv("PATH"), a.Dir)
+}
+
 func (a *app) showProofs(proofs []proof) {
 	if len(proofs) == 0 {
 		fmt.Fprintln(a.Stdout, "No agent CLI is on the PATH, and the config has no agents.")
@@ -117,7 +132,7 @@ func (a *app) showProofs(proofs []proof) {
 		return
 	}
 	fmt.Fprintln(a.Stdout, "Agents, each in one session that does all of this and in one that only talks of it, with a scripted model:")
-	fmt.Fprintf(a.Stdout, "  %-16s %-12s %-12s %-12s %-12s\n", "", "version", "command", "file read", "skill")
+	fmt.Fprintf(a.Stdout, "  %-16s %-12s %-12s %-12s %s\n", "", "version", "command", "file read", "skill")
 	for _, p := range proofs {
 		fmt.Fprintf(a.Stdout, "  %-16s %-12s", report.Line(p.Name, 16), cmp.Or(p.Version, "?"))
 		for _, d := range p.Detects {
@@ -132,11 +147,11 @@ func (a *app) showProofs(proofs []proof) {
 			}
 			fmt.Fprintf(a.Stdout, " %-12s", word)
 		}
-		if p.OK {
-			fmt.Fprintf(a.Stdout, " %.1f s", float64(p.Ms)/1000)
+		if len(p.Detects) == 0 {
+			fmt.Fprintf(a.Stdout, " %-38s", cmp.Or(report.Line(map[bool]string{true: "not proven"}[p.Unproven != ""], 38), "not measured"))
 		}
-		fmt.Fprintln(a.Stdout)
-		for _, line := range []string{p.Path, p.Unproven, p.Error, p.Hint} {
+		fmt.Fprintf(a.Stdout, " %s\n", report.Clean(p.Path))
+		for _, line := range []string{p.Unproven, p.Error, p.Hint} {
 			if line != "" {
 				fmt.Fprintf(a.Stdout, "    %s\n", report.Indent(report.Clean(line), 4))
 			}
