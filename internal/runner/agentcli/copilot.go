@@ -28,7 +28,8 @@ type copilot struct {
 	anonymous bool
 	// agents are the subagents by the tool call that started them.
 	agents map[string]string
-	views  map[string]view
+	// held is what calls do that have no result yet.
+	held map[string][]deed
 	// thought is the last thinking of each thread, which comes twice.
 	thought map[string]uint64
 	denied  map[string]string // calls that were not allowed, by id
@@ -44,10 +45,11 @@ type copilot struct {
 	used map[string]*plumb.Usage // by subagent, "" for the main thread
 }
 
-// view is a file that is about to be read.
-type view struct {
+// deed is what a call does if it succeeds: it reads or changes a file, or loads a skill.
+type deed struct {
 	origin
-	path string
+	kind         plumb.SessionEventType
+	name, change string
 }
 
 // lastMessage is the latest message of the main thread.
@@ -59,7 +61,7 @@ type lastMessage struct {
 // normaliseCopilot records what Copilot left behind.
 func normaliseCopilot(t *Transcript, r *recorder) error {
 	c := &copilot{
-		r: r, t: t, seen: map[uint64]bool{}, agents: map[string]string{}, views: map[string]view{}, thought: map[string]uint64{},
+		r: r, t: t, seen: map[uint64]bool{}, agents: map[string]string{}, held: map[string][]deed{}, thought: map[string]uint64{},
 		denied: map[string]string{}, asked: map[string]string{}, used: map[string]*plumb.Usage{},
 	}
 	logs, err := c.logs()
@@ -154,8 +156,12 @@ func (c *copilot) record(rec gjson.Result, streaming bool) bool {
 		}
 	case "permission.completed":
 		if result := data.Get("result.kind").String(); strings.HasPrefix(result, "denied") {
-			if call := c.asked[data.Get("requestId").String()]; call != "" {
-				c.denied[call] = strings.Clone(result)
+			call := data.Get("toolCallId").String()
+			if call == "" {
+				call = c.asked[data.Get("requestId").String()]
+			}
+			if call != "" {
+				c.denied[strings.Clone(call)] = strings.Clone(result)
 			}
 		}
 	case "session.skills_loaded":
@@ -327,21 +333,21 @@ func (c *copilot) start(o origin, data gjson.Result) {
 		if skill == "" {
 			skill = args.Get("name").String()
 		}
-		c.r.skill(o, skill, "tool:skill")
+		c.hold(deed{o, plumb.SessionSkill, skill, ""})
 	case "view":
-		c.view(o, path)
+		c.hold(deed{o, plumb.SessionFileRead, path, ""})
 	case "create":
-		c.r.fileChange(o, changeAdd, path)
+		c.hold(deed{o, plumb.SessionFileChange, path, changeAdd})
 	case "edit", "str_replace", "insert":
-		c.r.fileChange(o, changeUpdate, path)
+		c.hold(deed{o, plumb.SessionFileChange, path, changeUpdate})
 	case "str_replace_editor":
 		switch args.Get("command").String() {
 		case "view":
-			c.view(o, path)
+			c.hold(deed{o, plumb.SessionFileRead, path, ""})
 		case "create":
-			c.r.fileChange(o, changeAdd, path)
+			c.hold(deed{o, plumb.SessionFileChange, path, changeAdd})
 		default:
-			c.r.fileChange(o, changeUpdate, path)
+			c.hold(deed{o, plumb.SessionFileChange, path, changeUpdate})
 		}
 	case "apply_patch":
 		patch := plain(args)
@@ -351,20 +357,32 @@ func (c *copilot) start(o origin, data gjson.Result) {
 			}
 		}
 		for file := range patchedFiles(patch) {
-			c.r.fileChange(o, file.Kind, file.Path)
+			c.hold(deed{o, plumb.SessionFileChange, file.Path, file.Kind})
 		}
 	}
 }
 
-// view remembers that a file is to be read: it may turn out to be a directory.
-func (c *copilot) view(o origin, path string) {
-	if o.call == "" || len(c.views) > maxNotes*maxNotes {
-		c.r.fileRead(o, path)
+// hold keeps what a call does until it is known that it succeeded. A call without an id never will be.
+func (c *copilot) hold(d deed) {
+	if d.call == "" || len(c.held) > maxNotes*maxNotes {
+		c.do(d)
 		return
 	}
-	v := view{o, strings.Clone(path)}
-	v.call, v.subagent = strings.Clone(o.call), strings.Clone(o.subagent)
-	c.views[v.call] = v
+	d.call, d.subagent, d.name = strings.Clone(d.call), strings.Clone(d.subagent), strings.Clone(d.name)
+	c.held[d.call] = append(c.held[d.call], d)
+}
+
+// do records what a call did.
+func (c *copilot) do(d deed) {
+	switch d.kind {
+	case plumb.SessionFileRead:
+		c.r.fileRead(d.origin, d.name)
+	case plumb.SessionFileChange:
+		c.r.fileChange(d.origin, d.change, d.name)
+	case plumb.SessionSkill:
+		c.r.skill(d.origin, d.name, "tool:skill")
+	default:
+	}
 }
 
 // complete records the result of a tool call.
@@ -389,12 +407,13 @@ func (c *copilot) complete(o origin, data gjson.Result) {
 	if success.Exists() {
 		failed = !success.Bool()
 	}
-	if v, ok := c.views[o.call]; ok {
-		delete(c.views, o.call)
-		if !failed && data.Get("toolTelemetry.properties.viewType").String() != "directory" {
-			c.r.fileRead(v.origin, v.path)
+	directory := data.Get("toolTelemetry.properties.viewType").String() == "directory"
+	for _, d := range c.held[o.call] {
+		if !failed && !(d.kind == plumb.SessionFileRead && directory) {
+			c.do(d)
 		}
 	}
+	delete(c.held, o.call)
 	c.r.toolResult(o, output, failed)
 	if code := data.Get("shellExecution.exitCode"); code.Type == gjson.Number {
 		c.r.exit(o.call, int(code.Int()))

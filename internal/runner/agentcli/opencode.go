@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -718,7 +717,7 @@ func (th *openThread) failed(e gjson.Result) {
 }
 
 // serverLog finds in OpenCode's own log what it would not say: the line with the reference of the error, or else the last
-// one about an error.
+// one about an error. The log is on stderr if OpenCode was told so; its file often lacks the last lines.
 func (o *opencode) serverLog(ref string) (path, line string) {
 	logs, err := sessionFiles(o.t.Session, func(path string) bool {
 		return strings.HasSuffix(path, ".log") && strings.Contains(filepath.ToSlash(path), "/log/")
@@ -726,22 +725,32 @@ func (o *opencode) serverLog(ref string) (path, line string) {
 	if err != nil {
 		return "", ""
 	}
+	if o.t.Stderr != "" {
+		logs = append(logs, o.t.Stderr)
+	}
 	for _, log := range slices.Backward(logs) {
 		exact := false
 		err := eachLine(log, func(b []byte) error {
 			text := plainText(string(b))
 			hit := ref != "" && strings.Contains(text, ref)
-			if hit || !exact && strings.HasPrefix(strings.TrimSpace(text), "ERROR") || !exact && strings.Contains(text, "level=ERROR") {
-				path, line, exact = log, clip(text, 2<<10), hit || exact
+			if hit || !exact && (strings.HasPrefix(text, "ERROR") || strings.Contains(text, "level=ERROR")) {
+				path, line, exact = log, logError(text), hit || exact
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return path, line
-		}
-		if line != "" {
+		if line != "" || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return path, line
 		}
 	}
 	return "", ""
+}
+
+// logError returns what a line of the log is about: its error, or the whole line.
+func logError(line string) string {
+	if _, after, ok := strings.Cut(line, ` error="`); ok {
+		if said, _, ok := strings.Cut(after, `"`); ok && said != "" {
+			line = said
+		}
+	}
+	return strings.ToValidUTF8(clip(line, 2<<10), "\uFFFD")
 }

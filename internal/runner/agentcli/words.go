@@ -39,7 +39,7 @@ func refused(said string) bool {
 	low := strings.ToLower(clip(said, 1<<10))
 	for _, words := range []string{
 		"rejected permission to use", "rule which prevents you from using", // opencode
-		"permission denied and could not request permission", "the user rejected this tool call", "denied by content exclusion", // copilot
+		"permission denied and could not request permission", "the user rejected this tool call", "command not executed", // copilot
 		"denied by policy", "tool execution denied", "cancelled by user", "declined by user", // gemini
 	} {
 		if strings.Contains(low, words) {
