@@ -224,6 +224,9 @@ func (p places) thrown(err error) Problems {
 	if e, ok := errors.AsType[*script.BuildError](err); ok {
 		var problems Problems
 		for _, m := range e.Messages {
+			if strings.Contains(m.Hint, "as external") { // the bundler does not know that there is nothing to mark
+				m.Hint = "a package must be installed: npm install puts it where the suite finds it"
+			}
 			problems = append(problems, Problem{Pos: p.position(&m.Position), Message: m.Text, Hint: m.Hint})
 		}
 		return problems

@@ -1,12 +1,14 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -54,8 +56,37 @@ type describedProblem struct {
 	Source  *script.Position `json:"source"`
 }
 
+// problem names what a problem is about, unless its text does.
 func (p describedProblem) problem(at places) Problem {
-	return Problem{Pos: at.position(p.Source), Message: p.Message, Hint: p.Hint, Warning: p.Warning}
+	message, path := p.Message, p.Path
+	if p.Case != nil {
+		if field := caseField.FindStringSubmatch(path); field != nil {
+			message = field[1] + ": " + message
+		}
+		if p.ID == "" || !strings.Contains(p.Message, "case "+p.ID) {
+			message = caseName(p.ID, "", *p.Case) + ": " + message
+		} else {
+			message = p.Message
+		}
+	} else if path != "" && path != "default" {
+		message = path + ": " + message
+	}
+	return Problem{Pos: at.position(p.Source), Message: message, Hint: p.Hint, Warning: p.Warning}
+}
+
+// caseField finds the field of a case in a path such as cases[2].tags[0] or cases.key.id.
+var caseField = regexp.MustCompile(`^cases(?:\[(?:\d+|"(?:[^"\\]|\\.)*")\]|\.\w+)\.(.+)$`)
+
+// caseName is what the author of a case knows it by.
+func caseName(id, key string, index int) string {
+	switch {
+	case id != "":
+		return "case " + id
+	case key != "":
+		return "case " + key
+	default:
+		return fmt.Sprintf("cases[%d]", index)
+	}
 }
 
 // codeReader turns a description into a suite and problems.
@@ -73,15 +104,29 @@ func (r *codeReader) add(c *describedCase, message, hint string) {
 	r.problems = append(r.problems, Problem{Pos: r.at.position(c.Source), Message: r.name(c) + ": " + message, Hint: hint})
 }
 
-func (r *codeReader) name(c *describedCase) string {
-	switch {
-	case c.ID != "":
-		return "case " + c.ID
-	case c.Key != "":
-		return "case " + c.Key
-	default:
-		return fmt.Sprintf("case %d", c.Index+1)
+func (r *codeReader) name(c *describedCase) string { return caseName(c.ID, c.Key, c.Index) }
+
+// locate finds the place of a case that has no function, and so none that the engine knows: where its id is written, if
+// that is in one place.
+func (r *codeReader) locate(id string) *script.Position {
+	data := r.bundle.data
+	at := -1
+	for _, quote := range []string{`"`, "'", "`"} {
+		text := []byte(quote + id + quote)
+		first := bytes.Index(data, text)
+		if first < 0 {
+			continue
+		}
+		if at >= 0 || first != bytes.LastIndex(data, text) {
+			return nil
+		}
+		at = first
 	}
+	if at < 0 || id == "" {
+		return nil
+	}
+	pos := place(r.at.origin, data, at)
+	return &script.Position{File: pos.File, Line: pos.Line, Column: pos.Column}
 }
 
 // codeIn loads a suite in code.
@@ -102,17 +147,23 @@ func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
 	r := &codeReader{bundle: b, at: at}
 	r.judge, r.embedder = asks(b.program.Code)
 	for _, p := range e.what.Problems {
+		if p.Source == nil {
+			p.Source = r.locate(p.ID)
+		}
 		r.problems = append(r.problems, p.problem(at))
 	}
 	all := parsed{cases: make([]plumb.Case, 0, len(e.what.Cases))}
 	seen := map[string]*describedCase{}
 	for i := range e.what.Cases {
 		d := &e.what.Cases[i]
+		if d.Source == nil {
+			d.Source = r.locate(d.ID)
+		}
 		r.id(d, seen)
 		all.cases = append(all.cases, r.read(d))
 	}
 	all.workspace, all.skills = r.surroundings(e.what)
-	all.problems, all.summary = r.problems, r.summary
+	all.problems, all.summary = r.problems.sorted(), r.summary
 	return all
 }
 

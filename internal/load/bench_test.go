@@ -1,0 +1,42 @@
+package load
+
+import (
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// BenchmarkCodeSuite is what a suite in code costs before its first session: bundle it, start an engine, load it.
+func BenchmarkCodeSuite(b *testing.B) {
+	for b.Loop() {
+		bundle, err := Read("testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := bundle.SuiteIn(b.Context(), Host{}); err != nil {
+			b.Fatal(err)
+		}
+		if err := bundle.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCodeAssert is one call of an assert function with a small report.
+func BenchmarkCodeAssert(b *testing.B) {
+	bundle, err := Read("testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	suite, _, err := bundle.SuiteIn(b.Context(), Host{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = bundle.Close() }()
+	ev := plumb.Evidence{Case: &suite.Cases[0], Report: &plumb.SessionReport{FinalOutput: "red"}}
+	for b.Loop() {
+		if verdicts, err := suite.Cases[0].Assertions[0].Assert(b.Context(), ev); err != nil || !verdicts[0].Pass {
+			b.Fatal(verdicts, err)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+import a from "./gone";
+import b from "left-pad";
+import http from "node:http";
+
+export default [a, b, http];

@@ -1,0 +1,4 @@
+type Oops = {
+  a: string
+
+export default [];

@@ -1,0 +1,5 @@
+function inner(): never {
+  throw new RangeError("no such fixture");
+}
+
+inner();

@@ -1,0 +1,3 @@
+import "./throws-helper";
+
+export default [];
