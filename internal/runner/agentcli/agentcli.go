@@ -149,6 +149,9 @@ func check(a plumb.AgentConfig) error {
 	case a.Command == "" && len(a.CommandArgs) > 0:
 		return plumb.WithHint(errors.New("commandArgs without a command"), "they are the arguments of a launcher such as npx; for the agent's own use args")
 	}
+	if a.InheritConfig && len(a.MCPServers) > 0 && (a.Type == "cursor-agent" || a.Type == "qwen") {
+		return fmt.Errorf("mcpServers: %s takes them from the user's own configuration only, if that is inherited", a.Type)
+	}
 	for name := range a.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(a.Env[name], "\x00") {
 			return fmt.Errorf("env: %q cannot be an environment variable", name)

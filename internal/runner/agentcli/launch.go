@@ -263,6 +263,9 @@ func (r *Runner) ownKey(name string) bool {
 	if name == r.cfg.APIKeyEnv {
 		return true
 	}
+	if r.cfg.BaseURL != "" && r.cfg.APIKeyEnv != "" {
+		return false // the others are for the provider, and not for whoever answers there
+	}
 	for variable, more := range r.adapter.cloud {
 		if r.variable(variable) != "" && (name == variable || matchesAny(more, name)) {
 			return true

@@ -17,14 +17,11 @@ func claudeAdapter() adapter {
 		machine:      []string{"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json"},
 		mcp:          []string{".mcp.json"},
 		key:          "ANTHROPIC_API_KEY",
-		keys: []string{
-			"ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
-			"CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_MAX_RETRIES",
-		},
+		keys:         []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_OAUTH_TOKEN"},
 		cloud: map[string][]string{
-			"CLAUDE_CODE_USE_BEDROCK": {"AWS_*"},
-			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "VERTEX_REGION_*"},
-			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*"},
+			"CLAUDE_CODE_USE_BEDROCK": {"AWS_*", "ANTHROPIC_BEDROCK_*", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"},
+			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_*", "VERTEX_REGION_*", "CLAUDE_CODE_SKIP_VERTEX_AUTH"},
+			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*", "ANTHROPIC_FOUNDRY_*"},
 		},
 		credentials: []credentials{{"CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"}},
 		state:       []string{".claude/projects"},

@@ -101,6 +101,9 @@ func (r *Runner) judgeOffers(said, known []plumb.Offer, p *place) []plumb.Offer 
 		case source == "" && o.Kind == plumb.OfferMCPServer:
 			o.Undeclared = true
 		}
+		if rest, ok := strings.CutPrefix(o.Path, p.home+string(filepath.Separator)); ok {
+			o.Path = filepath.Join("~", rest) // which has another name each time
+		}
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b plumb.Offer) int {

@@ -1,0 +1,5 @@
+package agentcli
+
+import "os/exec"
+
+func ownSession(*exec.Cmd) {}
