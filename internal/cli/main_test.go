@@ -22,8 +22,10 @@ import (
 // TestMain lets the test binary pose as plumb and as the fake model server.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"plumb":     func() { os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:]))) },
-		"fakemodel": func() { os.Exit(fakemodel.Main(os.Args[1:], os.Stdout, os.Stderr)) },
+		"plumb":         func() { os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:]))) },
+		"fakemodel":     func() { os.Exit(fakemodel.Main(os.Args[1:], os.Stdout, os.Stderr)) },
+		"fakecodex":     fakeCodex,
+		"scriptedcodex": scriptedCodex,
 		// answer is a program for the command runner: it answers with what it was asked.
 		"answer": func() {
 			var asked struct{ Prompt string }

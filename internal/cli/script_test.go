@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
 // scriptCommands are the commands that scripts have beside those of testscript. Files named stdout and stderr are the
@@ -40,6 +41,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"plain":     plain,
 		"absent":    absent,
 		"same-json": sameJSON,
+		"alone":     alone,
 	}
 }
 
@@ -272,6 +274,18 @@ func absent(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if neg && !found {
 		ts.Fatalf("no file has %q", args[0])
+	}
+}
+
+// alone checks that no process of an agent that this script started is left.
+func alone(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 {
+		ts.Fatalf("usage: alone")
+	}
+	left, err := proc.Find(func(_, runDir string) bool { return strings.HasPrefix(runDir, ts.Getenv("WORK")) })
+	ts.Check(err)
+	if (len(left) > 0) != neg {
+		ts.Fatalf("left running: %+v", left)
 	}
 }
 

@@ -1,0 +1,184 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// scriptedCodex poses as Codex: it asks the model that its configuration names, and does what that wants. SCRIPTED_CODEX says
+// how it reports that: "" as Codex does, "blind" without the commands, "eager" with commands and skills that only words were
+// of, "deaf" asks nobody.
+func scriptedCodex() {
+	if slices.Contains(os.Args, "--version") {
+		fmt.Println("codex-cli 1.2.3")
+		return
+	}
+	type object = map[string]any
+	mode, items := os.Getenv("SCRIPTED_CODEX"), 0
+	emit := func(record object) {
+		if item, ok := record["item"].(object); ok {
+			items++
+			item["id"] = fmt.Sprint("item_", items)
+		}
+		data, err := json.Marshal(record)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s\n", data)
+	}
+	ran := func(command, output string) {
+		emit(object{"type": "item.completed", "item": object{
+			"type": "command_execution", "command": "/bin/bash -lc '" + command + "'", "aggregated_output": output, "exit_code": 0, "status": "completed",
+		}})
+	}
+	said := func(text string) {
+		emit(object{"type": "item.completed", "item": object{"type": "agent_message", "text": text}})
+	}
+	emit(object{"type": "thread.started", "thread_id": "01a1f818-4277-7c73-a07b-9d85487cbe10"})
+	emit(object{"type": "turn.started"})
+	config, err := os.ReadFile(filepath.Join(os.Getenv("CODEX_HOME"), "config.toml"))
+	if err != nil {
+		panic(err)
+	}
+	address := regexp.MustCompile(`base_url = "(.*)"`).FindStringSubmatch(string(config))[1]
+	wd, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	skills, err := filepath.Glob(filepath.Join(wd, ".agents/skills/*/SKILL.md"))
+	if err != nil {
+		panic(err)
+	}
+	input := []any{
+		object{"role": "developer", "content": "<cwd>" + wd + "</cwd> skills: " + strings.Join(skills, " ")},
+		object{"role": "user", "content": os.Args[len(os.Args)-1]},
+	}
+	for working := mode != "deaf"; working; {
+		body, err := json.Marshal(object{"model": "m", "input": input, "tools": []any{object{
+			"type": "function", "name": "exec_command", "parameters": object{"type": "object", "properties": object{"cmd": object{"type": "string"}}},
+		}}})
+		if err != nil {
+			panic(err)
+		}
+		resp, err := http.Post(address+"/responses", "application/json", bytes.NewReader(body))
+		if err != nil {
+			panic(err)
+		}
+		var answer struct {
+			Output []struct {
+				Type, Name, Arguments string
+				CallID                string `json:"call_id"`
+				Content               []struct{ Text string }
+			}
+		}
+		err = json.NewDecoder(resp.Body).Decode(&answer)
+		resp.Body.Close()
+		if err != nil {
+			panic(err)
+		}
+		working = false
+		for _, item := range answer.Output {
+			switch item.Type {
+			case "message":
+				for _, part := range item.Content {
+					if word := regexp.MustCompile("`(.*)`").FindStringSubmatch(part.Text); word != nil && mode == "eager" {
+						ran(word[1], "")
+						ran("cat "+skills[0], "")
+					}
+					said(part.Text)
+				}
+			case "function_call":
+				var args struct{ Cmd string }
+				if err := json.Unmarshal([]byte(item.Arguments), &args); err != nil {
+					panic(err)
+				}
+				output, err := exec.Command("sh", "-c", args.Cmd).CombinedOutput()
+				if err != nil {
+					panic(err)
+				}
+				if mode != "blind" {
+					ran(args.Cmd, string(output))
+				}
+				input = append(input, object{"type": "function_call", "call_id": item.CallID, "name": item.Name, "arguments": item.Arguments},
+					object{"type": "function_call_output", "call_id": item.CallID, "output": string(output)})
+				working = true
+			}
+		}
+	}
+	emit(object{"type": "turn.completed", "usage": object{"input_tokens": 10, "output_tokens": 5}})
+}
+
+// proven is what doctor --agents --json says of one agent.
+type proven struct {
+	Name, Version, Error string
+	OK                   bool
+	Detects              []struct {
+		What    string
+		Yes, No bool
+	}
+}
+
+func TestDoctorAgents(t *testing.T) {
+	type detects map[string][2]bool // in the session that has it, in the one that has not
+	seen := detects{"command": {true, true}, "file read": {true, true}, "skill": {true, true}}
+	tests := []struct {
+		mode, version string
+		ok            bool
+		want          detects
+		message       string
+	}{
+		{"", "", true, seen, ""},
+		{"blind", "", false, detects{"command": {false, true}, "file read": {false, true}, "skill": {false, true}}, "a command that took place is not in the report"},
+		{"eager", "", false, detects{"command": {true, false}, "file read": {true, false}, "skill": {true, false}}, "a skill that did not take place is in the report"},
+		{"deaf", "", false, nil, "did not ask the scripted model"},
+		{"", "9.9", false, nil, "9.9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.mode+tt.version, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.env["PATH"] += string(os.PathListSeparator) + "/usr/bin" + string(os.PathListSeparator) + "/bin"
+			w.env["OPENAI_BASE_URL"] = "http://127.0.0.1:1" // where nobody may be asked
+			w.write("plumb.yaml", fmt.Sprintf("runners:\n  mine: {agent: {type: codex, model: gpt-5, command: scriptedcodex, version: %q, env: {SCRIPTED_CODEX: %q, OPENAI_API_KEY: x}}}\n", tt.version, tt.mode))
+			code, out, errs := w.plumb("doctor", "--agents", "--json")
+			var proofs []proven
+			if err := json.Unmarshal([]byte(out), &proofs); err != nil {
+				t.Fatalf("%v\n%s\n%s", err, out, errs)
+			}
+			i := slices.IndexFunc(proofs, func(p proven) bool { return p.Name == "mine" })
+			if i < 0 {
+				t.Fatalf("the runner is not among %s", out)
+			}
+			p := proofs[i]
+			var got detects
+			for _, d := range p.Detects {
+				if got == nil {
+					got = detects{}
+				}
+				got[d.What] = [2]bool{d.Yes, d.No}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || p.OK != tt.ok || !strings.Contains(p.Error, tt.message) {
+				t.Errorf("%+v\n%s", p, diff)
+			}
+			if !tt.ok && code != 1 {
+				t.Errorf("exit code %d", code)
+			}
+			_, text, _ := w.plumb("doctor", "--agents")
+			word := map[string]string{"": "yes and no", "blind": "MISSES IT", "eager": "IMAGINES IT", "deaf": "not measured"}[tt.mode]
+			if tt.version == "" && !strings.Contains(text, word) {
+				t.Errorf("the table does not say %q:\n%s", word, text)
+			}
+		})
+	}
+}
