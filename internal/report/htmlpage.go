@@ -197,10 +197,12 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	return page.Execute(w, f)
 }
 
+// cards adds the figures of a run as a whole.
 func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 	passed, rate, interval, coverage := rateCells(all, "–")
+	unbroken := strings.NewReplacer(" %", "\u00a0%", "–", "\u2060–\u2060")
 	add := func(name, value, more string) {
-		f.Cards = append(f.Cards, htmlCard{name, value, strings.ReplaceAll(more, " %", "\u00a0%")})
+		f.Cards = append(f.Cards, htmlCard{name, value, unbroken.Replace(more)})
 	}
 	add("Passed", passed, rate+" · 95 % interval "+interval)
 	if more := plural(all.Errored, "error"); all.NotRun() > 0 {
@@ -223,9 +225,9 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 		add("Cost", value, more)
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
-		more := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
+		more := brief1000(spent.InputTokens) + " in, " + brief1000(spent.OutputTokens) + " out"
 		if spent.CacheTokens > 0 {
-			more += "; " + count(spent.CacheTokens) + " in from the cache"
+			more += "; " + brief1000(spent.CacheTokens) + " in from the cache"
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}

@@ -86,6 +86,7 @@ async function route() {
     heading.focus({preventScroll: true});
   }
   if (view.after) view.after();
+  document.documentElement.dataset.shown = hash; // for whoever drives the page
 }
 
 function missing(at) {

@@ -37,7 +37,7 @@ function overview() {
     }
     for (const c of cards) c.card.hidden = !(shown.has(c.at) || (state.text && c.text.includes(state.text) && !state.words.size && state.runner === ""));
     const filtered = state.text || state.words.size || state.runner !== "" || state.group || state.tag;
-    $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") : "";
+    $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") + (hits || !state.text ? "" : "; Enter looks into the sessions") : "";
   };
   $("text").addEventListener("input", (e) => { state.text = e.target.value.trim().toLowerCase(); apply(); });
   $("text").addEventListener("keydown", (e) => { if (e.key === "Enter") deepSearch(state.text); });
@@ -74,6 +74,19 @@ function candidates() {
   return [...document.querySelectorAll("#failures .card:not([hidden]) h3 a, #found a, .matrix tr:not([hidden]) td:not(.out) a")];
 }
 
+// snippet returns what surrounds the first place where a value has the text.
+function snippet(value, text) {
+  if (typeof value === "string") {
+    const at = value.toLowerCase().indexOf(text);
+    return at < 0 ? "" : value.slice(Math.max(0, at - 60), at + text.length + 90).replace(/\s+/g, " ");
+  }
+  for (const inner of value && typeof value === "object" ? Object.values(value) : []) {
+    const found = snippet(inner, text);
+    if (found) return found;
+  }
+  return "";
+}
+
 let searching = 0;
 
 // deepSearch looks for a text in all that sessions did and said.
@@ -93,13 +106,10 @@ async function deepSearch(text) {
       if (mine !== searching || hits >= 200) break;
       if (s.head < 0) continue;
       const head = await block(s.head);
-      let found = "", n = 0;
+      let found = "";
       for (const id of [s.head, ...(head.blocks || []).map((b) => b[0])]) {
-        const json = await blockText(id), at = json.toLowerCase().indexOf(needle);
-        if (at >= 0) {
-          n++;
-          found = found || json.slice(Math.max(0, at - 60), at + needle.length + 90).replace(/\\n|\\t/g, " ").replace(/\\"/g, "\"");
-        }
+        const json = await blockText(id);
+        if (!found && json.toLowerCase().includes(needle)) found = snippet(JSON.parse(json), text);
       }
       seen++;
       if (found) {

@@ -1,0 +1,431 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// pageBlocks decodes the blocks of a page, in order.
+func pageBlocks(t *testing.T, page string) []any {
+	t.Helper()
+	var out []any
+	for _, m := range regexp.MustCompile(`<script type="text/plain" id="b(\d+)">([^<]*)</script>`).FindAllStringSubmatch(page, -1) {
+		if m[1] != fmt.Sprint(len(out)) {
+			t.Fatalf("block %s is the %d. one", m[1], len(out))
+		}
+		packed, err := base64.StdEncoding.DecodeString(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := json.Unmarshal(text, &value); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, value)
+	}
+	return out
+}
+
+func indexOf(t *testing.T, page string) htmlIndex {
+	t.Helper()
+	m := regexp.MustCompile(`<script type="application/json" id="index">(.*)</script>`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal("the page has no index")
+	}
+	var index htmlIndex
+	if err := json.Unmarshal([]byte(m[1]), &index); err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+// TestHTMLData shows all that a page says of a run of agents: its front, its index and its blocks.
+func TestHTMLData(t *testing.T) {
+	page := agentLog().render(t, HTML, Options{})
+	front, _, _ := strings.Cut(page, `<script type="text/plain"`)
+	_, front, _ = strings.Cut(front, "<main")
+	golden(t, "agents.front.html", front)
+	text, err := json.MarshalIndent(map[string]any{"index": indexOf(t, page), "blocks": pageBlocks(t, page)}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "agents.data.json", string(text)+"\n")
+}
+
+// TestHTMLPolicy: the page may run its own script and use its own style, and nothing else, and it needs nothing else.
+func TestHTMLPolicy(t *testing.T) {
+	for name, l := range map[string]*log{"agents": agentLog(), "mixed": mixed(), "none": newLog(info("gpt-5")).end("", 0)} {
+		page := l.render(t, HTML, Options{})
+		m := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)
+		if m == nil {
+			t.Fatalf("%s: no policy", name)
+		}
+		policy := html.UnescapeString(m[1])
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+			t.Errorf("%s: %s", name, policy)
+		}
+		for _, e := range []struct{ directive, pattern string }{{"script-src", `(?s)<script>(.*?)</script>`}, {"style-src", `(?s)<style>(.*?)</style>`}} {
+			found := regexp.MustCompile(e.pattern).FindAllStringSubmatch(page, -1)
+			if len(found) != 1 {
+				t.Fatalf("%s: %d elements for %s", name, len(found), e.directive)
+			}
+			sum := sha256.Sum256([]byte(found[0][1]))
+			if want := e.directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; !strings.Contains(policy, want) {
+				t.Errorf("%s: policy %s lacks %s", name, policy, want)
+			}
+		}
+		if m := regexp.MustCompile(`(?i)\s(src|srcset|onload|onclick|style)=|<(link|img|iframe|object|embed|base|form)\b|@import|url\(`).FindString(
+			regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(page, "")); m != "" {
+			t.Errorf("%s: the page has %q", name, m)
+		}
+	}
+}
+
+// TestHTMLFile: without a file of its own, the page goes into the run directory, whole or not at all.
+func TestHTMLFile(t *testing.T) {
+	dir := t.TempDir()
+	out := mixed().render(t, HTML, Options{RunDir: dir})
+	name := filepath.Join(dir, "report.html")
+	if out != "\nHTML report: "+name+"\n\n" {
+		t.Errorf("it says %q", out)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil || !strings.HasSuffix(string(data), "</html>\n") {
+		t.Errorf("%v: %.100s", err, data)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("left behind: %v", files)
+	}
+	r, err := New(HTML, Options{RunDir: filepath.Join(dir, "missing")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Replay(r, mixed().all()); err == nil {
+		t.Error("a directory that is missing is no error")
+	}
+}
+
+// TestHTMLSize: a page takes what fits, failures first, and says what it leaves out.
+func TestHTMLSize(t *testing.T) {
+	l := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-pass"}, plumb.CaseInfo{ID: "b-fail"}, plumb.CaseInfo{ID: "c-pass"})
+	for i, id := range []string{"a-pass", "b-fail", "c-pass"} {
+		j := passed()
+		if i == 1 {
+			j = failed(verdict("x", false, "no", "", ""))
+		}
+		l.execute(id, "gpt-5", bigSession(40_000), j)
+	}
+	l.end("", 0)
+	for size, want := range map[int][3]string{
+		htmlSize:          {"b-fail whole", "a-pass whole", "c-pass whole"},
+		reserve + 700<<10: {"b-fail whole", "a-pass part", "c-pass part"},
+		100:               {"b-fail none", "a-pass none", "c-pass none"},
+	} {
+		var out bytes.Buffer
+		r := &htmlReport{o: Options{Out: &out, Sessions: l.sessions, RawSessions: l.sessions}, size: size}
+		if _, err := Replay(r, l.all()); err != nil {
+			t.Fatal(err)
+		}
+		index, all := indexOf(t, out.String()), pageBlocks(t, out.String())
+		for i, x := range index.List {
+			got := "none"
+			if head := x.Sessions[0].Head; head >= 0 {
+				facts, _ := all[head].(map[string]any)
+				there := 0.0
+				list, _ := facts["blocks"].([]any)
+				for _, b := range list {
+					pair, _ := b.([]any)
+					n, _ := pair[1].(float64)
+					there += n
+				}
+				got = "part"
+				if there == facts["steps"] {
+					got = "whole"
+				}
+			}
+			if got = x.Case + " " + got; got != want[i] {
+				t.Errorf("size %d: %s, want %s", size, got, want[i])
+			}
+		}
+		if out.Len() > size+400<<10 {
+			t.Errorf("size %d: the page has %d bytes", size, out.Len())
+		}
+	}
+}
+
+// TestHTMLStreams: a page of many sessions holds one of them at a time.
+func TestHTMLStreams(t *testing.T) {
+	cases := make([]plumb.CaseInfo, 500)
+	for i := range cases {
+		cases[i].ID = fmt.Sprintf("case-%03d", i)
+	}
+	l := newLog(info("gpt-5"), cases...)
+	res := resultOf(1, nil, passed())
+	for _, c := range cases {
+		l.add(plumb.Event{Type: plumb.EventSessionStarted, Case: c.ID, Runner: "gpt-5", Repetition: 1, Session: 1})
+		l.finish(c.ID, "gpt-5", res)
+	}
+	l.end("", 0)
+	var peak uint64
+	calls := 0
+	sessions := func(_, _ string, yield func(plumb.Event) error) error {
+		if calls++; calls%50 == 0 {
+			peak = max(peak, heap())
+		}
+		return yield(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 1, Report: bigSession(1000)})
+	}
+	before := heap()
+	r, err := New(HTML, Options{Out: io.Discard, Sessions: sessions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Replay(r, l.all()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d sessions, heap grew by at most %d kB", calls, (int64(peak)-int64(before))>>10)
+	if peak == 0 || int64(peak)-int64(before) > 16<<20 {
+		t.Errorf("the heap grew by %d bytes", int64(peak)-int64(before))
+	}
+}
+
+// evil is a text that does something wherever it is read as anything but text.
+const evil = `<img src=x onerror="document.documentElement.dataset.pwned=1"></script></style></title>` +
+	`<script>document.documentElement.dataset.pwned=2</script>"'><svg onload=document.documentElement.dataset.pwned=3>{{.}}` + "`${1}` \u2028 \x00 &lt;b&gt; javascript:alert(1)"
+
+// poison replaces all texts in v, but for those that are words of ours.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(evil)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*time.Time]() {
+			poison(v.Elem())
+		}
+	case reflect.Slice:
+		if raw, ok := v.Interface().(json.RawMessage); ok {
+			if len(raw) > 0 && v.CanSet() {
+				text, _ := json.Marshal(map[string]string{evil: evil})
+				v.SetBytes(text)
+			}
+			return
+		}
+		for i := range v.Len() {
+			poison(v.Index(i))
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			known := v.Type() == reflect.TypeFor[plumb.SessionEvent]() && field.Name == "Type" ||
+				v.Type() == reflect.TypeFor[plumb.Judgement]() && (field.Name == "Outcome" || field.Name == "Status") ||
+				v.Type() == reflect.TypeFor[plumb.ExecutionResult]() && (field.Name == "Outcome" || field.Name == "Status")
+			if field.IsExported() && !known {
+				poison(v.Field(i))
+			}
+		}
+	default:
+	}
+}
+
+// poisoned is a run in which every text is evil.
+func poisoned() *log {
+	l := agentLog()
+	text, err := json.Marshal(l.events) // a copy: sessions are shared
+	if err != nil {
+		panic(err)
+	}
+	l.events = nil
+	if err := json.Unmarshal(text, &l.events); err != nil {
+		panic(err)
+	}
+	rename := map[string]string{}
+	name := func(id string) string {
+		if id != "" && rename[id] == "" {
+			rename[id] = evil + id
+		}
+		return rename[id]
+	}
+	for i := range l.events {
+		ev := &l.events[i]
+		ev.Case, ev.Runner = name(ev.Case), name(ev.Runner)
+		if ev.Info != nil {
+			runners := ev.Info.Runners
+			ids := []string{}
+			for _, r := range runners {
+				ids = append(ids, r.ID)
+			}
+			poison(reflect.ValueOf(ev.Info))
+			for j := range runners {
+				runners[j].ID, runners[j].Kind = name(ids[j]), plumb.RunnerAgent
+			}
+		}
+		for j := range ev.Cases {
+			id := ev.Cases[j].ID
+			poison(reflect.ValueOf(&ev.Cases[j]))
+			ev.Cases[j].ID = name(id)
+		}
+		for _, v := range []any{ev.Report, ev.Failure, ev.Judgement, ev.Result, ev.Note} {
+			if !reflect.ValueOf(v).IsNil() {
+				poison(reflect.ValueOf(v))
+			}
+		}
+	}
+	return l
+}
+
+// chromium returns what a browser makes of a page: its elements once all has come to rest.
+func chromium(t *testing.T, file, hash string) string {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil && program == "" {
+			program = found
+		}
+	}
+	if program == "" {
+		if os.Getenv("PLUMB_CI") != "" {
+			t.Fatal("no Chromium")
+		}
+		t.Skip("no Chromium")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-extensions", "--no-first-run",
+		"--user-data-dir="+t.TempDir(), "--window-size=1280,9000", "--virtual-time-budget=30000", "--dump-dom", "file://"+file+"#"+hash)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("chromium: %v\n%s", err, stderr.String())
+	}
+	return string(out)
+}
+
+// openable writes the page of a run to a file.
+func openable(t *testing.T, l *log) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestHTMLIsInert: no text of a run does anything, on any view of the page.
+func TestHTMLIsInert(t *testing.T) {
+	file := openable(t, poisoned())
+	for hash, want := range map[string]string{"": "What needs a look", "x0": `class="step`, "c0/2.2,0/1.1": `class="pair`} {
+		dom := chromium(t, file, hash)
+		if !strings.Contains(dom, `data-ready="yes"`) || !strings.Contains(dom, want) {
+			t.Errorf("#%s: the page does not work", hash)
+		}
+		if strings.Contains(dom, "data-pwned") {
+			t.Errorf("#%s: a text was obeyed", hash)
+		}
+		if m := regexp.MustCompile(`<img|<svg onload|href="javascript`).FindString(dom); m != "" {
+			t.Errorf("#%s: a text became markup: %s", hash, m)
+		}
+		if !strings.Contains(dom, "&lt;img src=x onerror=") {
+			t.Errorf("#%s: the text is not shown", hash)
+		}
+	}
+}
+
+// TestHTMLInBrowser: what the page shows of a session and of two.
+func TestHTMLInBrowser(t *testing.T) {
+	file := openable(t, agentLog())
+	dom := chromium(t, file, "x0")
+	for _, want := range []string{
+		`data-shown="x0"`, "git tag v1.4.0", "exit 128", "thinking · The user wants a release.", "subagent tester agent-1",
+		"1 not declared by the suite", "holiday-planner", "Loaded via Skill tool", "Permission to use WebFetch has been denied.",
+		"at /work/app/evals/skills.suite.ts:42:18", `<span class="add">+## 1.4.0`, "YES. The summary names both changes.",
+		"question for the agent: Why did you not annotate the tag?", "1 record of an unknown kind was skipped", "10,930 billable",
+	} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("the session lacks %q", want)
+		}
+	}
+	dom = chromium(t, file, "c0/2.2,0/1.1")
+	_, after, found := strings.Cut(dom, `class="pair near first`)
+	if !found || strings.Count(dom, "first sel")+strings.Count(dom, `first"`) == 0 {
+		t.Fatalf("no first difference")
+	}
+	row, _, _ := strings.Cut(after, `class="pair `)
+	if !strings.Contains(row, "git tag v1.4.0") || !strings.Contains(row, "git tag -a v1.4.0") {
+		t.Errorf("the first difference is %s", row)
+	}
+}
+
+// TestHTMLScale: 500 executions, and a session of 300,000 events, are shown with a page of bounded size.
+func TestHTMLScale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	long := newLog(info("gpt-5"), plumb.CaseInfo{ID: "long"})
+	long.execute("long", "gpt-5", bigSession(300_000), failed(verdict("x", false, "no", "", "")))
+	var cases []plumb.CaseInfo
+	for i := range 250 {
+		cases = append(cases, plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i)})
+	}
+	many := newLog(*agentLog().events[0].Info, cases...)
+	session := bigSession(300)
+	for i, c := range cases {
+		for _, runner := range []string{"claude", "codex"} {
+			j := passed(verdict("x", true, "yes", "", ""))
+			if i%5 == 0 {
+				j = failed(verdict("x", false, "no", "", ""))
+			}
+			many.execute(c.ID, runner, session, j)
+		}
+	}
+	for name, l := range map[string]*log{"long": long.end("", 0), "many": many.end("", 0)} {
+		start := time.Now()
+		file := openable(t, l)
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > 10<<20 {
+			t.Errorf("%s: %d bytes", name, info.Size())
+		}
+		written := time.Since(start)
+		dom := chromium(t, file, "x0")
+		nodes := regexp.MustCompile(`<[a-z]`).FindAllString(regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(dom, ""), -1)
+		t.Logf("%s: %d kB written in %v, %d elements, read in %v", name, info.Size()>>10, written, len(nodes), time.Since(start)-written)
+		if steps := strings.Count(dom, `class="step`); steps < 50 || steps > 1000 {
+			t.Errorf("%s: %d steps are drawn", name, steps)
+		}
+		if len(nodes) > 20_000 {
+			t.Errorf("%s: %d elements", name, len(nodes))
+		}
+	}
+}
