@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ import (
 )
 
 // scriptedCodex poses as Codex: it asks the model that its configuration names, and does what that wants. SCRIPTED_CODEX says
-// how it reports that: "" as Codex does, "blind" without the commands, "eager" with commands and skills that only words were
+// how it reports that: "honest" as Codex does, "blind" without the commands, "eager" with commands and skills that only words were
 // of, "deaf" asks nobody.
 func scriptedCodex() {
 	if slices.Contains(os.Args, "--version") {
@@ -130,6 +131,9 @@ type proven struct {
 }
 
 func TestDoctorAgents(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the agent here runs commands with sh")
+	}
 	type detects map[string][2]bool // in the session that has it, in the one that has not
 	seen := detects{"command": {true, true}, "file read": {true, true}, "skill": {true, true}}
 	tests := []struct {
@@ -138,17 +142,21 @@ func TestDoctorAgents(t *testing.T) {
 		want          detects
 		message       string
 	}{
-		{"", "", true, seen, ""},
-		{"blind", "", false, detects{"command": {false, true}, "file read": {false, true}, "skill": {false, true}}, "a command that took place is not in the report"},
-		{"eager", "", false, detects{"command": {true, false}, "file read": {true, false}, "skill": {true, false}}, "a skill that did not take place is in the report"},
-		{"deaf", "", false, nil, "did not ask the scripted model"},
-		{"", "9.9", false, nil, "9.9"},
+		{"honest", "1.2.3", true, seen, ""},
+		{"blind", "1", false, detects{"command": {false, true}, "file read": {false, true}, "skill": {false, true}}, "a command that took place is not in the report"},
+		{"eager", "1.2", false, detects{"command": {true, false}, "file read": {true, false}, "skill": {true, false}}, "a skill that did not take place is in the report"},
+		{"deaf", "1", false, nil, "did not ask the scripted model"},
+		{"honest", "9.9", false, nil, "9.9"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.mode+tt.version, func(t *testing.T) {
+		t.Run(tt.mode+" "+tt.version, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.env["PATH"] += string(os.PathListSeparator) + "/usr/bin" + string(os.PathListSeparator) + "/bin"
+			program, err := exec.LookPath("scriptedcodex")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.env["PATH"] = filepath.Dir(program) + ":/bin" // and no agents that are really there
 			w.env["OPENAI_BASE_URL"] = "http://127.0.0.1:1" // where nobody may be asked
 			w.write("plumb.yaml", fmt.Sprintf("runners:\n  mine: {agent: {type: codex, model: gpt-5, command: scriptedcodex, version: %q, env: {SCRIPTED_CODEX: %q, OPENAI_API_KEY: x}}}\n", tt.version, tt.mode))
 			code, out, errs := w.plumb("doctor", "--agents", "--json")
@@ -175,8 +183,8 @@ func TestDoctorAgents(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			_, text, _ := w.plumb("doctor", "--agents")
-			word := map[string]string{"": "yes and no", "blind": "MISSES IT", "eager": "IMAGINES IT", "deaf": "not measured"}[tt.mode]
-			if tt.version == "" && !strings.Contains(text, word) {
+			word := map[string]string{"honest": "yes and no", "blind": "MISSES IT", "eager": "IMAGINES IT", "deaf": "not measured"}[tt.mode]
+			if tt.version != "9.9" && !strings.Contains(text, word) {
 				t.Errorf("the table does not say %q:\n%s", word, text)
 			}
 		})
