@@ -76,8 +76,8 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the session report: %w", err)
 	}
-	s, name := k.suite.session(ev)
-	defer k.suite.sessions.Delete(name)
+	s, name := k.suite.begin(ev)
+	defer k.suite.end(name)
 	evidence, err := json.Marshal(map[string]string{"run": name, "workspace": ev.Workspace, "caseId": k.id})
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the evidence: %w", err)
@@ -220,12 +220,29 @@ type codeSession struct {
 	asked []plumb.Verdict
 }
 
-// session makes what is known of a session known to the functions that the code may call.
-func (c *codeSuite) session(ev plumb.Evidence) (*codeSession, string) {
-	name := strconv.FormatInt(c.counter.Add(1), 10)
-	s := &codeSession{ev: ev}
-	c.sessions.Store(name, s)
+// begin makes a session known to the functions that the code may call, until end.
+func (c *codeSuite) begin(ev plumb.Evidence) (*codeSession, string) {
+	c.judging.Lock()
+	defer c.judging.Unlock()
+	if c.judging.sessions == nil {
+		c.judging.sessions = map[string]*codeSession{}
+	}
+	c.judging.counter++
+	s, name := &codeSession{ev: ev}, strconv.Itoa(c.judging.counter)
+	c.judging.sessions[name] = s
 	return s, name
+}
+
+func (c *codeSuite) end(name string) {
+	c.judging.Lock()
+	defer c.judging.Unlock()
+	delete(c.judging.sessions, name)
+}
+
+func (c *codeSuite) session(name string) *codeSession {
+	c.judging.Lock()
+	defer c.judging.Unlock()
+	return c.judging.sessions[name]
 }
 
 // take returns what was asked for a check that did not hold.
@@ -295,11 +312,10 @@ func (c *codeSuite) ask(ctx context.Context, name string, args []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &q); err != nil {
 		return nil, fmt.Errorf("%s was called in a way that is not known: %w", name, err)
 	}
-	found, ok := c.sessions.Load(run)
-	if !ok {
+	s := c.session(run)
+	if s == nil {
 		return nil, fmt.Errorf("%s is asked of a session that has been judged", name)
 	}
-	s := found.(*codeSession)
 	ev, report := s.ev, *s.ev.Report
 	report.FinalOutput = q.Output
 	ev.Report = &report

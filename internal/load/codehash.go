@@ -57,7 +57,8 @@ func TreeHash(dir string) (string, error) {
 		if err != nil {
 			return err
 		}
-		mode, hash := "-", ""
+		mode := "-"
+		var hash string
 		switch {
 		case d.Type()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(path)

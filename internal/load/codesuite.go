@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -29,9 +28,12 @@ type codeSuite struct {
 
 	// single is held by the one call that is tried again in an engine of its own.
 	single chan struct{}
-	// sessions are the sessions that are being judged, by the name that the script calls them.
-	sessions sync.Map
-	counter  atomic.Int64
+	// judging are the sessions that are being judged, by the name that the script calls them; counter names them.
+	judging struct {
+		sync.Mutex
+		sessions map[string]*codeSession
+		counter  int
+	}
 }
 
 // engine is the module, loaded.

@@ -463,3 +463,65 @@ func TestCodeOutput(t *testing.T) {
 		t.Errorf("got %q and %q", out.String(), errs.String())
 	}
 }
+
+func TestExec(t *testing.T) {
+	for _, test := range []struct {
+		name, text  string
+		code        int
+		out, errors string
+	}{
+		{
+			"works", `import { parseCommand } from "skillgym/testing"; import { assert } from "plumb";
+const { executable } = await Promise.resolve(parseCommand("pnpm test"));
+assert.equal(executable, "pnpm");
+console.log(executable, process.argv.slice(2), process.env.WHO);`,
+			0, "pnpm [ '--a', 'b' ] me\n", "",
+		},
+		{"throws", "const f = (): never => {\n  throw new TypeError('no');\n};\nf();", 1, "", "a.ts:2:"},
+		{"exits", "process.exit(7);", 7, "", ""},
+		{"asserts", `import { assert } from "plumb"; assert.equal(1, 2);`, 1, "", "1 !== 2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := write(t, filepath.Join(t.TempDir(), "a.ts"), test.text)
+			var out, errs strings.Builder
+			code, err := Exec(t.Context(), file, ExecOptions{
+				Args: []string{"--a", "b"}, Stdout: &out, Stderr: &errs, Environ: []string{"WHO=me"}, Dir: t.TempDir(),
+			})
+			if err != nil || code != test.code || out.String() != test.out || !strings.Contains(errs.String(), test.errors) {
+				t.Errorf("code %d, %v\n%s\n%s", code, err, out.String(), errs.String())
+			}
+		})
+	}
+	_, err := Exec(t.Context(), write(t, filepath.Join(t.TempDir(), "a.ts"), "import './gone';"), ExecOptions{})
+	if problems, ok := errors.AsType[Problems](err); !ok || problems[0].Pos.Line != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLintCode: code is tried with wrong answers where it cannot do harm.
+func TestLintCode(t *testing.T) {
+	b := suiteIn(t, map[string]string{"a.ts": cases(
+		"sound", `assert.commands.includes(report, "pnpm"); assert.output.includes(report, "released version 1.2")`,
+		"nothing", `assert.skills.notHas(report, "x")`,
+		"refusal", `assert.output.includes(report, "sorry")`,
+	)})
+	found := func(h Host) (lines []string) {
+		suite, _ := loaded(t, b, h)
+		for _, f := range Lint(t.Context(), suite) {
+			lines = append(lines, fmt.Sprintf("%s %s %v", f.CaseID, f.Control, f.Info))
+		}
+		return lines
+	}
+	want := []string{
+		"nothing empty false", "nothing yes false", "nothing no false", "nothing 42 false", "nothing refusal false",
+		"nothing lorem-ipsum false", "nothing echo false", "nothing duplicate-prompt true", "refusal refusal false",
+		"refusal duplicate-prompt true",
+	}
+	if diff := cmp.Diff(want, found(Host{ReadOnly: true})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want = []string{"sound judge true", "nothing judge true", "nothing duplicate-prompt true", "refusal judge true", "refusal duplicate-prompt true"}
+	if diff := cmp.Diff(want, found(Host{})); diff != "" {
+		t.Errorf("with effects: -want +got:\n%s", diff)
+	}
+}
