@@ -4,6 +4,13 @@
 // Modules of Node have any type here, unless @types/node is installed.
 declare module "node:*";
 
+interface ImportMeta {
+	/** The directory and the absolute path of the module. */
+	dirname: string;
+	filename: string;
+	url: string;
+}
+
 declare module "plumb" {
 	// ---------------------------------------------------------------------------------------------------- session report
 

@@ -2,7 +2,7 @@
 
 import type { JudgeOptions, SessionReport, SimilarOptions } from "plumb";
 import { hostAsync } from "./engine";
-import { begin, fail } from "./fail";
+import { begin, callerOf, fail } from "./fail";
 import { runOf } from "./runs";
 import { kindOf } from "./text";
 
@@ -21,6 +21,7 @@ async function ask(op: "judge" | "similar", report: SessionReport, question: obj
 /** Asks the judge a question about the answer that can be answered with yes or no. */
 export async function judge(report: SessionReport, question: string, o: JudgeOptions = {}): Promise<void> {
 	begin("judge", report);
+	const caller = callerOf(judge);
 	if (typeof question !== "string" || question.trim() === "") {
 		throw new TypeError(`assert.judge: expected a question, not ${question === "" ? "an empty string" : kindOf(question)}`);
 	}
@@ -34,12 +35,13 @@ export async function judge(report: SessionReport, question: string, o: JudgeOpt
 		detail: `Expected the judge to answer ${expect} to ${JSON.stringify(question)}. ${reason}`,
 		observed: `Observed output: ${outputOf(report, o)}`,
 		context: { expected: expect, observed: outputOf(report, o) }, question: undefined,
-	}, o, judge);
+	}, o, caller);
 }
 
 /** Asks the embedder whether the answer means about the same as a text. */
 export async function similar(report: SessionReport, text: string, o: SimilarOptions = {}): Promise<void> {
 	begin("similar", report);
+	const caller = callerOf(similar);
 	if (typeof text !== "string" || text === "") throw new TypeError(`assert.similar: expected a text, not ${text === "" ? "an empty string" : kindOf(text)}`);
 	const threshold = o.threshold ?? 0.8;
 	if (typeof threshold !== "number" || !(threshold >= -1 && threshold <= 1)) {
@@ -51,5 +53,5 @@ export async function similar(report: SessionReport, text: string, o: SimilarOpt
 		detail: `Expected the output to be similar to ${JSON.stringify(text)}. ${reason}`,
 		observed: `Observed output: ${outputOf(report, o)}`,
 		context: { expected: text, observed: outputOf(report, o) }, question: undefined,
-	}, o, similar);
+	}, o, caller);
 }

@@ -146,6 +146,10 @@ export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
 			...(options === undefined ? {} : { options: { ...options } }),
 		};
 	}
+
+	[Symbol.for("nodejs.util.inspect.custom")](): string {
+		return describeStructured(this.build());
+	}
 }
 
 export function commandMatcher(executable?: Text): CommandMatcherBuilder {

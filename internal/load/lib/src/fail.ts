@@ -60,16 +60,30 @@ export function wholeNumber(name: string, n: unknown): number {
 	return n;
 }
 
-/** Throws the AssertionError of a check. start is the function that the user called: the stack begins with its caller. */
-export function fail(name: string, report: SessionReport, f: Failure, o: AssertionOptions | undefined, start?: Function): never {
+/** An object whose stack is that of the call of fn, for checks that wait. */
+export function callerOf(fn: Function): object {
+	const caller = {};
+	(Error as any).captureStackTrace?.(caller, fn);
+	return caller;
+}
+
+/**
+ * Throws the AssertionError of a check. start is the function that the user called: the stack begins with its caller. For a check
+ * that waits it is what callerOf gave before the wait.
+ */
+export function fail(name: string, report: SessionReport, f: Failure, o: AssertionOptions | undefined, start: Function | object): never {
 	const prefix = o?.message === undefined || o.message === "" ? "" : `${o.message}. `;
 	const e = new assert.AssertionError({
 		message: `${prefix}${f.detail} ${f.observed}`,
 		actual: "actual" in f ? f.actual : f.context.actual ?? f.context.observed,
 		expected: f.context.expected,
 		operator: name,
-		stackStartFn: start as any,
+		...(typeof start === "function" ? { stackStartFn: start as any } : {}),
 	});
+	if (typeof start === "object") {
+		const frames = /(?:\n    at .*)*$/.exec((start as { stack?: string }).stack ?? "")![0];
+		e.stack = `AssertionError [ERR_ASSERTION]: ${e.message}${frames}`;
+	}
 	Object.defineProperty(e, checkKey, { value: name });
 	const source = userFrame(stackOf(e));
 	const question = source && ask(o, report, f);

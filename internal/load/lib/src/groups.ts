@@ -18,7 +18,6 @@ function textMatcher(matcher: unknown, check: string, what: string): Prepared<st
 const commandKind: Kind<Command, CommandMatcher> = {
 	group: "commands",
 	label: "commands",
-	did: "run these commands",
 	values: commandsOf,
 	prepare(matcher, check) {
 		if (typeof matcher === "object" && matcher !== null && !(matcher instanceof RegExp) && !Array.isArray(matcher)) {
@@ -66,7 +65,6 @@ export const commands = {
 export const fileReads = listChecks<string, Matcher>({
 	group: "fileReads",
 	label: "file reads",
-	did: "read these files",
 	values: fileReadsOf,
 	prepare: (matcher, check) => textMatcher(matcher, check, "a string or a RegExp"),
 	show: (v) => v,
@@ -80,7 +78,6 @@ const showResult = (v: ToolResult) => shorten(`${v.tool === undefined ? "" : `${
 export const toolResults = listChecks<ToolResult, ToolResultMatcher>({
 	group: "toolResults",
 	label: "tool results",
-	did: "call these tools",
 	values: toolResultsOf,
 	prepare(matcher, check) {
 		if (isText(matcher)) {
@@ -137,7 +134,6 @@ function showCall(v: ToolCall): string {
 const callChecks = listChecks<ToolCall, ToolCallMatcher>({
 	group: "toolCalls",
 	label: "tool calls",
-	did: "call these tools",
 	values: toolCallsOf,
 	prepare: callMatcher,
 	show: showCall,

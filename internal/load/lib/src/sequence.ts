@@ -18,8 +18,6 @@ export interface Kind<V, M> {
 	plain(v: V): string;
 	/** What callbacks of explain see of a value. */
 	expose(v: V): unknown;
-	/** "run these commands", for questions to the agent. */
-	did: string;
 }
 
 export interface Prepared<V> {
@@ -32,10 +30,10 @@ export type Options = AssertionOptions;
 const times = (n: number) => `${n} ${n === 1 ? "match" : "matches"}`;
 
 export function listChecks<V, M>(kind: Kind<V, M>) {
-	const { group, label, did } = kind;
+	const { group, label } = kind;
 	const observed = (values: readonly V[]) => observedList(label, values, kind.show);
 	const exposed = (values: readonly V[]) => values.map(kind.expose);
-	const why = (expectation: string) => `${expectation} Why did you not ${did} accordingly?`;
+	const why = (expectation: string) => `${expectation} Why did you not act accordingly?`;
 	const index = (values: readonly V[], m: Prepared<V>) => values.findIndex((v) => m.matches(v));
 
 	/** One of the checks that count. */
@@ -98,7 +96,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const expectation = `Expected ${label} not to include ${m.describe()}.`;
 			fail(method, report, {
 				detail: expectation, observed: observed(values),
-				context: { expected: matcher, observed: exposed(values) }, question: `${expectation} Why did you ${did} nevertheless?`,
+				context: { expected: matcher, observed: exposed(values) }, question: `${expectation} Why did you do so nevertheless?`,
 			}, options, notIncludes);
 		},
 		count,

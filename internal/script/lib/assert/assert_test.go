@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,10 @@ func differs() map[string]string {
 func TestErrorsAreThoseOfNode(t *testing.T) {
 	const golden = "testdata/table.golden.json"
 	if os.Getenv("UPDATE") != "" {
+		version, err := exec.CommandContext(t.Context(), "node", "--version").Output()
+		if err != nil || !strings.HasPrefix(string(version), "v22.") {
+			t.Fatalf("this wants a Node 22, and node --version says %q (%v)", version, err)
+		}
 		data, err := exec.CommandContext(t.Context(), "node", "testdata/node.cjs").Output()
 		if err != nil {
 			t.Fatal(err)

@@ -132,6 +132,31 @@ function call(fn: unknown): Thrown {
 	return undefined;
 }
 
+/** An object whose stack is that of the call of fn. */
+function callerOf(fn: Function): { stack?: string } {
+	const caller = {};
+	(Error as any).captureStackTrace?.(caller, fn);
+	return caller;
+}
+
+/** Calls check, after a wait, for which an error of its own has the stack of the call that waited. */
+function from(caller: { stack?: string }, check: () => void): void {
+	try {
+		check();
+	} catch (e) {
+		if (e instanceof AssertionError) {
+			const define = (property: PropertyDescriptor) =>
+				Object.defineProperty(e, "stack", { ...property, configurable: true, enumerable: false });
+			const header = `AssertionError [ERR_ASSERTION]: ${e.message}`;
+			define({
+				get: () => header + /(?:\n    at .*)*$/.exec(caller.stack ?? "")![0],
+				set: (value: unknown) => void define({ value, writable: true }),
+			});
+		}
+		throw e;
+	}
+}
+
 const isPromise = (v: any) =>
 	v instanceof Promise || (typeof v === "object" && v !== null && typeof v.then === "function" && typeof v.catch === "function");
 
@@ -289,13 +314,17 @@ assert.throws = function throws(fn: Fn, ...args: unknown[]): void {
 	wantThrow(throws, call(fn), args);
 };
 assert.rejects = async function rejects(promise: unknown, ...args: unknown[]): Promise<void> {
-	wantThrow(rejects, await settle(promise), args);
+	const caller = callerOf(rejects);
+	const thrown = await settle(promise);
+	from(caller, () => wantThrow(rejects, thrown, args));
 };
 assert.doesNotThrow = function doesNotThrow(fn: Fn, expected?: unknown, message?: Message): void {
 	wantNoThrow(doesNotThrow, call(fn), expected, message);
 };
 assert.doesNotReject = async function doesNotReject(promise: unknown, expected?: unknown, message?: Message): Promise<void> {
-	wantNoThrow(doesNotReject, await settle(promise), expected, message);
+	const caller = callerOf(doesNotReject);
+	const thrown = await settle(promise);
+	from(caller, () => wantNoThrow(doesNotReject, thrown, expected, message));
 };
 
 assert.ifError = function ifError(value: any): void {
