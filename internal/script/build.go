@@ -49,8 +49,12 @@ func Build(o BuildOptions) (*Program, error) {
 	if _, err := os.Stat(o.Entry); err != nil {
 		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{Position: Position{File: o.Entry}, Text: err.Error()}}}
 	}
+	return build(o, filepath.Dir(o.Entry))
+}
+
+// build bundles what the entry names from a directory, which need not be a path.
+func build(o BuildOptions, dir string) (*Program, error) {
 	r := newResolver(o)
-	dir := filepath.Dir(o.Entry)
 	var entry strings.Builder
 	for _, name := range o.Preload {
 		fmt.Fprintf(&entry, "import %s; ", quote(name))

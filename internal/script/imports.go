@@ -2,17 +2,52 @@ package script
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"modernc.org/quickjs"
 )
 
 // startImport bundles what import(expression) names, as seen from file, and resolves a promise with the bundle's number,
-// or with the name of a built-in module.
+// or with the name of a built-in or additional module. The same file is bundled once, apart from the module that is
+// already there: it has a state of its own.
 func (vm *VM) startImport(id int, specifier, file string) error {
+	name := strings.TrimPrefix(specifier, "node:")
+	_, additional := vm.o.Modules[specifier]
+	known := map[string]bool{}
+	for module := range vm.o.Modules {
+		known[module] = true
+	}
 	vm.goAsync(id, "import", func(context.Context) (any, error) {
-		return nil, errors.New("not yet: " + specifier + file)
+		if additional {
+			return specifier, nil
+		}
+		if builtins(name) {
+			return name, nil
+		}
+		p, err := buildImport(specifier, file, BuildOptions{Modules: known, Allow: vm.o.Policy.Read})
+		if err != nil {
+			return nil, &hostError{Code: "ERR_MODULE_NOT_FOUND", Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err)}
+		}
+		found := make(chan int)
+		vm.post(func() {
+			for i, b := range vm.bundles {
+				if i > 0 && b.program.Entry == p.Entry {
+					found <- i
+					return
+				}
+			}
+			vm.bundles = append(vm.bundles, newBundle(p))
+			found <- len(vm.bundles) - 1
+		})
+		select {
+		case i := <-found:
+			return i, nil
+		case <-vm.done:
+			return nil, ErrClosed
+		}
 	})
 	return nil
 }
@@ -25,22 +60,15 @@ func (vm *VM) runImport(number string) (quickjs.Value, error) {
 	return vm.eng.eval(bundleName(i), string(vm.bundles[i].program.Code))
 }
 
-func (vm *VM) startAsync(id int, op string, a args) error {
-	return errors.New("not yet")
-}
-
-func (vm *VM) library(op string, a args) (any, error) {
-	switch op {
-	case "write":
-		w := vm.o.Stdout
-		if a.int(0) == 2 {
-			w = vm.o.Stderr
-		}
-		if w != nil {
-			_, err := w.Write([]byte(vm.mapText(a.str(1))))
-			return nil, err
-		}
-		return nil, nil
+// buildImport bundles one module for import(expression).
+func buildImport(specifier, file string, o BuildOptions) (*Program, error) {
+	path := specifier
+	switch {
+	case strings.HasPrefix(specifier, "file:"):
+		path = filePath(specifier)
+	case strings.HasPrefix(specifier, "./"), strings.HasPrefix(specifier, "../"):
+		path = filepath.Join(filepath.Dir(file), filepath.FromSlash(specifier))
 	}
-	return nil, errors.New("not yet: " + op)
+	o.Entry = path
+	return build(o, filepath.Dir(file))
 }

@@ -82,7 +82,7 @@ func vendor(t *testing.T, name, file, licence string) {
 		t.Fatal(err)
 	}
 	result := api.Build(api.BuildOptions{
-		Stdin: &api.StdinOptions{Contents: "module.exports = require(" + quote(vendorEntry(name)) + ")", ResolveDir: dir},
+		Stdin:  &api.StdinOptions{Contents: "module.exports = require(" + quote(vendorEntry(name)) + ")", ResolveDir: dir},
 		Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNode, Target: api.ES2024, Outfile: filepath.Join(dir, "out.js"),
 		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true, LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent,
 		MainFields: []string{"main", "module"},

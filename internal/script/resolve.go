@@ -59,7 +59,6 @@ type resolver struct {
 	files   map[string]bool
 	imports map[string]bool
 	soft    bool
-	denied  map[string]error
 }
 
 func newResolver(o BuildOptions) *resolver {
@@ -239,6 +238,15 @@ func fileURL(path string) string {
 		path = "/" + path
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// filePath is the path of a file: URL.
+func filePath(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return filepath.FromSlash(u.Path)
 }
 
 // resolveFrom is import.meta.resolve for paths and built-in modules.

@@ -27,6 +27,7 @@ type VM struct {
 	done   chan struct{} // the loop has ended
 	async  sync.WaitGroup
 	wake   chan struct{} // something was posted; holds one
+	began  time.Time
 
 	mu     sync.Mutex
 	posted []func()
@@ -43,6 +44,7 @@ type VM struct {
 	timers     timers
 	immediates []immediate
 	waiting    int // async host functions that have not returned
+	children   children
 	dir        string
 	late       []error
 	exec       *execution // set when the VM runs a program like node does
@@ -83,7 +85,7 @@ func launch(ctx context.Context, o Options, exec *execution) *VM {
 		o.Grace = defaultGrace
 	}
 	vm := &VM{
-		o: o, dir: o.Dir, exec: exec,
+		o: o, dir: o.Dir, exec: exec, began: time.Now(),
 		done: make(chan struct{}), wake: make(chan struct{}, 1), calls: map[int]*call{},
 	}
 	vm.life, vm.finish = context.WithCancelCause(context.WithoutCancel(ctx))

@@ -1,0 +1,2 @@
+import stream from "node:stream";
+export default (stream as any).promises;

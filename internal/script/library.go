@@ -1,0 +1,311 @@
+package script
+
+import (
+	"crypto/hmac"
+	"crypto/md5" //nolint:gosec // scripts ask for what Node has
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // scripts ask for what Node has
+	"crypto/sha256"
+	"crypto/sha3"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"modernc.org/quickjs"
+)
+
+// nodeVersion is the Node whose behaviour scripts may expect.
+const nodeVersion = "v22.23.3"
+
+// library performs the calls of the built-in modules.
+func (vm *VM) library(op string, a args) (any, error) {
+	group, name, _ := strings.Cut(op, ".")
+	switch group {
+	case "fs":
+		return vm.file(name, a)
+	case "os":
+		return vm.system(name)
+	case "process":
+		return vm.process(name, a)
+	case "crypto":
+		return cryptography(name, a)
+	case "text":
+		return text(name, a)
+	}
+	switch op {
+	case "now":
+		return float64(time.Since(vm.began)) / float64(time.Millisecond), nil
+	case "memory":
+		return float64(vm.eng.used()), nil
+	case "cwd":
+		return vm.dir, nil
+	case "chdir":
+		return nil, vm.changeDir(a.str(0))
+	case "write":
+		w := vm.o.Stdout
+		if a.int(0) == 2 {
+			w = vm.o.Stderr
+		}
+		if w == nil {
+			return nil, nil
+		}
+		_, err := w.Write([]byte(vm.mapText(a.str(1))))
+		return nil, err
+	case "exit", "exitCode":
+		if vm.exec == nil {
+			return nil, nil
+		}
+		vm.exec.code = a.int(0) & 0xff
+		if op == "exit" {
+			vm.exec.exited = true
+			vm.eng.interrupt()
+		}
+		return nil, nil
+	}
+	return nil, fmt.Errorf("there is no host function %q", op)
+}
+
+func (vm *VM) changeDir(dir string) error {
+	path := vm.path(dir)
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		if err == nil {
+			err = errNotDir
+		}
+		e := fileError("chdir", "", err)
+		e.Message += fmt.Sprintf(" %s -> '%s'", vm.dir, dir)
+		return e
+	}
+	vm.dir = path
+	return nil
+}
+
+func (vm *VM) system(name string) (any, error) {
+	switch name {
+	case "platform":
+		return platform(), nil
+	case "arch":
+		return architecture(), nil
+	case "info":
+		host, err := os.Hostname()
+		if err != nil {
+			host = "localhost"
+		}
+		info := map[string]any{"hostname": host, "cpus": runtime.NumCPU(), "uid": os.Getuid(), "gid": os.Getgid(), "home": "", "user": ""}
+		if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+			info["home"], info["user"] = u.HomeDir, u.Username
+		}
+		systemInfo(info)
+		return jsonText(info)
+	}
+	return nil, fmt.Errorf("there is no host function os.%s", name)
+}
+
+func platform() string {
+	if runtime.GOOS == "windows" {
+		return "win32"
+	}
+	return runtime.GOOS
+}
+
+func architecture() string {
+	switch runtime.GOARCH {
+	case "amd64":
+		return "x64"
+	case "386":
+		return "ia32"
+	}
+	return runtime.GOARCH
+}
+
+func (vm *VM) processInfo() (any, error) {
+	argv := []string{"plumb"}
+	if len(vm.bundles) > 0 {
+		argv = append(argv, vm.bundles[0].program.Entry)
+	} else {
+		argv = append(argv, "")
+	}
+	env := vm.o.Env
+	if env == nil {
+		env = []string{}
+	}
+	return jsonText(map[string]any{
+		"env": env, "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(), "version": nodeVersion,
+		"engine": quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(), "exec": vm.exec != nil,
+	})
+}
+
+// path makes a script's path absolute.
+func (vm *VM) path(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(vm.dir, p)
+}
+
+func cryptography(name string, a args) (any, error) {
+	switch name {
+	case "uuid":
+		var b [16]byte
+		rand.Read(b[:]) //nolint:errcheck // never fails
+		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+		h := hex.EncodeToString(b[:])
+		return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
+	case "random":
+		n := a.num(0)
+		if !(n >= 0 && n <= 1<<28) {
+			return nil, &hostError{
+				Name: "RangeError", Code: "ERR_OUT_OF_RANGE",
+				Message: fmt.Sprintf(`The value of "size" is out of range. It must be >= 0 && <= 268435456. Received %v`, n),
+			}
+		}
+		b := make([]byte, int(n))
+		rand.Read(b) //nolint:errcheck // never fails
+		return base64.StdEncoding.EncodeToString(b), nil
+	case "hash":
+		return digest(a)
+	}
+	return nil, fmt.Errorf("there is no host function crypto.%s", name)
+}
+
+// digest hashes pieces in base64, separated by commas; a third argument is the key of an HMAC.
+func digest(a args) (any, error) {
+	var h func() hash.Hash
+	switch strings.ReplaceAll(a.str(0), "rsa-", "") {
+	case "md5":
+		h = md5.New
+	case "sha1", "sha-1":
+		h = sha1.New
+	case "sha224":
+		h = sha256.New224
+	case "sha256", "sha-256":
+		h = sha256.New
+	case "sha384", "sha-384":
+		h = sha512.New384
+	case "sha512", "sha-512":
+		h = sha512.New
+	case "sha512-256":
+		h = sha512.New512_256
+	case "sha3-256":
+		h = func() hash.Hash { return sha3.New256() }
+	case "sha3-512":
+		h = func() hash.Hash { return sha3.New512() }
+	default:
+		return nil, &hostError{Message: "Digest method not supported", Code: "ERR_OSSL_EVP_UNSUPPORTED"}
+	}
+	made := h()
+	if len(a) > 2 {
+		if key, ok := a[2].(string); ok {
+			k, err := base64.StdEncoding.DecodeString(key)
+			if err != nil {
+				return nil, err
+			}
+			made = hmac.New(h, k)
+		}
+	}
+	for piece := range strings.SplitSeq(a.str(1), ",") {
+		data, err := base64.StdEncoding.DecodeString(piece)
+		if err != nil {
+			return nil, err
+		}
+		made.Write(data)
+	}
+	return base64.StdEncoding.EncodeToString(made.Sum(nil)), nil
+}
+
+// text converts between strings and bytes, the latter in base64.
+func text(name string, a args) (any, error) {
+	if name == "encode" {
+		return base64.StdEncoding.EncodeToString([]byte(a.str(0))), nil
+	}
+	data, err := base64.StdEncoding.DecodeString(a.str(0))
+	if err != nil {
+		return nil, err
+	}
+	switch a.str(1) {
+	case "utf-16le":
+		units := make([]uint16, len(data)/2)
+		for i := range units {
+			units[i] = uint16(data[2*i]) | uint16(data[2*i+1])<<8
+		}
+		return string(utf16.Decode(units)), nil
+	case "windows-1252":
+		return latin(data), nil
+	}
+	if a.bool(2) && !utf8.Valid(data) {
+		return nil, &hostError{Name: "TypeError", Message: "The encoded data was not valid for encoding utf-8", Code: "ERR_ENCODING_INVALID_ENCODED_DATA"}
+	}
+	return decodeUTF8(data), nil
+}
+
+// decodeUTF8 replaces what is not UTF-8 as the web does: one U+FFFD for each longest beginning of a character.
+func decodeUTF8(data []byte) string {
+	if utf8.Valid(data) {
+		return string(data)
+	}
+	var b strings.Builder
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			size = brokenLength(data)
+		}
+		b.WriteRune(r)
+		data = data[size:]
+	}
+	return b.String()
+}
+
+// brokenLength is how many bytes at the start of data, which begins no character, could have begun one.
+func brokenLength(data []byte) int {
+	low, high, more := byte(0x80), byte(0xBF), 0
+	switch c := data[0]; {
+	case c >= 0xC2 && c <= 0xDF:
+		more = 1
+	case c >= 0xE0 && c <= 0xEF:
+		more = 2
+		if c == 0xE0 {
+			low = 0xA0
+		} else if c == 0xED {
+			high = 0x9F
+		}
+	case c >= 0xF0 && c <= 0xF4:
+		more = 3
+		if c == 0xF0 {
+			low = 0x90
+		} else if c == 0xF4 {
+			high = 0x8F
+		}
+	}
+	n := 1
+	for ; n <= more && n < len(data) && data[n] >= low && data[n] <= high; n++ {
+		low, high = 0x80, 0xBF
+	}
+	return n
+}
+
+// latin decodes windows-1252, which the web calls latin1 and ascii too.
+func latin(data []byte) string {
+	const upper = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
+	table := []rune(upper)
+	out := make([]rune, len(data))
+	for i, c := range data {
+		out[i] = rune(c)
+		if c >= 0x80 && c < 0xA0 {
+			out[i] = table[c-0x80]
+		}
+	}
+	return string(out)
+}
+
+var errNotDir = errors.New("not a directory")

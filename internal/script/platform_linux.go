@@ -1,0 +1,10 @@
+package script
+
+import "golang.org/x/sys/unix"
+
+func platformInfo(info map[string]any) {
+	var s unix.Sysinfo_t
+	if unix.Sysinfo(&s) == nil {
+		info["uptime"], info["memory"] = s.Uptime, uint64(s.Totalram)*uint64(s.Unit)
+	}
+}

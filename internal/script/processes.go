@@ -1,0 +1,231 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// processRequest is what child_process asks for.
+type processRequest struct {
+	File, Shell, Cwd, Input, Stdin, Stdout, Stderr, Signal string
+	Args, Env                                              []string
+	HasInput                                               bool
+	Timeout                                                float64 // ms; 0 means none
+	MaxBuffer                                              float64 // bytes of each output
+}
+
+// processResult is what became of it. Outputs are base64, nil when they were not captured.
+type processResult struct {
+	PID    int           `json:"pid"`
+	Stdout *string       `json:"stdout"`
+	Stderr *string       `json:"stderr"`
+	Status *int          `json:"status"`
+	Signal *string       `json:"signal"`
+	Error  *processError `json:"error,omitempty"`
+}
+
+type processError struct {
+	Code   string `json:"code"`
+	Errno  int    `json:"errno"`
+	Stream string `json:"stream,omitempty"`
+}
+
+// children are the processes of execFile that run now, by the number the script knows them by.
+type children struct {
+	mu      sync.Mutex
+	last    int
+	running map[int]func(signal string) bool
+}
+
+func (c *children) add(id int, kill func(string) bool) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil {
+		c.running = map[int]func(string) bool{}
+	}
+	c.running[id] = kill
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, id)
+	}
+}
+
+// process performs the calls of process and child_process.
+func (vm *VM) process(name string, a args) (any, error) {
+	switch name {
+	case "info":
+		return vm.processInfo()
+	case "id":
+		vm.children.mu.Lock()
+		defer vm.children.mu.Unlock()
+		vm.children.last++
+		return vm.children.last, nil
+	case "kill":
+		vm.children.mu.Lock()
+		kill := vm.children.running[a.int(0)]
+		vm.children.mu.Unlock()
+		return kill != nil && kill(a.str(1)), nil
+	case "run":
+		return vm.runProcess(vm.context(), a.str(0), 0, vm.dir)
+	}
+	return nil, fmt.Errorf("there is no host function process.%s", name)
+}
+
+// startAsync performs an operation on a goroutine of its own and settles the promise id.
+func (vm *VM) startAsync(id int, op string, a args) error {
+	if op != "process.run" {
+		return fmt.Errorf("there is no asynchronous host function %q", op)
+	}
+	request, child, dir := a.str(0), a.int(1), vm.dir
+	vm.goAsync(id, op, func(ctx context.Context) (any, error) {
+		return vm.runProcess(ctx, request, child, dir)
+	})
+	return nil
+}
+
+var errBuffer = errors.New("more output than maxBuffer")
+
+// runProcess runs a process to its end, in a process group of its own that dies with ctx.
+func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string) (any, error) {
+	var r processRequest
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return nil, fmt.Errorf("child_process: %w", err)
+	}
+	if vm.o.Policy.NoExec {
+		return jsonText(processResult{Error: &processError{Code: "EACCES", Errno: -int(syscall.EACCES)}})
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd, err := command(ctx, &r, dir)
+	if err != nil {
+		return nil, err
+	}
+	stdout, stderr := vm.capture(r.Stdout, vm.o.Stdout, &r, cancel), vm.capture(r.Stderr, vm.o.Stderr, &r, cancel)
+	cmd.Stdout, cmd.Stderr = stdout.writer, stderr.writer
+	signal := r.Signal
+	kill := func(name string) bool { return killGroup(cmd, name) }
+	cmd.Cancel = func() error {
+		if errors.Is(context.Cause(ctx), errProcessTimeout) {
+			kill(signal)
+			return nil
+		}
+		kill("SIGKILL")
+		return nil
+	}
+	cmd.WaitDelay = 500 * time.Millisecond // for descendants that keep the pipes open
+	result := processResult{}
+	if err := cmd.Start(); err != nil {
+		code, number, _ := errorCode(err)
+		if errors.Is(err, exec.ErrNotFound) {
+			code, number = "ENOENT", int(syscall.ENOENT)
+		}
+		result.Error = &processError{Code: code, Errno: -number}
+		return jsonText(result)
+	}
+	if child != 0 {
+		defer vm.children.add(child, kill)()
+	}
+	if r.Timeout > 0 {
+		timer := time.AfterFunc(milliseconds(r.Timeout), func() { cancel(errProcessTimeout) })
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
+		kill("SIGKILL") // whoever is left of the group
+	}
+	result.PID = cmd.Process.Pid
+	result.Stdout, result.Stderr = stdout.text(), stderr.text()
+	status(cmd, &result)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errProcessTimeout):
+		result.Error = &processError{Code: "ETIMEDOUT", Errno: -int(syscall.ETIMEDOUT)}
+	case errors.Is(cause, errBuffer):
+		result.Error = &processError{Code: "ENOBUFS", Errno: -int(syscall.ENOBUFS), Stream: "stdout"}
+		if stderr.full {
+			result.Error.Stream = "stderr"
+		}
+	}
+	return jsonText(result)
+}
+
+var errProcessTimeout = errors.New("timeout of the process")
+
+func command(ctx context.Context, r *processRequest, dir string) (*exec.Cmd, error) {
+	name, arguments := r.File, r.Args
+	if r.Shell != "" {
+		name, arguments = shell(r.Shell, r.File, r.Args)
+	}
+	path := lookPath(name, r.Env)
+	cmd := exec.CommandContext(ctx, path, arguments...)
+	cmd.Args[0] = name
+	cmd.Env = r.Env
+	cmd.Dir = dir
+	if r.Cwd != "" {
+		cmd.Dir = r.Cwd
+	}
+	if r.HasInput {
+		input, err := base64.StdEncoding.DecodeString(r.Input)
+		if err != nil {
+			return nil, err
+		}
+		cmd.Stdin = bytes.NewReader(input)
+	}
+	ownGroup(cmd)
+	return cmd, nil
+}
+
+// captured is an output of a process.
+type captured struct {
+	writer io.Writer
+	mu     sync.Mutex
+	buffer bytes.Buffer
+	limit  int
+	full   bool
+	keep   bool
+	cancel context.CancelCauseFunc
+}
+
+func (vm *VM) capture(how string, inherited io.Writer, r *processRequest, cancel context.CancelCauseFunc) *captured {
+	c := &captured{cancel: cancel, limit: int(min(max(r.MaxBuffer, 0), 1<<30))}
+	switch how {
+	case "ignore":
+	case "inherit":
+		c.writer = inherited
+	default:
+		c.keep = true
+		c.writer = c
+	}
+	return c
+}
+
+// Write keeps output up to the limit; more ends the process.
+func (c *captured) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if room := c.limit - c.buffer.Len(); len(p) > room {
+		c.buffer.Write(p[:max(0, room)])
+		c.full = true
+		c.cancel(errBuffer)
+		return len(p), nil
+	}
+	return c.buffer.Write(p)
+}
+
+func (c *captured) text() *string {
+	if !c.keep {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return new(base64.StdEncoding.EncodeToString(c.buffer.Bytes()))
+}
