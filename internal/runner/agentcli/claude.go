@@ -37,6 +37,8 @@ type claude struct {
 	// ended says that there was a result record, result is the last of them.
 	ended  bool
 	result gjson.Result
+	// fields are those of the record that is being read.
+	fields fields
 	// apiError is an error of the model API that the agent has shown as a message.
 	apiError string
 	status   int
@@ -90,19 +92,21 @@ func (c *claude) normalise(t *Transcript) error {
 // record takes a record of the stream, or one of the same kind from a session file.
 func (c *claude) record(rec gjson.Result) bool {
 	rep := c.r.report
-	if id := first(rec, "session_id", "sessionId"); id != "" && rep.SessionID == "" {
-		rep.SessionID = strings.Clone(id)
+	f := &c.fields
+	f.read(rec.Raw)
+	if rep.SessionID == "" {
+		rep.SessionID = strings.Clone(f.text("session_id", "sessionId"))
 	}
-	if id := rec.Get("uuid").String(); id != "" {
+	if id := f.text("uuid"); id != "" {
 		c.uuids[key("", id)] = true
 	}
-	switch rec.Get("type").String() {
+	switch f.text("type") {
 	case "system":
 		c.system(rec)
 	case "assistant":
-		c.assistant(rec)
+		c.assistant(f)
 	case "user":
-		c.user(rec)
+		c.user(f)
 	case "result":
 		c.ended, c.result = true, copied(rec)
 	case "stream_event", "keep_alive", "rate_limit_event", "auth_status", "tool_progress", "tool_use_summary", "control_request",
@@ -122,7 +126,7 @@ func (c *claude) system(rec gjson.Result) {
 		c.retries++
 		r.note(fmt.Sprintf("the request was tried again (%d): %s %s", rec.Get("attempt").Int(), rec.Get("error_status").String(), rec.Get("error").String()))
 	case "permission_denied":
-		r.denial(c.origin(rec, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
+		r.denial(c.origin(&c.fields, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
 	case "task_started":
 		if rec.Get("task_type").String() != "local_bash" && rec.Get("subagent_type").Exists() {
 			c.agent(rec.Get("tool_use_id").String(), rec.Get("task_id").String(), rec.Get("subagent_type").String())
@@ -165,10 +169,10 @@ func (c *claude) init(rec gjson.Result) {
 }
 
 // origin says where a record comes from: a subagent's has the call that started it as its parent.
-func (c *claude) origin(rec gjson.Result, call string) origin {
-	o := origin{at: moment(rec.Get("timestamp").String()), call: call, subagent: rec.Get("parent_tool_use_id").String()}
+func (c *claude) origin(rec *fields, call string) origin {
+	o := origin{at: moment(rec.text("timestamp")), call: call, subagent: rec.text("parent_tool_use_id")}
 	if o.subagent == "" {
-		if name := rec.Get("agentId").String(); name != "" && rec.Get("isSidechain").Bool() {
+		if name := rec.text("agentId"); name != "" && rec.get("isSidechain").Bool() {
 			o.subagent = c.agentNamed(name)
 		}
 	}
@@ -196,49 +200,50 @@ func (c *claude) agent(id, name, kind string) {
 }
 
 // assistant takes a message of the model, or a block of one.
-func (c *claude) assistant(rec gjson.Result) {
+func (c *claude) assistant(rec *fields) {
 	r := c.r
-	m := rec.Get("message")
+	m := fieldsOf(rec.get("message"))
 	o := c.origin(rec, "")
 	if o.subagent != "" {
-		c.agent(o.subagent, first(rec, "agent_id", "agentId"), rec.Get("subagent_type").String())
+		c.agent(o.subagent, rec.text("agent_id", "agentId"), rec.text("subagent_type"))
 	}
-	if m.Get("model").String() == "<synthetic>" || rec.Get("is_api_error_message").Bool() || rec.Get("isApiErrorMessage").Bool() {
+	model := m.text("model")
+	if model == "<synthetic>" || rec.get("is_api_error_message").Bool() || rec.get("isApiErrorMessage").Bool() {
 		if o.subagent == "" {
-			c.apiError = strings.Clone(clip(codexParts(m.Get("content")), maxName))
-			c.status = int(rec.Get("api_error_status").Int())
+			c.apiError = strings.Clone(clip(codexParts(m.get("content")), maxName))
+			c.status = int(rec.get("api_error_status").Int())
 		}
 		return
 	}
-	if model := m.Get("model").String(); model != "" && o.subagent == "" {
+	if model != "" && o.subagent == "" {
 		r.report.Model = r.name(model)
 	}
-	id := m.Get("id").String()
-	c.request(o, id, m, false)
+	id := m.text("id")
+	c.request(o, id, &m, false)
 	said := c.said[o.subagent]
 	if said == nil || id == "" || said.id != id {
 		said = &claudeMessage{id: strings.Clone(id)}
 		c.said[r.name(o.subagent)] = said
 	}
-	blocks := m.Get("content")
-	single := len(blocks.Array()) == 1
-	if blocks.Type == gjson.String {
-		blocks = gjson.Parse(`[{"type":"text","text":` + blocks.Raw + `}]`)
+	content := m.get("content")
+	if content.Type == gjson.String {
+		content = gjson.Parse(`[{"type":"text","text":` + content.Raw + `}]`)
 	}
-	for _, block := range blocks.Array() {
-		switch block.Get("type").String() {
+	blocks := elements(content)
+	for _, b := range blocks {
+		block := fieldsOf(b)
+		switch block.text("type") {
 		case "thinking":
-			r.message(o, roleAssistant, phaseThinking, block.Get("thinking").String())
+			r.message(o, roleAssistant, phaseThinking, block.text("thinking"))
 		case "text":
-			text := block.Get("text").String()
-			if text != "" {
+			if text := block.text("text"); text != "" {
 				said.texts = append(said.texts, len(r.report.Events))
+				r.message(o, roleAssistant, phaseFinal, text)
 			}
-			r.message(o, roleAssistant, phaseFinal, text)
 		case "tool_use", "server_tool_use", "mcp_tool_use":
 			// A message whose blocks are records of their own was not the last word if it calls a tool. In older
 			// versions one record has all blocks, and its texts count as final, as documented.
-			if single {
+			if len(blocks) == 1 {
 				for _, i := range said.texts {
 					if i < len(r.report.Events) {
 						r.report.Events[i].Phase = phaseCommentary
@@ -246,9 +251,9 @@ func (c *claude) assistant(rec gjson.Result) {
 				}
 			}
 			said.called = true
-			c.toolUse(o, block)
+			c.toolUse(o, &block)
 		case "tool_result", "mcp_tool_result", "web_search_tool_result":
-			c.toolResult(o, rec, block)
+			c.toolResult(o, rec, &block)
 		default:
 		}
 	}
@@ -256,14 +261,14 @@ func (c *claude) assistant(rec gjson.Result) {
 
 // request records what a request used. The stream has the figures from the beginning of an answer, so that its output is
 // not known; the session files have those from its end.
-func (c *claude) request(o origin, id string, m gjson.Result, whole bool) {
-	u := m.Get("usage")
+func (c *claude) request(o origin, id string, m *fields, whole bool) {
+	u := m.get("usage")
 	if id == "" || !u.IsObject() {
 		return
 	}
 	in := c.input(u)
 	request := plumb.RequestUsage{
-		At: o.at, Model: m.Get("model").String(), Subagent: o.subagent, InputTokens: in,
+		At: o.at, Model: m.text("model"), Subagent: o.subagent, InputTokens: in,
 		CacheTokens: count(u.Get("cache_read_input_tokens")), CacheWriteTokens: count(u.Get("cache_creation_input_tokens")),
 	}
 	if whole {
@@ -302,10 +307,10 @@ func value(p *int64) int64 {
 }
 
 // toolUse takes a tool call.
-func (c *claude) toolUse(o origin, block gjson.Result) {
+func (c *claude) toolUse(o origin, block *fields) {
 	r := c.r
-	tool, input := block.Get("name").String(), block.Get("input")
-	o.call = block.Get("id").String()
+	tool, input := block.text("name"), block.get("input")
+	o.call = block.text("id")
 	if !input.IsObject() {
 		input = gjson.Parse("{}")
 	}
@@ -341,23 +346,25 @@ func (c *claude) toolUse(o origin, block gjson.Result) {
 }
 
 // user takes what the model was told: results of tools, and texts.
-func (c *claude) user(rec gjson.Result) {
+func (c *claude) user(rec *fields) {
 	o := c.origin(rec, "")
-	content := rec.Get("message.content")
-	synthetic := rec.Get("isSynthetic").Bool() || rec.Get("isMeta").Bool() || rec.Get("isCompactSummary").Bool()
+	m := fieldsOf(rec.get("message"))
+	content := m.get("content")
+	synthetic := rec.get("isSynthetic").Bool() || rec.get("isMeta").Bool() || rec.get("isCompactSummary").Bool()
 	if content.Type == gjson.String {
 		if !synthetic {
 			c.r.message(o, roleUser, "", content.Str)
 		}
 		return
 	}
-	for _, block := range content.Array() {
-		switch block.Get("type").String() {
+	for _, b := range elements(content) {
+		block := fieldsOf(b)
+		switch block.text("type") {
 		case "tool_result":
-			c.toolResult(o, rec, block)
+			c.toolResult(o, rec, &block)
 		case "text":
 			if !synthetic {
-				c.r.message(o, roleUser, "", block.Get("text").String())
+				c.r.message(o, roleUser, "", block.text("text"))
 			}
 		default:
 		}
@@ -372,42 +379,42 @@ var (
 )
 
 // toolResult takes what a tool answered.
-func (c *claude) toolResult(o origin, rec, block gjson.Result) {
+func (c *claude) toolResult(o origin, rec, block *fields) {
 	r := c.r
-	id := block.Get("tool_use_id").String()
+	id := block.text("tool_use_id")
 	o.call = id
-	text := claudeText(block.Get("content"))
-	isError := block.Get("is_error").Bool()
-	about := rec.Get("tool_use_result")
-	if !about.Exists() {
-		about = rec.Get("toolUseResult")
+	text := claudeText(block.get("content"))
+	isError := block.get("is_error").Bool()
+	said := rec.get("tool_use_result")
+	if !said.Exists() {
+		said = rec.get("toolUseResult")
 	}
-	call, known := c.calls[id]
+	about := fieldsOf(said)
+	call := c.calls[id]
 	delete(c.calls, id)
-	if text != "" || isError || known && call.tool != "Bash" {
+	if text != "" || isError { // as documented: what is empty and no error has no event
 		r.toolResult(o, text, isError)
 	}
-	decision := rec.Get(`tool_result_meta.#(id=="` + id + `").permission_decision.decision`).String()
-	if decision == "" {
-		decision = rec.Get("permissionDecision.decision").String()
-	}
-	if decision == "deny" || decision == "reject" {
+	if c.deniedBy(rec, id) {
 		r.denial(o, call.tool, text)
 		return
 	}
-	if agent := about.Get("agentId"); agent.Exists() {
-		c.agent(id, agent.String(), about.Get("agentType").String())
+	if agent := about.text("agentId"); agent != "" {
+		c.agent(id, agent, about.text("agentType"))
 	}
 	if call.command != "" {
-		c.ran(o, call, block, about, text)
+		if said.Type == gjson.String {
+			text = said.Str
+		}
+		c.ran(o, call, block, &about, text)
 	}
 	if call.path != "" && !isError {
 		kind := changeUpdate
-		if about.Get("type").String() == "create" || about.IsObject() && about.Get("originalFile").Type == gjson.Null && about.Get("originalFile").Exists() && call.tool == "Write" ||
-			strings.Contains(clip(text, 200), "created") && !about.IsObject() {
+		switch {
+		case about.text("type") == "create", len(about.names) == 0 && strings.Contains(clip(text, 200), "created"):
 			kind = changeAdd
 		}
-		path := about.Get("filePath").String()
+		path := about.text("filePath")
 		if path == "" {
 			path = call.path
 		}
@@ -415,35 +422,40 @@ func (c *claude) toolResult(o origin, rec, block gjson.Result) {
 	}
 }
 
+// deniedBy reports whether a record says that a call was not allowed.
+func (c *claude) deniedBy(rec *fields, id string) bool {
+	decision := rec.get("permissionDecision").Get("decision").String()
+	for _, meta := range rec.get("tool_result_meta").Array() {
+		if meta.Get("id").String() == id {
+			decision = meta.Get("permission_decision.decision").String()
+		}
+	}
+	return decision == "deny" || decision == "reject"
+}
+
 // ran takes the end of a command. Claude reports one that ends with anything but 0 as an error, except those, such as
 // grep, for which it knows what the code means: of these it does not say which it was.
-func (c *claude) ran(o origin, call claudeCall, block, about gjson.Result, text string) {
+func (c *claude) ran(o origin, call claudeCall, block, about *fields, said string) {
 	r := c.r
-	said := text
-	if about.Type == gjson.String {
-		said = about.Str
+	exit := claudeExit
+	if c.qwen {
+		exit = qwenExit
 	}
-	if m := claudeExit.FindStringSubmatch(said); m != nil {
+	if m := exit.FindStringSubmatch(said); m != nil {
 		if code, err := strconv.Atoi(m[1]); err == nil {
 			r.exit(o.call, code)
 		}
 		return
 	}
-	if m := qwenExit.FindStringSubmatch(text); m != nil && c.qwen {
-		if code, err := strconv.Atoi(m[1]); err == nil {
-			r.exit(o.call, code)
-		}
+	failed := block.get("is_error")
+	if failed.Bool() || about.get("interrupted").Bool() || about.get("backgroundTaskId").Exists() || about.text("returnCodeInterpretation") != "" {
 		return
 	}
-	failed := block.Get("is_error")
-	if failed.Bool() || about.Get("interrupted").Bool() || about.Get("backgroundTaskId").Exists() || about.Get("returnCodeInterpretation").String() != "" {
-		return
-	}
-	if about.IsObject() || failed.Exists() && !c.qwen {
+	if len(about.names) > 0 || failed.Exists() && !c.qwen {
 		r.exit(o.call, 0)
 	}
 	base := c.dirs[o.subagent]
-	if m := claudeDir.FindStringSubmatch(about.Get("stderr").String()); m != nil {
+	if m := claudeDir.FindStringSubmatch(about.text("stderr")); m != nil {
 		base = strings.TrimSpace(m[1])
 	} else if place, lost := shellEnds(call.command); !lost && place != "" {
 		base = resolve(resolve(r.cwd, base), place)

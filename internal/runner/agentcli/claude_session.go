@@ -116,7 +116,8 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 		if n <= skip {
 			return c.offered(rec)
 		}
-		kind := rec.Get("type").String()
+		f := fieldsOf(rec)
+		kind := f.text("type")
 		switch kind {
 		case "assistant", "user":
 		case "attachment":
@@ -127,26 +128,26 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 			return strings.Contains("|queue-operation|api-request|api-request-shape|api-request-blob|atis-latch|last-prompt|tools-used|cost-state|"+
 				"summary|file-history-snapshot|permission-mode|ai-title|agent-name|custom-title|mode|progress|attribution-snapshot|", "|"+kind+"|")
 		}
-		known := c.uuids[key("", rec.Get("uuid").String())]
-		if rec.Get("promptSource").Exists() && exists(t.Stdout) {
+		known := c.uuids[key("", f.text("uuid"))]
+		if f.get("promptSource").Exists() && exists(t.Stdout) {
 			return true // the stream has no prompts
 		}
 		if !known && !c.ended {
-			if v := rec.Get("version").String(); v != "" && c.r.report.AgentVersion == "" {
+			if v := f.text("version"); v != "" && c.r.report.AgentVersion == "" {
 				c.r.report.AgentVersion = strings.Clone(v)
 			}
-			if cwd := rec.Get("cwd").String(); cwd != "" && c.r.cwd == "" {
+			if cwd := f.text("cwd"); cwd != "" && c.r.cwd == "" {
 				c.r.cwd = strings.Clone(cwd)
 			}
 			c.record(rec)
 			known = true
 		}
-		if m := rec.Get("message"); kind == "assistant" && m.Get("model").String() != "<synthetic>" && (known || subagent != "") {
-			o := c.origin(rec, "")
+		if m := fieldsOf(f.get("message")); kind == "assistant" && m.text("model") != "<synthetic>" && (known || subagent != "") {
+			o := c.origin(&f, "")
 			if subagent != "" {
 				o.subagent = subagent
 			}
-			c.request(o, m.Get("id").String(), m, true)
+			c.request(o, m.text("id"), &m, true)
 		}
 		return true
 	})

@@ -20,11 +20,11 @@ type cursor struct {
 	r *recorder
 	// calls are the tool calls, by id.
 	calls map[string]*cursorCall
-	// thought is the thinking that has come so far, said the text of the message that is still coming in pieces.
+	// thought is the thinking that has come so far, begun at thinkAt.
 	thought strings.Builder
 	thinkAt origin
-	// last is the text of the last message of the model.
-	ended bool
+	// fields are those of the record that is being read.
+	fields fields
 }
 
 // cursorCall is what is remembered of a tool call.
@@ -79,11 +79,13 @@ func (c *cursor) refused(t *Transcript) {
 
 func (c *cursor) record(rec gjson.Result) bool {
 	r := c.r
-	if id := first(rec, "session_id", "chat_id"); id != "" && r.report.SessionID == "" {
-		r.report.SessionID = strings.Clone(id)
+	f := &c.fields
+	f.read(rec.Raw)
+	if r.report.SessionID == "" {
+		r.report.SessionID = strings.Clone(f.text("session_id", "chat_id"))
 	}
-	o := origin{at: momentMs(rec.Get("timestamp_ms"))}
-	kind := rec.Get("type").String()
+	o := origin{at: momentMs(f.get("timestamp_ms"))}
+	kind := f.text("type")
 	if kind != "thinking" {
 		c.flush()
 	}
@@ -91,13 +93,13 @@ func (c *cursor) record(rec gjson.Result) bool {
 	case "system":
 		c.init(rec)
 	case "user":
-		r.message(o, roleUser, "", codexParts(rec.Get("message.content")))
+		r.message(o, roleUser, "", codexParts(f.get("message").Get("content")))
 	case "assistant":
-		r.message(o, roleAssistant, phaseFinal, codexParts(rec.Get("message.content")))
+		r.message(o, roleAssistant, phaseFinal, codexParts(f.get("message").Get("content")))
 	case "thinking":
 		c.think(o, rec)
 	case "tool_call":
-		c.call(o, rec)
+		c.call(o, f)
 	case "result":
 		c.result(rec)
 	case "error":
@@ -151,15 +153,16 @@ func (c *cursor) flush() {
 }
 
 // call takes a record of a tool call: its start or its end, of which one may be missing.
-func (c *cursor) call(o origin, rec gjson.Result) {
+func (c *cursor) call(o origin, rec *fields) {
 	r := c.r
-	tool, body := cursorTool(rec.Get("tool_call"))
+	tool, value := cursorTool(rec.get("tool_call"))
+	body := fieldsOf(value)
 	if tool == "" {
 		return
 	}
 	// An id may hold a line break, which is part of it; the model call's id is only the next best thing.
-	o.call = first(rec, "call_id", "model_call_id")
-	args, completed := body.Get("args"), rec.Get("subtype").String() == "completed"
+	o.call = rec.text("call_id", "model_call_id")
+	args, completed := body.get("args"), rec.text("subtype") == "completed"
 	call := c.calls[o.call]
 	if call == nil || o.call == "" {
 		call = &cursorCall{}
@@ -191,7 +194,7 @@ func (c *cursor) call(o origin, rec gjson.Result) {
 	if path != "" {
 		call.path = strings.Clone(path)
 	}
-	if result := body.Get("result"); completed && result.Exists() && !call.answered {
+	if result := body.get("result"); completed && result.Exists() && !call.answered {
 		call.answered = o.call != ""
 		c.answer(o, tool, call, result)
 	}
@@ -200,20 +203,25 @@ func (c *cursor) call(o origin, rec gjson.Result) {
 // answer takes what a tool answered: an object whose key says how it went.
 func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Result) {
 	r := c.r
-	success, failed := result.Get("success"), false
-	for _, word := range []string{"error", "failure", "rejected", "permissionDenied", "permission_denied", "timeout", "spawnError", "fileNotFound"} {
-		failed = failed || result.Get(word).Exists()
+	outcome := fieldsOf(result)
+	failed := false
+	for _, word := range outcome.names {
+		switch word {
+		case "error", "failure", "rejected", "permissionDenied", "permission_denied", "timeout", "spawnError", "fileNotFound":
+			failed = true
+		}
 	}
 	r.toolResult(o, plain(result), failed)
-	for _, outcome := range []gjson.Result{success, result.Get("failure"), result} {
-		if code := outcome.Get("exitCode"); code.Type == gjson.Number {
-			r.exit(o.call, int(code.Int()))
-		} else if code := outcome.Get("exit_code"); code.Type == gjson.Number {
-			r.exit(o.call, int(code.Int()))
+	success, failure := fieldsOf(outcome.get("success")), fieldsOf(outcome.get("failure"))
+	for _, f := range []*fields{&success, &failure, &outcome} {
+		for _, name := range []string{"exitCode", "exit_code"} {
+			if code := f.get(name); code.Type == gjson.Number {
+				r.exit(o.call, int(code.Int()))
+			}
 		}
 	}
 	for _, word := range []string{"rejected", "permissionDenied", "permission_denied"} {
-		if d := result.Get(word); d.Exists() {
+		if d := outcome.get(word); d.Exists() {
 			message := first(d, "reason", "message", "error")
 			if message == "" {
 				message = plain(d)
@@ -230,7 +238,7 @@ func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Re
 		r.fileChange(o, changeDelete, call.path)
 	case cursorWords(tool, "write", "create"):
 		kind := changeUpdate
-		if success.Get("fileCreated").Bool() || success.Get("created").Bool() || success.Get("isNewFile").Bool() {
+		if success.get("fileCreated").Bool() || success.get("created").Bool() || success.get("isNewFile").Bool() {
 			kind = changeAdd
 		}
 		r.fileChange(o, kind, call.path)
@@ -242,6 +250,18 @@ func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Re
 // cursorTool finds the tool of a call and what belongs to it, in each of the shapes that are known. The name is that of the
 // documentation: "shellToolCall" is "shell", "updateTodosToolCall" is "update-todos".
 func cursorTool(call gjson.Result) (string, gjson.Result) {
+	name, body := "", gjson.Result{}
+	members(call.Raw, func(key, value string) bool {
+		short, ok := strings.CutSuffix(key, "ToolCall")
+		if ok && strings.HasPrefix(value, "{") {
+			name, body = kebab(short), gjson.Parse(value)
+			return false
+		}
+		return true
+	})
+	if name != "" {
+		return name, body
+	}
 	if tool := call.Get("tool"); tool.IsObject() {
 		if name := tool.Get("case").String(); name != "" {
 			body := tool.Get("value")
@@ -251,15 +271,7 @@ func cursorTool(call gjson.Result) (string, gjson.Result) {
 			return kebab(strings.TrimSuffix(name, "ToolCall")), body
 		}
 	}
-	name, body := "", gjson.Result{}
-	call.ForEach(func(key, value gjson.Result) bool {
-		if short, ok := strings.CutSuffix(key.String(), "ToolCall"); ok && value.IsObject() {
-			name, body = kebab(short), value
-			return false
-		}
-		return true
-	})
-	if f := call.Get("function"); name == "" && f.IsObject() {
+	if f := call.Get("function"); f.IsObject() {
 		args := f.Get("arguments")
 		if args.Type == gjson.String && gjson.Valid(args.Str) {
 			args = gjson.Parse(args.Str)

@@ -108,7 +108,8 @@ func (c *cutter) feed(piece []byte) {
 			if c.escape < 0 {
 				c.escape = 1
 				if piece[0] == 'u' {
-					c.escape = 5
+					c.escape = len(`u0000`)
+					c.room -= len(`0000`)
 				}
 			} else {
 				n = min(c.escape, len(piece))
@@ -127,16 +128,13 @@ func (c *cutter) feed(piece []byte) {
 // plain takes from piece, inside a string, what comes before the next quote or backslash, and that byte; it returns how
 // much that was.
 func (c *cutter) plain(piece []byte) int {
-	end := bytes.IndexByte(piece, '"')
-	if end < 0 {
-		end = len(piece)
-	}
-	if i := bytes.IndexByte(piece[:end], '\\'); i >= 0 {
-		end = i
+	end := 0
+	for end < len(piece) && piece[end] != '"' && piece[end] != '\\' {
+		end++
 	}
 	if run := piece[:end]; !c.cut {
 		if len(run) > c.room {
-			c.keep(run[:c.room])
+			c.keep(run[:max(0, c.room)])
 			c.shut()
 		} else {
 			c.keep(run)
@@ -151,13 +149,12 @@ func (c *cutter) plain(piece []byte) int {
 		c.keep(piece[end : end+1])
 		return end + 1
 	}
-	const longest = len(`\u0000`)
-	if !c.cut && c.room < longest {
+	if !c.cut && c.room < len(`\n`) {
 		c.shut()
 	}
 	if !c.cut {
 		c.keep(piece[end : end+1])
-		c.room -= longest
+		c.room -= len(`\n`)
 	}
 	c.escape = -1
 	return end + 1
