@@ -25,31 +25,30 @@ func newTranscript(prompt string) *transcript {
 	}}
 }
 
-func (t *transcript) add(ev plumb.SessionEvent) *transcript {
+func (t *transcript) add(ev plumb.SessionEvent) {
 	t.at = t.at.Add(1300 * time.Millisecond)
 	ev.At = new(t.at)
 	t.r.Events = append(t.r.Events, ev)
-	return t
 }
 
-func (t *transcript) say(phase, text string) *transcript {
-	return t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Phase: phase, Text: text})
+func (t *transcript) say(phase, text string) {
+	t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Phase: phase, Text: text})
 }
 
 // run adds a shell call with its command and result.
-func (t *transcript) run(sub, call, command string, exit int, output string) *transcript {
+func (t *transcript) run(sub, call, command string, exit int, output string) {
 	args, _ := json.Marshal(map[string]string{"command": command, "description": "run it"})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Bash", CallID: call, Args: args, Subagent: sub})
 	t.add(plumb.SessionEvent{Type: plumb.SessionCommand, Command: command, CallID: call, ExitCode: &exit, Subagent: sub})
-	return t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Bash", CallID: call, Output: output, IsError: exit != 0, Subagent: sub})
+	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Bash", CallID: call, Output: output, IsError: exit != 0, Subagent: sub})
 }
 
-func (t *transcript) read(call, path, text string) *transcript {
+func (t *transcript) read(call, path, text string) {
 	args, _ := json.Marshal(map[string]string{"file_path": path})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Read", CallID: call, Args: args})
 	t.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: path, CallID: call})
 	t.r.Files.ObservedReads = append(t.r.Files.ObservedReads, path)
-	return t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Read", CallID: call, Output: text})
+	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Read", CallID: call, Output: text})
 }
 
 // end finishes the session with its answer and what it used.
@@ -108,7 +107,8 @@ func release(ws string, good bool) *plumb.SessionReport {
 	r.DetectedSkills = []plumb.SkillDetection{{Skill: "release", Confidence: "explicit", Evidence: []string{"Loaded via Skill tool", "Read " + ws + "/.claude/skills/release/SKILL.md"}}}
 	r.Offered = []plumb.Offer{
 		{Kind: plumb.OfferSkill, Name: "release", Source: "project", Path: ws + "/.claude/skills/release"},
-		{Kind: plumb.OfferSkill, Name: "holiday-planner", Source: "user", Undeclared: true}, {Kind: plumb.OfferMCPServer, Name: "github"},
+		{Kind: plumb.OfferSkill, Name: "holiday-planner", Source: "user", Undeclared: true},
+		{Kind: plumb.OfferMCPServer, Name: "github"},
 		{Kind: plumb.OfferInstructions, Name: "CLAUDE.md", Path: ws + "/CLAUDE.md"},
 	}
 	r.Subagents = []plumb.Subagent{{ID: "agent-1", Type: "tester", Usage: &plumb.Usage{InputTokens: new(int64(3100)), OutputTokens: new(int64(90))}}}

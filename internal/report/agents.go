@@ -71,8 +71,11 @@ func (f *agentFigures) add(e *plumb.Execution) {
 		bit   uint8
 		count int64
 	}{
-		{plumb.ReportedInput, e.InputTokens}, {plumb.ReportedOutput, e.OutputTokens}, {plumb.ReportedReasoning, e.ReasoningTokens},
-		{plumb.ReportedCache, e.CacheTokens}, {plumb.ReportedTotal, e.TotalTokens},
+		{plumb.ReportedInput, e.InputTokens},
+		{plumb.ReportedOutput, e.OutputTokens},
+		{plumb.ReportedReasoning, e.ReasoningTokens},
+		{plumb.ReportedCache, e.CacheTokens},
+		{plumb.ReportedTotal, e.TotalTokens},
 	} {
 		if e.Reported&x.bit != 0 {
 			f.tokens[i] += x.count

@@ -229,7 +229,7 @@ func poison(v reflect.Value) {
 			poison(v.Elem())
 		}
 	case reflect.Slice:
-		if raw, ok := v.Interface().(json.RawMessage); ok {
+		if raw, ok := reflect.TypeAssert[json.RawMessage](v); ok {
 			if len(raw) > 0 && v.CanSet() {
 				text, _ := json.Marshal(map[string]string{evil: evil})
 				v.SetBytes(text)

@@ -305,13 +305,13 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 	add("selected tags", strings.Join(info.SelectedTags, ", "))
 	for i := range info.Runners {
 		r := &info.Runners[i]
-		value := r.ID + ": " + string(r.Kind) + " " + strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":")
+		parts := []string{r.ID + ": " + string(r.Kind) + " " + strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":")}
 		for _, more := range []string{r.BaseURL, parameterWords(r.Parameters), r.Config} {
 			if more != "" {
-				value += ", " + more
+				parts = append(parts, more)
 			}
 		}
-		add("runner", value)
+		add("runner", strings.Join(parts, ", "))
 	}
 	add("judge", judgeTitle(info))
 	add("embedder", info.Embedder)

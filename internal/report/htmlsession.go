@@ -271,8 +271,11 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 	}
 	h.Reads, h.Notes = longs(r.Files.ObservedReads), append(h.Notes, longs(r.Notes)...)
 	for _, f := range [][2]string{
-		{"stdout", r.RawArtifacts.StdoutPath}, {"stderr", r.RawArtifacts.StderrPath}, {"session", r.RawArtifacts.SessionPath},
-		{"export", r.RawArtifacts.ExportPath}, {"telemetry", r.RawArtifacts.TelemetryPath},
+		{"stdout", r.RawArtifacts.StdoutPath},
+		{"stderr", r.RawArtifacts.StderrPath},
+		{"session", r.RawArtifacts.SessionPath},
+		{"export", r.RawArtifacts.ExportPath},
+		{"telemetry", r.RawArtifacts.TelemetryPath},
 	} {
 		if f[1] != "" {
 			h.Files = append(h.Files, [2]string{f[0], clean(f[1])})

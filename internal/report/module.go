@@ -174,7 +174,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 
 // loadError is the documented error of a module that cannot be loaded.
 func loadError(path string, err error) error {
-	return plumb.WithHint(fmt.Errorf("Failed to load reporter module: %s\n%w", path, err), plumb.Hint(err)) //nolint:staticcheck,revive // documented
+	return plumb.WithHint(fmt.Errorf("Failed to load reporter module: %s\n%w", path, err), plumb.Hint(err)) //nolint:staticcheck // documented
 }
 
 // ask calls an entry, whose arguments and result are JSON texts.

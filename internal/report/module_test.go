@@ -177,10 +177,10 @@ func TestModuleResultsAreDocumented(t *testing.T) {
 		}
 	}
 	failure, _ := got["error"].(map[string]any)
-	if failure["name"] != "AssertionError" || !strings.Contains(failure["stack"].(string), "skills.suite.ts:42:18") { //nolint:forcetypeassert // a test
+	if failure["name"] != "AssertionError" || !strings.Contains(failure["stack"].(string), "skills.suite.ts:42:18") {
 		t.Errorf("error %v", failure)
 	}
-	if report, _ := got["report"].(map[string]any); !strings.Contains(report["finalOutput"].(string), "Tagging did not work") { //nolint:forcetypeassert // a test
+	if report, _ := got["report"].(map[string]any); !strings.Contains(report["finalOutput"].(string), "Tagging did not work") {
 		t.Errorf("the report is not that of the session that failed: %v", report["finalOutput"])
 	}
 }
