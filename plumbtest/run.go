@@ -1,12 +1,16 @@
 package plumbtest
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -18,13 +22,22 @@ const parallel = 8
 // should fail passes, and if the execution could not be measured, and then says so. What was skipped is skipped.
 //
 // The sessions come first, several at a time, each runner judging itself where a judge is needed; the subtests then tell
-// what became of them. The record of the run is kept in the test's temporary directory. Sessions end with t.Context.
+// what became of them. Agents work in workspaces as suite.Workspace says, one after the other where it says nothing; [Open] makes runners.
+// Sessions end with t.Context.
+//
+// The record of the run is kept in the test's temporary directory, or, when the environment variable PLUMB_TEST_RUNS names a
+// directory of runs such as .plumb/runs, there, where plumb show, plumb report and plumb explain find it. PLUMB_TEST_REPORT names
+// reports to write as well, as for plumb run --report: "junit:results.xml,html:report.html".
 func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	t.Helper()
 	if err := checkSuite(suite, runners); err != nil {
 		t.Fatalf("run suite: %v", err)
 	}
-	dir, err := run.Create(t.TempDir(), time.Now())
+	root := os.Getenv("PLUMB_TEST_RUNS") //nolint:forbidigo // a test has no other way to be told
+	if root == "" {
+		root = t.TempDir()
+	}
+	dir, err := run.Create(root, time.Now())
 	if err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
@@ -33,13 +46,32 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 			t.Errorf("close the run directory: %v", err)
 		}
 	}()
-	told := stories{}
-	state, err := run.Suite(t.Context(), run.Options{
-		Dir: dir, Suite: suite, Runners: runners, Parallel: parallel,
-		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
-		Emit: told.add,
+	if err := dir.WriteSpec(map[string]any{"suite": suite.Name, "test": t.Name()}, nil); err != nil {
+		t.Fatalf("run suite %s: %v", suite.Name, err)
+	}
+	index := &run.Index{}
+	defer func() {
+		if err := index.Close(); err != nil {
+			t.Errorf("close the run log: %v", err)
+		}
+	}()
+	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{ //nolint:forbidigo // as above
+		Sessions: index.Sessions, RawSessions: index.Raw, RunDir: dir.Path, Dir: dir.Path, Closed: true,
 	})
 	if err != nil {
+		t.Fatalf("run suite %s: %v", suite.Name, err)
+	}
+	told := stories{}
+	o := run.Options{
+		Dir: dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
+		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
+		Emit: func(ev plumb.Event, r *plumb.Run) error { return errors.Join(told.add(ev, r), reports.add(ev, r)) },
+	}
+	if err := workspaces(t, &o); err != nil {
+		t.Fatalf("run suite %s: %v", suite.Name, err)
+	}
+	state, err := run.Suite(t.Context(), o)
+	if err := errors.Join(err, reports.close()); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	for i := range state.Executions {
@@ -48,6 +80,36 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 			tell(t, &state.Executions[i], told[key{caseID, runnerID}])
 		})
 	}
+}
+
+// workspaces says where agents work: as the suite wants it, else in an empty directory for each session.
+func workspaces(t *testing.T, o *run.Options) error {
+	t.Helper()
+	o.Workspaces = run.Workspaces{Root: t.TempDir(), Environ: os.Environ, Keep: true} // go test deletes it all in the end
+	for _, r := range o.Runners {
+		if r.Info().Kind == plumb.RunnerAgent {
+			o.Workspaces.Config.Mode = plumb.WorkspaceIsolated
+		}
+	}
+	if w := o.Suite.Workspace; w != nil {
+		o.Workspaces.Config = *w
+		for _, dir := range []*string{&o.Workspaces.Config.Cwd, &o.Workspaces.Config.TemplateDir} {
+			if *dir == "" {
+				continue
+			}
+			abs, err := filepath.Abs(*dir)
+			if err != nil {
+				return err
+			}
+			*dir = abs
+		}
+		if w.Mode != plumb.WorkspaceIsolated {
+			o.Parallel = 1 // sessions would be in each other's way
+		}
+	}
+	var err error
+	o.Workspaces.Cwd, err = filepath.Abs(".")
+	return err
 }
 
 func checkSuite(suite *plumb.Suite, runners []plumb.Runner) error {

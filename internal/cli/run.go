@@ -412,7 +412,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		}
 	}
 	o := a.reportOptions()
-	o.Dir, o.Flags, o.Closed = a.shown(dir.Path), p.flags, j.spec.Demo
+	o.Dir, o.Flags, o.Closed, o.RunDir = a.shown(dir.Path), p.flags, j.spec.Demo, dir.Path
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	o.Sessions, o.RawSessions = index.Sessions, index.Raw

@@ -351,7 +351,8 @@ func (a *app) reporters(specs []string, o report.Options) (_ *reporting, err err
 			}
 			r.files = append(r.files, f)
 			options.Out, options.Terminal, options.Color = f, false, false
-		} else if name != report.GitHubActions {
+			options.RunDir = ""
+		} else if name != report.GitHubActions && name != report.HTML {
 			if stdout != "" {
 				return r, plumb.WithHint(fmt.Errorf("the reports %s and %s both write to standard output", stdout, name), "give one a file: --report "+name+":FILE")
 			}

@@ -1,0 +1,85 @@
+package plumbtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+// Open makes the runner that cfg describes, as plumb run would from a config file: a model, an agent, a command or a replay.
+// Keys come from the environment of the test. It ends the test when the runner cannot be had.
+func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
+	tb.Helper()
+	r, err := runner.New(cfg, runner.Env{
+		Getenv: os.Getenv, Environ: os.Environ, //nolint:forbidigo // a test has no other world
+		Note: func(n plumb.Note) { tb.Logf("%s: %s", n.Level, n.Text) },
+	})
+	if err != nil {
+		if hint := plumb.Hint(err); hint != "" {
+			err = fmt.Errorf("%w (%s)", err, hint)
+		}
+		tb.Fatalf("open the runner: %v", err)
+	}
+	return r
+}
+
+// reports are those that the environment asks for.
+type reports struct {
+	reporters []plumb.Reporter
+	files     []*os.File
+}
+
+// openReports opens reports, "name:path" each, separated by commas.
+func openReports(specs string, o report.Options) (*reports, error) {
+	r := &reports{}
+	for spec := range strings.SplitSeq(specs, ",") {
+		if spec = strings.TrimSpace(spec); spec == "" {
+			continue
+		}
+		name, path, ok := strings.Cut(spec, ":")
+		if !ok && name != report.HTML {
+			return nil, errors.Join(fmt.Errorf("PLUMB_TEST_REPORT: %q names no file: %s:FILE", spec, name), r.close())
+		}
+		own := o
+		if ok {
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("PLUMB_TEST_REPORT: %w", err), r.close())
+			}
+			r.files = append(r.files, f)
+			own.Out, own.RunDir = f, ""
+		}
+		reporter, err := report.New(name, own)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("PLUMB_TEST_REPORT: %w", err), r.close())
+		}
+		r.reporters = append(r.reporters, reporter)
+	}
+	return r, nil
+}
+
+func (r *reports) add(ev plumb.Event, state *plumb.Run) error {
+	for _, reporter := range r.reporters {
+		if err := reporter.Report(ev, state); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *reports) close() error {
+	var all []error
+	for _, reporter := range r.reporters {
+		all = append(all, reporter.Close())
+	}
+	for _, f := range r.files {
+		all = append(all, f.Close())
+	}
+	return errors.Join(all...)
+}
