@@ -31,6 +31,9 @@ type Host struct {
 	MemoryLimit int64
 	// ReadOnly keeps the code from changing files and from starting programs.
 	ReadOnly bool
+
+	// grace is how long code may take to stop, in tests.
+	grace time.Duration
 }
 
 // The time limits of code that a [Host] does not limit itself.
@@ -51,9 +54,9 @@ func (h Host) options(program *script.Program) script.Options {
 	o := script.Options{
 		Modules: lib.Modules(), Dir: filepath.Dir(program.Entry),
 		Stdout: h.Stdout, Stderr: h.Stderr, MemoryLimit: h.MemoryLimit,
-		Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
-		Host:   map[string]script.HostFunc{"parseConfig": parseConfigCall},
-		Async:  map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
+		Grace: h.grace, Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
+		Host:  map[string]script.HostFunc{"parseConfig": parseConfigCall},
+		Async: map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
 	}
 	if h.Environ != nil {
 		o.Env = h.Environ()

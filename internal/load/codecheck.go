@@ -163,7 +163,11 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	v := plumb.Verdict{
 		Name: cmp.Or(f.Check, f.Name), Reason: bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: bounded(f.Stack),
-		Source: k.suite.places.source(f.Source), Details: details(f, ""), Asked: s.take(f),
+		Source: k.suite.places.source(f.Source), Details: details(f, ""),
+	}
+	asked := s.take(f)
+	if asked != nil {
+		v.Asked = asked.Asked
 	}
 	if v.Source == nil {
 		v.Source = &k.source
@@ -173,7 +177,10 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	}
 	if f.Origin != plumb.OriginAssertion {
 		v.Error = plumb.Failuref(f.Origin, "%s", v.Reason)
-		v.Error.Name, v.Error.Stack, v.Error.Source, v.Error.Hint = f.Name, v.Stack, v.Source, f.Hint
+		if asked != nil && asked.Error != nil { // the judge's own trouble says more
+			v.Error = asked.Error
+		}
+		v.Error.Name, v.Error.Stack, v.Error.Source, v.Error.Hint = f.Name, v.Stack, v.Source, cmp.Or(v.Error.Hint, f.Hint)
 		if f.Class != nil {
 			v.Error.Class = *f.Class
 		}
@@ -245,14 +252,14 @@ func (c *codeSuite) session(name string) *codeSession {
 	return c.judging.sessions[name]
 }
 
-// take returns what was asked for a check that did not hold.
-func (s *codeSession) take(f *codeFailure) *plumb.Asked {
+// take returns what was asked for a check that did not hold, or nil.
+func (s *codeSession) take(f *codeFailure) *plumb.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, v := range s.asked {
 		if v.Name == f.Check && (v.Error != nil || !v.Pass) {
 			s.asked = slices.Delete(s.asked, i, i+1)
-			return v.Asked
+			return &v
 		}
 	}
 	return nil

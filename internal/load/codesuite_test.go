@@ -224,12 +224,12 @@ func TestCodeRunaway(t *testing.T) {
 		"unawaited", `void Promise.reject(new Error("lost"));`,
 		"unawaited-check", `void (async () => { await null; assert.equal(1, 2); })();`,
 	)})
-	_, byID := loaded(t, b, Host{AssertTimeout: 400 * time.Millisecond, MemoryLimit: 64 << 20})
+	_, byID := loaded(t, b, Host{AssertTimeout: time.Second, MemoryLimit: 64 << 20})
 	for _, test := range []struct{ id, name, message string }{
-		{"loop", "TimeoutError", "did not end within 400ms"},
-		{"microtasks", "TimeoutError", "did not end within 400ms"},
+		{"loop", "TimeoutError", "did not end within 1s"},
+		{"microtasks", "TimeoutError", "did not end within 1s"},
 		{"never", "TimeoutError", "promise that nothing will settle"},
-		{"regexp", "TimeoutError", "did not end within 400ms"},
+		{"regexp", "TimeoutError", "did not end within 1s"},
 		{"memory", "RangeError", "out of memory"},
 		{"recursion", "RangeError", "stack"},
 		{"crash", "TypeError", "undefined"},
@@ -310,6 +310,23 @@ func TestCodeRunawayAmongOthers(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestCodeDead: an engine that does not even stop is given up, and the suite is loaded again for what comes next.
+func TestCodeDead(t *testing.T) {
+	b := suiteIn(t, map[string]string{"a.ts": cases(
+		"fine", `calls++; assert.equal(calls, 1)`,
+		"stuck", `calls++; Array.prototype.indexOf.call({ length: 3e7 }, 1)`,
+	)})
+	_, byID := loaded(t, b, Host{AssertTimeout: 20 * time.Millisecond, grace: 50 * time.Millisecond})
+	verdicts, err := assertOn(t.Context(), byID["stuck"], "x")
+	if f, ok := errors.AsType[*plumb.Failure](err); !ok || !strings.Contains(f.Message, "did not end") {
+		t.Errorf("stuck: got %+v, %v", verdicts, err)
+	}
+	b.code.host.AssertTimeout = 0
+	if verdicts, err = assertOn(t.Context(), byID["fine"], "x"); err != nil || !verdicts[0].Pass {
+		t.Errorf("afterwards: got %+v, %v", verdicts, err)
+	}
 }
 
 // TestCodeInterrupted: when the run ends, its asserts do.
