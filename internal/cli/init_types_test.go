@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb/internal/load"
+)
+
+func TestWriteTypes(t *testing.T) {
+	dir := t.TempDir()
+	a := &app{Env: Env{Dir: dir}}
+	files, err := a.writeTypes(false)
+	if err != nil || !slices.Equal(files, []string{typesFile, tsconfigFile}) {
+		t.Fatalf("wrote %v, %v", files, err)
+	}
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+
+	// A tsconfig is the user's own, types of an earlier version are not.
+	head, _, _ := strings.Cut(load.Types(), "\n")
+	put(tsconfigFile, "{}")
+	put(typesFile, head+"\nexport {};\n")
+	if files, err = a.writeTypes(false); err != nil || !slices.Equal(files, []string{typesFile}) {
+		t.Fatalf("wrote %v, %v", files, err)
+	}
+	if get(tsconfigFile) != "{}" || get(typesFile) != load.Types() {
+		t.Error("the wrong file was replaced")
+	}
+
+	put(typesFile, "// mine\n")
+	if _, err = a.writeTypes(false); err == nil || get(typesFile) != "// mine\n" {
+		t.Errorf("somebody else's file was replaced: %v", err)
+	}
+	if _, err = a.writeTypes(true); err != nil || get(typesFile) != load.Types() {
+		t.Errorf("force: %v", err)
+	}
+}
