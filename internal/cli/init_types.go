@@ -21,15 +21,14 @@ const (
 const tsconfig = `{
   "compilerOptions": {
     "target": "ES2024",
-    "lib": ["ES2024", "ESNext.Disposable"],
+    "lib": ["ESNext", "DOM"],
     "module": "Preserve",
     "moduleResolution": "Bundler",
     "resolveJsonModule": true,
     "allowImportingTsExtensions": true,
     "strict": true,
     "noEmit": true,
-    "skipLibCheck": true,
-    "types": []
+    "skipLibCheck": true
   },
   "include": ["plumb.d.ts", "**/*.ts", "**/*.mts", "**/*.cts"],
   "exclude": ["node_modules", ".plumb"]
