@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -126,16 +127,18 @@ func (c *copilot) end() {
 // record takes a record of the stream or the log and reports whether its type is known.
 func (c *copilot) record(rec gjson.Result, streaming bool) bool {
 	kind := rec.Get("type").String()
-	switch kind {
+	switch kind { // pieces of what comes whole later; there are very many of them
 	case "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta", "assistant.streaming_delta",
 		"tool.execution_partial_result", "tool.shell_output", "tool.execution_progress", "session.background_tasks_changed":
-		return true // pieces of what comes whole later; there are very many of them
+		return true
 	}
+	var f [7]gjson.Result
+	take(rec, f[:], "data", "id", "timestamp", "agentId", "ephemeral", "exitCode", "sessionId")
+	data := f[0]
 	if streaming {
-		c.identify(rec)
+		c.identify(kind, f[1].String(), f[4].Bool())
 	}
-	data := rec.Get("data")
-	o := origin{at: moment(rec.Get("timestamp").String()), subagent: c.agent(rec, data)}
+	o := origin{at: moment(f[2].String()), subagent: c.agent(kind, f[3].String(), data)}
 	switch kind {
 	case "user.message":
 		// What copilot injects in the user's name has another source than the task that an agent gives its subagent.
@@ -212,8 +215,8 @@ func (c *copilot) record(rec gjson.Result, streaming bool) bool {
 			c.closed = true
 		}
 	case "result":
-		c.closed, c.exitCode = true, rec.Get("exitCode").Int()
-		if id := rec.Get("sessionId").String(); id != "" {
+		c.closed, c.exitCode = true, f[5].Int()
+		if id := f[6].String(); id != "" {
 			c.r.report.SessionID = strings.Clone(id)
 		}
 	case "assistant.turn_start", "assistant.turn_end", "assistant.idle", "assistant.intent", "assistant.message_start",
@@ -229,21 +232,23 @@ func (c *copilot) record(rec gjson.Result, streaming bool) bool {
 }
 
 // identify remembers a record of the stream that may be in the log too.
-func (c *copilot) identify(rec gjson.Result) {
-	if rec.Get("ephemeral").Bool() {
-		return
-	}
-	if id := rec.Get("id").String(); id != "" {
-		c.seen[key("id", id)] = true
-	} else if rec.Get("type").String() == "assistant.message" {
+func (c *copilot) identify(kind, id string, ephemeral bool) {
+	switch {
+	case ephemeral:
+	case id != "":
+		c.seen[maphash.String(hashing, id)] = true
+	case kind == "assistant.message":
 		c.anonymous = true
 	}
 }
 
 // agent returns the subagent that a record is of, "" for the main thread.
-func (c *copilot) agent(rec, data gjson.Result) string {
-	id, call := rec.Get("agentId").String(), data.Get("parentToolCallId").String()
-	if call == "" && strings.HasPrefix(rec.Get("type").String(), "subagent.") {
+func (c *copilot) agent(kind, id string, data gjson.Result) string {
+	call := ""
+	if strings.Contains(data.Raw, `"parentToolCallId"`) { // few have it, and to look for it properly is slow
+		call = data.Get("parentToolCallId").String()
+	}
+	if call == "" && strings.HasPrefix(kind, "subagent.") {
 		call = data.Get("toolCallId").String()
 	}
 	if call == "" {
@@ -280,9 +285,11 @@ func (c *copilot) begin(data gjson.Result) {
 
 // message records a message of the assistant. One that asks for tools is commentary.
 func (c *copilot) message(o origin, data gjson.Result) {
-	c.thinking(o, data.Get("reasoningText").String())
-	text, tools := data.Get("content").String(), len(data.Get("toolRequests").Array()) > 0
-	phase := data.Get("phase").String()
+	var f [5]gjson.Result
+	take(data, f[:], "reasoningText", "content", "toolRequests", "phase", "model")
+	c.thinking(o, f[0].String())
+	text, tools := f[1].String(), f[2].Get("0").Exists()
+	phase := f[3].String()
 	switch {
 	case phase == phaseThinking || phase == phaseCommentary:
 	case tools:
@@ -294,7 +301,7 @@ func (c *copilot) message(o origin, data gjson.Result) {
 	if o.subagent != "" {
 		return
 	}
-	if model := data.Get("model").String(); model != "" {
+	if model := f[4].String(); model != "" {
 		c.r.report.Model = c.r.name(model)
 	}
 	c.failure = nil // what went wrong before did not end the session
@@ -387,12 +394,15 @@ func (c *copilot) do(d deed) {
 
 // complete records the result of a tool call.
 func (c *copilot) complete(o origin, data gjson.Result) {
-	o.call = data.Get("toolCallId").String()
-	failure, success := data.Get("error"), data.Get("success")
-	output := plain(data.Get("result.content"))
+	var f [7]gjson.Result
+	take(data, f[:], "toolCallId", "error", "success", "result", "toolTelemetry", "shellExecution", "fileEdits")
+	failure, success, result, telemetry := f[1], f[2], f[3], f[4]
+	o.call = f[0].String()
+	content := result.Get("content")
+	output := plain(content)
 	if output == "" {
-		output = plain(data.Get("result"))
-		if detailed := data.Get("result.detailedContent"); detailed.Exists() || data.Get("result.content").Exists() {
+		output = plain(result)
+		if detailed := result.Get("detailedContent"); detailed.Exists() || content.Exists() {
 			output = plain(detailed)
 		}
 	}
@@ -407,20 +417,22 @@ func (c *copilot) complete(o origin, data gjson.Result) {
 	if success.Exists() {
 		failed = !success.Bool()
 	}
-	directory := data.Get("toolTelemetry.properties.viewType").String() == "directory"
-	for _, d := range c.held[o.call] {
-		if !failed && !(d.kind == plumb.SessionFileRead && directory) {
-			c.do(d)
+	if deeds, ok := c.held[o.call]; ok {
+		directory := telemetry.Get("properties.viewType").String() == "directory"
+		for _, d := range deeds {
+			if !failed && !(d.kind == plumb.SessionFileRead && directory) {
+				c.do(d)
+			}
 		}
+		delete(c.held, o.call)
 	}
-	delete(c.held, o.call)
 	c.r.toolResult(o, output, failed)
-	if code := data.Get("shellExecution.exitCode"); code.Type == gjson.Number {
+	if code := f[5].Get("exitCode"); code.Type == gjson.Number {
 		c.r.exit(o.call, int(code.Int()))
 	} else if code, ok := shellExit(output); ok {
 		c.r.exit(o.call, code)
 	}
-	for _, edit := range data.Get("fileEdits").Array() {
+	for _, edit := range f[6].Array() {
 		kind := changeUpdate
 		switch edit.Get("kind").String() {
 		case "create", "add":
@@ -634,7 +646,7 @@ func (c *copilot) survey(log *eventLog) error {
 			log.turns[len(log.turns)-1].total = totals(rec.Get("data"))
 		}
 		if turn := &log.turns[len(log.turns)-1]; !turn.stream {
-			turn.stream = c.seen[key("id", rec.Get("id").String())]
+			turn.stream = c.seen[maphash.String(hashing, rec.Get("id").String())]
 		}
 		return nil
 	})
@@ -666,7 +678,7 @@ func (c *copilot) readLog(log *eventLog, turn int, streamed bool, steps *steps) 
 			c.begin(rec.Get("data")) // of all turns
 			return true
 		}
-		if n < begin || n >= end || c.seen[key("id", rec.Get("id").String())] {
+		if n < begin || n >= end || c.seen[maphash.String(hashing, rec.Get("id").String())] {
 			return true
 		}
 		if streamed && c.anonymous && !strings.HasPrefix(kind, "session.") {

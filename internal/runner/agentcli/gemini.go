@@ -95,16 +95,18 @@ func (g *gemini) begin() error {
 
 // record takes a record of the stream and reports whether its type is known.
 func (g *gemini) record(rec gjson.Result) bool {
-	at := moment(rec.Get("timestamp").String())
-	switch rec.Get("type").String() {
+	var f [4]gjson.Result
+	take(rec, f[:], "type", "timestamp", "content", "role")
+	at := moment(f[1].String())
+	switch f[0].String() {
 	case "init":
 		if id := rec.Get("session_id").String(); id != "" {
 			g.r.report.SessionID = strings.Clone(id)
 		}
 		g.model(rec.Get("model").String())
 	case "message":
-		text := rec.Get("content").String()
-		if rec.Get("role").String() == roleUser {
+		text := f[2].String()
+		if f[3].String() == roleUser {
 			g.speak(phaseCommentary)
 			if !g.asked {
 				g.r.message(origin{at: at}, roleUser, "", text)
@@ -146,7 +148,9 @@ func (g *gemini) model(name string) {
 
 // use records that a tool is called, unless the chat has the call.
 func (g *gemini) use(rec gjson.Result, at *time.Time) {
-	id := rec.Get("tool_id").String()
+	var f [3]gjson.Result
+	take(rec, f[:], "tool_id", "tool_name", "parameters")
+	id := f[0].String()
 	if g.chat.tools[id] {
 		g.text.Reset() // the chat has what was said before it
 		g.tail.Reset()
@@ -156,8 +160,8 @@ func (g *gemini) use(rec gjson.Result, at *time.Time) {
 	g.tail.Reset()
 	g.chat.flush(phaseCommentary)
 	call := waitingCall{
-		origin: origin{at: at, call: strings.Clone(id)}, name: strings.Clone(rec.Get("tool_name").String()),
-		args: gjson.Parse(strings.Clone(rec.Get("parameters").Raw)),
+		origin: origin{at: at, call: strings.Clone(id)}, name: g.r.name(f[1].String()),
+		args: gjson.Parse(strings.Clone(f[2].Raw)),
 	}
 	g.call(call)
 	if len(g.waiting) < maxNotes*maxNotes {
@@ -167,7 +171,9 @@ func (g *gemini) use(rec gjson.Result, at *time.Time) {
 
 // answered records the result of a tool call, unless the chat has it.
 func (g *gemini) answered(rec gjson.Result, at *time.Time) {
-	id := rec.Get("tool_id").String()
+	var f [4]gjson.Result
+	take(rec, f[:], "tool_id", "output", "error", "status")
+	id := f[0].String()
 	if g.chat.tools[id] {
 		return
 	}
@@ -176,12 +182,12 @@ func (g *gemini) answered(rec gjson.Result, at *time.Time) {
 		call.origin = origin{call: strings.Clone(id)}
 	}
 	delete(g.waiting, id)
-	output := plain(rec.Get("output"))
-	if said := rec.Get("error.message").String(); said != "" {
+	output := plain(f[1])
+	if said := f[2].Get("message").String(); said != "" {
 		output = said
 	}
 	call.at = at
-	g.done(call, output, rec.Get("status").String(), gjson.Result{})
+	g.done(call, output, f[3].String(), gjson.Result{})
 }
 
 // speak records what the assistant said since the last record of another type, as far as the chat has not.

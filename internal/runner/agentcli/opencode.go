@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -28,7 +29,8 @@ type opencode struct {
 	main    string
 	exports map[string]string
 	visited map[string]bool // exports that were read
-	seen    map[string]bool // parts that were recorded
+	seen    map[uint64]bool // parts that were recorded, by hash
+	counted map[string]bool // messages whose tokens were counted as a whole
 	changed map[string]bool // files that tools say they changed
 	parts   int             // parts without an id
 	cost    float64
@@ -36,7 +38,7 @@ type opencode struct {
 
 // normaliseOpencode records what OpenCode left behind.
 func normaliseOpencode(t *Transcript, r *recorder) error {
-	o := &opencode{r: r, t: t, visited: map[string]bool{}, seen: map[string]bool{}, changed: map[string]bool{}}
+	o := &opencode{r: r, t: t, visited: map[string]bool{}, seen: map[uint64]bool{}, counted: map[string]bool{}, changed: map[string]bool{}}
 	first, err := o.begin()
 	if err != nil {
 		return err
@@ -239,7 +241,9 @@ func (o *opencode) stream(main *openThread) error {
 	err := o.r.records(o.t.Stdout, func(rec gjson.Result) bool {
 		counter.count(rec)
 		th := main
-		if id := rec.Get("sessionID").String(); id != "" && id != o.main {
+		var f [5]gjson.Result
+		take(rec, f[:], "type", "timestamp", "sessionID", "part", "error")
+		if id := f[2].String(); id != "" && id != o.main {
 			if th = children[id]; th == nil {
 				id = strings.Clone(id)
 				th = &openThread{o: o, subagent: id, base: main.base}
@@ -247,13 +251,13 @@ func (o *opencode) stream(main *openThread) error {
 				o.r.subagent(id, "", nil)
 			}
 		}
-		og := origin{at: momentMs(rec.Get("timestamp")), subagent: th.subagent, base: th.base}
-		switch kind := rec.Get("type").String(); kind {
+		og := origin{at: momentMs(f[1]), subagent: th.subagent, base: th.base}
+		switch f[0].String() {
 		case "error":
 			th.flush(phaseCommentary)
-			th.failed(rec.Get("error"))
+			th.failed(f[4])
 		case "step_start", "step_finish", "text", "reasoning", "tool_use":
-			th.part(og, rec.Get("part"), roleAssistant)
+			th.part(og, readPart(f[3]), roleAssistant)
 		default:
 			return false
 		}
@@ -306,8 +310,9 @@ func (o *opencode) export(th *openThread, path, from string) error {
 			o.r.sawRecords++
 			m.begin(v)
 		case at == "messages[].parts[]" && m.begun:
-			th.part(m.origin, v, m.role)
-			m.steps = m.steps || v.Get("type").String() == "step-finish"
+			part := readPart(v)
+			th.part(m.origin, part, m.role)
+			m.steps = m.steps || part.kind == "step-finish"
 		}
 		return nil
 	})
@@ -403,41 +408,58 @@ func (m *openMessage) end() {
 		m.th.failed(m.info.Get("error"))
 	}
 	if !m.steps {
-		m.th.o.seen[usedBy+m.info.Get("id").String()] = true
+		m.th.o.counted[m.info.Get("id").String()] = true
 		m.th.tokens(m.origin, m.info.Get("tokens"), m.info.Get("cost"))
 	}
 }
 
-// usedBy marks messages in seen whose tokens were counted as a whole.
-const usedBy = "tokens of "
+// openPart is one part of a message. Which fields are set depends on its kind.
+type openPart struct {
+	kind, id, call, message, tool, text, reason       string
+	state, time, tokens, cost, files, error, injected gjson.Result
+}
+
+func readPart(v gjson.Result) openPart {
+	var f [15]gjson.Result
+	take(v, f[:], "type", "id", "callID", "messageID", "tool", "text", "reason", "state", "time", "tokens", "cost", "files", "error",
+		"synthetic", "ignored")
+	p := openPart{
+		kind: f[0].String(), id: f[1].String(), call: f[2].String(), message: f[3].String(), tool: f[4].String(), text: f[5].String(),
+		reason: f[6].String(), state: f[7], time: f[8], tokens: f[9], cost: f[10], files: f[11], error: f[12], injected: f[13],
+	}
+	if !p.injected.Bool() {
+		p.injected = f[14]
+	}
+	return p
+}
 
 // part records one part of a message, unless it was recorded before.
-func (th *openThread) part(og origin, part gjson.Result, role string) {
+func (th *openThread) part(og origin, part openPart, role string) {
 	seen := th.know(part)
-	switch part.Get("type").String() {
+	switch part.kind {
 	case "step-start", "step_start":
 		th.flush(phaseCommentary)
 		th.tools, th.denied = false, ""
 	case "text":
-		if part.Get("synthetic").Bool() || part.Get("ignored").Bool() {
+		if part.injected.Bool() {
 			return // OpenCode's own words, in the user's name
 		}
-		if at := momentMs(part.Get("time.start")); at != nil {
+		if at := momentMs(part.time.Get("start")); at != nil {
 			og.at = at
 		}
 		if role == roleUser {
 			if !seen {
-				th.o.r.message(og, roleUser, "", part.Get("text").String())
+				th.o.r.message(og, roleUser, "", part.text)
 			}
 			return
 		}
-		th.texts = append(th.texts, openText{og, strings.Clone(part.Get("text").String()), seen})
+		th.texts = append(th.texts, openText{og, strings.Clone(part.text), seen})
 	case "reasoning":
-		if at := momentMs(part.Get("time.start")); at != nil {
+		if at := momentMs(part.time.Get("start")); at != nil {
 			og.at = at
 		}
 		if !seen {
-			th.o.r.message(og, roleAssistant, phaseThinking, part.Get("text").String())
+			th.o.r.message(og, roleAssistant, phaseThinking, part.text)
 		}
 	case "tool":
 		th.flush(phaseCommentary)
@@ -446,43 +468,43 @@ func (th *openThread) part(og origin, part gjson.Result, role string) {
 			th.denied = denied
 		}
 	case "step-finish", "step_finish":
-		reason := part.Get("reason").String()
+		reason := part.reason
 		if reason == "" && !th.tools {
 			reason = "stop"
 		}
 		th.ends(reason)
 		if !seen {
 			if th.subagent == "" {
-				th.o.r.step(part.Get("id").String(), true)
+				th.o.r.step("", true)
 			}
-			if !th.o.seen[usedBy+part.Get("messageID").String()] {
-				th.tokens(og, part.Get("tokens"), part.Get("cost"))
+			if !th.o.counted[part.message] {
+				th.tokens(og, part.tokens, part.cost)
 			}
 		}
 	case "retry":
 		if !seen {
-			th.o.r.note("opencode tried a request again: " + errorText(part.Get("error")))
+			th.o.r.note("opencode tried a request again: " + errorText(part.error))
 		}
 	case "patch":
 		if !seen {
-			th.patch(og, part.Get("files"))
+			th.patch(og, part.files)
 		}
 	}
 }
 
 // know reports whether a part was recorded before, and remembers it.
-func (th *openThread) know(part gjson.Result) bool {
-	id := part.Get("id").String()
+func (th *openThread) know(part openPart) bool {
+	id := part.id
 	if id == "" {
-		if id = part.Get("callID").String(); id == "" {
-			return false
-		}
+		id = part.call
 	}
-	if th.o.seen[id] {
-		return true
+	if id == "" {
+		return false
 	}
-	th.o.seen[strings.Clone(id)] = true
-	return false
+	k := maphash.String(hashing, id)
+	seen := th.o.seen[k]
+	th.o.seen[k] = true
+	return seen
 }
 
 // ends closes a step.
@@ -509,13 +531,13 @@ func (th *openThread) flush(phase string) {
 }
 
 // tool records a tool call and all that follows from it. It returns what was said if the call was refused.
-func (th *openThread) tool(og origin, part gjson.Result, seen bool) (denied string) {
-	state := part.Get("state")
-	name, status := part.Get("tool").String(), state.Get("status").String()
-	output := plain(state.Get("output"))
+func (th *openThread) tool(og origin, part openPart, seen bool) (denied string) {
+	var f [6]gjson.Result
+	take(part.state, f[:], "status", "output", "error", "time", "input", "metadata")
+	name, status, output, times, input, meta := part.tool, f[0].String(), plain(f[1]), f[3], f[4], f[5]
 	failed := status == "error" || name == "invalid"
 	if status == "error" {
-		if said := plain(state.Get("error")); said != "" {
+		if said := plain(f[2]); said != "" {
 			output = said
 		}
 		if refused(output) {
@@ -526,16 +548,15 @@ func (th *openThread) tool(og origin, part gjson.Result, seen bool) (denied stri
 		return denied
 	}
 	r := th.o.r
-	if og.call = part.Get("callID").String(); og.call == "" {
-		if og.call = part.Get("id").String(); og.call == "" {
+	if og.call = part.call; og.call == "" {
+		if og.call = part.id; og.call == "" {
 			th.o.parts++
 			og.call = fmt.Sprintf("part-%d", th.o.parts)
 		}
 	}
-	if at := momentMs(state.Get("time.start")); at != nil {
+	if at := momentMs(times.Get("start")); at != nil {
 		og.at = at
 	}
-	input, meta := state.Get("input"), state.Get("metadata")
 	if name == "invalid" && input.Get("tool").String() != "" {
 		name = input.Get("tool").String()
 	}
@@ -547,7 +568,7 @@ func (th *openThread) tool(og origin, part gjson.Result, seen bool) (denied stri
 		th.o.child(input.Get("subagent_type").String(), meta)
 	}
 	done := og
-	if at := momentMs(state.Get("time.end")); at != nil {
+	if at := momentMs(times.Get("end")); at != nil {
 		done.at = at
 	}
 	if status != "running" && status != "pending" {
@@ -649,14 +670,16 @@ func (o *opencode) child(kind string, meta gjson.Result) {
 // tokens records what a step used. Whether OpenCode's output tokens include reasoning depends on the provider's API;
 // the total tells.
 func (th *openThread) tokens(og origin, v, cost gjson.Result) {
-	input, output, reasoning := v.Get("input").Int(), v.Get("output").Int(), v.Get("reasoning").Int()
-	read, write := v.Get("cache.read").Int(), v.Get("cache.write").Int()
+	var f [5]gjson.Result
+	take(v, f[:], "input", "output", "reasoning", "cache", "total")
+	input, output, reasoning := f[0].Int(), f[1].Int(), f[2].Int()
+	read, write := f[3].Get("read").Int(), f[3].Get("write").Int()
 	if input < 0 || output < 0 || reasoning < 0 || read < 0 || write < 0 || input+output+reasoning+read+write == 0 {
 		return
 	}
 	gross := input + read + write
 	out := output + reasoning
-	if total := v.Get("total").Int() - gross; total >= output && total < out {
+	if total := f[4].Int() - gross; total >= output && total < out {
 		out = total
 	}
 	u := plumb.RequestUsage{

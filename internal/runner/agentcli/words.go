@@ -22,6 +22,24 @@ func plain(v gjson.Result) string {
 	}
 }
 
+// take reads several members of an object in one pass: into[i] becomes the one with the name keys[i].
+func take(obj gjson.Result, into []gjson.Result, keys ...string) {
+	if !obj.IsObject() {
+		return
+	}
+	left := len(keys)
+	members(obj.Raw, func(name, value string) bool {
+		for i, k := range keys {
+			if name == k && !into[i].Exists() {
+				into[i] = gjson.Parse(value)
+				left--
+				break
+			}
+		}
+		return left > 0
+	})
+}
+
 // ansi matches the escape sequences of terminals.
 var ansi = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)|[@-Z\\\\^_])")
 
