@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/script"
 )
@@ -26,6 +28,8 @@ type codeSuite struct {
 	current *engine
 	closed  bool
 
+	// room bounds the session reports that are in the engine at the same time, by the bytes of their JSON.
+	room *semaphore.Weighted
 	// single is held by the one call that is tried again in an engine of its own.
 	single chan struct{}
 	// judging are the sessions that are being judged, by the name that the script calls them; counter names them.
@@ -47,8 +51,15 @@ type engine struct {
 	retired      bool
 }
 
+// reportRoom is how many bytes of session reports an engine holds at a time, one larger report aside. As values they take
+// up to ten times as much, which its memory limit has to hold.
+const reportRoom = 32 << 20
+
 func newCodeSuite(program *script.Program, at places, h Host) *codeSuite {
-	c := &codeSuite{program: program, host: h, options: h.options(program), places: at, single: make(chan struct{}, 1)}
+	c := &codeSuite{
+		program: program, host: h, options: h.options(program), places: at, single: make(chan struct{}, 1),
+		room: semaphore.NewWeighted(reportRoom),
+	}
 	c.options.Async["judge"], c.options.Async["similar"] = c.judge, c.similar
 	return c
 }

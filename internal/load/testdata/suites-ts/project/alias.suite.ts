@@ -33,7 +33,7 @@ class Cases {
       repeat: 3,
       maxSteps: 5,
       timeoutMs: 1,
-      assertions: [{ type: "contains", ideal: "pnpm" }, { type: "ran_command", command: "pnpm" }],
+      assertions: [{ type: "contains", ideal: "pnpm" }, { type: "ran_command", executable: "pnpm" }],
       assert: async () => {
         await using thing = { [Symbol.asyncDispose]: async () => {} };
         assert.equal(twice(2), 5);
