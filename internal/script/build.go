@@ -61,7 +61,7 @@ func build(o BuildOptions, dir string) (*Program, error) {
 	}
 	fmt.Fprintf(&entry, "import * as m from %s; __plumb_ns = m", quote(o.Entry))
 	options := r.options(dir)
-	options.Stdin = &api.StdinOptions{Contents: entry.String(), ResolveDir: dir, Sourcefile: internalSource + "entry", Loader: api.LoaderJS}
+	options.Stdin = &api.StdinOptions{Contents: entry.String(), ResolveDir: dir, Sourcefile: spaceEntry + ":", Loader: api.LoaderJS}
 	options.Outfile = filepath.Join(dir, "plumb-bundle.js")
 	result := api.Build(options)
 	if len(result.Errors) > 0 {
@@ -75,6 +75,8 @@ func build(o BuildOptions, dir string) (*Program, error) {
 			p.Code = f.Contents
 		}
 	}
+	// The banner is a line of its own, so what it gets more moves nothing.
+	p.Code = append([]byte(bundleHead+r.head.String()), p.Code[len(bundleHead):]...)
 	if r.needsAsyncContext() {
 		if err := p.lowerAsync(); err != nil {
 			return nil, err
@@ -129,7 +131,7 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 					file = filepath.Join(filepath.Dir(r.o.Entry), filepath.FromSlash(file))
 				}
 			}
-			if strings.HasPrefix(l.File, internalSource) {
+			if internalSource(l.File) {
 				file = r.o.Entry
 				out.Position = Position{File: file}
 			} else {

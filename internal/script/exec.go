@@ -29,6 +29,15 @@ func (x *execution) fail(vm *VM, err error) {
 	vm.finish(errExited)
 }
 
+// leave runs the listeners of process's event "exit" when nothing is left to run, and reports whether that is still so.
+func (x *execution) leave(vm *VM) bool {
+	if !x.exited {
+		x.exited = true
+		vm.turn(nil, func() error { return vm.enter("exit", x.code) })
+	}
+	return true
+}
+
 // printUncaught prints an error as Node does: where, the line, the stack, the properties, the version.
 func printUncaught(w io.Writer, err error) {
 	var e *Error
@@ -54,28 +63,26 @@ func Exec(ctx context.Context, p *Program, o Options) (exitCode int, err error) 
 	x := &execution{}
 	vm := launch(ctx, o, x)
 	_, err = vm.run(ctx, func(c *call) error { x.begun = true; return vm.evaluate(c, p) })
-	switch {
-	case err == nil: // the loop ends by itself
-		select {
+	_, threw := errors.AsType[*Error](err)
+	if err == nil || threw || errors.Is(err, ErrClosed) {
+		select { // the loop ends by itself: nothing is left, the script ended itself, or it was failed
 		case <-vm.done:
+			err = nil
 		case <-ctx.Done():
 			err = timeout(ctx)
 		}
+	}
+	closed := vm.Close()
+	switch {
 	case errors.Is(err, ErrNeverSettled):
 		if o.Stderr != nil {
 			fmt.Fprintf(o.Stderr, "Warning: Detected unsettled top-level await at %s\n", p.Entry)
 		}
-		err, x.code = nil, 13
-	case errors.Is(err, ErrClosed): // it ended itself
-		err = nil
+		return 13, nil
+	case err == nil && vm.Dead():
+		return 1, closed
+	case err != nil:
+		return 1, err
 	}
-	if e, ok := errors.AsType[*Error](err); ok { // the module threw
-		x.fail(vm, e)
-		err = nil
-	}
-	closed := vm.Close()
-	if err == nil && vm.Dead() {
-		err = closed
-	}
-	return x.code, err
+	return x.code, nil
 }

@@ -17,16 +17,27 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// internalSource begins the names of sources that are not the user's files.
-const internalSource = "plumb-internal:"
-
 // The esbuild name spaces of modules that are no files.
 const (
 	spaceBuiltin = "plumb-builtin" // a built-in or additional module
 	spaceAbsent  = "plumb-absent"  // a built-in module of Node that scripts do not have
 	spaceMeta    = "plumb-meta"    // import.meta of a file
 	spaceImport  = "plumb-import"  // import(expression) of a file
+	spaceEntry   = "plumb-entry"   // the text around the entry
 )
+
+// internalSource reports whether a source is none of the user's files.
+func internalSource(name string) bool {
+	space, _, ok := strings.Cut(name, ":")
+	if !ok {
+		return false
+	}
+	switch space {
+	case spaceBuiltin, spaceAbsent, spaceMeta, spaceImport, spaceEntry:
+		return true
+	}
+	return false
+}
 
 // builtins reports whether scripts have a module of Node; name has no "node:".
 func builtins(name string) bool {
@@ -59,10 +70,12 @@ type resolver struct {
 	files   map[string]bool
 	imports map[string]bool
 	soft    bool
+	places  map[string]string
+	head    strings.Builder
 }
 
 func newResolver(o BuildOptions) *resolver {
-	return &resolver{o: o, files: map[string]bool{}, imports: map[string]bool{}}
+	return &resolver{o: o, files: map[string]bool{}, imports: map[string]bool{}, places: map[string]string{}}
 }
 
 func (r *resolver) setup(b api.PluginBuild) {
@@ -130,7 +143,7 @@ func (r *resolver) found(space, name string) api.OnResolveResult {
 }
 
 var (
-	mentions    = regexp.MustCompile(`import\s*\.\s*meta|\bimport\s*\(|__dirname|__filename|\brequire\s*\(`)
+	mentions    = regexp.MustCompile(`import\s*\.\s*meta|\bimport\s*\(|__dirname|__filename`)
 	mentionSoft = regexp.MustCompile(`\.\s*soft\b|\bsoft\b\s*[,}:]|["']soft["']`)
 )
 
@@ -173,7 +186,7 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		r.mu.Unlock()
 	}
 	if mentions.MatchString(source) {
-		source = prepare(source, a.Path)
+		source = r.prepare(source, a.Path)
 	}
 	return api.OnLoadResult{Contents: &source, Loader: loader, ResolveDir: filepath.Dir(a.Path)}, nil
 }
@@ -182,23 +195,23 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 const importName = "$impor"
 
 // prepare binds what depends on the file's place. Imports hoist, so they are appended where no line moves.
-func prepare(source, path string) string {
-	meta, dynamic, cjs := false, false, false
+func (r *resolver) prepare(source, path string) string {
+	meta, dynamic := false, false
 	out := []byte(source)
 	tokens := scan(source)
+	own := declares(tokens)
 	for i, t := range tokens {
 		switch {
 		case t.text == "import" && i+1 < len(tokens) && !after(tokens, i, "."):
-			next := tokens[i+1]
-			switch {
+			switch next := tokens[i+1]; {
 			case next.text == "." && i+2 < len(tokens) && tokens[i+2].text == "meta":
 				meta = true
-			case next.text == "(" && !(i+2 < len(tokens) && tokens[i+2].kind == tokenString && i+3 < len(tokens) && (tokens[i+3].text == ")" || tokens[i+3].text == ",")) && !after(tokens, i, "typeof"):
+			case next.text == "(" && !literal(tokens[i+2:]) && !after(tokens, i, "typeof"):
 				dynamic = true
 				copy(out[t.at:], importName)
 			}
-		case t.text == "__dirname" || t.text == "__filename":
-			cjs = !after(tokens, i, ".") || cjs
+		case (t.text == "__dirname" || t.text == "__filename") && !own && !after(tokens, i, "."):
+			copy(out[t.at:], r.place(t.text, path))
 		}
 	}
 	var tail strings.Builder
@@ -212,8 +225,43 @@ func prepare(source, path string) string {
 	if dynamic {
 		fmt.Fprintf(&tail, ";import {%s} from %s", importName, quote(spaceImport+":"+path))
 	}
-	_ = cjs
 	return tail.String()
+}
+
+// literal reports whether the tokens after "import(" are a string and the end of the argument: esbuild bundles that.
+func literal(tokens []token) bool {
+	return len(tokens) > 1 && tokens[0].kind == tokenString && (tokens[1].text == ")" || tokens[1].text == ",")
+}
+
+// declares reports whether a file has its own __dirname or __filename, as modules that know import.meta do.
+func declares(tokens []token) bool {
+	for i, t := range tokens {
+		if i > 0 && (t.text == "__dirname" || t.text == "__filename") {
+			switch tokens[i-1].text {
+			case "const", "let", "var", "function", "as":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// place returns a name as long as __dirname or __filename that the bundle's head declares for one file.
+func (r *resolver) place(name, path string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := name + path
+	if known, ok := r.places[key]; ok {
+		return known
+	}
+	n := len(r.places)
+	value, short := path, fmt.Sprintf("__fil%05d", n)
+	if name == "__dirname" {
+		value, short = filepath.Dir(path), fmt.Sprintf("__dir%04d", n)
+	}
+	r.places[key] = short
+	r.head.WriteString("const " + short + "=" + quote(value) + ";")
+	return short
 }
 
 func after(tokens []token, i int, text string) bool {

@@ -34,6 +34,7 @@ func bundleName(i int) string { return "plumb-bundle-" + strconv.Itoa(i) + ".js"
 
 var (
 	bundlePlace = regexp.MustCompile(`plumb-bundle-(\d+)\.js:(\d+):(\d+)`)
+	newBefore   = regexp.MustCompile(`\bnew [\w$.]*$`)
 	frameLine   = regexp.MustCompile(`^    at (.*?)(?: \(([^()]*)\))?$`)
 )
 
@@ -43,11 +44,13 @@ func (b *bundle) position(line, column int) (Position, bool) {
 	if consumer == nil || line < 1 || line > len(lines) {
 		return Position{}, false
 	}
-	if text := lines[line-1]; column-1 <= len(text) && bytes.HasSuffix(text[:max(0, column-1)], []byte("new ")) {
-		column -= len("new ")
+	if text := lines[line-1]; column >= 1 && column-1 <= len(text) {
+		if m := newBefore.FindIndex(text[:column-1]); m != nil {
+			column = m[0] + 1
+		}
 	}
 	file, _, l, c, ok := consumer.Source(line, column-1)
-	if !ok || file == "" || strings.HasPrefix(file, internalSource) {
+	if !ok || file == "" || internalSource(file) {
 		return Position{}, false
 	}
 	if !filepath.IsAbs(file) {

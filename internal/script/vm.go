@@ -360,7 +360,7 @@ func (vm *VM) idle() bool {
 	for _, c := range vm.calls {
 		vm.deliver(c, nil, ErrNeverSettled)
 	}
-	return vm.exec != nil && vm.exec.begun
+	return vm.exec != nil && vm.exec.begun && vm.exec.leave(vm)
 }
 
 // turn runs f and the jobs it leads to on behalf of a call, which is nil for what no call can be blamed for.
@@ -423,7 +423,7 @@ func (vm *VM) enter(name string, args ...any) error {
 // blame ends the call that an error belongs to. An error that belongs to none ends all that are in flight, as an
 // uncaught error ends Node; when there is none, Close tells it.
 func (vm *VM) blame(c *call, err error) {
-	if vm.exec != nil {
+	if vm.exec != nil && !errors.Is(err, ErrInterrupted) {
 		vm.exec.fail(vm, err)
 		return
 	}
@@ -462,6 +462,9 @@ func (vm *VM) checkRejections() {
 func (vm *VM) deliverSettled() {
 	for _, c := range vm.calls {
 		if c.settled {
+			if vm.exec != nil && c.err != nil {
+				vm.exec.fail(vm, c.err)
+			}
 			vm.deliver(c, c.result, c.err)
 		}
 	}

@@ -3,6 +3,7 @@ import feross from "buffer";
 import util from "node:util";
 
 const Buffer: any = (feross as any).Buffer;
+Object.defineProperty(Buffer, "name", { value: "Buffer", configurable: true });
 
 const toString = Buffer.prototype.toString;
 Buffer.prototype.toString = function (encoding?: string, start?: number, end?: number) {

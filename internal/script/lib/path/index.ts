@@ -79,7 +79,7 @@ function make(windows: boolean): any {
     let end = path.length;
     while (end > root.length && isSep(path[end - 1])) end--;
     while (end > root.length && !isSep(path[end - 1])) end--;
-    while (end > root.length && isSep(path[end - 1])) end--;
+    if (end > root.length) end--;
     return end > 0 ? (end <= root.length ? path.slice(0, root.length) : path.slice(0, end)) : root.length ? path.slice(0, root.length) : ".";
   }
 
@@ -121,8 +121,10 @@ function make(windows: boolean): any {
   function parse(path: string) {
     check(path);
     const root = rootOf(path), base = path.length > root.length ? basename(path.slice(root.length)) : "", ext = extname(base);
-    const dir = base === "" ? path.slice(0, root.length) : dirname(path);
-    return { root: path.slice(0, root.length), dir: dir === "." && !/^\.[\\/]/.test(path) ? "" : dir, base, ext, name: ext ? base.slice(0, -ext.length) : base };
+    let end = path.length;
+    while (end > root.length && isSep(path[end - 1])) end--;
+    const at = end - base.length;
+    return { root: path.slice(0, root.length), dir: path.slice(0, at > root.length ? at - 1 : root.length), base, ext, name: ext ? base.slice(0, -ext.length) : base };
   }
 
   function format(o: any): string {

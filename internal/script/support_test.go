@@ -1,0 +1,13 @@
+package script_test
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// timeout is a context that ends with the test or after d.
+func timeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
+}
