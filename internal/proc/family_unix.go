@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 const (
 	// rememberEvery is how often the descendants of a running program are recorded.
 	rememberEvery = time.Second
+	// leaveTime is how long the children of a program that has ended have to follow it.
+	leaveTime = 100 * time.Millisecond
 	// killPatience is how long processes may take to be gone after SIGKILL: the kernel may be busy for them.
 	killPatience = 10 * time.Second
 )
@@ -120,6 +123,12 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	if err != nil {
 		_ = syscall.Kill(-f.main, syscall.SIGKILL)
 		return nil, nil
+	}
+	for began := time.Now(); len(members) > 0 && f.phase == 0 && time.Since(began) < leaveTime; {
+		time.Sleep(leaveTime / 10) // what was only told to end by the program's own end is not left behind
+		if members, err = f.members(); err != nil {
+			return nil, nil
+		}
 	}
 	if len(members) == 0 {
 		return nil, nil
@@ -344,6 +353,12 @@ func reap(match func(marker, runDir string) bool, grace time.Duration) ([]Proces
 		return killed, nil
 	}
 	return killed, survived(describe(remain))
+}
+
+// Alive reports whether there is a process with this id.
+func Alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
 func signalName(state *os.ProcessState) string {

@@ -102,4 +102,16 @@ func (f *family) end(time.Duration) (left, survivors []Process) {
 // Reap has nothing to do: a job ends with the process that holds it.
 func Reap(func(marker, runDir string) bool) ([]Process, error) { return nil, nil }
 
+// Alive reports whether there is a process with this id.
+func Alive(pid int) bool {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return errors.Is(err, windows.ERROR_ACCESS_DENIED)
+	}
+	var code uint32
+	err = windows.GetExitCodeProcess(process, &code)
+	const running = 259 // STILL_ACTIVE
+	return errors.Join(err, windows.CloseHandle(process)) == nil && code == running
+}
+
 func signalName(state *os.ProcessState) string { return state.String() }

@@ -42,6 +42,9 @@ type adapter struct {
 
 type credentials struct {
 	variable, dir, file string
+	// only are the members of the file's JSON object that it is about, if it holds other things too. The agent then gets a
+	// copy.
+	only []string
 }
 
 // adapterOf returns the adapter of an agent.

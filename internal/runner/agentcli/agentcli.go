@@ -266,7 +266,6 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 		return nil, plumb.Failuref(plumb.OriginRunner, "prepare a session of %s: %w", r.info.Agent.Type, err)
 	}
 	offered := r.offers(l)
-	version := r.versionMeanwhile(ctx)
 
 	given := ctx
 	if t.timeout > 0 {
@@ -296,22 +295,24 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	}
 	notes = append(notes, leftNotes(result)...)
 
-	collected := r.collect(ctx, given, l, watch)
-	if err := p.keep(r, l, watch.session); err != nil {
-		return nil, plumb.Failuref(plumb.OriginCollection, "keep the artifacts of %s: %w", r.info.Agent.Type, err)
-	}
+	collected := r.collect(given, l, watch)
+	kept := p.keep(r, l, watch.session)
 	report, err := Normalise(r.adapter.agent, Transcript{
 		Stdout: p.stdout, Stderr: p.stderr, Session: p.session, Cwd: p.workspace, Prompt: t.prompt,
 		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: stopped,
 	})
 	if report != nil {
-		r.complete(report, t, p, result, <-version, offered)
+		r.complete(given, report, t, p, result, offered)
 		report.Notes = append(report.Notes, notes...)
 	}
-	if collected != nil && (err != nil || report == nil) {
-		err = errors.Join(err, collected)
-	} else if collected != nil {
-		report.Notes = append(report.Notes, collected.Error())
+	switch {
+	case err == nil && kept != nil:
+		err = plumb.Failuref(plumb.OriginCollection, "keep the artifacts of %s: %w", r.info.Agent.Type, kept)
+	case err == nil && collected != nil:
+		report.Notes = append(report.Notes, collected.Error()) // the stream was enough
+	case collected != nil && report == nil:
+		err = plumb.Failuref(plumb.OriginCollection, "%w; %w", err, collected)
+	default:
 	}
 	return report, r.failure(err, p)
 }
@@ -357,14 +358,16 @@ func names(processes []proc.Process) string {
 }
 
 // complete fills in what the runner knows of a session and its transcript does not.
-func (r *Runner) complete(report *plumb.SessionReport, t task, p *place, result proc.Result, version string, offered []plumb.Offer) {
+func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t task, p *place, result proc.Result, offered []plumb.Offer) {
 	started, ended := result.Started.UTC(), result.Ended.UTC()
 	report.Runner, report.Prompt = r.info, t.prompt
 	report.StartedAt, report.EndedAt = &started, &ended
 	report.DurationMs = ended.Sub(started).Milliseconds()
 	report.Requested = r.info.Parameters
-	if version != "" {
-		report.AgentVersion = version
+	if report.AgentVersion == "" && ctx.Err() == nil { // most say it themselves
+		if version, err := r.version(ctx); err == nil {
+			report.AgentVersion = version
+		}
 	}
 	if t.artifacts == "" {
 		report.RawArtifacts = plumb.RawArtifacts{} // they are gone

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,7 +78,9 @@ func (s *scene) open() *Runner {
 	return r
 }
 
-func (s *scene) run(ctx context.Context) (*plumb.SessionReport, error) { return s.open().Run(ctx, s.req) }
+func (s *scene) run(ctx context.Context) (*plumb.SessionReport, error) {
+	return s.open().Run(ctx, s.req)
+}
 
 // skill makes a skill of the user's and returns its directory.
 func (s *scene) skill(name string) string {
@@ -583,5 +587,40 @@ func TestExplain(t *testing.T) {
 		if report, err := r.Explain(t.Context(), bad, "Why?"); report != nil || failure(t, err).Origin != plumb.OriginRunner {
 			t.Errorf("%+v: %+v, %v", bad, report, err)
 		}
+	}
+}
+
+// TestCredentialsAmongOthers has a file with credentials and with configuration: only the former is for the agent.
+func TestCredentialsAmongOthers(t *testing.T) {
+	s := newScene(t, "copilot", "dump")
+	s.write("user/.copilot/config.json", `{"theme":"dark","trusted_folders":["/"],"copilot_tokens":{"x":"y"}}`)
+	s.run(t.Context())
+	dump, err := os.ReadFile(s.cfg.Agent.Env["DUMP"])
+	if err != nil || !strings.Contains(string(dump), `| {"copilot_tokens":{"x":"y"}}`) {
+		t.Errorf("%s, %v", dump, err)
+	}
+}
+
+// TestSweep removes what a process that is dead has left of its sessions, and nothing of others.
+func TestSweep(t *testing.T) {
+	dead := exec.Command(os.Args[0])
+	dead.Env = append(os.Environ(), fakeEnv+"=silent 0")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(os.TempDir(), rootPrefix+strconv.Itoa(dead.Process.Pid)+"-1234")
+	if err := os.MkdirAll(filepath.Join(left, "home", "read-only"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(filepath.Join(left, "home", "read-only", "x"), nil, 0o400)
+	os.Chmod(filepath.Join(left, "home", "read-only"), 0o500)
+	own, err := newRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(own)
+	removed, err := Sweep()
+	if err != nil || !slices.Equal(removed, []string{left}) || exists(left) || !exists(own) {
+		t.Errorf("%v, %v", removed, err)
 	}
 }

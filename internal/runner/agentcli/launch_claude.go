@@ -23,7 +23,7 @@ func claudeAdapter() adapter {
 			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_*", "VERTEX_REGION_*", "CLAUDE_CODE_SKIP_VERTEX_AUTH"},
 			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*", "ANTHROPIC_FOUNDRY_*"},
 		},
-		credentials: []credentials{{"CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"}},
+		credentials: []credentials{{variable: "CLAUDE_CONFIG_DIR", dir: ".claude", file: ".credentials.json"}},
 		state:       []string{".claude/projects"},
 		launch:      launchClaude,
 	}

@@ -25,7 +25,7 @@ func codexAdapter() adapter {
 		mcp:          []string{".codex/config.toml"},
 		key:          "OPENAI_API_KEY",
 		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
-		credentials:  []credentials{{"CODEX_HOME", ".codex", "auth.json"}},
+		credentials:  []credentials{{variable: "CODEX_HOME", dir: ".codex", file: "auth.json"}},
 		state:        []string{".codex/sessions"},
 		launch:       launchCodex,
 	}

@@ -16,9 +16,12 @@ func copilotAdapter() adapter {
 		mcp:          []string{".mcp.json", ".vscode/mcp.json", ".github/mcp.json"},
 		key:          "COPILOT_PROVIDER_API_KEY",
 		keys:         []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL"},
-		credentials:  []credentials{{"COPILOT_HOME", ".copilot", "config.json"}},
-		state:        []string{".copilot/session-state"},
-		launch:       launchCopilot,
+		credentials: []credentials{{
+			variable: "COPILOT_HOME", dir: ".copilot", file: "config.json",
+			only: []string{"logged_in_users", "last_logged_in_user", "copilot_tokens"},
+		}},
+		state:  []string{".copilot/session-state"},
+		launch: launchCopilot,
 	}
 }
 

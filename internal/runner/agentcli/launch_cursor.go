@@ -10,7 +10,7 @@ func cursorAdapter() adapter {
 		mcp:          []string{".cursor/mcp.json"},
 		key:          "CURSOR_API_KEY",
 		keys:         []string{"CURSOR_API_KEY", "CURSOR_API_ENDPOINT"},
-		credentials:  []credentials{{"XDG_CONFIG_HOME", ".config", "cursor/auth.json"}},
+		credentials:  []credentials{{variable: "XDG_CONFIG_HOME", dir: ".config", file: "cursor/auth.json"}},
 		state:        []string{".cursor/chats", ".cursor/projects"},
 		launch:       launchCursor,
 	}

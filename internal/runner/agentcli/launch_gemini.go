@@ -18,7 +18,7 @@ func geminiAdapter() adapter {
 		key:          "GEMINI_API_KEY",
 		keys:         []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 		cloud:        map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
-		credentials:  []credentials{{"", ".gemini", "oauth_creds.json"}, {"", ".gemini", "google_accounts.json"}},
+		credentials:  []credentials{{dir: ".gemini", file: "oauth_creds.json"}, {dir: ".gemini", file: "google_accounts.json"}},
 		state:        []string{".gemini/tmp", ".gemini/projects.json"},
 		launch:       launchGemini,
 	}

@@ -31,7 +31,7 @@ func opencodeAdapter() adapter {
 			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY",
 			"FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY", "AZURE_API_KEY", "AZURE_RESOURCE_NAME",
 		},
-		credentials: []credentials{{"", ".local/share/opencode", "auth.json"}},
+		credentials: []credentials{{dir: ".local/share/opencode", file: "auth.json"}},
 		state:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
 		launch:      launchOpencode,
 	}
@@ -153,7 +153,7 @@ const (
 
 // collect gets from the agent what its stream does not tell and its state does not show in the open. given is the context
 // without the session's own time limit. The error says why that could not be had, which matters where the stream is not enough.
-func (r *Runner) collect(_, given context.Context, l *launch, w *watch) error {
+func (r *Runner) collect(given context.Context, l *launch, w *watch) error {
 	if r.adapter.agent != "opencode" || w.session == "" {
 		return nil
 	}

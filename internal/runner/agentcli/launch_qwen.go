@@ -11,7 +11,7 @@ func qwenAdapter() adapter {
 		mcp:          []string{".qwen/settings.json"},
 		key:          "OPENAI_API_KEY",
 		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"},
-		credentials:  []credentials{{"", ".qwen", "oauth_creds.json"}},
+		credentials:  []credentials{{dir: ".qwen", file: "oauth_creds.json"}},
 		state:        []string{".qwen/projects", ".qwen/tmp"},
 		launch:       launchQwen,
 	}

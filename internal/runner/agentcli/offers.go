@@ -94,16 +94,15 @@ func (r *Runner) judgeOffers(said, known []plumb.Offer, p *place) []plumb.Offer 
 		switch source := strings.ToLower(o.Source); {
 		case source == "user" || source == "personal" || source == "global" || source == "plugin":
 			o.Undeclared = true
-		case o.Path != "" && !within(o.Path, p.workspace) && !within(o.Path, p.home) && !builtin(source):
+		case builtin(source):
+		case filepath.IsAbs(o.Path) && !within(o.Path, p.workspace) && inHome(o.Path) == o.Path:
 			o.Undeclared = true
 		case source == "" && !r.cfg.InheritConfig:
 			o.Source = "builtin"
 		case source == "" && o.Kind == plumb.OfferMCPServer:
 			o.Undeclared = true
 		}
-		if rest, ok := strings.CutPrefix(o.Path, p.home+string(filepath.Separator)); ok {
-			o.Path = filepath.Join("~", rest) // which has another name each time
-		}
+		o.Path = inHome(o.Path)
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b plumb.Offer) int {
@@ -113,5 +112,18 @@ func (r *Runner) judgeOffers(said, known []plumb.Offer, p *place) []plumb.Offer 
 }
 
 func builtin(source string) bool {
-	return source == "builtin" || source == "built-in" || source == "bundled" || source == "system"
+	return source == "builtin" || source == "built-in" || source == "bundled" || source == "system" || strings.HasSuffix(source, "@builtin")
+}
+
+// inHome writes a path in the home of a session, which has another name each time, with a tilde. That of an earlier session
+// counts too: one that was resumed still speaks of it.
+func inHome(path string) string {
+	_, rest, ok := strings.Cut(filepath.ToSlash(path), "/plumb-agent-")
+	if !ok {
+		return path
+	}
+	if _, rest, ok = strings.Cut(rest, "/home/"); !ok {
+		return path
+	}
+	return "~/" + rest
 }

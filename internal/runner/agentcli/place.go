@@ -3,16 +3,21 @@ package agentcli
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
 // place is where one session happens. Its root is outside the artifacts, readable by this user only, and gone afterwards.
@@ -37,11 +42,8 @@ type place struct {
 
 // place makes the directories of a session.
 func (r *Runner) place(t task) (_ *place, err error) {
-	root, err := os.MkdirTemp("", "plumb-agent-*")
+	root, err := newRoot()
 	if err != nil {
-		return nil, err
-	}
-	if root, err = filepath.EvalSymlinks(root); err != nil { // agents resolve it, and then find what is below elsewhere
 		return nil, err
 	}
 	p := &place{
@@ -87,6 +89,38 @@ func (r *Runner) place(t task) (_ *place, err error) {
 	return p, p.addSkills(append(append([]string(nil), r.cfg.Skills...), t.skills...), r.adapter.skills)
 }
 
+// rootPrefix begins the names of the directories of sessions; the id of the process that made it follows.
+const rootPrefix = "plumb-agent-"
+
+// newRoot makes a directory for a session.
+func newRoot() (string, error) {
+	root, err := os.MkdirTemp("", rootPrefix+strconv.Itoa(os.Getpid())+"-*")
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(root) // agents do so too, and would find what is below elsewhere
+}
+
+// Sweep removes the directories of sessions whose process is dead, and returns their names.
+func Sweep() ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), rootPrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	for _, root := range found {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(root), rootPrefix), "-")
+		if pid, err := strconv.Atoi(owner); err != nil || proc.Alive(pid) {
+			continue
+		}
+		if err := removeAll(root); err != nil {
+			return removed, err
+		}
+		removed = append(removed, root)
+	}
+	return removed, nil
+}
+
 // lend offers the agent the user's credentials files. They are links: an agent that renews a token writes the new one to
 // where the user's own sessions look for it, for the old one is worth nothing then.
 func (p *place) lend(r *Runner) error {
@@ -98,12 +132,18 @@ func (p *place) lend(r *Runner) error {
 		if info, err := os.Stat(source); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		place := filepath.Join(p.home, filepath.FromSlash(c.dir), c.file)
+		place := filepath.Join(p.home, filepath.FromSlash(c.dir), filepath.FromSlash(c.file))
 		if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 			return err
 		}
 		if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
+		}
+		if len(c.only) > 0 {
+			if err := copyMembers(place, source, c.only); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := os.Symlink(source, place); err != nil { // not everybody may make links on Windows
 			if err := copyFile(place, source, 0o600); err != nil {
@@ -113,6 +153,23 @@ func (p *place) lend(r *Runner) error {
 		p.lent[place] = source
 	}
 	return nil
+}
+
+// copyMembers copies some members of the object in a JSON file.
+func copyMembers(to, from string, names []string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil //nolint:nilerr // what is no JSON, the agent cannot read either
+	}
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !slices.Contains(names, name) })
+	if data, err = json.Marshal(all); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
 }
 
 // source returns where the user has the file.
@@ -174,18 +231,22 @@ func replaceFile(name string, data []byte) error {
 
 // remove removes the session's place.
 func (p *place) remove() error {
-	err := errors.Join(p.giveBack(), p.removeSkills())
-	// What tools have made may be read-only, as the module cache of Go is.
-	if removed := os.RemoveAll(p.root); removed != nil {
-		_ = filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
-				_ = os.Chmod(name, 0o700) //nolint:gosec // a directory of ours, about to go
-			}
-			return nil
-		})
-		err = errors.Join(err, os.RemoveAll(p.root))
+	return errors.Join(p.giveBack(), p.removeSkills(), removeAll(p.root))
+}
+
+// removeAll removes a directory with all that is in it, also what tools have made read-only, as the module cache of Go is.
+func removeAll(root string) error {
+	err := os.RemoveAll(root)
+	if err == nil {
+		return nil
 	}
-	return err
+	_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory of ours, about to go
+		}
+		return nil
+	})
+	return os.RemoveAll(root)
 }
 
 // keep copies what of the agent's state belongs to the record into the artifacts, and takes secrets out of what is there.

@@ -16,7 +16,7 @@ import (
 )
 
 // versionLimit is how long an agent may take to say its version.
-const versionLimit = 30 * time.Second
+const versionLimit = 15 * time.Second
 
 // version asks the agent's program for its version, once for each state of the file. "" is not known.
 func (r *Runner) version(ctx context.Context) (string, error) {
@@ -31,7 +31,8 @@ func (r *Runner) version(ctx context.Context) (string, error) {
 	if known {
 		return version, nil
 	}
-	if version, err = r.askVersion(ctx); err != nil {
+	version, err = r.askVersion(ctx)
+	if err != nil && ctx.Err() != nil {
 		return "", err
 	}
 	r.shared.mu.Lock()
@@ -39,16 +40,16 @@ func (r *Runner) version(ctx context.Context) (string, error) {
 	if r.shared.versions == nil {
 		r.shared.versions = map[string]string{}
 	}
-	r.shared.versions[key] = version
-	return version, nil
+	r.shared.versions[key] = version // "" too: a program that cannot say it need not be asked again
+	return version, err
 }
 
 func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
-	root, err := os.MkdirTemp("", "plumb-agent-*")
+	root, err := newRoot()
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	defer func() { err = errors.Join(err, removeAll(root)) }()
 	p := &place{root: root, home: filepath.Join(root, "home"), tmp: root, workspace: root}
 	if err := os.Mkdir(p.home, 0o700); err != nil {
 		return "", err
@@ -108,17 +109,4 @@ func (r *Runner) checkVersion(ctx context.Context) error {
 func matchesVersion(version, want string) bool {
 	version, want = strings.TrimPrefix(version, "v"), strings.TrimPrefix(want, "v")
 	return version == want || strings.HasPrefix(version, want+".") || strings.HasPrefix(version, want+"-") || strings.HasPrefix(version, want+"+")
-}
-
-// versionMeanwhile asks for the version while a session runs. A program that cannot say it is no reason to have no session.
-func (r *Runner) versionMeanwhile(ctx context.Context) <-chan string {
-	answer := make(chan string, 1)
-	go func() {
-		version, err := r.version(ctx)
-		if err != nil {
-			version = ""
-		}
-		answer <- version
-	}()
-	return answer
 }
