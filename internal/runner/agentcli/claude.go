@@ -55,7 +55,8 @@ type claudeCall struct {
 // claudeMessage is a message of the model, of which each block may be a record of its own.
 type claudeMessage struct {
 	id     string
-	texts  []int // the events
+	texts  []int  // the events
+	text   string // all of them
 	called bool
 }
 
@@ -237,7 +238,8 @@ func (c *claude) assistant(rec *fields) {
 			r.message(o, roleAssistant, phaseThinking, block.text("thinking"))
 		case "text":
 			if text := block.text("text"); text != "" {
-				said.texts = append(said.texts, len(r.report.Events))
+				said.texts = append(said.texts, r.n)
+				said.text = strings.TrimSpace(clip(said.text+"\n"+text, maxText))
 				r.message(o, roleAssistant, phaseFinal, text)
 			}
 		case "tool_use", "server_tool_use", "mcp_tool_use":
@@ -245,8 +247,9 @@ func (c *claude) assistant(rec *fields) {
 			// versions one record has all blocks, and its texts count as final, as documented.
 			if len(blocks) == 1 {
 				for _, i := range said.texts {
-					if i < len(r.report.Events) {
-						r.report.Events[i].Phase = phaseCommentary
+					if e := r.at(i); e != nil {
+						e.Phase = phaseCommentary
+						r.answer = ""
 					}
 				}
 			}
@@ -519,10 +522,10 @@ func (c *claude) end(t *Transcript) {
 	}
 	c.subagents(rec)
 	c.cost(t, rec)
-	reason := rec.Get("stop_reason").String()
-	rep.FinishReason = claudeFinish(reason)
-	if reason != string(rep.FinishReason) {
-		rep.ProviderFinishReason = strings.Clone(reason)
+	if reason := rec.Get("stop_reason").String(); c.apiError == "" {
+		if rep.FinishReason = claudeFinish(reason); reason != string(rep.FinishReason) {
+			rep.ProviderFinishReason = strings.Clone(reason)
+		}
 	}
 	if d := rec.Get("duration_ms"); d.Type == gjson.Number && d.Int() > 0 {
 		rep.DurationMs = d.Int()
@@ -554,16 +557,16 @@ func (c *claude) outcome(rec gjson.Result) {
 	if said == "" {
 		said = c.apiError
 	}
-	if text != "" && !apiError {
-		r.final, r.hasFinal = r.text(text), true
+	if text != "" && !apiError && text != c.apiError { // an error of the API is not the model's answer
+		r.final, r.hasFinal = whole(text), true
 	}
 	switch {
 	case subtype == "error_max_turns":
 		f := plumb.Failuref(plumb.OriginMaxSteps, "the agent stopped at its limit of turns after %d", rec.Get("num_turns").Int())
 		r.failed(f)
 		return
-	case strings.HasPrefix(reason, "aborted") && said == "":
-		said = "interrupted (" + reason + ")"
+	case strings.HasPrefix(reason, "aborted"):
+		said = strings.TrimSpace("interrupted (" + reason + ")\n" + said)
 	case said == "":
 		said = strings.TrimSpace(subtype + " " + reason)
 	}
@@ -661,13 +664,10 @@ func (c *claude) broken() {
 	if said == nil {
 		return
 	}
-	var texts []string
-	for _, i := range said.texts {
-		if i < len(c.r.report.Events) && !said.called {
-			texts = append(texts, c.r.report.Events[i].Text)
-		}
+	if !said.called {
+		c.r.final = said.text
 	}
-	c.r.final, c.r.hasFinal = strings.Join(texts, "\n"), true
+	c.r.hasFinal = true
 }
 
 // usageOfRequests adds up what the requests used, where no result record has.

@@ -85,7 +85,7 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 	if !r.ended && c.failure != nil {
 		r.failed(c.failure)
 	}
-	if r.lastFinal() == "" && c.last != "" && r.ended && r.failure == nil {
+	if r.answer == "" && c.last != "" && r.ended && r.failure == nil {
 		r.finished(c.last, true)
 	}
 	return err
@@ -304,7 +304,8 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 
 // remember counts what the rollout has.
 func (c *codex) remember() {
-	for _, e := range c.r.report.Events {
+	for i := range c.r.n {
+		e := c.r.at(i)
 		switch {
 		case e.Type == plumb.SessionMessage && e.Phase == phaseThinking:
 			c.seen[key("thinking", e.Text)]++

@@ -331,7 +331,7 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 	word := codexPhase(phase.String())
 	if c.sources[source]++; c.sources[source] <= c.recorded {
 		if c.at >= 0 && phase.String() != "" && role == roleAssistant {
-			t.r.report.Events[c.at].Phase = word
+			t.r.at(c.at).Phase = word
 			c.at, t.spoken = -1, -1
 		}
 		return
@@ -344,13 +344,13 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 	t.said++
 	c.at, t.spoken = -1, -1
 	if phase.String() == "" {
-		c.at = len(t.r.report.Events)
+		c.at = t.r.n
 		if source == codexItem {
 			t.spoken = c.at
 		}
 	}
 	t.r.message(o, role, word, text)
-	if c.at >= len(t.r.report.Events) { // there was no room for it
+	if c.at >= t.r.n { // there was no room for it
 		c.at, t.spoken = -1, -1
 	}
 }
@@ -569,8 +569,9 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 
 // tool records that a tool was called: what was said before was not the last word.
 func (t *codexThread) tool(o origin, tool string, args json.RawMessage) {
-	if t.spoken >= 0 && t.spoken < len(t.r.report.Events) {
-		t.r.report.Events[t.spoken].Phase = phaseCommentary
+	if e := t.r.at(t.spoken); e != nil {
+		e.Phase = phaseCommentary
+		t.r.answer = ""
 	}
 	t.spoken = -1
 	if tool != "" {

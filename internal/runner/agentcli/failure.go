@@ -12,7 +12,8 @@ import (
 type trouble struct {
 	origin plumb.Origin
 	class  plumb.FailureClass
-	status int
+	status int  // with which a provider says so
+	sure   bool // it is what a provider would have said, if the agent asked none
 	hint   string
 	says   []string // what agents and providers write, in lower case
 }
@@ -22,7 +23,7 @@ func (r *recorder) troubles() []trouble {
 	login, key := r.login()
 	return []trouble{
 		{
-			plumb.OriginModelRejected, plumb.OriginModelRejected.Class(), 404,
+			plumb.OriginModelRejected, plumb.OriginModelRejected.Class(), 404, true,
 			"check the runner's model: the agent, or the account that it uses, does not have it",
 			[]string{
 				"model is not supported", "model not found", "model_not_found", "providermodelnotfounderror", "cannot use this model",
@@ -31,7 +32,7 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "quota", Label: "Quota exceeded"}, 402,
+			plumb.OriginRunner, plumb.FailureClass{ID: "quota", Label: "Quota exceeded"}, 402, false,
 			"the account of the provider has no credit or quota left: raise it, or use another key",
 			[]string{
 				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota", "credit balance is too low",
@@ -39,7 +40,7 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "authentication", Label: "Not logged in"}, 401,
+			plumb.OriginRunner, plumb.FailureClass{ID: "authentication", Label: "Not logged in"}, 401, true,
 			fmt.Sprintf("log in with `%s`, or set %s for the runner", login, key),
 			[]string{
 				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
@@ -49,7 +50,7 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "permission", Label: "Permission refused"}, 0,
+			plumb.OriginRunner, plumb.FailureClass{ID: "permission", Label: "Permission refused"}, 0, false,
 			"the agent refuses to work here with these permissions: set the runner's permissions, or run as another user or in another directory",
 			[]string{
 				"cannot be used with root", "not inside a trusted directory", "workspace trust", "workspace is not trusted", "directory is not trusted", "folder is not trusted",
@@ -57,7 +58,7 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"}, 429,
+			plumb.OriginRunner, plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"}, 429, true,
 			"the provider limits the rate: run fewer sessions at once, or wait",
 			[]string{"rate limit", "rate_limit", "too many requests", "ratelimit", "exceeded retry limit"},
 		},
@@ -104,7 +105,7 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 
 func (k trouble) apply(f *plumb.Failure) *plumb.Failure {
 	f.Origin, f.Class, f.Hint = k.origin, k.class, k.hint
-	if f.HTTPStatus == 0 {
+	if f.HTTPStatus == 0 && k.sure {
 		f.HTTPStatus = k.status
 	}
 	return f

@@ -3,12 +3,10 @@ package agentcli
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -17,15 +15,19 @@ import (
 
 // The bounds of a report, so that a transcript of any length becomes one of bounded size.
 const (
-	// maxText is how much of one text is kept; maxTexts how much of all together. Once that is spent, shortText is kept of
-	// each. Commands, paths and names are kept up to maxName whatever came before.
+	// maxText is how much of one text is kept, maxTexts how much of all together: once half of that is spent, only shortText
+	// is kept of each, and in the end nothing. The final output has its own room.
 	maxText   = 256 << 10
-	maxTexts  = 12 << 20
+	maxTexts  = 8 << 20
 	shortText = 256
-	maxName   = 64 << 10
-	// maxEvents is how many events a session may have. Beyond it nothing could be said of what did not happen.
-	maxEvents = 400_000
-	maxNotes  = 50
+	// Commands, paths and names are kept up to maxName, whatever came before, and up to maxNames together.
+	maxName  = 64 << 10
+	maxNames = 24 << 20
+	// maxEvents is how many events a session may have: beyond it nothing could be said of what did not happen. Beyond
+	// maxMessages events messages are left out, of which nobody asks how many there were.
+	maxEvents   = 400_000
+	maxMessages = 50_000
+	maxNotes    = 50
 )
 
 // The phases of an assistant's messages.
@@ -80,13 +82,19 @@ type recorder struct {
 	final    string
 	hasFinal bool
 
-	calls    map[string]call
-	names    map[string]string // interned
-	offers   map[plumb.Offer]bool
-	steps    map[string]bool
-	noted    map[string]bool
-	texts    int
-	overflow bool
+	calls  map[string]call
+	names  map[string]string // interned
+	offers map[plumb.Offer]bool
+	steps  map[string]bool
+	noted  map[string]bool
+	// events are the events in blocks, which do not have to be moved when there are more; n counts them.
+	events [][]plumb.SessionEvent
+	n      int
+	// answer is the last final message of the main thread, whole.
+	answer string
+
+	texts, longs int  // bytes that are kept of them
+	overflow     bool // the report cannot hold all
 }
 
 // call is what is remembered of a tool call: its events lie between first and last.
@@ -157,6 +165,11 @@ func (r *recorder) message(o origin, role, phase, text string) {
 	e.CallID = ""
 	e.Role, e.Phase, e.Text = role, phase, r.text(text)
 	r.add(e)
+	if role == roleAssistant && phase == phaseFinal && o.subagent == "" {
+		if r.answer = e.Text; len(r.answer) < len(text) {
+			r.answer = whole(text)
+		}
+	}
 }
 
 // toolCall records that a tool was called; the tool is remembered for the call's result.
@@ -372,7 +385,7 @@ func (r *recorder) step(id string, anonymous bool) {
 func (r *recorder) finished(final string, has bool) {
 	r.ended, r.failure = true, nil
 	if has {
-		r.final, r.hasFinal = r.text(final), true
+		r.final, r.hasFinal = whole(final), true
 	}
 }
 
@@ -397,24 +410,44 @@ func (r *recorder) event(kind plumb.SessionEventType, o origin) plumb.SessionEve
 	return e
 }
 
+// blockSize is how many events a block holds.
+const blockSize = 1 << 10
+
 func (r *recorder) add(e plumb.SessionEvent) {
-	if len(r.report.Events) >= maxEvents {
+	if r.n >= maxMessages && e.Type == plumb.SessionMessage {
+		r.note(fmt.Sprintf("the session is so long that its messages are left out after the first %d events", maxMessages))
+		return
+	}
+	if r.n >= maxEvents {
 		r.overflow = true
 		return
 	}
 	if e.CallID != "" {
 		c, ok := r.calls[e.CallID]
 		if !ok {
-			c = call{id: e.CallID, first: len(r.report.Events)}
+			c = call{id: e.CallID, first: r.n}
 		}
-		c.last = len(r.report.Events)
+		c.last = r.n
 		r.calls[e.CallID] = c
 	}
-	r.report.Events = append(r.report.Events, e)
+	if r.n%blockSize == 0 {
+		r.events = append(r.events, make([]plumb.SessionEvent, 0, blockSize))
+	}
+	block := &r.events[len(r.events)-1]
+	*block = append(*block, e)
+	r.n++
+}
+
+// at returns the event with the index i, until finish; nil if there is none.
+func (r *recorder) at(i int) *plumb.SessionEvent {
+	if i < 0 || i >= r.n {
+		return nil
+	}
+	return &r.events[i/blockSize][i%blockSize]
 }
 
 // eventsOf yields the events of a call, the latest of very many.
-func (r *recorder) eventsOf(callID string) func(yield func(*plumb.SessionEvent) bool) {
+func (r *recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
 	return func(yield func(*plumb.SessionEvent) bool) {
 		c, ok := r.calls[callID]
 		if !ok {
@@ -422,7 +455,7 @@ func (r *recorder) eventsOf(callID string) func(yield func(*plumb.SessionEvent) 
 		}
 		const most = 1000 // a call id that is used for everything must not cost the square of it
 		for i := max(c.first, c.last-most); i <= c.last; i++ {
-			if e := &r.report.Events[i]; e.CallID == c.id && !yield(e) {
+			if e := r.at(i); e.CallID == c.id && !yield(e) {
 				return
 			}
 		}
@@ -439,236 +472,4 @@ func (r *recorder) path(o origin, name string) string {
 		base = r.cwd
 	}
 	return resolve(base, name)
-}
-
-// text returns a copy of a text, cut to what the report has room for.
-func (r *recorder) text(s string) string {
-	limit := maxText
-	if r.texts > maxTexts {
-		limit = shortText
-	}
-	if len(s) > limit {
-		s = clip(s, limit) + cutMark
-	} else {
-		s = strings.Clone(s)
-	}
-	r.texts += len(s)
-	if strings.HasSuffix(s, cutMark) {
-		r.noteCut()
-	}
-	return s
-}
-
-// args returns a copy of a call's arguments, cut to what the report has room for. What is not JSON becomes a string.
-func (r *recorder) args(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return nil
-	}
-	limit := maxText
-	if r.texts > maxTexts {
-		limit = shortText
-	}
-	if len(raw) > limit {
-		c := cutter{limit: limit}
-		c.feed(raw)
-		raw = c.line()
-		r.noteCut()
-	} else {
-		raw = slices.Clone(raw)
-	}
-	if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
-		raw, _ = json.Marshal(clip(string(raw), limit)) // a string is always JSON
-	}
-	r.texts += len(raw)
-	return raw
-}
-
-// long returns a copy of a command, path or id.
-func (r *recorder) long(s string) string {
-	if len(s) > maxName {
-		s = clip(s, maxName) + cutMark
-		r.noteCut()
-		return s
-	}
-	return strings.Clone(s)
-}
-
-// name returns a copy of a short word that occurs often, the same one each time.
-func (r *recorder) name(s string) string {
-	if s == "" {
-		return ""
-	}
-	if known, ok := r.names[s]; ok {
-		return known
-	}
-	s = r.long(s)
-	if len(r.names) < 1000 {
-		r.names[s] = s
-	}
-	return s
-}
-
-func (r *recorder) noteCut() {
-	r.note("long texts were cut short; they are whole in " + baseName(r.report.RawArtifacts.StdoutPath) + " or the agent's own session files")
-}
-
-// finish completes the report once everything is recorded.
-func (r *recorder) finish(t *Transcript) {
-	rep := r.report
-	rep.Events = slices.DeleteFunc(rep.Events, func(e plumb.SessionEvent) bool { return e.Type == "" })
-	if rep.Events == nil {
-		rep.Events = []plumb.SessionEvent{}
-	}
-	r.fold()
-	if rep.FinalOutput = r.final; !r.hasFinal {
-		rep.FinalOutput = r.lastFinal()
-	}
-	if rep.Prompt == "" {
-		if i := slices.IndexFunc(rep.Events, func(e plumb.SessionEvent) bool {
-			return e.Type == plumb.SessionMessage && e.Role == roleUser && e.Subagent == ""
-		}); i >= 0 {
-			rep.Prompt = rep.Events[i].Text
-		}
-	}
-	rep.Usage.InputChars, rep.Usage.OutputChars = chars(rep.Prompt), chars(rep.FinalOutput)
-	rep.Usage.Total()
-	if t.Session != "" && rep.RawArtifacts.SessionPath == "" {
-		rep.RawArtifacts.SessionPath = t.Session
-	}
-	for _, e := range rep.Events {
-		if e.At != nil && (rep.StartedAt == nil || e.At.Before(*rep.StartedAt)) {
-			rep.StartedAt = e.At
-		}
-		if e.At != nil && (rep.EndedAt == nil || e.At.After(*rep.EndedAt)) {
-			rep.EndedAt = e.At
-		}
-	}
-	if rep.StartedAt != nil && rep.DurationMs == 0 {
-		rep.DurationMs = rep.EndedAt.Sub(*rep.StartedAt).Milliseconds()
-	}
-	for _, kind := range slices.Sorted(maps.Keys(r.unknown)) {
-		if n := r.unknown[kind]; kind == "" {
-			r.note(fmt.Sprintf("lines that are no record: %d, first %q", n, r.firstStrange))
-		} else {
-			r.note(fmt.Sprintf("records of an unknown type %q: %d", kind, n))
-		}
-	}
-	if r.overflow {
-		r.failed(plumb.Failuref(plumb.OriginNormalization, "the session has more than %d events", maxEvents))
-	}
-}
-
-// fold derives from the events which files were read and changed and which skills were used.
-func (r *recorder) fold() {
-	rep := r.report
-	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
-	rep.DetectedSkills = []plumb.SkillDetection{}
-	read, changed, skills := map[string]bool{}, map[string]int{}, map[string]int{}
-	detect := func(name, confidence, evidence string) {
-		i, ok := skills[name]
-		if !ok {
-			i = len(rep.DetectedSkills)
-			skills[name] = i
-			rep.DetectedSkills = append(rep.DetectedSkills, plumb.SkillDetection{Skill: name, Confidence: confidence})
-		}
-		d := &rep.DetectedSkills[i]
-		if confidence == "explicit" {
-			d.Confidence = confidence
-		}
-		if !slices.Contains(d.Evidence, evidence) {
-			d.Evidence = append(d.Evidence, evidence)
-		}
-	}
-	for _, e := range rep.Events {
-		switch {
-		case e.Type == plumb.SessionFileRead && !read[e.Path]:
-			read[e.Path] = true
-			rep.Files.ObservedReads = append(rep.Files.ObservedReads, e.Path)
-			if baseName(e.Path) == "SKILL.md" {
-				rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, e.Path)
-			}
-			if name := skillOf(e.Path); name != "" {
-				detect(name, "strong", "Read "+e.Path)
-			}
-		case e.Type == plumb.SessionFileChange:
-			if i, ok := changed[e.Path]; ok {
-				rep.Files.Changed[i].Kind = changeAfter(rep.Files.Changed[i].Kind, e.Change)
-			} else {
-				changed[e.Path] = len(rep.Files.Changed)
-				rep.Files.Changed = append(rep.Files.Changed, plumb.FileChange{Path: e.Path, Kind: e.Change})
-			}
-		}
-	}
-	for _, e := range rep.Events {
-		if e.Type == plumb.SessionSkill {
-			detect(e.Skill, "explicit", r.skillEvidence)
-		}
-	}
-}
-
-// changeAfter returns what two changes of one file, one after the other, are together.
-func changeAfter(first, then string) string {
-	switch {
-	case first == changeAdd && then == changeUpdate:
-		return changeAdd
-	case first == changeDelete && then == changeAdd:
-		return changeUpdate
-	default:
-		return then
-	}
-}
-
-// lastFinal returns the last final message of the main thread.
-func (r *recorder) lastFinal() string {
-	for _, e := range slices.Backward(r.report.Events) {
-		if e.Type == plumb.SessionMessage && e.Role == roleAssistant && e.Phase == phaseFinal && e.Subagent == "" {
-			return e.Text
-		}
-	}
-	return ""
-}
-
-// clip returns at most n bytes of s, ending at a whole character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// chars counts as the reports do, in UTF-16 units.
-func chars(s string) int64 {
-	var n int64
-	for _, c := range s {
-		n += int64(utf16.RuneLen(c))
-	}
-	return n
-}
-
-// moment reads a time of a transcript; nil if it is none.
-func moment(text string) *time.Time {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return nil
-	}
-	return new(at.UTC())
-}
-
-// momentMs reads a time in milliseconds since 1970; nil if there is none.
-func momentMs(v gjson.Result) *time.Time {
-	if v.Type != gjson.Number || v.Float() <= 0 || v.Float() > 253402300799999 {
-		return nil
-	}
-	return new(time.UnixMilli(v.Int()).UTC())
-}
-
-// count reads a number of tokens; nil if it is none.
-func count(v gjson.Result) *int64 {
-	if v.Type != gjson.Number || v.Float() < 0 || v.Float() > 1e15 {
-		return nil
-	}
-	return new(v.Int())
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 )
@@ -122,4 +123,29 @@ func less(now, before *int64) *int64 {
 		return now
 	}
 	return new(*now - *before)
+}
+
+// moment reads a time of a transcript; nil if it is none.
+func moment(text string) *time.Time {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil
+	}
+	return new(at.UTC())
+}
+
+// momentMs reads a time in milliseconds since 1970; nil if there is none.
+func momentMs(v gjson.Result) *time.Time {
+	if v.Type != gjson.Number || v.Float() <= 0 || v.Float() > 253402300799999 {
+		return nil
+	}
+	return new(time.UnixMilli(v.Int()).UTC())
+}
+
+// count reads a number of tokens; nil if it is none.
+func count(v gjson.Result) *int64 {
+	if v.Type != gjson.Number || v.Float() < 0 || v.Float() > 1e15 {
+		return nil
+	}
+	return new(v.Int())
 }

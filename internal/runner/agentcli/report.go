@@ -1,0 +1,136 @@
+package agentcli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// finish completes the report once everything is recorded.
+func (r *recorder) finish(t *Transcript) {
+	rep := r.report
+	r.join()
+	r.fold()
+	if rep.FinalOutput = r.final; !r.hasFinal {
+		rep.FinalOutput = r.answer
+	}
+	if rep.Prompt == "" {
+		if i := slices.IndexFunc(rep.Events, func(e plumb.SessionEvent) bool {
+			return e.Type == plumb.SessionMessage && e.Role == roleUser && e.Subagent == ""
+		}); i >= 0 {
+			rep.Prompt = rep.Events[i].Text
+		}
+	}
+	rep.Usage.InputChars, rep.Usage.OutputChars = chars(rep.Prompt), chars(rep.FinalOutput)
+	rep.Usage.Total()
+	if t.Session != "" && rep.RawArtifacts.SessionPath == "" {
+		rep.RawArtifacts.SessionPath = t.Session
+	}
+	for _, e := range rep.Events {
+		if e.At != nil && (rep.StartedAt == nil || e.At.Before(*rep.StartedAt)) {
+			rep.StartedAt = e.At
+		}
+		if e.At != nil && (rep.EndedAt == nil || e.At.After(*rep.EndedAt)) {
+			rep.EndedAt = e.At
+		}
+	}
+	if rep.StartedAt != nil && rep.DurationMs == 0 {
+		rep.DurationMs = rep.EndedAt.Sub(*rep.StartedAt).Milliseconds()
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.unknown)) {
+		if n := r.unknown[kind]; kind == "" {
+			r.note(fmt.Sprintf("lines that are no record: %d, first %q", n, r.firstStrange))
+		} else {
+			r.note(fmt.Sprintf("records of an unknown type %q: %d", kind, n))
+		}
+	}
+	if r.overflow {
+		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: %d events of more", len(rep.Events))
+		f.Hint = "limit it with maxSteps or a time limit"
+		r.ended, r.failure = true, f
+	}
+}
+
+// join makes the events one list, without those that were taken back.
+func (r *recorder) join() {
+	kept := 0
+	for _, block := range r.events {
+		for i := range block {
+			if block[i].Type != "" {
+				kept++
+			}
+		}
+	}
+	all := make([]plumb.SessionEvent, 0, kept)
+	for n, block := range r.events {
+		for i := range block {
+			if block[i].Type != "" {
+				all = append(all, block[i])
+			}
+		}
+		r.events[n] = nil // so that only one of the two lists is whole
+	}
+	r.report.Events, r.n = all, 0
+}
+
+// fold derives from the events which files were read and changed and which skills were used.
+func (r *recorder) fold() {
+	rep := r.report
+	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
+	rep.DetectedSkills = []plumb.SkillDetection{}
+	read, changed, skills := map[string]bool{}, map[string]int{}, map[string]int{}
+	detect := func(name, confidence, evidence string) {
+		i, ok := skills[name]
+		if !ok {
+			i = len(rep.DetectedSkills)
+			skills[name] = i
+			rep.DetectedSkills = append(rep.DetectedSkills, plumb.SkillDetection{Skill: name, Confidence: confidence})
+		}
+		d := &rep.DetectedSkills[i]
+		if confidence == "explicit" {
+			d.Confidence = confidence
+		}
+		if !slices.Contains(d.Evidence, evidence) {
+			d.Evidence = append(d.Evidence, evidence)
+		}
+	}
+	for _, e := range rep.Events {
+		switch {
+		case e.Type == plumb.SessionFileRead && !read[e.Path]:
+			read[e.Path] = true
+			rep.Files.ObservedReads = append(rep.Files.ObservedReads, e.Path)
+			if baseName(e.Path) == "SKILL.md" {
+				rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, e.Path)
+			}
+			if name := skillOf(e.Path); name != "" {
+				detect(name, "strong", "Read "+e.Path)
+			}
+		case e.Type == plumb.SessionFileChange:
+			if i, ok := changed[e.Path]; ok {
+				rep.Files.Changed[i].Kind = changeAfter(rep.Files.Changed[i].Kind, e.Change)
+			} else {
+				changed[e.Path] = len(rep.Files.Changed)
+				rep.Files.Changed = append(rep.Files.Changed, plumb.FileChange{Path: e.Path, Kind: e.Change})
+			}
+		}
+	}
+	for _, e := range rep.Events {
+		if e.Type == plumb.SessionSkill {
+			detect(e.Skill, "explicit", r.skillEvidence)
+		}
+	}
+}
+
+// changeAfter returns what two changes of one file, one after the other, are together.
+func changeAfter(first, then string) string {
+	switch {
+	case first == changeAdd && then == changeUpdate:
+		return changeAdd
+	case first == changeDelete && then == changeAdd:
+		return changeUpdate
+	default:
+		return then
+	}
+}
