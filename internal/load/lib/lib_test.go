@@ -191,7 +191,7 @@ func TestChecksThatHold(t *testing.T) {
 }
 
 func TestNodeAssertions(t *testing.T) {
-	all := judge(t, vm(t, suites+"/basics.suite.ts", script.Options{}), t.TempDir())
+	all := judge(t, vm(t, suites+"/basics.suite.ts", script.Options{}), "/w")
 	if j := all["passes"]; len(j.Failures) > 0 {
 		t.Errorf("passes: %+v", j.Failures)
 	}
@@ -199,12 +199,12 @@ func TestNodeAssertions(t *testing.T) {
 }
 
 func TestWhatIsThrown(t *testing.T) {
-	golden(t, "thrown", withoutStacks(judge(t, vm(t, suites+"/thrown.suite.ts", script.Options{}), t.TempDir())))
+	golden(t, "thrown", withoutStacks(judge(t, vm(t, suites+"/thrown.suite.ts", script.Options{}), "/w")))
 }
 
 func TestSoft(t *testing.T) {
 	v := vm(t, suites+"/soft.suite.ts", script.Options{})
-	all := judge(t, v, t.TempDir())
+	all := judge(t, v, "/w")
 	stack := all["soft"].Error.Stack
 	for i, f := range all["soft"].Failures {
 		if f.Source == nil || !strings.Contains(stack, f.Source.String()) {
@@ -217,7 +217,7 @@ func TestSoft(t *testing.T) {
 // Asserts that wait let others run. The failures of each stay with it.
 func TestSoftInterleaved(t *testing.T) {
 	v := vm(t, suites+"/soft.suite.ts", script.Options{})
-	alone := judge(t, v, t.TempDir())
+	alone := judge(t, v, "/w")
 	cases := call[description](t, v, "describe").Cases
 	type answer struct {
 		id  string

@@ -2,7 +2,7 @@
 
 import type { JudgeOptions, SessionReport, SimilarOptions } from "plumb";
 import { hostAsync } from "./engine";
-import { begin, callerOf, fail } from "./fail";
+import { begin, callerOf, fail, framesOf, named } from "./fail";
 import { runOf } from "./runs";
 import { kindOf } from "./text";
 
@@ -10,12 +10,18 @@ function outputOf(report: SessionReport, o: { output?: string } | undefined): st
 	return o?.output ?? report.finalOutput ?? "";
 }
 
-async function ask(op: "judge" | "similar", report: SessionReport, question: object): Promise<any> {
+async function ask(op: "judge" | "similar", report: SessionReport, question: object, caller: { stack?: string }): Promise<any> {
 	const run = runOf(report);
 	if (run === undefined || run.name === "") {
 		throw new Error(`assert.${op} needs a judge, which there is only while a suite runs`);
 	}
-	return JSON.parse(await hostAsync(op, run.name, JSON.stringify(question)));
+	try {
+		return JSON.parse(await hostAsync(op, run.name, JSON.stringify(question)));
+	} catch (e) {
+		if (!(e instanceof Error)) throw e;
+		e.stack = `${e.name}: ${e.message}${framesOf(caller)}`;
+		throw named(e, op);
+	}
 }
 
 /** Asks the judge a question about the answer that can be answered with yes or no. */
@@ -29,7 +35,7 @@ export async function judge(report: SessionReport, question: string, o: JudgeOpt
 	if (expect !== "yes" && expect !== "no") throw new TypeError('assert.judge: expect must be "yes" or "no"');
 	const { pass, reason } = await ask("judge", report, {
 		question, expect, output: outputOf(report, o), votes: o.votes, includePrompt: o.includePrompt,
-	});
+	}, caller);
 	if (pass) return;
 	fail("judge", report, {
 		detail: `Expected the judge to answer ${expect} to ${JSON.stringify(question)}. ${reason}`,
@@ -47,7 +53,7 @@ export async function similar(report: SessionReport, text: string, o: SimilarOpt
 	if (typeof threshold !== "number" || !(threshold >= -1 && threshold <= 1)) {
 		throw new TypeError("assert.similar: threshold must be a number from -1 to 1");
 	}
-	const { pass, reason } = await ask("similar", report, { text, threshold, output: outputOf(report, o) });
+	const { pass, reason } = await ask("similar", report, { text, threshold, output: outputOf(report, o) }, caller);
 	if (pass) return;
 	fail("similar", report, {
 		detail: `Expected the output to be similar to ${JSON.stringify(text)}. ${reason}`,

@@ -88,9 +88,9 @@ function duplicates(cases: DescribedCase[], problems: Problem[]): void {
 			first.set(c.id, c);
 			continue;
 		}
-		const at = other.source === undefined ? "" : `, line ${other.source.line}`;
+		const at = other.source === undefined ? "" : ` (line ${other.source.line})`;
 		problems.push({
-			case: c.index, id: c.id, path: `${caseName(c)}.id`, message: `the id ${JSON.stringify(c.id)} is that of ${caseName(other)}${at} too`,
+			case: c.index, id: c.id, path: `${caseName(c)}.id`, message: `${caseName(other)}${at} has the id ${JSON.stringify(c.id)} too`,
 			...(c.source === undefined ? {} : { source: c.source }),
 		});
 	}

@@ -25,6 +25,7 @@ export function parseCommand(command: string): ParsedCommand {
 	for (let i = 0; i < tokens.length; i++) {
 		const token = tokens[i];
 		const next = tokens[i + 1];
+		const letters = [...token];
 		const valued = (name: string) => {
 			if (next !== undefined && !next.startsWith("-")) add(name, tokens[++i]);
 			else add(name, true);
@@ -37,12 +38,12 @@ export function parseCommand(command: string): ParsedCommand {
 			const equals = token.indexOf("=");
 			if (equals >= 0) add(token.slice(0, equals), token.slice(equals + 1));
 			else valued(token);
-		} else if (token.length === 2) {
+		} else if (letters.length === 2) {
 			valued(token);
 		} else if (/^-[A-Za-z]+$/.test(token)) {
-			for (const letter of token.slice(1)) add(`-${letter}`, true);
+			for (const letter of letters.slice(1)) add(`-${letter}`, true);
 		} else {
-			add(token.slice(0, 2), token.slice(2));
+			add(letters.slice(0, 2).join(""), letters.slice(2).join(""));
 		}
 	}
 	for (const [name, values] of options) {
@@ -201,6 +202,7 @@ export function matchesStructured(m: StructuredCommandMatcher, command: ParsedCo
 function matchesPositionals(m: StructuredCommandMatcher, found: string[]): boolean {
 	const wanted = m.positionals ?? [];
 	if (isStrict(m)) return wanted.length === found.length && wanted.every((w, i) => matchesToken(w, found[i]));
+	if (wanted.length > found.length) return false;
 	let at = 0;
 	for (const w of wanted) {
 		while (at < found.length && !matchesToken(w, found[at])) at++;
@@ -210,6 +212,7 @@ function matchesPositionals(m: StructuredCommandMatcher, found: string[]): boole
 }
 
 function matchesOptions(m: StructuredCommandMatcher, found: ParsedCommand["options"]): boolean {
+	if (m.options === undefined && !isStrict(m)) return true;
 	const wanted = Object.entries(m.options ?? {});
 	if (isStrict(m) && wanted.length !== Object.keys(found).length) return false;
 	return wanted.every(([name, matchers]) => {

@@ -27,22 +27,32 @@ export function stackOf(e: unknown): string {
 // Frames of the engine and of this library have names of modules; those of users have paths.
 const isPath = (file: string) => /^(?:\/|[A-Za-z]:[/\\]|\\\\)/.test(file);
 
-function framesIn(stack: string): Position[] {
-	const frames: Position[] = [];
+interface Frame extends Position {
+	name: string;
+}
+
+function framesIn(stack: string): Frame[] {
+	const frames: Frame[] = [];
 	for (const line of stack.split("\n")) {
-		const m = /^\s*at (?:.*? \()?(.+?):(\d+):(\d+)\)?\s*$/.exec(line);
+		const m = /^\s*at (?:(.*?) \()?(.+?):(\d+):(\d+)\)?\s*$/.exec(line);
 		if (m === null) continue;
-		let file = m[1];
+		let file = m[2];
 		if (file.startsWith("file://")) file = decodeURIComponent(file.slice("file://".length).replace(/^\/(?=[A-Za-z]:)/, ""));
-		if (isPath(file)) frames.push({ file, line: Number(m[2]), column: Number(m[3]) });
+		if (isPath(file)) frames.push({ file, line: Number(m[3]), column: Number(m[4]), name: (m[1] ?? "").replace(/^new /, "") });
 	}
 	return frames;
 }
 
-/** The innermost place in the user's own files; a package's only where there is nothing else. */
-export function userFrame(stack: string): Position | undefined {
-	const frames = framesIn(stack);
-	return frames.find((f) => !/[/\\]node_modules[/\\]/.test(f.file)) ?? frames[0];
+/**
+ * The innermost place in the user's own files; a package's only where there is nothing else. The constructor of the error, if it is
+ * the user's own, is not where it was thrown.
+ */
+export function userFrame(stack: string, thrown?: unknown): Position | undefined {
+	const constructor = thrown instanceof Error ? thrown.constructor.name : "";
+	const all = framesIn(stack);
+	const frames = constructor === "" ? all : all.slice(Math.max(0, all.findIndex((f) => f.name !== constructor)));
+	const found = frames.find((f) => !/[/\\]node_modules[/\\]/.test(f.file)) ?? frames[0];
+	return found && { file: found.file, line: found.line, column: found.column };
 }
 
 /** Where a function is written. */

@@ -43,6 +43,9 @@ const checkKey = Symbol.for("plumb.check");
 /** The name of the group's check that an error comes from. */
 export const checkOf = (e: unknown): string | undefined => (e as any)?.[checkKey];
 
+/** Notes the check that an error comes from. */
+export const named = (e: Error, check: string): Error => Object.defineProperty(e, checkKey, { value: check });
+
 /** Notes that a check is made, and refuses what is no session report. */
 export function begin(name: string, report: SessionReport): void {
 	if (typeof report !== "object" || report === null || !Array.isArray(report.events)) {
@@ -61,17 +64,20 @@ export function wholeNumber(name: string, n: unknown): number {
 }
 
 /** An object whose stack is that of the call of fn, for checks that wait. */
-export function callerOf(fn: Function): object {
+export function callerOf(fn: Function): { stack?: string } {
 	const caller = {};
 	(Error as any).captureStackTrace?.(caller, fn);
 	return caller;
 }
 
+/** The frames of what callerOf gave, without the header. */
+export const framesOf = (caller: { stack?: string }): string => /(?:\n    at .*)*$/.exec(caller.stack ?? "")![0];
+
 /**
  * Throws the AssertionError of a check. start is the function that the user called: the stack begins with its caller. For a check
  * that waits it is what callerOf gave before the wait.
  */
-export function fail(name: string, report: SessionReport, f: Failure, o: AssertionOptions | undefined, start: Function | object): never {
+export function fail(name: string, report: SessionReport, f: Failure, o: AssertionOptions | undefined, start: Function | { stack?: string }): never {
 	const prefix = o?.message === undefined || o.message === "" ? "" : `${o.message}. `;
 	const e = new assert.AssertionError({
 		message: `${prefix}${f.detail} ${f.observed}`,
@@ -80,11 +86,8 @@ export function fail(name: string, report: SessionReport, f: Failure, o: Asserti
 		operator: name,
 		...(typeof start === "function" ? { stackStartFn: start as any } : {}),
 	});
-	if (typeof start === "object") {
-		const frames = /(?:\n    at .*)*$/.exec((start as { stack?: string }).stack ?? "")![0];
-		e.stack = `AssertionError [ERR_ASSERTION]: ${e.message}${frames}`;
-	}
-	Object.defineProperty(e, checkKey, { value: name });
+	if (typeof start === "object") e.stack = `AssertionError [ERR_ASSERTION]: ${e.message}${framesOf(start)}`;
+	named(e, name);
 	const source = userFrame(stackOf(e));
 	const question = source && ask(o, report, f);
 	if (source && question !== undefined && question.trim() !== "") {

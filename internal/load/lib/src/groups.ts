@@ -8,11 +8,18 @@ import { describeStructured, matchesStructured, structured } from "./commands";
 import { begin, fail, observedList, wholeNumber } from "./fail";
 import { commandsOf, fileReadsOf, toolCallsOf, toolResultsOf, type Command, type ToolCall, type ToolResult } from "./seen";
 import { listChecks, listOf, type Kind, type Prepared } from "./sequence";
-import { describeText, isText, kindOf, matchesText } from "./text";
+import { describeText, isText, kindOf, matchesText, textTest } from "./text";
 
-function textMatcher(matcher: unknown, check: string, what: string): Prepared<string> {
+function textMatcher(matcher: unknown, check: string, what: string): Matcher {
 	if (!isText(matcher)) throw new TypeError(`assert.${check}: the matcher must be ${what}, not ${kindOf(matcher)}`);
-	return { matches: (v) => matchesText(matcher, v), describe: () => describeText(matcher) };
+	return matcher;
+}
+
+/** A test of a command's text, without a call more than needs be. */
+function commandTest(m: Matcher): (v: Command) => boolean {
+	if (typeof m === "string") return (v) => v.text.includes(m);
+	const test = textTest(m);
+	return (v) => test(v.text);
 }
 
 const commandKind: Kind<Command, CommandMatcher> = {
@@ -24,8 +31,8 @@ const commandKind: Kind<Command, CommandMatcher> = {
 			const m = structured(matcher);
 			return { matches: (v) => matchesStructured(m, v.parsed), describe: () => describeStructured(m) };
 		}
-		const m = textMatcher(matcher, check, "a string, a RegExp or a command matcher");
-		return { matches: (v) => m.matches(v.text), describe: m.describe };
+		const text = textMatcher(matcher, check, "a string, a RegExp or a command matcher");
+		return { matches: commandTest(text), describe: () => describeText(text) };
 	},
 	show: (v) => v.describe(),
 	plain: (v) => v.text,
@@ -66,7 +73,10 @@ export const fileReads = listChecks<string, Matcher>({
 	group: "fileReads",
 	label: "file reads",
 	values: fileReadsOf,
-	prepare: (matcher, check) => textMatcher(matcher, check, "a string or a RegExp"),
+	prepare(matcher, check) {
+		textMatcher(matcher, check, "a string or a RegExp");
+		return { matches: textTest(matcher), describe: () => describeText(matcher) };
+	},
 	show: (v) => v,
 	plain: (v) => v,
 	expose: (v) => v,

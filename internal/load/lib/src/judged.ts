@@ -75,7 +75,7 @@ export function described(e: unknown): { name: string; message: string; stack?: 
 		name: String((e as Error).name ?? "Error"),
 		message: cut(String((e as Error).message), longestMessage),
 		...(stack === "" ? {} : { stack: cut(stack, longestMessage) }),
-		...(stack === "" ? {} : { source: userFrame(stack) }),
+		...(stack === "" ? {} : { source: userFrame(stack, e) }),
 	};
 }
 
@@ -88,7 +88,7 @@ function failed(e: unknown, given: FailureClass | undefined, soft: boolean): Fai
 	if (typeof code === "string") f.code = code;
 	if (typeof operator === "string") f.operator = operator;
 	if (typeof generatedMessage === "boolean") f.generatedMessage = generatedMessage;
-	f.check = checkOf(e) ?? (judge ? judgeCheck(e as Error) : undefined);
+	f.check = checkOf(e);
 	try {
 		f.class = given ?? classOf(e);
 	} catch (problem) {
@@ -102,9 +102,6 @@ function failed(e: unknown, given: FailureClass | undefined, soft: boolean): Fai
 	if (assertion) Object.assign(f, compared(e));
 	return f;
 }
-
-// An error of the host has the name of what was asked.
-const judgeCheck = (e: Error & { check?: unknown }) => (typeof e.check === "string" ? e.check : "judge");
 
 /** What an assertion compared, as short texts. */
 function compared(e: object): { actual?: string; expected?: string } {

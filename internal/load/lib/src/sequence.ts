@@ -34,7 +34,12 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 	const observed = (values: readonly V[]) => observedList(label, values, kind.show);
 	const exposed = (values: readonly V[]) => values.map(kind.expose);
 	const why = (expectation: string) => `${expectation} Why did you not act accordingly?`;
-	const index = (values: readonly V[], m: Prepared<V>) => values.findIndex((v) => m.matches(v));
+	/** The place of the first match, or -1. */
+	const index = (values: readonly V[], m: Prepared<V>) => {
+		const { matches } = m;
+		for (let i = 0; i < values.length; i++) if (matches(values[i])) return i;
+		return -1;
+	};
 
 	/** One of the checks that count. */
 	function counting(name: string, expected: (n: number) => string, holds: (found: number, n: number) => boolean) {
@@ -81,7 +86,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const method = `${group}.includes`;
 			begin(method, report);
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
-			if (values.some((v) => m.matches(v))) return;
+			if (index(values, m) >= 0) return;
 			const expectation = `Expected ${label} to include ${m.describe()}.`;
 			fail(method, report, {
 				detail: expectation, observed: observed(values),
@@ -92,7 +97,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const method = `${group}.notIncludes`;
 			begin(method, report);
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
-			if (!values.some((v) => m.matches(v))) return;
+			if (index(values, m) < 0) return;
 			const expectation = `Expected ${label} not to include ${m.describe()}.`;
 			fail(method, report, {
 				detail: expectation, observed: observed(values),

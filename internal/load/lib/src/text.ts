@@ -6,6 +6,13 @@ export type Text = Matcher;
 
 export const isText = (v: unknown): v is Text => typeof v === "string" || v instanceof RegExp;
 
+/** matchesText for many texts: a check looks at hundreds of them, and a suite makes thousands of checks. */
+export function textTest(matcher: Text): (text: string) => boolean {
+	if (typeof matcher === "string") return (text) => text.includes(matcher);
+	if (matcher.global || matcher.sticky) return (text) => matchesText(matcher, text);
+	return (text) => matcher.test(text);
+}
+
 /** A string is looked for within the text; where a RegExp with g or y stopped last time is forgotten. */
 export function matchesText(matcher: Text, text: string): boolean {
 	if (typeof matcher === "string") return text.includes(matcher);

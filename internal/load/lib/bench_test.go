@@ -1,0 +1,40 @@
+package lib
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb/internal/script"
+)
+
+// BenchmarkChecks times checks that hold, on a report with 500 events: a million of them in a suite must not matter.
+func BenchmarkChecks(b *testing.B) {
+	for name, code := range map[string]string{
+		"text":       `assert.commands.includes(r, "step 249 ")`,
+		"regexp":     `assert.commands.includes(r, /step 249\b/)`,
+		"structured": `assert.commands.includes(r, { executable: "run", positionals: ["249"] })`,
+		"equal":      `assert.equal(r.events.length, 500)`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			file := b.TempDir() + "/a.ts"
+			if err := os.WriteFile(file, fmt.Appendf(nil, `import { assert } from "plumb";
+export default [{ id: "a", prompt: "x", assert(r) { for (let i = 0; i < r.times; i++) %s; } }];`, code), 0o666); err != nil {
+				b.Fatal(err)
+			}
+			v := vm(b, file, script.Options{})
+			var events []string
+			for i := range 250 {
+				events = append(events,
+					fmt.Sprintf(`{"type":"command","command":"bash -lc \"run step %d --verbose --out=/tmp/x\""}`, i),
+					`{"type":"message","role":"assistant","text":"on it"}`)
+			}
+			report := fmt.Sprintf(`{"times":%d,"events":[%s]}`, b.N, strings.Join(events, ","))
+			b.ResetTimer()
+			if got := call[judged](b, v, "assert", 0, report, evidence("a", "")); len(got.Failures) > 0 {
+				b.Fatal(got.Failures)
+			}
+		})
+	}
+}

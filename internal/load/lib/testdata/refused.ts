@@ -1,0 +1,37 @@
+import { assert, commandMatcher, type Case, type SessionReport, type SkillgymConfig, type SuiteWorkspaceConfig } from "plumb";
+
+declare const report: SessionReport;
+
+// @ts-expect-error: no prompt
+export const noPrompt: Case = { id: "a", assert() {} };
+// @ts-expect-error: no assert
+export const noAssert: Case = { id: "a", prompt: "x" };
+// @ts-expect-error: a tag is a string
+export const badTag: Case = { id: "a", prompt: "x", tags: [1], assert() {} };
+// @ts-expect-error: an isolated workspace has no cwd
+export const badWorkspace: SuiteWorkspaceConfig = { mode: "isolated", cwd: "." };
+// @ts-expect-error: no such agent
+export const badAgent: SkillgymConfig = { runners: { a: { agent: { type: "gpt", model: "x" } } } };
+
+// @ts-expect-error: a number is no matcher
+assert.commands.includes(report, 5);
+// @ts-expect-error: tool calls are matched by objects
+assert.toolCalls.has(report, "bash");
+// @ts-expect-error: the count is missing
+assert.commands.count(report, "x");
+// @ts-expect-error: no such confidence
+assert.skills.has(report, "x", { minConfidence: "sure" });
+// @ts-expect-error: an option is a text, a pattern or true
+commandMatcher("x").option("--y", false);
+// @ts-expect-error: no such member
+report.nothing;
+
+// Assertions narrow types.
+declare const maybe: string | undefined;
+assert.ok(maybe);
+export const sure: string = maybe;
+declare const anything: unknown;
+assert.equal(anything, "x" as const);
+export const x: "x" = anything;
+// @ts-expect-error: soft assertions do not, since they go on
+export const unsure: string = ((v: string | undefined) => { assert.soft.ok(v); return v; })(undefined);

@@ -1,0 +1,68 @@
+package lib
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// tsc returns the TypeScript compiler that third_party/script-packages pins. Without it the test is skipped, in CI it is
+// installed.
+func tsc(t *testing.T) string {
+	t.Helper()
+	const packages = "../../../third_party/script-packages"
+	bin, err := filepath.Abs(packages + "/node_modules/.bin/tsc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(bin); err == nil {
+		return bin
+	}
+	if os.Getenv("PLUMB_CI") == "" {
+		t.Skip("there is no TypeScript compiler: run npm ci in third_party/script-packages")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		data, err := os.ReadFile(filepath.Join(packages, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "node_modules/.bin/tsc")
+}
+
+func typeCheck(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), tsc(t), args...).CombinedOutput(); err != nil {
+		t.Errorf("tsc: %v\n%s", err, out)
+	}
+}
+
+// A suite type-checks with the file that `plumb init --types` writes and nothing else.
+func TestSuitesTypeCheck(t *testing.T) {
+	args := []string{"--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts"}
+	for _, pattern := range []string{"/*.ts", "/*/*/*.ts"} {
+		files, err := filepath.Glob(suites + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, files...)
+	}
+	typeCheck(t, args...)
+}
+
+// What the types refuse. Each line with an error is marked, so that a type that became looser is found.
+func TestTypesRefuse(t *testing.T) {
+	typeCheck(t, "--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts", "testdata/refused.ts")
+}
+
+func TestSourcesTypeCheck(t *testing.T) { typeCheck(t, "-p", ".") }
