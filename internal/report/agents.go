@@ -187,6 +187,9 @@ func repeatWords(passed, tried, target int) string {
 	return words
 }
 
+// agentRows bounds the rows of cases in the summary, of all runners together.
+const agentRows = 2 * summaryRows
+
 // agents writes what agents used: for each runner the means over its sessions, and its cases below it.
 func (s *summary) agents() {
 	if !hasAgents(s.run) {
@@ -203,7 +206,7 @@ func (s *summary) agents() {
 		heads[len(table)] = true
 		table = append(table, append([]string{runnerTitle(&s.run.Info.Runners[r])}, sum.cells(s.t.dash)...))
 		for c := range s.run.Cases {
-			if c == summaryRows {
+			if c == max(1, agentRows/n) {
 				table = append(table, []string{fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case"))})
 				break
 			}

@@ -76,6 +76,7 @@ type htmlFront struct {
 	Groups   []string
 	Facts    [][2]string
 	Notes    []plumb.Note
+	// Sessions says that sessions follow, which cells can open.
 	Sessions bool
 }
 
@@ -361,7 +362,7 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		for r := range n {
 			i := c*n + r
 			e := &run.Executions[i]
-			cell := htmlCell{At: i, Word: cellWord(e), Shown: shown[i] && e.Sessions > 0, More: cellWords(run, i)}
+			cell := htmlCell{At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0, More: cellWords(run, i)}
 			cell.Mark, cell.Label = wordMark(cell.Word)
 			counts[cell.Word]++
 			any = any || shown[i]

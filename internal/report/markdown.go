@@ -61,11 +61,11 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	if rates.Overall.Planned > 0 {
 		m.rates(run, rates)
 		m.figures(run)
-		m.agents(run)
 	}
 	if err := m.findings(o, run); err != nil {
 		return "", err
 	}
+	m.agents(run)
 	m.notes(run)
 	return m.String(), nil
 }

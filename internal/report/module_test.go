@@ -12,43 +12,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/load/lib"
 )
 
-// reporterModules are what a reporter may import in a run.
-func reporterModules(t *testing.T) map[string]string {
-	t.Helper()
-	m := lib.Modules()
-	if !strings.Contains(m[moduleEntry], "onSuiteFinish") {
-		m = map[string]string{moduleEntry: reporterEntry, "plumb": "module.exports = {}"} // TODO: lib has it soon
-	}
-	return m
-}
-
-const reporterEntry = `
-const known = ["onSuiteStart", "onCaseStart", "onRunnerStart", "onRunnerFinish", "onCaseFinish", "onSuiteFinish", "onError"];
-const found = () => globalThis.__main.default ?? globalThis.__main.reporter;
-__entry.reporter = () => {
-  const r = found();
-  if (r === undefined) return JSON.stringify({problem: "Reporter module must export a default reporter or named reporter object"});
-  if (typeof r !== "object") return JSON.stringify({problem: "Reporter module must export an object"});
-  const hooks = known.filter((h) => typeof r[h] === "function");
-  return JSON.stringify(hooks.length ? {hooks} : {problem: "Reporter module must define at least one reporter hook (" + known.join(", ") + ")"});
-};
-__entry.report = async (hook, text) => {
-  try {
-    const event = JSON.parse(text);
-    if (event.error) event.error = new Error(event.error.message);
-    await found()[hook](event);
-    return "{}";
-  } catch (e) {
-    return JSON.stringify({error: {name: e.name, message: e.message, stack: e.stack}});
-  }
-};
-`
-
 // moduleRun replays a log into a reporter module and returns what it printed and what went wrong in it.
 func moduleRun(t *testing.T, l *log, name string, o ModuleOptions) (out, trouble string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	o.Modules, o.Stdout, o.Stderr, o.Sessions = reporterModules(t), &stdout, &stderr, l.sessions
+	o.Modules, o.Stdout, o.Stderr, o.Sessions = lib.Modules(), &stdout, &stderr, l.sessions
 	path, perr := filepath.Abs(filepath.Join("testdata", "reporters", name))
 	if perr != nil {
 		t.Fatal(perr)
@@ -85,6 +53,14 @@ func TestModuleNamedExport(t *testing.T) {
 	}
 }
 
+// TestModuleImportsPlumb: an instance of a class is a reporter too, and its hooks are its methods.
+func TestModuleImportsPlumb(t *testing.T) {
+	out, trouble, err := moduleRun(t, agentLog(), "factory.ts", ModuleOptions{})
+	if err != nil || out != "8 finished\n" || trouble != "" {
+		t.Errorf("%q, %q, %v", out, trouble, err)
+	}
+}
+
 // TestModuleLoadErrors has the documented texts.
 func TestModuleLoadErrors(t *testing.T) {
 	for name, want := range map[string]string{
@@ -108,7 +84,8 @@ func TestModuleTrouble(t *testing.T) {
 	if err != nil || out != "finished after 8\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if !strings.Contains(trouble, "reporter ./throws.ts: onRunnerStart: TypeError: no 1") || !strings.Contains(trouble, "onSuiteFinish: Error: late") {
+	if !strings.Contains(trouble, "reporter ./throws.ts: onRunnerStart: TypeError: no 1") || !strings.Contains(trouble, "onSuiteFinish: Error: late") ||
+		!strings.Contains(trouble, "throws.ts:5:11") {
 		t.Errorf("trouble:\n%s", trouble)
 	}
 	if _, _, err := moduleRun(t, agentLog(), "throws.ts", ModuleOptions{Strict: true}); err == nil {
@@ -131,7 +108,7 @@ func TestModuleBrokenOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewModule(t.Context(), "all.ts", ModuleOptions{Modules: reporterModules(t), Stdout: &stdout, WorkDir: dir})
+	r, err := NewModule(t.Context(), "all.ts", ModuleOptions{Modules: lib.Modules(), Stdout: &stdout, WorkDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

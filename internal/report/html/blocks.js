@@ -16,7 +16,7 @@ function block(id) {
 
 async function blockText(id) {
   if (typeof DecompressionStream === "undefined") {
-    throw new Error("this browser cannot decompress: Chromium 80, Firefox 113 or Safari 16.4 and later can");
+    throw new Error("this browser cannot decompress: Chromium 86, Firefox 113 or Safari 16.4 and later can");
   }
   const source = $("b" + id);
   if (!source) throw new Error("block " + id + " is missing: the file may have been cut off");

@@ -50,7 +50,7 @@ async function compareView(a, b) {
     draw(true);
   }}, name);
   const node = el("div", el("div.bar2",
-    el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"), el("h2", "Comparison"),
+    el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"), el("h2", nameNode(a), el("span.on", "  ↔  "), nameNode(b)),
     toggle("wording counts", () => wording, (v) => { wording = v; }), toggle("differences only", () => only, (v) => { only = v; }),
     el("button", {type: "button", onclick: () => next(-1), title: "Previous difference (k)"}, "‹ difference"),
     el("button", {type: "button", onclick: () => next(1), title: "Next difference (j)"}, "difference ›")),
@@ -63,6 +63,9 @@ async function compareView(a, b) {
     keys: {j: () => next(1), k: () => next(-1), x: () => { location.hash = pairRoute(b, a); }},
   };
 }
+
+const nameNode = (side) => [mark(wordOf(side.s)), " " + side.x.case, index.runners.length > 1 && el("span.on", " › " + index.runners[side.x.runner]),
+  side.x.sessions.length > 1 && el("span.on", " " + side.s.repetition + "." + side.s.session)];
 
 const near = (list, i) => list.slice(Math.max(0, i - 2), i + 3).some((r) => r.kind !== "same");
 

@@ -6,8 +6,8 @@ const pairRoute = (a, b) => "c" + routeOf(a.x, a.s).slice(1) + "," + routeOf(b.x
 
 // defaultSession is the one that shows best how the execution ended.
 function defaultSession(x) {
-  const all = x.sessions.filter((s) => s.head >= 0);
-  return all.findLast((s) => wordOf(s) === x.word) || all[all.length - 1] || x.sessions[x.sessions.length - 1];
+  const all = x.sessions.filter((s) => s.head >= 0), like = all.filter((s) => wordOf(s) === x.word);
+  return like[like.length - 1] || all[all.length - 1] || x.sessions[x.sessions.length - 1];
 }
 
 // compareRoute puts beside a session the one that tells most: another try that ended otherwise, the same case on another

@@ -82,7 +82,8 @@ function lead(x, s, head) {
   // What the checks below say is not said twice.
   const said = f && head.verdicts.some((v) => v.outcome !== "pass" && v.reason && f.message.endsWith(v.reason));
   const explain = head.explain && head.artifactDir; // somebody can be asked
-  if (f && (!said || f.hint || f.log || f.detail || explain)) {
+  const card = f && (!said || f.hint || f.log || f.detail || explain);
+  if (card) {
     box.append(el("div.card." + word,
       el("h3", el("span.tag." + word, f.class || words[word]), f.origin !== "assertion" && el("span.meta", f.origin)),
       !said && el("pre.why", f.message), !said && f.at && el("p.at", "at " + f.at), f.detail && el("p.dim", f.detail), f.hint && el("p.hint", "hint: " + f.hint),
@@ -92,7 +93,7 @@ function lead(x, s, head) {
   if (head.verdicts.length) {
     const held = head.verdicts.filter((v) => v.outcome === "pass").length;
     box.append(el("details", {open: held < head.verdicts.length || head.verdicts.length <= 5},
-      el("summary", f && said && el("span.tag." + word, f.class), " checks · " + held + " of " + head.verdicts.length + " hold"),
+      el("summary", f && !card && el("span.tag." + word, f.class), " checks · " + held + " of " + head.verdicts.length + " hold"),
       el("div.verdicts", head.verdicts.map((v) => verdictNode(v, said ? null : f)))));
   }
   box.append(el("details", el("summary", "prompt"), el("pre", head.prompt || "")));
