@@ -204,7 +204,7 @@ func (g *gemini) speak(phase string) {
 		return // if the chat has other words, then those that were left when a request was tried again
 	}
 	if before != "" {
-		text = rest
+		text = strings.TrimSpace(rest)
 	}
 	g.r.message(origin{at: g.said}, roleAssistant, phase, text)
 }
@@ -318,7 +318,9 @@ func (g *gemini) usage() {
 	u := &g.r.report.Usage
 	stats := g.result.Get("stats")
 	input, output := count(stats.Get("input_tokens")), count(stats.Get("output_tokens"))
-	if input == nil || output == nil || *input+*output == 0 && g.chat.used.InputTokens != nil {
+	// The terminal record has the tokens of subagents in it, too.
+	crowded := len(g.r.report.Subagents) > 0
+	if input == nil || output == nil || (crowded || *input+*output == 0) && g.chat.used.InputTokens != nil {
 		u.Add(g.chat.used)
 		return
 	}
@@ -344,9 +346,9 @@ func (g *gemini) end() {
 		return // the recorder says so
 	case status == "success":
 		g.r.report.FinishReason = plumb.FinishStop
-		text := g.tail.String()
-		if text == "" {
-			text = g.chat.answer
+		text, saved := g.tail.String(), strings.TrimSpace(g.chat.answer)
+		if !strings.HasPrefix(strings.TrimSpace(text), saved) {
+			text = g.chat.answer // the stream also has the words of a request that was tried again
 		}
 		g.r.finished(text, true)
 		return
