@@ -146,9 +146,9 @@ func (vm *VM) dispatch(op string, a args) (any, error) {
 		vm.immediates = append(vm.immediates, immediate{a.int(0), vm.eng.owner})
 		return nil, nil
 	case "trace":
-		return vm.trace(a.str(0), a.str(1), a.int(2)), nil
+		return vm.trace(a.str(0), a.str(1), a.int(2), a.str(3)), nil
 	case "frames":
-		return jsonText(vm.frames(a.str(0), a.str(1), a.int(2)))
+		return jsonText(vm.frames(a.str(0), a.str(1), a.int(2), ""))
 	case "map":
 		return vm.mapText(a.str(0)), nil
 	case "expression":

@@ -123,6 +123,8 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 		}
 		if hint, ok := m.Detail.(string); ok && hint != "" {
 			out.Hint = hint
+		} else if hint := adviceFor(m.Text); hint != "" {
+			out.Hint = hint
 		}
 		if l := m.Location; l != nil {
 			file := l.File
@@ -155,6 +157,31 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 		return a.Column - b.Column
 	})
 	return e
+}
+
+// adviceFor replaces esbuild's advice to people who call esbuild.
+func adviceFor(text string) string {
+	if strings.HasPrefix(text, "No loader is configured") {
+		return "suites can import TypeScript, JavaScript, JSON and plain text; read other files with node:fs"
+	}
+	rest, ok := strings.CutPrefix(text, `Could not resolve "`)
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, `"`)
+	switch {
+	case strings.HasPrefix(name, "."), filepath.IsAbs(name):
+		return "there is no such file; a relative import begins at the file that imports"
+	case strings.HasPrefix(name, "#"):
+		return `an import that begins with # is looked up in "imports" of the nearest package.json`
+	}
+	parts := strings.SplitN(name, "/", 3)
+	if strings.HasPrefix(name, "@") && len(parts) > 1 {
+		name = parts[0] + "/" + parts[1]
+	} else {
+		name = parts[0]
+	}
+	return fmt.Sprintf("no package %s in node_modules here or above, and no path of a tsconfig.json matches: npm install %s?", name, name)
 }
 
 // utf16Length returns the length of the first n bytes of s in UTF-16 units.

@@ -110,19 +110,28 @@ func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	switch {
 	case r.o.Modules[a.Path]:
 		return r.found(spaceBuiltin, a.Path), nil
-	case builtins(name) && (scheme || !r.packageNamed(name, a)):
+	case builtins(name):
 		return r.found(spaceBuiltin, name), nil
-	case (scheme || absentBuiltins(name)) && inPackage(a.Importer):
+	case !scheme && (!absentBuiltins(name) || packageNamed(name, a.ResolveDir)):
+		return api.OnResolveResult{}, nil
+	case inPackage(a.Importer):
 		return api.OnResolveResult{Path: name, Namespace: spaceAbsent}, nil
-	case scheme || absentBuiltins(name) && !r.packageNamed(name, a):
-		return refuse(fmt.Sprintf("the module %q is not available to suites", a.Path),
-			"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, process, perf_hooks, async_hooks and module"), nil
 	}
-	return api.OnResolveResult{}, nil
+	return refuse(fmt.Sprintf("the module %q is not available to suites", a.Path),
+		"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, process, perf_hooks, async_hooks and module"), nil
 }
 
-// packageNamed reports whether an installed package bears the name of a built-in module. Node prefers its own.
-func (r *resolver) packageNamed(string, api.OnResolveArgs) bool { return false }
+// packageNamed reports whether an installed package bears the name of a built-in module that scripts do not have.
+func packageNamed(name, from string) bool {
+	for dir := from; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "node_modules", name)); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}
 
 func inPackage(importer string) bool {
 	return strings.Contains(filepath.ToSlash(importer), "/node_modules/")

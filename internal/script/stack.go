@@ -35,11 +35,13 @@ func bundleName(i int) string { return "plumb-bundle-" + strconv.Itoa(i) + ".js"
 var (
 	bundlePlace = regexp.MustCompile(`plumb-bundle-(\d+)\.js:(\d+):(\d+)`)
 	newBefore   = regexp.MustCompile(`\bnew [\w$.]*$`)
+	mappedPlace = regexp.MustCompile(`^(.+):(\d+):(\d+)$`)
 	frameLine   = regexp.MustCompile(`^    at (.*?)(?: \(([^()]*)\))?$`)
 )
 
-// position maps a place in the bundle to the user's file. QuickJS points at the name behind new where V8 points at new.
-func (b *bundle) position(line, column int) (Position, bool) {
+// position maps a place in the bundle to the user's file. QuickJS points at the name behind new where V8 points at new,
+// and at the object where V8 points at the property that it does not have.
+func (b *bundle) position(line, column int, property string) (Position, bool) {
 	consumer, lines := b.read()
 	if consumer == nil || line < 1 || line > len(lines) {
 		return Position{}, false
@@ -47,6 +49,9 @@ func (b *bundle) position(line, column int) (Position, bool) {
 	if text := lines[line-1]; column >= 1 && column-1 <= len(text) {
 		if m := newBefore.FindIndex(text[:column-1]); m != nil {
 			column = m[0] + 1
+		}
+		if i := bytes.Index(text[column-1:], []byte("."+property)); property != "" && i >= 0 {
+			column += i + 1
 		}
 	}
 	file, _, l, c, ok := consumer.Source(line, column-1)
@@ -77,11 +82,16 @@ func (b *bundle) source(file string) string {
 	return ""
 }
 
-// locate maps a place like plumb-bundle-0.js:12:3.
-func (vm *VM) locate(place string) (Position, bool) {
+// locate maps a place like plumb-bundle-0.js:12:3. See position for property.
+func (vm *VM) locate(place, property string) (Position, bool) {
 	m := bundlePlace.FindStringSubmatch(place)
-	if m == nil {
-		return Position{}, false
+	if m == nil { // a stack that was written by hand, or mapped before
+		if m = mappedPlace.FindStringSubmatch(place); m == nil || !filepath.IsAbs(m[1]) {
+			return Position{}, false
+		}
+		line, _ := strconv.Atoi(m[2])
+		column, _ := strconv.Atoi(m[3])
+		return Position{File: m[1], Line: line, Column: column}, true
 	}
 	i, _ := strconv.Atoi(m[1])
 	line, _ := strconv.Atoi(m[2])
@@ -89,7 +99,7 @@ func (vm *VM) locate(place string) (Position, bool) {
 	if i >= len(vm.bundles) {
 		return Position{}, false
 	}
-	return vm.bundles[i].position(line, column)
+	return vm.bundles[i].position(line, column, property)
 }
 
 // mapText replaces all places in bundles by those in the user's files.
@@ -98,7 +108,7 @@ func (vm *VM) mapText(text string) string {
 		return text
 	}
 	return bundlePlace.ReplaceAllStringFunc(text, func(place string) string {
-		if p, ok := vm.locate(place); ok {
+		if p, ok := vm.locate(place, ""); ok {
 			return p.String()
 		}
 		return place
@@ -106,8 +116,8 @@ func (vm *VM) mapText(text string) string {
 }
 
 // frames reads a raw stack: the frames in the user's files, those above the function named start left out, and no more
-// than limit unless that is negative.
-func (vm *VM) frames(raw, start string, limit int) []Position {
+// than limit unless that is negative. See position for property, which concerns the first frame.
+func (vm *VM) frames(raw, start string, limit int, property string) []Position {
 	lines := strings.Split(strings.TrimRight(raw, "\n"), "\n")
 	if start != "" {
 		for i, line := range lines {
@@ -123,13 +133,17 @@ func (vm *VM) frames(raw, start string, limit int) []Position {
 			break
 		}
 		m := frameLine.FindStringSubmatch(line)
-		if m == nil || m[2] == "" {
+		if m == nil {
 			continue
 		}
-		p, ok := vm.locate(m[2])
+		if m[2] == "" {
+			m[1], m[2] = "<anonymous>", m[1]
+		}
+		p, ok := vm.locate(m[2], property)
 		if !ok {
 			continue
 		}
+		property = ""
 		if m[1] != "<anonymous>" {
 			p.Function = m[1]
 		}
@@ -139,9 +153,9 @@ func (vm *VM) frames(raw, start string, limit int) []Position {
 }
 
 // trace is the text of a stack without its header.
-func (vm *VM) trace(raw, start string, limit int) string {
+func (vm *VM) trace(raw, start string, limit int, property string) string {
 	var b strings.Builder
-	for _, p := range vm.frames(raw, start, limit) {
+	for _, p := range vm.frames(raw, start, limit, property) {
 		b.WriteString("\n    at ")
 		if p.Function != "" {
 			b.WriteString(p.Function + " (" + p.String() + ")")
@@ -169,7 +183,7 @@ func userFirst(frames []Position) []Position {
 // function above which frames do not count.
 func (vm *VM) expression(stack string) string {
 	start, raw, _ := strings.Cut(stack, "\n")
-	frames := userFirst(vm.frames(raw, start, -1))
+	frames := userFirst(vm.frames(raw, start, -1, ""))
 	if len(frames) == 0 {
 		return ""
 	}
@@ -184,16 +198,16 @@ func (vm *VM) expression(stack string) string {
 // decodeError reads what the prelude's describe wrote.
 func (vm *VM) decodeError(text string) *Error {
 	type description struct {
-		Name, Message, Text, Raw, Code string
-		Assertion, Thrown              bool
-		Data                           string
-		Cause                          *description
+		Name, Message, Text, Raw, Code, Property string
+		Assertion, Thrown                        bool
+		Data                                     string
+		Cause                                    *description
 	}
 	var convert func(d *description, depth int) *Error
 	convert = func(d *description, depth int) *Error {
 		e := &Error{Name: d.Name, Message: vm.mapText(d.Message), Code: d.Code, IsAssertion: d.Assertion, Stack: vm.mapText(d.Text)}
 		start, raw, _ := strings.Cut(d.Raw, "\n")
-		e.Frames = userFirst(vm.frames(raw, start, -1))
+		e.Frames = userFirst(vm.frames(raw, start, -1, d.Property))
 		if len(d.Data) > 0 && json.Valid([]byte(d.Data)) {
 			e.Data = json.RawMessage(d.Data)
 		}
@@ -237,11 +251,11 @@ func (vm *VM) engineError(err error) *Error {
 	if !errors.As(err, &q) {
 		return &Error{Name: "Error", Message: err.Error()}
 	}
-	e := &Error{Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1)), kind: engineKind(q.Name, q.Message)}
+	e := &Error{Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1, "")), kind: engineKind(q.Name, q.Message)}
 	if e.Name == "InternalError" {
 		e.Name = "RangeError"
 	}
-	e.Stack = e.Error() + vm.trace(q.Stack, "", -1)
+	e.Stack = e.Error() + vm.trace(q.Stack, "", -1, "")
 	return e
 }
 

@@ -62,6 +62,11 @@ class CallSite {
   }
 }
 
+/** The trace of an error whose stack nobody replaced. */
+function traceOf(e: object): Trace | undefined {
+  return Object.getOwnPropertyDescriptor(e, "stack")?.get === accessor.get ? traces.get(e) : undefined;
+}
+
 const accessor = {
   configurable: true,
   enumerable: false,
@@ -91,7 +96,8 @@ const handler: ProxyHandler<any> = {
   construct(target, args, self) {
     const e = Reflect.construct(target, args, self);
     const raw = e.stack;
-    if (typeof raw === "string") trace(e, raw);
+    // As in V8, the constructors of subclasses are no frames of their own.
+    if (typeof raw === "string") trace(e, raw, typeof self === "function" && !natives.has(self) ? self.name : undefined);
     return e;
   },
   apply(target, _, args) {
@@ -103,10 +109,12 @@ const handler: ProxyHandler<any> = {
 };
 
 const wrapped = new Map<unknown, unknown>();
+const natives = new Set<unknown>();
 for (const name of ["Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError", "AggregateError"]) {
   const native = (globalThis as any)[name];
   const proxy = new Proxy(native, handler);
   wrapped.set(native, proxy);
+  natives.add(native).add(proxy);
   if (name !== "Error") Object.setPrototypeOf(native, wrapped.get(RawError) as object);
   define(native.prototype, "constructor", { value: proxy, writable: true, configurable: true, enumerable: false });
   define(globalThis, name, { value: proxy, writable: true, configurable: true, enumerable: false });
@@ -138,15 +146,20 @@ export function stack(e: any): string {
   if (e === null || typeof e !== "object") return "";
   const text = e.stack;
   if (typeof text !== "string") return text === undefined ? header(e) : String(text);
-  if (traces.has(e)) return text;
-  const mapped: string = host("trace", text, "", -1);
+  if (traceOf(e)) return text;
+  const mapped: string = host("trace", text, "", -1, property(e));
   return text.startsWith("    at ") || text === "" ? header(e) + mapped : host("map", text);
+}
+
+/** The property that could not be read or written: the engine points at the object before it, V8 at the property. */
+function property(e: any): string {
+  return (e instanceof TypeError && /^cannot (?:read|set) property '(.*)' of (?:undefined|null)$/.exec(e.message)?.[1]) || "";
 }
 
 /** Returns the raw stack, for Go to find positions in. */
 function rawStack(e: any): string {
   if (e === null || typeof e !== "object") return "";
-  const t = traces.get(e);
+  const t = traceOf(e);
   if (t) return (t.start ? `${t.start}\n` : "\n") + t.raw;
   const text = e.stack;
   return typeof text === "string" ? "\n" + text : "";
@@ -190,6 +203,7 @@ export function describe(e: any, depth = 0): any {
       out.message = String(e.message);
       out.text = stack(e);
       out.raw = rawStack(e);
+      if (!traceOf(e)) out.property = property(e);
     } else if (e !== null && typeof e === "object" && typeof e.message === "string") {
       out.name = typeof e.name === "string" ? e.name : "";
       out.message = e.message;
