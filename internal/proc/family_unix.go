@@ -40,6 +40,7 @@ type family struct {
 	stop  chan struct{} // ends the recording
 	idle  chan struct{} // the recording has ended
 	phase syscall.Signal
+	dying int // zombies that could not be waited for yet
 }
 
 func newFamily(cmd *exec.Cmd, mark string) *family {
@@ -67,7 +68,7 @@ func (f *family) start(exited chan<- error) error {
 			case <-f.stop:
 				return
 			case <-tick.C:
-				f.members()
+				_, _ = f.members() // what cannot be read now is read later, or not at all
 			}
 		}
 	}()
@@ -87,7 +88,7 @@ func (f *family) settle() {
 // remember records all that belongs to the program, before the ties are cut.
 func (f *family) remember() {
 	f.settle()
-	f.members()
+	_, _ = f.members() // likewise
 }
 
 // interrupt asks the program itself to end.
@@ -125,7 +126,7 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 		return nil, nil
 	}
 	for began := time.Now(); len(members) > 0 && f.phase == 0 && time.Since(began) < leaveTime; {
-		time.Sleep(leaveTime / 10) // what was only told to end by the program's own end is not left behind
+		<-time.After(leaveTime / 10) // what was only told to end by the program's own end is not left behind
 		if members, err = f.members(); err != nil {
 			return nil, nil
 		}
@@ -137,13 +138,18 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	if f.phase == syscall.SIGKILL {
 		grace = 0
 	}
-	return left, describe(finish(members, grace, func() []process {
+	remain := finish(members, grace, func() []process {
 		members, err := f.members()
 		if err != nil {
 			return nil
 		}
 		return members
-	}))
+	})
+	for began := time.Now(); f.dying > 0 && time.Since(began) < leaveTime; {
+		<-time.After(leaveTime / 100)
+		_, _ = f.members() // which waits for zombies; one that stays is no more than an entry in a table
+	}
+	return left, describe(remain)
 }
 
 // finish ends processes: politely, and after grace for good. again tells what is there now. It returns what remains.
@@ -165,10 +171,9 @@ func finish(members []process, grace time.Duration, again func() []process) []pr
 			}
 		}
 		if spent < grace {
-			time.Sleep(min(pause, grace-spent))
-		} else {
-			time.Sleep(pause)
+			pause = min(pause, grace-spent)
 		}
+		<-time.After(pause)
 		pause = min(2*pause, 50*time.Millisecond)
 	}
 	return nil
@@ -197,14 +202,16 @@ func (f *family) members() ([]process, error) {
 		}
 	}
 	delete(belongs, self)
+	f.dying = 0
 	var living []process
 	for _, p := range all {
 		if belongs[p.pid] {
 			f.known[p.pid] = p.start
 		}
 		switch {
+		case p.zombie && !f.reap(p, self):
+			f.dying++
 		case p.zombie:
-			f.reap(p, self)
 		case belongs[p.pid]:
 			living = append(living, p)
 		}
@@ -233,15 +240,18 @@ func within(path, dir string) bool {
 }
 
 // reap waits for a zombie that this process has adopted. One that it started itself belongs to somebody who waits for it: of
-// a zombie that was never seen alive only that much is known that it is not of this process's session.
-func (f *family) reap(p process, self int) {
+// a zombie that was never seen alive only that much is known that it is not of this process's session. It reports false
+// for one that is not quite dead yet: some thread of it still ends.
+func (f *family) reap(p process, self int) bool {
 	if !adopts || p.ppid != self || p.pid == f.main {
-		return
+		return true
 	}
 	start, known := f.known[p.pid]
 	if known && start == p.start || p.pgid == f.main || p.sid != ownSession() && p.sid != p.pid {
-		_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		return pid != 0 || err != nil
 	}
+	return true
 }
 
 // kinship says who is whose child.
@@ -296,7 +306,7 @@ func describe(processes []process) []Process {
 		if command == "" {
 			continue
 		}
-		env, _ := environment(p.pid) //nolint:errcheck // it may be gone by now, and then has none
+		env, _ := environment(p.pid) // it may be gone by now, and then has none
 		out = append(out, Process{PID: p.pid, Command: command, Marker: lookup(env, MarkerEnv), RunDir: lookup(env, RunDirEnv)})
 	}
 	return out

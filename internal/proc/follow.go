@@ -18,10 +18,12 @@ const (
 	followLate = 100 * time.Millisecond
 )
 
-// follower hands the lines of a growing file to an observer. A nil follower follows nothing.
+// follower hands the lines of a growing file to an observer, and watches how large it becomes. A nil follower follows nothing.
 type follower struct {
 	file    *os.File
-	observe func(line []byte) error
+	observe func(line []byte) error // nil only watches
+	limit   int64                   // of what is in files, in bytes; 0 is none
+	files   []string
 	line    []byte // the beginning of a line of which the end is not known yet
 	cut     bool   // the rest of the line is too much
 	buf     []byte
@@ -33,12 +35,15 @@ type follower struct {
 	done   sync.WaitGroup
 }
 
-func follow(name string, observe func(line []byte) error) (*follower, error) {
-	file, err := os.Open(name)
+func (c *Command) follow() (*follower, error) {
+	file, err := os.Open(c.Stdout)
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{file: file, observe: observe, buf: make([]byte, 64<<10), stop: make(chan struct{}), no: make(chan struct{})}
+	f := &follower{
+		file: file, observe: c.Observe, limit: c.OutputLimit, files: []string{c.Stdout, c.Stderr},
+		buf: make([]byte, 64<<10), stop: make(chan struct{}), no: make(chan struct{}),
+	}
 	f.done.Go(f.run)
 	return f, nil
 }
@@ -91,10 +96,27 @@ func (f *follower) run() {
 	}
 }
 
+// measure refuses files that have become too large.
+func (f *follower) measure() {
+	if f.limit <= 0 {
+		return
+	}
+	total := int64(0)
+	for _, name := range f.files {
+		if info, err := os.Stat(name); err == nil { // there may be no file for stderr
+			total += info.Size()
+		}
+	}
+	if total > f.limit && f.said == nil {
+		f.said = ErrOutput
+		close(f.no)
+	}
+}
+
 // read hands over all lines that are there, and returns how many bytes it read.
 func (f *follower) read() int {
 	total := 0
-	for f.said == nil {
+	for f.measure(); f.said == nil && f.observe != nil; f.measure() {
 		n, err := f.file.Read(f.buf)
 		total += n
 		f.split(f.buf[:n])

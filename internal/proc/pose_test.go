@@ -138,7 +138,7 @@ func supervise(what string) {
 	dir := os.Getenv("MARKS")
 	n := 0
 	c := Command{
-		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Observe: func(line []byte) error {
+		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Observe: func([]byte) error {
 			n++
 			return nil
 		},

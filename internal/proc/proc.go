@@ -31,6 +31,9 @@ const (
 // ErrNotStarted says that there never was a process, since the program is not there or cannot be run.
 var ErrNotStarted = errors.New("the program could not be started")
 
+// ErrOutput is why a program was stopped that writes too much.
+var ErrOutput = errors.New("it writes too much")
+
 // Command is a program to run.
 type Command struct {
 	// Path is the program, Args are its arguments without its name.
@@ -47,19 +50,22 @@ type Command struct {
 	// last. Of a line longer than [LineLimit] it gets the beginning. An error stops the program. It is called from one
 	// goroutine, which is done when Run returns; the line is only valid during the call.
 	Observe func(line []byte) error
+	// OutputLimit is how large Stdout and Stderr may become together, in bytes; beyond it the program is stopped with
+	// [ErrOutput]. 0 is no limit.
+	OutputLimit int64
 	// Grace says how long the program is given to end.
 	Grace Grace
 }
 
 // Grace says how patiently a program is stopped. Zero fields mean the default.
 type Grace struct {
-	// Interrupt is how long the program itself has after SIGINT, 2 s by default; Terminate how long all that belongs to it
-	// has after SIGTERM, 3 s by default.
+	// Interrupt is how long the program itself has after SIGINT, 2 s by default; less than 0 sends none. Terminate is how
+	// long all that belongs to it has after SIGTERM, 3 s by default.
 	Interrupt, Terminate time.Duration
 }
 
 func (g Grace) orDefault() Grace {
-	if g.Interrupt <= 0 {
+	if g.Interrupt == 0 {
 		g.Interrupt = 2 * time.Second
 	}
 	if g.Terminate <= 0 {
@@ -111,7 +117,8 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer files.close()
-	cmd := exec.Command(c.Path, c.Args...) //nolint:noctx // it is stopped with all that belongs to it, and not only itself
+	// It is not for os/exec to stop it when ctx ends: that would end the program only, and at once.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	// These are set only where there is a file: a nil *os.File in an io.Writer would be no nil.
 	if files.stdin != nil {
@@ -131,8 +138,8 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	}
 
 	var lines *follower
-	if c.Observe != nil && c.Stdout != "" {
-		if lines, err = follow(c.Stdout, c.Observe); err != nil {
+	if c.Stdout != "" && (c.Observe != nil || c.OutputLimit > 0) {
+		if lines, err = c.follow(); err != nil {
 			res.Stopped = err
 		}
 	}
@@ -147,19 +154,7 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 		}
 	}
 	if res.Stopped != nil {
-		family.remember()
-		family.interrupt()
-		select {
-		case err = <-exited:
-		case <-time.After(grace.Interrupt):
-			family.terminate()
-			select {
-			case err = <-exited:
-			case <-time.After(grace.Terminate):
-				family.kill()
-				err = <-exited
-			}
-		}
+		err = family.halt(grace, exited)
 	}
 	res.Ended = time.Now()
 	res.Left, res.Survivors = family.end(grace.Terminate)
@@ -171,6 +166,27 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 		return res, fmt.Errorf("wait for the program: %w", err)
 	}
 	return res, nil
+}
+
+// halt ends the program, politely first, and returns how it ended.
+func (f *family) halt(grace Grace, exited <-chan error) error {
+	f.remember()
+	if grace.Interrupt > 0 {
+		f.interrupt()
+		select {
+		case err := <-exited:
+			return err
+		case <-time.After(grace.Interrupt):
+		}
+	}
+	f.terminate()
+	select {
+	case err := <-exited:
+		return err
+	case <-time.After(grace.Terminate):
+	}
+	f.kill()
+	return <-exited
 }
 
 func (r *Result) exited(state *os.ProcessState) {

@@ -198,6 +198,23 @@ func TestObserverStops(t *testing.T) {
 	}
 }
 
+func TestOutputLimit(t *testing.T) {
+	for _, observe := range []func([]byte) error{nil, func([]byte) error { return nil }} {
+		for _, what := range []string{"flood 50", "flood 1000000"} { // the first ends, perhaps before anybody has noticed
+			c := command(t, what)
+			c.OutputLimit, c.Observe = 20<<20, observe
+			if result, err := c.Run(t.Context()); err != nil || !errors.Is(result.Stopped, ErrOutput) {
+				t.Errorf("%s: %+v, %v", what, result, err)
+			}
+		}
+		c := command(t, "flood 1")
+		c.OutputLimit, c.Observe = 20<<20, observe
+		if result, err := c.Run(t.Context()); err != nil || result.Stopped != nil {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+}
+
 func TestStops(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ what, text, output string }{
@@ -221,7 +238,7 @@ func TestStops(t *testing.T) {
 			if err != nil || !errors.Is(result.Stopped, why) || result.Text() != tt.text || len(result.Survivors) > 0 {
 				t.Errorf("%+v, %v", result, err)
 			}
-			if got := output(t, c); got != tt.output && !(strings.Contains(tt.what, "double") && got == "ready\n") { // one may come too late
+			if got := output(t, c); got != tt.output && (got != "ready\n" || !strings.Contains(tt.what, "double")) { // one may come too late
 				t.Errorf("output %q", got)
 			}
 		})
@@ -249,6 +266,17 @@ func TestLeavesNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoInterrupt is stopped with SIGTERM only.
+func TestNoInterrupt(t *testing.T) {
+	c := command(t, "polite")
+	c.Grace.Interrupt = -1
+	ctx, cancel := context.WithCancel(t.Context())
+	when(t, c, "ready", cancel)
+	if result, err := c.Run(ctx); err != nil || result.Text() != "exit code 0" || output(t, c) != "ready\nasked terminated\n" {
+		t.Errorf("%+v, %v: %q", result, err, output(t, c))
 	}
 }
 

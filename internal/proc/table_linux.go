@@ -83,10 +83,10 @@ func readStat(pid int, buf []byte) (process, bool) {
 		return process{}, false
 	}
 	number := func(i int) int {
-		v, _ := strconv.Atoi(string(fields[i])) //nolint:errcheck // the kernel writes numbers
+		v, _ := strconv.Atoi(string(fields[i])) // the kernel writes numbers
 		return v
 	}
-	start, _ := strconv.ParseUint(string(fields[19]), 10, 64) //nolint:errcheck // likewise
+	start, _ := strconv.ParseUint(string(fields[19]), 10, 64) // likewise
 	return process{
 		pid: pid, ppid: number(1), pgid: number(2), sid: number(3), start: start,
 		zombie: fields[0][0] == 'Z' || fields[0][0] == 'X',
@@ -119,7 +119,7 @@ func commandLine(pid int) string {
 }
 
 func workingDirectory(pid int) string {
-	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") //nolint:errcheck // "" is nowhere
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" is nowhere
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 

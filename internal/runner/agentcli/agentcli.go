@@ -73,8 +73,11 @@ type Runner struct {
 // lingerLimit is how long an agent may stay after it has said that it is done.
 const lingerLimit = 10 * time.Second
 
+// outputLimit bounds what a session may write to its streams, in bytes: disks end, and nobody reads so much.
+const outputLimit = 2 << 30
+
 // New makes the runner of the agent that cfg.Agent describes. Its errors say what to change in the configuration.
-func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
+func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) { //nolint:contextcheck // the pinned version is asked for within a limit of its own
 	if cfg.Agent == nil {
 		return nil, errors.New("there is no agent") // a mistake of the program, not of its user
 	}
@@ -277,7 +280,7 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	defer stop(nil)
 	watch := &watch{steps: newSteps(r.adapter.agent), limit: t.maxSteps, runner: r, linger: r.linger, stop: stop}
 	cmd := l.command()
-	cmd.Observe, cmd.Grace = watch.line, r.grace
+	cmd.Observe, cmd.Grace, cmd.OutputLimit = watch.line, r.grace, outputLimit
 	result, err := cmd.Run(ctx)
 	watch.end()
 	if errors.Is(err, proc.ErrNotStarted) {
@@ -330,6 +333,9 @@ func (r *Runner) whyStopped(given context.Context, result proc.Result) error {
 	}
 	if given.Err() != nil {
 		return r.ended(given)
+	}
+	if errors.Is(result.Stopped, proc.ErrOutput) {
+		return plumb.Failuref(plumb.OriginRunner, "%s has written more than %d GiB: %w", r.info.Agent.Type, outputLimit>>30, result.Stopped)
 	}
 	return plumb.Failuref(plumb.OriginRunner, "stopped before %s was done: %w", r.info.Agent.Type, result.Stopped)
 }

@@ -57,7 +57,7 @@ func newScene(t *testing.T, agent, what string) *scene {
 		Workspace: filepath.Join(dir, "workspace"), ArtifactDir: filepath.Join(dir, "artifacts"), Marker: filepath.Base(filepath.Dir(dir)) + "/1", RunDir: dir,
 	}
 	t.Cleanup(func() {
-		left, err := proc.Reap(func(marker, runDir string) bool { return runDir == dir })
+		left, err := proc.Reap(func(_, runDir string) bool { return runDir == dir })
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes are left: %v, %v", left, err)
 		}

@@ -18,8 +18,15 @@ type program struct {
 	args []string
 }
 
-// launchers start other programs, which have to be named to them.
-var launchers = []string{"npx", "pnpm", "pnpx", "bunx", "bun", "yarn", "npm", "env"}
+// launches reports whether a program starts others, which have to be named to it.
+func launches(program string) bool {
+	switch program {
+	case "npx", "pnpm", "pnpx", "bunx", "bun", "yarn", "npm", "env":
+		return true
+	default:
+		return false
+	}
+}
 
 // find finds the program of an agent. Without a command in the configuration that is the agent itself: in node_modules
 // beside the project or above it, where npx would take it from, or on the PATH. Where npm has put a script before the
@@ -51,7 +58,7 @@ func find(cfg plumb.AgentConfig, a adapter, env Env) (program, error) {
 	p := program{path: path, args: slices.Clone(cfg.CommandArgs)}
 	// A launcher is told what to launch: by documented habit that is always so for codex, whose command is a launcher.
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".cmd"), ".exe")
-	if a.agent == "codex" && slices.Contains(launchers, base) && !slices.ContainsFunc(p.args, namesCodex) {
+	if a.agent == "codex" && launches(base) && !slices.ContainsFunc(p.args, namesCodex) {
 		p.args = append(p.args, "codex")
 	}
 	return p, nil

@@ -219,43 +219,36 @@ func homeVariables(home string) map[string]string {
 	return vars
 }
 
-// foreign are the variables, by the beginning of their names, that belong to agents and to this program: an agent that is
-// started from a session of another must not think that it is part of it.
-var foreign = []string{
-	"PLUMB_", "SKILLGYM_", "CLAUDECODE", "CLAUDE_", "CODEX_", "OPENCODE", "COPILOT_", "GEMINI_", "CURSOR_", "QWEN_", "ANTHROPIC_",
-	"OTEL_", "AI_AGENT",
+// foreign reports whether a variable belongs to agents or to this program.
+func foreign(name string) bool {
+	return matchesAny([]string{
+		"PLUMB_*", "SKILLGYM_*", "CLAUDECODE", "CLAUDE_*", "CODEX_*", "OPENCODE*", "COPILOT_*", "GEMINI_*", "CURSOR_*", "QWEN_*", "ANTHROPIC_*",
+		"OTEL_*", "AI_AGENT",
+	}, name)
 }
 
-// sessions are those of them that a running agent sets for what it starts: they never get through.
-var sessions = []string{
-	"PLUMB_", "SKILLGYM_", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION", "CODEX_SANDBOX",
-	"CODEX_THREAD_ID", "CODEX_CI", "OPENCODE_PID", "OPENCODE_CALLER", "GEMINI_CLI=", "CURSOR_TRACE_ID", "CURSOR_AGENT=", "QWEN_CODE=",
-	"COPILOT_CLI=", "OPENCODE=", "AI_AGENT",
-}
-
-// gitVariables tell git of a repository; a hook of the user's that starts this program has them set.
-var gitVariables = []string{
-	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
-	"GIT_NAMESPACE", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES",
+// ambient reports whether a variable tells a program what it is started from: a session of an agent, which must not think
+// that it is part of another; a run; or, in a hook, a repository. Those never get through.
+func ambient(name string) bool {
+	return matchesAny([]string{
+		"PLUMB_*", "SKILLGYM_*", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION*", "CODEX_SANDBOX*",
+		"CODEX_THREAD_ID", "CODEX_CI", "OPENCODE", "OPENCODE_PID", "OPENCODE_CALLER", "GEMINI_CLI", "CURSOR_TRACE_ID", "CURSOR_AGENT",
+		"QWEN_CODE", "COPILOT_CLI", "AI_AGENT",
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
+		"GIT_NAMESPACE", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES",
+	}, name)
 }
 
 // passes reports whether a variable of the environment reaches the agent.
 func (r *Runner) passes(name string, hermetic bool) bool {
-	if slices.Contains(gitVariables, name) {
+	switch {
+	case ambient(name):
 		return false
-	}
-	for _, s := range sessions {
-		if whole, ok := strings.CutSuffix(s, "="); ok && name == whole || !ok && strings.HasPrefix(name, s) {
-			return false
-		}
-	}
-	if !hermetic || r.ownKey(name) {
+	case !hermetic || r.ownKey(name):
 		return true
+	default:
+		return !foreign(name) && !r.env.Secret(name)
 	}
-	if slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-		return false
-	}
-	return !r.env.Secret(name)
 }
 
 // ownKey reports whether a variable holds the agent's own credentials, or chooses its provider.

@@ -3,7 +3,6 @@ package agentcli
 import (
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 func copilotAdapter() adapter {
@@ -26,14 +25,7 @@ func copilotAdapter() adapter {
 }
 
 func launchCopilot(l *launch) error {
-	// The value stands with its flag, so that none can be taken for another flag.
-	if len(l.prompt) > argLimit() {
-		l.stdin = l.prompt
-	} else if strings.HasPrefix(l.prompt, "-") {
-		l.add("--prompt=" + l.prompt)
-	} else {
-		l.add("-p", l.prompt)
-	}
+	promptByFlag(l)
 	if l.resume != "" {
 		l.add("--resume=" + l.resume)
 	}

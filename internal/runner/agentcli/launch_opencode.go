@@ -223,16 +223,16 @@ func wholeJSON(file string) bool {
 	}
 	defer func() { _ = f.Close() }() // only read
 	var first, last [64]byte
-	n, _ := f.ReadAt(first[:], 0) //nolint:errcheck // a short file is no trouble
+	n, _ := f.ReadAt(first[:], 0) // a short file is no trouble
 	at := max(0, size(file)-int64(len(last)))
-	m, _ := f.ReadAt(last[:], at) //nolint:errcheck // likewise
+	m, _ := f.ReadAt(last[:], at) // likewise
 	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") && strings.HasSuffix(strings.TrimSpace(string(last[:m])), "}")
 }
 
 // opencodeChildren lists the sessions of the subagents that an exported session started.
 func opencodeChildren(file string) []string {
 	var found []string
-	_ = eachValue(file, []string{"", "messages", "messages[]", "messages[].parts"}, func(path string, value []byte) error { //nolint:errcheck // what cannot be read has none
+	_ = eachValue(file, []string{"", "messages", "messages[]", "messages[].parts"}, func(path string, value []byte) error { // what cannot be read has none
 		if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
 			if id := part.Get("state.metadata.sessionId").String(); id != "" {
 				found = append(found, id)

@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,9 +73,7 @@ func TestLaunch(t *testing.T) {
 				if tt.edit != nil {
 					own := s.cfg.Agent.Env
 					tt.edit(s.cfg.Agent)
-					for name, value := range s.cfg.Agent.Env {
-						own[name] = value
-					}
+					maps.Copy(own, s.cfg.Agent.Env)
 					s.cfg.Agent.Env = own
 				}
 				if tt.skills {

@@ -92,9 +92,6 @@ func terminal(agent string, rec gjson.Result) bool {
 	}
 }
 
-// outputLimit bounds what a session may write to its stream, in bytes: disks end, and nobody reads so much.
-const outputLimit = 2 << 30
-
 // watch follows the stream of a running session.
 type watch struct {
 	steps   *steps
@@ -103,7 +100,6 @@ type watch struct {
 	linger  time.Duration
 	stop    context.CancelCauseFunc
 	session string // the session's id, once it is known
-	size    int64  // of what was written, in bytes
 
 	mu    sync.Mutex
 	timer *time.Timer // runs since the terminal record
@@ -111,9 +107,6 @@ type watch struct {
 
 // line takes a line of the stream. Its error stops the agent.
 func (w *watch) line(line []byte) error {
-	if w.size += int64(len(line)); w.size > outputLimit {
-		return plumb.Failuref(plumb.OriginRunner, "%s has written more than %d GiB", w.runner.info.Agent.Type, outputLimit>>30)
-	}
 	w.alive()
 	if line[0] != '{' {
 		return nil
