@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,7 +129,8 @@ func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
 	return code, nil
 }
 
-// configExport runs a config in code and returns what it exports, without places.
+// configExport runs a config in code and returns what it exports, without places. The code sees the variables of the .env
+// file beside it, too.
 func configExport(ctx context.Context, path string, h Host) (value, Problems) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -139,7 +141,15 @@ func configExport(ctx context.Context, path string, h Host) (value, Problems) {
 	if err != nil {
 		return value{}, at.problems(err)
 	}
-	vm, err := h.start(ctx, program, h.options(program))
+	options := h.options(program)
+	vars, err := DotEnv(filepath.Dir(abs), variable(options.Env))
+	if err != nil {
+		return value{}, at.problems(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		options.Env = append(options.Env, name+"="+vars[name])
+	}
+	vm, err := h.start(ctx, program, options)
 	if err != nil {
 		return value{}, at.problems(err)
 	}
@@ -163,6 +173,18 @@ func configExport(ctx context.Context, path string, h Host) (value, Problems) {
 		return value{}, append(problems, *problem)
 	}
 	return tree, problems
+}
+
+// variable looks up a variable in an environment.
+func variable(env []string) func(string) string {
+	return func(name string) string {
+		for _, pair := range slices.Backward(env) {
+			if value, ok := strings.CutPrefix(pair, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
 }
 
 // call calls an entry of the module plumb and decodes the JSON text it gives.
@@ -218,6 +240,9 @@ func (p places) source(s *script.Position) *plumb.Position {
 func (p places) problems(err error) Problems {
 	if found := p.thrown(err); found != nil {
 		return found
+	}
+	if problems, ok := errors.AsType[Problems](err); ok {
+		return problems
 	}
 	return Problems{{Pos: plumb.Position{File: p.named}, Message: err.Error(), Hint: plumb.Hint(err)}}
 }

@@ -123,6 +123,20 @@ func TestConfigExports(t *testing.T) {
 	}
 }
 
+// TestConfigInCodeEnvironment: a config sees the environment, and the .env file beside it where that says nothing.
+func TestConfigInCodeEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "plumb.config.ts"), `const { A, B, C } = process.env; export default { run: { tag: [A, B, C ?? "none"] } };`)
+	write(t, filepath.Join(dir, ".env"), "A=file\nB=file\n")
+	c, err := ReadConfigIn(t.Context(), path, Host{Environ: func() []string { return []string{"A=shell"} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"shell", "file", "none"}, c.Run.Tag); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestConfigInCodeProblems(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"keys", `export default { run: { maxParalell: 2, repeat: 0, tags: [""] }, runner: {} }`, strings.Join([]string{
