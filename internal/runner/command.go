@@ -3,8 +3,10 @@ package runner
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +17,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
 const (
-	// commandOutputLimit bounds what a command may answer with, in bytes.
+	// commandOutputLimit bounds what a command may write, in bytes.
 	commandOutputLimit = 64 << 20
 	// commandStderrLimit is how much of the end of a command's stderr a failure shows, in bytes.
 	commandStderrLimit = 4 << 10
@@ -26,8 +29,8 @@ const (
 	commandGrace = 2 * time.Second
 )
 
-// command runs a program for each prompt: the prompt is JSON on its stdin, the answer text or JSON on its stdout. Each
-// program is a process group of its own, which is gone when Run returns.
+// command runs a program for each prompt: the prompt is JSON on its stdin, the answer text or JSON on its stdout. The program
+// and all it started are gone when Run returns.
 type command struct {
 	info    plumb.RunnerInfo
 	argv    []string
@@ -152,8 +155,8 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 		defer cancel()
 	}
 	started := time.Now()
-	stdout, stderr, err := c.exec(ctx, append(stdin, '\n'), req.Workspace)
-	if errors.Is(err, errNotStarted) {
+	stdout, stderr, err := c.exec(ctx, append(stdin, '\n'), req)
+	if errors.Is(err, proc.ErrNotStarted) {
 		return nil, c.failure(plumb.OriginRunner, err, nil)
 	}
 	if err != nil && given.Err() != nil && !timeUp(given) {
@@ -212,56 +215,47 @@ func isTimeout(err error) bool {
 	return ok
 }
 
-// errNotStarted says that no process could be had.
-var errNotStarted = errors.New("the program could not be started")
-
 // exec runs the program once. The error says why there is no complete answer.
-func (c *command) exec(ctx context.Context, stdin []byte, workspace string) (stdout, stderr []byte, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out := &boundedBuffer{limit: c.limit, exceeded: func() {
-		cancel(fmt.Errorf("the answer is larger than %d MiB", c.limit>>20))
-	}}
-	errOut := &tail{limit: commandStderrLimit}
-
-	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
-	cmd.Dir = c.dir
-	if workspace != "" {
-		cmd.Dir = workspace
+func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (stdout, stderr []byte, err error) {
+	root, err := os.MkdirTemp("", "plumb-command-*")
+	if err != nil {
+		return nil, nil, err
 	}
-	cmd.Env = append(slices.Clip(c.environ), "PWD="+cmd.Dir)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), out, errOut
-	group := newGroup(cmd)
-	// When ctx ends the group is asked to end; WaitDelay later os/exec kills the program itself, and stops waiting for
-	// pipes that something else still holds open.
-	cmd.Cancel = group.terminate
-	cmd.WaitDelay = c.grace
-	if err := cmd.Start(); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errNotStarted, err)
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	dir, marker := c.dir, req.Marker
+	if req.Workspace != "" {
+		dir = req.Workspace
 	}
-	err = cmd.Wait()
-	group.kill() // whatever the program left running
-	if err == nil {
-		return out.buf.Bytes(), errOut.Bytes(), nil // also when ctx has ended since
+	if marker == "" {
+		marker = "own/" + rand.Text()
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		return out.buf.Bytes(), errOut.Bytes(), cause
+	program := proc.Command{
+		Path: c.argv[0], Args: c.argv[1:], Dir: dir,
+		Env:   append(slices.Clip(c.environ), "PWD="+dir, plumb.MarkerEnv+"="+marker, plumb.RunDirEnv+"="+req.RunDir),
+		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
+		OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
 	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the program is done; only something it left behind held its output open
+	if err := os.WriteFile(program.Stdin, stdin, 0o600); err != nil {
+		return nil, nil, err
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		err = errors.New(exitText(exit.ProcessState))
+	result, err := program.Run(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	return out.buf.Bytes(), errOut.Bytes(), err
-}
-
-// exitText says how a process ended: "exit code 3", or "signal: killed".
-func exitText(state *os.ProcessState) string {
-	if code := state.ExitCode(); code >= 0 {
-		return fmt.Sprintf("exit code %d", code)
+	stdout, err = beginning(program.Stdout, c.limit)
+	stderr, last := ending(program.Stderr, commandStderrLimit)
+	if err := errors.Join(err, last); err != nil {
+		return nil, nil, err
 	}
-	return state.String()
+	switch {
+	case errors.Is(result.Stopped, proc.ErrOutput):
+		err = fmt.Errorf("the answer is larger than %d MiB", c.limit>>20)
+	case result.Stopped != nil:
+		err = result.Stopped
+	case result.ExitCode == nil || *result.ExitCode != 0:
+		err = errors.New(result.Text())
+	}
+	return stdout, stderr, err
 }
 
 func (c *command) report(prompt string, params plumb.Parameters, started time.Time) *plumb.SessionReport {
@@ -345,7 +339,7 @@ func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.
 	switch {
 	case origin == plumb.OriginTimeout:
 		f.Hint = "give it more time (timeoutMs of the runner, or --timeout), or find out what it waits for"
-	case errors.Is(err, errNotStarted):
+	case errors.Is(err, proc.ErrNotStarted):
 		f.Hint = "run it by hand in " + c.dir
 	default:
 		f.Hint = "run it by hand: it reads one JSON object from stdin and answers on stdout (docs/runners.md)"
@@ -353,52 +347,33 @@ func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.
 	return f
 }
 
-// boundedBuffer keeps what is written to it, up to a limit. It is no [bytes.Buffer] by embedding, since io.Copy would
-// then read past the limit with ReadFrom.
-type boundedBuffer struct {
-	buf      bytes.Buffer
-	limit    int
-	exceeded func()
+// beginning reads a file up to a limit.
+func beginning(name string, limit int) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+	return data, errors.Join(err, f.Close())
 }
 
-var errTooLarge = errors.New("too much output")
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.buf.Len()+len(p) > b.limit {
-		n, _ := b.buf.Write(p[:b.limit-b.buf.Len()]) // a bytes.Buffer takes everything
-		b.exceeded()
-		return n, errTooLarge
+// ending reads the end of a file, from the first whole line on.
+func ending(name string, limit int) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	return b.buf.Write(p)
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	limit int
-	buf   []byte
-	cut   bool
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	n := len(p)
-	if over := len(t.buf) + len(p) - t.limit; over > 0 {
-		t.cut = true
-		fromBuf := min(over, len(t.buf))
-		t.buf = append(t.buf[:0], t.buf[fromBuf:]...)
-		p = p[over-fromBuf:]
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	t.buf = append(t.buf, p...)
-	return n, nil
-}
-
-// Bytes returns what was kept, from the first whole line on.
-func (t *tail) Bytes() []byte {
-	if !t.cut {
-		return t.buf
+	cut := max(0, size-int64(limit))
+	data, err := io.ReadAll(io.NewSectionReader(f, cut, size-cut))
+	if err := errors.Join(err, f.Close()); err != nil || cut == 0 {
+		return data, err
 	}
-	rest := t.buf
-	if _, after, ok := bytes.Cut(t.buf, []byte("\n")); ok && len(bytes.TrimSpace(after)) > 0 {
-		rest = after
+	if _, after, ok := bytes.Cut(data, []byte("\n")); ok && len(bytes.TrimSpace(after)) > 0 {
+		data = after
 	}
-	return append([]byte("… "), rest...)
+	return append([]byte("… "), data...), nil
 }
