@@ -1,6 +1,7 @@
 package load
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,18 @@ func TestDocs(t *testing.T) {
 		text = strings.Replace(text, "# ...", "", 1)
 		if _, problems := parseManifest("manifest.toml", []byte(text)); len(problems) > 0 {
 			t.Errorf("%s\n%v", text, problems)
+		}
+	}
+
+	for _, text := range fenced(t, "../../docs/suites.md", "ts") {
+		suite, _ := loaded(t, suiteIn(t, map[string]string{"a.ts": text}), Host{})
+		if len(suite.Cases) == 0 {
+			t.Errorf("%s\nhas no cases", text)
+		}
+	}
+	for _, text := range fenced(t, "../../docs/configuration.md", "ts") {
+		if _, err := ReadConfig(write(t, filepath.Join(t.TempDir(), "plumb.config.ts"), text)); err != nil {
+			t.Errorf("%s\n%v", text, err)
 		}
 	}
 
