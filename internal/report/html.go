@@ -117,6 +117,8 @@ type htmlExecution struct {
 	Sessions []htmlSession `json:"sessions,omitempty"`
 	// At is the execution's index in the run.
 	At int `json:"at"`
+	// Used are the agent columns, where a runner is an agent.
+	Used []string `json:"used,omitempty"`
 }
 
 // htmlSession is what the index has of one session: how it ended and which block says more.
@@ -194,7 +196,7 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
-	n := len(run.Info.Runners)
+	n, agents := len(run.Info.Runners), hasAgents(run)
 	for _, i := range htmlOrder(run) {
 		e, info := &run.Executions[i], &run.Cases[i/n]
 		if e.State == plumb.ExecutionPlanned || e.Outcome == plumb.OutcomeSkipped && e.Sessions == 0 {
@@ -205,6 +207,9 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 		}
 		if !e.Status.OK() {
 			x.Class = classLabel(e.Class, e.Origin)
+		}
+		if agents {
+			x.Used = agentCells(e, "–")
 		}
 		for _, t := range info.Tags {
 			x.Tags = append(x.Tags, oneLine(t))

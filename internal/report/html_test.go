@@ -138,12 +138,12 @@ func TestHTMLSize(t *testing.T) {
 		if i == 1 {
 			j = failed(verdict("x", false, "no", "", ""))
 		}
-		l.execute(id, "gpt-5", bigSession(40_000), j)
+		l.execute(id, "gpt-5", bigSession(12_000), j)
 	}
 	l.end("", 0)
 	for size, want := range map[int][3]string{
 		htmlSize:          {"b-fail whole", "a-pass whole", "c-pass whole"},
-		reserve + 700<<10: {"b-fail whole", "a-pass part", "c-pass part"},
+		reserve + 200<<10: {"b-fail whole", "a-pass part", "c-pass part"},
 		100:               {"b-fail none", "a-pass none", "c-pass none"},
 	} {
 		var out bytes.Buffer

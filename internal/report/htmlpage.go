@@ -66,16 +66,16 @@ type htmlFront struct {
 	Agents   *agentTable
 	Failures []htmlFailed
 	// More counts failures that are in the matrix only.
-	More     int
-	Runners  []string
-	Cases    int
-	Rows     []htmlRow
-	LeftOut  int
-	Legend   []htmlLegend
-	Tags     []string
-	Groups   []string
-	Facts    [][2]string
-	Notes    []plumb.Note
+	More    int
+	Runners []string
+	Cases   int
+	Rows    []htmlRow
+	LeftOut int
+	Legend  []htmlLegend
+	Tags    []string
+	Groups  []string
+	Facts   [][2]string
+	Notes   []plumb.Note
 	// Sessions says that sessions follow, which cells can open.
 	Sessions bool
 }

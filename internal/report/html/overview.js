@@ -50,6 +50,17 @@ function overview() {
       apply();
     });
   }
+  if ($("metric")) {
+    $("metric").closest("p").hidden = false;
+    $("metric").addEventListener("change", (e) => {
+      for (const c of rows.flatMap((r) => r.cells)) {
+        const link = c.td.querySelector("a"), x = link && byAt.get(Number(link.hash.slice(2)));
+        if (!x || !x.used) continue;
+        c.first = c.first || link.lastChild.data;
+        link.lastChild.data = e.target.value ? " " + x.used[e.target.value - 1] : c.first;
+      }
+    });
+  }
   $("deep").addEventListener("click", () => deepSearch(state.text));
   document.querySelector(".matrix").addEventListener("keydown", (e) => {
     const cell = e.target.closest("td"), by = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[e.key];
