@@ -389,16 +389,13 @@ declare module "plumb" {
 	export interface ToolResultAssertions extends ListAssertions<ToolResultMatcher> {}
 
 	/** The tools that the agent called. */
-	export interface ToolCallAssertions {
+	export interface ToolCallAssertions extends ListAssertions<ToolCallMatcher> {
+		/** The same as includes. */
 		has(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void;
+		/** The same as notIncludes. */
 		notHas(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void;
-		count(report: SessionReport, matcher: ToolCallMatcher, n: number, options?: AssertionOptions): void;
-		atLeast(report: SessionReport, matcher: ToolCallMatcher, n: number, options?: AssertionOptions): void;
-		atMost(report: SessionReport, matcher: ToolCallMatcher, n: number, options?: AssertionOptions): void;
-		before(report: SessionReport, first: ToolCallMatcher, second: ToolCallMatcher, options?: AssertionOptions): void;
 		/** The matchers match calls in this order; other calls may stand between them. */
 		sequence(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void;
-		only(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void;
 	}
 
 	/** The skills that the agent used, by their exact names. */

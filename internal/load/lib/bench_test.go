@@ -3,6 +3,7 @@ package lib
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,5 +37,27 @@ export default [{ id: "a", prompt: "x", assert(r) { for (let i = 0; i < r.times;
 				b.Fatal(got.Failures)
 			}
 		})
+	}
+}
+
+// BenchmarkStart times a VM with the modules, up to the description of a suite.
+func BenchmarkStart(b *testing.B) {
+	entry, err := filepath.Abs(suites + "/basics.suite.ts")
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{Entry}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		v, err := script.Start(b.Context(), program, script.Options{Modules: Modules()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		call[description](b, v, "describe")
+		if err := v.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

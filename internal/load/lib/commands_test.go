@@ -48,11 +48,7 @@ func probe(t testing.TB) *script.VM {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]bool{}
-	for name := range modules {
-		names[name] = true
-	}
-	program, err := script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{"probe"}})
+	program, err := script.Build(script.BuildOptions{Entry: file, Modules: names(modules), Preload: []string{"probe"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,11 +25,7 @@ func vm(t testing.TB, name string, o script.Options) *script.VM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]bool{}
-	for name := range Modules() {
-		names[name] = true
-	}
-	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names, Preload: []string{Entry}})
+	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{Entry}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +36,14 @@ func vm(t testing.TB, name string, o script.Options) *script.VM {
 	}
 	t.Cleanup(func() { _ = v.Close() })
 	return v
+}
+
+func names(modules map[string]string) map[string]bool {
+	names := map[string]bool{}
+	for name := range modules {
+		names[name] = true
+	}
+	return names
 }
 
 // call calls an entry and decodes what it gives.
@@ -305,14 +309,14 @@ func TestDescribe(t *testing.T) {
 
 func TestDefaultExports(t *testing.T) {
 	for text, want := range map[string]string{
-		`export const x = 1`:                             "does not have a default export",
-		`export default null`:                            "not null",
-		`export default () => []`:                        "not a function",
-		`export default "cases"`:                         "not a string",
-		`export default {}`:                              "no cases",
-		`export default []`:                              "no cases",
-		`export default Promise.resolve([])`:             "is a promise",
-		`export default {id: "x", prompt: "x", assert(){}}`: "a single case",
+		`export const x = 1`:                                    "does not have a default export",
+		`export default null`:                                   "not null",
+		`export default () => []`:                               "not a function",
+		`export default "cases"`:                                "not a string",
+		`export default {}`:                                     "no cases",
+		`export default []`:                                     "no cases",
+		`export default Promise.resolve([])`:                    "is a promise",
+		`export default {id: "x", prompt: "x", assert(){}}`:     "a single case",
 		`module.exports = [{id: "x", prompt: "x", assert(){}}]`: "",
 	} {
 		file := filepath.Join(t.TempDir(), "a.js")

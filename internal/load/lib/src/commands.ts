@@ -1,7 +1,7 @@
 // Commands taken apart, and matchers of what they are made of.
 
 import type { CommandMatcherBuilderLike, CommandValueMatcher, ParsedCommand, StructuredCommandMatcher } from "plumb";
-import { describeText, isText, matchesText, type Text } from "./text";
+import { describeText, isText, matchesText, textTest, type Text } from "./text";
 
 const shells = new Set(["bash", "sh", "zsh", "fish", "dash"]);
 
@@ -182,49 +182,56 @@ export function structured(matcher: StructuredCommandMatcher | CommandMatcherBui
 const isStrict = (m: StructuredCommandMatcher) => m.strict === true || m.exact === true;
 const listed = <T>(v: T | T[]): T[] => (Array.isArray(v) ? v : [v]);
 
-function matchesToken(matcher: Text, token: string): boolean {
-	return typeof matcher === "string" ? matcher === token : matchesText(matcher, token);
+type TokenTest = (token: string) => boolean;
+
+function tokenTest(matcher: Text): TokenTest {
+	return typeof matcher === "string" ? (token) => token === matcher : textTest(matcher);
 }
 
 function matchesValue(matcher: CommandValueMatcher, value: string | true): boolean {
 	if (matcher === true || value === true) return matcher === value;
-	return matchesToken(matcher, value);
+	return typeof matcher === "string" ? matcher === value : matchesText(matcher, value);
 }
 
-export function matchesStructured(m: StructuredCommandMatcher, command: ParsedCommand): boolean {
-	if (m.executable !== undefined && (command.executable === null || !matchesToken(m.executable, command.executable))) {
-		return false;
-	}
-	if (m.endOfOptions !== undefined && m.endOfOptions !== command.endOfOptions) return false;
-	return matchesPositionals(m, command.positionals) && matchesOptions(m, command.options);
+/** The test of commands that a matcher means, made once for many commands. */
+export function structuredTest(m: StructuredCommandMatcher): (command: ParsedCommand) => boolean {
+	const strictly = isStrict(m);
+	const executable = m.executable === undefined ? undefined : tokenTest(m.executable);
+	const positionals = (m.positionals ?? []).map(tokenTest);
+	const options = Object.entries(m.options ?? {}).map(([name, values]) => [name, listed(values)] as const);
+	return (command) => {
+		if (executable !== undefined && (command.executable === null || !executable(command.executable))) return false;
+		if (m.endOfOptions !== undefined && m.endOfOptions !== command.endOfOptions) return false;
+		if (!(strictly ? exactly : inOrder)(positionals, command.positionals)) return false;
+		if (strictly && options.length !== Object.keys(command.options).length) return false;
+		for (const [name, values] of options) {
+			if (!Object.hasOwn(command.options, name)) return false;
+			const found = command.options[name];
+			if (strictly ? values.length !== found.length : values.length > found.length) return false;
+			if (!assigned(values, [...found])) return false;
+		}
+		return true;
+	};
 }
 
-function matchesPositionals(m: StructuredCommandMatcher, found: string[]): boolean {
-	const wanted = m.positionals ?? [];
-	if (isStrict(m)) return wanted.length === found.length && wanted.every((w, i) => matchesToken(w, found[i]));
-	if (wanted.length > found.length) return false;
+const exactly = (tests: TokenTest[], tokens: string[]): boolean =>
+	tests.length === tokens.length && tests.every((test, i) => test(tokens[i]));
+
+function inOrder(tests: TokenTest[], tokens: string[]): boolean {
 	let at = 0;
-	for (const w of wanted) {
-		while (at < found.length && !matchesToken(w, found[at])) at++;
-		if (at++ >= found.length) return false;
+	for (const test of tests) {
+		while (at < tokens.length && !test(tokens[at])) at++;
+		if (at++ >= tokens.length) return false;
 	}
 	return true;
 }
 
-function matchesOptions(m: StructuredCommandMatcher, found: ParsedCommand["options"]): boolean {
-	if (m.options === undefined && !isStrict(m)) return true;
-	const wanted = Object.entries(m.options ?? {});
-	if (isStrict(m) && wanted.length !== Object.keys(found).length) return false;
-	return wanted.every(([name, matchers]) => {
-		if (!Object.hasOwn(found, name)) return false;
-		const rest = [...found[name]];
-		const values = listed(matchers);
-		if (isStrict(m) && values.length !== rest.length) return false;
-		return values.every((matcher) => {
-			const at = rest.findIndex((value) => matchesValue(matcher, value));
-			if (at >= 0) rest.splice(at, 1);
-			return at >= 0;
-		});
+/** Whether each matcher gets a value of its own: the first that fits, in the order of the matchers. */
+function assigned(matchers: CommandValueMatcher[], values: (string | true)[]): boolean {
+	return matchers.every((matcher) => {
+		const at = values.findIndex((value) => matchesValue(matcher, value));
+		if (at >= 0) values.splice(at, 1);
+		return at >= 0;
 	});
 }
 

@@ -4,9 +4,9 @@ import type {
 	AssertionOptions, CommandMatcher, Matcher, SessionReport, SkillAssertionOptions, SkillConfidence, SkillDetection, ToolCallMatcher,
 	ToolResultMatcher,
 } from "plumb";
-import { describeStructured, matchesStructured, structured } from "./commands";
+import { describeStructured, structured, structuredTest } from "./commands";
 import { begin, fail, observedList, wholeNumber } from "./fail";
-import { commandsOf, fileReadsOf, toolCallsOf, toolResultsOf, type Command, type ToolCall, type ToolResult } from "./seen";
+import { commandsOf, commandTextOf, fileReadsOf, fileReadTextOf, toolCallsOf, toolResultsOf, type Command, type ToolCall, type ToolResult } from "./seen";
 import { listChecks, listOf, type Kind, type Prepared } from "./sequence";
 import { describeText, isText, kindOf, matchesText, textTest } from "./text";
 
@@ -14,6 +14,8 @@ function textMatcher(matcher: unknown, check: string, what: string): Matcher {
 	if (!isText(matcher)) throw new TypeError(`assert.${check}: the matcher must be ${what}, not ${kindOf(matcher)}`);
 	return matcher;
 }
+
+const needleOf = (m: Matcher) => (typeof m === "string" ? { needle: m } : {});
 
 /** A test of a command's text, without a call more than needs be. */
 function commandTest(m: Matcher): (v: Command) => boolean {
@@ -29,11 +31,13 @@ const commandKind: Kind<Command, CommandMatcher> = {
 	prepare(matcher, check) {
 		if (typeof matcher === "object" && matcher !== null && !(matcher instanceof RegExp) && !Array.isArray(matcher)) {
 			const m = structured(matcher);
-			return { matches: (v) => matchesStructured(m, v.parsed), describe: () => describeStructured(m) };
+			const test = structuredTest(m);
+			return { matches: (v) => test(v.parsed), describe: () => describeStructured(m) };
 		}
 		const text = textMatcher(matcher, check, "a string, a RegExp or a command matcher");
-		return { matches: commandTest(text), describe: () => describeText(text) };
+		return { matches: commandTest(text), describe: () => describeText(text), ...needleOf(text) };
 	},
+	joined: commandTextOf,
 	show: (v) => v.describe(),
 	plain: (v) => v.text,
 	expose: (v) => v.text,
@@ -75,8 +79,9 @@ export const fileReads = listChecks<string, Matcher>({
 	values: fileReadsOf,
 	prepare(matcher, check) {
 		textMatcher(matcher, check, "a string or a RegExp");
-		return { matches: textTest(matcher), describe: () => describeText(matcher) };
+		return { matches: textTest(matcher), describe: () => describeText(matcher), ...needleOf(matcher) };
 	},
+	joined: fileReadTextOf,
 	show: (v) => v,
 	plain: (v) => v,
 	expose: (v) => v,
@@ -152,6 +157,7 @@ const callChecks = listChecks<ToolCall, ToolCallMatcher>({
 });
 
 export const toolCalls = {
+	...callChecks,
 	has: function has(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void {
 		begin("toolCalls.has", report);
 		const [m, values] = [callMatcher(matcher, "toolCalls.has"), toolCallsOf(report)];
@@ -172,11 +178,6 @@ export const toolCalls = {
 			context: { expected: matcher, observed: values }, question: `${expectation} Why did you call it nevertheless?`,
 		}, options, notHas);
 	},
-	count: callChecks.count,
-	atLeast: callChecks.atLeast,
-	atMost: callChecks.atMost,
-	before: callChecks.before,
-	only: callChecks.only,
 	/** Each matcher matches a call after that of the one before it; other calls may stand between. */
 	sequence: function sequence(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void {
 		begin("toolCalls.sequence", report);

@@ -24,7 +24,9 @@ interface Lists {
 	events: SessionEvent[];
 	length: number;
 	commands?: Command[];
+	commandText?: string;
 	fileReads?: string[];
+	fileReadText?: string;
 	toolCalls?: EventOf<"toolCall">[];
 	toolResults?: EventOf<"toolResult">[];
 }
@@ -56,6 +58,13 @@ export function fileReadsOf(report: SessionReport): string[] {
 	}
 	return lists.fileReads;
 }
+
+/** All commands in one text, with NUL between them. */
+export const commandTextOf = (report: SessionReport): string =>
+	(listsOf(report).commandText ??= commandsOf(report).map((c) => c.text).join("\0"));
+
+export const fileReadTextOf = (report: SessionReport): string =>
+	(listsOf(report).fileReadText ??= fileReadsOf(report).join("\0"));
 
 export const toolCallsOf = (report: SessionReport): EventOf<"toolCall">[] =>
 	(listsOf(report).toolCalls ??= eventsOf(report, "toolCall"));

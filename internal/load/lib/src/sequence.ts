@@ -10,6 +10,8 @@ export interface Kind<V, M> {
 	/** What failures call the list: "file reads". */
 	label: string;
 	values(report: SessionReport): readonly V[];
+	/** All texts in one, with NUL between them, for a look at all of them at once. */
+	joined?(report: SessionReport): string;
 	/** Makes the matcher ready; a TypeError where it is none. */
 	prepare(matcher: M, check: string): Prepared<V>;
 	/** How a value stands in an observed list. */
@@ -22,6 +24,8 @@ export interface Kind<V, M> {
 
 export interface Prepared<V> {
 	matches(v: V): boolean;
+	/** A text that a value must contain to match, and that is enough. */
+	needle?: string;
 	describe(): string;
 }
 
@@ -40,6 +44,12 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 		for (let i = 0; i < values.length; i++) if (matches(values[i])) return i;
 		return -1;
 	};
+
+	/** Whether some value matches. */
+	const some = (report: SessionReport, values: readonly V[], m: Prepared<V>) =>
+		kind.joined !== undefined && m.needle !== undefined && !m.needle.includes("\0")
+			? values.length > 0 && kind.joined(report).includes(m.needle)
+			: index(values, m) >= 0;
 
 	/** One of the checks that count. */
 	function counting(name: string, expected: (n: number) => string, holds: (found: number, n: number) => boolean) {
@@ -86,7 +96,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const method = `${group}.includes`;
 			begin(method, report);
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
-			if (index(values, m) >= 0) return;
+			if (some(report, values, m)) return;
 			const expectation = `Expected ${label} to include ${m.describe()}.`;
 			fail(method, report, {
 				detail: expectation, observed: observed(values),
@@ -97,7 +107,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const method = `${group}.notIncludes`;
 			begin(method, report);
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
-			if (index(values, m) < 0) return;
+			if (!some(report, values, m)) return;
 			const expectation = `Expected ${label} not to include ${m.describe()}.`;
 			fail(method, report, {
 				detail: expectation, observed: observed(values),

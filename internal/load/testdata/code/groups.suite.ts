@@ -39,6 +39,8 @@ export default [
 	failing("toolCalls.has-where", (r) => assert.toolCalls.has(r, { tool: /^bash$/, where: (args) => args.command === "rm -rf /" })),
 	failing("toolCalls.has-any-where", (r) => assert.toolCalls.has(r, { where: (_args, event) => event.tool === "x" })),
 	failing("toolCalls.notHas", (r) => assert.toolCalls.notHas(r, {})),
+	failing("toolCalls.includes", (r) => assert.toolCalls.includes(r, { tool: "browser" })),
+	failing("toolCalls.size", (r) => assert.toolCalls.size(r, 0)),
 	failing("toolCalls.count", (r) => assert.toolCalls.count(r, { tool: "bash" }, 1)),
 	failing("toolCalls.atLeast", (r) => assert.toolCalls.atLeast(r, { tool: "bash" }, 3)),
 	failing("toolCalls.atMost", (r) => assert.toolCalls.atMost(r, { tool: "bash" }, 1)),

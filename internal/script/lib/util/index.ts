@@ -42,7 +42,7 @@ function callbackify(original: Fn): Fn {
 		Reflect.apply(original, this, args).then(
 			(value: unknown) => queueMicrotask(() => done.call(this, null, value)),
 			(err: unknown) => queueMicrotask(() => done.call(this, err ?? Object.assign(
-				new Error("Promise was rejected with a falsy value"), { code: "ERR_FALSY_VALUE_REJECTION", reason: err }))),
+				new Error("Promise was rejected with falsy value"), { code: "ERR_FALSY_VALUE_REJECTION", reason: err }))),
 		);
 	};
 }
