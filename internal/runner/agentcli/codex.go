@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -271,7 +272,7 @@ func (c *codex) item(item gjson.Result, completed bool) {
 		}
 	case "todo_list":
 		if completed && !c.known("tool", "update_plan") {
-			r.toolCall(o, "update_plan", json.RawMessage(item.Raw))
+			r.toolCall(o, "update_plan", json.RawMessage(`{"items":`+cmp.Or(item.Get("items").Raw, "[]")+`}`))
 		}
 	default:
 		r.note("items of an unknown type " + strings.TrimSpace(head(kind)))

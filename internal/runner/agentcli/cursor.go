@@ -95,7 +95,11 @@ func (c *cursor) record(rec gjson.Result) bool {
 	case "user":
 		r.message(o, roleUser, "", codexParts(f.get("message").Get("content")))
 	case "assistant":
-		r.message(o, roleAssistant, phaseFinal, codexParts(f.get("message").Get("content")))
+		phase := phaseFinal
+		if f.get("model_call_id").Exists() { // only the last has none
+			phase = phaseCommentary
+		}
+		r.message(o, roleAssistant, phase, codexParts(f.get("message").Get("content")))
 	case "thinking":
 		c.think(o, rec)
 	case "tool_call":

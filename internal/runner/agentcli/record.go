@@ -73,8 +73,9 @@ type recorder struct {
 	// skillEvidence is the evidence of a skill that was loaded by a tool.
 	skillEvidence string
 
-	strange      int // lines that are no records
+	strange      int // lines that are not understood, of which the first begins so
 	firstStrange string
+	firstStray   string         // the first of those that are no records at all
 	unknown      map[string]int // records of unknown types
 
 	ended    bool // there was a terminal record
@@ -147,6 +148,9 @@ func (r *recorder) stray(line []byte) {
 	r.strange++
 	if r.firstStrange == "" {
 		r.firstStrange = head(string(line))
+	}
+	if r.firstStray == "" {
+		r.firstStray = head(string(line))
 	}
 	r.unknown[""]++
 }

@@ -60,7 +60,7 @@ func readRecording(tb testing.TB, agent, dir string) recording {
 		r.t.ExitCode = meta.Exit
 	}
 	for i, arg := range meta.Cmd {
-		if arg == "-C" {
+		if arg == "-C" || arg == "--workspace" {
 			r.t.Cwd = meta.Cmd[i+1]
 		}
 		if arg == "-p" && i+1 < len(meta.Cmd) && !strings.HasPrefix(meta.Cmd[i+1], "-") || i == len(meta.Cmd)-1 && r.t.Prompt == "" {

@@ -12,6 +12,7 @@ import (
 func (r *recorder) finish(t *Transcript) {
 	rep := r.report
 	r.join()
+	rep.Events = withoutMissing(rep.Events)
 	r.fold()
 	if rep.FinalOutput = r.final; !r.hasFinal {
 		rep.FinalOutput = r.answer
@@ -41,7 +42,7 @@ func (r *recorder) finish(t *Transcript) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.unknown)) {
 		if n := r.unknown[kind]; kind == "" {
-			r.note(fmt.Sprintf("lines that are no record: %d, first %q", n, r.firstStrange))
+			r.note(fmt.Sprintf("lines that are no record: %d, first %q", n, r.firstStray))
 		} else {
 			r.note(fmt.Sprintf("records of an unknown type %q: %d", kind, n))
 		}
