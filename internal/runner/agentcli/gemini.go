@@ -64,11 +64,11 @@ func normaliseGemini(t *Transcript, r *recorder) error {
 	if err != nil {
 		return err
 	}
+	g.speak(phaseFinal)
+	g.chat.flush(phaseFinal)
 	if r.report.Steps = counter.n; counter.n == 0 {
 		r.report.Steps = g.chat.steps
 	}
-	g.speak(phaseFinal)
-	g.chat.flush(phaseFinal)
 	g.usage()
 	g.end()
 	return nil

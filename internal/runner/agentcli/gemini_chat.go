@@ -140,8 +140,8 @@ func (c *chat) read(path string) error {
 			case at != "messages[]":
 			case !gjson.ValidBytes(value):
 				c.g.r.stray(value)
-			default:
-				c.line(gjson.ParseBytes(value))
+			case c.line(gjson.ParseBytes(value)):
+				c.g.r.sawRecords++
 			}
 			return nil
 		})
@@ -300,7 +300,9 @@ func (c *chat) flush(phase string) {
 	if len(tools) > 0 {
 		c.tail = ""
 	}
-	c.answer = c.tail
+	if c.answer = ""; phase == phaseFinal {
+		c.answer = c.tail
+	}
 	for _, tool := range tools {
 		c.tool(o, tool)
 	}

@@ -1,6 +1,8 @@
 package agentcli
 
 import (
+	"bytes"
+	"encoding/json"
 	"iter"
 	"regexp"
 	"strings"
@@ -18,7 +20,11 @@ func plain(v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	default:
-		return v.Raw
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
+			return v.Raw
+		}
+		return compact.String()
 	}
 }
 
