@@ -29,6 +29,7 @@ type engine struct {
 
 	stop atomic.Bool // asked by the interrupt handler
 	hit  bool        // the handler said yes since the last clear
+	full bool        // most of the memory was in use at some time since the last clear
 
 	// owner is the call on whose behalf the script runs now; owners are those of the queued jobs, in the queue's order.
 	owner  *call
@@ -87,6 +88,7 @@ func newEngine(memory int64) (_ *engine, err error) {
 			e.hit = true
 			return 1
 		}
+		e.full = e.full || e.used() > memory/4*3
 		return 0
 	}
 	lib.XJS_SetInterruptHandler(e.tls, e.runtime, e.pointer(interrupt), 0)
@@ -124,7 +126,7 @@ func (e *engine) interrupt() { e.stop.Store(true) }
 func (e *engine) clear() bool {
 	e.stop.Store(false)
 	hit := e.hit
-	e.hit = false
+	e.hit, e.full = false, false
 	if hit {
 		lib.XJS_SetUncatchableException(e.tls, e.context, 0)
 	}
@@ -222,12 +224,7 @@ func (e *engine) free(v lib.TJSValue) { lib.XFreeValue(e.tls, e.context, v) }
 
 // used returns the bytes that the script's values take.
 func (e *engine) used() int64 {
-	var usage lib.TJSMemoryUsage
-	size := int(unsafe.Sizeof(usage))
-	p := e.tls.Alloc(size)
-	defer e.tls.Free(size)
-	lib.XJS_ComputeMemoryUsage(e.tls, e.runtime, p)
-	return int64((*lib.TJSMemoryUsage)(unsafe.Add(nil, p)).Fmalloc_size)
+	return int64((*lib.TJSRuntime)(unsafe.Add(nil, e.runtime)).Fmalloc_ctx.Fmalloc_state.Fmalloc_size)
 }
 
 func (e *engine) close() error {

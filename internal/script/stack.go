@@ -212,7 +212,10 @@ func (vm *VM) decodeError(text string) *Error {
 			e.Data = json.RawMessage(d.Data)
 		}
 		e.kind = engineKind(d.Name, d.Message)
-		if d.Thrown {
+		switch {
+		case d.Thrown && d.Message == "null" && vm.eng.full: // no memory was left to make the error
+			e.Name, e.Message, e.kind = "RangeError", "out of memory", ErrMemory
+		case d.Thrown:
 			e.Message = "threw " + e.Message
 		}
 		if d.Cause != nil && depth < 8 {
@@ -229,7 +232,7 @@ func (vm *VM) decodeError(text string) *Error {
 
 // engineKind recognises the errors that the engine itself throws.
 func engineKind(name, message string) error {
-	if (name == "RangeError" || name == "InternalError") && message == "out of memory" {
+	if (name == "RangeError" || name == "InternalError") && strings.HasPrefix(message, "out of memory") {
 		return ErrMemory
 	}
 	return nil

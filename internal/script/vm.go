@@ -465,7 +465,11 @@ func (vm *VM) deliverSettled() {
 			if vm.exec != nil && c.err != nil {
 				vm.exec.fail(vm, c.err)
 			}
-			vm.deliver(c, c.result, c.err)
+			err := c.err
+			if err != nil && c.ctx.Err() != nil { // what a process says that was killed at the deadline
+				err = timeout(c.ctx)
+			}
+			vm.deliver(c, c.result, err)
 		}
 	}
 }
