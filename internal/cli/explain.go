@@ -29,7 +29,7 @@ type explanations struct {
 }
 
 type explanation struct {
-	plumb.Question
+	run.Question
 	Answer       string             `json:"answer"`
 	SessionID    string             `json:"sessionId,omitempty"`
 	StartedAt    *time.Time         `json:"startedAt,omitempty"`

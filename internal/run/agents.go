@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -124,18 +125,37 @@ const ExplainFile = "explain.json"
 
 // Explanation is that artifact. Its keys are documented.
 type Explanation struct {
-	SuitePath string           `json:"suitePath"`
-	CaseID    string           `json:"caseId"`
-	RunnerID  string           `json:"runnerId"`
-	Cwd       string           `json:"cwd"`
-	SessionID string           `json:"sessionId,omitempty"`
-	Questions []plumb.Question `json:"questions"`
+	SuitePath string     `json:"suitePath"`
+	CaseID    string     `json:"caseId"`
+	RunnerID  string     `json:"runnerId"`
+	Cwd       string     `json:"cwd"`
+	SessionID string     `json:"sessionId,omitempty"`
+	Questions []Question `json:"questions"`
 }
 
-func questionsOf(j *plumb.Judgement) []plumb.Question {
-	var questions []plumb.Question
+// Question is one question of that artifact.
+type Question struct {
+	Question string `json:"question"`
+	Source   Source `json:"source"`
+}
+
+// Source is where the check stands that left a question. That its numbers are texts is documented.
+type Source struct {
+	FilePath string `json:"filePath"`
+	Line     string `json:"line"`
+	Column   string `json:"column"`
+}
+
+func (s Source) String() string {
+	return strings.TrimRight(strings.TrimPrefix(s.FilePath, "file://")+":"+s.Line+":"+s.Column, ":")
+}
+
+func questionsOf(j *plumb.Judgement) []Question {
+	var questions []Question
 	for i := range j.Verdicts {
-		questions = append(questions, j.Verdicts[i].Questions...)
+		for _, q := range j.Verdicts[i].Questions {
+			questions = append(questions, Question{q.Question, Source{q.Source.File, strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}})
+		}
 	}
 	return questions
 }

@@ -275,6 +275,11 @@ func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
 		if err := removeAll(ws.path); err != nil {
 			ws.record.Preserved, ws.record.CleanupError = true, err.Error()
 		}
+		for dir := filepath.Dir(ws.path); dir != w.root() && within(dir, w.root()); dir = filepath.Dir(dir) {
+			if os.Remove(dir) != nil {
+				break // it holds other workspaces
+			}
+		}
 	}
 	return writeJSON(filepath.Join(dir, "workspace.json"), ws.record)
 }
@@ -285,12 +290,10 @@ func (w *workspaces) close(ok bool) error {
 	if w.shared != nil && w.shared.made && ok && !w.Keep {
 		err = removeAll(w.shared.path)
 	}
-	if owner := filepath.Join(w.root(), OwnerFile); exists(owner) {
-		removeEmpty(w.root())
-		if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 {
-			_ = os.Remove(owner)    // what is left is found by plumb gc
-			_ = os.Remove(w.root()) // as above
-		}
+	owner := filepath.Join(w.root(), OwnerFile)
+	if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 && exists(owner) {
+		_ = os.Remove(owner)    // what is left is found by plumb gc
+		_ = os.Remove(w.root()) // as above
 	}
 	return err
 }
@@ -308,20 +311,6 @@ func removeAll(path string) error {
 		return nil
 	})
 	return os.RemoveAll(path)
-}
-
-// removeEmpty deletes the directories below path, and path, that hold nothing.
-func removeEmpty(path string) {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			removeEmpty(filepath.Join(path, e.Name()))
-		}
-	}
-	_ = os.Remove(path) // it fails where something is left, which is to stay
 }
 
 // writeJSON writes an artifact: two spaces deep, with a newline at the end.
