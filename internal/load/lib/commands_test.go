@@ -25,8 +25,8 @@ type parsedCommand struct {
 }
 
 // probe is a VM that answers for the parser and the matchers.
-func probe(t testing.TB) *script.VM {
-	t.Helper()
+func probe(tb testing.TB) *script.VM {
+	tb.Helper()
 	modules := Modules()
 	modules["probe"] = `
 		const { parseCommand } = require("skillgym/testing");
@@ -44,19 +44,19 @@ func probe(t testing.TB) *script.VM {
 			}
 			return JSON.stringify("");
 		};`
-	file := t.TempDir() + "/empty.js"
+	file := tb.TempDir() + "/empty.js"
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	program, err := script.Build(script.BuildOptions{Entry: file, Modules: names(modules), Preload: []string{"probe"}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	v, err := script.Start(t.Context(), program, script.Options{Modules: modules})
+	v, err := script.Start(tb.Context(), program, script.Options{Modules: modules})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = v.Close() })
+	tb.Cleanup(func() { _ = v.Close() })
 	return v
 }
 
@@ -100,13 +100,13 @@ func commandsOf(all []parsedCommand) []string {
 	return texts
 }
 
-func parseAll(t testing.TB, v *script.VM, texts []string) []parsedCommand {
-	t.Helper()
+func parseAll(tb testing.TB, v *script.VM, texts []string) []parsedCommand {
+	tb.Helper()
 	data, err := json.Marshal(texts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return call[[]parsedCommand](t, v, "parse", string(data))
+	return call[[]parsedCommand](tb, v, "parse", string(data))
 }
 
 // inGo is what package check, which has the same checks for suites without code, makes of a command.

@@ -19,22 +19,22 @@ import (
 const suites = "../testdata/code"
 
 // vm loads a module.
-func vm(t testing.TB, name string, o script.Options) *script.VM {
-	t.Helper()
+func vm(tb testing.TB, name string, o script.Options) *script.VM {
+	tb.Helper()
 	entry, err := filepath.Abs(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{Entry}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	o.Modules = Modules()
-	v, err := script.Start(t.Context(), program, o)
+	v, err := script.Start(tb.Context(), program, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = v.Close() })
+	tb.Cleanup(func() { _ = v.Close() })
 	return v
 }
 
@@ -47,19 +47,19 @@ func names(modules map[string]string) map[string]bool {
 }
 
 // call calls an entry and decodes what it gives.
-func call[T any](t testing.TB, v *script.VM, entry string, args ...any) T {
-	t.Helper()
-	raw, err := v.Call(t.Context(), entry, args...)
+func call[T any](tb testing.TB, v *script.VM, entry string, args ...any) T {
+	tb.Helper()
+	raw, err := v.Call(tb.Context(), entry, args...)
 	if err != nil {
-		t.Fatalf("%s: %v", entry, err)
+		tb.Fatalf("%s: %v", entry, err)
 	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
-		t.Fatalf("%s gave no text: %s", entry, raw)
+		tb.Fatalf("%s gave no text: %s", entry, raw)
 	}
 	var result T
 	if err := json.Unmarshal([]byte(text), &result); err != nil {
-		t.Fatalf("%s gave %s: %v", entry, text, err)
+		tb.Fatalf("%s gave %s: %v", entry, text, err)
 	}
 	return result
 }
@@ -105,11 +105,11 @@ type question struct {
 }
 
 // report is the session that the suites look at, in a workspace.
-func report(t testing.TB, workspace string) string {
-	t.Helper()
+func report(tb testing.TB, workspace string) string {
+	tb.Helper()
 	data, err := os.ReadFile("testdata/report.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return strings.ReplaceAll(string(data), "WORKSPACE", filepath.ToSlash(workspace))
 }
