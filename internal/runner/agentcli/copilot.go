@@ -23,7 +23,7 @@ import (
 type copilot struct {
 	r *recorder
 	t *Transcript
-	// seen are the ids of the stream's records that may be in the log as well.
+	// seen are the ids of the stream's records that may be in the log as well; nil where there is no log.
 	seen map[uint64]bool
 	// anonymous says that the stream's records have no ids.
 	anonymous bool
@@ -62,12 +62,15 @@ type lastMessage struct {
 // normaliseCopilot records what Copilot left behind.
 func normaliseCopilot(t *Transcript, r *recorder) error {
 	c := &copilot{
-		r: r, t: t, seen: map[uint64]bool{}, agents: map[string]string{}, held: map[string][]deed{}, thought: map[string]uint64{},
+		r: r, t: t, agents: map[string]string{}, held: map[string][]deed{}, thought: map[string]uint64{},
 		denied: map[string]string{}, asked: map[string]string{}, used: map[string]*plumb.Usage{},
 	}
 	logs, err := c.logs()
 	if err != nil {
 		return err
+	}
+	if len(logs) > 0 {
+		c.seen = map[uint64]bool{}
 	}
 	counter := newSteps("copilot")
 	if err := r.records(t.Stdout, func(rec gjson.Result) bool {
@@ -234,7 +237,7 @@ func (c *copilot) record(rec gjson.Result, streaming bool) bool {
 // identify remembers a record of the stream that may be in the log too.
 func (c *copilot) identify(kind, id string, ephemeral bool) {
 	switch {
-	case ephemeral:
+	case ephemeral || c.seen == nil:
 	case id != "":
 		c.seen[maphash.String(hashing, id)] = true
 	case kind == "assistant.message":

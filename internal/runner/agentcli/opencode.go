@@ -498,8 +498,8 @@ func (th *openThread) know(part openPart) bool {
 	if id == "" {
 		id = part.call
 	}
-	if id == "" {
-		return false
+	if id == "" || len(th.o.exports) == 0 {
+		return false // only stream and export say things twice
 	}
 	k := maphash.String(hashing, id)
 	seen := th.o.seen[k]
