@@ -171,23 +171,27 @@ export function expression(e: unknown): string {
 
 const isError = (e: unknown): e is Error => (RawError as any).isError(e) || e instanceof RawError;
 
+/** What JSON can tell of a value: circles and what is nested too deep are cut, errors show name and message. */
+function plain(value: any, above: object[]): any {
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function" || typeof value === "symbol") return undefined;
+  if (value === null || typeof value !== "object") return value;
+  if (above.includes(value)) return "[Circular]";
+  if (above.length >= 32) return "[...]";
+  const below = [...above, value];
+  if (Array.isArray(value)) return value.map((v) => plain(v, below) ?? null);
+  if (value instanceof Map) return [...value].map((e) => plain(e, below));
+  if (value instanceof Set) return [...value].map((v) => plain(v, below) ?? null);
+  if (typeof value.toJSON === "function") return plain(value.toJSON(), below);
+  const out: any = isError(value) ? { name: value.name, message: value.message } : {};
+  for (const key of Object.keys(value)) out[key] = plain(value[key], below);
+  return out;
+}
+
 /** JSON of a value as far as it goes, "" if it does not. */
 function jsonOf(value: unknown): string {
-  const seen: object[] = [];
   try {
-    const text = JSON.stringify(value, function (this: any, _key, v) {
-      if (typeof v === "bigint") return `${v}n`;
-      if (typeof v === "function" || typeof v === "symbol") return undefined;
-      if (v !== null && typeof v === "object") {
-        while (seen.length && seen[seen.length - 1] !== this) seen.pop();
-        if (seen.includes(v)) return "[Circular]";
-        seen.push(v);
-        if (isError(v)) return { name: v.name, message: v.message, ...v };
-        if (v instanceof Map) return [...v];
-        if (v instanceof Set) return [...v];
-      }
-      return v;
-    });
+    const text = JSON.stringify(plain(value, []));
     return text !== undefined && text.length <= 1 << 20 ? text : "";
   } catch {
     return "";
