@@ -312,59 +312,6 @@ func describe(processes []process) []Process {
 	return out
 }
 
-// Reap ends all processes of this user of which the mark matches, with their descendants: what runs left that are dead
-// themselves. It never ends this process or its ancestors. The error names what could not be ended.
-func Reap(match func(marker, runDir string) bool) ([]Process, error) {
-	return reap(match, Grace{}.orDefault().Terminate)
-}
-
-func reap(match func(marker, runDir string) bool, grace time.Duration) ([]Process, error) {
-	found := map[int]uint64{}
-	look := func() []process {
-		all, err := table()
-		if err != nil {
-			return nil
-		}
-		kin := index(all)
-		spared := kin.ancestors(os.Getpid())
-		belongs := map[int]bool{}
-		for _, p := range all {
-			if p.zombie || spared[p.pid] || belongs[p.pid] {
-				continue
-			}
-			if start, ok := found[p.pid]; ok && start == p.start {
-				kin.add(belongs, p.pid)
-				continue
-			}
-			env, err := environment(p.pid)
-			if err != nil {
-				continue
-			}
-			if marker := lookup(env, MarkerEnv); marker != "" && match(marker, lookup(env, RunDirEnv)) {
-				kin.add(belongs, p.pid)
-			}
-		}
-		var living []process
-		for _, p := range all {
-			if belongs[p.pid] && !p.zombie && !spared[p.pid] {
-				found[p.pid] = p.start
-				living = append(living, p)
-			}
-		}
-		return living
-	}
-	if _, err := table(); err != nil {
-		return nil, err
-	}
-	members := look()
-	killed := describe(members)
-	remain := finish(members, grace, look)
-	if len(remain) == 0 {
-		return killed, nil
-	}
-	return killed, survived(describe(remain))
-}
-
 // Alive reports whether there is a process with this id.
 func Alive(pid int) bool {
 	err := syscall.Kill(pid, 0)

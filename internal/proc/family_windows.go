@@ -99,7 +99,10 @@ func (f *family) end(time.Duration) (left, survivors []Process) {
 	return nil, nil
 }
 
-// Reap has nothing to do: a job ends with the process that holds it.
+// Find finds nothing: a job ends with the process that holds it.
+func Find(func(marker, runDir string) bool) ([]Process, error) { return nil, nil }
+
+// Reap has nothing to do, for the same reason.
 func Reap(func(marker, runDir string) bool) ([]Process, error) { return nil, nil }
 
 // Alive reports whether there is a process with this id.

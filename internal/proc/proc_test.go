@@ -50,7 +50,7 @@ func command(t *testing.T, what string) Command {
 	})
 	return Command{
 		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, MarkerEnv+"="+mark, RunDirEnv+"="+dir),
+		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, MarkerEnv+"="+mark),
 		Grace: Grace{Interrupt: 300 * time.Millisecond, Terminate: 300 * time.Millisecond},
 	}
 }
@@ -420,6 +420,9 @@ func TestKilled(t *testing.T) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+	if found, err := Find(of); err != nil || len(found) != 1 || count() != 1 {
+		t.Errorf("found %+v, %v", found, err)
 	}
 	killed, err := reap(of, 50*time.Millisecond)
 	if err != nil || len(killed) != 1 || killed[0].Marker != "supervised/1" || killed[0].RunDir != marks {

@@ -54,10 +54,10 @@ func newScene(t *testing.T, agent, what string) *scene {
 	}}
 	s.req = plumb.Request{
 		CaseID: "a-1", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "hello"}}, Repetition: 1, Session: 1,
-		Workspace: filepath.Join(dir, "workspace"), ArtifactDir: filepath.Join(dir, "artifacts"), Marker: filepath.Base(filepath.Dir(dir)) + "/1", RunDir: dir,
+		Workspace: filepath.Join(dir, "workspace"), ArtifactDir: filepath.Join(dir, "artifacts"), Marker: filepath.Base(filepath.Dir(dir)) + "/1",
 	}
 	t.Cleanup(func() {
-		left, err := proc.Reap(func(_, runDir string) bool { return runDir == dir })
+		left, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, s.req.Marker) })
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes are left: %v, %v", left, err)
 		}

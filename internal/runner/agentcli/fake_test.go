@@ -63,6 +63,8 @@ func fake(words []string) int {
 		return n
 	}
 	switch words[0] {
+	case "mcp":
+		return serveMCP()
 	case "ok":
 		fmt.Println(codexBegin)
 		fmt.Println(codexMessage(0, "done"))
