@@ -77,6 +77,7 @@ func (q *agentAsk) responses() {
 		switch {
 		case strings.HasSuffix(kind, "_output"):
 			q.said = append(q.said, said{result: true})
+			q.responseTools("", member(item, "tools")) // those that a search has found
 		case kind == "additional_tools": // Codex for models that call tools from code
 			q.responseTools("", member(item, "tools"))
 		case role == plumb.RoleUser:
@@ -95,6 +96,8 @@ func (q *agentAsk) responseTools(namespace string, list []byte) {
 			q.tool(namespace, t, member(t, "parameters"), false)
 		case "custom":
 			q.tool(namespace, t, nil, true)
+		case searchTool:
+			q.tools = append(q.tools, tool{name: searchTool, schema: member(t, "parameters")})
 		}
 	})
 }

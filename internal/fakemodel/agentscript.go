@@ -52,7 +52,7 @@ type Tokens struct {
 }
 
 // Call is something for the agent to do, in words that fit every agent: it is made with those tools that the agent offers
-// in its request. Exactly one of Run, Read, Write, Edit, Skill, Subagent and Tool is set.
+// in its request. Exactly one of Run, Read, Write, Edit, Skill, Subagent, Find and Tool is set.
 type Call struct {
 	// Run is a shell command.
 	Run string `json:"run,omitempty"`
@@ -70,7 +70,10 @@ type Call struct {
 	Skill string `json:"skill,omitempty"`
 	// Subagent is the prompt for a subagent; a scene of its own answers it.
 	Subagent string `json:"subagent,omitempty"`
-	// Tool is the name of a tool to call with Args, whether the agent has it or not.
+	// Find is what to search for among the tools that the agent holds back until they are searched for.
+	Find string `json:"find,omitempty"`
+	// Tool is the name of a tool to call with Args, whether the agent has it or not. Of a tool of an MCP server it is the
+	// server's name for it.
 	Tool string          `json:"tool,omitempty"`
 	Args json.RawMessage `json:"args,omitempty"`
 }
@@ -106,7 +109,7 @@ func (s *Script) check() error {
 		for j, turn := range scene.Turns {
 			for _, c := range turn.Calls {
 				if n := c.kinds(); n != 1 {
-					return fmt.Errorf("scene %d, turn %d: a call is one of run, read, write, edit, skill, subagent and tool, not %d of them", i+1, j+1, n)
+					return fmt.Errorf("scene %d, turn %d: a call is one of run, read, write, edit, skill, subagent, find and tool, not %d of them", i+1, j+1, n)
 				}
 			}
 		}
@@ -116,7 +119,7 @@ func (s *Script) check() error {
 
 func (c *Call) kinds() int {
 	n := 0
-	for _, s := range []string{c.Run, c.Read, c.Write, c.Edit, c.Skill, c.Subagent, c.Tool} {
+	for _, s := range []string{c.Run, c.Read, c.Write, c.Edit, c.Skill, c.Subagent, c.Find, c.Tool} {
 		if s != "" {
 			n++
 		}

@@ -16,6 +16,9 @@ type toolCall struct {
 	id string
 }
 
+// searchTool is the type of the tool with which OpenAI's models search for others.
+const searchTool = "tool_search"
+
 // The names that agents have for their tools, by what they do.
 var (
 	shellTools    = [...]string{"exec_command", "Bash", "bash", "shell_command", "shell", "run_shell_command", "local_shell"}
@@ -83,8 +86,11 @@ func (q *agentAsk) perform(c Call, dir string) (toolCall, Played, error) {
 			"description": "a part of the work", "prompt": c.Subagent, "message": c.Subagent, "subagent_type": kind, "agent_type": "general-purpose",
 			"agent_name": "generalist", "name": "part", "mode": "sync", "run_in_background": false,
 		})
+	case c.Find != "":
+		t, err = q.with([]string{searchTool, "ToolSearch"}, map[string]any{"query": c.Find})
 	default:
-		t = toolCall{name: c.Tool, args: string(c.Args)}
+		known := q.full(c.Tool)
+		t = toolCall{name: known.name, namespace: known.namespace, args: string(c.Args)}
 		if t.args == "" {
 			t.args = "{}"
 		}
@@ -107,6 +113,18 @@ func prefixed(mark, s string) string {
 		b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	return b.String()
+}
+
+// full returns the tool that is called name by its server: agents put the server's name before it, each in its own way. A
+// tool that is not offered is returned as it is.
+func (q *agentAsk) full(name string) tool {
+	for _, t := range q.tools {
+		before, ok := strings.CutSuffix(t.name, name)
+		if ok && (before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-")) {
+			return t
+		}
+	}
+	return tool{name: name}
 }
 
 func (q *agentAsk) has(name string) bool {

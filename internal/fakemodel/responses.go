@@ -89,6 +89,12 @@ func reasoningItem(b []byte, item string, rep reply) []byte {
 
 // responseCall writes the events of a call.
 func responseCall(event func(name, t string, args ...arg), index int, c toolCall) {
+	if c.name == searchTool {
+		whole := str(string(callItem(nil, c, "completed")))
+		event("response.output_item.added", `,"output_index":%d,"item":%v`, num(index), whole)
+		event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index), whole)
+		return
+	}
 	begun := c
 	begun.args = ""
 	event("response.output_item.added", `,"output_index":%d,"item":%v`, num(index), str(string(callItem(nil, begun, "in_progress"))))
@@ -106,7 +112,11 @@ func responseCall(event func(name, t string, args ...arg), index int, c toolCall
 
 func callItem(b []byte, c toolCall, status string) []byte {
 	kind, field := "function_call", "arguments"
-	if c.custom {
+	switch {
+	case c.name == searchTool:
+		return template(b, `{"id":"ts_%v","type":"tool_search_call","status":"%v","call_id":%s,"execution":"client","arguments":%v}`,
+			str(c.id), str(status), str(c.id), str(c.args))
+	case c.custom:
 		kind, field = "custom_tool_call", "input"
 	}
 	b = template(b, `{"id":"fc_%v","type":"%v","status":"%v","call_id":%s,"name":%s,"%v":%s`,

@@ -2,6 +2,7 @@ package agentcli_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,38 @@ func TestRealSubagent(t *testing.T) {
 		t.Logf("usage %v, subagents %+v", u, report.Subagents)
 		if main := int64(3000); u["in"] != main {
 			t.Errorf("%d input tokens in the main thread, want %d", u["in"], main)
+		}
+	})
+}
+
+// TestRealServer offers an MCP server, and has its tool called.
+func TestRealServer(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, func(t *testing.T, agent realAgent) {
+		turns := []fakemodel.Turn{{Calls: []fakemodel.Call{{Tool: "sound_depth"}}}, {Text: "The demo is ready."}}
+		if agent.name == "codex" || agent.name == "claude-code" { // they hold such tools back
+			turns = append([]fakemodel.Turn{{Calls: []fakemodel.Call{{Find: "sound_depth"}}}}, turns...)
+		}
+		s := prepare(t, agent, options{timeout: time.Minute, edit: func(c *plumb.AgentConfig) {
+			c.MCPServers = map[string]plumb.MCPServer{"probe": {Command: program, Env: map[string]string{"FAKE_AGENT": "mcp", "MCP_SAYS": "nine fathoms"}}}
+		}}, fakemodel.Scene{Prompt: demoPrompt, Turns: turns})
+		report := s.succeeded(s.run(t.Context()))
+		var called, answered bool
+		for _, e := range report.Events {
+			called = called || e.Type == plumb.SessionToolCall && strings.HasSuffix(e.Tool, "sound_depth")
+			answered = answered || e.Type == plumb.SessionToolResult && strings.Contains(e.Output, "it says nine fathoms") && !e.IsError
+		}
+		if !called || !answered {
+			t.Errorf("called: %t, answered: %t\n%+v\n%s", called, answered, report.Events, s.output())
+			for _, r := range s.server.Requests(s.script) {
+				t.Logf("tools %q", r.Tools)
+			}
+		}
+		if !slices.ContainsFunc(report.Offered, func(o plumb.Offer) bool { return o.Kind == plumb.OfferMCPServer && o.Name == "probe" && !o.Undeclared }) {
+			t.Errorf("the server is not among what was offered: %+v", report.Offered)
 		}
 	})
 }
