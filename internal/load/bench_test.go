@@ -1,6 +1,8 @@
 package load
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
@@ -22,7 +24,7 @@ func BenchmarkCodeSuite(b *testing.B) {
 	}
 }
 
-// BenchmarkCodeAssert is one call of an assert function with a small report.
+// BenchmarkCodeAssert is one call of an assert function, with a small report and with one of 100 KB.
 func BenchmarkCodeAssert(b *testing.B) {
 	bundle, err := Read("testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
 	if err != nil {
@@ -33,10 +35,20 @@ func BenchmarkCodeAssert(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = bundle.Close() }()
-	ev := plumb.Evidence{Case: &suite.Cases[0], Report: &plumb.SessionReport{FinalOutput: "red"}}
-	for b.Loop() {
-		if verdicts, err := suite.Cases[0].Assertions[0].Assert(b.Context(), ev); err != nil || !verdicts[0].Pass {
-			b.Fatal(verdicts, err)
+	for _, events := range []int{0, 500} {
+		report := &plumb.SessionReport{FinalOutput: "red"}
+		for range events {
+			report.Events = append(report.Events, plumb.SessionEvent{
+				Type: plumb.SessionCommand, Command: "pnpm test " + strings.Repeat("x", 150), ExitCode: new(0),
+			})
 		}
+		b.Run(fmt.Sprint(events), func(b *testing.B) {
+			ev := plumb.Evidence{Case: &suite.Cases[0], Report: report}
+			for b.Loop() {
+				if verdicts, err := suite.Cases[0].Assertions[0].Assert(b.Context(), ev); err != nil || !verdicts[0].Pass {
+					b.Fatal(verdicts, err)
+				}
+			}
+		})
 	}
 }

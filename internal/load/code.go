@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -54,7 +55,7 @@ func isCode(name string) bool {
 func (h Host) options(program *script.Program) script.Options {
 	o := script.Options{
 		Modules: lib.Modules(), Dir: filepath.Dir(program.Entry),
-		Stdout: h.Stdout, Stderr: h.Stderr, MemoryLimit: h.MemoryLimit,
+		MemoryLimit: h.MemoryLimit,
 		Grace: h.grace, Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
 		Host:  map[string]script.HostFunc{"parseConfig": parseConfigCall},
 		Async: map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
@@ -62,7 +63,27 @@ func (h Host) options(program *script.Program) script.Options {
 	if h.Environ != nil {
 		o.Env = h.Environ()
 	}
+	// Two engines of one suite may print at the same time.
+	lock := &sync.Mutex{}
+	if h.Stdout != nil {
+		o.Stdout = lockedWriter{lock, h.Stdout}
+	}
+	if h.Stderr != nil {
+		o.Stderr = lockedWriter{lock, h.Stderr}
+	}
 	return o
+}
+
+// lockedWriter writes one text at a time.
+type lockedWriter struct {
+	lock *sync.Mutex
+	to   io.Writer
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.to.Write(p)
 }
 
 // start executes a program. The error is what it threw, or that it did not end in time.
@@ -252,9 +273,6 @@ func (p places) thrown(err error) Problems {
 	if e, ok := errors.AsType[*script.BuildError](err); ok {
 		var problems Problems
 		for _, m := range e.Messages {
-			if strings.Contains(m.Hint, "as external") { // the bundler does not know that there is nothing to mark
-				m.Hint = "a package must be installed: npm install puts it where the suite finds it"
-			}
 			problems = append(problems, Problem{Pos: p.position(&m.Position), Message: m.Text, Hint: m.Hint})
 		}
 		return problems

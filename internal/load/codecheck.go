@@ -76,11 +76,11 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the session report: %w", err)
 	}
-	size := min(int64(len(report)), reportRoom)
-	if err := k.suite.room.Acquire(ctx, size); err != nil {
-		return nil, context.Cause(ctx)
+	leave, err := k.suite.enter(ctx, len(report))
+	if err != nil {
+		return nil, err
 	}
-	defer k.suite.room.Release(size)
+	defer leave()
 	s, name := k.suite.begin(ev)
 	defer k.suite.end(name)
 	evidence, err := json.Marshal(map[string]string{"run": name, "workspace": ev.Workspace, "caseId": k.id})

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/script"
 )
@@ -28,8 +26,9 @@ type codeSuite struct {
 	current *engine
 	closed  bool
 
-	// room bounds the session reports that are in the engine at the same time, by the bytes of their JSON.
-	room *semaphore.Weighted
+	// room bounds the session reports that are in the engine at the same time: one token for each MiB of their JSON. Who
+	// holds entrance takes tokens, so that nobody waits with a part of what they need.
+	room, entrance chan struct{}
 	// single is held by the one call that is tried again in an engine of its own.
 	single chan struct{}
 	// judging are the sessions that are being judged, by the name that the script calls them; counter names them.
@@ -51,14 +50,43 @@ type engine struct {
 	retired      bool
 }
 
-// reportRoom is how many bytes of session reports an engine holds at a time, one larger report aside. As values they take
-// up to ten times as much, which its memory limit has to hold.
-const reportRoom = 32 << 20
+// reportRoom is how many MiB of session reports an engine holds at a time, a larger one by itself. As values they take up to
+// ten times as much, which its memory limit has to hold.
+const reportRoom = 32
+
+// enter waits until there is room for a session report of so many bytes. leave gives it back.
+func (c *codeSuite) enter(ctx context.Context, bytes int) (leave func(), err error) {
+	need, taken := min(bytes>>20, reportRoom), 0
+	leave = func() {
+		for range taken {
+			<-c.room
+		}
+	}
+	if need == 0 { // many small ones are bounded by how many sessions there are
+		return leave, nil
+	}
+	select {
+	case c.entrance <- struct{}{}:
+		defer func() { <-c.entrance }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	for range need {
+		select {
+		case c.room <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			leave()
+			return nil, context.Cause(ctx)
+		}
+	}
+	return leave, nil
+}
 
 func newCodeSuite(program *script.Program, at places, h Host) *codeSuite {
 	c := &codeSuite{
 		program: program, host: h, options: h.options(program), places: at, single: make(chan struct{}, 1),
-		room: semaphore.NewWeighted(reportRoom),
+		room: make(chan struct{}, reportRoom), entrance: make(chan struct{}, 1),
 	}
 	c.options.Async["judge"], c.options.Async["similar"] = c.judge, c.similar
 	return c
@@ -177,5 +205,8 @@ func (c *codeSuite) close() error {
 	if e == nil {
 		return nil
 	}
-	return e.vm.Close()
+	if err := e.vm.Close(); !errors.Is(err, script.ErrDead) { // what does not stop ends with the process
+		return err
+	}
+	return nil
 }

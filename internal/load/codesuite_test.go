@@ -343,17 +343,29 @@ func TestCodeInterrupted(t *testing.T) {
 	}
 }
 
-func TestCodeLargeReport(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases("a", `assert.equal(report.events.length, 5000); assert.equal(report.events[4999].text.length, 2000);`)})
-	_, byID := loaded(t, b, Host{})
+// TestCodeLargeReports: reports that together take more memory than the engine has are judged all the same.
+func TestCodeLargeReports(t *testing.T) {
+	b := suiteIn(t, map[string]string{"a.ts": cases("a", `await sleep(1); assert.equal(report.events.length, 5000); assert.equal(report.events[4999].text.length, 2000);`)})
+	_, byID := loaded(t, b, Host{MemoryLimit: 256 << 20})
 	report := &plumb.SessionReport{}
 	for range 5000 {
 		report.Events = append(report.Events, plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Text: strings.Repeat("é", 2000)})
 	}
 	c := byID["a"]
-	verdicts, err := c.Assertions[0].Assert(t.Context(), plumb.Evidence{Case: c, Report: report})
-	if err != nil || !verdicts[0].Pass {
-		t.Errorf("got %+v, %v", verdicts, err)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			verdicts, err := c.Assertions[0].Assert(t.Context(), plumb.Evidence{Case: c, Report: report})
+			if err != nil || !verdicts[0].Pass {
+				t.Errorf("got %+v, %v", verdicts, err)
+			}
+		})
+	}
+	wg.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Assertions[0].Assert(ctx, plumb.Evidence{Case: c, Report: report}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -449,7 +461,7 @@ func TestCodeProblemsOfLoading(t *testing.T) {
 		{"syntax", "export default [\n  { id: 'a' prompt: 'p' },\n];", `a.ts:2:13: Expected "}" but found "prompt"`},
 		{"import", "import x from './missing';\nexport default [x];", `a.ts:1:15: Could not resolve "./missing"`},
 		{"module", "import x from 'node:http';\nexport default [x];", `a.ts:1:15: the module "node:http" is not available to suites (suites have`},
-		{"throw", "const x: any = undefined;\n\nx.y();\nexport default [];", "a.ts:3:1: TypeError: "},
+		{"throw", "const x: any = undefined;\n\nx.y();\nexport default [];", "a.ts:3:3: TypeError: "},
 		{"throw in a helper", "import './lib';\nexport default [];", ": Error: no token"},
 		{"never", "await new Promise(() => {});\nexport default [];", "it waits at the top level for a promise that nothing will settle"},
 		{"loop", "for (;;);\nexport default [];", "it did not finish loading within 300ms"},

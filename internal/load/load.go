@@ -76,7 +76,8 @@ func (b *Bundle) Data() []byte { return b.data }
 // Code reports whether the suite is a module in TypeScript or JavaScript.
 func (b *Bundle) Code() bool { return b.program != nil || b.broken != nil }
 
-// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge any more.
+// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge any more. The error
+// tells of what the code did when no session was judged, such as a promise that was rejected too late; results stand.
 func (b *Bundle) Close() error {
 	if b.code == nil {
 		return nil
