@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -14,7 +16,7 @@ import (
 // calls fn with every value that it finds there, whole. Paths are keys joined by dots, with [] for the elements of an array:
 // "messages[].parts[]". The value is only valid during the call; its strings are cut as [eachLine] cuts them, so that
 // memory stays bounded whatever the size of the document. What comes before the first brace is skipped. A document that
-// ends too early is an [io.ErrUnexpectedEOF] after all that was in it.
+// ends too early, or is none from somewhere on, is an [io.ErrUnexpectedEOF] after all that was in it.
 func eachValue(path string, descend []string, fn func(path string, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,7 +68,7 @@ func (d *document) value(path string) error {
 		case c == '}' || c == ']':
 			return nil
 		case c == ',' && !first:
-			if c, err = d.next(); err != nil {
+			if _, err = d.next(); err != nil {
 				return err
 			}
 		}
@@ -95,7 +97,7 @@ func (d *document) key() (string, error) {
 	var key []byte
 	b, err := d.next()
 	if err == nil && b != '"' {
-		err = fmt.Errorf("read the transcript: no key where one should be, but %q", b)
+		err = io.EOF
 	}
 	for err == nil {
 		if b, err = d.in.ReadByte(); err == nil {
@@ -109,7 +111,7 @@ func (d *document) key() (string, error) {
 	}
 	if err == nil {
 		if b, err = d.next(); err == nil && b != ':' {
-			err = fmt.Errorf("read the transcript: no colon after the key %q", key)
+			err = io.EOF
 		}
 	}
 	return string(key), ended(err)
@@ -211,4 +213,24 @@ func (v *valueEnd) find(piece []byte) (int, bool) {
 		}
 	}
 	return len(piece), false
+}
+
+// sessionFiles returns the files below dir that match, in lexical order; none where there is no directory.
+func sessionFiles(dir string, match func(path string) bool) ([]string, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("search the agent's session files: %w", err)
+		case d.Type().IsRegular() && match(path):
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -287,10 +288,10 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 // leave out what went well.
 func geminiExit(output string) (code int, ok bool) {
 	lines := strings.Split(strings.TrimSpace(clipStart(output, 4<<10)), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		label, value, labelled := strings.Cut(lines[i], ":")
+	for _, line := range slices.Backward(lines) {
+		label, value, labelled := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); {
-		case lines[i] == "</untrusted_context>":
+		case line == "</untrusted_context>":
 		case !labelled:
 			return 0, ok
 		case label == "Exit Code":

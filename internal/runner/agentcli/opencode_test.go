@@ -332,6 +332,7 @@ func FuzzOpencode(f *testing.F) {
 
 // fuzzOne checks what holds of any transcript: a report or a failure, and JSON.
 func fuzzOne(t *testing.T, agent string, stdout []byte, name string, state []byte, resumed bool) {
+	t.Helper()
 	dir := t.TempDir()
 	tr := Transcript{Stdout: filepath.Join(dir, "stdout"), Session: filepath.Join(dir, "session"), Resumed: resumed}
 	path := filepath.Join(tr.Session, filepath.FromSlash(name))

@@ -105,6 +105,7 @@ func (o outcome) text(tb testing.TB) string {
 // sameAsRecorded compares what the recordings of an agent become with their golden files; UPDATE=1 rewrites those. What
 // the agent wrote may come with other line ends, or with records that nobody knows, without any difference.
 func sameAsRecorded(t *testing.T, agent, dir string) {
+	t.Helper()
 	for _, r := range recordings(t, agent, dir) {
 		t.Run(filepath.Base(r.dir), func(t *testing.T) {
 			got := normalised(t, agent, r.t).text(t)
@@ -170,6 +171,7 @@ func (r recording) back(text string, changed recording) string {
 // session a success whose terminal record is cut off, and must not report commands or reads that the whole recording does
 // not have. Whole says whether the rest of a torn stream still holds the end.
 func neverMoreThanRecorded(t *testing.T, agent, dir string, whole func(stdout []byte, r recording) bool) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, r := range recordings(t, agent, dir) {
 		t.Run(filepath.Base(r.dir), func(t *testing.T) {

@@ -78,8 +78,10 @@ func patchedFiles(patch string) iter.Seq[plumb.FileChange] {
 	return func(yield func(plumb.FileChange) bool) {
 		for line := range strings.Lines(patch) {
 			line = strings.TrimRight(line, "\r\n")
-			for _, kind := range []struct{ mark, kind string }{
-				{"*** Add File: ", changeAdd}, {"*** Update File: ", changeUpdate}, {"*** Delete File: ", changeDelete},
+			for _, kind := range [...]struct{ mark, kind string }{
+				{"*** Add File: ", changeAdd},
+				{"*** Update File: ", changeUpdate},
+				{"*** Delete File: ", changeDelete},
 				{"*** Move to: ", changeAdd},
 			} {
 				if path, ok := strings.CutPrefix(line, kind.mark); ok && !yield(plumb.FileChange{Path: path, Kind: kind.kind}) {
