@@ -740,6 +740,8 @@ declare module "plumb" {
 		onError?(event: SuiteErrorEvent): void | Promise<void>;
 	}
 
+	export type Reporter = BenchmarkReporter;
+
 	export interface ReporterContext {
 		isInteractive: boolean;
 		cwd: string;
@@ -752,8 +754,8 @@ declare module "plumb" {
 		repeat?: number;
 		scheduleMode: ScheduleMode;
 		maxParallel: number;
-		caseFilter?: string;
-		runnerFilter?: string;
+		caseFilter?: string | string[];
+		runnerFilter?: string | string[];
 		tagFilter?: string[];
 		declaredTags: string[];
 	}

@@ -264,6 +264,10 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	outside := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(outside, "hostname"), nil, 0o666), os.Symlink(outside, filepath.Join(workspace, "link"))); err != nil {
+		t.Fatal(err)
+	}
 	v := vm(t, suites+"/files.suite.ts", script.Options{})
 	all := judge(t, v, workspace)
 	if j := all["holds"]; len(j.Failures) > 0 {

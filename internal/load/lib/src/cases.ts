@@ -45,8 +45,7 @@ export function describeSuite(module: any): { description: Description; values: 
 	for (const [key, value] of exported.entries) {
 		const index = values.length;
 		values.push(value);
-		const path = typeof key === "number" ? member("cases", key) : member("cases", key);
-		const described = new CaseReader(index, path, value, problems).read();
+		const described = new CaseReader(index, member("cases", key), value, problems).read();
 		if (typeof key === "string") described.key = key;
 		description.cases.push(described);
 	}
@@ -70,7 +69,6 @@ function exportedCases(module: any, problems: Problem[]): { entries: [string | n
 		return bad(`the default export must be an array of cases or a map of them, not ${called(suite)}`, typeof suite === "function" ? "call it" : "export default [...]");
 	}
 	if (typeof suite.then === "function") return bad("the default export is a promise", "await it: export default await ...");
-	// Imported JSON and CommonJS modules may carry their suite one level deeper.
 	const entries: [string | number, unknown][] = Array.isArray(suite) ? suite.map((c, i) => [i, c]) : Object.entries(suite);
 	if (!Array.isArray(suite) && typeof suite.id === "string" && typeof suite.prompt === "string") {
 		return bad("the default export is a single case", "put it into an array");

@@ -57,11 +57,11 @@ function readConfig(): string {
 let custom: any;
 
 function reporter(): string {
-	const found = internal().reporterOf(main());
+	const { reporterOf, reporterHooks } = internal();
+	const found = reporterOf(main());
 	if (typeof found === "string") return JSON.stringify({ problem: found });
 	custom = found;
-	const hooks = ["onSuiteStart", "onCaseStart", "onRunnerStart", "onRunnerFinish", "onCaseFinish", "onSuiteFinish", "onError"];
-	return JSON.stringify({ hooks: hooks.filter((hook) => typeof found[hook] === "function") });
+	return JSON.stringify({ hooks: reporterHooks.filter((hook: string) => typeof custom[hook] === "function") });
 }
 
 async function report(hook: string, event: string): Promise<string> {

@@ -7,7 +7,7 @@ import { described, judged } from "./judged";
 import { failureClass } from "./runs";
 import * as testing from "./testing";
 
-const { reporterHooks: _, reporterOf, ...doors } = project;
+const { reporterHooks, reporterOf, ...doors } = project;
 
 const plumb = { assert, commandMatcher, CommandMatcherBuilder, ...doors };
 
@@ -15,7 +15,7 @@ const plumb = { assert, commandMatcher, CommandMatcherBuilder, ...doors };
 Object.defineProperty(plumb, Symbol.for("plumb.internal"), {
 	value: {
 		testing: { runWithSoftAssertions: testing.runWithSoftAssertions, parseCommand: testing.parseCommand },
-		judged, described, failureClass, reporterOf,
+		judged, described, failureClass, reporterHooks, reporterOf,
 	},
 });
 

@@ -60,14 +60,34 @@ function pathOf(check: string, path: unknown): string {
 	return path;
 }
 
-function inWorkspace(check: string, report: SessionReport, path: unknown): string {
-	return require("node:path").resolve(workspaceOf(check, report), pathOf(check, path));
+interface Place {
+	/** The absolute path. */
+	at: string;
+	/** What there is: undefined for nothing. */
+	kind: "a file" | "a directory" | undefined;
+	/** In bytes. */
+	size: number;
 }
 
-/** What there is at a path: "a file", "a directory"; undefined for nothing. */
-function kindAt(path: string): "a file" | "a directory" | undefined {
-	const stat = require("node:fs").statSync(path, { throwIfNoEntry: false });
-	return stat === undefined ? undefined : stat.isDirectory() ? "a directory" : "a file";
+/** The largest file whose content is looked at, in bytes; the same for suites without code. */
+const largest = 16 << 20;
+
+/** Looks at a path of the workspace. One that leads out of it, as an agent's symbolic link may, is no answer to the check. */
+function look(check: string, report: SessionReport, path: unknown): Place {
+	const [fs, p] = [require("node:fs"), require("node:path")];
+	const dir = workspaceOf(check, report);
+	const at: string = p.resolve(dir, pathOf(check, path));
+	const inside = (root: string, file: string) => {
+		const way: string = p.relative(root, file);
+		return way !== ".." && !way.startsWith(`..${p.sep}`) && !p.isAbsolute(way);
+	};
+	if (!inside(dir, at)) throw new TypeError(`assert.${check}: the path ${JSON.stringify(path)} must lie within the workspace`);
+	const stat = fs.statSync(at, { throwIfNoEntry: false });
+	if (stat === undefined) return { at, kind: undefined, size: 0 };
+	if (!inside(fs.realpathSync(dir), fs.realpathSync(at))) {
+		throw new Error(`assert.${check}: ${JSON.stringify(path)} is a link that leads out of the workspace`);
+	}
+	return { at, kind: stat.isDirectory() ? "a directory" : "a file", size: stat.size };
 }
 
 /** The names beside a path that is not there, since that is what one looks at first. */
@@ -103,8 +123,8 @@ const describeKind = (o: FileChangeOptions | undefined) => (o?.kind === undefine
 export const files = {
 	exists: function exists(report: SessionReport, path: string, o?: AssertionOptions): void {
 		begin("files.exists", report);
-		const at = inWorkspace("files.exists", report, path);
-		if (kindAt(at) !== undefined) return;
+		const { at, kind } = look("files.exists", report, path);
+		if (kind !== undefined) return;
 		const expectation = `Expected ${JSON.stringify(path)} to exist after the session.`;
 		fail("files.exists", report, {
 			detail: expectation, observed: neighbours(at), actual: undefined,
@@ -113,7 +133,7 @@ export const files = {
 	},
 	notExists: function notExists(report: SessionReport, path: string, o?: AssertionOptions): void {
 		begin("files.notExists", report);
-		const kind = kindAt(inWorkspace("files.notExists", report, path));
+		const { kind } = look("files.notExists", report, path);
 		if (kind === undefined) return;
 		const expectation = `Expected ${JSON.stringify(path)} not to exist after the session.`;
 		fail("files.notExists", report, {
@@ -166,10 +186,9 @@ function holdsText(
 ): void {
 	begin(check, report);
 	textOf(check, matcher);
-	const at = inWorkspace(check, report, path);
+	const { at, kind, size } = look(check, report, path);
 	const expectation = `Expected ${JSON.stringify(path)} ${wanted ? "" : "not "}to contain ${describeText(matcher)}.`;
 	const question = `${expectation} Why was that not so?`;
-	const kind = kindAt(at);
 	if (kind !== "a file") {
 		// What is not there contains nothing; but a check of its content is not about that.
 		fail(check, report, {
@@ -177,6 +196,7 @@ function holdsText(
 			context: { expected: matcher }, question, actual: undefined,
 		}, o, start);
 	}
+	if (size > largest) throw new Error(`assert.${check}: ${JSON.stringify(path)} is too large to look into: ${size} bytes`);
 	const text: string = require("node:fs").readFileSync(at, "utf8");
 	if (matchesText(matcher, text) === wanted) return;
 	const shown = text.length > 2000 ? `${text.slice(0, 2000)}… (${text.length} characters)` : text === "" ? "(empty)" : text;

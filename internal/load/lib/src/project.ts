@@ -26,7 +26,12 @@ export async function loadConfig(options: { suitePath: string; configPath?: stri
 
 function builtIn(name: string, options: ReporterOptions = {}): BenchmarkReporter {
 	const { stdout, ...rest } = options;
-	const handle = host("createReporter", name, JSON.stringify({ ...rest, capture: stdout !== undefined }));
+	let handle: string;
+	try {
+		handle = host("createReporter", name, JSON.stringify({ ...rest, capture: stdout !== undefined }));
+	} catch (cause) {
+		throw new Error(`the reporter "${name}" cannot be made by a script here: choose it with --reporter ${name}`, { cause });
+	}
 	const reporter: Record<string, (event: any) => Promise<void>> = {};
 	for (const hook of reporterHooks) {
 		reporter[hook] = async (event) => {

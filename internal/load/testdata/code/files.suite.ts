@@ -28,7 +28,7 @@ const suite: Case[] = [
 			assert.files.notContains(r, "notes.md", /TODO/);
 		},
 	},
-	...(["exists", "notExists", "contains", "notContains", "contains-none", "contains-directory", "no-path"] as const).map((id): Case => ({
+	...(["exists", "notExists", "contains", "notContains", "contains-none", "contains-directory", "no-path", "outside", "link"] as const).map((id): Case => ({
 		id, prompt: "Fail.",
 		assert(r) {
 			switch (id) {
@@ -38,6 +38,8 @@ const suite: Case[] = [
 				case "notContains": return assert.files.notContains(r, "notes.md", "Notes");
 				case "contains-none": return assert.files.contains(r, "missing/notes.md", "x");
 				case "contains-directory": return assert.files.contains(r, "src", "x");
+				case "outside": return assert.files.exists(r, "src/../../elsewhere");
+				case "link": return assert.files.exists(r, "link/hostname");
 				case "no-path": return assert.files.exists(r, "");
 			}
 		},
