@@ -192,7 +192,7 @@ func (f *family) members() ([]process, error) {
 		start, known := f.known[p.pid]
 		switch {
 		case p.pid == self:
-		case known && start == p.start, p.pid == f.main, p.pgid == f.main:
+		case known && start == p.start, (p.pid == f.main || p.pgid == f.main) && kin.reachable(p, self):
 			kin.add(belongs, p.pid)
 		case p.zombie || belongs[p.pid] || !kin.reachable(p, self):
 		default:

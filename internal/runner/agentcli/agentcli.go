@@ -77,7 +77,7 @@ const lingerLimit = 10 * time.Second
 const outputLimit = 2 << 30
 
 // New makes the runner of the agent that cfg.Agent describes. Its errors say what to change in the configuration.
-func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) { //nolint:contextcheck // the pinned version is asked for within a limit of its own
+func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	if cfg.Agent == nil {
 		return nil, errors.New("there is no agent") // a mistake of the program, not of its user
 	}

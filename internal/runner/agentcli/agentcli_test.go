@@ -79,7 +79,7 @@ func (s *scene) open() *Runner {
 }
 
 func (s *scene) run(ctx context.Context) (*plumb.SessionReport, error) {
-	return s.open().Run(ctx, s.req)
+	return s.open().Run(ctx, s.req) //nolint:contextcheck // a runner is made without one
 }
 
 // skill makes a skill of the user's and returns its directory.
@@ -149,6 +149,7 @@ func TestRunNowhere(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		what    string
 		origin  plumb.Origin
@@ -274,6 +275,7 @@ func (s *scene) ready(fn func()) {
 }
 
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"hang", "hang polite", "hang deaf", "hang tool", "hang deaf tool"} {
 		t.Run(what+"/cancelled", func(t *testing.T) {
 			t.Parallel()
@@ -622,5 +624,24 @@ func TestSweep(t *testing.T) {
 	removed, err := Sweep()
 	if err != nil || !slices.Equal(removed, []string{left}) || exists(left) || !exists(own) {
 		t.Errorf("%v, %v", removed, err)
+	}
+}
+
+// BenchmarkRun has sessions of an agent that costs nothing.
+func BenchmarkRun(b *testing.B) {
+	script := filepath.Join(b.TempDir(), "agent.sh")
+	stream := strings.Join([]string{codexBegin, codexMessage(0, "done"), codexEnd}, "\n")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat <<'EOF'\n"+stream+"\nEOF\n"), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	req := plumb.Request{Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "hello"}}, Workspace: b.TempDir(), ArtifactDir: b.TempDir()}
+	for b.Loop() {
+		if _, err := r.Run(b.Context(), req); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -44,6 +44,7 @@ var models = map[string]string{
 
 // TestLaunch compares all that each agent is given, in several configurations, with what it was given before.
 func TestLaunch(t *testing.T) {
+	t.Parallel()
 	full := func(a *plumb.AgentConfig) {
 		a.Args, a.Permissions = []string{"--extra", "two words"}, "default"
 		a.BaseURL, a.APIKeyEnv = "http://127.0.0.1:1/v1", "SERVER_KEY"
@@ -91,6 +92,7 @@ func TestLaunch(t *testing.T) {
 
 // TestLaunchResumed compares what each agent is given when a session goes on.
 func TestLaunchResumed(t *testing.T) {
+	t.Parallel()
 	for _, agent := range Types() {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
