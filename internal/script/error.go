@@ -44,7 +44,8 @@ type Error struct {
 	// Cause is the error's cause if that is an error too.
 	Cause *Error `json:"cause,omitempty"`
 
-	kind error // one of the Err variables
+	kind  error  // one of the Err variables
+	shown string // what util.inspect says, in programs that run like node's
 }
 
 func (e *Error) Error() string {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func printUncaught(w io.Writer, err error) {
 	if len(e.Frames) > 0 {
 		fmt.Fprintf(w, "%s:%d\n\n", e.Frames[0].File, e.Frames[0].Line)
 	}
-	text := e.Stack
+	text := cmp.Or(e.shown, e.Stack)
 	if text == "" {
 		text = "Uncaught " + e.Error()
 	}

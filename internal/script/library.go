@@ -63,6 +63,8 @@ func (vm *VM) library(op string, a args) (any, error) {
 		}
 		_, err := w.Write([]byte(vm.mapText(a.str(1))))
 		return nil, err
+	case "exec":
+		return vm.exec != nil, nil
 	case "exit", "exitCode":
 		if vm.exec == nil {
 			return nil, nil

@@ -198,7 +198,7 @@ func (vm *VM) expression(stack string) string {
 // decodeError reads what the prelude's describe wrote.
 func (vm *VM) decodeError(text string) *Error {
 	type description struct {
-		Name, Message, Text, Raw, Code, Property string
+		Name, Message, Text, Raw, Code, Property, Shown string
 		Assertion, Thrown                        bool
 		Data                                     string
 		Cause                                    *description
@@ -218,6 +218,7 @@ func (vm *VM) decodeError(text string) *Error {
 		case d.Thrown:
 			e.Message = "threw " + e.Message
 		}
+		e.shown = vm.mapText(d.Shown)
 		if d.Cause != nil && depth < 8 {
 			e.Cause = convert(d.Cause, depth+1)
 		}

@@ -151,6 +151,15 @@ export function stack(e: any): string {
   return text.startsWith("    at ") || text === "" ? header(e) + mapped : host("map", text);
 }
 
+/** Gives an error that the engine threw the stack it would have in Node, for those who print it. */
+export function complete(e: any, depth = 0): void {
+  if (!isError(e) || depth > 8) return;
+  const own = Object.getOwnPropertyDescriptor(e, "stack");
+  if (own && typeof own.value === "string" && own.configurable && (own.value === "" || own.value.startsWith("    at ")))
+    define(e, "stack", { value: stack(e), writable: true, configurable: true, enumerable: false });
+  complete((e as any).cause, depth + 1);
+}
+
 /** The property that could not be read or written: the engine points at the object before it, V8 at the property. */
 function property(e: any): string {
   return (e instanceof TypeError && /^cannot (?:read|set) property '(.*)' of (?:undefined|null)$/.exec(e.message)?.[1]) || "";
@@ -229,6 +238,10 @@ export function describe(e: any, depth = 0): any {
         if (text) data.push(`${JSON.stringify(name)}:${text}`);
       }
       if (data.length) out.data = `{${data.join(",")}}`;
+      if (!depth && isError(e) && host("exec")) {
+        complete(e);
+        out.shown = (globalThis as any).__plumb.require("util").inspect(e);
+      }
       if (depth < 8 && isError(e.cause)) out.cause = describe(e.cause, depth + 1);
     }
   } catch (error: any) {
@@ -237,4 +250,4 @@ export function describe(e: any, depth = 0): any {
   return depth ? out : JSON.stringify(out);
 }
 
-export const errors = { isError };
+export const errors = { isError, complete };

@@ -9,6 +9,7 @@ const now = () => __plumb.host("now") as number;
 
 function text(args: unknown[]): string {
   if (args.length === 1 && typeof args[0] === "string") return args[0];
+  for (const arg of args) (__plumb as any).errors.complete(arg);
   return (util as any).format(...args);
 }
 
