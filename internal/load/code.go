@@ -56,7 +56,7 @@ func (h Host) options(program *script.Program) script.Options {
 	o := script.Options{
 		Modules: lib.Modules(), Dir: filepath.Dir(program.Entry),
 		MemoryLimit: h.MemoryLimit,
-		Grace: h.grace, Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
+		Grace:       h.grace, Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
 		Host:  map[string]script.HostFunc{"parseConfig": parseConfigCall},
 		Async: map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // parseConfigCall is parseConfig of the module plumb: it gives back a config that is in order.
@@ -19,9 +21,29 @@ func parseConfigCall(_ context.Context, args []json.RawMessage) (any, error) {
 		return nil, errors.New(problem.Message)
 	}
 	if _, problems := readConfigTree("", tree, true); problems.err() != nil {
-		return nil, problems.err()
+		return nil, documented(problems)
 	}
 	return text, nil
+}
+
+// documented renders problems of a config with the beginnings that scripts know: "Unknown config key: run.foo" and "Invalid
+// config at run.repeat: ...", one a line.
+func documented(problems Problems) error {
+	var lines []string
+	for _, p := range problems.Errors() {
+		line := "Invalid config: " + p.Message
+		first, rest, _ := strings.Cut(p.Message, " ")
+		if key, ok := strings.CutPrefix(p.Message, "unknown key "); ok {
+			line = "Unknown config key: " + strings.Trim(key, `"`)
+		} else if strings.ContainsAny(first, ".[") || slices.Contains([]string{"run", "runners", "defaults", "snapshots"}, first) {
+			line = "Invalid config at " + strings.TrimSuffix(first, ":") + ": " + rest
+		}
+		if p.Hint != "" {
+			line += " (" + p.Hint + ")"
+		}
+		lines = append(lines, line)
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // loadConfigCall is loadConfig of the module plumb: it finds and reads the config of a suite, and gives its path and what it
@@ -46,8 +68,11 @@ func (h Host) loadConfigCall(ctx context.Context, args []json.RawMessage) (any, 
 	if err == nil && problems.err() == nil {
 		_, problems = readConfigTree(path, tree, isCode(path))
 	}
-	if err = errors.Join(err, problems.err()); err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("load the config: %w", err)
+	case problems.err() != nil:
+		return nil, documented(problems)
 	}
 	w := &lineWriter{}
 	w.value(tree)
