@@ -398,14 +398,14 @@ declare module "plumb" {
 		sequence(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void;
 	}
 
-	/** The skills that the agent used, by their exact names. */
+	/** The skills that the agent used, by name: a string is the whole name, a RegExp is tested on it. */
 	export interface SkillAssertions {
-		has(report: SessionReport, skill: string, options?: SkillAssertionOptions): void;
-		notHas(report: SessionReport, skill: string, options?: SkillAssertionOptions): void;
-		includes(report: SessionReport, skills: readonly string[], options?: SkillAssertionOptions): void;
-		count(report: SessionReport, skill: string, n: number, options?: SkillAssertionOptions): void;
-		exactlyOne(report: SessionReport, skill: string, options?: SkillAssertionOptions): void;
-		only(report: SessionReport, skills: readonly string[], options?: SkillAssertionOptions): void;
+		has(report: SessionReport, skill: string | RegExp, options?: SkillAssertionOptions): void;
+		notHas(report: SessionReport, skill: string | RegExp, options?: SkillAssertionOptions): void;
+		includes(report: SessionReport, skills: readonly (string | RegExp)[], options?: SkillAssertionOptions): void;
+		count(report: SessionReport, skill: string | RegExp, n: number, options?: SkillAssertionOptions): void;
+		exactlyOne(report: SessionReport, skill: string | RegExp, options?: SkillAssertionOptions): void;
+		only(report: SessionReport, skills: readonly (string | RegExp)[], options?: SkillAssertionOptions): void;
 	}
 
 	/** The final output. */

@@ -55,14 +55,20 @@ export function userFrame(stack: string, thrown?: unknown): Position | undefined
 	return found && { file: found.file, line: found.line, column: found.column };
 }
 
-/** Where a function is written. */
+const positions = new Map<string, Position | undefined>();
+
+/** Where a function is written. Suites make many cases with one function, so places are remembered. */
 export function positionOf(fn: unknown): Position | undefined {
 	const f = fn as { fileName?: unknown; lineNumber?: unknown; columnNumber?: unknown };
 	if (typeof fn !== "function" || typeof f.fileName !== "string" || typeof f.lineNumber !== "number") return undefined;
 	if (typeof __plumb !== "object") return undefined;
-	try {
-		return userFrame(__plumb.host("trace", `    at f (${f.fileName}:${f.lineNumber}:${f.columnNumber ?? 1})\n`, "", 1));
-	} catch {
-		return undefined;
+	const raw = `${f.fileName}:${f.lineNumber}:${f.columnNumber ?? 1}`;
+	if (!positions.has(raw)) {
+		try {
+			positions.set(raw, userFrame(__plumb.host("trace", `    at f (${raw})\n`, "", 1)));
+		} catch {
+			positions.set(raw, undefined);
+		}
 	}
+	return positions.get(raw);
 }

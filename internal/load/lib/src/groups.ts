@@ -218,28 +218,26 @@ function detections(report: SessionReport, check: string, o: SkillAssertionOptio
 	};
 }
 
-/** A skill's name, or several. */
-function names(check: string, skills: unknown): readonly string[] {
-	if (!Array.isArray(skills) || !skills.every((s) => typeof s === "string")) {
-		throw new TypeError(`assert.${check}: expected an array of skill names`);
-	}
-	return skills;
+/** A test of the names of skills: a string is the whole name. */
+function skillTest(check: string, skill: Matcher): (d: SkillDetection) => boolean {
+	const m = textMatcher(skill, check, "the name of a skill or a RegExp");
+	return typeof m === "string" ? (d) => d.skill === m : (d) => matchesText(m, d.skill);
 }
 
-function name(check: string, skill: unknown): string {
-	if (typeof skill !== "string") throw new TypeError(`assert.${check}: expected the name of a skill, not ${kindOf(skill)}`);
-	return skill;
+function skillTests(check: string, skills: readonly Matcher[]): ((d: SkillDetection) => boolean)[] {
+	if (!Array.isArray(skills)) throw new TypeError(`assert.${check}: expected an array of skill names`);
+	return skills.map((skill) => skillTest(check, skill));
 }
 
-const quoted = (list: readonly string[]) => (list.length === 0 ? "(none)" : list.map((s) => JSON.stringify(s)).join(", "));
+const quoted = (list: readonly Matcher[]) => (list.length === 0 ? "(none)" : list.map(describeText).join(", "));
 
-function countSkill(method: string, report: SessionReport, skill: string, n: number, o: SkillAssertionOptions | undefined, start: Function): void {
+function countSkill(method: string, report: SessionReport, skill: Matcher, n: number, o: SkillAssertionOptions | undefined, start: Function): void {
 	const d = detections(report, method, o);
-	name(method, skill);
+	const fits = skillTest(method, skill);
 	wholeNumber(method, n);
-	const found = d.sure.filter((s) => s.skill === skill).length;
+	const found = d.sure.filter(fits).length;
 	if (found === n) return;
-	const expectation = `Expected exactly ${n} ${n === 1 ? "detection" : "detections"} of skill ${JSON.stringify(skill)}${d.confidence}`;
+	const expectation = `Expected exactly ${n} ${n === 1 ? "detection" : "detections"} of skill ${describeText(skill)}${d.confidence}`;
 	fail(method, report, {
 		detail: `${expectation}, but found ${found}.`, observed: d.observed(),
 		context: { expected: n, actual: found, observed: d.all }, question: `${expectation}. Why was that not so?`,
@@ -247,30 +245,29 @@ function countSkill(method: string, report: SessionReport, skill: string, n: num
 }
 
 export const skills = {
-	has: function has(report: SessionReport, skill: string, o?: SkillAssertionOptions): void {
+	has: function has(report: SessionReport, skill: Matcher, o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.has", o);
-		name("skills.has", skill);
-		if (d.sure.some((s) => s.skill === skill)) return;
-		const expectation = `Expected detectedSkills to include skill ${JSON.stringify(skill)}${d.confidence}.`;
+		if (d.sure.some(skillTest("skills.has", skill))) return;
+		const expectation = `Expected detectedSkills to include skill ${describeText(skill)}${d.confidence}.`;
 		fail("skills.has", report, {
 			detail: expectation, observed: d.observed(), actual: d.all,
 			context: { expected: skill, actual: 0, observed: d.all }, question: `${expectation} Why did you not use this skill?`,
 		}, o, has);
 	},
-	notHas: function notHas(report: SessionReport, skill: string, o?: SkillAssertionOptions): void {
+	notHas: function notHas(report: SessionReport, skill: Matcher, o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.notHas", o);
-		name("skills.notHas", skill);
-		const found = d.sure.filter((s) => s.skill === skill).length;
+		const found = d.sure.filter(skillTest("skills.notHas", skill)).length;
 		if (found === 0) return;
-		const expectation = `Expected detectedSkills not to include skill ${JSON.stringify(skill)}${d.confidence}.`;
+		const expectation = `Expected detectedSkills not to include skill ${describeText(skill)}${d.confidence}.`;
 		fail("skills.notHas", report, {
 			detail: expectation, observed: d.observed(),
 			context: { expected: 0, actual: found, observed: d.all }, question: `${expectation} Why did you use this skill nevertheless?`,
 		}, o, notHas);
 	},
-	includes: function includes(report: SessionReport, wanted: readonly string[], o?: SkillAssertionOptions): void {
+	includes: function includes(report: SessionReport, wanted: readonly Matcher[], o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.includes", o);
-		const missing = names("skills.includes", wanted).filter((skill) => !d.sure.some((s) => s.skill === skill));
+		const tests = skillTests("skills.includes", wanted);
+		const missing = wanted.filter((_, i) => !d.sure.some(tests[i]));
 		if (missing.length === 0) return;
 		const expectation = `Expected detectedSkills to include ${quoted(wanted)}${d.confidence}.`;
 		fail("skills.includes", report, {
@@ -278,16 +275,16 @@ export const skills = {
 			context: { expected: wanted, actual: missing, observed: d.all }, question: `${expectation} Why did you not use ${quoted(missing)}?`,
 		}, o, includes);
 	},
-	count: function count(report: SessionReport, skill: string, n: number, o?: SkillAssertionOptions): void {
+	count: function count(report: SessionReport, skill: Matcher, n: number, o?: SkillAssertionOptions): void {
 		countSkill("skills.count", report, skill, n, o, count);
 	},
-	exactlyOne: function exactlyOne(report: SessionReport, skill: string, o?: SkillAssertionOptions): void {
+	exactlyOne: function exactlyOne(report: SessionReport, skill: Matcher, o?: SkillAssertionOptions): void {
 		countSkill("skills.exactlyOne", report, skill, 1, o, exactlyOne);
 	},
-	only: function only(report: SessionReport, allowed: readonly string[], o?: SkillAssertionOptions): void {
+	only: function only(report: SessionReport, allowed: readonly Matcher[], o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.only", o);
-		names("skills.only", allowed);
-		const unexpected = d.sure.map((s) => s.skill).filter((skill) => !allowed.includes(skill));
+		const tests = skillTests("skills.only", allowed);
+		const unexpected = d.sure.filter((s) => !tests.some((fits) => fits(s))).map((s) => s.skill);
 		if (unexpected.length === 0) return;
 		const expectation = `Expected detectedSkills to be only ${quoted(allowed)}${d.confidence}.`;
 		fail("skills.only", report, {

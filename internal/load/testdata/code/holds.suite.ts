@@ -39,6 +39,10 @@ const suite: Record<string, Case> = {
 			assert.toolResults.includes(r, { isError: true });
 			assert.output.includes(r, "pnpm");
 			assert.skills.has(r, "release-notes", { minConfidence: "explicit" });
+			assert.skills.has(r, /^release-/);
+			assert.skills.notHas(r, "release");
+			assert.skills.includes(r, [/style$/, "release-notes"]);
+			assert.skills.only(r, [/-/]);
 			assert.skills.only(r, ["release-notes"], { minConfidence: "explicit" });
 			assert.usage.tokensAtMost(r, 1200);
 			assert.usage.stepsAtMost(r, 5);
