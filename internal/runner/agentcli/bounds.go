@@ -62,7 +62,7 @@ func (r *recorder) args(raw json.RawMessage) json.RawMessage {
 		raw = slices.Clone(raw)
 	}
 	if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
-		raw, _ = json.Marshal(clip(string(raw), limit)) // a string is always JSON
+		raw = quoted(clip(string(raw), limit))
 	}
 	r.texts += len(raw)
 	return raw

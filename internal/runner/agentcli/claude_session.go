@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -125,8 +126,11 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 		case "system":
 			return true
 		default:
-			return strings.Contains("|queue-operation|api-request|api-request-shape|api-request-blob|atis-latch|last-prompt|tools-used|cost-state|"+
-				"summary|file-history-snapshot|permission-mode|ai-title|agent-name|custom-title|mode|progress|attribution-snapshot|", "|"+kind+"|")
+			return slices.Contains([]string{
+				"queue-operation", "api-request", "api-request-shape", "api-request-blob", "atis-latch", "last-prompt", "tools-used",
+				"cost-state", "summary", "file-history-snapshot", "permission-mode", "ai-title", "agent-name", "custom-title", "mode",
+				"progress", "attribution-snapshot",
+			}, kind)
 		}
 		known := c.uuids[key("", f.text("uuid"))]
 		if f.get("promptSource").Exists() && exists(t.Stdout) {

@@ -39,47 +39,65 @@ func TestClaudeTools(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ records, want []string }{
 		"shell reads": {
-			[]string{claudeUse("1", "Bash", `{"command":"cd sub && cat a.md"}`), claudeResult("1", `"x"`, `,"tool_use_result":{"stdout":"x","stderr":"","interrupted":false}`),
+			[]string{
+				claudeUse("1", "Bash", `{"command":"cd sub && cat a.md"}`), claudeResult("1", `"x"`, `,"tool_use_result":{"stdout":"x","stderr":"","interrupted":false}`),
 				claudeUse("2", "Bash", `{"command":"cat b.md"}`), claudeResult("2", `"y"`, `,"tool_use_result":{"stdout":"y","stderr":"Shell cwd was reset to /ws","interrupted":false}`),
-				claudeUse("3", "Bash", `{"command":"cat c.md"}`)},
-			[]string{`call Bash {"command":"cd sub && cat a.md"}`, "command cd sub && cat a.md -> 0", "read /ws/sub/a.md", `result Bash "x"`,
+				claudeUse("3", "Bash", `{"command":"cat c.md"}`),
+			},
+			[]string{
+				`call Bash {"command":"cd sub && cat a.md"}`, "command cd sub && cat a.md -> 0", "read /ws/sub/a.md", `result Bash "x"`,
 				`call Bash {"command":"cat b.md"}`, "command cat b.md -> 0", "read /ws/sub/b.md", `result Bash "y"`,
-				`call Bash {"command":"cat c.md"}`, "command cat c.md", "read /ws/c.md"},
+				`call Bash {"command":"cat c.md"}`, "command cat c.md", "read /ws/c.md",
+			},
 		},
 		"exit codes": {
-			[]string{claudeUse("1", "Bash", `{"command":"false"}`), isError("1", `"Exit code 1"`, `,"tool_use_result":"Error: Exit code 1"`),
+			[]string{
+				claudeUse("1", "Bash", `{"command":"false"}`), isError("1", `"Exit code 1"`, `,"tool_use_result":"Error: Exit code 1"`),
 				claudeUse("2", "Bash", `{"command":"grep x y"}`), claudeResult("2", `""`, `,"tool_use_result":{"stdout":"","returnCodeInterpretation":"No matches found"}`),
-				claudeUse("3", "Bash", `{"command":"sleep 9","run_in_background":true}`), claudeResult("3", `"Command running in background"`, `,"tool_use_result":{"stdout":"","backgroundTaskId":"b"}`)},
-			[]string{`call Bash {"command":"false"}`, "command false -> 1", `result Bash "Exit code 1" (error)`,
+				claudeUse("3", "Bash", `{"command":"sleep 9","run_in_background":true}`), claudeResult("3", `"Command running in background"`, `,"tool_use_result":{"stdout":"","backgroundTaskId":"b"}`),
+			},
+			[]string{
+				`call Bash {"command":"false"}`, "command false -> 1", `result Bash "Exit code 1" (error)`,
 				`call Bash {"command":"grep x y"}`, "command grep x y",
-				`call Bash {"command":"sleep 9","run_in_background":true}`, "command sleep 9", `result Bash "Command running in background"`},
+				`call Bash {"command":"sleep 9","run_in_background":true}`, "command sleep 9", `result Bash "Command running in background"`,
+			},
 		},
 		"a read that failed is none": {
 			[]string{claudeUse("1", "Read", `{"file_path":"none.md"}`), isError("1", `"File does not exist."`, ""), claudeUse("2", "Read", `{"file_path":"some.md"}`), claudeResult("2", `"x"`, "")},
-			[]string{`call Read {"file_path":"none.md"}`, `result Read "File does not exist." (error)`,
-				`call Read {"file_path":"some.md"}`, "read /ws/some.md", `result Read "x"`},
+			[]string{
+				`call Read {"file_path":"none.md"}`, `result Read "File does not exist." (error)`,
+				`call Read {"file_path":"some.md"}`, "read /ws/some.md", `result Read "x"`,
+			},
 		},
 		"a skill that is not there is not loaded": {
 			[]string{claudeUse("1", "Skill", `{"skill":"nope"}`), isError("1", `"Unknown skill: nope"`, "")},
 			[]string{`call Skill {"skill":"nope"}`, `result Skill "Unknown skill: nope" (error)`},
 		},
 		"changes": {
-			[]string{claudeUse("1", "Write", `{"file_path":"/ws/a"}`), claudeResult("1", `"File created successfully at: /ws/a"`, `,"tool_use_result":{"type":"create","filePath":"/ws/a"}`),
+			[]string{
+				claudeUse("1", "Write", `{"file_path":"/ws/a"}`), claudeResult("1", `"File created successfully at: /ws/a"`, `,"tool_use_result":{"type":"create","filePath":"/ws/a"}`),
 				claudeUse("2", "Edit", `{"file_path":"b"}`), claudeResult("2", `"The file b has been updated"`, `,"tool_use_result":{"filePath":"/ws/b","oldString":"x"}`),
 				claudeUse("3", "MultiEdit", `{"file_path":"c"}`), isError("3", `"String not found"`, ""),
-				claudeUse("4", "NotebookEdit", `{"notebook_path":"/ws/n.ipynb"}`), claudeResult("4", `"ok"`, "")},
-			[]string{`call Write {"file_path":"/ws/a"}`, `result Write "File created successfully at: /ws/a"`, "add /ws/a",
+				claudeUse("4", "NotebookEdit", `{"notebook_path":"/ws/n.ipynb"}`), claudeResult("4", `"ok"`, ""),
+			},
+			[]string{
+				`call Write {"file_path":"/ws/a"}`, `result Write "File created successfully at: /ws/a"`, "add /ws/a",
 				`call Edit {"file_path":"b"}`, `result Edit "The file b has been updated"`, "update /ws/b",
 				`call MultiEdit {"file_path":"c"}`, `result MultiEdit "String not found" (error)`,
-				`call NotebookEdit {"notebook_path":"/ws/n.ipynb"}`, `result NotebookEdit "ok"`, "update /ws/n.ipynb"},
+				`call NotebookEdit {"notebook_path":"/ws/n.ipynb"}`, `result NotebookEdit "ok"`, "update /ws/n.ipynb",
+			},
 		},
 		"denied": {
-			[]string{claudeUse("1", "Bash", `{"command":"cat a > b"}`),
+			[]string{
+				claudeUse("1", "Bash", `{"command":"cat a > b"}`),
 				`{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"1","message":"not allowed","session_id":"S"}`,
 				isError("1", `"not allowed"`, `,"tool_result_meta":[{"id":"1","permission_decision":{"decision":"deny"}}]`),
-				claudeUse("2", "Read", `{"file_path":"secret"}`), isError("2", `"Permission denied"`, "")},
-			[]string{`call Bash {"command":"cat a > b"}`, "command cat a > b (error)", "denied Bash: not allowed", `result Bash "not allowed" (error)`,
-				`call Read {"file_path":"secret"}`, `result Read "Permission denied" (error)`, "denied Read: "},
+				claudeUse("2", "Read", `{"file_path":"secret"}`), isError("2", `"Permission denied"`, ""),
+			},
+			[]string{
+				`call Bash {"command":"cat a > b"}`, "command cat a > b (error)", "denied Bash: not allowed", `result Bash "not allowed" (error)`,
+				`call Read {"file_path":"secret"}`, `result Read "Permission denied" (error)`, "denied Read: ",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +119,10 @@ func TestClaudeOffers(t *testing.T) {
 	report, err := Normalise("claude-code", written(t, lines(claudeInit, claudeEnd), "", nil))
 	wantFailure(t, err, "", 0)
 	want := []plumb.Offer{
-		{Kind: plumb.OfferSkill, Name: "demo"}, {Kind: plumb.OfferMCPServer, Name: "docs"},
-		{Kind: plumb.OfferPlugin, Name: "p", Path: "/p", Source: "user"}, {Kind: plumb.OfferMemory, Name: "auto", Path: "/m/"},
+		{Kind: plumb.OfferSkill, Name: "demo"},
+		{Kind: plumb.OfferMCPServer, Name: "docs"},
+		{Kind: plumb.OfferPlugin, Name: "p", Path: "/p", Source: "user"},
+		{Kind: plumb.OfferMemory, Name: "auto", Path: "/m/"},
 	}
 	if fmt.Sprint(report.Offered) != fmt.Sprint(want) {
 		t.Errorf("offered %v, want %v", report.Offered, want)

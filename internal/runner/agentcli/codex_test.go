@@ -8,7 +8,7 @@ import (
 func TestCodexRecordings(t *testing.T) { sameAsRecorded(t, "codex", "codex") }
 
 func TestCodexTorn(t *testing.T) {
-	neverMoreThanRecorded(t, "codex", "codex", func(stdout []byte, r recording) bool { return hasRecord(stdout, "type", "turn.completed") })
+	neverMoreThanRecorded(t, "codex", "codex", func(stdout []byte, _ recording) bool { return hasRecord(stdout, "type", "turn.completed") })
 }
 
 const (
@@ -25,6 +25,7 @@ func rollout(kind, payload string) string {
 }
 
 func codexTranscript(t *testing.T, stdout string, records ...string) Transcript {
+	t.Helper()
 	tr := written(t, stdout, "", map[string]string{"sessions/2026/01/01/rollout-2026-01-01T00-00-00-T.jsonl": lines(append([]string{codexMetaLine}, records...)...)})
 	if stdout == "" {
 		tr.Stdout = ""

@@ -15,7 +15,9 @@ func TestCursorTorn(t *testing.T) {
 }
 
 func TestCursorFixtures(t *testing.T) {
-	dir := func(name string) Transcript { return readRecording(t, "cursor-agent", filepath.Join("testdata", "cursor", name)).t }
+	dir := func(name string) Transcript {
+		return readRecording(t, "cursor-agent", filepath.Join("testdata", "cursor", name)).t
+	}
 	report, err := Normalise("cursor-agent", dir("ok"))
 	wantFailure(t, err, "", 0)
 	wantEvents(t, report,

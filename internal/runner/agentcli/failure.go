@@ -32,7 +32,9 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "quota", Label: "Quota exceeded"}, 402, false,
+			plumb.OriginRunner,
+			plumb.FailureClass{ID: "quota", Label: "Quota exceeded"},
+			402, false,
 			"the account of the provider has no credit or quota left: raise it, or use another key",
 			[]string{
 				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota", "credit balance is too low",
@@ -40,7 +42,9 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "authentication", Label: "Not logged in"}, 401, true,
+			plumb.OriginRunner,
+			plumb.FailureClass{ID: "authentication", Label: "Not logged in"},
+			401, true,
 			fmt.Sprintf("log in with `%s`, or set %s for the runner", login, key),
 			[]string{
 				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
@@ -50,7 +54,9 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "permission", Label: "Permission refused"}, 0, false,
+			plumb.OriginRunner,
+			plumb.FailureClass{ID: "permission", Label: "Permission refused"},
+			0, false,
 			"the agent refuses to work here with these permissions: set the runner's permissions, or run as another user or in another directory",
 			[]string{
 				"cannot be used with root", "not inside a trusted directory", "workspace trust", "workspace is not trusted", "directory is not trusted", "folder is not trusted",
@@ -58,7 +64,9 @@ func (r *recorder) troubles() []trouble {
 			},
 		},
 		{
-			plumb.OriginRunner, plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"}, 429, true,
+			plumb.OriginRunner,
+			plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"},
+			429, true,
 			"the provider limits the rate: run fewer sessions at once, or wait",
 			[]string{"rate limit", "rate_limit", "too many requests", "ratelimit", "exceeded retry limit"},
 		},

@@ -12,6 +12,7 @@ import (
 // fuzzNormalise feeds a normaliser with anything, as the stream, as a session file and as both. What is true of every
 // report must be so of these.
 func fuzzNormalise(f *testing.F, agent, dir, sessionFile string) {
+	f.Helper()
 	names, _ := filepath.Glob(filepath.Join("testdata", dir, "*", "stdout")) // the pattern is good
 	more, _ := filepath.Glob(filepath.Join("testdata", dir, "*", "session", "*", "*", "*", "*", "*", "*.jsonl"))
 	for _, name := range append(names, more...) {

@@ -26,18 +26,16 @@ func raw(v gjson.Result) json.RawMessage {
 	if !v.Exists() {
 		return nil
 	}
-	if v.Raw == "" { // made here
-		b, _ := json.Marshal(v.Value()) // gjson values are always JSON
-		return b
-	}
 	return json.RawMessage(v.Raw)
 }
 
 // object returns {"field": text}.
 func object(field, text string) json.RawMessage {
-	b, _ := json.Marshal(map[string]string{field: text}) // strings are always JSON
-	return b
+	return append(append(append(append([]byte(`{"`), field...), `":`...), quoted(text)...), '}')
 }
+
+// quoted returns a text as JSON.
+func quoted(text string) []byte { return gjson.AppendJSONString(nil, text) }
 
 // copied returns a small value that does not keep its whole line in memory.
 func copied(v gjson.Result) gjson.Result { return gjson.Parse(strings.Clone(v.Raw)) }
@@ -102,19 +100,25 @@ func javascript(literal string) string {
 	return b.String()
 }
 
-// hashing is the seed of [key]. What is hashed never leaves this process.
-var hashing = maphash.MakeSeed()
+// hashing is the seed of hashes that stand for ids where many have to be remembered. They never leave this process.
+var hashing = maphash.MakeSeed() //nolint:gochecknoglobals // never changes
 
-// key stands for a text of a kind where many have to be remembered. White space does not count, since the records that
-// tell of one text join its parts differently. Neither does the end of a long text, which may have been cut.
+// key stands for a text of a kind where many have to be remembered; it is an FNV-1a hash. White space does not count, since
+// the records that tell of one text join its parts differently. Neither does the end of a long text, which may have been cut.
 func key(kind, text string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(hashing)
-	_, _ = h.WriteString(kind) // never fails
-	for word := range strings.FieldsSeq(clip(text, 4<<10)) {
-		_, _ = h.WriteString(word)
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	for i := range len(kind) {
+		h = (h ^ uint64(kind[i])) * prime
 	}
-	return h.Sum64()
+	h *= prime // a zero, which is in no kind
+	text = clip(text, 4<<10)
+	for i := range len(text) {
+		if c := text[i]; c != ' ' && (c < '\t' || c > '\r') {
+			h = (h ^ uint64(c)) * prime
+		}
+	}
+	return h
 }
 
 // less subtracts a counter's earlier value. A counter that has begun anew since counts as it is.

@@ -37,6 +37,7 @@ func vectors(t *testing.T) (all struct {
 	}
 },
 ) {
+	t.Helper()
 	data, err := os.ReadFile("testdata/vectors.json")
 	if err == nil {
 		err = json.Unmarshal(data, &all)
@@ -128,6 +129,7 @@ func TestVectors(t *testing.T) {
 
 // documented returns those fields of a report that the vectors have.
 func documented(t *testing.T, r *plumb.SessionReport) map[string]any {
+	t.Helper()
 	data, err := json.Marshal(r)
 	var all map[string]any
 	if err == nil {

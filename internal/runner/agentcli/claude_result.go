@@ -1,0 +1,208 @@
+package agentcli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// end takes the result record, and settles what it decides.
+func (c *claude) end(t *Transcript) {
+	r, rep, rec := c.r, c.r.report, c.result
+	if !c.ended {
+		c.usageOfRequests()
+		c.broken()
+		if c.apiError != "" {
+			f := r.failureOf(c.apiError, c.status)
+			f.Attempts = c.retries + 1
+			r.failed(f)
+		}
+		return
+	}
+	for _, denied := range rec.Get("permission_denials").Array() {
+		id := denied.Get("tool_use_id").String()
+		r.denial(origin{call: id}, denied.Get("tool_name").String(), "")
+	}
+	if u := rec.Get("usage"); u.IsObject() {
+		reasoning := rep.Usage.ReasoningChars
+		rep.Usage = plumb.Usage{
+			InputTokens: c.input(u), OutputTokens: count(u.Get("output_tokens")), ReasoningChars: reasoning,
+			CacheTokens: count(u.Get("cache_read_input_tokens")), CacheWriteTokens: count(u.Get("cache_creation_input_tokens")),
+			ReasoningTokens: count(u.Get("output_tokens_details.thinking_tokens")),
+		}
+		if thought := rep.Usage.ReasoningTokens; thought != nil && *thought == 0 && reasoning > 0 {
+			rep.Usage.ReasoningTokens = nil // it has thought: the figure is missing
+		}
+	}
+	if c.qwen && t.Resumed {
+		r.note("the token figures are those of all sessions of this conversation")
+	}
+	c.subagents(rec)
+	c.cost(t, rec)
+	if reason := rec.Get("stop_reason").String(); c.apiError == "" {
+		if rep.FinishReason = claudeFinish(reason); reason != string(rep.FinishReason) {
+			rep.ProviderFinishReason = strings.Clone(reason)
+		}
+	}
+	if d := rec.Get("duration_ms"); d.Type == gjson.Number && d.Int() > 0 {
+		rep.DurationMs = d.Int()
+	}
+	c.outcome(rec)
+}
+
+// outcome decides from the result record how the session ended.
+func (c *claude) outcome(rec gjson.Result) {
+	r := c.r
+	text := rec.Get("result").String()
+	apiError := c.qwen && strings.HasPrefix(text, "[API Error:") // is_error is false there before 0.24
+	if !rec.Get("is_error").Bool() && !apiError {
+		if subtype := rec.Get("subtype").String(); !strings.HasPrefix(subtype, "error") {
+			r.finished(text, rec.Get("result").Exists())
+			return
+		}
+	}
+	subtype, reason := rec.Get("subtype").String(), rec.Get("terminal_reason").String()
+	said := text
+	for _, e := range rec.Get("errors").Array() {
+		if len(said) < maxText {
+			said = strings.TrimSpace(said + "\n" + first(e, "message") + plain(stringOnly(e)))
+		}
+	}
+	if said == "" {
+		said = rec.Get("error.message").String()
+	}
+	if said == "" {
+		said = c.apiError
+	}
+	if text != "" && !apiError && text != c.apiError { // an error of the API is not the model's answer
+		r.final, r.hasFinal = whole(text), true
+	}
+	switch {
+	case subtype == "error_max_turns":
+		f := plumb.Failuref(plumb.OriginMaxSteps, "the agent stopped at its limit of turns after %d", rec.Get("num_turns").Int())
+		r.failed(f)
+		return
+	case strings.HasPrefix(reason, "aborted"):
+		said = strings.TrimSpace("interrupted (" + reason + ")\n" + said)
+	case said == "":
+		said = strings.TrimSpace(subtype + " " + reason)
+	}
+	status := int(rec.Get("api_error_status").Int())
+	if status == 0 {
+		status = c.status
+	}
+	f := r.failureOf(said, status)
+	if c.retries > 0 {
+		f.Attempts = c.retries + 1
+	}
+	r.failed(f)
+}
+
+func stringOnly(v gjson.Result) gjson.Result {
+	if v.Type == gjson.String {
+		return v
+	}
+	return gjson.Result{}
+}
+
+// subagents gives the subagents what the main thread's usage leaves out. With one, that is all its own; with more, only
+// the session files tell them apart.
+func (c *claude) subagents(rec gjson.Result) {
+	subs := c.r.report.Subagents
+	for _, s := range subs {
+		if s.Usage != nil {
+			return
+		}
+	}
+	all := rec.Get("model_usage_since_last_result")
+	if !all.IsObject() || len(all.Map()) == 0 || len(subs) == 0 {
+		return
+	}
+	var in, out, read, written int64
+	all.ForEach(func(_, m gjson.Result) bool {
+		read += m.Get("cacheReadInputTokens").Int()
+		written += m.Get("cacheCreationInputTokens").Int()
+		in += m.Get("inputTokens").Int()
+		out += m.Get("outputTokens").Int()
+		return true
+	})
+	main := c.r.report.Usage
+	u := &plumb.Usage{
+		InputTokens: less(new(in+read+written), main.InputTokens), OutputTokens: less(&out, main.OutputTokens),
+		CacheTokens: less(&read, main.CacheTokens), CacheWriteTokens: less(&written, main.CacheWriteTokens),
+	}
+	if len(subs) == 1 {
+		c.r.subagent(subs[0].ID, "", u)
+		return
+	}
+	u.Total()
+	c.r.note(fmt.Sprintf("the %d subagents used %d tokens together; which used how many is not known", len(subs), u.Tokens()))
+}
+
+// cost takes what the session cost, subagents included, if the agent knows the prices: it reports 0 where it does not. The
+// total goes on over resumed sessions.
+func (c *claude) cost(t *Transcript, rec gjson.Result) {
+	usd, known := 0.0, true
+	since := rec.Get("model_usage_since_last_result")
+	since.ForEach(func(_, m gjson.Result) bool {
+		usd += m.Get("costUSD").Float()
+		known = known && m.Get("costBasis").String() != "unknown"
+		return true
+	})
+	if !since.Exists() && !t.Resumed {
+		usd = rec.Get("total_cost_usd").Float()
+	}
+	if usd > 0 && known {
+		c.r.report.CostUSD = &usd
+	}
+}
+
+func claudeFinish(reason string) plumb.FinishReason {
+	switch reason {
+	case "":
+		return ""
+	case "end_turn", "stop_sequence", "stop":
+		return plumb.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		return plumb.FinishTruncated
+	case "refusal":
+		return plumb.FinishRefused
+	case "tool_use":
+		return plumb.FinishToolCalls
+	default:
+		return plumb.FinishOther
+	}
+}
+
+// broken settles the final output of a session without a result record: the texts of its last message, if that called
+// no tool.
+func (c *claude) broken() {
+	said := c.said[""]
+	if said == nil {
+		return
+	}
+	if !said.called {
+		c.r.final = said.text
+	}
+	c.r.hasFinal = true
+}
+
+// usageOfRequests adds up what the requests used, where no result record has.
+func (c *claude) usageOfRequests() {
+	u := &c.r.report.Usage
+	known := len(c.r.report.RequestUsage) > 0 && !slices.ContainsFunc(c.r.report.RequestUsage, func(q plumb.RequestUsage) bool { return q.OutputTokens == nil })
+	for _, q := range c.r.report.RequestUsage {
+		if q.Subagent != "" {
+			continue
+		}
+		add := plumb.Usage{InputTokens: q.InputTokens, CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens}
+		if known {
+			add.OutputTokens = q.OutputTokens
+		}
+		u.Add(add)
+	}
+}

@@ -1,0 +1,317 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// codexCall is a tool call that has no result yet.
+type codexCall struct {
+	o       origin
+	command string // that it is to run
+	script  string // of code mode
+	patch   string
+	ran     int  // commands that are recorded as run
+	changed bool // its file changes are recorded
+}
+
+// called takes a call of a function.
+func (t *codexThread) called(o origin, p gjson.Result) {
+	tool := first(p, "name", "tool")
+	args := p.Get("arguments")
+	if !args.Exists() {
+		args = p.Get("args")
+	}
+	given := args
+	if args.Type == gjson.String && gjson.Valid(args.Str) {
+		given = gjson.Parse(args.Str)
+	}
+	if dir := first(given, "workdir", "cwd"); dir != "" {
+		o.base = resolve(o.base, dir)
+	}
+	c := &codexCall{o: o}
+	switch tool {
+	case "apply_patch":
+		c.patch = given.Get("input").String()
+	case "exec_command", "shell", "shell_command", "local_shell", "container.exec", "unified_exec":
+		if command := given.Get("cmd"); command.Exists() {
+			c.command = codexUnwrap(command)
+		} else {
+			c.command = codexUnwrap(given.Get("command"))
+		}
+	}
+	if space := p.Get("namespace").String(); strings.HasPrefix(space, "mcp__") {
+		tool = strings.TrimSuffix(space, "__") + "__" + tool
+	}
+	t.begin(c, tool, raw(given))
+}
+
+// custom takes a call of a tool that is given text: a patch, or a script of code mode.
+func (t *codexThread) custom(o origin, p gjson.Result) {
+	tool, input := p.Get("name").String(), p.Get("input").String()
+	c := &codexCall{o: o}
+	switch tool {
+	case "apply_patch":
+		c.patch = input
+	case "exec":
+		c.script = input
+	}
+	t.begin(c, tool, object("input", input))
+}
+
+// begin records a tool call.
+func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
+	c.o.call = strings.Clone(c.o.call)
+	t.tool(c.o, tool, args)
+	if c.o.call == "" {
+		t.run(c) // there will be no result that could be told to be its own
+		return
+	}
+	if _, ran := t.ran[c.o.call]; ran {
+		c.ran++
+	}
+	if t.calls[c.o.call] == nil {
+		t.calls[c.o.call] = c
+		t.open = append(t.open, c.o.call)
+	}
+}
+
+// tool records that a tool was called: what was said before was not the last word.
+func (t *codexThread) tool(o origin, tool string, args json.RawMessage) {
+	if e := t.r.at(t.spoken); e != nil {
+		e.Phase = phaseCommentary
+		t.r.answer = ""
+	}
+	t.spoken = -1
+	if tool != "" {
+		t.r.toolCall(o, tool, args)
+	}
+}
+
+// executed takes a command that the agent says it ran.
+func (t *codexThread) executed(o origin, id string, item gjson.Result) {
+	o.call = id
+	command := codexUnwrap(item.Get("command"))
+	c := t.calls[id]
+	if c == nil {
+		for _, open := range slices.Backward(t.open) { // a script of code mode runs it
+			if c = t.calls[open]; c != nil && c.script != "" {
+				break
+			}
+			c = nil
+		}
+	}
+	if dir := item.Get("cwd").String(); dir != "" {
+		o.base = resolve(o.base, dir)
+	}
+	sure, recorded := t.ran[id]
+	if sure {
+		return // told twice
+	}
+	if id != "" {
+		t.ran[strings.Clone(id)] = true
+	}
+	if c != nil {
+		c.ran++
+		o.call = c.o.call
+	}
+	if !recorded { // a command that goes on in the background has a result first
+		t.r.commandOnly(o, command)
+	}
+	reads := false
+	for _, part := range item.Get("parsed_cmd").Array() {
+		if part.Get("type").String() == "read" {
+			path := part.Get("path").String()
+			if path == "" {
+				path = part.Get("name").String()
+			}
+			t.r.fileRead(o, path)
+			reads = true
+		}
+	}
+	if !reads {
+		t.reads(o, command)
+	}
+	if code := item.Get("exit_code"); code.Type == gjson.Number {
+		t.r.exit(o.call, int(code.Int()))
+	}
+	if item.Get("status").String() == "declined" {
+		t.r.denial(o, "exec_command", item.Get("aggregated_output").String())
+	}
+}
+
+func (t *codexThread) reads(o origin, command string) {
+	for _, path := range shellReads(command) {
+		t.r.fileRead(o, path)
+	}
+}
+
+// patched takes files that the agent says it changed.
+func (t *codexThread) patched(o origin, id string, item gjson.Result) {
+	o.call = id
+	if c := t.calls[id]; c != nil {
+		c.changed = true
+	}
+	status := item.Get("status").String()
+	if status == "declined" {
+		t.r.denial(o, "apply_patch", item.Get("stderr").String())
+	}
+	if status == "failed" || status == "declined" || item.Get("success").Type == gjson.False {
+		return
+	}
+	item.Get("changes").ForEach(func(path, change gjson.Result) bool {
+		kind := codexChange(change.Get("type"))
+		if to := change.Get("move_path").String(); to != "" {
+			t.r.fileChange(o, changeDelete, path.String())
+			t.r.fileChange(o, changeAdd, to)
+			return true
+		}
+		t.r.fileChange(o, kind, path.String())
+		return true
+	})
+}
+
+func codexChange(kind gjson.Result) string {
+	word := kind.String()
+	if kind.IsObject() {
+		word = kind.Get("type").String()
+	}
+	switch word {
+	case changeAdd, changeDelete:
+		return word
+	default:
+		return changeUpdate
+	}
+}
+
+// mcp takes a call of a tool of an MCP server that the model did not make by itself: a script of code mode did.
+func (t *codexThread) mcp(o origin, id string, invocation, p gjson.Result) {
+	if t.calls[id] != nil {
+		return
+	}
+	o.call = id
+	t.r.toolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(), raw(invocation.Get("arguments")))
+	failed := p.Get("status").String() == "failed" || p.Get("result.Err").Exists() || p.Get("error.message").Exists()
+	t.r.toolResult(o, codexOutput(p, "result"), failed)
+}
+
+// What the texts of results say.
+var (
+	codexExit    = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
+	codexCommand = regexp.MustCompile(`(?m)^Command:\s+(\S.*\s-l?c\s+.*)$`)
+	codexDenied  = regexp.MustCompile(`(?i)read-only file system|operation not permitted|permission denied|rejected by user|sandbox denied|sandbox error|denied by`)
+	codexLiteral = regexp.MustCompile(`exec_command\(\s*\{[^{}]*?["']?cmd["']?\s*:\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|` + "`(?:[^`\\\\$]|\\\\.)*`" + `)`)
+)
+
+// result takes what a tool answered, and settles what is still unknown of its call.
+func (t *codexThread) result(o origin, p gjson.Result) {
+	text := codexOutput(p, "output")
+	if !p.Get("output").Exists() {
+		text = p.Raw
+	}
+	c := t.calls[o.call]
+	if c == nil {
+		c = &codexCall{o: o}
+	}
+	header, _, _ := strings.Cut(text, "\nOutput:\n")
+	code, exited := codexExitCode(header, p)
+	failed := exited && code != 0 || p.Get("output.success").Type == gjson.False || strings.HasPrefix(text, "Script failed") ||
+		strings.HasPrefix(text, "apply_patch verification failed") || strings.HasPrefix(text, "unsupported call")
+	t.r.toolResult(o, text, failed)
+
+	o.base = c.o.base
+	if m := codexCommand.FindStringSubmatch(header); m != nil && c.ran == 0 {
+		c.command = codexUnwrap(gjson.Result{Type: gjson.String, Str: m[1]})
+	}
+	denied := t.sandboxed && c.ran == 0 && codexDenied.MatchString(text)
+	if denied && c.script != "" && c.command == "" {
+		if m := codexLiteral.FindStringSubmatch(c.script); m != nil {
+			c.command = javascript(m[1])
+		}
+	}
+	if c.command != "" && c.ran == 0 {
+		t.r.commandOnly(o, c.command)
+		t.ran[c.o.call] = false
+		if exited {
+			t.r.exit(o.call, code)
+		}
+	}
+	if denied || strings.Contains(header, "rejected by user") {
+		t.r.denial(o, "", lineWith(text, codexDenied))
+	}
+	if c.command != "" && c.ran == 0 {
+		t.reads(o, c.command)
+	}
+	if c.patch != "" && !c.changed && !failed && !denied {
+		for change := range patchedFiles(c.patch) {
+			t.r.fileChange(o, change.Kind, change.Path)
+		}
+	}
+	delete(t.calls, o.call)
+	t.open = slices.DeleteFunc(t.open, func(id string) bool { return id == o.call })
+}
+
+// codexExitCode finds the exit code in the head of a result, or in a result that is JSON.
+func codexExitCode(header string, p gjson.Result) (int, bool) {
+	if m := codexExit.FindStringSubmatch(header); m != nil {
+		code, err := strconv.Atoi(m[1])
+		return code, err == nil
+	}
+	out := p.Get("output")
+	if out.Type == gjson.String && strings.HasPrefix(out.Str, "{") && gjson.Valid(out.Str) {
+		if v := gjson.Get(out.Str, "metadata.exit_code"); v.Type == gjson.Number {
+			return int(v.Int()), true
+		}
+	}
+	return 0, false
+}
+
+// run records the command of a call that has no result: it was begun.
+func (t *codexThread) run(c *codexCall) {
+	if c.command != "" && c.ran == 0 {
+		t.r.command(c.o, c.command)
+		t.ran[c.o.call] = false
+	}
+}
+
+// end settles the calls that have no result, since the session broke off.
+func (t *codexThread) end() {
+	for _, id := range t.open {
+		if c := t.calls[id]; c != nil {
+			t.run(c)
+		}
+	}
+	t.open = nil
+	clear(t.calls)
+}
+
+// codexOutput returns the text of a result, which may be text, a list of parts, or an object.
+func codexOutput(p gjson.Result, field string) string {
+	v := p.Get(field)
+	if m := p.Get("error.message"); m.Exists() && !v.IsObject() {
+		return m.String()
+	}
+	if ok := v.Get("Ok"); ok.Exists() {
+		v = ok
+	}
+	if content := v.Get("content"); content.IsArray() {
+		v = content
+	}
+	if v.IsArray() {
+		var b strings.Builder
+		for _, part := range v.Array() {
+			if text := part.Get("text"); text.Exists() {
+				b.WriteString(text.String())
+			} else {
+				b.WriteString(part.Raw)
+			}
+		}
+		return b.String()
+	}
+	return v.String()
+}
