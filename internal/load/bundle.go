@@ -35,6 +35,8 @@ type bundleFacts struct {
 	Content string `json:"content"`
 	// Origin is where the suite file was, for suites with paths in them.
 	Origin string `json:"origin,omitempty"`
+	// Dir is the working directory of a suite in code.
+	Dir string `json:"dir,omitempty"`
 	// Hash is the suite hash of a suite in code, and Program the hash of the file with the bundled code.
 	Hash    string `json:"hash,omitempty"`
 	Program string `json:"program,omitempty"`
@@ -58,7 +60,7 @@ func (b *Bundle) Write(dir string) error {
 	}
 	facts := bundleFacts{
 		Format: bundleFormat, Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Description: b.Description,
-		EstimatedCostUSD: b.EstimatedCostUSD, EstimatedTokens: b.EstimatedTokens, Content: digest.Bytes(b.data), Origin: b.origin,
+		EstimatedCostUSD: b.EstimatedCostUSD, EstimatedTokens: b.EstimatedTokens, Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
 	}
 	type file struct {
 		name string
@@ -117,7 +119,7 @@ func Open(dir string) (*Bundle, error) {
 	b := &Bundle{
 		Name: facts.Name, Path: facts.Path, Version: facts.Version, Tier: facts.Tier, Description: facts.Description,
 		EstimatedCostUSD: facts.EstimatedCostUSD, EstimatedTokens: facts.EstimatedTokens,
-		origin: facts.Origin, opened: true, templates: facts.Templates, hash: facts.Hash,
+		origin: facts.Origin, dir: facts.Dir, opened: true, templates: facts.Templates, hash: facts.Hash,
 	}
 	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ type Host struct {
 	Stdout, Stderr io.Writer
 	// Environ is the environment, as pairs NAME=value; nil is an empty one.
 	Environ func() []string
+	// Dir is the working directory of a config; "" is the config's own. A suite has the one that it was read from.
+	Dir string
 	// LoadTimeout limits how long a file may take to load; 0 means DefaultLoadTimeout.
 	LoadTimeout time.Duration
 	// AssertTimeout limits how long the checks of one session may take, the waits for a judge included; 0 means
@@ -51,14 +54,14 @@ func isCode(name string) bool {
 	return slices.Contains(codeExtensions(), strings.ToLower(filepath.Ext(name)))
 }
 
-// options returns the surroundings in which a file is executed.
-func (h Host) options(program *script.Program) script.Options {
+// options returns the surroundings in which code is executed.
+func (h Host) options(dir string) script.Options {
 	o := script.Options{
-		Modules: lib.Modules(), Dir: filepath.Dir(program.Entry),
-		MemoryLimit: h.MemoryLimit,
-		Grace:       h.grace, Policy: script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
-		Host:  map[string]script.HostFunc{"parseConfig": parseConfigCall},
-		Async: map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
+		Dir: dir, MemoryLimit: h.MemoryLimit, Grace: h.grace,
+		Policy:  script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
+		Modules: lib.Modules(),
+		Host:    map[string]script.HostFunc{"parseConfig": parseConfigCall},
+		Async:   map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
 	}
 	if h.Environ != nil {
 		o.Env = h.Environ()
@@ -88,10 +91,7 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 
 // start executes a program. The error is what it threw, or that it did not end in time.
 func (h Host) start(ctx context.Context, program *script.Program, o script.Options) (*script.VM, error) {
-	limit := h.LoadTimeout
-	if limit == 0 {
-		limit = DefaultLoadTimeout
-	}
+	limit := cmp.Or(h.LoadTimeout, DefaultLoadTimeout)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	vm, err := script.Start(limited, program, o)
@@ -141,8 +141,8 @@ func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
 		}
 		return 0, fmt.Errorf("run %s: %w", file, err)
 	}
-	options := Host{Stdout: o.Stdout, Stderr: o.Stderr, Environ: func() []string { return o.Environ }}.options(program)
-	options.Args, options.Dir = o.Args, o.Dir
+	options := Host{Stdout: o.Stdout, Stderr: o.Stderr, Environ: func() []string { return o.Environ }}.options(o.Dir)
+	options.Args = o.Args
 	code, err := script.Exec(ctx, program, options)
 	if err != nil {
 		return code, fmt.Errorf("run %s: %w", file, err)
@@ -162,7 +162,7 @@ func configExport(ctx context.Context, path string, h Host) (value, Problems) {
 	if err != nil {
 		return value{}, at.problems(err)
 	}
-	options := h.options(program)
+	options := h.options(cmp.Or(h.Dir, filepath.Dir(abs)))
 	vars, err := DotEnv(filepath.Dir(abs), variable(options.Env))
 	if err != nil {
 		return value{}, at.problems(err)

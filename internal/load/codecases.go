@@ -138,7 +138,7 @@ func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
 	if err := b.Close(); err != nil {
 		return parsed{problems: at.problems(err)}
 	}
-	b.code = newCodeSuite(b.program, at, h)
+	b.code = newCodeSuite(b.program, b.workingDir(), at, h)
 	e, number, err := b.code.acquire(ctx)
 	if err != nil {
 		return parsed{problems: at.problems(err)}
@@ -165,6 +165,16 @@ func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
 	all.workspace, all.skills = r.surroundings(e.what)
 	all.problems, all.summary = r.problems.sorted(), r.summary
 	return all
+}
+
+// workingDir is where a suite in code is executed: where it was read from, as long as that is there.
+func (b *Bundle) workingDir() string {
+	for _, dir := range []string{b.dir, filepath.Dir(b.origin)} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return b.dir
 }
 
 // id reports an id that cannot name files, or that names those of another case.

@@ -83,9 +83,9 @@ func (c *codeSuite) enter(ctx context.Context, bytes int) (leave func(), err err
 	return leave, nil
 }
 
-func newCodeSuite(program *script.Program, at places, h Host) *codeSuite {
+func newCodeSuite(program *script.Program, dir string, at places, h Host) *codeSuite {
 	c := &codeSuite{
-		program: program, host: h, options: h.options(program), places: at, single: make(chan struct{}, 1),
+		program: program, host: h, options: h.options(dir), places: at, single: make(chan struct{}, 1),
 		room: make(chan struct{}, reportRoom), entrance: make(chan struct{}, 1),
 	}
 	c.options.Async["judge"], c.options.Async["similar"] = c.judge, c.similar

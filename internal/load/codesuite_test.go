@@ -480,6 +480,33 @@ func TestCodeProblemsOfLoading(t *testing.T) {
 	}
 }
 
+// TestCodeWorkingDir: a suite works in the directory that its user was in, also when its run is resumed elsewhere.
+func TestCodeWorkingDir(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "sub", "a.ts"), cases("a", `assert.equal((await import("node:fs")).readFileSync("here.txt", "utf8"), "here")`))
+	write(t, filepath.Join(dir, "here.txt"), "here")
+	b, err := Read("sub/a.ts", ReadOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	to := filepath.Join(t.TempDir(), "bundle")
+	if err := b.Write(to); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = again.Close() }()
+	for _, b := range []*Bundle{b, again} {
+		_, byID := loaded(t, b, Host{})
+		if verdicts, err := assertOn(t.Context(), byID["a"], ""); err != nil || !verdicts[0].Pass {
+			t.Errorf("got %+v, %v", verdicts, err)
+		}
+	}
+}
+
 // TestCodeOutput: what a suite prints goes where the host says, and it sees the environment that the host gives.
 func TestCodeOutput(t *testing.T) {
 	b := suiteIn(t, map[string]string{"a.ts": `console.log("loaded by", process.env.WHO);` + cases("a", `console.error("judged")`)})

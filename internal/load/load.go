@@ -59,6 +59,8 @@ type Bundle struct {
 	hash string
 	// origin is the absolute path of the suite file, from which the relative paths in it start; "" if they do not matter.
 	origin string
+	// dir is the working directory of a suite in code: the one that the user was in.
+	dir string
 	// opened says that the bundle was stored before, and may be somewhere else than the suite's files.
 	opened bool
 	// templates are the hashes of the template directories that the suite names, "" where not known yet.
@@ -216,10 +218,13 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	if b.origin, err = filepath.Abs(full); err != nil {
 		return nil, fmt.Errorf("find its directory: %w", err)
 	}
-	if isCode(ref) {
-		return b, b.bundle()
+	if !isCode(ref) {
+		return b, nil
 	}
-	return b, nil
+	if b.dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	return b, b.bundle()
 }
 
 // bundle bundles a suite in code. What is wrong with its sources is found when the suite is loaded.
