@@ -289,7 +289,7 @@ func (a *app) workshop(p *project, cache string, parallel int, planning bool, co
 	}
 	w.env = runner.Env{
 		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Planning: planning, Prices: p.prices, Dir: p.config.Dir,
-		Cache: &runner.Cache{Dir: p.cache(), Redact: w.redact.Report},
+		Cache: &runner.Cache{Dir: p.cache(), Redact: w.redact.Report}, Redact: w.redact.Writer, Agents: &agentcli.Shared{},
 		Note: func(n plumb.Note) {
 			n.Text, n.Hint = w.redact.String(n.Text), w.redact.String(n.Hint)
 			select {

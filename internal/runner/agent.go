@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
@@ -15,6 +18,9 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 		return nil, plumb.WithHint(errors.New("an agent cannot be answered from the cache, which holds answers of models only"),
 			"leave out --cache only, or replay an earlier run")
 	}
+	if name := cfg.Agent.APIKeyEnv; name != "" && env.getenv(name) == "" && !env.Planning {
+		return nil, plumb.WithHint(fmt.Errorf("the environment variable %s of apiKeyEnv is not set", name), "set it, or leave apiKeyEnv out")
+	}
 	r, err := agentcli.New(cfg, agentcli.Env{
 		Getenv: env.getenv, Environ: env.Environ, Note: env.note(), Dir: env.Dir, Planning: env.Planning,
 		Secret: SecretName, Redact: env.Redact, Config: configHash(cfg), Shared: env.Agents,
@@ -22,7 +28,67 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	if err != nil {
 		return nil, err // a nil *agentcli.Runner would be no nil runner
 	}
-	return r, nil
+	return &pricedAgent{Runner: r, prices: env.prices()}, nil
+}
+
+// pricedAgent adds what a session cost by the price of its model, where the agent itself does not tell.
+type pricedAgent struct {
+	*agentcli.Runner
+	prices *Prices
+}
+
+// Run starts a session of the agent.
+func (a *pricedAgent) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+	report, err := a.Runner.Run(ctx, req)
+	if report != nil && report.CostUSD == nil {
+		report.CostUSD = a.cost(report)
+	}
+	return report, err
+}
+
+// cost returns what the requests of a session cost, or all of it as one where the agent does not tell them apart.
+func (a *pricedAgent) cost(r *plumb.SessionReport) *float64 {
+	info := a.Info()
+	if info.BaseURL != "" {
+		return nil // who answers there, and at what price, is not known
+	}
+	price, ok := a.prices.agent(info.Agent)
+	if !ok {
+		return nil
+	}
+	requests := r.RequestUsage
+	if len(requests) == 0 {
+		u := r.Usage
+		requests = []plumb.RequestUsage{{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, ReasoningTokens: u.ReasoningTokens, CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens}}
+	}
+	total := 0.0
+	for _, q := range requests {
+		usd, known := price.Cost(plumb.Usage{
+			InputTokens: q.InputTokens, OutputTokens: q.OutputTokens, ReasoningTokens: q.ReasoningTokens, CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens,
+		})
+		if !known {
+			return nil
+		}
+		total += usd
+	}
+	return &total
+}
+
+// agent returns what the model of an agent costs at its provider.
+func (p *Prices) agent(a plumb.AgentInfo) (Price, bool) {
+	switch a.Type {
+	case "codex":
+		return p.Lookup("openai", a.Model)
+	case "claude-code":
+		return p.Lookup("anthropic", a.Model)
+	case "gemini":
+		return p.Lookup("google", a.Model)
+	case "opencode":
+		provider, model, _ := strings.Cut(a.Model, "/")
+		return p.Lookup(provider, model)
+	default:
+		return Price{}, false
+	}
 }
 
 // checkAgent finds what has no effect on an agent.
