@@ -80,6 +80,13 @@ func (q *agentAsk) responses() {
 			q.responseTools("", member(item, "tools")) // those that a search has found
 		case kind == "additional_tools": // Codex for models that call tools from code
 			q.responseTools("", member(item, "tools"))
+		case kind == "agent_message": // Codex to its subagents, and back
+			t := contentText(member(item, "content"))
+			elements(member(item, "content"), func(_ int, part []byte) {
+				hidden, _ := text(member(part, "encrypted_content")) // by the model, which has not done so here
+				t += hidden
+			})
+			q.said = append(q.said, said{text: t})
 		case role == plumb.RoleUser:
 			q.said = append(q.said, said{text: contentText(member(item, "content"))})
 		}

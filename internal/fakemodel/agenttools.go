@@ -84,7 +84,7 @@ func (q *agentAsk) perform(c Call, dir string) (toolCall, Played, error) {
 		}
 		t, err = q.with(subagentTools[:], map[string]any{
 			"description": "a part of the work", "prompt": c.Subagent, "message": c.Subagent, "subagent_type": kind, "agent_type": "general-purpose",
-			"agent_name": "generalist", "name": "part", "mode": "sync", "run_in_background": false,
+			"agent_name": "generalist", "task_name": "part", "fork_turns": "none", "name": "part", "mode": "sync", "run_in_background": false,
 		})
 	case c.Find != "":
 		t, err = q.with([]string{searchTool, "ToolSearch"}, map[string]any{"query": c.Find})
