@@ -148,3 +148,24 @@ func TestRealServer(t *testing.T) {
 		}
 	})
 }
+
+// TestRealProviders is the demo through every API that OpenCode speaks.
+func TestRealProviders(t *testing.T) {
+	t.Parallel()
+	for _, p := range []struct{ model, path string }{
+		{"openai/gpt-5.5", "/v1"}, {"anthropic/claude-sonnet-4-6", "/v1"}, {"google/gemini-2.5-flash", "/v1beta"},
+	} {
+		t.Run(p.model, func(t *testing.T) {
+			t.Parallel()
+			agent := realAgents()[2]
+			agent.model, agent.path = p.model, p.path
+			s := prepare(t, agent, options{timeout: time.Minute}, demo())
+			report := s.succeeded(s.run(t.Context()))
+			s.compareDeeds(report)
+			if report.FinalOutput != "The demo is ready." || len(report.DetectedSkills) != 1 {
+				t.Errorf("the final output is %q, the skills %+v", report.FinalOutput, report.DetectedSkills)
+			}
+			s.compareUsage(report)
+		})
+	}
+}
