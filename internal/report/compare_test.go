@@ -165,8 +165,8 @@ func TestAlignGivesUp(t *testing.T) {
 		}
 		return steps
 	}
-	got := align(t, vm, side("left", 3000), side("right", 2500), false)
-	if !got.GaveUp || got.First != 0 || len(got.List) != 3000 {
+	got := align(t, vm, side("left", 800), side("right", 700), false)
+	if !got.GaveUp || got.First != 0 || len(got.List) != 800 {
 		t.Errorf("%d rows, first %d, gave up %v", len(got.List), got.First, got.GaveUp)
 	}
 }

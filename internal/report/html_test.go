@@ -147,7 +147,7 @@ func TestHTMLSize(t *testing.T) {
 		100:               {"b-fail none", "a-pass none", "c-pass none"},
 	} {
 		var out bytes.Buffer
-		r := &htmlReport{o: Options{Out: &out, Sessions: l.sessions, RawSessions: l.sessions}, size: size}
+		r := &htmlReport{o: Options{Out: &out, Sessions: l.direct}, size: size}
 		if _, err := Replay(r, l.all()); err != nil {
 			t.Fatal(err)
 		}
@@ -334,7 +334,7 @@ func chromium(t *testing.T, file, hash string) string {
 func openable(t *testing.T, l *log) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{})), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{Sessions: l.direct})), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -95,6 +95,19 @@ func (l *log) sessions(caseID, runnerID string, yield func(plumb.Event) error) e
 	return nil
 }
 
+// direct is sessions without the way through JSON, for logs that are large.
+func (l *log) direct(caseID, runnerID string, yield func(plumb.Event) error) error {
+	for _, ev := range l.events {
+		session := ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged
+		if session && ev.Case == caseID && ev.Runner == runnerID {
+			if err := yield(ev); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // run folds the whole log.
 func (l *log) run(tb testing.TB) *plumb.Run {
 	tb.Helper()
