@@ -123,26 +123,21 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 	if !recorded { // a command that goes on in the background has a result first
 		t.r.commandOnly(o, command)
 	}
-	reads := false
-	for _, part := range item.Get("parsed_cmd").Array() {
-		if part.Get("type").String() == "read" {
-			path := part.Get("path").String()
-			if path == "" {
-				path = part.Get("name").String()
-			}
-			t.r.fileRead(o, path)
-			reads = true
-		}
-	}
-	if !reads {
-		t.reads(o, command)
-	}
-	if code := item.Get("exit_code"); code.Type == gjson.Number {
+	code := item.Get("exit_code")
+	if code.Type == gjson.Number {
 		t.r.exit(o.call, int(code.Int()))
 	}
-	if item.Get("status").String() == "declined" {
-		t.r.denial(o, "exec_command", item.Get("aggregated_output").String())
+	if said := item.Get("aggregated_output").String(); item.Get("status").String() == "declined" ||
+		t.sandboxed && code.Int() != 0 && codexSandbox.MatchString(said) {
+		t.r.denial(origin{at: o.at, call: id, subagent: o.subagent}, "exec_command", lineWith(said, codexSandbox))
 	}
+	// The sandbox denies a command some of what it does, not to run: what it reads is recorded after the denial, so that it stays.
+	for _, part := range item.Get("parsed_cmd").Array() {
+		if part.Get("type").String() == "read" {
+			t.r.fileRead(o, first(part, "path", "name"))
+		}
+	}
+	t.reads(o, command) // the agent's own parser gives up on what is not simple
 }
 
 func (t *codexThread) reads(o origin, command string) {
@@ -204,6 +199,7 @@ func (t *codexThread) mcp(o origin, id string, invocation, p gjson.Result) {
 var (
 	codexExit    = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
 	codexCommand = regexp.MustCompile(`(?m)^Command:\s+(\S.*\s-l?c\s+.*)$`)
+	codexSandbox = regexp.MustCompile(`(?i)read-only file system|operation not permitted|sandbox denied|sandbox error`)
 	codexDenied  = regexp.MustCompile(`(?i)read-only file system|operation not permitted|permission denied|rejected by user|sandbox denied|sandbox error|denied by`)
 	codexLiteral = regexp.MustCompile(`exec_command\(\s*\{[^{}]*?["']?cmd["']?\s*:\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|` + "`(?:[^`\\\\$]|\\\\.)*`" + `)`)
 )
