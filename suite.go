@@ -84,7 +84,7 @@ func (s *Suite) Tags() []string {
 
 // Case is one prompt and its checks.
 type Case struct {
-	// ID names the case within its suite. It is safe as a path element.
+	// ID names the case within its suite. In paths it is as [ExecutionDir] has it, which tells all cases of the suite apart.
 	ID string
 	// Hash identifies what is asked and how it is judged, whatever the id, the tier or the suite version.
 	Hash       string
