@@ -182,20 +182,19 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 	if c.ID == "" { // has been reported
 		return
 	}
-	if why := unsafeID(c.ID); why != "" {
-		hint := ""
-		if safe := safeID(c.ID); unsafeID(safe) == "" {
-			hint = fmt.Sprintf("such as %q", safe)
-		}
-		r.add(c, "the id "+why, hint)
+	if why := unsafeCodeID(c.ID); why != "" {
+		r.add(c, "the id "+why, "")
 	}
-	key := strings.ToLower(c.ID)
+	key := strings.ToLower(pathName(c.ID))
 	first, ok := seen[key]
 	switch {
 	case !ok:
 		seen[key] = c
-	case first.ID != c.ID:
+	case first.ID == c.ID: // has been reported
+	case strings.EqualFold(first.ID, c.ID):
 		r.add(c, fmt.Sprintf("the id differs from %q only by case", first.ID), "")
+	default:
+		r.add(c, fmt.Sprintf("the id is the same as %q in paths", first.ID), "a character other than a letter, a digit, a dot, a hyphen or an underscore is a hyphen there")
 	}
 }
 

@@ -294,7 +294,7 @@ func TestCodeRunawayAmongOthers(t *testing.T) {
 		"fine", `await sleep(5); await sleep(5); assert.equal(report.finalOutput, "x")`,
 		"loop", `await sleep(5); for (;;);`,
 	)})
-	_, byID := loaded(t, b, Host{AssertTimeout: 300 * time.Millisecond})
+	_, byID := loaded(t, b, Host{AssertTimeout: time.Second})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {

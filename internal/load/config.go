@@ -141,8 +141,8 @@ func (c *Config) Resolve(path string) string {
 	return filepath.Join(c.Dir, path)
 }
 
-// configNames are the files that hold a project's config, of which a directory has one.
-func configNames() []string {
+// ConfigNames returns the names of the files that hold a project's config, of which a directory has one.
+func ConfigNames() []string {
 	names := []string{"plumb.yaml", "plumb.yml", "plumb.config.json"}
 	for _, stem := range []string{"plumb", "skillgym"} {
 		for _, ext := range codeExtensions() {
@@ -161,7 +161,7 @@ func FindConfig(dir string) (string, error) {
 	}
 	for {
 		var found []string
-		for _, name := range configNames() {
+		for _, name := range ConfigNames() {
 			if info, err := os.Stat(filepath.Join(abs, name)); err == nil && !info.IsDir() {
 				found = append(found, name)
 			}

@@ -171,7 +171,7 @@ func TestConfigInCodeProblems(t *testing.T) {
 }
 
 func TestFindConfigNames(t *testing.T) {
-	for _, name := range configNames() {
+	for _, name := range ConfigNames() {
 		dir := t.TempDir()
 		want := write(t, filepath.Join(dir, name), "")
 		if got, err := FindConfig(dir); err != nil || got != want {

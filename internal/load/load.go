@@ -179,7 +179,7 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	if !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0 {
 		return nil, errors.New("it is neither a file nor a directory")
 	}
-	if slices.Contains(configNames(), filepath.Base(full)) {
+	if slices.Contains(ConfigNames(), filepath.Base(full)) {
 		return nil, plumb.WithHint(errors.New("a config file is not a suite"), "a config file is found by its place or given with --config")
 	}
 	if hint := notASuite(ref); hint != "" {

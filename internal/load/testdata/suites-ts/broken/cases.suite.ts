@@ -17,6 +17,9 @@ export default [
   { id: "kinds", prompt: 7, expectedFail: "yes", classifyFailure: "x", assert: "y" },
   { id: "category", prompt: "p", category: "cooking", difficulty: "hrd", assert() {} },
   { id: "declared", prompt: "p", assertions: [{ type: "contain" }, { type: "regex", pattern: "(" }] },
+  { id: "a b", prompt: "p", assert() {} },
+  { id: "Results.json", prompt: "p", assert() {} },
+  { id: "nul", prompt: "p", assert() {} },
   "just a word",
   null,
 ];
