@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -118,7 +119,10 @@ func shellWords(command string) []string {
 	return words
 }
 
-func isBlank(r rune) bool { return strings.ContainsRune(" \t\n\r\v\f\u00a0\ufeff", r) }
+// isBlank reports whether r is white space in JavaScript, whose regular expressions the documented parser is made of.
+func isBlank(r rune) bool {
+	return r >= '\t' && r <= '\r' || r == '\ufeff' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Zs, r)
+}
 
 // unwrapShell returns the command that a shell was given with -c, if the tokens start one.
 func unwrapShell(tokens []string) (string, bool) {
