@@ -117,7 +117,8 @@ func thrown(err error) map[string]any {
 func (vm *VM) dispatch(op string, a args) (any, error) {
 	switch op {
 	case "settle":
-		return nil, vm.settle(a.int(0), a.bool(1), a.str(2))
+		vm.settle(a.int(0), a.bool(1), a.str(2))
+		return nil, nil
 	case "uncaught":
 		err := vm.decodeError(a.str(0))
 		err.Unhandled = true
@@ -130,7 +131,8 @@ func (vm *VM) dispatch(op string, a args) (any, error) {
 	case "async":
 		return nil, vm.startAsync(a.int(0), a.str(1), a[2:])
 	case "import":
-		return nil, vm.startImport(a.int(0), a.str(1), a.str(2))
+		vm.startImport(a.int(0), a.str(1), a.str(2))
+		return nil, nil
 	case "resolve":
 		return resolveFrom(a.str(0), a.str(1)), nil
 	case "timer.set":
@@ -171,10 +173,10 @@ func jsonText(value any) (any, error) {
 	return string(text), err
 }
 
-func (vm *VM) settle(id int, ok bool, text string) error {
+func (vm *VM) settle(id int, ok bool, text string) {
 	c := vm.calls[id]
 	if c == nil || c.settled {
-		return nil
+		return
 	}
 	c.settled = true
 	if ok {
@@ -182,7 +184,6 @@ func (vm *VM) settle(id int, ok bool, text string) error {
 	} else {
 		c.err = vm.decodeError(text)
 	}
-	return nil
 }
 
 // context returns the context of the call that the script runs for.
@@ -249,7 +250,7 @@ func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error))
 			vm.waiting--
 			vm.turn(owner, func() error {
 				if err != nil {
-					text, _ := json.Marshal(thrown(err)["$error"]) //nolint:errchkjson // strings and a number
+					text, _ := json.Marshal(thrown(err)["$error"])
 					return vm.enter("resolve", id, false, string(text))
 				}
 				if value == nil {

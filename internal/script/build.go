@@ -141,7 +141,7 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 				out.Source = l.LineText
 			}
 		}
-		key := out.Position.String() + out.Text
+		key := out.String() + out.Text
 		if !seen[key] {
 			seen[key] = true
 			e.Messages = append(e.Messages, out)

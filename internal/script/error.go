@@ -97,7 +97,7 @@ func (e *BuildError) Error() string {
 			b.WriteByte('\n')
 		}
 		if m.File != "" {
-			b.WriteString(m.Position.String())
+			b.WriteString(m.String())
 			b.WriteString(": ")
 		}
 		b.WriteString(m.Text)

@@ -60,7 +60,7 @@ func TestFeatures(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			ctx, cancel := timeout(t, 20*time.Second)
+			ctx, cancel := timeout(t, time.Minute)
 			defer cancel()
 			code, err := script.Exec(ctx, p, script.Options{Dir: dir, Env: os.Environ(), Stdout: &out, Stderr: &out})
 			if err != nil || code != 0 {

@@ -13,7 +13,7 @@ import (
 // startImport bundles what import(expression) names, as seen from file, and resolves a promise with the bundle's number,
 // or with the name of a built-in or additional module. The same file is bundled once, apart from the module that is
 // already there: it has a state of its own.
-func (vm *VM) startImport(id int, specifier, file string) error {
+func (vm *VM) startImport(id int, specifier, file string) {
 	name := strings.TrimPrefix(specifier, "node:")
 	_, additional := vm.o.Modules[specifier]
 	known := map[string]bool{}
@@ -49,7 +49,6 @@ func (vm *VM) startImport(id int, specifier, file string) error {
 			return nil, ErrClosed
 		}
 	})
-	return nil
 }
 
 func (vm *VM) runImport(number string) (quickjs.Value, error) {

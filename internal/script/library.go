@@ -160,7 +160,7 @@ func cryptography(name string, a args) (any, error) {
 	switch name {
 	case "uuid":
 		var b [16]byte
-		rand.Read(b[:]) //nolint:errcheck // never fails
+		rand.Read(b[:])
 		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 		h := hex.EncodeToString(b[:])
 		return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
@@ -173,7 +173,7 @@ func cryptography(name string, a args) (any, error) {
 			}
 		}
 		b := make([]byte, int(n))
-		rand.Read(b) //nolint:errcheck // never fails
+		rand.Read(b)
 		return base64.StdEncoding.EncodeToString(b), nil
 	case "hash":
 		return digest(a)
@@ -276,16 +276,18 @@ func brokenLength(data []byte) int {
 		more = 1
 	case c >= 0xE0 && c <= 0xEF:
 		more = 2
-		if c == 0xE0 {
+		switch c {
+		case 0xE0:
 			low = 0xA0
-		} else if c == 0xED {
+		case 0xED:
 			high = 0x9F
 		}
 	case c >= 0xF0 && c <= 0xF4:
 		more = 3
-		if c == 0xF0 {
+		switch c {
+		case 0xF0:
 			low = 0x90
-		} else if c == 0xF4 {
+		case 0xF4:
 			high = 0x8F
 		}
 	}

@@ -28,6 +28,7 @@ type preludeIndex struct {
 	Pieces map[string][2]int
 }
 
+//nolint:gochecknoglobals // read once, never changed
 var readPrelude = sync.OnceValues(func() (map[string]string, error) {
 	n := int(binary.BigEndian.Uint32([]byte(preludeBin[:4])))
 	var index preludeIndex
@@ -172,7 +173,7 @@ func compile(source string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close() //nolint:errcheck // frees memory
+	defer e.close()
 	const stripDebug, stripSource = 2, 1
 	lib.XJS_SetStripInfo(e.tls, e.runtime, stripDebug|stripSource)
 	code, err := e.vm.Compile(source, quickjs.EvalGlobal)

@@ -111,18 +111,20 @@ func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string
 		return nil, err
 	}
 	stdout, stderr := vm.capture(r.Stdout, vm.o.Stdout, &r, cancel), vm.capture(r.Stderr, vm.o.Stderr, &r, cancel)
-	cmd.Stdout, cmd.Stderr = stdout.writer, stderr.writer
-	signal := r.Signal
 	kill := func(name string) bool { return killGroup(cmd, name) }
 	cmd.Cancel = func() error {
+		name := "SIGKILL"
 		if errors.Is(context.Cause(ctx), errProcessTimeout) {
-			kill(signal)
-			return nil
+			name = r.Signal
 		}
-		kill("SIGKILL")
+		kill(name)
 		return nil
 	}
-	cmd.WaitDelay = 500 * time.Millisecond // for descendants that keep the pipes open
+	cmd.WaitDelay = 500 * time.Millisecond // for one that ignores a polite signal
+	outputs, err := connect(cmd, stdout, stderr)
+	if err != nil {
+		return nil, err
+	}
 	result := processResult{}
 	if err := cmd.Start(); err != nil {
 		code, number, _ := errorCode(err)
@@ -139,10 +141,8 @@ func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string
 		timer := time.AfterFunc(milliseconds(r.Timeout), func() { cancel(errProcessTimeout) })
 		defer timer.Stop()
 	}
-	err = cmd.Wait()
-	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
-		kill("SIGKILL") // whoever is left of the group
-	}
+	outputs.wait(ctx, func() { kill("SIGKILL") })
+	_ = cmd.Wait() // how it ended is in its state
 	result.PID = cmd.Process.Pid
 	result.Stdout, result.Stderr = stdout.text(), stderr.text()
 	status(cmd, &result)
@@ -156,6 +156,58 @@ func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string
 		}
 	}
 	return jsonText(result)
+}
+
+// outputs are the pipes from a process, each with a goroutine that reads it.
+type outputs struct {
+	pipes []io.Closer
+	done  sync.WaitGroup
+	ended chan struct{}
+}
+
+func connect(cmd *exec.Cmd, stdout, stderr *captured) (*outputs, error) {
+	o := &outputs{ended: make(chan struct{})}
+	for _, c := range []struct {
+		open func() (io.ReadCloser, error)
+		to   *captured
+	}{{cmd.StdoutPipe, stdout}, {cmd.StderrPipe, stderr}} {
+		if c.to.writer == nil {
+			continue
+		}
+		pipe, err := c.open()
+		if err != nil {
+			return nil, fmt.Errorf("child_process: %w", err)
+		}
+		o.pipes = append(o.pipes, pipe)
+		o.done.Go(func() { _, _ = io.Copy(c.to.writer, pipe) })
+	}
+	return o, nil
+}
+
+// wait waits until all who hold the outputs are done, as Node does, or ctx ends; then it has them killed and does not wait
+// for those that got away.
+func (o *outputs) wait(ctx context.Context, kill func()) {
+	go func() {
+		o.done.Wait()
+		close(o.ended)
+	}()
+	select {
+	case <-o.ended:
+		return
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(200 * time.Millisecond) // for a polite signal
+	defer patience.Stop()
+	select {
+	case <-o.ended:
+		return
+	case <-patience.C:
+	}
+	kill()
+	for _, pipe := range o.pipes {
+		_ = pipe.Close()
+	}
+	<-o.ended
 }
 
 var errProcessTimeout = errors.New("timeout of the process")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -104,6 +105,50 @@ func TestRunaways(t *testing.T) {
 					t.Errorf("afterwards fine returned %s", got)
 				}
 			})
+		}
+	}
+}
+
+// TestChildrenDie: processes end with the call that runs them, and their descendants too.
+func TestChildrenDie(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("looks for processes in /proc")
+	}
+	const mark = "98765.4321"
+	vm := start(t, source(t, `
+import { execFileSync, execFile, execSync, spawnSync } from "node:child_process"; import { promisify } from "node:util";
+const script = "trap '' TERM; sleep `+mark+` & sleep `+mark+`; sleep `+mark+`";
+define("sync", () => execFileSync("sh", ["-c", script]));
+define("async", () => promisify(execFile)("sh", ["-c", script]));
+define("ignored", () => spawnSync("sh", ["-c", script], { stdio: "ignore" }));
+define("orphan", () => execSync("(sleep `+mark+` &) ; echo started"));
+define("timeout", () => spawnSync("sh", ["-c", script], { timeout: 50 }).error.code);
+define("background", () => String(execSync("sleep 0.01 >/dev/null 2>&1 & echo started")));
+`), script.Options{Env: os.Environ()})
+	for _, name := range []string{"sync", "async", "ignored", "orphan"} {
+		ctx, cancel := timeout(t, 300*time.Millisecond)
+		_, err := vm.Call(ctx, name)
+		cancel()
+		if !errors.Is(err, script.ErrTimeout) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := call(t, vm, "timeout"); got != `"ETIMEDOUT"` {
+		t.Errorf("timeout: %s", got)
+	}
+	if got := call(t, vm, "background"); got != `"started\n"` {
+		t.Errorf("background: %s", got)
+	}
+	if err := vm.Close(); err != nil { // waits for asynchronous ones
+		t.Error(err)
+	}
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range commands {
+		if data, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(data), "sleep\x00"+mark) {
+			t.Errorf("left running: %s", file)
 		}
 	}
 }

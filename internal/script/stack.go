@@ -199,9 +199,9 @@ func (vm *VM) expression(stack string) string {
 func (vm *VM) decodeError(text string) *Error {
 	type description struct {
 		Name, Message, Text, Raw, Code, Property, Shown string
-		Assertion, Thrown                        bool
-		Data                                     string
-		Cause                                    *description
+		Assertion, Thrown                               bool
+		Data                                            string
+		Cause                                           *description
 	}
 	var convert func(d *description, depth int) *Error
 	convert = func(d *description, depth int) *Error {

@@ -118,15 +118,18 @@ func (h timerHeap) Less(i, j int) bool {
 	}
 	return h[i].seq < h[j].seq
 }
+
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *timerHeap) Push(x any) {
 	t := x.(*timer) //nolint:forcetypeassert // only timers are pushed
 	t.index = len(*h)
 	*h = append(*h, t)
 }
+
 func (h *timerHeap) Pop() any {
 	old := *h
 	t := old[len(old)-1]

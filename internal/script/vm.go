@@ -466,7 +466,7 @@ func (vm *VM) deliverSettled() {
 				vm.exec.fail(vm, c.err)
 			}
 			err := c.err
-			if err != nil && c.ctx.Err() != nil { // what a process says that was killed at the deadline
+			if c.ctx.Err() != nil { // what came of a process that was killed at the deadline says nothing
 				err = timeout(c.ctx)
 			}
 			vm.deliver(c, c.result, err)
