@@ -25,11 +25,12 @@ type BuildOptions struct {
 	Allow func(path string) error
 }
 
-// The bundle is the body of an async function, which gives top-level await, strict mode and one promise to wait for.
+// The bundle is the body of an async function, which gives top-level await, strict mode and one promise to wait for. A
+// require that is left in it has an argument that is not a literal; being a parameter, it can be declared again.
 // esbuild counts the banner in the source map.
 const (
-	bundleHead = `(async () => { "use strict"; let __plumb_ns;`
-	bundleTail = "return {m: __plumb_ns}})()"
+	bundleHead = `((require) => (async () => { "use strict"; let __plumb_ns;`
+	bundleTail = "return {m: __plumb_ns}})())(__plumb.dynamic)"
 )
 
 // Build bundles a module with all it imports. The error is a [*BuildError] that holds everything found wrong with the
@@ -97,15 +98,12 @@ func (r *resolver) options(dir string) api.BuildOptions {
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentInclude,
 		LegalComments:  api.LegalCommentsNone,
-		TreeShaking:    api.TreeShakingFalse,
-		KeepNames:      false,
 		LogLevel:       api.LogLevelSilent,
-		LogLimit:       0,
 		Define:         map[string]string{"import.meta": "__plumb_meta"},
 		Banner:         map[string]string{"js": bundleHead},
 		Footer:         map[string]string{"js": bundleTail},
 		Plugins:        []api.Plugin{{Name: "plumb", Setup: r.setup}},
-		Conditions:     []string{"node", "import"},
+		Conditions:     []string{"node"},
 		MainFields:     []string{"main", "module"},
 	}
 }

@@ -63,6 +63,10 @@ func (vm *VM) library(op string, a args) (any, error) {
 		}
 		_, err := w.Write([]byte(vm.mapText(a.str(1))))
 		return nil, err
+	case "builtin":
+		name := strings.TrimPrefix(a.str(0), "node:")
+		_, additional := vm.o.Modules[a.str(0)]
+		return additional || builtins(name), nil
 	case "exec":
 		return vm.exec != nil, nil
 	case "exit", "exitCode":

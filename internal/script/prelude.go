@@ -16,6 +16,8 @@ import (
 // engine's bytecode and kept in prelude.bin: bytecode starts in a tenth of the time. It loads only in the version of the
 // engine that made it; a test makes it again and compares.
 //
+//go:generate npm ci --prefix ../../third_party/script-packages --ignore-scripts --no-audit --no-fund
+//go:generate env UPDATE=packages go test -run ^TestPackages$ .
 //go:generate env UPDATE=1 go test -run ^TestPreludeIsFresh$ .
 //go:embed prelude.bin
 var preludeBin string

@@ -153,7 +153,7 @@ func (r *resolver) found(space, name string) api.OnResolveResult {
 
 var (
 	mentions    = regexp.MustCompile(`import\s*\.\s*meta|\bimport\s*\(|__dirname|__filename`)
-	mentionSoft = regexp.MustCompile(`\.\s*soft\b|\bsoft\b\s*[,}:]|["']soft["']`)
+	mentionSoft = regexp.MustCompile(`\brunWithSoftAssertions\b|\.\s*soft\b|\bsoft\b\s*[,}:]|["']soft["']`)
 )
 
 // load reads a file. Sources that use import.meta, import(expression), __dirname or __filename are prepared; nothing

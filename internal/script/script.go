@@ -52,7 +52,7 @@ type Options struct {
 	// them ends, if that is known, and when the VM closes.
 	Async map[string]HostFunc
 
-	// Dir is what process.cwd() returns and relative paths begin with.
+	// Dir is what process.cwd() returns and relative paths begin with; without one it is the directory of the program.
 	Dir string
 	// Env are lines NAME=value, the environment of the script and of the processes it starts.
 	Env []string

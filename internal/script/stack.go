@@ -265,6 +265,9 @@ func (vm *VM) engineError(err error) *Error {
 
 // evaluate runs a program's module for a call.
 func (vm *VM) evaluate(c *call, p *Program) error {
+	if vm.dir == "" {
+		vm.dir = filepath.Dir(p.Entry)
+	}
 	run, err := vm.runBundle(p)
 	if err != nil {
 		return err

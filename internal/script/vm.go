@@ -18,6 +18,9 @@ const (
 	defaultGrace  = 2 * time.Second
 )
 
+// maxLate is how many errors that belong to no call are kept for Close.
+const maxLate = 20
+
 // VM is a program that was started: its module was evaluated, its functions can be called. It is safe for concurrent
 // use; the script itself runs on one goroutine, as in Node.
 type VM struct {
@@ -440,7 +443,9 @@ func (vm *VM) blame(c *call, err error) {
 		return
 	}
 	if len(vm.calls) == 0 || c != nil {
-		vm.late = append(vm.late, err)
+		if len(vm.late) < maxLate {
+			vm.late = append(vm.late, err)
+		}
 		return
 	}
 	for _, c := range vm.calls {

@@ -72,13 +72,18 @@ function absent(name: string): any {
   return new Proxy({}, { get: stop });
 }
 
-let dynamic = new Map<string, Promise<any>>();
+const dynamic = new Map<string, Promise<any>>();
+const missing = (name: unknown) => {
+  throw Object.assign(new Error(`Cannot find module '${name}': a require whose argument is not a literal finds built-in modules only`), { code: "MODULE_NOT_FOUND" });
+};
 
 const plumb = {
   host,
   hostAsync: callAsync,
   require,
   absent,
+  /** require of what is not a literal. */
+  dynamic: Object.assign((name: unknown) => (host("builtin", String(name)) ? require(String(name)) : missing(name)), { cache: {}, resolve: missing, main: undefined }),
   stack,
   expression,
   entry: Object.create(null),
