@@ -46,13 +46,22 @@ func (c *copilot) telemetry() error {
 	}
 	inside := owners(spans)
 	top := topAgent(spans, inside)
+	// Spans name agents by ids of their own: only where there is one subagent it is known which.
+	known := ""
+	if agents := c.r.report.Subagents; len(agents) == 1 {
+		known = agents[0].ID
+	}
 	var sum plumb.Usage
 	for i, s := range spans {
 		if !s.request {
 			continue
 		}
 		if top >= 0 && inside[i] >= 0 && inside[i] != top {
-			s.used.Subagent = spans[inside[i]].id
+			if s.used.Subagent = known; known == "" {
+				s.used.Subagent = spans[inside[i]].id
+			} else {
+				c.use(known, usageOf(s.used))
+			}
 		}
 		c.r.request(s.used)
 		if s.used.Subagent == "" {
