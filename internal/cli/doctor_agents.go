@@ -53,6 +53,8 @@ type proof struct {
 	Hint     string `json:"hint,omitempty"`
 	// Ms is how long the two sessions took.
 	Ms int64 `json:"durationMs,omitempty"`
+	// distrust says that the adapter itself fails, and not something around it.
+	distrust bool
 }
 
 // detect says whether an adapter reports one kind of event, in a session that has it and in one that has not.
@@ -91,6 +93,9 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 	}
 	all.Wait()
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := a.keepDistrust(p, configs, proofs); err != nil {
 		return err
 	}
 	if a.json {
@@ -159,22 +164,10 @@ func (a *app) showProofs(proofs []proof) {
 	}
 	fmt.Fprintln(a.Stdout)
 	if slices.ContainsFunc(proofs, func(p proof) bool { return !p.OK && p.Unproven == "" }) {
-		fmt.Fprintln(a.Stdout, "What an agent did cannot be told where its adapter fails: its sessions are errors, not failures.")
+		fmt.Fprintln(a.Stdout, "What an agent did cannot be told where its adapter fails: its sessions are errors until the doctor finds it well.")
 		return
 	}
 	fmt.Fprintln(a.Stdout, "An adapter that says \"yes and no\" reports what took place, and does not report what did not.")
-}
-
-// probeAgent is nil if the adapter of the agent sees what takes place and nothing else. An error is a *[plumb.Failure] that a
-// runner of this configuration can give in place of all its sessions.
-func probeAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) error {
-	p := proveAgent(ctx, c, env)
-	if p.OK || p.Unproven != "" {
-		return nil
-	}
-	f := plumb.Failuref(plumb.OriginNormalization, "the adapter of %s fails its check with version %s: %s", p.Agent, cmp.Or(p.Version, "unknown"), p.Error)
-	f.Hint = cmp.Or(p.Hint, "plumb doctor --agents shows what it does not see; pin a version of the agent that it knows")
-	return f
 }
 
 // proveAgent tries the adapter of one agent.
@@ -189,6 +182,8 @@ func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) pro
 	p.Ms = time.Since(began).Milliseconds()
 	if err != nil {
 		p.Error, p.Hint = err.Error(), plumb.Hint(err)
+		f, ok := errors.AsType[*plumb.Failure](err)
+		p.distrust = len(p.Detects) > 0 || ok && f.Origin == plumb.OriginNormalization
 	}
 	p.OK = err == nil
 	return p
@@ -279,7 +274,7 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	); err != nil {
 		return nil, err
 	}
-	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env))
+	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
 	if err != nil {
 		return nil, err
 	}

@@ -190,3 +190,40 @@ func TestDoctorAgents(t *testing.T) {
 		})
 	}
 }
+
+// TestDistrust has runs believe the doctor until he changes his mind.
+func TestDistrust(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the agent here runs commands with sh")
+	}
+	w := newWorld(t)
+	program, err := exec.LookPath("scriptedcodex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env["PATH"], w.env["HOME"] = filepath.Dir(program)+":/bin", filepath.Join(w.dir, "home")
+	w.write("suite.jsonl", `{"id":"a","category":"coding","input":"Begin.","ideal":"x","assertion":{"type":"contains"}}`+"\n")
+	config := func(mode string) {
+		w.write("plumb.yaml", fmt.Sprintf("runners:\n  mine: {agent: {type: codex, model: gpt-5, command: scriptedcodex, env: {SCRIPTED_CODEX: %s}}}\n", mode))
+	}
+	said := func(code int, want string, present bool) {
+		t.Helper()
+		got, out, errs := w.plumb("run", "suite.jsonl")
+		if got != code || strings.Contains(out+errs, want) != present {
+			t.Errorf("exit code %d, want %d, with %q: %t\n%s\n%s", got, code, want, present, out, errs)
+		}
+	}
+	const verdict = "plumb doctor --agents found"
+	config("deaf")
+	said(1, verdict, false) // nothing is known of it, and it says nothing
+	config("blind")
+	w.must(1, "doctor", "--agents")
+	said(3, verdict, true)
+	config("honest")
+	w.must(0, "doctor", "--agents")
+	config("deaf")
+	said(1, verdict, false)
+	w.must(1, "doctor", "--agents") // it asks nobody: that is no fault of the adapter
+	said(1, verdict, false)
+}

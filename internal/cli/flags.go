@@ -151,7 +151,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.maxDuration, "max-duration", 0, "start no session after this time")
 
 	fs.StringVar(&f.cache, "cache", string(runner.CacheOff), "answers of earlier runs: off, on or only")
-	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report: "+strings.Join(report.Names(), ", ")+"; repeatable")
+	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report: "+strings.Join(report.Names(), ", ")+"; or a module in TypeScript; repeatable")
 	fs.StringVar(&f.output, "output", "", "also append a block in the results.json list format to this `file`")
 	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
 
@@ -204,7 +204,9 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 			case "output":
 				v = c.Resolve(v)
 			case "report":
-				if report, path, toFile := strings.Cut(v, ":"); toFile {
+				if report, path, toFile := strings.Cut(v, ":"); isModule(v) {
+					v = c.Resolve(v)
+				} else if toFile {
 					v = report + ":" + c.Resolve(path)
 				}
 			}

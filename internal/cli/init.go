@@ -33,14 +33,19 @@ type written struct {
 }
 
 func (a *app) initCommand() *cobra.Command {
-	var force bool
+	var force, types bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write the smallest config and suite that run here",
 		Long: `Look at this folder, and at what plumb doctor finds, and write a plumb.yaml and, where the folder has no suite
-yet, a suite.jsonl of three cases. Files that exist are left alone unless --force is given.`,
+yet, a suite.jsonl of three cases. Files that exist are left alone unless --force is given.
+
+With --types, write the types that suites in TypeScript import, plumb.d.ts, and a tsconfig.json where there is none.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if types {
+				return a.initTypes(force)
+			}
 			w, err := a.initialise(cmd.Context(), force)
 			if err != nil {
 				return err
@@ -56,7 +61,37 @@ yet, a suite.jsonl of three cases. Files that exist are left alone unless --forc
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that exist")
+	cmd.Flags().BoolVar(&types, "types", false, "write the types for suites in TypeScript instead")
 	return cmd
+}
+
+// initTypes writes the types for suites in TypeScript, and says so.
+func (a *app) initTypes(force bool) error {
+	files, err := a.writeTypes(force)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(map[string][]string{"files": files})
+	}
+	for _, f := range files {
+		fmt.Fprintf(a.Stdout, "wrote %s\n", f)
+	}
+	fmt.Fprintln(a.Stdout, `
+A suite is a module such as skills.suite.ts:
+
+  import { assert, type Case } from "plumb";
+
+  export const workspace = { mode: "isolated" } as const;
+  const suite: Case[] = [{
+    id: "says-hello",
+    prompt: "Run the command: echo hello",
+    assert(report) { assert.commands.includes(report, "echo hello"); },
+  }];
+  export default suite;
+
+Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
+	return nil
 }
 
 func (a *app) initialise(ctx context.Context, force bool) (*written, error) {

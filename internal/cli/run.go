@@ -176,7 +176,7 @@ func reportsOf(jobs []*job, specs []string) ([][]string, error) {
 		}, j.suite.Name)
 		for _, spec := range specs {
 			own := strings.ReplaceAll(spec, "{suite}", name)
-			if strings.Contains(own, ":") && writers[own] {
+			if !isModule(own) && strings.Contains(own, ":") && writers[own] {
 				if own == spec {
 					return nil, plumb.WithHint(fmt.Errorf("%d suites would write over each other's report %s", len(jobs), spec),
 						"put {suite} into its name, such as --report junit:{suite}.xml")
@@ -416,7 +416,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	o.Sessions, o.RawSessions = index.Sessions, index.Raw
-	r, err := a.reporters(reports, o)
+	r, err := a.reporters(ctx, p, j, reports, o)
 	if err != nil {
 		if !resumed {
 			err = errors.Join(err, dir.Discard())

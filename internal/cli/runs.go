@@ -137,7 +137,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Render the report of an earlier run again",
 		Long:  `Render the report of an earlier run, in any of the formats. RUN is as for plumb resume; without it, the last run.`,
 		Example: `  plumb report last
-  plumb report last --report junit:results.xml --report markdown:comment.md`,
+  plumb report last --report junit:results.xml --report markdown:comment.md
+  plumb report last --report html                  writes report.html beside the run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.open(cmd.Context(), config, outputDir)
@@ -154,8 +155,8 @@ func (a *app) reportCommand() *cobra.Command {
 			if err := run.ReadSpec(path, &s); err != nil {
 				return err
 			}
-			o.Closed = s.Demo
-			r, err := a.reporters(reports, o)
+			o.Closed, o.RunDir = s.Demo, path
+			r, err := a.reporters(cmd.Context(), p, nil, reports, o)
 			if err != nil {
 				return err
 			}

@@ -2,15 +2,18 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load/lib"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -276,6 +279,8 @@ type workshop struct {
 	transport *modelapi.Transport
 	notes     chan plumb.Note
 	redact    *redact.Redactor
+	// distrusts says why the sessions of an agent would be no measurement, or nil.
+	distrusts func(plumb.RunnerConfig) *plumb.Failure
 }
 
 func (a *app) workshop(p *project, cache string, parallel int, planning bool, configs []plumb.RunnerConfig) (*workshop, error) {
@@ -286,6 +291,7 @@ func (a *app) workshop(p *project, cache string, parallel int, planning bool, co
 	w := &workshop{
 		transport: modelapi.NewTransport(modelapi.TransportOptions{MaxInFlight: parallel, Getenv: p.getenv}),
 		notes:     make(chan plumb.Note, 64), redact: p.redactor(configs),
+		distrusts: func(c plumb.RunnerConfig) *plumb.Failure { return a.distrusts(p, c) },
 	}
 	w.env = runner.Env{
 		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Planning: planning, Prices: p.prices, Dir: p.config.Dir,
@@ -311,6 +317,9 @@ func (w *workshop) runners(configs []plumb.RunnerConfig) ([]plumb.Runner, error)
 		if err != nil {
 			return nil, err
 		}
+		if f := w.distrusts(c); f != nil {
+			r = refuser{r, f}
+		}
 		id := r.Info().ID
 		if seen[id] {
 			return nil, plumb.WithHint(fmt.Errorf("two runners are called %q", id), "give them ids of their own in plumb.yaml")
@@ -327,9 +336,48 @@ type reporting struct {
 	files     []*os.File
 }
 
-// reporters opens the reports that specs name, "name" or "name:path". Without one that writes to standard output the
-// terminal shows the run.
-func (a *app) reporters(specs []string, o report.Options) (_ *reporting, err error) {
+// isModule reports whether a report is a module that the user wrote, and not the name of one that is built in.
+func isModule(spec string) bool {
+	switch strings.ToLower(filepath.Ext(spec)) {
+	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs":
+		name, _, toFile := strings.Cut(spec, ":")
+		return !toFile || !slices.Contains(report.Names(), name)
+	}
+	return strings.HasPrefix(spec, "./") || strings.HasPrefix(spec, "../") || filepath.IsAbs(spec)
+}
+
+// module loads a reporter that the user wrote. j is nil when an earlier run is shown.
+func (a *app) module(ctx context.Context, p *project, j *job, path string, o report.Options) (plumb.Reporter, error) {
+	m := report.ModuleOptions{
+		Options: o, Modules: lib.Modules(), WorkDir: a.Dir, Env: p.environ(), Stdout: a.Stdout, Stderr: a.Stderr,
+		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: a.Dir,
+	}
+	m.Out = a.Stdout
+	if j != nil {
+		m.CaseFilter = j.spec.Filter.IDs
+		for _, r := range j.runners {
+			m.RunnerFilter = append(m.RunnerFilter, r.Info().ID)
+		}
+		if w := j.spec.Workspace; w != nil {
+			m.WorkspaceMode, m.Cwd = string(w.Mode), cmp.Or(w.Cwd, j.spec.Cwd)
+		}
+		prompts := map[string]*plumb.Case{}
+		for i := range j.suite.Cases {
+			prompts[j.suite.Cases[i].ID] = &j.suite.Cases[i]
+		}
+		m.Prompt = func(id string) string {
+			if c := prompts[id]; c != nil {
+				return c.Prompt()
+			}
+			return ""
+		}
+	}
+	return report.NewModule(ctx, a.path(path), m)
+}
+
+// reporters opens the reports that specs name: "name", "name:path", or the path of a module. Without one that writes to
+// standard output the terminal shows the run.
+func (a *app) reporters(ctx context.Context, p *project, j *job, specs []string, o report.Options) (_ *reporting, err error) {
 	r := &reporting{}
 	defer func() {
 		if err != nil {
@@ -341,7 +389,19 @@ func (a *app) reporters(specs []string, o report.Options) (_ *reporting, err err
 		specs = append([]string{report.JSONSummary}, specs...)
 	}
 	for _, spec := range specs {
+		if isModule(spec) {
+			reporter, err := a.module(ctx, p, j, spec, o)
+			if err != nil {
+				return r, err
+			}
+			r.reporters = append(r.reporters, reporter)
+			stdout = cmp.Or(stdout, spec)
+			continue
+		}
 		name, path, toFile := strings.Cut(spec, ":")
+		if name == "standard" { // what other tools call it
+			name = report.Terminal
+		}
 		options := o
 		options.Out, options.Terminal, options.Color = a.Stdout, o.Terminal, o.Color
 		if toFile {
