@@ -54,9 +54,19 @@ type claudeCall struct {
 // claudeMessage is a message of the model, of which each block may be a record of its own.
 type claudeMessage struct {
 	id     string
-	texts  []int  // the events
-	text   string // all of them
+	texts  []int           // the events
+	text   strings.Builder // all of them
 	called bool
+}
+
+// add joins a text to the others.
+func (m *claudeMessage) add(text string) {
+	if m.text.Len() > 0 {
+		m.text.WriteByte('\n')
+	}
+	if m.text.Len() < maxText {
+		m.text.WriteString(clip(text, maxText))
+	}
 }
 
 func normaliseClaude(t *Transcript, r *recorder) error {
@@ -140,8 +150,8 @@ func (c *claude) system(rec gjson.Result) {
 // init takes what the session was offered.
 func (c *claude) init(rec gjson.Result) {
 	r := c.r
-	if cwd := rec.Get("cwd").String(); cwd != "" {
-		r.cwd = strings.Clone(cwd)
+	if r.cwd == "" {
+		r.cwd = strings.Clone(rec.Get("cwd").String())
 	}
 	if model := rec.Get("model").String(); model != "" && r.report.Model == "" {
 		r.report.Model = strings.Clone(model)
@@ -238,7 +248,7 @@ func (c *claude) assistant(rec *fields) {
 		case "text":
 			if text := block.text("text"); text != "" {
 				said.texts = append(said.texts, r.n)
-				said.text = strings.TrimSpace(clip(said.text+"\n"+text, maxText))
+				said.add(text)
 				r.message(o, roleAssistant, phaseFinal, text)
 			}
 		case "tool_use", "server_tool_use", "mcp_tool_use":
@@ -251,6 +261,7 @@ func (c *claude) assistant(rec *fields) {
 						r.answer = ""
 					}
 				}
+				said.texts = nil
 			}
 			said.called = true
 			c.toolUse(o, &block)

@@ -186,7 +186,7 @@ func (c *claude) broken() {
 		return
 	}
 	if !said.called {
-		c.r.final = said.text
+		c.r.final = said.text.String()
 	}
 	c.r.hasFinal = true
 }

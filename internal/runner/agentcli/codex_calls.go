@@ -93,18 +93,24 @@ func (t *codexThread) tool(o origin, tool string, args json.RawMessage) {
 	}
 }
 
+// running returns the script of code mode that is running, if there is one: what runs meanwhile, it does.
+func (t *codexThread) running() *codexCall {
+	const recent = 64
+	for _, id := range slices.Backward(t.open[max(0, len(t.open)-recent):]) {
+		if c := t.calls[id]; c != nil && c.script != "" {
+			return c
+		}
+	}
+	return nil
+}
+
 // executed takes a command that the agent says it ran.
 func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 	o.call = id
 	command := codexUnwrap(item.Get("command"))
 	c := t.calls[id]
 	if c == nil {
-		for _, open := range slices.Backward(t.open) { // a script of code mode runs it
-			if c = t.calls[open]; c != nil && c.script != "" {
-				break
-			}
-			c = nil
-		}
+		c = t.running()
 	}
 	if dir := item.Get("cwd").String(); dir != "" {
 		o.base = resolve(o.base, dir)
@@ -249,7 +255,6 @@ func (t *codexThread) result(o origin, p gjson.Result) {
 		}
 	}
 	delete(t.calls, o.call)
-	t.open = slices.DeleteFunc(t.open, func(id string) bool { return id == o.call })
 }
 
 // codexExitCode finds the exit code in the head of a result, or in a result that is JSON.
@@ -280,10 +285,10 @@ func (t *codexThread) end() {
 	for _, id := range t.open {
 		if c := t.calls[id]; c != nil {
 			t.run(c)
+			delete(t.calls, id)
 		}
 	}
 	t.open = nil
-	clear(t.calls)
 }
 
 // codexOutput returns the text of a result, which may be text, a list of parts, or an object.

@@ -24,7 +24,7 @@ type codexThread struct {
 	before, total gjson.Result
 	// requests says that there are usage records, so that the older counters are not taken for requests too.
 	requests bool
-	// calls are the tool calls without a result yet, open their ids in order.
+	// calls are the tool calls without a result yet; open has their ids in order, and those of calls that have one by now.
 	calls map[string]*codexCall
 	open  []string
 	// ran are the calls whose command is recorded: true where the agent itself has said that it ran.

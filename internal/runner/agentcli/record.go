@@ -28,6 +28,8 @@ const (
 	maxEvents   = 400_000
 	maxMessages = 50_000
 	maxNotes    = 50
+	// maxList is how many things are listed of those that a session has few of.
+	maxList = 10_000
 )
 
 // The phases of an assistant's messages.
@@ -287,7 +289,7 @@ func (r *recorder) denial(o origin, tool, message string) {
 		if tool == "" {
 			tool = c.tool
 		}
-	} else if slices.ContainsFunc(r.report.PermissionDenials, func(d plumb.PermissionDenial) bool {
+	} else if len(r.report.PermissionDenials) >= maxList || slices.ContainsFunc(r.report.PermissionDenials, func(d plumb.PermissionDenial) bool {
 		return d.Tool == tool && d.CallID == o.call && d.Message == message
 	}) {
 		return
@@ -327,7 +329,7 @@ func (r *recorder) retract(callID string, all bool) {
 
 // offer records what the agent found when it began, each once.
 func (r *recorder) offer(kind plumb.OfferKind, name, path, source string) {
-	if name == "" || len(r.offers) > 10_000 {
+	if name == "" || len(r.offers) >= maxList {
 		return
 	}
 	o := plumb.Offer{Kind: kind, Name: r.long(name), Path: r.long(path), Source: r.name(source)}
@@ -344,6 +346,9 @@ func (r *recorder) subagent(id, kind string, usage *plumb.Usage) {
 	}
 	i := slices.IndexFunc(r.report.Subagents, func(s plumb.Subagent) bool { return s.ID == id })
 	if i < 0 {
+		if len(r.report.Subagents) >= maxList {
+			return
+		}
 		r.report.Subagents = append(r.report.Subagents, plumb.Subagent{ID: r.long(id)})
 		i = len(r.report.Subagents) - 1
 	}
