@@ -253,8 +253,10 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	turns := []fakemodel.Turn{{Text: proofTalk}}
 	if does {
 		turns = []fakemodel.Turn{
-			{Calls: []fakemodel.Call{{Skill: proofSkill}}}, {Calls: []fakemodel.Call{{Read: proofFile}}},
-			{Calls: []fakemodel.Call{{Run: proofCommand}}}, {Text: proofDone},
+			{Calls: []fakemodel.Call{{Skill: proofSkill}}},
+			{Calls: []fakemodel.Call{{Read: proofFile}}},
+			{Calls: []fakemodel.Call{{Run: proofCommand}}},
+			{Text: proofDone},
 		}
 	}
 	script := filepath.Base(dir)

@@ -137,6 +137,7 @@ type proven struct {
 }
 
 func TestDoctorAgents(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent here runs commands with sh")
 	}

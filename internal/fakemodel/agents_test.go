@@ -61,8 +61,12 @@ func TestAgentCalls(t *testing.T) {
 	all := fakemodel.Turn{
 		Thinking: "First this, then that.", Text: "I begin.",
 		Calls: []fakemodel.Call{
-			{Run: `echo "one" && exit 3`}, {Read: "notes.txt"}, {Write: "new/out.txt", Content: "one\ntwo\n"},
-			{Edit: "notes.txt", Old: "alpha", New: "omega"}, {Skill: "demo"}, {Subagent: "Do a part."},
+			{Run: `echo "one" && exit 3`},
+			{Read: "notes.txt"},
+			{Write: "new/out.txt", Content: "one\ntwo\n"},
+			{Edit: "notes.txt", Old: "alpha", New: "omega"},
+			{Skill: "demo"},
+			{Subagent: "Do a part."},
 			{Tool: "no_such_tool", Args: json.RawMessage(`{"x":1}`)},
 		},
 		Tokens: fakemodel.Tokens{Input: 1000, CacheRead: 200, CacheWrite: 100, Output: 50, Reasoning: 10},

@@ -19,14 +19,15 @@ type toolCall struct {
 // searchTool is the type of the tool with which OpenAI's models search for others.
 const searchTool = "tool_search"
 
-// The names that agents have for their tools, by what they do.
-var (
-	shellTools    = [...]string{"exec_command", "Bash", "bash", "shell_command", "shell", "run_shell_command", "local_shell"}
-	readTools     = [...]string{"Read", "read", "view", "read_file"}
-	writeTools    = [...]string{"Write", "write", "create", "write_file"}
-	editTools     = [...]string{"Edit", "edit", "replace"}
-	skillTools    = [...]string{"Skill", "skill", "activate_skill"}
-	subagentTools = [...]string{"Agent", "Task", "task", "agent", "spawn_agent", "invoke_agent"}
+// The names that agents have for their tools, by what they do, those to be preferred first.
+const (
+	shellTools    = "exec_command Bash bash shell_command shell run_shell_command local_shell"
+	readTools     = "Read read view read_file"
+	writeTools    = "Write write create write_file"
+	editTools     = "Edit edit replace"
+	skillTools    = "Skill skill activate_skill"
+	subagentTools = "Agent Task task agent spawn_agent invoke_agent"
+	searchTools   = searchTool + " ToolSearch"
 )
 
 // Played is one call as it went to the agent.
@@ -50,14 +51,14 @@ func (q *agentAsk) perform(c Call, dir string) (toolCall, Played, error) {
 		t, err = q.shell(c.Run)
 	case c.Read != "":
 		p.Path = absolute(dir, c.Read)
-		if t, err = q.with(readTools[:], map[string]any{"file_path": p.Path, "filePath": p.Path, "absolute_path": p.Path, "path": p.Path}); err != nil {
+		if t, err = q.with(readTools, map[string]any{"file_path": p.Path, "filePath": p.Path, "absolute_path": p.Path, "path": p.Path}); err != nil {
 			p.Command = "cat " + c.Read
 			t, err = q.shell(p.Command)
 		}
 	case c.Write != "":
 		p.Path = absolute(dir, c.Write)
 		values := map[string]any{"file_path": p.Path, "filePath": p.Path, "path": p.Path, "content": c.Content, "file_text": c.Content}
-		if t, err = q.with(writeTools[:], values); err != nil {
+		if t, err = q.with(writeTools, values); err != nil {
 			t, err = q.patch("*** Add File: " + c.Write + "\n" + prefixed("+", c.Content))
 		}
 	case c.Edit != "":
@@ -66,11 +67,11 @@ func (q *agentAsk) perform(c Call, dir string) (toolCall, Played, error) {
 			"file_path": p.Path, "filePath": p.Path, "path": p.Path, "old_string": c.Old, "oldString": c.Old, "old_str": c.Old,
 			"new_string": c.New, "newString": c.New, "new_str": c.New, "instruction": "Replace the line.",
 		}
-		if t, err = q.with(editTools[:], values); err != nil {
+		if t, err = q.with(editTools, values); err != nil {
 			t, err = q.patch("*** Update File: " + c.Edit + "\n@@\n" + prefixed("-", c.Old) + prefixed("+", c.New))
 		}
 	case c.Skill != "":
-		if t, err = q.with(skillTools[:], map[string]any{"skill": c.Skill, "name": c.Skill}); err != nil {
+		if t, err = q.with(skillTools, map[string]any{"skill": c.Skill, "name": c.Skill}); err != nil {
 			if p.Path = q.skillFile(c.Skill); p.Path == "" {
 				return t, p, fmt.Errorf("the agent has neither a tool for skills nor a skill %q", c.Skill)
 			}
@@ -82,12 +83,12 @@ func (q *agentAsk) perform(c Call, dir string) (toolCall, Played, error) {
 		if q.has("task") {
 			kind = "general" // OpenCode's word; Copilot has another name for the argument
 		}
-		t, err = q.with(subagentTools[:], map[string]any{
+		t, err = q.with(subagentTools, map[string]any{
 			"description": "a part of the work", "prompt": c.Subagent, "message": c.Subagent, "subagent_type": kind, "agent_type": "general-purpose",
 			"agent_name": "generalist", "task_name": "part", "fork_turns": "none", "name": "part", "mode": "sync", "run_in_background": false,
 		})
 	case c.Find != "":
-		t, err = q.with([]string{searchTool, "ToolSearch"}, map[string]any{"query": c.Find})
+		t, err = q.with(searchTools, map[string]any{"query": c.Find})
 	default:
 		known := q.full(c.Tool)
 		t = toolCall{name: known.name, namespace: known.namespace, args: string(c.Args)}
@@ -131,9 +132,9 @@ func (q *agentAsk) has(name string) bool {
 	return slices.ContainsFunc(q.tools, func(t tool) bool { return t.name == name })
 }
 
-// find returns the first of the names that is offered.
-func (q *agentAsk) find(names ...string) (tool, bool) {
-	for _, name := range names {
+// find returns the first of the names, separated by spaces, that is offered.
+func (q *agentAsk) find(names string) (tool, bool) {
+	for name := range strings.FieldsSeq(names) {
 		if i := slices.IndexFunc(q.tools, func(t tool) bool { return t.name == name }); i >= 0 {
 			return q.tools[i], true
 		}
@@ -143,10 +144,10 @@ func (q *agentAsk) find(names ...string) (tool, bool) {
 
 // with calls the first of the named tools that is offered, with those of the values that it knows. What else it requires is
 // made up.
-func (q *agentAsk) with(names []string, values map[string]any) (toolCall, error) {
-	t, ok := q.find(names...)
+func (q *agentAsk) with(names string, values map[string]any) (toolCall, error) {
+	t, ok := q.find(names)
 	if !ok {
-		return toolCall{}, fmt.Errorf("the agent offers no tool %s", strings.Join(names, ", "))
+		return toolCall{}, fmt.Errorf("the agent offers no tool %s", names)
 	}
 	args := map[string]any{}
 	fields(member(t.schema, "properties"), func(name, property []byte) {
@@ -170,7 +171,7 @@ func (q *agentAsk) with(names []string, values map[string]any) (toolCall, error)
 
 // shell runs a command.
 func (q *agentAsk) shell(command string) (toolCall, error) {
-	t, err := q.with(shellTools[:], map[string]any{"command": command, "cmd": command, "description": "Runs a command."})
+	t, err := q.with(shellTools, map[string]any{"command": command, "cmd": command, "description": "Runs a command."})
 	if err == nil {
 		return t, nil
 	}
@@ -188,7 +189,7 @@ func (q *agentAsk) patch(changes string) (toolCall, error) {
 		if t.custom {
 			return toolCall{name: t.name, namespace: t.namespace, args: whole, custom: true}, nil
 		}
-		return q.with([]string{t.name}, map[string]any{"input": whole, "patch": whole, "patchText": whole})
+		return q.with(t.name, map[string]any{"input": whole, "patch": whole, "patchText": whole})
 	}
 	if t, ok := q.find("exec"); ok && t.custom {
 		return toolCall{name: t.name, namespace: t.namespace, args: "text(await tools.apply_patch(" + encode(whole) + "));\n", custom: true}, nil

@@ -20,7 +20,8 @@ func answerScene(fault fakemodel.Fault, times int) fakemodel.Scene {
 }
 
 func TestRealModelRejected(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: time.Minute}, answerScene(fakemodel.FaultNoModel, 0))
 		_, err := s.run(t.Context())
 		s.failure(err, plumb.OriginModelRejected)
@@ -28,7 +29,8 @@ func TestRealModelRejected(t *testing.T) {
 }
 
 func TestRealNotLoggedIn(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: 90 * time.Second}, answerScene(fakemodel.FaultUnauthorized, 0))
 		_, err := s.run(t.Context())
 		if f := s.failure(err, plumb.OriginRunner); f.Class.ID != "authentication" || f.HTTPStatus != 401 {
@@ -48,7 +50,8 @@ func TestRealWrongKey(t *testing.T) {
 }
 
 func TestRealTriedAgain(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: 90 * time.Second}, answerScene(fakemodel.FaultRateSeconds, 1))
 		report := s.succeeded(s.run(t.Context()))
 		if report.FinalOutput != "The demo is ready." {
@@ -67,7 +70,8 @@ func TestRealTriedAgain(t *testing.T) {
 }
 
 func TestRealHang(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: 8 * time.Second}, answerScene(fakemodel.FaultHang, 0))
 		report, err := s.run(t.Context())
 		s.failure(err, plumb.OriginTimeout)
@@ -82,7 +86,8 @@ func TestRealHang(t *testing.T) {
 
 // TestRealKilled ends the session while a tool runs that has a child in a session of its own.
 func TestRealKilled(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		command := "(setsid sleep 301 &) ; echo $$ > started.txt; sleep 302"
 		s := prepare(t, agent, options{timeout: time.Minute}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
 			{Text: "This will take a while.", Calls: []fakemodel.Call{{Run: command}}}, {Text: "Not yet."},
@@ -123,7 +128,8 @@ func TestRealKilled(t *testing.T) {
 }
 
 func TestRealExplain(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		work := fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
 			{Calls: []fakemodel.Call{{Run: "echo once"}}, Tokens: fakemodel.Tokens{Input: 1000, CacheRead: 200, Output: 50, Reasoning: 10}},
 			{Text: "The demo is ready.", Tokens: fakemodel.Tokens{Input: 1200, CacheRead: 1000, Output: 40, Reasoning: 5}},
@@ -163,7 +169,8 @@ func TestRealExplain(t *testing.T) {
 }
 
 func TestRealMaxSteps(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		scene := fakemodel.Scene{Prompt: demoPrompt}
 		for i := range 12 {
 			name := string(rune('a' + i))
@@ -192,7 +199,8 @@ func TestRealMaxSteps(t *testing.T) {
 // TestRealInherits shows that what the other tests miss in every request is there where it is asked for: that the poison
 // works.
 func TestRealInherits(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: time.Minute, edit: func(c *plumb.AgentConfig) { c.InheritConfig = true }},
 			answerScene("", 0))
 		report, err := s.runner.Run(t.Context(), s.req)
@@ -212,7 +220,8 @@ func TestRealInherits(t *testing.T) {
 
 // TestRealPermissions leaves the decision to the agent's own rules: whatever it decides, the report says what happened.
 func TestRealPermissions(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		command := "echo made > made.txt"
 		s := prepare(t, agent, options{timeout: time.Minute, edit: func(c *plumb.AgentConfig) { c.Permissions = "default" }},
 			fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{{Calls: []fakemodel.Call{{Run: command}}}, {Text: "The demo is ready."}}})

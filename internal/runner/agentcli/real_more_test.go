@@ -31,7 +31,8 @@ func TestRealCodeMode(t *testing.T) {
 
 // TestRealTogether has calls of one turn, a call of a tool that there is not, and texts that need care.
 func TestRealTogether(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: time.Minute}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
 			{Text: "Both at once.", Calls: []fakemodel.Call{{Run: "echo 'one' \"2\" | sed 's/2/zwei/'"}, {Run: "printf 'a\\nb\\n' && false"}}},
 			{Calls: []fakemodel.Call{{Tool: "no_such_tool", Args: []byte(`{"x":1}`)}}},
@@ -75,7 +76,8 @@ func TestRealTogether(t *testing.T) {
 // TestRealSubagent keeps what a subagent does apart from the main thread.
 func TestRealSubagent(t *testing.T) {
 	const part = "SUBTASK: run the command and report."
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		tokens := fakemodel.Tokens{Input: 1000, CacheRead: 100, Output: 50, Reasoning: 5}
 		turns := []fakemodel.Turn{
 			{Text: "Somebody else will do it.", Calls: []fakemodel.Call{{Subagent: part}}, Tokens: tokens},
@@ -118,12 +120,13 @@ func TestRealSubagent(t *testing.T) {
 }
 
 // TestRealServer offers an MCP server, and has its tool called.
-func TestRealServer(t *testing.T) {
+func TestRealServer(t *testing.T) { //nolint:tparallel // each sees to it
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		turns := []fakemodel.Turn{{Calls: []fakemodel.Call{{Tool: "sound_depth"}}}, {Text: "The demo is ready."}}
 		if agent.name == "codex" || agent.name == "claude-code" { // they hold such tools back
 			turns = append([]fakemodel.Turn{{Calls: []fakemodel.Call{{Find: "sound_depth"}}}}, turns...)

@@ -17,14 +17,19 @@ import (
 // nobody has, names that are only spoken of; and what does not look like one and is: a file written again, a skill read with
 // a command.
 func TestRealNear(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		skill := ".agents/skills/demo/SKILL.md"
 		if agent.name == "claude-code" {
 			skill = ".claude/skills/demo/SKILL.md"
 		}
 		calls := []fakemodel.Call{
-			{Read: "missing.txt"}, {Read: "notes.txt"}, {Edit: "notes.txt", Old: "nowhere", New: "x"}, {Run: "ls SKILL.md; echo cat other.txt"},
-			{Write: "notes.txt", Content: "gamma\n"}, {Run: "cat " + skill + " notes.txt"},
+			{Read: "missing.txt"},
+			{Read: "notes.txt"},
+			{Edit: "notes.txt", Old: "nowhere", New: "x"},
+			{Run: "ls SKILL.md; echo cat other.txt"},
+			{Write: "notes.txt", Content: "gamma\n"},
+			{Run: "cat " + skill + " notes.txt"},
 		}
 		if agent.name != "codex" { // it has no tool for skills
 			calls = append(calls, fakemodel.Call{Skill: "no-such-skill"})
@@ -86,7 +91,8 @@ func TestRealTrouble(t *testing.T) {
 		{fakemodel.FaultNoQuota, "quota", []string{"codex", "claude-code", "gemini"}},
 		{fakemodel.FaultServer, "runner-crash", []string{"claude-code"}},
 	}
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		for _, tt := range tests {
 			if !slices.Contains(tt.agents, agent.name) {
 				continue
@@ -102,7 +108,8 @@ func TestRealTrouble(t *testing.T) {
 
 // TestRealCut breaks one reply off, and has all agents begin again.
 func TestRealCut(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: 90 * time.Second}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
 			{Calls: []fakemodel.Call{{Run: "echo once"}}, Fault: fakemodel.FaultAborted, Times: 1}, {Text: "The demo is ready."},
 		}})
@@ -126,7 +133,8 @@ func TestRealCut(t *testing.T) {
 
 // TestRealPrompt has prompts that shells and flags would spoil.
 func TestRealPrompt(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		prompts := []string{
 			"-p --help \"double\" 'single' $HOME `tick` \\n back\\slash\nsecond line: ünï ✓ %s {x} #y !z",
 			"Read this:\n" + strings.Repeat("A long text, longer than an argument may be. ", 4000) + "The end.",

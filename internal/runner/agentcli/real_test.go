@@ -50,8 +50,10 @@ type realAgent struct {
 func realAgents() []realAgent {
 	return []realAgent{
 		{name: "codex", program: "codex", version: "0.169.0", model: "gpt-5.5", path: "/v1"},
-		{name: "claude-code", program: "claude", version: "2.1.328", model: "claude-sonnet-4-6",
-			env: map[string]string{"CLAUDE_CODE_MAX_RETRIES": "1"}},
+		{
+			name: "claude-code", program: "claude", version: "2.1.328", model: "claude-sonnet-4-6",
+			env: map[string]string{"CLAUDE_CODE_MAX_RETRIES": "1"},
+		},
 		{name: "opencode", program: "opencode", version: "1.18.33", model: "fake/fake-model", path: "/v1"},
 		{name: "copilot", program: "copilot", version: "1.0.102", model: "gpt-5", path: "/v1"},
 		{name: "gemini", program: "gemini", version: "0.61.0", model: "gemini-2.5-flash"},
@@ -146,8 +148,10 @@ func prepare(t *testing.T, agent realAgent, o options, scenes ...fakemodel.Scene
 		return ""
 	}
 	s.runner, err = agentcli.New(plumb.RunnerConfig{ID: agent.name, Agent: &cfg, TimeoutMs: o.timeout.Milliseconds()},
-		agentcli.Env{Getenv: getenv, Environ: func() []string { return environ }, Dir: dir,
-			Note: func(n plumb.Note) { t.Logf("note: %s", n.Text) }})
+		agentcli.Env{
+			Getenv: getenv, Environ: func() []string { return environ }, Dir: dir,
+			Note: func(n plumb.Note) { t.Logf("note: %s", n.Text) },
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,8 +301,14 @@ func (s *session) output() string {
 	return b.String()
 }
 
+// trial is a test of one agent.
+type trial struct {
+	t     *testing.T
+	agent realAgent
+}
+
 // each runs f for each agent, some at a time.
-func each(t *testing.T, f func(t *testing.T, agent realAgent)) {
+func each(t *testing.T, f func(r trial)) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs real agents")
@@ -307,7 +317,7 @@ func each(t *testing.T, f func(t *testing.T, agent realAgent)) {
 	for _, agent := range realAgents() {
 		t.Run(agent.name, func(t *testing.T) {
 			t.Parallel()
-			f(t, agent)
+			f(trial{t, agent})
 		})
 	}
 }
@@ -342,7 +352,8 @@ func demo() fakemodel.Scene {
 }
 
 func TestRealDemo(t *testing.T) {
-	each(t, func(t *testing.T, agent realAgent) {
+	each(t, func(r trial) {
+		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{}, demo())
 		report := s.succeeded(s.run(t.Context()))
 		defer func() {
@@ -423,6 +434,7 @@ func (s *session) compareDeeds(report *plumb.SessionReport) {
 			if byCall[e.CallID] == "" || byCall[e.CallID] != e.Tool {
 				s.t.Errorf("a result of %s, call %q, which is one of %q", e.Tool, e.CallID, byCall[e.CallID])
 			}
+		default: // is compared elsewhere
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -455,6 +467,7 @@ func (s *session) compareTexts(report *plumb.SessionReport) {
 			}
 		case plumb.SessionToolResult:
 			results = append(results, e.Output)
+		default: // is compared elsewhere
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
