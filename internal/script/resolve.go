@@ -28,7 +28,7 @@ const (
 
 // internalSource reports whether a source is none of the user's files.
 func internalSource(name string) bool {
-	space, _, ok := strings.Cut(name, ":")
+	space, _, ok := strings.Cut(strings.TrimPrefix(name, "./"), ":")
 	if !ok {
 		return false
 	}
@@ -42,9 +42,9 @@ func internalSource(name string) bool {
 // builtins reports whether scripts have a module of Node; name has no "node:".
 func builtins(name string) bool {
 	switch name {
-	case "assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "crypto", "events", "fs",
-		"fs/promises", "module", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "querystring", "stream",
-		"stream/promises", "string_decoder", "timers", "timers/promises", "url", "util", "util/types":
+	case "assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "constants", "crypto",
+		"diagnostics_channel", "events", "fs", "fs/promises", "module", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "querystring", "stream",
+		"stream/promises", "string_decoder", "timers", "timers/promises", "tty", "url", "util", "util/types":
 		return true
 	}
 	return false
@@ -53,9 +53,9 @@ func builtins(name string) bool {
 // absentBuiltins reports whether Node has a module that scripts do not have.
 func absentBuiltins(name string) bool {
 	switch name {
-	case "cluster", "constants", "dgram", "diagnostics_channel", "dns", "dns/promises", "domain", "http", "http2", "https",
+	case "cluster", "dgram", "dns", "dns/promises", "domain", "http", "http2", "https",
 		"inspector", "inspector/promises", "net", "punycode", "readline", "readline/promises", "repl", "sea", "sqlite",
-		"stream/consumers", "stream/web", "sys", "test", "test/reporters", "tls", "trace_events", "tty", "v8", "vm", "wasi",
+		"stream/consumers", "stream/web", "sys", "test", "test/reporters", "tls", "trace_events", "v8", "vm", "wasi",
 		"worker_threads", "zlib":
 		return true
 	}

@@ -59,17 +59,28 @@ function require(name: string): any {
   return module.exports;
 }
 
-/** Stands for a built-in module that suites do not have, when a package imports it: the first use throws. */
-function absent(name: string): any {
-  const message = (key: PropertyKey) => `node:${name}${typeof key === "string" ? ` (${key})` : ""} is not available to suites`;
-  const stop = (_: unknown, key: PropertyKey) => {
-    if (typeof key === "symbol" || key === "__esModule" || key === "default" || key === "then" || key === "prototype") return undefined;
+/**
+ * Stands for a built-in module that suites do not have, when a package imports it. What is read of it can be read on, and a
+ * class can extend it; the first call throws.
+ */
+function absent(module: string, name = ""): any {
+  const member = (path: string): any => {
     const use = function () {
-      throw Object.assign(new Error(message(key)), { code: "ERR_NOT_AVAILABLE" });
+      throw Object.assign(new Error(`${module && `node:${module}`}${module ? path && ` (${path})` : path} is not available to suites`), { code: "ERR_NOT_AVAILABLE" });
     };
-    return new Proxy(use, { get: (t, k) => (k in t || typeof k === "symbol" ? (t as any)[k] : use()), construct: use as any });
+    const known = new Map<string, any>();
+    return new Proxy(use, {
+      get(target: any, key) {
+        if (typeof key === "symbol" || key === "__esModule" || key === "then") return undefined;
+        if (key === "prototype") return target.prototype;
+        if (!known.has(key)) known.set(key, member(path ? `${path}.${key}` : key));
+        return known.get(key);
+      },
+      construct: use as any,
+      ownKeys: () => ["prototype"],
+    });
   };
-  return new Proxy({}, { get: stop });
+  return member(name);
 }
 
 const dynamic = new Map<string, Promise<any>>();
@@ -148,11 +159,11 @@ for (const [name, module] of Object.entries({
 lazy("console", () => require("console"));
 lazy("process", () => require("process"));
 lazy("crypto", () => require("crypto").webcrypto);
-for (const name of ["fetch", "WebSocket", "Worker", "XMLHttpRequest", "EventSource"])
-  if (name === "fetch")
-    hidden(globalThis, name, function fetch() {
-      return Promise.reject(Object.assign(new TypeError("fetch is not available to suites: a case must not depend on the network. Use child_process (curl) if it really must"), { code: "ERR_NOT_AVAILABLE" }));
-    });
+hidden(globalThis, "fetch", function fetch() {
+  return Promise.reject(Object.assign(new TypeError("fetch is not available to suites: a case must not depend on the network; if it must, run a program with node:child_process"), { code: "ERR_NOT_AVAILABLE" }));
+});
+// Packages ask whether a value is one of these; nothing makes one.
+for (const name of ["Headers", "Request", "Response", "FormData", "ReadableStream", "WritableStream", "TransformStream"]) lazy(name, () => absent("", name));
 {
   const native = (object: any, name: string) => {
     const original = object[name];
