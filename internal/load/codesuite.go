@@ -151,8 +151,12 @@ func (c *codeSuite) release(e *engine, number int, retire bool) (company bool) {
 	return company
 }
 
-// exhausted reports whether a call ended because it, or another call beside it, used up time or memory.
+// exhausted reports whether a call ended because it, or another call beside it, used up time or memory. An entry itself
+// throws for no other reason.
 func exhausted(err error) bool {
+	if e, ok := errors.AsType[*script.Error](err); ok && !e.Unhandled {
+		return true
+	}
 	return errors.Is(err, script.ErrTimeout) || errors.Is(err, script.ErrInterrupted) || errors.Is(err, script.ErrMemory) ||
 		errors.Is(err, script.ErrDead)
 }
