@@ -222,9 +222,6 @@ func (f *family) members() ([]process, error) {
 // carries reports whether p has the family's mark. A process without any mark, adopted and in the program's directory, has
 // dropped its environment.
 func (f *family) carries(p process, self int) bool {
-	if f.mark == "" {
-		return false
-	}
 	env, err := environment(p.pid)
 	if err != nil {
 		return false

@@ -13,10 +13,12 @@ package proc
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,7 +43,8 @@ type Command struct {
 	Args []string
 	// Dir is where it works.
 	Dir string
-	// Env is its whole environment. [MarkerEnv] in it must be its own: whatever carries the same is killed at the end.
+	// Env is its whole environment. [MarkerEnv] in it must be its own: whatever carries the same is killed at the end. Without
+	// one it is given one.
 	Env []string
 	// Stdin, Stdout and Stderr are files. Without Stdin the program reads nothing; without Stdout or Stderr, what it writes
 	// there is lost. The files are truncated.
@@ -119,7 +122,12 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	defer files.close()
 	// It is not for os/exec to stop it when ctx ends: that would end the program only, and at once.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.Path, c.Args...)
-	cmd.Dir, cmd.Env = c.Dir, c.Env
+	cmd.Dir, cmd.Env = c.Dir, slices.Clip(c.Env)
+	mark := lookup(c.Env, MarkerEnv)
+	if mark == "" {
+		mark = "own/" + rand.Text()
+		cmd.Env = append(cmd.Env, MarkerEnv+"="+mark)
+	}
 	// These are set only where there is a file: a nil *os.File in an io.Writer would be no nil.
 	if files.stdin != nil {
 		cmd.Stdin = files.stdin
@@ -130,7 +138,7 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	if files.stderr != nil {
 		cmd.Stderr = files.stderr
 	}
-	family := newFamily(cmd, lookup(c.Env, MarkerEnv))
+	family := newFamily(cmd, mark)
 	res := Result{Started: time.Now()}
 	exited := make(chan error, 1)
 	if err := family.start(exited); err != nil {

@@ -13,7 +13,8 @@ const adopts = false
 
 func adopt() {}
 
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// attributes make a session of its own, which has no terminal to ask for a password on.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func launch(cmd *exec.Cmd, exited chan<- error) error {
 	if err := cmd.Start(); err != nil {

@@ -19,9 +19,10 @@ const adopts = true
 // adopt makes this process the one that orphans among its descendants go to. Asking again changes nothing.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// attributes make a process group of its own, of which the leader is killed when this process is, by whatever.
+// attributes make a session of its own, which has no terminal: whoever asks for a password there is told so, and does not
+// wait for ever. Its leader is killed when this process is, by whatever.
 func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // launch starts cmd from a thread that lives as long as it does, since Pdeathsig means the death of a thread.

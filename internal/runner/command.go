@@ -3,7 +3,6 @@ package runner
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -222,16 +221,16 @@ func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (st
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	dir, marker := c.dir, req.Marker
+	dir := c.dir
 	if req.Workspace != "" {
 		dir = req.Workspace
 	}
-	if marker == "" {
-		marker = "own/" + rand.Text()
+	environ := append(slices.Clip(c.environ), "PWD="+dir)
+	if req.Marker != "" {
+		environ = append(environ, plumb.MarkerEnv+"="+req.Marker, plumb.RunDirEnv+"="+req.RunDir)
 	}
 	program := proc.Command{
-		Path: c.argv[0], Args: c.argv[1:], Dir: dir,
-		Env:   append(slices.Clip(c.environ), "PWD="+dir, plumb.MarkerEnv+"="+marker, plumb.RunDirEnv+"="+req.RunDir),
+		Path: c.argv[0], Args: c.argv[1:], Dir: dir, Env: environ,
 		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
 		OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
 	}

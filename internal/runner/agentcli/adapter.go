@@ -22,8 +22,8 @@ type adapter struct {
 	// instructions are the files that it reads in a workspace and in the directories above it, user those that it reads in
 	// the user's home, machine those of the whole machine.
 	instructions, user, machine []string
-	// mcp are the files of a workspace that name MCP servers.
-	mcp []string
+	// mcp are the files of a workspace that name MCP servers, userMCP those of the user's home.
+	mcp, userMCP []string
 	// keys are environment variables that hold its credentials or choose its provider. They reach it although their names
 	// say that they are secret or belong to an agent; a * at the end stands for anything. key is the one for the key of a
 	// runner.

@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -103,11 +102,7 @@ func (r *Runner) launch(t task, p *place) (*launch, error) {
 			return nil, err
 		}
 	}
-	marker := t.marker
-	if marker == "" {
-		marker = "own/" + rand.Text() // nobody will look for it by its name, but the supervisor needs one
-	}
-	l.environ = r.environ(l, marker, t.runDir)
+	l.environ = r.environ(l, t.marker, t.runDir)
 	return l, nil
 }
 
@@ -190,7 +185,9 @@ func (r *Runner) environ(l *launch, marker, runDir string) []string {
 		maps.Copy(own, homeVariables(l.home))
 	}
 	maps.Copy(own, l.own)
-	own[plumb.MarkerEnv] = marker
+	if marker != "" {
+		own[plumb.MarkerEnv] = marker
+	}
 	if runDir != "" {
 		own[plumb.RunDirEnv] = runDir
 	}

@@ -16,6 +16,7 @@ func claudeAdapter() adapter {
 		user:         []string{".claude/CLAUDE.md"},
 		machine:      []string{"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json"},
 		mcp:          []string{".mcp.json"},
+		userMCP:      []string{".claude.json"},
 		key:          "ANTHROPIC_API_KEY",
 		keys:         []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_OAUTH_TOKEN"},
 		cloud: map[string][]string{

@@ -23,6 +23,7 @@ func codexAdapter() adapter {
 		user:         []string{".codex/AGENTS.md", ".codex/AGENTS.override.md"},
 		machine:      []string{"/etc/codex/config.toml", "/etc/codex/managed_config.toml", "/etc/codex/skills"},
 		mcp:          []string{".codex/config.toml"},
+		userMCP:      []string{".codex/config.toml"},
 		key:          "OPENAI_API_KEY",
 		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
 		credentials:  []credentials{{variable: "CODEX_HOME", dir: ".codex", file: "auth.json"}},

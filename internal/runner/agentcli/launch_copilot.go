@@ -13,6 +13,7 @@ func copilotAdapter() adapter {
 		instructions: []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"},
 		user:         []string{".copilot/copilot-instructions.md"},
 		mcp:          []string{".mcp.json", ".vscode/mcp.json", ".github/mcp.json"},
+		userMCP:      []string{".copilot/mcp-config.json"},
 		key:          "COPILOT_PROVIDER_API_KEY",
 		keys:         []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL"},
 		credentials: []credentials{{

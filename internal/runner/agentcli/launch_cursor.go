@@ -8,6 +8,7 @@ func cursorAdapter() adapter {
 		skills: ".cursor/skills", skillDirs: []string{".cursor/skills", ".agents/skills", ".claude/skills"},
 		instructions: []string{"AGENTS.md", "CLAUDE.md", ".cursorrules"},
 		mcp:          []string{".cursor/mcp.json"},
+		userMCP:      []string{".cursor/mcp.json"},
 		key:          "CURSOR_API_KEY",
 		keys:         []string{"CURSOR_API_KEY", "CURSOR_API_ENDPOINT"},
 		credentials:  []credentials{{variable: "XDG_CONFIG_HOME", dir: ".config", file: "cursor/auth.json"}},

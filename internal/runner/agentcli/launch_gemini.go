@@ -15,6 +15,7 @@ func geminiAdapter() adapter {
 		user:         []string{".gemini/GEMINI.md"},
 		machine:      []string{"/etc/gemini-cli/settings.json"},
 		mcp:          []string{".gemini/settings.json"},
+		userMCP:      []string{".gemini/settings.json"},
 		key:          "GEMINI_API_KEY",
 		keys:         []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 		cloud:        map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},

@@ -26,6 +26,7 @@ func opencodeAdapter() adapter {
 		user:         []string{".config/opencode/AGENTS.md", ".claude/CLAUDE.md"},
 		machine:      []string{"/etc/opencode/opencode.json"},
 		mcp:          []string{"opencode.json", "opencode.jsonc"},
+		userMCP:      []string{".config/opencode/opencode.json"},
 		keys: []string{
 			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
 			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY",

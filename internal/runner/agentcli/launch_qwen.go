@@ -9,6 +9,7 @@ func qwenAdapter() adapter {
 		instructions: []string{"QWEN.md", "AGENTS.md"},
 		user:         []string{".qwen/QWEN.md"},
 		mcp:          []string{".qwen/settings.json"},
+		userMCP:      []string{".qwen/settings.json"},
 		key:          "OPENAI_API_KEY",
 		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"},
 		credentials:  []credentials{{dir: ".qwen", file: "oauth_creds.json"}},

@@ -3,8 +3,11 @@ package agentcli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -24,9 +27,10 @@ func (r *Runner) offers(l *launch) []plumb.Offer {
 	for name := range l.servers {
 		add(plumb.OfferMCPServer, name, "", "runner", false)
 	}
-	for _, name := range r.adapter.mcp {
-		if path := filepath.Join(l.workspace, filepath.FromSlash(name)); exists(path) && name != ".codex/config.toml" {
-			add(plumb.OfferInstructions, name, path, "project", false)
+	for _, file := range r.adapter.mcp {
+		path := filepath.Join(l.workspace, filepath.FromSlash(file))
+		for _, name := range serversIn(path) {
+			add(plumb.OfferMCPServer, name, path, "project", false)
 		}
 	}
 	for _, name := range r.adapter.instructions {
@@ -46,17 +50,55 @@ func (r *Runner) offers(l *launch) []plumb.Offer {
 	}
 	if home := userHome(r.env.Getenv); !l.hermetic && home != "" {
 		for _, name := range r.adapter.user {
-			if path := filepath.Join(home, filepath.FromSlash(name)); exists(path) {
+			if path := r.userPath(home, name); exists(path) {
 				add(plumb.OfferInstructions, name, path, "user", true)
 			}
 		}
+		for _, file := range r.adapter.userMCP {
+			path := r.userPath(home, file)
+			for _, name := range serversIn(path) {
+				add(plumb.OfferMCPServer, name, path, "user", true)
+			}
+		}
 		for _, dir := range r.adapter.skillDirs {
-			for name, path := range skillsIn(filepath.Join(home, filepath.FromSlash(dir))) {
+			for name, path := range skillsIn(r.userPath(home, dir)) {
 				add(plumb.OfferSkill, name, path, "user", true)
 			}
 		}
 	}
 	return all
+}
+
+// userPath returns where the user has a file of the agent's: below home, or where a variable says.
+func (r *Runner) userPath(home, name string) string {
+	for _, c := range r.adapter.credentials {
+		if dir := r.env.Getenv(c.variable); c.variable != "" && dir != "" && strings.HasPrefix(name, c.dir+"/") {
+			return filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, c.dir+"/")))
+		}
+	}
+	return filepath.Join(home, filepath.FromSlash(name))
+}
+
+// serversIn lists the MCP servers that a file of configuration names: JSON, or the TOML of Codex.
+func serversIn(path string) []string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	if filepath.Ext(path) == ".toml" {
+		for _, found := range regexp.MustCompile(`(?m)^\s*\[mcp_servers\."?([^."\]]+)"?\]`).FindAllSubmatch(data, -1) {
+			names = append(names, string(found[1]))
+		}
+		return names
+	}
+	for _, key := range []string{"mcpServers", "servers", "mcp"} {
+		gjson.GetBytes(data, key).ForEach(func(name, _ gjson.Result) bool {
+			names = append(names, name.String())
+			return true
+		})
+	}
+	return names
 }
 
 // skillsIn lists the skills in a directory, by name, with the paths of their SKILL.md.
