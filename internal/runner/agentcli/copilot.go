@@ -3,6 +3,8 @@ package agentcli
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -85,8 +87,8 @@ func normaliseCopilot(t *Transcript, r *recorder) error {
 
 // end tells the recorder how the session ended.
 func (c *copilot) end() {
-	for call, said := range c.denied {
-		c.r.denial(origin{call: call}, "", said)
+	for _, call := range slices.Sorted(maps.Keys(c.denied)) {
+		c.r.denial(origin{call: call}, "", c.denied[call])
 	}
 	switch {
 	case c.failure != nil:

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -55,11 +57,11 @@ func (c *copilot) usage() error {
 			return err
 		}
 	}
-	for subagent, u := range c.used {
-		if subagent == "" {
+	for _, thread := range slices.Sorted(maps.Keys(c.used)) {
+		if u := c.used[thread]; thread == "" {
 			c.r.report.Usage.Add(*u)
 		} else {
-			c.r.subagent(subagent, "", u)
+			c.r.subagent(thread, "", u)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package agentcli
 import (
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -169,7 +171,8 @@ func (o *opencode) stream(main *openThread) error {
 		o.r.report.Steps = counter.n
 	}
 	main.flush(phaseCommentary)
-	for _, th := range children {
+	for _, id := range slices.Sorted(maps.Keys(children)) {
+		th := children[id]
 		th.flush(phaseCommentary)
 		if th.usage.InputTokens != nil {
 			o.r.subagent(th.subagent, "", &th.usage)
