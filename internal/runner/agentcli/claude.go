@@ -20,7 +20,7 @@ import (
 type claude struct {
 	r    *recorder
 	qwen bool
-	// uuids are the records of the stream, by which the session files are told apart from it.
+	// uuids are the records of the stream, by which the session files are told apart from it; nil where there are none.
 	uuids map[uint64]bool
 	// calls are the tool calls without a result yet.
 	calls map[string]claudeCall
@@ -76,13 +76,16 @@ func normaliseClaude(t *Transcript, r *recorder) error {
 
 func newClaude(r *recorder) *claude {
 	return &claude{
-		r: r, uuids: map[uint64]bool{}, calls: map[string]claudeCall{}, said: map[string]*claudeMessage{},
+		r: r, calls: map[string]claudeCall{}, said: map[string]*claudeMessage{},
 		dirs: map[string]string{}, requests: map[string]int{}, names: map[string]string{},
 	}
 }
 
 func (c *claude) normalise(t *Transcript) error {
 	r := c.r
+	if t.Session != "" && !c.qwen {
+		c.uuids = map[uint64]bool{}
+	}
 	steps := newSteps(r.agent)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
 		steps.count(rec)
@@ -107,8 +110,8 @@ func (c *claude) record(rec gjson.Result) bool {
 	if rep.SessionID == "" {
 		rep.SessionID = strings.Clone(f.text("session_id", "sessionId"))
 	}
-	if id := f.text("uuid"); id != "" {
-		c.uuids[key("", id)] = true
+	if c.uuids != nil {
+		c.uuids[key("", f.text("uuid"))] = true
 	}
 	switch f.text("type") {
 	case "system":

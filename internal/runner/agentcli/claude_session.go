@@ -132,7 +132,8 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 				"progress", "attribution-snapshot",
 			}, kind)
 		}
-		known := c.uuids[key("", f.text("uuid"))]
+		uuid := f.text("uuid")
+		known := uuid != "" && c.uuids[key("", uuid)]
 		if f.get("promptSource").Exists() && exists(t.Stdout) {
 			return true // the stream has no prompts
 		}

@@ -60,6 +60,9 @@ func eachCommand(text string, fn func(simpleCommand)) {
 // shellEnds returns the directory in which a shell command leaves its shell, relative to where it started; lost says that
 // only the shell knows.
 func shellEnds(text string) (dir string, lost bool) {
+	if !strings.Contains(text, "cd") && !strings.Contains(text, "pushd") && !strings.Contains(text, "popd") {
+		return "", false
+	}
 	p := &shellParser{text: text, fn: func(simpleCommand) {}}
 	p.parse()
 	return p.where.base, p.where.lost
