@@ -170,17 +170,29 @@ func lastLines(path string) string {
 	buf := make([]byte, tail)
 	at := max(0, size(path)-tail)
 	n, _ := f.ReadAt(buf, at)
-	text := string(buf[:n])
+	text := plainText(string(buf[:n])) // opencode colours it whatever it is told
 	if at > 0 {
 		_, text, _ = strings.Cut(text, "\n")
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		noise := line == "Reading additional input from stdin..." // codex, always
-		if line != "" && !noise && !strings.HasPrefix(line, "{") {
+		if line != "" && !noise(line) && !strings.HasPrefix(line, "{") {
 			lines = append(lines, strings.ToValidUTF8(line, "\uFFFD"))
 		}
 	}
 	return strings.Join(lines[max(0, len(lines)-6):], "\n")
+}
+
+// noise reports whether a line of standard error is one that an agent always writes.
+func noise(line string) bool {
+	for _, begin := range []string{
+		"Reading additional input from stdin...",                                                               // codex
+		"YOLO mode is enabled", "Warning: Basic terminal detected", "Warning: 256-color support", "[STARTUP] ", // gemini
+	} {
+		if strings.HasPrefix(line, begin) {
+			return true
+		}
+	}
+	return false
 }

@@ -133,6 +133,14 @@ func TestOpencodeErrors(t *testing.T) {
 	}
 }
 
+// TestOpencodeUnknownSession: what OpenCode says on standard error is coloured whatever it is told.
+func TestOpencodeUnknownSession(t *testing.T) {
+	f := normalised(t, "opencode", written(t, "", "\x1b[91m\x1b[1mError: \x1b[0mSession not found: ses_1\n", nil)).Error
+	if f == nil || !strings.HasPrefix(f.Message, "Error: Session not found: ses_1\n") {
+		t.Errorf("got %+v", f)
+	}
+}
+
 // TestOpencodeResumed: an export holds the earlier turns of its session, which are not of this one.
 func TestOpencodeResumed(t *testing.T) {
 	message := func(id, parent, role, part string) string {
