@@ -183,7 +183,7 @@ func agents() []agent {
 	}
 }
 
-// diagnoseAgent finds an agent CLI and its version. Agents are not runners yet, and that is said.
+// diagnoseAgent finds an agent CLI and its version. Whether it is logged in only a run can tell.
 func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agent) finding {
 	f := finding{Kind: "agent", Name: agent.name}
 	path, ok := lookPath(agent.program, p.getenv("PATH"), a.Dir)
@@ -202,9 +202,8 @@ func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agent) findin
 	case err != nil:
 		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), agent.install
 	case f.Version != "":
-		f.Status = "version " + f.Version
+		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.name+":MODEL"
 	}
-	f.CanRun = "nothing yet: agents become runners in a later version"
 	return f
 }
 
