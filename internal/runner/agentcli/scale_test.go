@@ -103,7 +103,7 @@ func TestLargeTranscripts(t *testing.T) {
 	}{
 		{"1 MB records", 1 << 20, 200 << 20, 80 << 20},
 		{"10 KB records", 10 << 10, 200 << 20, 80 << 20},
-		{"700 byte records", 700, 30 << 20, 120 << 20},
+		{"700 byte records", 700, 30 << 20, 200 << 20},
 	} {
 		t.Run(shape.name, func(t *testing.T) {
 			path := stream(t, "claude-code", shape.size, shape.total)
