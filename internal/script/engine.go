@@ -3,7 +3,9 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -37,6 +39,7 @@ type engine struct {
 	tail   uintptr // the last queued job that owners counts
 
 	rejected map[lib.TJSValue]rejection
+	seq      int // of the last rejection
 
 	keep []any // functions whose addresses the engine holds
 }
@@ -108,7 +111,8 @@ func (e *engine) track(tls *libc.TLS, ctx uintptr, promise, reason lib.TJSValue,
 	if handled == 0 {
 		lib.XDupValue(tls, ctx, promise)
 		lib.XDupValue(tls, ctx, reason)
-		e.rejected[promise] = rejection{len(e.rejected), promise, reason, e.owner}
+		e.seq++
+		e.rejected[promise] = rejection{e.seq, promise, reason, e.owner}
 		return
 	}
 	if r, ok := e.rejected[promise]; ok {
@@ -212,10 +216,7 @@ func (e *engine) takeRejections() []rejection {
 	if len(e.rejected) == 0 {
 		return nil
 	}
-	var all []rejection
-	for _, r := range e.rejected {
-		all = append(all, r)
-	}
+	all := slices.SortedFunc(maps.Values(e.rejected), func(a, b rejection) int { return a.seq - b.seq })
 	clear(e.rejected)
 	return all
 }

@@ -72,13 +72,11 @@ func Start(ctx context.Context, p *Program, o Options) (*VM, error) {
 	vm := launch(ctx, o, nil)
 	_, err := vm.run(ctx, func(c *call) error { return vm.evaluate(c, p) })
 	if err != nil {
-		return nil, errors.Join(err, ignoring(vm.Close()))
+		_ = vm.Close() // why it did not start is what counts
+		return nil, err
 	}
 	return vm, nil
 }
-
-// ignoring drops the errors of closing a VM whose start already failed.
-func ignoring(error) error { return nil }
 
 func launch(ctx context.Context, o Options, exec *execution) *VM {
 	if o.MemoryLimit == 0 {
@@ -194,10 +192,14 @@ func (vm *VM) Dead() bool {
 func (vm *VM) Close() error {
 	vm.finish(ErrClosed)
 	vm.mu.Lock()
+	dead := vm.dead
 	if vm.eng != nil {
 		vm.eng.interrupt()
 	}
 	vm.mu.Unlock()
+	if dead != nil {
+		return dead
+	}
 	grace := time.NewTimer(vm.o.Grace)
 	defer grace.Stop()
 	select {

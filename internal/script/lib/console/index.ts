@@ -16,7 +16,7 @@ function text(args: unknown[]): string {
 function print(fd: number, args: unknown[]) {
   let line = text(args);
   if (indent) line = indent + line.replaceAll("\n", "\n" + indent);
-  __plumb.host("write", fd, line + "\n");
+  __plumb.host("write", fd, line.toWellFormed() + "\n");
 }
 
 function duration(ms: number): string {

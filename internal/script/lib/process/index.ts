@@ -14,7 +14,7 @@ const stream = (fd: number) => {
   return Object.assign(s, {
     fd, writable: true, isTTY: false, columns: undefined,
     write(text: any, ...rest: any[]) {
-      host("write", fd, typeof text === "string" ? text : new TextDecoder().decode(text));
+      host("write", fd, typeof text === "string" ? text.toWellFormed() : new TextDecoder().decode(text));
       const callback = rest.pop();
       if (typeof callback === "function") setImmediate(callback);
       return true;
