@@ -541,6 +541,8 @@ func TestOffers(t *testing.T) {
 	s.write("workspace/AGENTS.md", "of the template")
 	s.write("user/.codex/AGENTS.md", "of the user")
 	s.write("user/.agents/skills/private/SKILL.md", "of the user")
+	s.write("workspace/.codex/config.toml", "model = \"x\"\n[mcp_servers.team]\ncommand = \"x\"\n[mcp_servers.team.env]\nA = \"b\"\n")
+	s.write("user/.codex/config.toml", "[mcp_servers.\"own\"]\ncommand = \"x\"\n")
 	offers := func() string {
 		report, err := s.run(t.Context())
 		if err != nil {
@@ -552,13 +554,35 @@ func TestOffers(t *testing.T) {
 		}
 		return strings.Join(all, "\n")
 	}
-	hermetic := "instructions AGENTS.md parent true\ninstructions AGENTS.md project false"
-	if got := offers(); got != hermetic {
+	hermetic := "instructions AGENTS.md parent true\ninstructions AGENTS.md project false\n"
+	if got := offers(); got != hermetic+"mcp-server team project false" {
 		t.Errorf("hermetic:\n%s", got)
 	}
 	s.cfg.Agent.InheritConfig = true
-	if got := offers(); got != "instructions .codex/AGENTS.md user true\n"+hermetic+"\nskill private user true" {
+	if got := offers(); got != "instructions .codex/AGENTS.md user true\n"+hermetic+"mcp-server own user true\nmcp-server team project false\nskill private user true" {
 		t.Errorf("inherited:\n%s", got)
+	}
+	s.environ = append(s.environ, "CODEX_HOME="+filepath.Join(s.dir, "elsewhere"))
+	s.write("elsewhere/AGENTS.md", "of the user")
+	if got := offers(); got != "instructions .codex/AGENTS.md user true\n"+hermetic+"mcp-server team project false\nskill private user true" {
+		t.Errorf("inherited from elsewhere:\n%s", got)
+	}
+}
+
+// TestServersIn has the formats that agents have for their servers.
+func TestServersIn(t *testing.T) {
+	s := newScene(t, "codex", "ok")
+	for name, content := range map[string]string{
+		"a.json": `{"mcpServers":{"one":{"command":"x"},"two":{"url":"y"}}}`,
+		"b.json": `{"servers":{"one":{}},"mcp":{"two":{}}}`,
+		"c.toml": "[mcp_servers.one]\nx = 1\n  [mcp_servers.\"two\"]\n[mcp_servers.two.env]\n[other]\n",
+	} {
+		if got := serversIn(s.write(name, content)); !slices.Equal(got, []string{"one", "two"}) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if got := serversIn(s.write("broken.json", `{"mcpServers":`)); len(got) != 0 {
+		t.Error(got)
 	}
 }
 
