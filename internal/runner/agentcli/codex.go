@@ -298,8 +298,11 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 	if code := item.Get("exit_code"); code.Type == gjson.Number {
 		r.exit(o.call, int(code.Int()))
 	}
-	if item.Get("status").String() == "declined" {
-		r.denial(o, "exec_command", item.Get("aggregated_output").String())
+	// The stream does not say which tool it was; the output is worth keeping all the same.
+	output, status := item.Get("aggregated_output").String(), item.Get("status").String()
+	r.toolResult(o, output, status == "failed" || status == "declined")
+	if status == "declined" {
+		r.denial(o, "exec_command", output)
 	}
 }
 
