@@ -85,7 +85,7 @@ func vendor(t *testing.T, name, file, licence string) {
 		Stdin:  &api.StdinOptions{Contents: "module.exports = " + vendorEntry(name), ResolveDir: dir},
 		Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNode, Target: api.ES2024, Outfile: filepath.Join(dir, "out.js"),
 		MinifyWhitespace: true, MinifySyntax: true, LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent,
-		MainFields: []string{"main", "module"},
+		MainFields: []string{"main", "module"}, Metafile: true,
 		Plugins: []api.Plugin{{Name: "builtins", Setup: func(b api.PluginBuild) {
 			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z_/]+$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				if bare := strings.TrimSuffix(a.Path, "/"); a.Importer != "<stdin>" && (builtins(bare) || absentBuiltins(bare)) {
@@ -101,13 +101,32 @@ func vendor(t *testing.T, name, file, licence string) {
 	if err := os.WriteFile(file, result.OutputFiles[0].Contents, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, candidate := range []string{"LICENSE", "LICENSE.md", "license", "LICENCE", "LICENSE.txt"} {
-		if text, err := os.ReadFile(filepath.Join(dir, "node_modules", name, candidate)); err == nil {
-			if err := os.WriteFile(licence, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			return
+	var meta struct{ Inputs map[string]any }
+	if err := json.Unmarshal([]byte(result.Metafile), &meta); err != nil {
+		t.Fatal(err)
+	}
+	var texts strings.Builder
+	bundled := map[string]bool{}
+	for input := range meta.Inputs {
+		if _, within, ok := strings.Cut(filepath.ToSlash(input), "node_modules/"); ok {
+			dependency, _, _ := strings.Cut(within, "/")
+			bundled[dependency] = true
 		}
+	}
+	for _, dependency := range slices.Sorted(maps.Keys(bundled)) {
+		found, err := filepath.Glob(filepath.Join(dir, "node_modules", dependency, "[Ll][Ii][Cc][Ee][Nn][CSs][Ee]*"))
+		if err != nil || len(found) == 0 {
+			t.Errorf("%s, which %s needs, has no licence: %v", dependency, name, err)
+			continue
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts.WriteString("== " + dependency + "\n\n" + strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")) + "\n\n")
+	}
+	if err := os.WriteFile(licence, []byte(strings.TrimSuffix(texts.String(), "\n")), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -107,7 +107,8 @@ func (t *timers) next() (time.Time, bool) {
 	return t.heap[0].due, true
 }
 
-func (t *timers) active() bool { return t.alive > 0 }
+// active reports whether a timer is to come. One that does not keep a program running counts only if the VM outlives it.
+func (t *timers) active(ending bool) bool { return t.alive > 0 || !ending && len(t.heap) > 0 }
 
 type timerHeap []*timer
 

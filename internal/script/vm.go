@@ -359,7 +359,7 @@ func (vm *VM) idle() bool {
 	vm.mu.Lock()
 	posted := len(vm.posted)
 	vm.mu.Unlock()
-	if posted > 0 || vm.waiting > 0 || len(vm.immediates) > 0 || vm.timers.active() {
+	if posted > 0 || vm.waiting > 0 || len(vm.immediates) > 0 || vm.timers.active(vm.exec != nil) {
 		return false
 	}
 	for _, c := range vm.calls {

@@ -1,0 +1,109 @@
+package script
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+func (vm *VM) mayRead(call, given, path string) error {
+	if vm.o.Policy.Read == nil {
+		return nil
+	}
+	return denied(call, given, vm.o.Policy.Read(path))
+}
+
+func (vm *VM) mayWrite(call, given, path string) error {
+	if vm.o.Policy.ReadOnly {
+		return denied(call, given, errors.New("scripts may only read files here"))
+	}
+	if vm.o.Policy.Write == nil {
+		return nil
+	}
+	return denied(call, given, vm.o.Policy.Write(path))
+}
+
+// denied is what the script sees of a policy's no.
+func denied(call, given string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fileError(call, given, syscall.EACCES)
+	e.Message += " (" + err.Error() + ")"
+	return e
+}
+
+func fileErr(call, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fileError(call, path, err)
+}
+
+func fileErrTo(call, path, dest string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fileError(call, path, err)
+	e.Dest = dest
+	e.Message += " -> '" + dest + "'"
+	return e
+}
+
+// fileError says what went wrong in Node's words: ENOENT: no such file or directory, open 'x'.
+func fileError(call, path string, err error) *hostError {
+	code, number, words := errorCode(err)
+	e := &hostError{Code: code, Errno: -number, Syscall: call, Path: path, Message: code + ": " + words + ", " + call}
+	if path != "" {
+		e.Message += " '" + path + "'"
+	}
+	return e
+}
+
+// errorCode names the error of a system call as libuv does.
+func errorCode(err error) (code string, number int, words string) {
+	if errors.Is(err, errNotDir) {
+		err = syscall.ENOTDIR
+	}
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	for _, known := range []struct {
+		errno syscall.Errno
+		is    error
+		code  string
+		words string
+	}{
+		{syscall.ENOENT, fs.ErrNotExist, "ENOENT", "no such file or directory"},
+		{syscall.EEXIST, nil, "EEXIST", "file already exists"},
+		{syscall.ENOTEMPTY, nil, "ENOTEMPTY", "directory not empty"},
+		{syscall.EACCES, nil, "EACCES", "permission denied"},
+		{syscall.EPERM, nil, "EPERM", "operation not permitted"},
+		{syscall.EISDIR, nil, "EISDIR", "illegal operation on a directory"},
+		{syscall.ENOTDIR, nil, "ENOTDIR", "not a directory"},
+		{syscall.ELOOP, nil, "ELOOP", "too many symbolic links encountered"},
+		{syscall.EINVAL, nil, "EINVAL", "invalid argument"},
+		{syscall.EXDEV, nil, "EXDEV", "cross-device link not permitted"},
+		{syscall.ENAMETOOLONG, nil, "ENAMETOOLONG", "name too long"},
+		{syscall.ENOSPC, nil, "ENOSPC", "no space left on device"},
+		{syscall.EROFS, nil, "EROFS", "read-only file system"},
+		{syscall.EBADF, nil, "EBADF", "bad file descriptor"},
+		{syscall.EMFILE, nil, "EMFILE", "too many open files"},
+		{syscall.EBUSY, nil, "EBUSY", "resource busy or locked"},
+	} {
+		if errno == known.errno || errno == 0 && known.is != nil && errors.Is(err, known.is) {
+			return known.code, int(known.errno), known.words
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return "EEXIST", int(syscall.EEXIST), "file already exists"
+	case errors.Is(err, fs.ErrPermission):
+		return "EACCES", int(syscall.EACCES), "permission denied"
+	case errors.Is(err, fs.ErrNotExist):
+		return "ENOENT", int(syscall.ENOENT), "no such file or directory"
+	case strings.Contains(err.Error(), "too many links"):
+		return "ELOOP", int(syscall.ELOOP), "too many symbolic links encountered"
+	}
+	return "EIO", int(syscall.EIO), err.Error()
+}
