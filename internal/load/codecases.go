@@ -139,11 +139,11 @@ func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
 		return parsed{problems: at.problems(err)}
 	}
 	b.code = newCodeSuite(b.program, b.workingDir(), at, h)
-	e, number, err := b.code.acquire(ctx)
+	e, err := b.code.acquire(ctx)
 	if err != nil {
 		return parsed{problems: at.problems(err)}
 	}
-	defer b.code.release(e, number, false)
+	defer b.code.release(e, false)
 	r := &codeReader{bundle: b, at: at}
 	r.judge, r.embedder = asks(b.program.Code)
 	for _, p := range e.what.Problems {

@@ -110,43 +110,51 @@ func (c *codeSuite) start(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// acquire returns the engine for a call, and a number for it.
-func (c *codeSuite) acquire(ctx context.Context) (e *engine, number int, err error) {
+// seat is a call's place in an engine.
+type seat struct {
+	*engine
+	// number counts the calls of the engine, and company says that there were others when this one began.
+	number  int
+	company bool
+}
+
+// acquire returns a seat in the engine.
+func (c *codeSuite) acquire(ctx context.Context) (s seat, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, 0, script.ErrClosed
+		return seat{}, script.ErrClosed
 	}
 	if e := c.current; e != nil && e.vm.Dead() { // what is in flight there ends by itself
 		c.current, e.retired = nil, true
 	}
 	if c.current == nil {
 		if c.current, err = c.start(ctx); err != nil {
-			return nil, 0, err
+			return seat{}, err
 		}
 	}
-	e = c.current
+	e := c.current
 	e.users++
 	e.calls++
-	return e, e.calls, nil
+	return seat{e, e.calls, e.users > 1}, nil
 }
 
 // release ends a call. It reports whether other calls were in flight at the same time. An engine that is retired is closed
 // with its last call; what it then says of promises that nobody waited for any more is nobody's.
-func (c *codeSuite) release(e *engine, number int, retire bool) (company bool) {
+func (c *codeSuite) release(s seat, retire bool) (company bool) {
 	c.mu.Lock()
-	e.users--
-	company = e.users > 0 || e.calls > number
+	s.users--
+	company = s.company || s.calls > s.number
 	if retire {
-		e.retired = true
-		if c.current == e {
+		s.retired = true
+		if c.current == s.engine {
 			c.current = nil
 		}
 	}
-	last := e.retired && e.users == 0
+	last := s.retired && s.users == 0
 	c.mu.Unlock()
 	if last {
-		_ = e.vm.Close()
+		_ = s.vm.Close()
 	}
 	return company
 }
@@ -163,12 +171,12 @@ func exhausted(err error) bool {
 
 // call calls an entry for a case, with the number of the case and the arguments. limit is how long it may take.
 func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry, id string, args ...any) error {
-	e, number, err := c.acquire(ctx)
+	s, err := c.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("load the suite again: %w", err)
 	}
-	err = e.call(ctx, limit, to, entry, id, args)
-	company := c.release(e, number, exhausted(err))
+	err = s.call(ctx, limit, to, entry, id, args)
+	company := c.release(s, exhausted(err))
 	if !exhausted(err) || !company || ctx.Err() != nil {
 		return err
 	}
@@ -179,7 +187,8 @@ func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry
 	case <-ctx.Done():
 		return err
 	}
-	if e, err = c.start(ctx); err != nil {
+	e, err := c.start(ctx)
+	if err != nil {
 		return fmt.Errorf("load the suite again: %w", err)
 	}
 	err = e.call(ctx, limit, to, entry, id, args)
