@@ -1,0 +1,234 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"modernc.org/quickjs"
+)
+
+// maxLate is how many errors that belong to no call are kept for Close.
+const maxLate = 20
+
+// loop is the VM's goroutine: it makes the engine, runs what is posted, due timers and jobs, and frees the engine.
+func (vm *VM) loop() {
+	defer close(vm.done)
+	// The engine is C turned into Go: a fault in it would end the process, but becomes a panic on this goroutine, which
+	// gives the VM up. Its memory is lost then.
+	debug.SetPanicOnFault(true)
+	defer func() {
+		if r := recover(); r != nil {
+			vm.mu.Lock()
+			vm.dead = fmt.Errorf("%w: it broke down: %v", ErrDead, r)
+			vm.busy = false
+			vm.mu.Unlock()
+			vm.finish(vm.dead)
+		}
+	}()
+	eng, err := newEngine(vm.o.MemoryLimit)
+	if err == nil {
+		vm.mu.Lock()
+		vm.eng = eng
+		vm.mu.Unlock()
+		err = vm.boot()
+	}
+	if err != nil {
+		vm.mu.Lock()
+		vm.dead = fmt.Errorf("%w: %w", ErrDead, err)
+		vm.mu.Unlock()
+	} else {
+		vm.spin()
+	}
+	if eng != nil {
+		vm.mu.Lock()
+		vm.eng = nil
+		vm.mu.Unlock()
+		vm.entry.free()
+		if err := eng.close(); err != nil {
+			vm.late = append(vm.late, err)
+		}
+	}
+}
+
+// spin is the event loop, until the VM's life ends or, in an execution, nothing is left to do.
+func (vm *VM) spin() {
+	for vm.life.Err() == nil {
+		if vm.step() {
+			continue
+		}
+		if vm.idle() {
+			return
+		}
+		var due <-chan time.Time
+		var timer *time.Timer
+		if at, ok := vm.timers.next(); ok {
+			timer = time.NewTimer(time.Until(at))
+			due = timer.C
+		}
+		select {
+		case <-vm.wake:
+		case <-due:
+		case <-vm.life.Done():
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+// step runs what can run now, and reports whether anything did.
+func (vm *VM) step() bool {
+	vm.mu.Lock()
+	posted := vm.posted
+	vm.posted = nil
+	vm.mu.Unlock()
+	for _, f := range posted {
+		f()
+	}
+	did := len(posted) > 0
+	now := time.Now()
+	for vm.life.Err() == nil {
+		t := vm.timers.pop(now)
+		if t == nil {
+			break
+		}
+		did = true
+		vm.turn(t.owner, func() error { return vm.enter("fire", t.id) })
+	}
+	immediates := vm.immediates
+	vm.immediates = nil
+	for _, i := range immediates {
+		did = true
+		vm.turn(i.owner, func() error { return vm.enter("fire", i.id) })
+	}
+	return did
+}
+
+// idle looks for calls that nothing can settle any more, and reports whether the loop is to end.
+func (vm *VM) idle() bool {
+	vm.mu.Lock()
+	posted := len(vm.posted)
+	vm.mu.Unlock()
+	if posted > 0 || vm.waiting > 0 || len(vm.immediates) > 0 || vm.timers.active(vm.exec != nil) {
+		return false
+	}
+	for _, c := range vm.calls {
+		vm.deliver(c, nil, ErrNeverSettled)
+	}
+	return vm.exec != nil && vm.exec.begun && vm.exec.leave(vm)
+}
+
+// turn runs f and the jobs it leads to on behalf of a call, which is nil for what no call can be blamed for.
+func (vm *VM) turn(owner *call, f func() error) {
+	vm.own(owner)
+	vm.eng.owner = owner
+	err := f()
+	for {
+		if err == nil {
+			vm.eng.runJobs(vm.own)
+		}
+		vm.mu.Lock()
+		vm.busy = false
+		hit := vm.eng.clear()
+		victim := vm.eng.owner
+		vm.mu.Unlock()
+		if vm.life.Err() != nil {
+			return
+		}
+		switch {
+		case hit && vm.exec != nil && vm.exec.exited:
+			vm.finish(errExited)
+			return
+		case hit:
+			vm.blame(victim, ErrInterrupted)
+		case err != nil:
+			vm.blame(victim, vm.engineError(err))
+		default:
+			vm.checkRejections()
+			vm.deliverSettled()
+			return
+		}
+		err = nil
+		vm.own(nil) // the jobs of others are still queued
+		vm.eng.owner = nil
+	}
+}
+
+// own says whose turn it is, which decides who may interrupt it.
+func (vm *VM) own(c *call) {
+	vm.mu.Lock()
+	vm.busy = true
+	vm.owner = c
+	// What is left of a call whose time is over gets no more than a moment.
+	vm.eng.stop.Store(c != nil && c.expired)
+	vm.mu.Unlock()
+}
+
+// enter calls a function of the prelude.
+func (vm *VM) enter(name string, args ...any) error {
+	f := vm.entry.functions[name]
+	v, err := f.CallValue(quickjs.UndefinedValue, args...)
+	if err != nil {
+		return err
+	}
+	v.Free()
+	return nil
+}
+
+// blame ends the call that an error belongs to. An error that belongs to none ends all that are in flight, as an
+// uncaught error ends Node; when there is none, Close tells it.
+func (vm *VM) blame(c *call, err error) {
+	if vm.exec != nil && !errors.Is(err, ErrInterrupted) {
+		vm.exec.fail(vm, err)
+		return
+	}
+	if c != nil && vm.calls[c.id] == c {
+		vm.mu.Lock()
+		if c.expired {
+			err = timeout(c.ctx)
+		}
+		vm.mu.Unlock()
+		vm.deliver(c, nil, err)
+		return
+	}
+	if errors.Is(err, ErrInterrupted) { // what a call left behind was stopped
+		return
+	}
+	if len(vm.calls) == 0 || c != nil {
+		if len(vm.late) < maxLate {
+			vm.late = append(vm.late, err)
+		}
+		return
+	}
+	for _, c := range vm.calls {
+		vm.deliver(c, nil, err)
+	}
+}
+
+// checkRejections blames for the rejected promises that nothing handles.
+func (vm *VM) checkRejections() {
+	for _, r := range vm.eng.takeRejections() {
+		err := vm.describe(vm.eng.value(r.reason))
+		vm.eng.free(r.promise)
+		vm.eng.free(r.reason)
+		err.Unhandled = true
+		vm.blame(r.owner, err)
+	}
+}
+
+func (vm *VM) deliverSettled() {
+	for _, c := range vm.calls {
+		if c.settled {
+			if vm.exec != nil && c.err != nil {
+				vm.exec.fail(vm, c.err)
+			}
+			err := c.err
+			if c.ctx.Err() != nil { // what came of a process that was killed at the deadline says nothing
+				err = timeout(c.ctx)
+			}
+			vm.deliver(c, c.result, err)
+		}
+	}
+}
