@@ -155,10 +155,10 @@ func prepare(t *testing.T, agent realAgent, o options, scenes ...fakemodel.Scene
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.req = plumb.Request{
+	s.req = plumb.Request{ // of no run: `plumb gc` in another test would take one without an owner for dead
 		CaseID: "case", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: demoPrompt}}, Repetition: 1, Session: 1,
 		Workspace: filepath.Join(dir, "ws"), ArtifactDir: filepath.Join(dir, "artifacts"),
-		Marker: "test-" + s.script + "/1", RunDir: dir, Skills: []string{filepath.Join(dir, "skills", "demo")},
+		Marker: "test-" + s.script + "/1", Skills: []string{filepath.Join(dir, "skills", "demo")},
 	}
 	return s
 }
