@@ -85,7 +85,9 @@ func (vm *VM) step() bool {
 	vm.posted = nil
 	vm.mu.Unlock()
 	for _, f := range posted {
-		f()
+		if vm.life.Err() == nil {
+			f()
+		}
 	}
 	did := len(posted) > 0
 	now := time.Now()
@@ -162,7 +164,7 @@ func (vm *VM) own(c *call) {
 	vm.busy = true
 	vm.owner = c
 	// What is left of a call whose time is over gets no more than a moment.
-	vm.eng.stop.Store(c != nil && c.expired)
+	vm.eng.stop.Store(c != nil && c.expired || vm.life.Err() != nil)
 	vm.mu.Unlock()
 }
 
