@@ -67,6 +67,9 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 			Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report), Message: cmp.Or(collected, reason(failed)),
 			Source: failed.Source, Stack: failed.Stack,
 		}
+		if thrown(failed) {
+			j.Failure.Name = errorName(plumb.OriginAssertion)
+		}
 	case broken != nil:
 		j.Outcome = plumb.OutcomeError
 		j.Failure = broken.Error
@@ -97,8 +100,11 @@ func collect(verdicts []plumb.Verdict) string {
 	return fmt.Sprintf("%d assertion failure(s) collected during case execution:%s", n, b.String())
 }
 
+// thrown reports whether v is an error that a suite in code threw: its message is the documented one as it stands.
+func thrown(v *plumb.Verdict) bool { return v.Stack != "" }
+
 func reason(v *plumb.Verdict) string {
-	if v.Name == "" {
+	if v.Name == "" || thrown(v) {
 		return v.Reason
 	}
 	return v.Name + ": " + v.Reason
