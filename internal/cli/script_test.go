@@ -282,7 +282,7 @@ func alone(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 {
 		ts.Fatalf("usage: alone")
 	}
-	left, err := proc.Find(func(_, runDir string) bool { return strings.HasPrefix(runDir, ts.Getenv("WORK")) })
+	left, err := proc.Find(func(_, runDir string) bool { return strings.HasPrefix(runDir, ts.Getenv("WORK")+"/") })
 	ts.Check(err)
 	if (len(left) > 0) != neg {
 		ts.Fatalf("left running: %+v", left)
