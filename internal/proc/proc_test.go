@@ -27,7 +27,7 @@ func TestNamesAreThoseOfTheVocabulary(t *testing.T) {
 	}
 }
 
-// command makes a command of the test binary, posing as what says, with little patience. When the test ends, nothing with
+// command makes a command of the test binary, posing as what says. When the test ends, nothing with
 // its mark may be left.
 func command(t *testing.T, what string) Command {
 	t.Helper()
@@ -48,10 +48,18 @@ func command(t *testing.T, what string) Command {
 			}
 		}
 	})
+	// What ends when it is asked to gets all the time that a busy machine may take, what does not gets none.
+	grace := Grace{Interrupt: time.Minute, Terminate: time.Minute}
+	if what == "stubborn" {
+		grace.Interrupt = 300 * time.Millisecond
+	}
+	if what == "stubborn" || strings.Contains(what, "deaf") {
+		grace.Terminate = 300 * time.Millisecond
+	}
 	return Command{
 		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, MarkerEnv+"="+mark),
-		Grace: Grace{Interrupt: 300 * time.Millisecond, Terminate: 300 * time.Millisecond},
+		Grace: grace,
 	}
 }
 
