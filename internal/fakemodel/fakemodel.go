@@ -6,6 +6,8 @@
 // from time or chance: [Faults.Truth] says beforehand which prompts can be answered at all. So a storm of faults has a
 // known right result, and can be repeated.
 //
+// For coding agents it plays scripts, in which the model calls the tools that the agent offers: see [Agents].
+//
 // The prompt, wherever this package speaks of it, is the text of the last user message.
 package fakemodel
 
