@@ -3,6 +3,7 @@ package agentcli_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func prepare(t *testing.T, agent realAgent, o options, scenes ...fakemodel.Scene
 	s.req = plumb.Request{ // of no run: `plumb gc` in another test would take one without an owner for dead
 		CaseID: "case", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: demoPrompt}}, Repetition: 1, Session: 1,
 		Workspace: filepath.Join(dir, "ws"), ArtifactDir: filepath.Join(dir, "artifacts"),
-		Marker: "test-" + s.script + "/1", Skills: []string{filepath.Join(dir, "skills", "demo")},
+		Marker: "test-" + rand.Text() + "/1", Skills: []string{filepath.Join(dir, "skills", "demo")},
 	}
 	return s
 }
