@@ -56,8 +56,9 @@ func newScene(t *testing.T, agent, what string) *scene {
 		CaseID: "a-1", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "hello"}}, Repetition: 1, Session: 1,
 		Workspace: filepath.Join(dir, "workspace"), ArtifactDir: filepath.Join(dir, "artifacts"), Marker: filepath.Base(filepath.Dir(dir)) + "/1",
 	}
+	mark := s.req.Marker // which is of this scene alone, whatever the test makes of the request
 	t.Cleanup(func() {
-		left, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, s.req.Marker) })
+		left, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, mark) })
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes are left: %v, %v", left, err)
 		}
