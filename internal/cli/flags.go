@@ -233,8 +233,16 @@ func configValues(c *load.RunConfig) map[string][]string {
 		"schedule": word(c.Schedule), "parallel": number(c.Parallel), "repeat": number(c.Repeat), "retry": pointer(c.Retry),
 		"timeout": duration(c.TimeoutMs), "max-failures": number(c.MaxFailures), "max-cost": pointer(c.MaxCostUSD),
 		"max-tokens": number(c.MaxTokens), "max-duration": duration(c.MaxDurationMs),
+		"workspaces": word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces), "all-repetitions": yes(c.AllRepetitions),
 		"cache": word(c.Cache), "report": c.Report, "output": word(c.Output), "output-dir": word(c.OutputDir),
 	}
+}
+
+func yes(on bool) []string {
+	if !on {
+		return nil
+	}
+	return []string{"true"}
 }
 
 func word(s string) []string {

@@ -95,7 +95,7 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 }
 
 func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
-	for _, name := range []string{"plumb.yaml", "plumb.yml", "plumb.config.json"} {
+	for _, name := range load.ConfigNames() {
 		if path := a.path(name); exists(path) && (!force || name != "plumb.yaml") {
 			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or plumb init --force to write it anew")
 		}
@@ -105,7 +105,7 @@ func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
 		return nil, err
 	}
 	w := &written{}
-	if w.Suites, err = a.suitesHere(); err != nil {
+	if w.Suites, err = a.suitesHere(ctx); err != nil {
 		return nil, err
 	}
 	if len(w.Suites) == 0 {
@@ -130,10 +130,14 @@ func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
 }
 
 // suitesHere returns the valid suites in the working directory.
-func (a *app) suitesHere() ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(a.Dir, "*.jsonl"))
-	if err != nil {
-		return nil, fmt.Errorf("look for suites: %w", err)
+func (a *app) suitesHere(ctx context.Context) ([]string, error) {
+	var files []string
+	for _, pattern := range []string{"*.jsonl", "*.suite.yaml", "*.suite.yml", "*.suite.ts", "*.suite.mts", "*.suite.js", "*.suite.mjs"} {
+		found, err := filepath.Glob(filepath.Join(a.Dir, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("look for suites: %w", err)
+		}
+		files = append(files, found...)
 	}
 	var suites []string
 	for _, f := range files {
@@ -141,7 +145,7 @@ func (a *app) suitesHere() ([]string, error) {
 		if err != nil {
 			continue // another kind of file, or a published suite that has changed
 		}
-		if summary, problems := bundle.Validate(); summary.Cases > 0 && len(load.Problems(problems).Errors()) == 0 {
+		if summary, problems := bundle.ValidateIn(ctx, load.Host{Environ: a.Environ}); summary.Cases > 0 && len(load.Problems(problems).Errors()) == 0 {
 			suites = append(suites, filepath.Base(f))
 		}
 	}

@@ -77,7 +77,7 @@ func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
 	if path == "" {
 		return &load.Config{Dir: a.Dir}, nil
 	}
-	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: a.Environ})
+	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: a.Environ, Dir: a.Dir})
 	if err != nil {
 		if problems, ok := errors.AsType[load.Problems](err); ok {
 			return nil, load.Problems(a.near(problems))

@@ -106,9 +106,10 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 	if err != nil {
 		return nil, err
 	}
-	suite, _, err := bundle.SuiteIn(ctx, a.host(p))
+	suite, warnings, err := bundle.SuiteIn(ctx, a.host(p))
+	a.warn(warnings)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, bundle.Close())
 	}
 	if s.ScoredFrom != "" && len(s.Runners) > 0 {
 		earlier, err := run.Fold(s.Runners[0].Replay)

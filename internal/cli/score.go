@@ -116,8 +116,11 @@ func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteR
 		if bundle, err = load.Open(filepath.Join(path, run.BundleDir)); err != nil {
 			return nil, err
 		}
-		if suite, _, err = bundle.SuiteIn(ctx, a.host(p)); err != nil {
-			return nil, err
+		var warnings []load.Problem
+		suite, warnings, err = bundle.SuiteIn(ctx, a.host(p))
+		a.warn(warnings)
+		if err != nil {
+			return nil, errors.Join(err, bundle.Close())
 		}
 	} else if bundle, suite, err = a.readSuite(ctx, p, suiteRef, f.tier); err != nil {
 		return nil, err

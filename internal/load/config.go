@@ -63,8 +63,7 @@ type Price struct {
 	PerRequest float64
 }
 
-// Snapshots says how token baselines are compared. What a case may use is its baseline and the greater of the two
-// tolerances.
+// Snapshots says how token baselines are compared. A case that exceeds either of the two tolerances fails.
 type Snapshots struct {
 	// Path is the file of the baselines; it is absolute.
 	Path string
@@ -101,6 +100,11 @@ type RunConfig struct {
 	Repeat    int
 	Retry     *int
 	TimeoutMs int64
+
+	// Workspaces is the directory in which workspaces are made; it is absolute. KeepWorkspaces keeps those of sessions that
+	// went well, AllRepetitions makes all samples of an agent.
+	Workspaces                     string
+	KeepWorkspaces, AllRepetitions bool
 
 	MaxFailures   int
 	MaxCostUSD    *float64
