@@ -152,8 +152,11 @@ func (a *app) showProofs(proofs []proof) {
 			}
 			fmt.Fprintf(a.Stdout, " %-12s", word)
 		}
-		if len(p.Detects) == 0 {
-			fmt.Fprintf(a.Stdout, " %-38s", cmp.Or(report.Line(map[bool]string{true: "not proven"}[p.Unproven != ""], 38), "not measured"))
+		switch {
+		case p.Unproven != "":
+			fmt.Fprintf(a.Stdout, " %-38s", "not proven")
+		case len(p.Detects) == 0:
+			fmt.Fprintf(a.Stdout, " %-38s", "not measured")
 		}
 		fmt.Fprintf(a.Stdout, " %s\n", report.Clean(p.Path))
 		for _, line := range []string{p.Unproven, p.Error, p.Hint} {
