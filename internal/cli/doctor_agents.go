@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -80,6 +81,7 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 			configs = append(configs, plumb.RunnerConfig{ID: agent.name, Agent: &plumb.AgentConfig{Type: agent.name, Model: proofModel(agent.name)}})
 		}
 	}
+	limited, over := a.untilSignal(ctx)
 	proofs := make([]proof, len(configs))
 	slots := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 	var all sync.WaitGroup
@@ -87,13 +89,18 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			proofs[i] = proveAgent(ctx, c, agentcli.Env{Getenv: p.getenv, Environ: p.environ, Dir: a.Dir})
+			proofs[i] = proveAgent(limited, c, agentcli.Env{Getenv: p.getenv, Environ: p.environ, Dir: a.Dir})
 			proofs[i].Path, _ = a.agentPath(p, c.Agent.Type, c.Agent.Command)
 		})
 	}
 	all.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
+	switch signal := over(); {
+	case signal == syscall.SIGTERM:
+		return exit(exitTerminated)
+	case signal != nil:
+		return exit(exitInterrupted)
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
 	if err := a.keepDistrust(p, configs, proofs); err != nil {
 		return err
@@ -112,6 +119,33 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 		return exit(exitNotMeasured)
 	}
 	return nil
+}
+
+// untilSignal returns a context that ends with the first signal, so that agents are ended too, and what to call at the end,
+// which returns the signal if there was one.
+func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signal) {
+	if a.Signals == nil {
+		return ctx, func() os.Signal { return nil }
+	}
+	signals, stop := a.Signals()
+	limited, cancel := context.WithCancel(ctx)
+	finished := make(chan struct{})
+	var first os.Signal
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		defer stop()
+		select {
+		case first = <-signals:
+			cancel()
+		case <-finished:
+		}
+	})
+	return limited, func() os.Signal {
+		close(finished)
+		watching.Wait()
+		cancel()
+		return first
+	}
 }
 
 // agentPath finds the program of an agent; command is the one that the config names, or "".
