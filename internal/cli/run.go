@@ -297,6 +297,16 @@ func (a *app) host(p *project) load.Host {
 	return load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
 }
 
+// suitePath is where a suite is, as results name it; one that is built in is named as it was asked for.
+func (a *app) suitePath(name string) string {
+	if path := a.path(name); name != "" {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return name
+}
+
 // assemble makes what a spec describes.
 func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Suite) (_ *job, err error) {
 	if len(s.Runners) == 0 && !s.Demo && s.Sessions == nil {
@@ -327,7 +337,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		return nil, err
 	}
 	info := plumb.RunInfo{
-		PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier,
+		PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: a.suitePath(suite.Path), SuiteVersion: suite.Version, Tier: suite.Tier,
 		SuiteHash: suite.Hash, DeclaredTags: suite.Tags(), SelectedTags: s.Filter.Tags, SuiteCases: j.all, ScoredFrom: s.ScoredFrom,
 	}
 	j.options = run.Options{
@@ -423,7 +433,14 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		}
 		return 0, err
 	}
-	j.options.Dir, j.options.Emit, j.options.Index = dir, r.report, index
+	var wrote error
+	j.options.Dir, j.options.Index = dir, index
+	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
+		if ev.Type == plumb.EventRunFinished { // documented: reporters find the results on disk when they are told of the end
+			wrote = writeResults(dir, j, state, index)
+		}
+		return r.report(ev, state)
+	}
 	if resumed {
 		if err := a.reapRun(dir.ID); err != nil {
 			return 0, err
@@ -437,9 +454,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	if state == nil {
 		return 0, err
 	}
-	if err == nil {
-		err = writeResults(dir, j, state, index) //nolint:contextcheck // also after an interruption
-	}
+	err = errors.Join(err, wrote)
 	if err == nil && j.baselines != nil {
 		err = j.baselines.Save(context.WithoutCancel(ctx))
 	}

@@ -355,8 +355,10 @@ func (a *app) module(ctx context.Context, p *project, j *job, path string, o rep
 	m.Out = a.Stdout
 	if j != nil {
 		m.CaseFilter = j.spec.Filter.IDs
-		for _, r := range j.runners {
-			m.RunnerFilter = append(m.RunnerFilter, r.Info().ID)
+		if len(j.runners) < len(p.config.Runners) {
+			for _, r := range j.runners {
+				m.RunnerFilter = append(m.RunnerFilter, r.Info().ID)
+			}
 		}
 		if w := j.spec.Workspace; w != nil {
 			m.WorkspaceMode, m.Cwd = string(w.Mode), cmp.Or(w.Cwd, j.spec.Cwd)

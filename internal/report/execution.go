@@ -232,6 +232,8 @@ type trouble struct {
 }
 
 type sessionResult struct {
+	// Runner is left out where sessions have no artifacts.
+	Runner               *plumb.RunnerInfo `json:"runner,omitempty"`
 	Passed               bool          `json:"passed"`
 	Status               plumb.Status  `json:"status"`
 	Outcome              plumb.Outcome `json:"outcome"`
@@ -333,8 +335,8 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		if r.Passed {
 			res.SuccessfulRepetitions++
 		}
-		if res.RepeatTarget == 1 { // documented: the sessions of a lone repetition stand at the execution
-			res.Sessions, r.Sessions = r.Sessions, nil
+		if res.RepeatTarget == 1 { // documented: the sessions of a lone repetition stand at the execution, too
+			res.Sessions, r.Sessions = r.Sessions, outlines(r.Sessions, runner)
 		}
 		res.Repetitions = append(res.Repetitions, r)
 	}
@@ -419,12 +421,18 @@ func troubleOf(f *plumb.Failure) trouble {
 	}
 }
 
-// errorName is the documented name of an error: scripts tell failed assertions by it.
+// errorName is the documented name of an error: scripts tell failed assertions, time limits and step limits by it.
 func errorName(o plumb.Origin) string {
-	if o == plumb.OriginAssertion {
+	switch o {
+	case plumb.OriginAssertion:
 		return "AssertionError"
+	case plumb.OriginMaxSteps:
+		return "MaxStepsExceededError"
+	case plumb.OriginTimeout:
+		return "CommandTimeoutError"
+	default:
+		return "Error"
 	}
-	return "Error"
 }
 
 func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) repetitionResult {
@@ -434,7 +442,7 @@ func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerI
 		sessionResult: sessionOf(last, info, runner, dir, d),
 		RetryCount:    len(sessions) - 1,
 	}
-	if len(sessions) > 1 {
+	if len(sessions) > 1 || keepsArtifacts(runner) { // where there is an artifact directory for each, all are listed, as documented
 		for _, s := range sessions {
 			x := sessionOf(s, info, runner, dir, d)
 			if s == last {
@@ -446,15 +454,33 @@ func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerI
 	return r
 }
 
+// outlines are sessions without what is written once.
+func outlines(sessions []sessionResult, runner *plumb.RunnerInfo) []sessionResult {
+	if !keepsArtifacts(runner) {
+		return nil
+	}
+	out := slices.Clone(sessions)
+	for i := range out {
+		out[i].Report, out[i].Verdicts = nil, nil
+	}
+	return out
+}
+
 func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) sessionResult {
 	status := s.status(info.ExpectedFail)
 	r := sessionResult{Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number, trouble: troubleOf(s.trouble()).in(d)}
+	if status == plumb.StatusUnexpectedPassed {
+		r.Class = new(plumb.ClassUnexpectedPass())
+	}
 	if s.judgement != nil && r.Outcome.Measured() {
 		r.Score = &s.judgement.Score
 	}
 	if dir != "" && keepsArtifacts(runner) {
 		r.ArtifactDir = artifactDir(executionDir(dir, info.ID, runner), s)
 		r.ExecutionArtifactDir = r.ArtifactDir // documented: both hold the session's own directory
+		if d == full {
+			r.Runner = runner
+		}
 	}
 	if s.report != nil {
 		r.DurationMs = s.report.DurationMs

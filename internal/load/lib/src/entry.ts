@@ -64,8 +64,26 @@ function reporter(): string {
 	return JSON.stringify({ hooks: reporterHooks.filter((hook: string) => typeof custom[hook] === "function") });
 }
 
+/** Gives all parts of a result their report: its text holds each once, at the outermost part that it belongs to. */
+function complete(result: any): void {
+	for (const repetition of result.repetitions ?? []) {
+		repetition.runner ??= result.runner;
+		repetition.report ??= result.report;
+		const { sessions, retryCount, repetition: _, ...lone } = repetition;
+		repetition.sessions = (sessions ?? (result.repeatTarget === 1 ? result.sessions : undefined) ?? [lone]).map((session: any, i: number, all: any[]) => ({
+			...session,
+			runner: session.runner ?? result.runner,
+			report: session.report ?? result.sessions?.[i]?.report ?? (i === all.length - 1 ? repetition.report : undefined),
+		}));
+	}
+	if (result.repeatTarget === 1 && result.repetitions?.length === 1) result.sessions = result.repetitions[0].sessions;
+}
+
 async function report(hook: string, event: string): Promise<string> {
 	const parsed = JSON.parse(event);
+	const { result } = parsed;
+	const results = hook === "onRunnerFinish" ? [result] : (result?.cases ?? [result]).flatMap((c: any) => c?.runnerResults ?? []);
+	for (const each of results) if (each !== undefined) complete(each);
 	if (hook === "onError") {
 		const { name, message, stack } = parsed.error ?? {};
 		const error = new Error(message);
