@@ -229,7 +229,20 @@ func (f *family) carries(p process, self int) bool {
 	if marker := lookup(env, MarkerEnv); marker != "" {
 		return marker == f.mark
 	}
-	return adopts && p.ppid == self && p.sid != ownSession() && f.dir != "" && within(workingDirectory(p.pid), f.dir)
+	return adopts && p.ppid == self && p.sid != ownSession() && f.dir != "" && within(workingDirectory(p.pid), f.dir) && f.bare(p.pid)
+}
+
+// bare reports whether a process runs without any mark. The program of another session in the same directory has none for
+// a moment: between fork and exec, which the lock excludes, its environment is the one of this process, and then it is empty until
+// the new program has its arguments.
+func (f *family) bare(pid int) bool {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if commandLine(pid) == "" {
+		return false
+	}
+	env, err := environment(pid)
+	return err == nil && lookup(env, MarkerEnv) == ""
 }
 
 func within(path, dir string) bool {

@@ -336,6 +336,29 @@ func TestParallel(t *testing.T) {
 	wait.Wait()
 }
 
+// TestOneDirectory: programs that work in the same directory at the same time, and are over at once, leave each other alone.
+func TestOneDirectory(t *testing.T) {
+	dir, logs := t.TempDir(), t.TempDir()
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range 30 {
+				name := strconv.Itoa(worker)
+				c := Command{
+					Path: "/bin/sh", Args: []string{"-c", "exec true"}, Dir: dir, Env: []string{fmt.Sprintf("%s=one/%d.%d", MarkerEnv, worker, i)},
+					Stdout: filepath.Join(logs, name+".out"), Stderr: filepath.Join(logs, name+".err"),
+				}
+				r, err := c.Run(t.Context())
+				if err != nil || r.ExitCode == nil || *r.ExitCode != 0 || len(r.Left) > 0 {
+					t.Errorf("%s, %+v, %v", r.Text(), r.Left, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // TestNoZombies checks that adopted orphans are waited for, and the children of others are not.
 func TestNoZombies(t *testing.T) {
 	other := exec.Command(os.Args[0])
