@@ -56,7 +56,7 @@ func (b *bench) environment(url string) []string {
 // bench is one run of the measurements.
 type bench struct {
 	self, plumb, dir string
-	only             string
+	only, skillgym   string
 	scale            int
 	rounds           int
 	stdout, stderr   io.Writer
@@ -70,7 +70,8 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
-	fs.StringVar(&b.only, "only", "", "measure only what has this in its name: start, replay, hash, validate, latency, cpu, memory")
+	fs.StringVar(&b.only, "only", "", "measure only what has this in its name: start, replay, hash, validate, latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
+	fs.StringVar(&b.skillgym, "skillgym", "", "directory with node_modules in which skillgym and node are installed (default: npm installs them)")
 	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")
 	fs.IntVar(&b.rounds, "rounds", 3, "rounds of what is compared, of which the median counts")
 	dir := fs.String("dir", "", "directory to work in, kept (default: a temporary one, about 1 GB)")
@@ -99,6 +100,10 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		{"memory", b.memory},
 		{"hash", b.hash},
 		{"validate", b.validate},
+		{"agent-start", b.agentStart},
+		{"agent-many", b.agentMany},
+		{"agent-normalise", b.agentNormalise},
+		{"agent-large", b.agentLarge},
 	} {
 		if !strings.Contains(step.name, b.only) {
 			continue

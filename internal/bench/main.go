@@ -40,6 +40,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = floorMain(ctx, args[1:], stderr)
 	case "generate":
 		err = generateMain(args[1:], stderr)
+	case "transcript":
+		err = transcriptMain(args[1:], stderr)
+	case "spawn":
+		err = spawnMain(ctx, args[1:], stderr)
+	case "count":
+		err = countMain(args[1:], stdout, stderr)
 	case "check":
 		err = checkMain(ctx, args[1:], stderr)
 	default:

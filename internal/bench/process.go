@@ -24,9 +24,17 @@ type usage struct {
 
 // execute runs a command to its end. An error means that it did not run; an exit code is no error.
 func execute(ctx context.Context, dir string, env []string, argv ...string) (usage, error) {
+	return executeTo(ctx, nil, dir, env, argv...)
+}
+
+// executeTo is execute for a command that prints much: its standard output goes to a file.
+func executeTo(ctx context.Context, stdout *os.File, dir string, env []string, argv ...string) (usage, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &out, &out
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
 	begun := time.Now()
 	err := cmd.Run()
 	u := usage{wall: time.Since(begun), output: tail(out.String())}
