@@ -180,7 +180,31 @@ func (r *configReader) agent(v value, path string) *plumb.AgentConfig {
 	r.object(v, path, r.agentFields(a))
 	r.missing(v, path, "type", "one of "+strings.Join(agentTypes(), ", "))
 	r.missing(v, path, "model", "the agent's own name for it")
+	if r.tool() == "skillgym" && a.Type == "codex" && a.Command != "" {
+		a.CommandArgs = launched(a.Command, a.CommandArgs)
+	}
 	return a
+}
+
+// launched are the arguments with which a command starts codex, in a config of skillgym: there each command is a launcher
+// that is told to start it, whatever it is.
+func launched(command string, args []string) []string {
+	last := filepath.Base(command)
+	if len(args) > 0 {
+		last = args[len(args)-1]
+	}
+	if last == "codex" {
+		return args
+	}
+	return append(args, "codex")
+}
+
+// tool is that which the config is named after.
+func (r *configReader) tool() string {
+	if tool, _, _ := strings.Cut(filepath.Base(r.file), "."); tool == "skillgym" {
+		return tool
+	}
+	return "plumb"
 }
 
 // agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
@@ -268,11 +292,7 @@ func (r *configReader) snapshots(v value, path string) *Snapshots {
 	if !r.is(v, path, kindMap) {
 		return nil
 	}
-	tool, _, _ := strings.Cut(filepath.Base(r.file), ".")
-	if tool != "skillgym" {
-		tool = "plumb"
-	}
-	s := &Snapshots{Path: filepath.Join(r.dir, tool+".snapshots.json"), Metric: "totalTokens"}
+	s := &Snapshots{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
 	r.object(v, path, r.snapshotFields(s))
 	r.missing(v, path, "tolerance", "such as {percent: 10}")
 	return s

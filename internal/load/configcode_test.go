@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func wantSkillgymConfig(path string) *Config {
 		},
 		Runners: []plumb.RunnerConfig{
 			{ID: "codex-main", Agent: &plumb.AgentConfig{
-				Type: "codex", Model: "gpt-5", Command: "npx", CommandArgs: []string{"-y", in("bin/codex.js")}, Env: map[string]string{"HOME": "/tmp"},
+				Type: "codex", Model: "gpt-5", Command: "npx", CommandArgs: []string{"-y", in("bin/codex.js"), "codex"}, Env: map[string]string{"HOME": "/tmp"},
 			}},
 			{ID: "claude", Agent: &plumb.AgentConfig{Type: "claude-code", Model: "sonnet", Command: in("claude")}},
 		},
@@ -245,5 +246,31 @@ console.log(filePath, config.runners.a.agent.model);
 		"Invalid config: a config must be a mapping, not a list\n" + config + " m\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// In a config of skillgym a command starts codex by its name, whatever it is; in one of plumb it is codex.
+func TestCodexCommand(t *testing.T) {
+	for _, tt := range []struct {
+		file, agent string
+		command     string
+		args        []string
+	}{
+		{"skillgym.config.ts", `command: "run-codex"`, "run-codex", []string{"codex"}},
+		{"skillgym.config.ts", `command: "run-codex", commandArgs: ["-p", "@openai/codex"]`, "run-codex", []string{"-p", "@openai/codex", "codex"}},
+		{"skillgym.config.ts", `command: "env", commandArgs: ["A=1", "codex"]`, "env", []string{"A=1", "codex"}},
+		{"skillgym.config.ts", `command: "/opt/bin/codex"`, "/opt/bin/codex", nil},
+		{"skillgym.config.ts", `commandArgs: ["-y"]`, "", []string{"-y"}},
+		{"plumb.config.ts", `command: "run-codex"`, "run-codex", nil},
+	} {
+		path := write(t, filepath.Join(t.TempDir(), tt.file), `export default {runners: {c: {agent: {type: "codex", model: "m", `+tt.agent+`}}}}`)
+		c, err := ReadConfig(path)
+		if err != nil {
+			t.Errorf("%s: %v", tt.agent, err)
+			continue
+		}
+		if a := c.Runners[0].Agent; a.Command != tt.command || !slices.Equal(a.CommandArgs, tt.args) {
+			t.Errorf("%s in %s: %q %q", tt.agent, tt.file, a.Command, a.CommandArgs)
+		}
 	}
 }

@@ -149,8 +149,6 @@ func check(a plumb.AgentConfig) error {
 		return fmt.Errorf("%q is no model", a.Model)
 	case !slices.Contains([]string{"", permissionsBypass, permissionsDefault}, a.Permissions):
 		return plumb.WithHint(fmt.Errorf("permissions: %q is not known", a.Permissions), "it is bypass or default")
-	case a.Command == "" && len(a.CommandArgs) > 0:
-		return plumb.WithHint(errors.New("commandArgs without a command"), "they are the arguments of a launcher such as npx; for the agent's own use args")
 	}
 	if a.InheritConfig && len(a.MCPServers) > 0 && (a.Type == "cursor-agent" || a.Type == "qwen") {
 		return fmt.Errorf("mcpServers: %s takes them from the user's own configuration only, if that is inherited", a.Type)

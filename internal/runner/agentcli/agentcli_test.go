@@ -226,7 +226,6 @@ func TestConfig(t *testing.T) {
 		{"model", func(a *plumb.AgentConfig) { a.Model = " " }, "no model"},
 		{"dash", func(a *plumb.AgentConfig) { a.Model = "--yolo" }, "no model"},
 		{"permissions", func(a *plumb.AgentConfig) { a.Permissions = "all" }, `"all" is not known`},
-		{"launcher", func(a *plumb.AgentConfig) { a.Command, a.CommandArgs = "", []string{"x"} }, "commandArgs without a command"},
 		{"env", func(a *plumb.AgentConfig) { a.Env = map[string]string{"A=B": ""} }, "cannot be an environment variable"},
 		{"server", func(a *plumb.AgentConfig) { a.MCPServers = map[string]plumb.MCPServer{"x": {}} }, "needs either a command or a url"},
 		{"server name", func(a *plumb.AgentConfig) { a.MCPServers = map[string]plumb.MCPServer{"a.b": {Command: "x"}} }, "cannot be the name"},

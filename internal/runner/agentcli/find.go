@@ -32,10 +32,13 @@ func launches(program string) bool {
 // beside the project or above it, where npx would take it from, or on the PATH. Where npm has put a script before the
 // program that does the work, the program is taken: it starts sooner, and signals reach it.
 func find(cfg plumb.AgentConfig, a adapter, env Env) (program, error) {
+	if cfg.Command == "" && len(cfg.CommandArgs) > 0 && a.agent == "codex" {
+		cfg.Command = "npx" // by documented habit, whose arguments they then are
+	}
 	if cfg.Command == "" || slices.Contains(a.programs, cfg.Command) && len(cfg.CommandArgs) == 0 {
 		for _, name := range a.programs {
 			if path, ok := lookPath(name, env.Dir); ok {
-				return program{path: native(path, a)}, nil
+				return program{path: native(path, a), args: slices.Clone(cfg.CommandArgs)}, nil
 			}
 		}
 		return program{}, plumb.WithHint(fmt.Errorf("the agent %s is not installed: there is no %s", a.agent, strings.Join(a.programs, " or ")),

@@ -35,6 +35,7 @@ func TestFind(t *testing.T) {
 		{plumb.AgentConfig{Command: codex}, codex, nil},
 		{plumb.AgentConfig{Command: "./tools/my-codex"}, own, nil},
 		{plumb.AgentConfig{Command: "npx"}, npx, []string{"codex"}},
+		{plumb.AgentConfig{CommandArgs: []string{"-y"}}, npx, []string{"-y", "codex"}},
 		{plumb.AgentConfig{Command: "npx", CommandArgs: []string{"-y"}}, npx, []string{"-y", "codex"}},
 		{plumb.AgentConfig{Command: "npx", CommandArgs: []string{"-y", "@openai/codex@0.169.0"}}, npx, []string{"-y", "@openai/codex@0.169.0"}},
 		{plumb.AgentConfig{Command: "pnpm", CommandArgs: []string{"exec"}}, pnpm, []string{"exec", "codex"}},
