@@ -32,7 +32,7 @@ const config: SkillgymConfig = {
   },
   defaults: { timeoutMs: 1 },
   runners: {
-    "codex-main": { agent: { type: "codex", model: "gpt-5", command: "npx", commandArgs: ["-y", "./bin/codex.js"], env: { HOME: join("/", "tmp") } } },
+    "codex-main": { agent: { type: "codex", model: "gpt-5", command: "npx", commandArgs: ["-y", "./bin/codex.js", "codex"], env: { HOME: join("/", "tmp") } } },
     "claude": { agent: { type: "claude-code", model: "sonnet", command: "./claude" } },
   },
   snapshots: { metric: "inputTokens", tolerance: { percent: 10 } },
@@ -93,7 +93,7 @@ func TestConfigSaysTheSame(t *testing.T) {
   timeoutMs: 1
   workspace: {mode: isolated, templateDir: fixture, bootstrap: {command: ./setup.sh, args: [../x, y/z], timeoutMs: 1, env: {A: ""}}}
 runners:
-  codex-main: {agent: {type: codex, model: gpt-5, command: npx, commandArgs: [-y, ./bin/codex.js], env: {HOME: /tmp}}}
+  codex-main: {agent: {type: codex, model: gpt-5, command: npx, commandArgs: [-y, ./bin/codex.js, codex], env: {HOME: /tmp}}}
   claude: {agent: {type: claude-code, model: sonnet, command: ./claude}}
 snapshots: {path: ./skillgym.snapshots.json, metric: inputTokens, tolerance: {percent: 10}}
 `
