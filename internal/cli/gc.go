@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 func (a *app) gcCommand() *cobra.Command {
@@ -43,6 +44,8 @@ type garbage struct {
 	DryRun     bool             `json:"dryRun"`
 	Processes  []garbageProcess `json:"processes"`
 	Workspaces []string         `json:"workspaces"`
+	// Homes are the directories in which agents of dead processes had their configuration.
+	Homes []string `json:"homes"`
 }
 
 type garbageProcess struct {
@@ -52,8 +55,14 @@ type garbageProcess struct {
 }
 
 func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error {
-	found := garbage{DryRun: dryRun, Processes: []garbageProcess{}, Workspaces: []string{}}
-	dead := func(_, runDir string) bool { return runDir != "" && !run.Locked(runDir) }
+	found := garbage{DryRun: dryRun, Processes: []garbageProcess{}, Workspaces: []string{}, Homes: []string{}}
+	// A directory that is there and is no run's belongs to somebody who makes sessions in another way.
+	dead := func(_, runDir string) bool {
+		if _, err := os.Stat(runDir); err != nil {
+			return runDir != "" && errors.Is(err, os.ErrNotExist)
+		}
+		return exists(filepath.Join(runDir, run.SpecFile)) && !run.Locked(runDir)
+	}
 	reap := proc.Reap
 	if dryRun {
 		reap = proc.Find
@@ -62,6 +71,10 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 	for _, p := range processes {
 		runID, _, _ := strings.Cut(p.Marker, "/")
 		found.Processes = append(found.Processes, garbageProcess{p.PID, p.Command, runID})
+	}
+	if !dryRun {
+		homes, err := agentcli.Sweep()
+		found.Homes, errLeft = list(homes), errors.Join(errLeft, err)
 	}
 	workspaces, err := abandoned(root, a.Now().Add(-age))
 	if err != nil {
@@ -86,7 +99,10 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 	for _, dir := range found.Workspaces {
 		fmt.Fprintf(a.Stdout, "%s %s\n", did[1], dir)
 	}
-	if len(found.Processes)+len(found.Workspaces) == 0 {
+	for _, dir := range found.Homes {
+		fmt.Fprintf(a.Stdout, "%s %s\n", did[1], dir)
+	}
+	if len(found.Processes)+len(found.Workspaces)+len(found.Homes) == 0 {
 		fmt.Fprintln(a.Stdout, "nothing is left over")
 	}
 	return errLeft
