@@ -89,19 +89,18 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	}
 	limit := cmp.Or(k.suite.host.AssertTimeout, DefaultAssertTimeout)
 	var out outcome
-	if err := k.suite.call(ctx, limit, &out, "assert", k.id, report, string(evidence)); err != nil {
+	if err := k.suite.call(ctx, limit, &out, "assert", k.id, report, json.RawMessage(evidence)); err != nil {
 		return k.broke(ctx, s, limit, err)
 	}
 	return k.verdicts(s, &out), nil
 }
 
 // reportJSON renders a report as scripts see it: lists are never null.
-func reportJSON(r *plumb.SessionReport) (string, error) {
+func reportJSON(r *plumb.SessionReport) (json.RawMessage, error) {
 	c := *r
 	c.Events, c.DetectedSkills = list(c.Events), list(c.DetectedSkills)
 	c.Files.ObservedReads, c.Files.ObservedSkillReads = list(c.Files.ObservedReads), list(c.Files.ObservedSkillReads)
-	text, err := json.Marshal(&c)
-	return string(text), err
+	return json.Marshal(&c)
 }
 
 func list[T any](s []T) []T {
@@ -411,7 +410,7 @@ func resultJSON(s plumb.FailedSession) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		result.Runner, result.DurationMs, result.Report = r.Runner, r.DurationMs, json.RawMessage(text)
+		result.Runner, result.DurationMs, result.Report = r.Runner, r.DurationMs, text
 	}
 	if j := s.Judgement; j != nil {
 		result.Outcome = j.Outcome

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -94,14 +95,32 @@ func launch(ctx context.Context, o Options, exec *execution) *VM {
 // the engine does not react within Options.Grace, the VM is given up: [VM.Dead] is true and every call fails with
 // [ErrDead].
 func (vm *VM) Call(ctx context.Context, name string, args ...any) (json.RawMessage, error) {
-	if args == nil {
-		args = []any{}
-	}
-	text, err := json.Marshal(args)
+	text, err := list(args)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
-	return vm.run(ctx, func(c *call) error { return vm.enter("call", c.id, name, string(text)) })
+	return vm.run(ctx, func(c *call) error { return vm.enter("call", c.id, name, text) })
+}
+
+// list encodes arguments as one JSON list. Those that are JSON already are taken as they are: sessions may be large.
+func list(args []any) (string, error) {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, arg := range args {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		text, ready := arg.(json.RawMessage)
+		if !ready {
+			var err error
+			if text, err = json.Marshal(arg); err != nil {
+				return "", err
+			}
+		}
+		b.Write(text)
+	}
+	b.WriteByte(']')
+	return b.String(), nil
 }
 
 // run posts a call and waits for its end.

@@ -1,6 +1,7 @@
 package lib
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ export default [{ id: "a", prompt: "x", assert(r) { for (let i = 0; i < r.times;
 					fmt.Sprintf(`{"type":"command","command":"bash -lc \"run step %d --verbose --out=/tmp/x\""}`, i),
 					`{"type":"message","role":"assistant","text":"on it"}`)
 			}
-			report := fmt.Sprintf(`{"times":%d,"events":[%s]}`, b.N, strings.Join(events, ","))
+			report := json.RawMessage(fmt.Sprintf(`{"times":%d,"events":[%s]}`, b.N, strings.Join(events, ",")))
 			b.ResetTimer()
 			if got := call[judged](b, v, "assert", 0, report, evidence("a", "")); len(got.Failures) > 0 {
 				b.Fatal(got.Failures)

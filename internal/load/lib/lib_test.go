@@ -105,19 +105,19 @@ type question struct {
 }
 
 // report is the session that the suites look at, in a workspace.
-func report(tb testing.TB, workspace string) string {
+func report(tb testing.TB, workspace string) json.RawMessage {
 	tb.Helper()
 	data, err := os.ReadFile("testdata/report.json")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return strings.ReplaceAll(string(data), "WORKSPACE", filepath.ToSlash(workspace))
+	return json.RawMessage(strings.ReplaceAll(string(data), "WORKSPACE", filepath.ToSlash(workspace)))
 }
 
 // evidence names a run in a workspace.
-func evidence(run, workspace string) string {
+func evidence(run, workspace string) json.RawMessage {
 	data, _ := json.Marshal(map[string]string{"run": run, "workspace": workspace})
-	return string(data)
+	return data
 }
 
 // judge runs all cases of a suite, one after the other, and returns what became of each by its id.

@@ -22,11 +22,11 @@ function describe(): string {
 	return JSON.stringify(suiteOf().description);
 }
 
-async function assert(index: number, report: string, evidence: string): Promise<string> {
+async function assert(index: number, report: unknown, evidence: unknown): Promise<string> {
 	const value = caseAt(index);
 	// The function is called as a method of its case, which it may look at.
 	const hook = (...args: unknown[]) => value.assert(...args);
-	return JSON.stringify(await internal().judged(hook, JSON.parse(report), JSON.parse(evidence)));
+	return JSON.stringify(await internal().judged(hook, report, evidence));
 }
 
 async function classify(index: number, result: string): Promise<string> {
