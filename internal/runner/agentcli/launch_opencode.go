@@ -40,6 +40,7 @@ func opencodeAdapter() adapter {
 
 func launchOpencode(l *launch) error {
 	l.add("run", "--model", l.cfg.Model, "--format", "json", "--thinking")
+	l.add("--print-logs", "--log-level", "ERROR") // or it keeps to itself what went wrong, such as that it knows no such model
 	if l.bypass {
 		l.add("--auto")
 	}
