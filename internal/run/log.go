@@ -16,6 +16,7 @@ import (
 
 	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -227,12 +228,15 @@ func (l *log) flush(b *batch) error {
 // encode returns ev as a line of the log. A large session is written to a blob first. Secrets are removed from the line,
 // and where there were any, from ev.
 func (l *log) encode(ev *plumb.Event) ([]byte, error) {
-	line, err := marshal(ev)
-	if err != nil {
-		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-	}
-	if len(line) <= blobLimit || ev.Report == nil {
-		return l.clean(line, ev)
+	var line []byte
+	var err error
+	if !large(ev.Report) {
+		if line, err = marshal(ev); err != nil {
+			return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+		}
+		if len(line) <= blobLimit || ev.Report == nil {
+			return l.clean(line, ev)
+		}
 	}
 	report := *ev.Report
 	data, err := marshal(report)
@@ -274,15 +278,28 @@ func (l *log) clean(line []byte, v any) ([]byte, error) {
 	return cleaned, nil
 }
 
+// large reports whether a session is larger than [blobLimit] at first glance, so that it need not be encoded to be known.
+func large(r *plumb.SessionReport) bool {
+	if r == nil {
+		return false
+	}
+	size := len(r.FinalOutput)
+	for i := range r.Events {
+		e := &r.Events[i]
+		if size += len(e.Type) + len(e.Text) + len(e.Output) + len(e.Command) + len(e.Path); size > blobLimit {
+			return true
+		}
+	}
+	return false
+}
+
 // marshal encodes v as one line of JSON, leaving <, > and & as they are.
 func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	line, err := json2.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+	if err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return append(line, '\n'), nil
 }
 
 func (l *log) blob(data []byte) (string, error) {

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,10 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -313,14 +316,20 @@ func removeAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// writeJSON writes an artifact: two spaces deep, with a newline at the end.
-func writeJSON(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
-	}
+// writeJSON writes an artifact: two spaces deep, with a newline at the end. What it says is in the log too, so that nobody has
+// to wait until it is on the disk.
+func writeJSON(name string, v any) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	return WriteFile(name, append(data, '\n'))
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
+		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
+	}
+	_, err = f.WriteString("\n")
+	return err
 }
