@@ -261,15 +261,20 @@ func stopWords(run *plumb.Run) string {
 	return "stopped: " + oneLine(string(run.End.Stop))
 }
 
+// flags are those that a later command needs to find the run, after a blank.
+func (o *Options) flags() string {
+	if o.Flags == "" {
+		return ""
+	}
+	return " " + oneLine(o.Flags)
+}
+
 // A command is something to type next, with why.
 type command struct{ line, why string }
 
 // nextSteps says what the user may want to do after a run, most useful first.
 func nextSteps(o *Options, run *plumb.Run, look string) []command {
-	id, flags := shellWord(run.Info.ID), ""
-	if o.Flags != "" {
-		flags = " " + oneLine(o.Flags)
-	}
+	id, flags := shellWord(run.Info.ID), o.flags()
 	var steps []command
 	if look != "" {
 		steps = append(steps, command{"plumb show " + id + " " + shellWord(look) + flags, "see the whole session"})

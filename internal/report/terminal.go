@@ -96,7 +96,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
 			if dir := r.o.dir(run); e.asks && dir != "" {
-				e.explain = "plumb explain " + shellWord(sessionDir(run, dir, ev))
+				e.explain = "plumb explain " + shellWord(sessionDir(run, dir, ev)) + r.o.flags()
 			}
 			r.excerpts[x] = e
 		}

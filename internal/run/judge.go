@@ -69,6 +69,9 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		}
 		if thrown(failed) {
 			j.Failure.Name = errorName(plumb.OriginAssertion)
+			if collected != "" {
+				j.Failure.Stack = stacks(j.Verdicts)
+			}
 		}
 	case broken != nil:
 		j.Outcome = plumb.OutcomeError
@@ -98,6 +101,17 @@ func collect(verdicts []plumb.Verdict) string {
 		return ""
 	}
 	return fmt.Sprintf("%d assertion failure(s) collected during case execution:%s", n, b.String())
+}
+
+// stacks are those of all errors that were thrown, as documented for several in one.
+func stacks(verdicts []plumb.Verdict) string {
+	var all []string
+	for i := range verdicts {
+		if v := &verdicts[i]; !v.Pass && v.Error == nil && thrown(v) {
+			all = append(all, fmt.Sprintf("%d. %s", len(all)+1, v.Stack))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // thrown reports whether v is an error that a suite in code threw: its message is the documented one as it stands.

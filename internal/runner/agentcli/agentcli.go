@@ -363,7 +363,7 @@ func names(processes []proc.Process) string {
 
 // complete fills in what the runner knows of a session and its transcript does not.
 func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t task, p *place, result proc.Result, offered []plumb.Offer) {
-	started, ended := result.Started.UTC(), result.Ended.UTC()
+	started, ended := result.Started.UTC().Truncate(time.Millisecond), result.Ended.UTC().Truncate(time.Millisecond)
 	report.Runner, report.Prompt = r.info, t.prompt
 	report.StartedAt, report.EndedAt = &started, &ended
 	report.DurationMs = ended.Sub(started).Milliseconds()
@@ -388,7 +388,8 @@ func (r *Runner) failure(err error, p *place) error {
 		return nil
 	}
 	f := plumb.Failed(plumb.OriginRunner, err)
-	if f.LogPath == "" && p.kept && f.Origin == plumb.OriginRunner {
+	process := []plumb.Origin{plumb.OriginRunner, plumb.OriginTimeout, plumb.OriginMaxSteps}
+	if f.LogPath == "" && p.kept && slices.Contains(process, f.Origin) {
 		f.LogPath = p.stderr
 	}
 	return f
