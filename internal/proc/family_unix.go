@@ -120,6 +120,9 @@ func (f *family) signal(sig syscall.Signal) {
 // end ends what is left once the program has ended.
 func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	f.settle()
+	if f.phase == 0 && f.alone() {
+		return nil, nil
+	}
 	members, err := f.members()
 	if err != nil {
 		_ = syscall.Kill(-f.main, syscall.SIGKILL)
@@ -217,6 +220,23 @@ func (f *family) members() ([]process, error) {
 		}
 	}
 	return living, nil
+}
+
+// alone reports whether it is certain, without a look at all processes, that the program has left nothing: what it leaves
+// is among the children of this process, and all of these carry the mark of somebody else. A child that ends meanwhile may
+// hide another one from the list, but then it has no environment any more either.
+func (f *family) alone() bool {
+	pids, ok := children()
+	for _, pid := range pids {
+		env, err := environment(pid)
+		if err != nil {
+			return false
+		}
+		if mark := lookup(env, MarkerEnv); mark == "" || mark == f.mark {
+			return false
+		}
+	}
+	return ok
 }
 
 // carries reports whether p has the family's mark. A process without any mark, adopted and in the program's directory, has

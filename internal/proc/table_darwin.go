@@ -68,3 +68,6 @@ func commandLine(pid int) string {
 func workingDirectory(int) string { return "" }
 
 func ownSession() int { return 0 }
+
+// children is not known here.
+func children() (pids []int, ok bool) { return nil, false }

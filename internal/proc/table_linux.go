@@ -66,6 +66,33 @@ func table() ([]process, error) {
 	return all, nil
 }
 
+// children returns the children of this process. ok is false where the kernel does not list them.
+func children() (pids []int, ok bool) {
+	const tasks = "/proc/self/task"
+	dir, err := os.Open(tasks)
+	if err != nil {
+		return nil, false
+	}
+	threads, err := dir.Readdirnames(-1)
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return nil, false
+	}
+	for _, thread := range threads {
+		data, err := os.ReadFile(tasks + "/" + thread + "/children")
+		if err != nil {
+			return nil, false // also when the thread has ended: its children are another's now
+		}
+		for text := range strings.FieldsSeq(string(data)) {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				return nil, false
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids, true
+}
+
 // readStat reads what /proc says of one process; one that is gone by now is not ok.
 func readStat(pid int, buf []byte) (process, bool) {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
