@@ -107,7 +107,7 @@ func fakeCodex() {
 			time.Sleep(time.Duration(seconds * float64(time.Second)))
 		case "orphan":
 			cmd := exec.Command("sleep", "300")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			ownSession(cmd)
 			if err := cmd.Start(); err != nil {
 				panic(err)
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
-	"github.com/plumb-eval/plumb/plumbtest"
 )
 
 // wires are configurations that reach the fake server in each wire format there is.
@@ -24,24 +23,6 @@ func wires(address string) []Config {
 		{Provider: "google", Model: "gemini-2.5-flash", BaseURL: address},
 		{Provider: "azure", Model: "gpt-4o-mini", BaseURL: address},
 		{Provider: "ollama", Model: "qwen3", BaseURL: address + "/ollama/v1"},
-	}
-}
-
-func TestRunnerContract(t *testing.T) {
-	t.Parallel()
-	slow := "think about it"
-	fake := fakemodel.New(fakemodel.Options{
-		Key:     "sk-test-0123456789",
-		Answers: []fakemodel.Answer{{Prompt: slow, Fault: fakemodel.FaultHang}},
-	})
-	srv := httptest.NewServer(fake)
-	t.Cleanup(srv.Close)
-	t.Cleanup(fake.Release)
-	for _, cfg := range wires(srv.URL) {
-		t.Run(cfg.Provider+cfg.API, func(t *testing.T) {
-			t.Parallel()
-			plumbtest.TestRunner(t, model(t, nil, cfg), plumbtest.RunnerOptions{Slow: say(slow)})
-		})
 	}
 }
 

@@ -1,0 +1,4 @@
+package modelapi
+
+// Wires is for tests in a package of their own.
+func Wires(address string) []Config { return wires(address) }
