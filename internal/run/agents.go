@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -64,6 +65,9 @@ func (e *engine) classify(ctx context.Context, u unit, ev plumb.Evidence, a *att
 	if worksInDirectory(&u.info) {
 		dir = e.artifacts(u, a.session)
 	}
+	if ev.Report == nil {
+		ev.Report = skeleton(u)
+	}
 	class, err := u.c.Classify(ctx, plumb.FailedSession{Evidence: ev, Judgement: j, ArtifactDir: dir, ExecutionArtifactDir: dir})
 	failure := *j.Failure // the judgement may share it with the session
 	switch {
@@ -75,6 +79,15 @@ func (e *engine) classify(ctx context.Context, u unit, ev plumb.Evidence, a *att
 	j.Failure = &failure
 }
 
+// skeleton is the documented report where there is none.
+func skeleton(u unit) *plumb.SessionReport {
+	report := &plumb.SessionReport{Runner: u.info, Prompt: plumb.PromptText(u.c.Messages)}
+	complete(report, plumb.Request{Messages: u.c.Messages}, time.Now(), time.Now())
+	report.Usage.InputChars = int64(len(utf16.Encode([]rune(report.Prompt))))
+	report.Usage.Total()
+	return report
+}
+
 // keep writes the artifacts of a session that was judged, and tidies its workspace up.
 func (e *engine) keep(u unit, a *attempt) error {
 	if a.workspace == nil {
@@ -83,9 +96,7 @@ func (e *engine) keep(u unit, a *attempt) error {
 	dir := e.artifacts(u, a.session)
 	report := a.report
 	if report == nil {
-		report = &plumb.SessionReport{Runner: u.info, Prompt: plumb.PromptText(u.c.Messages)}
-		complete(report, plumb.Request{Messages: u.c.Messages}, time.Now(), time.Now())
-		report.Usage.Total()
+		report = skeleton(u)
 	}
 	if err := writeJSON(filepath.Join(dir, "report.json"), report); err != nil {
 		return fmt.Errorf("write the report of case %s: %w", u.c.ID, err)

@@ -64,8 +64,17 @@ function reporter(): string {
 	return JSON.stringify({ hooks: reporterHooks.filter((hook: string) => typeof custom[hook] === "function") });
 }
 
+/** The documented report of a session that never came to one. */
+function skeleton(runner: unknown) {
+	return {
+		runner, prompt: "", usage: { inputChars: 0, outputChars: 0, reasoningChars: 0, source: { input: "chars", output: "chars", reasoning: "chars" } },
+		files: { observedReads: [], observedSkillReads: [] }, detectedSkills: [], events: [], finalOutput: "", rawArtifacts: {},
+	};
+}
+
 /** Gives all parts of a result their report: its text holds each once, at the outermost part that it belongs to. */
 function complete(result: any): void {
+	result.report ??= skeleton(result.runner);
 	for (const repetition of result.repetitions ?? []) {
 		repetition.runner ??= result.runner;
 		repetition.report ??= result.report;
@@ -73,7 +82,7 @@ function complete(result: any): void {
 		repetition.sessions = (sessions ?? (result.repeatTarget === 1 ? result.sessions : undefined) ?? [lone]).map((session: any, i: number, all: any[]) => ({
 			...session,
 			runner: session.runner ?? result.runner,
-			report: session.report ?? result.sessions?.[i]?.report ?? (i === all.length - 1 ? repetition.report : undefined),
+			report: session.report ?? result.sessions?.[i]?.report ?? (i === all.length - 1 ? repetition.report : skeleton(result.runner)),
 		}));
 	}
 	if (result.repeatTarget === 1 && result.repetitions?.length === 1) result.sessions = result.repetitions[0].sessions;
