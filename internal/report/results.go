@@ -105,9 +105,11 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 	n := len(run.Info.Runners)
 	averages := make([]analyze.Averages, n)
 	batch := make([]renderedCase, min(renderBatch, len(run.Cases)))
-	for from := 0; from < len(run.Cases); from += renderBatch {
-		part := batch[:min(renderBatch, len(run.Cases)-from)]
+	size := runtime.GOMAXPROCS(0) // until it is known how large a case is
+	for from := 0; from < len(run.Cases); {
+		part := batch[:min(size, len(batch), len(run.Cases)-from)]
 		renderCases(run, s, d, from, part)
+		written := 0
 		for i := range part {
 			if part[i].err != nil {
 				return part[i].err
@@ -118,7 +120,12 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 				}
 			}
 			doc.rawElement(from+i, part[i].json)
+			if written += len(part[i].json); cap(part[i].json) > renderBytes/16 {
+				part[i].json = nil // the next ones need not be as large
+			}
 		}
+		from += len(part)
+		size = max(runtime.GOMAXPROCS(0), renderBytes/(written/len(part)+1))
 	}
 	doc.endList(len(run.Cases))
 	doc.raw(",\n  \"runners\": [")
@@ -131,8 +138,12 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 	return doc.close()
 }
 
-// renderBatch is how many cases are rendered before they are written, and so how many are held in memory.
-const renderBatch = 256
+// renderBatch is how many cases are rendered before they are written, and so how many are held in memory: fewer of those that
+// would take more than renderBytes together.
+const (
+	renderBatch = 256
+	renderBytes = 8 << 20
+)
 
 // renderedCase is one case of a document, and what the runners' averages need of it.
 type renderedCase struct {
