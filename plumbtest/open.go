@@ -17,7 +17,7 @@ import (
 func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 	tb.Helper()
 	r, err := runner.New(cfg, runner.Env{
-		Getenv: os.Getenv, Environ: os.Environ, //nolint:forbidigo // a test has no other world
+		Getenv: os.Getenv, Environ: os.Environ,
 		Note: func(n plumb.Note) { tb.Logf("%s: %s", n.Level, n.Text) },
 	})
 	if err != nil {

@@ -451,12 +451,12 @@ func TestTell(t *testing.T) {
 		return &plumb.Execution{State: plumb.ExecutionDone, Outcome: o, Status: s, Origin: plumb.OriginRunner, Reason: "why", Passed: 1, Failed: 2}
 	}
 	told := stories{}
-	told.add(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 2, Failure: plumb.Failuref(plumb.OriginRunner, "down")}, nil)
+	told.add(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 2, Failure: plumb.Failuref(plumb.OriginRunner, "down")})
 	told.add(plumb.Event{Type: plumb.EventSessionJudged, Repetition: 2, Session: 1, Judgement: &plumb.Judgement{Verdicts: []plumb.Verdict{
 		{Name: "a", Pass: true, Reason: "fine"},
 		{Name: "b", Reason: "differs", Expected: "x\n", Got: "y"},
 		{Name: "c", Error: plumb.Failuref(plumb.OriginJudge, "no judge")},
-	}}}, nil)
+	}}})
 	story := told[key{}]
 	const detail = "why\nrepetition 1, session 2: runner: down\nrepetition 2, session 1: b: differs\n  want \"x\\n\"\n  got  \"y\"\nrepetition 2, session 1: c could not be checked: no judge"
 	for _, test := range []struct {

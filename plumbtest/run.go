@@ -33,7 +33,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	if err := checkSuite(suite, runners); err != nil {
 		t.Fatalf("run suite: %v", err)
 	}
-	root := os.Getenv("PLUMB_TEST_RUNS") //nolint:forbidigo // a test has no other way to be told
+	root := os.Getenv("PLUMB_TEST_RUNS")
 	if root == "" {
 		root = t.TempDir()
 	}
@@ -55,7 +55,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 			t.Errorf("close the run log: %v", err)
 		}
 	}()
-	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{ //nolint:forbidigo // as above
+	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{
 		Sessions: index.Sessions, RawSessions: index.Raw, RunDir: dir.Path, Dir: dir.Path, Closed: true,
 	})
 	if err != nil {
@@ -65,7 +65,10 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	o := run.Options{
 		Dir: dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
 		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
-		Emit: func(ev plumb.Event, r *plumb.Run) error { return errors.Join(told.add(ev, r), reports.add(ev, r)) },
+		Emit: func(ev plumb.Event, r *plumb.Run) error {
+			told.add(ev)
+			return reports.add(ev, r)
+		},
 	}
 	if err := workspaces(t, &o); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
@@ -150,7 +153,7 @@ type key struct{ caseID, runnerID string }
 // stories holds what there is to tell of executions that did not simply pass.
 type stories map[key]*strings.Builder
 
-func (s stories) add(ev plumb.Event, _ *plumb.Run) error {
+func (s stories) add(ev plumb.Event) {
 	k := key{ev.Case, ev.Runner}
 	write := func(format string, args ...any) {
 		b := s[k]
@@ -177,7 +180,6 @@ func (s stories) add(ev plumb.Event, _ *plumb.Run) error {
 			}
 		}
 	}
-	return nil
 }
 
 // tell makes a subtest say what became of an execution.

@@ -130,7 +130,7 @@ func explainable(dir string) (string, error) {
 func later(a, b string) bool {
 	key := func(dir string) []int {
 		var key []int
-		for _, part := range strings.Split(filepath.ToSlash(dir), "/") {
+		for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
 			var n int
 			if _, err := fmt.Sscanf(part, "repeat-%d", &n); err == nil {
 				key = append(key[:0], n, 1)

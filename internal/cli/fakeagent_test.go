@@ -94,10 +94,10 @@ func fakeCodex() {
 		case "garbage":
 			out.Reset(os.Stdout)
 			fmt.Println("\x00\x01 this is { no JSON")
-			os.Exit(0)
+			return
 		case "error":
 			emit(object{"type": "turn.failed", "error": object{"message": rest}})
-			os.Exit(1)
+			os.Exit(1) //nolint:gocritic // emit leaves nothing to flush
 		case "exit":
 			code, _ := strconv.Atoi(rest)
 			fmt.Fprintln(os.Stderr, "panicked at main.rs")

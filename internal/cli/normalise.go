@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,10 +85,8 @@ The exit code is 0 when the session is a measurement, 3 when it is none, 2 when 
 
 // known finds a word that is none of those that are known.
 func known(what, word string, words []string) error {
-	for _, w := range words {
-		if w == word {
-			return nil
-		}
+	if slices.Contains(words, word) {
+		return nil
 	}
 	return unknownWord(what, word, words)
 }

@@ -59,7 +59,7 @@ func openSessions(s sessionsSpec, cases []plumb.Case) (*stored, error) {
 		if err != nil {
 			return err
 		}
-		for _, part := range strings.Split(filepath.ToSlash(rel), "/") {
+		for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 			of = cmp.Or(of, names[strings.TrimSuffix(part, ".json")], names[part])
 		}
 		switch {
@@ -140,14 +140,13 @@ func (s *stored) read(at string, req plumb.Request) (*plumb.SessionReport, error
 	var kept struct {
 		plumb.SessionReport
 		Outcome plumb.Outcome  `json:"outcome"`
-		Origin  plumb.Origin   `json:"failureOrigin"`
 		Error   *plumb.Failure `json:"error"`
 	}
 	if err := readJSON(file, &kept); err != nil {
 		return nil, plumb.Failed(plumb.OriginCollection, err)
 	}
-	if kept.Error == nil && kept.Origin == "" {
-		kept.Error, kept.Origin = errorBeside(file)
+	if kept.Error == nil && kept.Outcome == "" {
+		kept.Error = errorBeside(file)
 	}
 	if kept.Error == nil || kept.Error.Origin == plumb.OriginAssertion || kept.Error.Origin == plumb.OriginAssertHook {
 		return &kept.SessionReport, nil
@@ -155,18 +154,20 @@ func (s *stored) read(at string, req plumb.Request) (*plumb.SessionReport, error
 	return &kept.SessionReport, kept.Error
 }
 
-// errorBeside returns what went wrong with a session that has its report in file, as far as it was no check: a session
-// that only failed its checks is judged anew.
-func errorBeside(file string) (*plumb.Failure, plumb.Origin) {
+// errorBeside returns why a session that has its report in file is no measurement, or nil. What its checks threw, then, says
+// nothing of the session: it is judged anew.
+func errorBeside(file string) *plumb.Failure {
 	var e struct{ Name, Message string }
-	if readJSON(filepath.Join(filepath.Dir(file), "error.json"), &e) != nil || e.Name == "AssertionError" {
-		return nil, ""
+	if readJSON(filepath.Join(filepath.Dir(file), "error.json"), &e) != nil {
+		return nil // there is none
 	}
-	var r plumb.SessionReport
-	if readJSON(file, &r) == nil && r.Began() {
-		return nil, "" // there is something to judge
+	origin, broke := map[string]plumb.Origin{
+		"Error": plumb.OriginRunner, "CommandTimeoutError": plumb.OriginTimeout, "MaxStepsExceededError": plumb.OriginMaxSteps,
+	}[e.Name]
+	if !broke {
+		return nil
 	}
-	return plumb.Failuref(plumb.OriginRunner, "%s: %s", e.Name, e.Message), plumb.OriginRunner
+	return plumb.Failuref(origin, "%s: %s", e.Name, e.Message)
 }
 
 // normalise makes the report of a transcript.

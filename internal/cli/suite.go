@@ -373,7 +373,7 @@ func (a *app) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer bundle.Close() //nolint:errcheck // nothing was measured with it
+			defer bundle.Close()
 			cases, err := f.filter.Select(suite)
 			if err != nil {
 				return err

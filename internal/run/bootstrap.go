@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -39,9 +40,7 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 		env = append(env, name+"="+value)
 	}
 	vars := map[string]string{"WORKSPACE": ws.path, "OUTPUT_DIR": w.run.Path, "ARTIFACT_DIR": dir}
-	for name, value := range names {
-		vars[name] = value
-	}
+	maps.Copy(vars, names)
 	for name, value := range vars {
 		env = append(env, "PLUMB_"+name+"="+value, "SKILLGYM_"+name+"="+value)
 	}

@@ -285,7 +285,7 @@ func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, erro
 	}
 	if failure != nil {
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // interrupted: whoever resumes makes the session
 		}
 		return &attempt{session: number, failure: failure, workspace: ws}, nil
 	}
