@@ -53,7 +53,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// entry is one baseline. Its keys are documented; agentVersion is ours.
+// countedGross is how plumb counts: see [plumb.Usage].
+const countedGross = "gross"
+
+// entry is one baseline. Its keys are documented; agentVersion and counting are ours.
 type entry struct {
 	CaseID       string  `json:"caseId"`
 	RunnerID     string  `json:"runnerId"`
@@ -62,7 +65,9 @@ type entry struct {
 	AgentType    string  `json:"agentType"`
 	Model        string  `json:"model"`
 	AgentVersion string  `json:"agentVersion,omitempty"`
-	UpdatedAt    string  `json:"updatedAt"`
+	// Counting is countedGross. A baseline of skillgym has none, and is compared with what skillgym would have counted.
+	Counting  string `json:"counting,omitempty"`
+	UpdatedAt string `json:"updatedAt"`
 }
 
 // file is what is on disk.
@@ -124,7 +129,15 @@ func key(caseID, runnerID string) string { return caseID + "::" + runnerID }
 // Verify compares the sessions that decided an execution with its baseline, which they become if there is none. It returns
 // what is wrong: more tokens than allowed, or that they cannot be told.
 func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
-	actual, version, ok := mean(sessions, b.o.Metric)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := key(c.ID, r.ID)
+	was, known := b.entries[k]
+	agent := ""
+	if known && !b.o.Update && was.Counting != countedGross {
+		agent = r.Agent.Type
+	}
+	actual, version, ok := mean(sessions, b.o.Metric, agent)
 	if !ok {
 		f := plumb.Failuref(plumb.OriginCollection, "Snapshot check requires provider token metric %s, which %s did not report for case %s",
 			b.o.Metric, r.ID, c.ID)
@@ -132,14 +145,10 @@ func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.
 		f.Hint = "choose another metric under snapshots in the config"
 		return f
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := key(c.ID, r.ID)
-	was, known := b.entries[k]
 	if !known || b.o.Update {
 		now := entry{
 			CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: actual, AgentType: r.Agent.Type, Model: r.Agent.Model,
-			AgentVersion: version, UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+			AgentVersion: version, Counting: countedGross, UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
 		}
 		b.entries[k], b.changed[k] = now, now
 		return nil
@@ -195,10 +204,13 @@ func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 	return strings.Join(parts, "; ")
 }
 
-// mean returns the mean of a metric over sessions, and the version of their agent.
-func mean(sessions []*plumb.SessionReport, metric string) (value float64, version string, ok bool) {
+// mean returns the mean of a metric over sessions, and the version of their agent. With an agent it is counted as skillgym
+// counts that agent's tokens.
+func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64, version string, ok bool) {
 	for _, s := range sessions {
-		n := figure(&s.Usage, metric)
+		usage := s.Usage
+		asSkillgym(&usage, agent)
+		n := figure(&usage, metric)
 		if n == nil {
 			return 0, "", false
 		}
@@ -206,6 +218,38 @@ func mean(sessions []*plumb.SessionReport, metric string) (value float64, versio
 		version = s.AgentVersion
 	}
 	return value / float64(len(sessions)), version, len(sessions) > 0
+}
+
+// asSkillgym makes of u what skillgym would have reported for an agent. It knows no writes to a prompt cache; what it takes
+// for output is, of opencode, without reasoning; and it adds reasoning to totals, of codex and copilot a second time.
+func asSkillgym(u *plumb.Usage, agent string) {
+	at := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	input, output, extra := at(u.InputTokens)-at(u.CacheWriteTokens), at(u.OutputTokens), int64(0)
+	switch agent {
+	case "claude-code", "cursor-agent":
+	case "opencode":
+		output -= at(u.ReasoningTokens)
+		extra = at(u.ReasoningTokens)
+	case "codex":
+		extra = at(u.ReasoningTokens)
+		if u.ReasoningTokens == nil {
+			extra = at(u.CacheTokens) // the total of the provider
+		}
+	case "copilot":
+		input, extra = at(u.InputTokens), at(u.ReasoningTokens)
+	default:
+		return
+	}
+	if u.InputTokens == nil || u.OutputTokens == nil {
+		return
+	}
+	u.InputTokens, u.OutputTokens = &input, &output
+	u.TotalTokens = new(input + output + extra - at(u.CacheTokens))
 }
 
 func figure(u *plumb.Usage, metric string) *int64 {

@@ -63,6 +63,7 @@ func TestVerify(t *testing.T) {
       "agentType": "codex",
       "model": "gpt-5",
       "agentVersion": "0.169.0",
+      "counting": "gross",
       "updatedAt": "2026-11-20T10:00:00.000Z"
     }
   }
@@ -177,5 +178,55 @@ func TestConcurrentRunsKeepEachOthersUpdates(t *testing.T) {
 	}
 	if n := strings.Count(string(data), `"caseId"`); n != 8 {
 		t.Errorf("%d of 8 entries are left", n)
+	}
+}
+
+// What skillgym 0.8.1 measured of the same sessions is no mismatch, although it counts otherwise.
+func TestBaselinesOfSkillgym(t *testing.T) {
+	count := func(input, output, reasoning, cache, write int64) plumb.Usage {
+		u := plumb.Usage{InputTokens: &input, OutputTokens: &output, CacheTokens: &cache}
+		if reasoning > 0 {
+			u.ReasoningTokens = &reasoning
+		}
+		if write > 0 {
+			u.CacheWriteTokens = &write
+		}
+		u.Total()
+		return u
+	}
+	for _, tt := range []struct {
+		agent                string
+		usage                plumb.Usage
+		total, input, output float64
+	}{
+		{"claude-code", count(66, 4, 0, 6, 50), 14, 16, 4},
+		{"opencode", count(137, 25, 5, 30, 7), 125, 130, 20},
+		{"cursor-agent", count(15, 5, 0, 3, 2), 15, 13, 5},
+		{"codex", count(1000, 50, 10, 400, 0), 660, 1000, 50},
+		{"codex", count(1000, 50, 0, 400, 0), 1050, 1000, 50},
+		{"copilot", count(100, 20, 4, 60, 0), 64, 100, 20},
+		{"gemini", count(100, 20, 4, 60, 3), 60, 100, 20},
+	} {
+		for metric, value := range map[string]float64{"totalTokens": tt.total, "inputTokens": tt.input, "outputTokens": tt.output} {
+			path := filepath.Join(t.TempDir(), "skillgym.snapshots.json")
+			c, r := &plumb.Case{ID: "c"}, plumb.RunnerInfo{ID: "r", Agent: plumb.AgentInfo{Type: tt.agent, Model: "m"}}
+			text := fmt.Sprintf(`{"version":1,"entries":{"c::r":{"caseId":"c","runnerId":"r","metric":%q,"value":%v,"agentType":%q,"model":"m"}}}`, metric, value, tt.agent)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			report := []*plumb.SessionReport{{Usage: tt.usage}}
+			b := open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
+			if f := b.Verify(c, r, report); f != nil {
+				t.Errorf("%s %s: %v", tt.agent, metric, f)
+			}
+			text = strings.Replace(text, fmt.Sprint(`"value":`, value), fmt.Sprint(`"value":`, value-1), 1)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b = open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
+			if f := b.Verify(c, r, report); f == nil || !strings.Contains(f.Message, fmt.Sprint("actual ", value, " > allowed ", value-1)) {
+				t.Errorf("%s %s: %v", tt.agent, metric, f)
+			}
+		}
 	}
 }
