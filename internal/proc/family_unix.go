@@ -224,19 +224,35 @@ func (f *family) members() ([]process, error) {
 
 // alone reports whether it is certain, without a look at all processes, that the program has left nothing: what it leaves
 // is among the children of this process, and all of these carry the mark of somebody else. A child that ends meanwhile may
-// hide another one from the list, but then it has no environment any more either.
+// hide another one from the list, but then it has no environment any more either; nor has one that is just being
+// started or waited for, which is soon over.
 func (f *family) alone() bool {
+	for range 3 {
+		others, sure := f.others()
+		if sure {
+			return others
+		}
+		<-time.After(leaveTime / 200)
+	}
+	return false
+}
+
+// others reports whether all children of this process are somebody else's, if that can be told.
+func (f *family) others() (others, sure bool) {
 	pids, ok := children()
+	if !ok {
+		return false, true
+	}
 	for _, pid := range pids {
 		env, err := environment(pid)
-		if err != nil {
-			return false
-		}
-		if mark := lookup(env, MarkerEnv); mark == "" || mark == f.mark {
-			return false
+		switch mark := lookup(env, MarkerEnv); {
+		case mark == f.mark:
+			return false, true
+		case err != nil || mark == "":
+			return false, false
 		}
 	}
-	return ok
+	return true, true
 }
 
 // carries reports whether p has the family's mark. A process without any mark, adopted and in the program's directory, has
