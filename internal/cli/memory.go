@@ -3,6 +3,9 @@ package cli
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // tuneMemory sets the pace of the garbage collector by what a run of so many executions will keep: a small run may use
@@ -15,6 +18,15 @@ func tuneMemory(executions int) {
 	kept := m.HeapAlloc + uint64(executions)*350 + 8<<20
 	target := max(uint64(small), min(uint64(large), 2*kept), kept+kept/6)
 	debug.SetGCPercent(int(100 * (target - kept) / kept))
+}
+
+// boundMemory keeps the collector from waiting for several times what the largest transcript of an agent takes: sessions of
+// agents are large now and then, and most are not.
+func boundMemory(runners []plumb.Runner, executions, parallel int) {
+	const least, each = 40 << 20, 4 << 20
+	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
+		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
+	}
 }
 
 // spareMemory makes the collector work often while a large suite is loaded, which would otherwise be the peak of the run.

@@ -446,7 +446,9 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 			return 0, err
 		}
 	}
-	tuneMemory(len(j.suite.Cases) * len(j.runners))
+	executions := len(j.suite.Cases) * len(j.runners)
+	tuneMemory(executions)
+	boundMemory(j.runners, executions, j.options.Parallel)
 	ctx, interrupted, done := a.interruptible(ctx, j)
 	state, err := run.Suite(ctx, j.options)
 	done()
