@@ -70,6 +70,7 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 		err = nil
 	}
 	main.end()
+	rolled := main.total
 	if c.total.Exists() {
 		main.total = c.total
 	}
@@ -79,6 +80,9 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 	rep := r.report
 	reasoning := rep.Usage.ReasoningChars
 	rep.Usage = codexUsage(main.total, main.before)
+	if rep.Usage.ReasoningTokens == nil { // old streams do not say
+		rep.Usage.ReasoningTokens = codexUsage(rolled, main.before).ReasoningTokens
+	}
 	rep.Usage.ReasoningChars = reasoning
 	if rep.Steps = steps.n; rep.Steps == 0 {
 		rep.Steps = main.said

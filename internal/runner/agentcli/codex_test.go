@@ -113,6 +113,19 @@ func TestCodexOlder(t *testing.T) {
 }
 
 // TestCodexStreamOnly: without a rollout the stream is all there is.
+// TestCodexReasoning: streams of older versions do not count reasoning, and their rollouts do.
+func TestCodexReasoning(t *testing.T) {
+	report, err := Normalise("codex", codexTranscript(t, lines(codexStreamBegin, `{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"done"}}`,
+		`{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":5}}`),
+		rollout("event_msg", `{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":5,"reasoning_output_tokens":2}}}`),
+		codexDone,
+	))
+	wantFailure(t, err, "", 0)
+	if u := report.Usage; u.ReasoningTokens == nil || *u.ReasoningTokens != 2 || *u.TotalTokens != 11 {
+		t.Errorf("usage %+v", u)
+	}
+}
+
 func TestCodexStreamOnly(t *testing.T) {
 	tr := written(t, lines(codexStreamBegin,
 		`{"type":"item.completed","item":{"id":"a","type":"reasoning","text":"hm"}}`,
