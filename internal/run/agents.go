@@ -90,7 +90,7 @@ func skeleton(u unit) *plumb.SessionReport {
 
 // keep writes the artifacts of a session that was judged, and tidies its workspace up.
 func (e *engine) keep(u unit, a *attempt) error {
-	if a.workspace == nil {
+	if a.workspace == nil && u.info.Kind != plumb.RunnerAgent {
 		return nil
 	}
 	dir := e.artifacts(u, a.session)
@@ -115,6 +115,9 @@ func (e *engine) keep(u unit, a *attempt) error {
 		if err := writeJSON(filepath.Join(dir, "error.json"), what); err != nil {
 			return fmt.Errorf("write the error of case %s: %w", u.c.ID, err)
 		}
+	}
+	if a.workspace == nil { // it was not asked
+		return nil
 	}
 	if questions := questionsOf(j); len(questions) > 0 {
 		what := Explanation{
