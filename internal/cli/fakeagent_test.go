@@ -24,6 +24,7 @@ import (
 //	orphan             leave a process in a session of its own
 //	stubborn           ignore signals            env NAME         say a variable
 //	counter FILE A B   say A the first time, B from then on
+//	args               say the arguments, without the prompt
 func fakeCodex() {
 	args := os.Args[1:]
 	if len(args) > 0 && args[len(args)-1] == "--version" {
@@ -116,6 +117,8 @@ func fakeCodex() {
 			signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 		case "env":
 			completed(object{"type": "agent_message", "text": rest + "=" + os.Getenv(rest)})
+		case "args":
+			completed(object{"type": "agent_message", "text": strings.Join(args[:len(args)-1], " ")})
 		case "counter":
 			words := strings.Fields(rest)
 			say := words[2]
