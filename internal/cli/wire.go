@@ -353,6 +353,8 @@ func (a *app) module(ctx context.Context, p *project, j *job, path string, o rep
 		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: a.Dir,
 	}
 	m.Out = a.Stdout
+	own := &builtIns{a, o}
+	m.Host, m.Async = own.host(), own.async()
 	if j != nil {
 		m.CaseFilter = j.spec.Filter.IDs
 		if len(j.runners) < len(p.config.Runners) {
