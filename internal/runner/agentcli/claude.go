@@ -453,11 +453,15 @@ func (c *claude) deniedBy(rec *fields, id string) bool {
 // grep, for which it knows what the code means: of these it does not say which it was.
 func (c *claude) ran(o origin, call claudeCall, block, about *fields, said string) {
 	r := c.r
-	exit := claudeExit
-	if c.qwen {
-		exit = qwenExit
+	var m []string
+	switch {
+	case !c.qwen:
+		m = claudeExit.FindStringSubmatch(said)
+	case strings.Contains(said, "\nExit Code: ") || strings.HasPrefix(said, "Exit Code: "): // faster, where it is not there
+		m = qwenExit.FindStringSubmatch(said)
+	default:
 	}
-	if m := exit.FindStringSubmatch(said); m != nil {
+	if m != nil {
 		if code, err := strconv.Atoi(m[1]); err == nil {
 			r.exit(o.call, code)
 		}
