@@ -36,3 +36,9 @@ func spareMemory(size int) {
 		debug.SetGCPercent(25)
 	}
 }
+
+// tuneTranscript sets the pace of the collector for one transcript that becomes a report: rarely while it is small.
+func tuneTranscript() {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(48 << 20)
+}

@@ -1,13 +1,16 @@
 package cli
 
 import (
-	"encoding/json"
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
@@ -93,6 +96,7 @@ func known(what, word string, words []string) error {
 
 // normalise prints the session report of a transcript.
 func (a *app) normalise(agent string, t agentcli.Transcript) error {
+	tuneTranscript()
 	session, err := agentcli.Normalise(agent, t)
 	if session == nil {
 		session = &plumb.SessionReport{Prompt: t.Prompt, Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}}
@@ -125,11 +129,12 @@ func (a *app) normalise(agent string, t agentcli.Transcript) error {
 		f := plumb.Failed(plumb.OriginNormalization, err)
 		doc.Outcome, doc.FailureOrigin, doc.FailureClass, doc.Error = f.Origin.Outcome(session.Began()), f.Origin, &f.Class, f
 	}
-	data, errJSON := json.MarshalIndent(doc, "", "  ")
-	if errJSON != nil {
-		return errJSON
+	out := bufio.NewWriterSize(a.Stdout, 64<<10)
+	if err := json2.MarshalWrite(out, doc, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
+		return err
 	}
-	if _, err := a.Stdout.Write(append(data, '\n')); err != nil {
+	_ = out.WriteByte('\n') // what is wrong with it Flush tells
+	if err := out.Flush(); err != nil {
 		return err
 	}
 	if err != nil {
