@@ -69,6 +69,7 @@ func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, record,
 	config := strings.NewReplacer("PARALLEL", strconv.Itoa(parallel), "AGENT", string(command)).Replace(agentConfig)
 	for name, text := range map[string]string{
 		"suite.ts": strings.ReplaceAll(agentSuite, "N }", strconv.Itoa(n)+" }"), "skillgym.config.ts": config, "agent": agentScript,
+		"package.json": `{"type": "module"}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
 			return a, err
@@ -154,7 +155,7 @@ func (b *bench) agentMany(ctx context.Context) error {
 	if err != nil {
 		b.report.add(what, "not compared: "+strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	a, err := b.agentSetup(ctx, cmp.Or(peer.dir, filepath.Join(b.dir, "agent-many")), n, parallel, 900, 100_000)
+	a, err := b.agentSetup(ctx, filepath.Join(cmp.Or(peer.dir, b.dir), "agent-many"), n, parallel, 900, 100_000)
 	if err != nil {
 		return err
 	}
@@ -214,12 +215,12 @@ func (b *bench) spawn(ctx context.Context, a agentBench, n, parallel int) (usage
 // agentNormalise measures how fast transcripts become reports, agent by agent, on one core: in processor time, since a
 // collector that works beside it is no gain. What a small transcript takes is taken off.
 func (b *bench) agentNormalise(ctx context.Context) error {
-	size := 20_000_000 / b.scale
+	size := 50_000_000 / b.scale
 	for _, agent := range agents() {
 		var took [2]usage
 		for i, size := range []int{1_000, size} {
 			file := filepath.Join(b.dir, "transcript.jsonl")
-			if err := b.transcript(ctx, agent, 900, size, file); err != nil {
+			if err := b.transcript(ctx, agent, 2_000, size, file); err != nil {
 				return err
 			}
 			var all []usage
