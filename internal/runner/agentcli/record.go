@@ -28,6 +28,8 @@ const (
 	maxEvents   = 400_000
 	maxMessages = 50_000
 	maxNotes    = 50
+	// keptAnyway is how many events are kept of a session that has too many, or too much in them.
+	keptAnyway = 10 << 10
 	// maxList is how many things are listed of those that a session has few of.
 	maxList = 10_000
 )

@@ -11,6 +11,7 @@ import (
 // finish completes the report once everything is recorded.
 func (r *recorder) finish(t *Transcript) {
 	rep := r.report
+	n := r.n
 	r.join()
 	rep.Events = withoutMissing(rep.Events)
 	r.fold()
@@ -48,7 +49,7 @@ func (r *recorder) finish(t *Transcript) {
 		}
 	}
 	if r.overflow {
-		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: %d events of more", len(rep.Events))
+		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: %d events of more, of which the first %d are kept", n, len(rep.Events))
 		f.Hint = "limit it with maxSteps or a time limit"
 		r.ended, r.failure = true, f
 	}
@@ -56,6 +57,9 @@ func (r *recorder) finish(t *Transcript) {
 
 // join makes the events one list, without those that were taken back.
 func (r *recorder) join() {
+	if few := keptAnyway / blockSize; r.overflow && len(r.events) > few {
+		r.events = slices.Delete(r.events, few, len(r.events)) // it is no measurement, and only to be looked at
+	}
 	kept := 0
 	for _, block := range r.events {
 		for i := range block {
