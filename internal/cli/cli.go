@@ -160,8 +160,9 @@ func (a *app) commands() []*cobra.Command {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "plumb",
-		Short: "Put language models and coding agents to the test, and tell when they change",
+		Use:     "plumb",
+		Version: version(),
+		Short:   "Put language models and coding agents to the test, and tell when they change",
 		Long: `Plumb runs suites of cases against model APIs, coding agents and programs, judges what they did, and reports
 what it measured, what failed, and what could not be measured.
 
@@ -182,6 +183,8 @@ after Ctrl-C, and 143 after SIGTERM.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as JSON")
+	root.Flags().Bool("version", false, "print the version")
+	root.SetVersionTemplate("plumb {{.Version}}\n")
 	root.AddCommand(a.commands()...)
 	kindly(root)
 	return root
