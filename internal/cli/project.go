@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
@@ -31,6 +32,8 @@ type project struct {
 	// flags are those that later commands need to find the runs of this one.
 	flags  string
 	prices *runner.Prices
+	// sessionLimit is the time limit of one session, where the command has one: no check in code may take longer.
+	sessionLimit time.Duration
 }
 
 // defaultOutputDir is where runs and the cache are, relative to the config file or else to the working directory.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -106,6 +107,7 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 	if err != nil {
 		return nil, err
 	}
+	p.sessionLimit = time.Duration(s.TimeoutMs) * time.Millisecond
 	suite, warnings, err := bundle.SuiteIn(ctx, a.host(p))
 	a.warn(warnings)
 	if err != nil {

@@ -232,6 +232,7 @@ func (j *job) close() {
 
 // prepare reads a suite, selects its cases, and makes all that is needed to run them. It makes no request.
 func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) (_ *job, err error) {
+	p.sessionLimit = f.timeout
 	bundle, suite, err := a.readSuite(ctx, p, ref, f.tier)
 	if err != nil {
 		return nil, err
@@ -294,7 +295,11 @@ func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*loa
 
 // host is the world that suites in code see. What they print is not part of what plumb prints.
 func (a *app) host(p *project) load.Host {
-	return load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
+	h := load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
+	if p.sessionLimit > 0 {
+		h.AssertTimeout = min(p.sessionLimit, load.DefaultAssertTimeout)
+	}
+	return h
 }
 
 // suitePath is where a suite is, as results name it; one that is built in is named as it was asked for.

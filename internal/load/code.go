@@ -44,7 +44,7 @@ type Host struct {
 // The time limits of code that a [Host] does not limit itself.
 const (
 	DefaultLoadTimeout   = 30 * time.Second
-	DefaultAssertTimeout = 2 * time.Minute
+	DefaultAssertTimeout = 30 * time.Second
 )
 
 // codeExtensions are those of files that are executed.

@@ -277,7 +277,7 @@ func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, erro
 	}
 	req := plumb.Request{
 		CaseID: u.c.ID, Messages: u.c.Messages, MaxOutputTokens: u.c.MaxOutputTokens,
-		Repetition: u.repetition, Session: number, MaxSteps: cmp.Or(u.c.MaxSteps, e.MaxSteps),
+		Repetition: u.repetition, Session: number, MaxSteps: cmp.Or(u.c.MaxSteps, e.MaxSteps), Skills: e.Suite.Skills,
 	}
 	ws, failure, err := e.place(ctx, u, &req)
 	if err != nil {
@@ -390,10 +390,14 @@ func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time)
 	}
 }
 
+// judgingTimes is how many times the limit of a session its judging may take: checks in code have limits of their own, and one
+// that was disturbed by another is made again.
+const judgingTimes = 4
+
 // judge has a session judged and records what came of it. When the run is interrupted meanwhile, the attempt stays
 // unjudged.
 func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
-	limited, cancel := plumb.WithTimeLimit(ctx, max(e.Timeout, u.c.Timeout))
+	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, u.c.Timeout))
 	evidence := plumb.Evidence{Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder}
 	if a.report != nil {
 		evidence.Workspace = a.report.Workspace

@@ -269,7 +269,7 @@ func figure(u *plumb.Usage, metric string) *int64 {
 
 // number renders whole numbers plainly, others with two decimals.
 func number(f float64) string {
-	if f == math.Trunc(f) {
+	if f = math.Round(f*100) / 100; f == math.Trunc(f) {
 		return strconv.FormatFloat(f, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(f, 'f', 2, 64)
