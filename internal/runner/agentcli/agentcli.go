@@ -376,6 +376,9 @@ func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t ta
 	if t.artifacts == "" {
 		report.RawArtifacts = plumb.RawArtifacts{} // they are gone
 	}
+	if raw := &report.RawArtifacts; raw.ExportPath == "" {
+		raw.ExportPath = raw.StdoutPath // documented: where the transcript is
+	}
 	if timedOut, ok := errors.AsType[timeoutError](result.Stopped); (ok && timedOut > 0) || errors.Is(result.Stopped, plumb.ErrTimeLimit) {
 		report.FinishReason = plumb.FinishTimeout
 	}
