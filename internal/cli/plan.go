@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -77,6 +79,8 @@ type planRunner struct {
 	LatencyMs    int64    `json:"latencyMs"`
 	// LatencyKnown says that the latency is that of earlier runs, and not assumed.
 	LatencyKnown bool `json:"latencyKnown"`
+	// TokensUnknown says that nobody can tell what an agent will use, since it has not been run yet.
+	TokensUnknown bool `json:"tokensUnknown,omitempty"`
 }
 
 // plan foresees a job.
@@ -95,9 +99,11 @@ func (a *app) plan(p *project, j *job) plan {
 	for _, r := range j.runners {
 		info := r.Info()
 		line := planRunner{Runner: info.ID, LatencyMs: assumedLatency.Milliseconds()}
-		if ms, ok := history[info.Config]; ok {
-			line.LatencyMs, line.LatencyKnown = ms, true
+		before, ran := history[info.Config]
+		if ran {
+			line.LatencyMs, line.LatencyKnown = before.ms, true
 		}
+		line.TokensUnknown = info.Kind == plumb.RunnerAgent && !ran
 		cost, priced := 0.0, true
 		for i := range j.suite.Cases {
 			c := &j.suite.Cases[i]
@@ -106,6 +112,9 @@ func (a *app) plan(p *project, j *job) plan {
 				samples = int64(j.spec.Repeat)
 			}
 			g := estimate(p.prices, c, info)
+			if info.Kind == plumb.RunnerAgent { // what it reads and says depends on what it does
+				g = before.guess
+			}
 			line.Sessions += int(samples)
 			line.InputTokens += samples * g.input
 			line.OutputTokens += samples * g.output
@@ -128,7 +137,9 @@ func (a *app) plan(p *project, j *job) plan {
 		total, known = total+cost, known && priced
 		pl.Sessions += line.Sessions
 		pl.Runners = append(pl.Runners, line)
-		busy += time.Duration(line.Sessions) * time.Duration(line.LatencyMs) * time.Millisecond
+		if !line.TokensUnknown {
+			busy += time.Duration(line.Sessions) * time.Duration(line.LatencyMs) * time.Millisecond
+		}
 	}
 	lanes := j.spec.Parallel
 	switch j.spec.Schedule {
@@ -158,10 +169,16 @@ func questions(c *plumb.Case) int {
 	return n
 }
 
-// latencies returns the mean latency of runner configurations in the latest runs, by their hash.
-func (a *app) latencies(p *project) map[string]int64 {
+// past is what a session took on average in an earlier run.
+type past struct {
+	guess
+	ms int64
+}
+
+// latencies returns what sessions of runner configurations took in the latest runs, by their hash.
+func (a *app) latencies(p *project) map[string]past {
 	const runs = 5
-	known := map[string]int64{}
+	known := map[string]past{}
 	ids, err := run.List(p.runs())
 	if err != nil {
 		return known
@@ -175,15 +192,26 @@ func (a *app) latencies(p *project) map[string]int64 {
 			if _, ok := known[info.Config]; ok {
 				continue
 			}
-			var sum, count int64
+			sum, count, sessions := past{guess: guess{priced: true}}, int64(0), int64(0)
 			for e := n; e < len(state.Executions); e += len(state.Info.Runners) {
-				if x := &state.Executions[e]; x.Outcome.Measured() && x.Cached == 0 && x.LatencyMs > 0 {
-					sum += x.LatencyMs
-					count++
+				x := &state.Executions[e]
+				ms := x.LatencyMs
+				if info.Kind == plumb.RunnerAgent {
+					ms = x.DurationMs
 				}
+				if !x.Outcome.Measured() || x.Cached > 0 || ms == 0 {
+					continue
+				}
+				count++
+				sessions += int64(x.Sessions)
+				sum.ms += ms
+				sum.input, sum.output = sum.input+x.InputTokens, sum.output+x.OutputTokens
+				sum.cost, sum.priced = sum.cost+x.CostUSD, sum.priced && x.Priced
 			}
-			if count > 0 {
-				known[info.Config] = sum / count
+			if count > 0 && sessions > 0 {
+				known[info.Config] = past{ms: sum.ms / count, guess: guess{
+					input: sum.input / sessions, output: sum.output / sessions, cost: sum.cost / float64(sessions), priced: sum.priced,
+				}}
 			}
 		}
 	}
@@ -220,13 +248,20 @@ func (a *app) showPlans(p *project, jobs []*job) error {
 			if !r.LatencyKnown {
 				latency += " (assumed)"
 			}
-			fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%s\t%s\n", r.Runner, r.Sessions, r.InputTokens, r.OutputTokens, dollars(r.CostUSD), latency)
+			input, output := strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10)
+			if r.TokensUnknown {
+				input, output, latency = "unknown", "unknown", "unknown"
+			}
+			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", r.Runner, r.Sessions, input, output, dollars(r.CostUSD), latency)
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.Stdout, "\n  about %s and %v in all, judging included; prices of %s. Nothing was spent.\n", dollars(pl.CostUSD),
 			(time.Duration(pl.DurationMs) * time.Millisecond).Round(time.Second), pl.PricesDate)
+		if slices.ContainsFunc(pl.Runners, func(r planRunner) bool { return r.TokensUnknown }) {
+			fmt.Fprintln(a.Stdout, "  What an agent will use is known once it has been run; it counts as nothing here.")
+		}
 		fmt.Fprintln(a.Stdout, "  Tokens are guessed: four characters a token, and the suite's estimates for answers. Reasoning models use more.")
 	}
 	return nil
