@@ -144,7 +144,7 @@ func (a *app) plan(p *project, j *job) plan {
 	lanes := j.spec.Parallel
 	switch j.spec.Schedule {
 	case run.Serial:
-		lanes = 1
+		lanes, pl.Parallel = 1, 1
 	case run.IsolatedByRunner:
 		lanes = min(lanes, len(j.runners))
 	case run.Parallel:

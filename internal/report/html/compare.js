@@ -123,7 +123,7 @@ function keysOf(s, wording) {
 // align returns rows {a, b, kind}: "same", "near" (one kind of step, with other content) or "only" on one side. Thinking
 // counts where wording does.
 function align(sa, sb, wording) {
-  const pick = (steps) => steps.map((s, i) => ({i, key: keysOf(s, wording)})).filter((e) => wording || steps[e.i].kind !== "thinking");
+  const pick = (steps) => steps.map((s, i) => ({i, key: keysOf(s, wording)})).filter((e) => wording || steps[e.i].kind !== "thinking" && steps[e.i].role !== "user"); // not every agent records what it was asked
   const a = pick(sa), b = pick(sb), pairs = [];
   let from = 0, endA = a.length, endB = b.length;
   while (from < endA && from < endB && a[from].key[0] === b[from].key[0]) pairs.push([from, from++]);
