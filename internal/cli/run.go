@@ -440,7 +440,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	}
 	var wrote error
 	j.options.Dir, j.options.Index = dir, index
-	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
+	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error { //nolint:contextcheck // results are written after an interruption, too
 		if ev.Type == plumb.EventRunFinished { // documented: reporters find the results on disk when they are told of the end
 			wrote = writeResults(dir, j, state, index)
 		}

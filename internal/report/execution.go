@@ -234,14 +234,14 @@ type trouble struct {
 type sessionResult struct {
 	// Runner is left out where sessions have no artifacts.
 	Runner               *plumb.RunnerInfo `json:"runner,omitempty"`
-	Passed               bool          `json:"passed"`
-	Status               plumb.Status  `json:"status"`
-	Outcome              plumb.Outcome `json:"outcome"`
-	Score                *float64      `json:"score"`
-	Session              int           `json:"session"`
-	DurationMs           int64         `json:"durationMs"`
-	ExecutionArtifactDir string        `json:"executionArtifactDir,omitempty"`
-	ArtifactDir          string        `json:"artifactDir,omitempty"`
+	Passed               bool              `json:"passed"`
+	Status               plumb.Status      `json:"status"`
+	Outcome              plumb.Outcome     `json:"outcome"`
+	Score                *float64          `json:"score"`
+	Session              int               `json:"session"`
+	DurationMs           int64             `json:"durationMs"`
+	ExecutionArtifactDir string            `json:"executionArtifactDir,omitempty"`
+	ArtifactDir          string            `json:"artifactDir,omitempty"`
 	trouble
 	Verdicts []plumb.Verdict `json:"verdicts,omitempty"`
 	Usage    *plumb.Usage    `json:"usage,omitempty"`
