@@ -38,9 +38,10 @@ type claude struct {
 	result gjson.Result
 	// fields are those of the record that is being read.
 	fields fields
-	// apiError is an error of the model API that the agent has shown as a message.
-	apiError string
-	status   int
+	// apiError is an error of the model API that the agent has shown as a message; trying is the one for which it tries the
+	// last request again.
+	apiError, trying string
+	status           int
 }
 
 // claudeCall is what is remembered of a tool call for its result.
@@ -137,7 +138,9 @@ func (c *claude) system(rec gjson.Result) {
 		c.init(rec)
 	case "api_retry":
 		c.retries++
-		r.note(fmt.Sprintf("the request was tried again (%d): %s %s", rec.Get("attempt").Int(), rec.Get("error_status").String(), rec.Get("error").String()))
+		said := strings.TrimSpace(rec.Get("error_status").String() + " " + rec.Get("error").String())
+		r.note(fmt.Sprintf("the request was tried again (%d): %s", rec.Get("attempt").Int(), said))
+		c.trying, c.status = "API error: "+said, int(rec.Get("error_status").Int())
 	case "permission_denied":
 		r.denial(c.origin(&c.fields, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
 	case "task_started":
@@ -228,8 +231,11 @@ func (c *claude) assistant(rec *fields) {
 		}
 		return
 	}
-	if model != "" && o.subagent == "" {
-		r.report.Model = r.name(model)
+	if o.subagent == "" {
+		c.trying = ""
+		if model != "" {
+			r.report.Model = r.name(model)
+		}
 	}
 	id := m.text("id")
 	c.request(o, id, &m, false)
@@ -259,10 +265,10 @@ func (c *claude) assistant(rec *fields) {
 			// versions one record has all blocks, and its texts count as final, as documented.
 			if len(blocks) == 1 {
 				for _, i := range said.texts {
-					if e := r.at(i); e != nil {
+					if e := r.at(i); e != nil && e.Type == plumb.SessionMessage { // else there was no room for it
 						e.Phase = phaseCommentary
-						r.answer = ""
 					}
+					r.answer = ""
 				}
 				said.texts = nil
 			}
@@ -390,7 +396,6 @@ func (c *claude) user(rec *fields) {
 // What the texts of results say.
 var (
 	claudeExit = regexp.MustCompile(`^(?:Error: )?Exit code (-?\d+)`)
-	qwenExit   = regexp.MustCompile(`(?m)^Exit Code: (-?\d+)`)
 	claudeDir  = regexp.MustCompile(`Shell cwd was reset to (\S.*)`)
 )
 
@@ -453,15 +458,12 @@ func (c *claude) deniedBy(rec *fields, id string) bool {
 // grep, for which it knows what the code means: of these it does not say which it was.
 func (c *claude) ran(o origin, call claudeCall, block, about *fields, said string) {
 	r := c.r
-	var m []string
-	switch {
-	case !c.qwen:
-		m = claudeExit.FindStringSubmatch(said)
-	case strings.Contains(said, "\nExit Code: ") || strings.HasPrefix(said, "Exit Code: "): // faster, where it is not there
-		m = qwenExit.FindStringSubmatch(said)
-	default:
-	}
-	if m != nil {
+	if c.qwen {
+		if code, ok := geminiExit(said); ok { // it was made from Gemini's
+			r.exit(o.call, code)
+			return
+		}
+	} else if m := claudeExit.FindStringSubmatch(said); m != nil {
 		if code, err := strconv.Atoi(m[1]); err == nil {
 			r.exit(o.call, code)
 		}

@@ -16,8 +16,12 @@ func (c *claude) end(t *Transcript) {
 	if !c.ended {
 		c.usageOfRequests()
 		c.broken()
-		if c.apiError != "" {
-			f := r.failureOf(c.apiError, c.status)
+		said := c.apiError
+		if c.trying != "" {
+			said = fmt.Sprintf("%s\nclaude-code ended while it tried again, without a terminal record (%s)", c.trying, exitText(t.ExitCode))
+		}
+		if said != "" {
+			f := r.failureOf(said, c.status)
 			f.Attempts = c.retries + 1
 			r.failed(f)
 		}

@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,7 @@ func (r *recorder) troubles() []trouble {
 				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
 				"invalid x-api-key", "missing environment variable", "no authentication information", "please run /login", "authentication failed",
 				"authentication required", "api key not valid", "not authenticated", "please set an auth method", "permission_denied: api",
-				"missing bearer", "token has expired", "must be logged in", "login required", "invalid authentication",
+				"missing bearer", "api_key environment variable", "token has expired", "must be logged in", "login required", "invalid authentication",
 			},
 		},
 		{
@@ -105,10 +106,27 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 	if status == 403 {
 		return r.troubles()[2].apply(f)
 	}
-	if status >= 500 {
-		f.Hint = "the provider failed; try again later"
-	}
+	f.Hint = hintOf(low, status)
 	return f
+}
+
+// hintOf says what can be done about a failure of no kind that has a class of its own.
+func hintOf(low string, status int) string {
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
+	}
+	switch {
+	case status >= 500, says("high demand", "overloaded", "internal server error", "server_error", "temporarily unavailable"):
+		return "the provider failed; try again later"
+	case says("timed out", "timeout", "stream disconnected", "connection", "terminated", "fetch failed", "econnre", "enotfound", "network"):
+		return "the provider did not answer in time, or the connection to it broke; look at its address and at the network, and try again"
+	case says("no conversation found", "session not found", "no rollout found", "no session, task", "invalid session identifier"):
+		return "the session that was to go on is not there: a session is resumed with the state directory, and mostly in the directory, that it began in"
+	case says("interrupted", "aborted"):
+		return "something interrupted the agent"
+	default:
+		return ""
+	}
 }
 
 func (k trouble) apply(f *plumb.Failure) *plumb.Failure {

@@ -127,6 +127,9 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 		if said != "" {
 			f.Message = said + "\n" + f.Message
 		}
+		if f.Hint == "" {
+			f.Hint = "it ended before it said anything: run it by hand to see why"
+		}
 		return f
 	}
 	f := plumb.Failuref(plumb.OriginNormalization, "nothing of the output of %s could be understood (%s); it begins %q",
@@ -189,10 +192,12 @@ func noise(line string) bool {
 	for _, begin := range []string{
 		"Reading additional input from stdin...",                                                               // codex
 		"YOLO mode is enabled", "Warning: Basic terminal detected", "Warning: 256-color support", "[STARTUP] ", // gemini
+		"Skill conflict detected: ", "Ripgrep is not available.", "at async ", // gemini
 	} {
 		if strings.HasPrefix(line, begin) {
 			return true
 		}
 	}
-	return false
+	frame := strings.HasPrefix(line, "at ") && (strings.HasSuffix(line, ")") || strings.Contains(line, "://"))
+	return frame || strings.Contains(line, "failed to record rollout items") // of Node, and codex when it is interrupted
 }

@@ -194,7 +194,7 @@ func (m *openMessage) end() {
 	}
 	finish := m.info.Get("finish").String()
 	switch {
-	case finish == "" && m.steps: // the step said all there is to know
+	case m.steps && (finish == "" || finish == m.th.reason): // the step said all there is to know
 	case finish != "":
 		m.th.ends(finish)
 	case !m.failed && len(m.th.texts) > 0:
