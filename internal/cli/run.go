@@ -485,7 +485,8 @@ func (a *app) record(dir *run.Dir, j *job) error {
 	if err := j.bundle.Write(dir.Join(run.BundleDir)); err != nil {
 		return err
 	}
-	j.bundle = nil // it may be large, and is on disk now
+	j.bundle.Drop() // it may be large, and is on disk now
+	j.bundle = nil
 	return dir.WriteSpec(j.spec, j.shop.redact.JSON)
 }
 

@@ -92,6 +92,14 @@ func (b *Bundle) Close() error {
 	return nil
 }
 
+// Drop gives back the memory of the suite's text once it is stored, and its cases are read: whoever has the bundle still can
+// only close it. What code needs to run stays.
+func (b *Bundle) Drop() {
+	if b.code == nil {
+		b.data = nil
+	}
+}
+
 // Hash returns the suite hash: that of a file of JSON lines by the rules of package digest, that of a YAML file as if it
 // were written as JSON lines, that of code by the contents of all its files; see codeHash.
 func (b *Bundle) Hash() (string, error) {
