@@ -95,7 +95,7 @@ func (b *bench) largePeer(ctx context.Context, size int) error {
 	p, err := b.installSkillgym(ctx)
 	if err != nil {
 		b.report.add("  skillgym", "not compared: "+strings.ReplaceAll(err.Error(), "\n", " "))
-		return nil //nolint:nilerr // the figures of plumb stand without it
+		return nil // the figures of plumb stand without it
 	}
 	a, err := b.agentSetup(ctx, filepath.Join(p.dir, "agent-large"), 1, 1, 1_000_000, size)
 	if err != nil {

@@ -23,7 +23,7 @@ func tuneMemory(executions int) {
 // boundMemory keeps the collector from waiting for several times what the largest transcript of an agent takes: sessions of
 // agents are large now and then, and most are not.
 func boundMemory(runners []plumb.Runner, executions, parallel int) {
-	const least, each = 24 << 20, 8 << 20
+	const least, each = 20 << 20, 8 << 20
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
 		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
 	}
