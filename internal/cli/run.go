@@ -275,12 +275,12 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 			return nil, err
 		}
 	}
-	return a.assemble(p, s, bundle, suite)
+	return a.assemble(p, s, bundle, suite) //nolint:contextcheck // a version is asked for with a time limit of its own
 }
 
 // readSuite reads a suite and all its problems.
 func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*load.Bundle, *plumb.Suite, error) {
-	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir})
+	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
 	if err != nil {
 		return nil, nil, err
 	}

@@ -165,7 +165,7 @@ func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteR
 		}
 		s.Judge = &judges[0]
 	}
-	return a.assemble(p, s, bundle, suite)
+	return a.assemble(p, s, bundle, suite) //nolint:contextcheck // a version is asked for with a time limit of its own
 }
 
 // recorded returns those of the cases that a run has sessions of, with as many samples as it has.

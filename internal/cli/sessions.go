@@ -159,7 +159,7 @@ func (s *stored) read(at string, req plumb.Request) (*plumb.SessionReport, error
 func errorBeside(file string) *plumb.Failure {
 	var e struct{ Name, Message string }
 	if readJSON(filepath.Join(filepath.Dir(file), "error.json"), &e) != nil {
-		return nil // there is none
+		return nil //nolint:nilerr // there is none
 	}
 	origin, broke := map[string]plumb.Origin{
 		"Error": plumb.OriginRunner, "CommandTimeoutError": plumb.OriginTimeout, "MaxStepsExceededError": plumb.OriginMaxSteps,
@@ -230,7 +230,7 @@ func (a *app) scoreSessions(ctx context.Context, p *project, f *runFlags, suiteR
 	if e := f.embedderConfig(p, nil); e != nil {
 		made.Embedder = new(specOf(*e))
 	}
-	return a.assembleSessions(p, made, bundle, suite)
+	return a.assembleSessions(p, made, bundle, suite) //nolint:contextcheck // a version is asked for with a time limit of its own
 }
 
 // assembleSessions makes what a spec of stored sessions describes. Cases without a session are left out, and said to be.

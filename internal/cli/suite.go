@@ -301,7 +301,7 @@ func (a *app) validate(ctx context.Context, p *project, broken load.Problems, re
 		a.list(broken)
 	}
 	for _, ref := range refs {
-		bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir})
+		bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
 		if err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = excerpt{message: "it passed, although the suite expects it to fail: drop expected_fail if the gap is closed"}
+		e = excerpt{message: "it passed, although the suite expects it to fail: drop the expectation if the gap is closed"}
 	case !ok:
 		e = excerpt{message: keep(res.Reason)}
 	}

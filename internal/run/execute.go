@@ -350,7 +350,7 @@ func (e *engine) ask(ctx context.Context, u unit, req plumb.Request) *attempt {
 		if f, ok := errors.AsType[*plumb.Failure](err); ok {
 			a.failure.LogPath = f.LogPath
 		}
-		a.failure.Hint = "raise the limit with --timeout, or timeout_ms in the case"
+		a.failure.Hint = "raise the limit with --timeout, or in the case (timeout_ms, timeoutMs)"
 	default:
 		f := *plumb.Failed(plumb.OriginRunner, err)
 		a.failure = &f
