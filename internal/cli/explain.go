@@ -171,7 +171,7 @@ func (a *app) explain(ctx context.Context, dir, config, outputDir string, timeou
 	ref := plumb.SessionRef{SessionID: asked.SessionID, Workspace: asked.Cwd, ArtifactDir: dir}
 	for i, q := range asked.Questions {
 		if !a.json {
-			fmt.Fprintf(a.Stdout, "\nQuestion %d (%s)\n%s\n", i+1, q.Source, q.Question)
+			fmt.Fprintf(a.Stdout, "\nQuestion %d (%s)\n%s\n", i+1, a.place(q.Source), q.Question)
 			fmt.Fprintf(a.Stderr, "Waiting for %s...\n", asked.RunnerID)
 		}
 		limited, cancel := context.WithTimeout(ctx, timeout)
@@ -256,6 +256,12 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 	return &explaining{shop, agent}, nil
 }
 
+// place is where a check stands, as the user would write it.
+func (a *app) place(s run.Source) string {
+	s.FilePath = a.shown(strings.TrimPrefix(s.FilePath, "file://"))
+	return s.String()
+}
+
 // showExplanations prints the answers that are kept.
 func (a *app) showExplanations(dir string) error {
 	var kept explanations
@@ -268,7 +274,7 @@ func (a *app) showExplanations(dir string) error {
 	fmt.Fprintf(a.Stdout, "Case                %s\nRunner              %s\nArtifact Directory  %s\nQuestions           %d\n",
 		kept.CaseID, kept.RunnerID, a.shown(dir), len(kept.Questions))
 	for i, q := range kept.Questions {
-		fmt.Fprintf(a.Stdout, "\nQuestion %d (%s)\n%s\n\nAgent\n%s\n", i+1, q.Source, q.Question.Question, q.Answer)
+		fmt.Fprintf(a.Stdout, "\nQuestion %d (%s)\n%s\n\nAgent\n%s\n", i+1, a.place(q.Source), q.Question.Question, q.Answer)
 	}
 	fmt.Fprintf(a.Stdout, "\nThese answers are from %s; --rerun asks again\n", kept.CreatedAt)
 	return nil

@@ -164,11 +164,19 @@ func (s Source) String() string {
 	return strings.TrimRight(strings.TrimPrefix(s.FilePath, "file://")+":"+s.Line+":"+s.Column, ":")
 }
 
+// absolute makes a path one that means the same wherever somebody reads it.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		return abs
+	}
+	return path
+}
+
 func questionsOf(j *plumb.Judgement) []Question {
 	var questions []Question
 	for i := range j.Verdicts {
 		for _, q := range j.Verdicts[i].Questions {
-			questions = append(questions, Question{q.Question, Source{q.Source.File, strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}})
+			questions = append(questions, Question{q.Question, Source{absolute(q.Source.File), strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}})
 		}
 	}
 	return questions
