@@ -154,7 +154,7 @@ func explainCommand(o *Options, run *plumb.Run, i int, s *session) string {
 	if s == nil || s.judgement == nil || dir == "" || !keepsArtifacts(runner) || !excerptOf(s.judgement).asks {
 		return ""
 	}
-	return "plumb explain " + shellWord(artifactDir(executionDir(dir, run.Cases[i/n].ID, runner), s)) + o.flags()
+	return "plumb explain " + shellWord(artifactDir(plumb.ExecutionDir(dir, run.Cases[i/n].ID, runner), s)) + o.flags()
 }
 
 // agentCells are the agent columns of one execution.

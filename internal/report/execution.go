@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -341,7 +339,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		res.Repetitions = append(res.Repetitions, r)
 	}
 	if dir != "" && keepsArtifacts(runner) {
-		res.ExecutionArtifactDir = executionDir(dir, info.ID, runner)
+		res.ExecutionArtifactDir = plumb.ExecutionDir(dir, info.ID, runner)
 	}
 	if last == nil {
 		return res
@@ -476,7 +474,7 @@ func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir s
 		r.Score = &s.judgement.Score
 	}
 	if dir != "" && keepsArtifacts(runner) {
-		r.ArtifactDir = artifactDir(executionDir(dir, info.ID, runner), s)
+		r.ArtifactDir = artifactDir(plumb.ExecutionDir(dir, info.ID, runner), s)
 		r.ExecutionArtifactDir = r.ArtifactDir // documented: both hold the session's own directory
 		if d == full {
 			r.Runner = runner
@@ -507,18 +505,9 @@ func repeatTarget(run *plumb.Run, info *plumb.CaseInfo) int {
 // keepsArtifacts reports whether the sessions of a runner leave files behind. Those of models do not.
 func keepsArtifacts(r *plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel && r.Kind != "" }
 
-// executionDir is where the artifacts of an execution are.
-func executionDir(dir, caseID string, runner *plumb.RunnerInfo) string {
-	return path.Join(dir, pathElement(caseID), runner.PathKey)
-}
-
-// artifactDir is where the files of a session are: repeat-N, and session-M in it for retries.
+// artifactDir is where the files of a session are.
 func artifactDir(executionDir string, s *session) string {
-	dir := path.Join(executionDir, fmt.Sprintf("repeat-%d", s.repetition))
-	if s.number > 1 {
-		dir = path.Join(dir, fmt.Sprintf("session-%d", s.number))
-	}
-	return dir
+	return plumb.SessionDir(executionDir, s.repetition, s.number)
 }
 
 // sessionDir is where the files of the session that ev is about are, below the run directory dir.
@@ -527,18 +516,7 @@ func sessionDir(run *plumb.Run, dir string, ev plumb.Event) string {
 	if runner == nil || !keepsArtifacts(runner) {
 		return dir
 	}
-	return artifactDir(executionDir(dir, ev.Case, runner), &session{repetition: ev.Repetition, number: ev.Session})
-}
-
-// pathElement is the name that a case has in artifact paths.
-func pathElement(caseID string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		}
-		return '-'
-	}, caseID)
+	return artifactDir(plumb.ExecutionDir(dir, ev.Case, runner), &session{repetition: ev.Repetition, number: ev.Session})
 }
 
 // stamp renders a time as documented: ISO 8601 in UTC with milliseconds; "" for no time.

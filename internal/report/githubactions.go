@@ -118,7 +118,7 @@ func annotation(run *plumb.Run, x int, word string, rec *recording) string {
 	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
 	if s := rec.deciding(e.Outcome); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) && run.Info.ArtifactDir != "" {
 		n := len(run.Info.Runners)
-		dir := executionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])
+		dir := plumb.ExecutionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])
 		lines = append(lines, "artifact directory: "+oneLine(artifactDir(dir, s)), "execution artifact directory: "+oneLine(dir))
 	}
 	return strings.Join(lines, "\n")

@@ -261,7 +261,7 @@ func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession
 	}
 	head := headOf(s)
 	if run.Info.ArtifactDir != "" && keepsArtifacts(runner) {
-		head.ArtifactDir = clean(artifactDir(executionDir(run.Info.ArtifactDir, info.ID, runner), s))
+		head.ArtifactDir = clean(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
 	}
 	head.Show = "plumb show " + shellWord(run.Info.ID) + " " + shellWord(info.ID)
 	if n > 1 {

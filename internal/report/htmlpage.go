@@ -458,7 +458,7 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	}
 	x.Answer, _ = clip(s.output(), excerptText)
 	if keepsArtifacts(runner) && run.Info.ArtifactDir != "" {
-		x.Directory = oneLine(artifactDir(executionDir(run.Info.ArtifactDir, info.ID, runner), s))
+		x.Directory = oneLine(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
 		x.Explain = explainCommand(o, run, i, s)
 	}
 	return x, nil
