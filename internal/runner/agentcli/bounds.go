@@ -29,10 +29,14 @@ func (r *recorder) text(s string) string {
 
 // room returns how much may be kept of the next text.
 func (r *recorder) room() int {
+	most := maxTexts
+	if r.huge {
+		most /= 4
+	}
 	switch {
-	case r.texts < maxTexts/2:
+	case r.texts < most/2:
 		return maxText
-	case r.texts < maxTexts:
+	case r.texts < most:
 		return shortText
 	default:
 		return 0

@@ -299,7 +299,9 @@ func (c *claude) request(o origin, id string, m *fields, whole bool) {
 	}
 	requests := c.r.report.RequestUsage
 	if i, known := c.requests[id]; !known {
-		c.requests[strings.Clone(id)] = len(requests)
+		if len(requests) < maxRequests {
+			c.requests[strings.Clone(id)] = len(requests)
+		}
 		c.r.request(request)
 	} else if whole && i < len(requests) {
 		r := &requests[i]

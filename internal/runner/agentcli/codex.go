@@ -31,11 +31,11 @@ type codex struct {
 	// seen counts what the rollout has, by kind and text, so that the stream does not repeat it.
 	seen map[uint64]int
 	// begun are the commands of the stream, by their item; true are those that the rollout has.
-	begun map[string]bool
+	begun recent[bool]
 }
 
 func normaliseCodex(t *Transcript, r *recorder) error {
-	c := &codex{r: r, begun: map[string]bool{}, seen: map[uint64]int{}}
+	c := &codex{r: r, seen: map[uint64]int{}}
 	if err := c.look(t); err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (c *codex) item(item gjson.Result, completed bool) {
 // command takes a command of the stream: its start, and its end. One that the rollout has is only counted off.
 func (c *codex) command(o origin, item gjson.Result, completed bool) {
 	r := c.r
-	known, begun := c.begun[o.call]
+	known, begun := c.begun.get(o.call)
 	if !begun {
 		text := codexUnwrap(item.Get("command"))
 		if known = c.known("command", text); !known {
@@ -294,7 +294,7 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 		}
 	}
 	if !begun {
-		c.begun[strings.Clone(o.call)] = known
+		c.begun.set(o.call, known)
 	}
 	if !completed || known {
 		return

@@ -15,11 +15,7 @@ func withoutMissing(events []plumb.SessionEvent) []plumb.SessionEvent {
 	missing := map[string][]string{} // what is said of missing files, by call
 	for i := range events {
 		if e := &events[i]; e.Type == plumb.SessionToolResult && e.CallID != "" && strings.Contains(e.Output, noSuchFile) {
-			for line := range strings.Lines(e.Output) {
-				if before, _, ok := strings.Cut(line, noSuchFile); ok {
-					missing[e.CallID] = append(missing[e.CallID], before)
-				}
-			}
+			missing[e.CallID] = append(missing[e.CallID], missingIn(e.Output)...)
 		}
 	}
 	if len(missing) == 0 {
@@ -40,6 +36,17 @@ func withoutMissing(events []plumb.SessionEvent) []plumb.SessionEvent {
 	}
 	clear(events[len(kept):])
 	return kept
+}
+
+// missingIn returns what an output says of missing files, line by line.
+func missingIn(output string) []string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		if before, _, ok := strings.Cut(line, noSuchFile); ok {
+			lines = append(lines, before)
+		}
+	}
+	return lines
 }
 
 // named reports whether one of the lines has the path in it, whole or from one of its directories on.

@@ -27,6 +27,8 @@ const (
 	// maxMessages events messages are left out, of which nobody asks how many there were.
 	maxEvents   = 400_000
 	maxMessages = 50_000
+	// maxRequests is how many requests have their usage listed.
+	maxRequests = 40_000
 	maxNotes    = 50
 	// keptAnyway is how many events are kept of a session that has too many, or too much in them.
 	keptAnyway = 10 << 10
@@ -87,19 +89,23 @@ type recorder struct {
 	final    string
 	hasFinal bool
 
-	calls  map[string]call
+	calls  recent[call]
 	names  map[string]string // interned
 	offers map[plumb.Offer]bool
 	steps  map[string]bool
 	noted  map[string]bool
 	// events are the events in blocks, which do not have to be moved when there are more; n counts them.
-	events [][]plumb.SessionEvent
-	n      int
+	events   [][]plumb.SessionEvent
+	block, n int
 	// answer is the last final message of the main thread, whole.
 	answer string
 
 	texts, longs int  // bytes that are kept of them
 	overflow     bool // the report cannot hold all
+
+	huge     bool // the transcript is
+	late     []lateRead
+	lateSeen map[uint64]bool
 }
 
 // call is what is remembered of a tool call: its events lie between first and last.
@@ -110,16 +116,20 @@ type call struct {
 }
 
 func newRecorder(agent string, t *Transcript) *recorder {
-	return &recorder{
-		agent: agent,
+	r := &recorder{
+		agent: agent, block: blockSize,
 		report: &plumb.SessionReport{
 			Prompt: t.Prompt, ExitCode: t.ExitCode,
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
 		},
 		cwd: t.Cwd, skillEvidence: "Loaded via skill tool",
-		unknown: map[string]int{}, calls: map[string]call{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
-		steps: map[string]bool{}, noted: map[string]bool{},
+		unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
+		steps: map[string]bool{}, noted: map[string]bool{}, huge: size(t.Stdout) > hugeTranscript,
 	}
+	if r.huge {
+		r.block = hugeEvents // in one block, so that nothing has to be moved in the end
+	}
+	return r
 }
 
 // records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. What rec holds is
@@ -174,7 +184,7 @@ func (r *recorder) message(o origin, role, phase, text string) {
 	e.Role, e.Phase, e.Text = role, phase, r.text(text)
 	r.add(e)
 	if role == roleAssistant && phase == phaseFinal && o.subagent == "" {
-		if r.answer = e.Text; len(r.answer) < len(text) {
+		if r.answer = e.Text; r.answer != text {
 			r.answer = whole(text)
 		}
 	}
@@ -185,9 +195,9 @@ func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
 	e := r.event(plumb.SessionToolCall, o)
 	e.Tool, e.Args = r.name(tool), r.args(args)
 	r.add(e)
-	if c, ok := r.calls[o.call]; ok {
+	if c, ok := r.calls.get(o.call); ok {
 		c.tool = e.Tool
-		r.calls[o.call] = c
+		r.calls.set(o.call, c)
 	}
 }
 
@@ -196,7 +206,8 @@ func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
 // they are known to read.
 func (r *recorder) toolResult(o origin, output string, isError bool) {
 	e := r.event(plumb.SessionToolResult, o)
-	e.Tool, e.Output, e.IsError = r.calls[o.call].tool, r.text(output), isError
+	c, _ := r.calls.get(o.call)
+	e.Tool, e.Output, e.IsError = c.tool, r.text(output), isError
 	r.add(e)
 	if isError {
 		r.retract(o.call, false)
@@ -284,7 +295,7 @@ func (r *recorder) skill(o origin, name, signal string) {
 // denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
 // for did not happen; its command stays, as an attempt, and is marked as an error.
 func (r *recorder) denial(o origin, tool, message string) {
-	if c, ok := r.calls[o.call]; ok {
+	if c, ok := r.calls.get(o.call); ok {
 		if c.denied {
 			return
 		}
@@ -300,9 +311,9 @@ func (r *recorder) denial(o origin, tool, message string) {
 	e := r.event(plumb.SessionDenial, o)
 	e.Tool, e.Text = r.name(tool), r.text(message)
 	r.add(e)
-	if c, ok := r.calls[o.call]; ok {
+	if c, ok := r.calls.get(o.call); ok {
 		c.denied = true
-		r.calls[o.call] = c
+		r.calls.set(o.call, c)
 	}
 	r.report.PermissionDenials = append(r.report.PermissionDenials,
 		plumb.PermissionDenial{Tool: e.Tool, CallID: e.CallID, Message: e.Text, At: o.at})
@@ -318,6 +329,7 @@ func (r *recorder) retract(callID string, all bool) {
 			}
 		}
 	}
+	r.forget(callID, nil)
 	for e := range r.eventsOf(callID) {
 		switch e.Type {
 		case plumb.SessionFileRead, plumb.SessionFileChange, plumb.SessionSkill:
@@ -366,7 +378,7 @@ func (r *recorder) subagent(id, kind string, usage *plumb.Usage) {
 
 // request records what one request to the model used.
 func (r *recorder) request(u plumb.RequestUsage) {
-	if len(r.report.RequestUsage) < maxEvents/10 {
+	if n := len(r.report.RequestUsage); n < maxRequests && (!r.huge || n < manyEvents/2) {
 		u.Model, u.Subagent = r.name(u.Model), r.name(u.Subagent)
 		r.report.RequestUsage = append(r.report.RequestUsage, u)
 	}
@@ -412,7 +424,7 @@ func (r *recorder) failed(f *plumb.Failure) {
 func (r *recorder) event(kind plumb.SessionEventType, o origin) plumb.SessionEvent {
 	e := plumb.SessionEvent{Type: kind, At: o.at, Subagent: r.name(o.subagent)}
 	if o.call != "" {
-		c, ok := r.calls[o.call]
+		c, ok := r.calls.get(o.call)
 		if !ok {
 			c.id = strings.Clone(clip(o.call, maxName))
 		}
@@ -429,20 +441,24 @@ func (r *recorder) add(e plumb.SessionEvent) {
 		r.note(fmt.Sprintf("the session is so long that its messages are left out after the first %d events", maxMessages))
 		return
 	}
-	if r.n >= maxEvents {
+	if r.overflow || r.crowd(&e) {
+		return
+	}
+	if r.n >= maxEvents || r.huge && r.n >= hugeEvents {
 		r.overflow = true
+		r.late, r.lateSeen = nil, nil
 		return
 	}
 	if e.CallID != "" {
-		c, ok := r.calls[e.CallID]
+		c, ok := r.calls.get(e.CallID)
 		if !ok {
 			c = call{id: e.CallID, first: r.n}
 		}
 		c.last = r.n
-		r.calls[e.CallID] = c
+		r.calls.set(e.CallID, c)
 	}
-	if r.n%blockSize == 0 {
-		r.events = append(r.events, make([]plumb.SessionEvent, 0, blockSize))
+	if r.n%r.block == 0 {
+		r.events = append(r.events, make([]plumb.SessionEvent, 0, r.block))
 	}
 	block := &r.events[len(r.events)-1]
 	*block = append(*block, e)
@@ -454,13 +470,13 @@ func (r *recorder) at(i int) *plumb.SessionEvent {
 	if i < 0 || i >= r.n {
 		return nil
 	}
-	return &r.events[i/blockSize][i%blockSize]
+	return &r.events[i/r.block][i%r.block]
 }
 
 // eventsOf yields the events of a call, the latest of very many.
 func (r *recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
 	return func(yield func(*plumb.SessionEvent) bool) {
-		c, ok := r.calls[callID]
+		c, ok := r.calls.get(callID)
 		if !ok {
 			return
 		}

@@ -57,8 +57,20 @@ func (r *recorder) finish(t *Transcript) {
 
 // join makes the events one list, without those that were taken back.
 func (r *recorder) join() {
-	if few := keptAnyway / blockSize; r.overflow && len(r.events) > few {
+	if few := keptAnyway / r.block; r.overflow && few > 0 && len(r.events) > few {
 		r.events = slices.Delete(r.events, few, len(r.events)) // it is no measurement, and only to be looked at
+	}
+	if r.huge && len(r.events) == 1 {
+		all := r.events[0]
+		if r.overflow {
+			all = all[:min(len(all), keptAnyway)]
+		}
+		r.report.Events = slices.DeleteFunc(all, func(e plumb.SessionEvent) bool { return e.Type == "" })
+		r.events, r.n = nil, 0
+		if r.overflow {
+			r.report.Events = slices.Clone(r.report.Events)
+		}
+		return
 	}
 	kept := 0
 	for _, block := range r.events {
@@ -101,17 +113,23 @@ func (r *recorder) fold() {
 			d.Evidence = append(d.Evidence, evidence)
 		}
 	}
+	reads := func(path string) {
+		if path == "" || read[path] {
+			return
+		}
+		read[path] = true
+		rep.Files.ObservedReads = append(rep.Files.ObservedReads, path)
+		if baseName(path) == "SKILL.md" {
+			rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, path)
+		}
+		if name := skillOf(path); name != "" {
+			detect(name, "strong", "Read "+path)
+		}
+	}
 	for _, e := range rep.Events {
 		switch {
-		case e.Type == plumb.SessionFileRead && !read[e.Path]:
-			read[e.Path] = true
-			rep.Files.ObservedReads = append(rep.Files.ObservedReads, e.Path)
-			if baseName(e.Path) == "SKILL.md" {
-				rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, e.Path)
-			}
-			if name := skillOf(e.Path); name != "" {
-				detect(name, "strong", "Read "+e.Path)
-			}
+		case e.Type == plumb.SessionFileRead:
+			reads(e.Path)
 		case e.Type == plumb.SessionFileChange:
 			if i, ok := changed[e.Path]; ok {
 				rep.Files.Changed[i].Kind = changeAfter(rep.Files.Changed[i].Kind, e.Change)
@@ -120,6 +138,9 @@ func (r *recorder) fold() {
 				rep.Files.Changed = append(rep.Files.Changed, plumb.FileChange{Path: e.Path, Kind: e.Change})
 			}
 		}
+	}
+	for _, l := range r.late {
+		reads(l.path)
 	}
 	for _, e := range rep.Events {
 		if e.Type == plumb.SessionSkill {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // stream writes a stream of one agent with records of about size bytes, total bytes in all, and returns its path. The
@@ -103,6 +105,7 @@ func TestLargeTranscripts(t *testing.T) {
 	}{
 		{"1 MB records", 1 << 20, 200 << 20, 80 << 20},
 		{"10 KB records", 10 << 10, 200 << 20, 80 << 20},
+		{"2 KB records", 2 << 10, 200 << 20, 128 << 20},
 		{"700 byte records", 700, 30 << 20, 200 << 20},
 	} {
 		t.Run(shape.name, func(t *testing.T) {
@@ -134,6 +137,19 @@ func TestLargeTranscripts(t *testing.T) {
 			}
 			if report.FinalOutput != "done" || len(report.Events) < 100 {
 				t.Errorf("%d events, final output %q", len(report.Events), report.FinalOutput)
+			}
+			commands := 0 // each reads a file of its own
+			for _, e := range report.Events {
+				if e.Type != plumb.SessionCommand {
+					continue
+				}
+				if want := fmt.Sprintf("cat f%d.txt", commands); e.Command != want || e.ExitCode == nil || *e.ExitCode != 0 {
+					t.Fatalf("command %d is %q with exit code %v, want %q", commands, e.Command, e.ExitCode, want)
+				}
+				commands++
+			}
+			if commands < 50 || len(report.Files.ObservedReads) != commands || report.Steps != commands {
+				t.Errorf("%d commands, %d reads, %d steps", commands, len(report.Files.ObservedReads), report.Steps)
 			}
 			t.Logf("%d events, %d MB of heap at the peak", len(report.Events), most>>20)
 			if most > int64(shape.most) {

@@ -24,11 +24,11 @@ import (
 type steps struct {
 	agent string
 	n     int
-	seen  map[string]bool
+	seen  recent[bool]
 	text  bool // the last record was a piece of text
 }
 
-func newSteps(agent string) *steps { return &steps{agent: agent, seen: map[string]bool{}} }
+func newSteps(agent string) *steps { return &steps{agent: agent} }
 
 // count takes a record of the stream.
 func (s *steps) count(rec gjson.Result) {
@@ -73,9 +73,11 @@ func (s *steps) once(id gjson.Result, anonymous bool) {
 		if anonymous {
 			s.n++
 		}
-	case !s.seen[id.Str]:
-		s.seen[id.Str] = true
-		s.n++
+	default:
+		if _, seen := s.seen.get(id.Str); !seen {
+			s.seen.set(id.Str, true)
+			s.n++
+		}
 	}
 }
 

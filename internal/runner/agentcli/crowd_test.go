@@ -1,0 +1,71 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// TestCrowd: of a huge transcript's later events those stay that say what was done, and what did not happen is taken back.
+func TestCrowd(t *testing.T) {
+	r := newRecorder("claude-code", &Transcript{Cwd: "/ws"})
+	r.huge, r.block = true, hugeEvents
+	for i := range manyEvents {
+		r.fileChange(origin{call: fmt.Sprint("early", i)}, changeAdd, fmt.Sprint("out", i))
+	}
+	shell := func(id, command, output string) {
+		o := origin{call: id}
+		r.toolCall(o, "Bash", json.RawMessage(`{"command":"x"}`))
+		r.command(o, command)
+		r.toolResult(o, output, false)
+		r.exit(id, 0)
+	}
+	shell("a", "cat a.txt", "hello")
+	shell("b", "cat b.txt", "cat: b.txt: "+noSuchFile)
+	r.toolCall(origin{call: "c"}, "Read", json.RawMessage(`{"file_path":"c.txt"}`))
+	r.fileRead(origin{call: "c"}, "c.txt")
+	r.toolResult(origin{call: "c"}, "it is a directory", true)
+	r.toolCall(origin{call: "d"}, "Read", json.RawMessage(`{"file_path":"d/SKILL.md"}`))
+	r.fileRead(origin{call: "d"}, "d/SKILL.md")
+	r.toolResult(origin{call: "d"}, "text", false)
+	r.message(origin{}, roleAssistant, phaseFinal, "ok")
+	r.finished("", false)
+	r.finish(&Transcript{})
+
+	var got []string
+	for _, e := range r.report.Events[manyEvents:] {
+		got = append(got, string(e.Type)+" "+e.Tool+e.Command)
+	}
+	want := []string{"command cat a.txt", "command cat b.txt", "toolCall Read", "toolCall Read"}
+	if !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+	if reads := r.report.Files.ObservedReads; !slices.Equal(reads, []string{"/ws/a.txt", "/ws/d/SKILL.md"}) {
+		t.Errorf("reads %q", reads)
+	}
+	if skills := r.report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" || skills[0].Confidence != "strong" {
+		t.Errorf("skills %v", skills)
+	}
+	if r.report.FinalOutput != "ok" || len(r.report.Notes) != 1 {
+		t.Errorf("final output %q, notes %q", r.report.FinalOutput, r.report.Notes)
+	}
+}
+
+// TestCrowdOverflow: too many events even so are no measurement, and few of them are kept.
+func TestCrowdOverflow(t *testing.T) {
+	r := newRecorder("codex", &Transcript{})
+	r.huge, r.block = true, hugeEvents
+	for i := range hugeEvents + 1 {
+		r.commandOnly(origin{call: fmt.Sprint(i)}, "ls")
+	}
+	r.finished("", false)
+	r.finish(&Transcript{})
+	var f *plumb.Failure
+	if !errors.As(r.verdict(&Transcript{}), &f) || f.Origin != plumb.OriginNormalization || len(r.report.Events) != keptAnyway {
+		t.Errorf("failure %v with %d events", f, len(r.report.Events))
+	}
+}
