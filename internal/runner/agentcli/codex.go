@@ -20,6 +20,7 @@ type codex struct {
 	// thread is the session's id, turns the number of turns that the stream has; both from a first look at the stream.
 	thread string
 	turns  int
+	began  bool // the stream has something like a record
 	// lost says that there is no stream, so that the rollout has the terminal record; otherwise only the stream has it.
 	lost bool
 	// last is the last message of the agent, for sessions in which none is marked as final; failure is why the session
@@ -103,6 +104,7 @@ func (c *codex) look(t *Transcript) error {
 		return nil
 	}
 	err := eachLine(t.Stdout, func(line []byte) error {
+		c.began = c.began || line[0] == '{'
 		switch gjson.GetBytes(line, "type").String() {
 		case "thread.started":
 			if c.thread == "" {
@@ -131,7 +133,7 @@ func (c *codex) find(t *Transcript) (string, []codexFile, error) {
 	if t.Session == "" {
 		return "", nil, nil
 	}
-	if !c.lost && size(t.Stdout) == 0 {
+	if !c.lost && !c.began {
 		return "", nil, nil // it never began: the agent says at once which thread it is. A rollout is that of a session before
 	}
 	names, err := sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })

@@ -223,7 +223,7 @@ func (t *codexThread) result(o origin, p gjson.Result) {
 	header, _, _ := strings.Cut(text, "\nOutput:\n")
 	code, exited := codexExitCode(header, p)
 	failed := exited && code != 0 || p.Get("output.success").Type == gjson.False || strings.HasPrefix(text, "Script failed") ||
-		strings.HasPrefix(text, "apply_patch verification failed") || strings.HasPrefix(text, "unsupported call")
+		strings.HasPrefix(text, "apply_patch verification failed") || strings.HasPrefix(text, "patch rejected") || strings.HasPrefix(text, "unsupported call")
 	t.r.toolResult(o, text, failed)
 
 	o.base = c.o.base

@@ -42,6 +42,7 @@ func readRecording(tb testing.TB, agent, dir string) recording {
 	tb.Helper()
 	var meta struct {
 		Cmd  []string
+		Cwd  string
 		Exit *int
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "meta.json"))
@@ -54,7 +55,8 @@ func readRecording(tb testing.TB, agent, dir string) recording {
 	r := recording{agent: agent, dir: dir}
 	r.t = Transcript{
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"), Session: filepath.Join(dir, "session"),
-		Resumed: filepath.Base(dir) == "resume",
+		Cwd:     meta.Cwd,
+		Resumed: slices.Contains([]string{"resume", "resume-tool"}, filepath.Base(dir)),
 	}
 	if meta.Exit != nil && *meta.Exit >= 0 {
 		r.t.ExitCode = meta.Exit
