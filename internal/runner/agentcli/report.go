@@ -127,16 +127,17 @@ func (r *recorder) fold() {
 		}
 	}
 	for _, e := range rep.Events {
-		switch {
-		case e.Type == plumb.SessionFileRead:
+		switch e.Type {
+		case plumb.SessionFileRead:
 			reads(e.Path)
-		case e.Type == plumb.SessionFileChange:
+		case plumb.SessionFileChange:
 			if i, ok := changed[e.Path]; ok {
 				rep.Files.Changed[i].Kind = changeAfter(rep.Files.Changed[i].Kind, e.Change)
 			} else {
 				changed[e.Path] = len(rep.Files.Changed)
 				rep.Files.Changed = append(rep.Files.Changed, plumb.FileChange{Path: e.Path, Kind: e.Change})
 			}
+		default:
 		}
 	}
 	for _, l := range r.late {
