@@ -86,6 +86,9 @@ func summary(t *testing.T, dir string) map[string]string {
 // TestKilledRunsLoseNothing kills runs with SIGKILL at random moments and resumes them, sometimes to be killed again. In
 // the end each execution is in the log exactly once, and the results are those of an undisturbed run.
 func TestKilledRunsLoseNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is long, and made whole elsewhere")
+	}
 	runs := 10
 	if os.Getenv("PLUMB_CI") != "" {
 		runs = 100

@@ -13,6 +13,9 @@ import (
 // TestStorm runs 2,000 cases against a server of which 30 % of the replies break in every way it knows, and some prompts
 // break always. Each case must end with the right verdict, or with a truthful error, once.
 func TestStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is long, and made whole elsewhere")
+	}
 	cases := 400
 	if os.Getenv("PLUMB_CI") != "" {
 		cases = 2000
