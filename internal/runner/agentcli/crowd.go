@@ -11,8 +11,8 @@ import (
 // events only those are kept that say what was done, and hugeEvents is what maxEvents is for others.
 const (
 	hugeTranscript = 128 << 20
-	manyEvents     = 20_000
-	hugeEvents     = 80_000
+	manyEvents     = 8_000
+	hugeEvents     = 64_000
 )
 
 // lateRead is a file that was read after there was room for events of that.

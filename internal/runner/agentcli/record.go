@@ -378,7 +378,7 @@ func (r *recorder) subagent(id, kind string, usage *plumb.Usage) {
 
 // request records what one request to the model used.
 func (r *recorder) request(u plumb.RequestUsage) {
-	if n := len(r.report.RequestUsage); n < maxRequests && (!r.huge || n < manyEvents/2) {
+	if n := len(r.report.RequestUsage); n < maxRequests && (!r.huge || n < manyEvents) {
 		u.Model, u.Subagent = r.name(u.Model), r.name(u.Subagent)
 		r.report.RequestUsage = append(r.report.RequestUsage, u)
 	}
