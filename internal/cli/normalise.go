@@ -137,7 +137,7 @@ func (a *app) normalise(agent string, t agentcli.Transcript) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if err != nil {
+	if doc.Outcome == plumb.OutcomeError {
 		return exit(exitNotMeasured)
 	}
 	return nil
