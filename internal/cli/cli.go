@@ -73,7 +73,7 @@ func Process(args []string) Env {
 
 func signals() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE) // a reader that left must not leave agents behind
 	return c, func() { signal.Stop(c) }
 }
 
