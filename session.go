@@ -65,6 +65,9 @@ type SessionReport struct {
 	PermissionDenials []PermissionDenial `json:"permissionDenials,omitempty"`
 	// Subagents are those that the session started. What they did is among Events, marked with their ID.
 	Subagents []Subagent `json:"subagents,omitempty"`
+	// Incomplete names the kinds of events of which the report does not have all, and "finalOutput" where that was cut off. What is
+	// absent from those says nothing.
+	Incomplete []string `json:"incomplete,omitempty"`
 	// Notes say what a reader of the report should know: requests that were tried again, records that were not
 	// understood, texts that were cut short.
 	Notes []string `json:"notes,omitempty"`
@@ -279,6 +282,8 @@ type SessionEvent struct {
 	Output  string          `json:"output,omitempty"`
 	CallID  string          `json:"callId,omitempty"`
 	IsError bool            `json:"isError,omitempty"`
+	// Truncated says that a text of the event was cut off.
+	Truncated bool `json:"truncated,omitempty"`
 	// Subagent is the ID of the subagent that did it; "" is the main thread.
 	Subagent string `json:"subagent,omitempty"`
 	// Command and ExitCode belong to commands, Path to file reads and changes, Change ("add", "update", "delete") to file

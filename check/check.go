@@ -46,6 +46,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -102,6 +103,10 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 			return v, err
 		}
 	}
+	if v.Error == nil && !v.Pass && c.Type() != typeAllOf && c.Type() != typeAnyOf && readsOutput(c.matcher) &&
+		slices.Contains(ev.Report.Incomplete, "finalOutput") {
+		v = unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the final output was cut off, and what is missing might have passed"))
+	}
 	v.Name, v.Weight = c.Name(), c.weight
 	switch {
 	case v.Error != nil:
@@ -113,6 +118,15 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 		}
 	}
 	return v, nil
+}
+
+// readsOutput reports whether a check looks at the final output.
+func readsOutput(m matcher) bool {
+	switch m.(type) {
+	case *seenMatcher, *fileMatcher, usageMatcher:
+		return false
+	}
+	return true
 }
 
 // Canonical returns what the check asks for as one JSON text: keys sorted, defaults explicit, the ideal folded in where

@@ -105,7 +105,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
 		}
 		report := *ev.Report
-		report.FinalOutput = content
+		report.FinalOutput, report.Incomplete = content, nil
 		of := *ev
 		of.Report = &report
 		v, err := m.text.match(ctx, &of)

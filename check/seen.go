@@ -133,6 +133,7 @@ type observation struct {
 	tool string
 	args json.RawMessage
 	exit *int
+	cut  bool
 	rank int // of a skill's confidence
 	kind string
 }
@@ -144,7 +145,7 @@ func (m *seenMatcher) observations(ev *plumb.Evidence) []observation {
 	from := func(t plumb.SessionEventType, text func(*plumb.SessionEvent) string) {
 		for i := range r.Events {
 			if e := &r.Events[i]; e.Type == t {
-				all = append(all, observation{at: i, text: text(e), tool: e.Tool, args: e.Args, exit: e.ExitCode, kind: e.Change})
+				all = append(all, observation{at: i, text: text(e), tool: e.Tool, args: e.Args, exit: e.ExitCode, kind: e.Change, cut: e.Truncated})
 			}
 		}
 	}
@@ -153,7 +154,8 @@ func (m *seenMatcher) observations(ev *plumb.Evidence) []observation {
 		from(plumb.SessionCommand, func(e *plumb.SessionEvent) string { return e.Command })
 	case typeReadFile:
 		from(plumb.SessionFileRead, func(e *plumb.SessionEvent) string { return e.Path })
-		if len(all) == 0 {
+		if len(all) == 0 || slices.Contains(r.Incomplete, string(plumb.SessionFileRead)) {
+			all = nil // what is listed is all of it
 			for _, p := range r.Files.ObservedReads {
 				all = append(all, observation{at: -1, text: p})
 			}
@@ -193,6 +195,7 @@ func firstChange(r *plumb.SessionReport, path string) int {
 // fits reports whether an observation is one that is looked for. sure is false when the session does not tell.
 func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 	w := &m.want
+	whole := !o.cut // what was cut off might have fitted
 	switch {
 	case w.Is != "" && o.text != w.Is,
 		w.Contains != "" && !strings.Contains(o.text, w.Contains),
@@ -204,7 +207,7 @@ func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 		w.Change != "" && o.kind != w.Change,
 		!w.Command.isZero() && !w.Command.Matches(ParseCommand(o.text)),
 		m.args != nil && !m.argsFit(o.args):
-		return false, true
+		return false, whole
 	}
 	if w.ExitCode == nil {
 		return true, true
@@ -238,9 +241,22 @@ func contained(want, got any) bool {
 	return true
 }
 
+// event returns the type of the events that are looked at, of which a report may not have all.
+func (m *seenMatcher) event() plumb.SessionEventType {
+	switch m.kind {
+	case typeCalledTool:
+		return plumb.SessionToolCall
+	case typeToolReturned:
+		return plumb.SessionToolResult
+	default: // the others are always complete
+		return ""
+	}
+}
+
 // find returns the observations that fit, and whether there may be more that the session does not tell of.
 func (m *seenMatcher) find(ev *plumb.Evidence) (found, all []observation, unsure bool) {
 	all = m.observations(ev)
+	unsure = slices.Contains(ev.Report.Incomplete, string(m.event())) // there were more
 	for _, o := range all {
 		fits, sure := m.fits(o, ev.Workspace)
 		if fits {
@@ -257,8 +273,8 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	ok, want := m.counted(len(found))
 	reason := fmt.Sprintf("%s as wanted: %d, expected %s.", noun, len(found), want)
 	switch {
-	case unsure && !ok:
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the agent does not tell how its commands ended")), nil
+	case unsure && (!ok || m.want.Exactly != nil || m.want.AtMost != nil || m.want.Only):
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the session does not tell enough of its %s: there were more, or they were cut off, or it is not known how they ended", noun)), nil
 	case ok && m.want.Only && len(found) < len(all):
 		ok = false
 		reason = fmt.Sprintf("%s that are not as wanted: %d.", noun, len(all)-len(found))

@@ -182,3 +182,43 @@ func TestFileChecksNeedTheWorkspace(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsConcludedFromWhatWasCutOff: where a report does not have all, absence is no verdict, whether it is wanted or not.
+func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
+	r := &plumb.SessionReport{
+		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "the beginning… [cut]",
+		Events: []plumb.SessionEvent{
+			{Type: plumb.SessionCommand, Command: "ls"},
+			{Type: plumb.SessionToolResult, Tool: "a", Output: "first part… [cut]", Truncated: true},
+		},
+		Incomplete: []string{"toolCall", "finalOutput"},
+	}
+	for spec, want := range map[string]string{
+		`{"type":"tool_returned","contains":"first part"}`:          "pass",
+		`{"type":"tool_returned","contains":"password"}`:            "error",
+		`{"type":"tool_returned","contains":"password","not":true}`: "error",
+		`{"type":"called_tool","tool":"Bash"}`:                      "error",
+		`{"type":"called_tool","tool":"Bash","not":true}`:           "error",
+		`{"type":"ran_command","contains":"rm","not":true}`:         "pass",
+		`{"type":"ran_command","contains":"ls","count":1}`:          "pass",
+		`{"type":"contains","ideal":"beginning"}`:                   "pass",
+		`{"type":"contains","ideal":"end"}`:                         "error",
+		`{"type":"contains","ideal":"password","not":true}`:         "error",
+	} {
+		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
+		if c == nil {
+			t.Fatalf("%s: %v", spec, problems)
+		}
+		v, err := c.Assert(t.Context(), plumb.Evidence{Case: &plumb.Case{}, Report: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[bool]string{true: "pass", false: "fail"}[v[0].Pass]
+		if v[0].Error != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s (%s)", spec, got, want, v[0].Reason)
+		}
+	}
+}

@@ -83,6 +83,9 @@ func (f *runFlags) runnerConfigs(p *project) ([]plumb.RunnerConfig, error) {
 		if err := known("agent", kind, agentcli.Types()); err != nil {
 			return nil, err
 		}
+		if model == "" {
+			return nil, plumb.WithHint(fmt.Errorf("--agent %s names no model", name), "--agent "+kind+":MODEL, in the agent's own name for it")
+		}
 		configs = append(configs, plumb.RunnerConfig{ID: name, TimeoutMs: f.requestTimeout.Milliseconds(), Agent: &plumb.AgentConfig{
 			Type: kind, Model: model, BaseURL: f.baseURL, APIKeyEnv: f.keyEnv, InheritConfig: f.inheritConfig,
 		}})

@@ -58,6 +58,8 @@ declare module "plumb" {
 		subagents?: Subagent[];
 		/** What a reader of the report should know. */
 		notes?: string[];
+		/** The types of events of which the report does not have all, and "finalOutput" where that was cut off. */
+		incomplete?: string[];
 	}
 
 	/** What a session used. Absent figures were not reported. */
@@ -116,7 +118,7 @@ declare module "plumb" {
 	export type SessionEvent =
 		| (EventBase & { type: "message"; role: "user" | "assistant"; phase?: "thinking" | "commentary" | "final"; text: string })
 		| (EventBase & { type: "toolCall"; tool: string; args?: any })
-		| (EventBase & { type: "toolResult"; tool?: string; output: string; isError?: boolean })
+		| (EventBase & { type: "toolResult"; tool?: string; output: string; isError?: boolean; truncated?: boolean })
 		| (EventBase & { type: "command"; command: string; exitCode?: number })
 		| (EventBase & { type: "fileRead"; path: string })
 		| (EventBase & { type: "skillSignal"; skill: string; signal: string })

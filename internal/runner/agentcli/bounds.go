@@ -101,7 +101,9 @@ func (r *recorder) name(s string) string {
 	return s
 }
 
+// noteCut remembers that a text was cut, for the event that it belongs to, which is the next.
 func (r *recorder) noteCut() {
+	r.cut = true
 	r.note("long texts were cut short; they are whole in " + baseName(r.report.RawArtifacts.StdoutPath) + " or the agent's own session files")
 }
 

@@ -28,13 +28,16 @@ func (r *recorder) crowd(e *plumb.SessionEvent) bool {
 		"that commands are; files that are read are listed without their events", manyEvents))
 	switch e.Type {
 	case plumb.SessionMessage:
+		r.lacks(string(e.Type))
 		return true
 	case plumb.SessionToolResult:
+		r.lacks(string(e.Type))
 		if strings.Contains(e.Output, noSuchFile) {
 			r.forget(e.CallID, missingIn(e.Output))
 		}
 		return true
 	case plumb.SessionFileRead:
+		r.lacks(string(e.Type))
 		if k := key("", e.Path); !r.lateSeen[k] {
 			if r.lateSeen == nil {
 				r.lateSeen = map[uint64]bool{}
@@ -46,6 +49,7 @@ func (r *recorder) crowd(e *plumb.SessionEvent) bool {
 	case plumb.SessionCommand:
 		for call := range r.eventsOf(e.CallID) {
 			if call.Type == plumb.SessionToolCall {
+				r.lacks(string(call.Type))
 				*call = *e
 				return true
 			}

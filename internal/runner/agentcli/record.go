@@ -101,6 +101,7 @@ type recorder struct {
 	answer string
 
 	texts, longs int  // bytes that are kept of them
+	cut          bool // a text of the next event was
 	overflow     bool // the report cannot hold all
 
 	huge     bool // the transcript is
@@ -436,12 +437,22 @@ func (r *recorder) event(kind plumb.SessionEventType, o origin) plumb.SessionEve
 // blockSize is how many events a block holds.
 const blockSize = 1 << 10
 
+// lacks notes that the report does not have all of a kind, so that nothing is concluded from what is absent.
+func (r *recorder) lacks(kind string) {
+	if !slices.Contains(r.report.Incomplete, kind) {
+		r.report.Incomplete = append(r.report.Incomplete, kind)
+	}
+}
+
 func (r *recorder) add(e plumb.SessionEvent) {
 	if r.n >= maxMessages && e.Type == plumb.SessionMessage {
 		r.note(fmt.Sprintf("the session is so long that its messages are left out after the first %d events", maxMessages))
+		r.lacks(string(e.Type))
+		r.cut = false
 		return
 	}
 	if r.overflow || r.crowd(&e) {
+		r.cut = false
 		return
 	}
 	if r.n >= maxEvents || r.huge && r.n >= hugeEvents {
@@ -449,6 +460,7 @@ func (r *recorder) add(e plumb.SessionEvent) {
 		r.late, r.lateSeen = nil, nil
 		return
 	}
+	e.Truncated, r.cut = r.cut, false
 	if e.CallID != "" {
 		c, ok := r.calls.get(e.CallID)
 		if !ok {

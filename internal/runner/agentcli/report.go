@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -17,6 +18,9 @@ func (r *recorder) finish(t *Transcript) {
 	r.fold()
 	if rep.FinalOutput = r.final; !r.hasFinal {
 		rep.FinalOutput = r.answer
+	}
+	if strings.HasSuffix(rep.FinalOutput, cutMark) {
+		r.lacks("finalOutput")
 	}
 	if rep.Prompt == "" {
 		if i := slices.IndexFunc(rep.Events, func(e plumb.SessionEvent) bool {

@@ -88,6 +88,12 @@ export const fileReads = listChecks<string, Matcher>({
 });
 
 const shorten = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+/** Refuses to say that a text does not match of which the report has only the beginning. */
+function cutOff(v: ToolResult): false {
+	if (v.truncated) throw new Error("a tool result was cut off in the report, and what is missing might match");
+	return false;
+}
+
 const showResult = (v: ToolResult) => shorten(`${v.tool === undefined ? "" : `${v.tool}: `}${v.isError ? "(error) " : ""}${v.output ?? ""}`);
 
 export const toolResults = listChecks<ToolResult, ToolResultMatcher>({
@@ -96,7 +102,7 @@ export const toolResults = listChecks<ToolResult, ToolResultMatcher>({
 	values: toolResultsOf,
 	prepare(matcher, check) {
 		if (isText(matcher)) {
-			return { matches: (v) => matchesText(matcher, v.output ?? ""), describe: () => describeText(matcher) };
+			return { matches: (v) => matchesText(matcher, v.output ?? "") || cutOff(v), describe: () => describeText(matcher) };
 		}
 		if (typeof matcher !== "object" || matcher === null) textMatcher(matcher, check, "a string, a RegExp or {tool, output, isError}");
 		const { tool, output, isError } = matcher;
@@ -105,7 +111,7 @@ export const toolResults = listChecks<ToolResult, ToolResultMatcher>({
 		return {
 			matches: (v) =>
 				(tool === undefined || matchesText(tool, v.tool ?? "")) &&
-				(output === undefined || matchesText(output, v.output ?? "")) &&
+				(output === undefined || matchesText(output, v.output ?? "") || cutOff(v)) &&
 				(isError === undefined || isError === (v.isError === true)),
 			describe: () => [
 				tool === undefined ? "" : `tool matching ${describeText(tool)}`,

@@ -3,7 +3,7 @@
 import type { AssertionOptions, FileChange, FileChangeOptions, Matcher, SessionReport, UsageMetric } from "plumb";
 import { begin, fail, observedList } from "./fail";
 import { runOf } from "./runs";
-import { changesOf } from "./seen";
+import { changesOf, lacks } from "./seen";
 import { describeText, isText, kindOf, matchesText } from "./text";
 
 declare const require: (name: string) => any;
@@ -16,10 +16,16 @@ function textOf(check: string, matcher: unknown): Matcher {
 const answer = (report: SessionReport) => report.finalOutput ?? "";
 const observedAnswer = (report: SessionReport) => `Observed final output: ${answer(report)}`;
 
+/** Refuses to say what an answer does not have of which the report has only the beginning. */
+function wholeAnswer(report: SessionReport): void {
+	if (lacks(report, "finalOutput")) throw new Error("the final output was cut off in the report, and what is missing might match");
+}
+
 export const output = {
 	includes: function includes(report: SessionReport, matcher: Matcher, o?: AssertionOptions): void {
 		begin("output.includes", report);
 		if (matchesText(textOf("output.includes", matcher), answer(report))) return;
+		wholeAnswer(report);
 		fail("output.includes", report, {
 			detail: `Expected final output to include ${describeText(matcher)}.`, observed: observedAnswer(report),
 			context: { expected: matcher, observed: answer(report) }, question: undefined,
@@ -27,7 +33,7 @@ export const output = {
 	},
 	notIncludes: function notIncludes(report: SessionReport, matcher: Matcher, o?: AssertionOptions): void {
 		begin("output.notIncludes", report);
-		if (!matchesText(textOf("output.notIncludes", matcher), answer(report))) return;
+		if (!matchesText(textOf("output.notIncludes", matcher), answer(report))) return wholeAnswer(report);
 		fail("output.notIncludes", report, {
 			detail: `Expected final output not to include ${describeText(matcher)}.`, observed: observedAnswer(report),
 			context: { expected: matcher, observed: answer(report) }, question: undefined,

@@ -54,7 +54,8 @@ export function fileReadsOf(report: SessionReport): string[] {
 	const lists = listsOf(report);
 	if (lists.fileReads === undefined) {
 		lists.fileReads = eventsOf(report, "fileRead").map((e) => e.path);
-		if (lists.fileReads.length === 0) lists.fileReads = [...(report.files?.observedReads ?? [])];
+		// Where there are no events of them, or not of all, the list has all.
+		if (lists.fileReads.length === 0 || lacks(report, "fileRead")) lists.fileReads = [...(report.files?.observedReads ?? [])];
 	}
 	return lists.fileReads;
 }
@@ -66,11 +67,19 @@ export const commandTextOf = (report: SessionReport): string =>
 export const fileReadTextOf = (report: SessionReport): string =>
 	(listsOf(report).fileReadText ??= fileReadsOf(report).join("\0"));
 
+export const lacks = (report: SessionReport, what: string): boolean => report.incomplete?.includes(what) === true;
+
+/** The events of a type of which the report has all: nothing can be concluded from a part. */
+function all<T extends "toolCall" | "toolResult">(report: SessionReport, type: T, label: string): EventOf<T>[] {
+	if (lacks(report, type)) throw new Error(`the report does not have all ${label}: the session was too long`);
+	return eventsOf(report, type);
+}
+
 export const toolCallsOf = (report: SessionReport): EventOf<"toolCall">[] =>
-	(listsOf(report).toolCalls ??= eventsOf(report, "toolCall"));
+	(listsOf(report).toolCalls ??= all(report, "toolCall", "tool calls"));
 
 export const toolResultsOf = (report: SessionReport): EventOf<"toolResult">[] =>
-	(listsOf(report).toolResults ??= eventsOf(report, "toolResult"));
+	(listsOf(report).toolResults ??= all(report, "toolResult", "tool results"));
 
 export const changesOf = (report: SessionReport): readonly FileChange[] => report.files?.changed ?? [];
 
