@@ -123,8 +123,8 @@ func release(ws string, good bool) *plumb.SessionReport {
 // agentLog is a run of two agents with repetitions, retries, an error and a recordable failure.
 func agentLog() *log {
 	i := info()
-	i.SuiteName, i.SuitePath, i.SuiteVersion, i.Tier, i.Judge = "skills", "/work/app/evals/skills.suite.ts", "", "", "openai:gpt-5-mini"
-	i.Repeat, i.Parallel, i.ArtifactDir = 2, 4, "/work/app/.plumb/runs/20260301-090000-ab12"
+	i.SuiteName, i.SuitePath, i.SuiteVersion, i.Tier, i.Judge = "skills", "/home/ana/app/evals/skills.suite.ts", "", "", "openai:gpt-5-mini"
+	i.Repeat, i.Parallel, i.ArtifactDir = 2, 4, "/home/ana/app/.plumb/runs/20260301-090000-ab12"
 	for _, r := range [][3]string{{"claude", "claude-code", "haiku"}, {"codex", "codex", "gpt-5-codex"}} {
 		i.Runners = append(i.Runners, plumb.RunnerInfo{
 			ID: r[0], PathKey: plumb.PathKey(r[0]), Kind: plumb.RunnerAgent, Agent: plumb.AgentInfo{Type: r[1], Model: r[2]},
@@ -136,11 +136,11 @@ func agentLog() *log {
 		plumb.CaseInfo{ID: "explain-error", Category: "search"},
 		plumb.CaseInfo{ID: "known-gap", Category: "skills", ExpectedFail: true, Repeat: 1},
 	)
-	at := &plumb.Position{File: "/work/app/evals/skills.suite.ts", Line: 42, Column: 18}
+	at := &plumb.Position{File: "/home/ana/app/evals/skills.suite.ts", Line: 42, Column: 18}
 	bad := failed(plumb.Verdict{
 		Name: "commands.includes", Reason: "Expected a command matching: git tag -a v1.4.0\nObserved commands:\n- git log --oneline v1.3.0..HEAD\n- git tag v1.4.0",
 		Expected: "git tag -a v1.4.0", Got: "git log --oneline v1.3.0..HEAD\ngit tag v1.4.0", Source: at,
-		Stack:     "AssertionError: Expected a command matching: git tag -a v1.4.0\n    at assert (/work/app/evals/skills.suite.ts:42:18)\n    at run (/work/app/evals/skills.suite.ts:12:3)",
+		Stack:     "AssertionError: Expected a command matching: git tag -a v1.4.0\n    at assert (/home/ana/app/evals/skills.suite.ts:42:18)\n    at run (/home/ana/app/evals/skills.suite.ts:12:3)",
 		Questions: []plumb.Question{{Question: "Why did you not annotate the tag?", Source: *at}},
 	}, plumb.Verdict{Name: "skills.includes", Pass: true, Score: 1, Reason: "used release"}, plumb.Verdict{
 		Name: "judge", Pass: true, Score: .8, Reason: "the judge says yes", Asked: &plumb.Asked{Model: "gpt-5-mini", Replies: []string{"YES. The summary names both changes."}, Yes: 1},
@@ -175,7 +175,7 @@ func agentLog() *log {
 	}
 	crash := &plumb.Failure{
 		Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(), Message: "codex: the model gpt-5-codex is not available to this account",
-		Hint: "name another model, or log in with codex login", LogPath: "/work/app/.plumb/runs/20260301-090000-ab12/find-the-config/codex/repeat-1/stderr.log",
+		Hint: "name another model, or log in with codex login", LogPath: "/home/ana/app/.plumb/runs/20260301-090000-ab12/find-the-config/codex/repeat-1/stderr.log",
 	}
 	l.session("find-the-config", "codex", 1, 1, nil, crash, broken(crash))
 	l.finish("find-the-config", "codex", resultOf(1, nil, broken(crash)))

@@ -367,7 +367,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	for _, want := range []string{
 		`data-shown="x0"`, "git tag v1.4.0", "exit 128", "thinking · The user wants a release.", "subagent tester agent-1",
 		"1 not declared by the suite", "holiday-planner", "Loaded via Skill tool", "Permission to use WebFetch has been denied.",
-		"at /work/app/evals/skills.suite.ts:42:18", `<span class="add">+## 1.4.0`, "YES. The summary names both changes.",
+		"at /home/ana/app/evals/skills.suite.ts:42:18", `<span class="add">+## 1.4.0`, "YES. The summary names both changes.",
 		"question for the agent: Why did you not annotate the tag?", "1 record of an unknown kind was skipped", "10,930 billable",
 	} {
 		if !strings.Contains(dom, want) {

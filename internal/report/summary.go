@@ -300,9 +300,12 @@ func (s *summary) where(look string) {
 	if s.explain != "" {
 		steps = slices.Insert(steps, min(1, len(steps)), command{s.explain, "ask the agent why"})
 	}
+	const alignable = 60 // one with a long path does not push the explanations of all others out of sight
 	longest := 0
 	for _, step := range steps {
-		longest = max(longest, ansi.StringWidth(step.line))
+		if w := ansi.StringWidth(step.line); w <= alignable {
+			longest = max(longest, w)
+		}
 	}
 	for i, step := range steps {
 		label := ""
