@@ -136,6 +136,21 @@ func (o Origin) Class() FailureClass {
 	}
 }
 
+// ErrorName returns the documented name of an error of origin o that has none of its own: scripts tell failed assertions,
+// time limits and step limits by it.
+func (o Origin) ErrorName() string {
+	switch o {
+	case OriginAssertion:
+		return "AssertionError"
+	case OriginMaxSteps:
+		return "MaxStepsExceededError"
+	case OriginTimeout:
+		return "CommandTimeoutError"
+	default:
+		return "Error"
+	}
+}
+
 // ClassUnexpectedPass is the class of a pass where a failure was expected.
 func ClassUnexpectedPass() FailureClass { return FailureClass{"unexpected-passed", "Unexpected pass"} }
 

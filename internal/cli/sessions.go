@@ -161,13 +161,12 @@ func errorBeside(file string) *plumb.Failure {
 	if readJSON(filepath.Join(filepath.Dir(file), "error.json"), &e) != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	origin, broke := map[string]plumb.Origin{
-		"Error": plumb.OriginRunner, "CommandTimeoutError": plumb.OriginTimeout, "MaxStepsExceededError": plumb.OriginMaxSteps,
-	}[e.Name]
-	if !broke {
-		return nil
+	for _, origin := range []plumb.Origin{plumb.OriginRunner, plumb.OriginTimeout, plumb.OriginMaxSteps} {
+		if e.Name == origin.ErrorName() {
+			return plumb.Failuref(origin, "%s: %s", e.Name, e.Message)
+		}
 	}
-	return plumb.Failuref(origin, "%s: %s", e.Name, e.Message)
+	return nil
 }
 
 // normalise makes the report of a transcript.

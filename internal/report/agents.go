@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
@@ -214,13 +212,7 @@ func (s *summary) agents() {
 			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)}, agentCells(e, s.t.dash)...))
 		}
 	}
-	widths := make([]int, len(table[0]))
-	for _, cells := range table {
-		cells[0] = s.t.fit(cells[0], 40)
-		for i, c := range cells {
-			widths[i] = max(widths[i], ansi.StringWidth(c))
-		}
-	}
+	widths := s.widths(table)
 	s.line("")
 	for i, cells := range table {
 		line := pad(cells[0], widths[0])

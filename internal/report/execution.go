@@ -403,7 +403,7 @@ func executionTrouble(e *plumb.Execution, decided *session) trouble {
 	case e.Outcome == plumb.OutcomeSkipped && e.Reason == "":
 		return trouble{}
 	}
-	return trouble{Error: &resultError{Name: errorName(e.Origin), Message: e.Reason}, Origin: e.Origin, Class: e.Class}
+	return trouble{Error: &resultError{Name: e.Origin.ErrorName(), Message: e.Reason}, Origin: e.Origin, Class: e.Class}
 }
 
 // unexpectedPass is what there is to say of an unexpected pass.
@@ -414,22 +414,8 @@ func troubleOf(f *plumb.Failure) trouble {
 		return trouble{}
 	}
 	return trouble{
-		Error:  &resultError{Name: cmp.Or(f.Name, errorName(f.Origin)), Message: f.Message, Stack: f.Stack, Hint: f.Hint},
+		Error:  &resultError{Name: cmp.Or(f.Name, f.Origin.ErrorName()), Message: f.Message, Stack: f.Stack, Hint: f.Hint},
 		Origin: f.Origin, Class: &f.Class, LogPath: f.LogPath,
-	}
-}
-
-// errorName is the documented name of an error: scripts tell failed assertions, time limits and step limits by it.
-func errorName(o plumb.Origin) string {
-	switch o {
-	case plumb.OriginAssertion:
-		return "AssertionError"
-	case plumb.OriginMaxSteps:
-		return "MaxStepsExceededError"
-	case plumb.OriginTimeout:
-		return "CommandTimeoutError"
-	default:
-		return "Error"
 	}
 }
 

@@ -118,13 +118,7 @@ func (s *summary) rates(all analyze.Breakdown) {
 		passed, rate, interval, coverage := rateCells(*r.rate, s.t.dash)
 		table = append(table, []string{r.name, passed, rate, interval, coverage})
 	}
-	widths := make([]int, len(table[0]))
-	for _, cells := range table {
-		cells[0] = s.t.fit(cells[0], 40)
-		for i, c := range cells {
-			widths[i] = max(widths[i], ansi.StringWidth(c))
-		}
-	}
+	widths := s.widths(table)
 	s.line("")
 	for i, cells := range table {
 		if i > 0 && rows[i-1].rate == nil {
@@ -314,4 +308,16 @@ func (s *summary) where(look string) {
 		}
 		s.line("%s%s   %s", s.t.dim(pad(label, 10)), s.t.cyan(pad(step.line, longest)), s.t.dim(step.why))
 	}
+}
+
+// widths returns how wide the columns of a table are, whose first one it shortens where it must.
+func (s *summary) widths(table [][]string) []int {
+	widths := make([]int, len(table[0]))
+	for _, cells := range table {
+		cells[0] = s.t.fit(cells[0], 40)
+		for i, c := range cells {
+			widths[i] = max(widths[i], ansi.StringWidth(c))
+		}
+	}
+	return widths
 }

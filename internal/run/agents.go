@@ -105,7 +105,7 @@ func (e *engine) keep(u unit, a *attempt) error {
 	if j.Failure != nil {
 		name := j.Failure.Name
 		if name == "" {
-			name = errorName(j.Failure.Origin)
+			name = j.Failure.Origin.ErrorName()
 		}
 		what := struct {
 			Name    string `json:"name"`
@@ -180,20 +180,6 @@ func questionsOf(j *plumb.Judgement) []Question {
 		}
 	}
 	return questions
-}
-
-// errorName is the documented name of an error that has none of its own.
-func errorName(o plumb.Origin) string {
-	switch o {
-	case plumb.OriginAssertion:
-		return "AssertionError"
-	case plumb.OriginMaxSteps:
-		return "MaxStepsExceededError"
-	case plumb.OriginTimeout:
-		return "CommandTimeoutError"
-	default:
-		return "Error"
-	}
 }
 
 // verify lets Options.Verify find fault with an execution that is green so far.

@@ -68,7 +68,7 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 			Source: failed.Source, Stack: failed.Stack,
 		}
 		if thrown(failed) {
-			j.Failure.Name = errorName(plumb.OriginAssertion)
+			j.Failure.Name = plumb.OriginAssertion.ErrorName()
 			if collected != "" {
 				j.Failure.Stack = stacks(j.Verdicts)
 			}
