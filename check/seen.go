@@ -248,6 +248,8 @@ func (m *seenMatcher) event() plumb.SessionEventType {
 		return plumb.SessionToolCall
 	case typeToolReturned:
 		return plumb.SessionToolResult
+	case typeChangedFile:
+		return plumb.SessionFileChange
 	default: // the others are always complete
 		return ""
 	}

@@ -121,6 +121,7 @@ func (s *stored) Run(_ context.Context, req plumb.Request) (*plumb.SessionReport
 		return nil, err
 	}
 	if report.Workspace == "" {
+		report.Incomplete = append(report.Incomplete, string(plumb.SessionFileChange)) // nobody compared the directory it worked in
 		if ws := filepath.Join(at, "workspace"); exists(ws) {
 			report.Workspace = ws
 		}

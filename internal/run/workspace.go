@@ -121,7 +121,7 @@ func (w *workspaces) prepare(ctx context.Context, u unit, session int, dir strin
 		if info, err := os.Stat(ws.path); err != nil || !info.IsDir() {
 			return nil, plumb.Failuref(plumb.OriginWorkspace, "the working directory %s is not there", ws.path)
 		}
-		return ws, nil
+		return ws, w.look(ws)
 	}
 }
 
@@ -241,18 +241,21 @@ func (ws *workspace) changed(r *plumb.SessionReport) {
 		return
 	}
 	r.Workspace = ws.path
+	// What the agent itself says it changed is not all: nobody tells what its commands did.
+	const kind = string(plumb.SessionFileChange)
 	if ws.before == nil {
+		r.Incomplete = append(r.Incomplete, kind)
 		return
 	}
 	changed, note, err := ws.before.changes()
 	ws.before = nil
 	if err != nil {
-		note = err.Error() // what the agent itself says it changed is kept
+		note = err.Error()
 	} else {
 		r.Files.Changed = changed
 	}
 	if note != "" {
-		r.Notes = append(r.Notes, note)
+		r.Notes, r.Incomplete = append(r.Notes, note), append(r.Incomplete, kind)
 	}
 }
 

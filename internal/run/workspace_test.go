@@ -309,3 +309,29 @@ func TestVerify(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 }
+
+// TestChangesAreComparedWhereTheyCanBe: in a directory that sessions share at the same time nobody can tell who changed what,
+// and the report says that it does not.
+func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
+	for _, test := range []struct {
+		parallel int
+		compared bool
+	}{{1, true}, {4, false}} {
+		dir := write(t, t.TempDir(), map[string]string{"a.txt": "a\n"})
+		work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+			return report("echo"), os.WriteFile(filepath.Join(req.Workspace, "made-by-"+req.CaseID), []byte("x"), 0o600)
+		})
+		do(t, run.Options{
+			Suite: suite(2), Runners: []plumb.Runner{work}, Parallel: test.parallel, Workspaces: run.Workspaces{Cwd: dir},
+			Emit: func(ev plumb.Event, _ *plumb.Run) error {
+				if r := ev.Report; r != nil {
+					told := slices.Contains(r.Incomplete, string(plumb.SessionFileChange))
+					if told == test.compared || (len(r.Files.Changed) == 1) != test.compared {
+						t.Errorf("%d at once: incomplete %q, changes %v", test.parallel, r.Incomplete, r.Files.Changed)
+					}
+				}
+				return nil
+			},
+		})
+	}
+}

@@ -49,6 +49,11 @@ export const output = {
 	},
 };
 
+/** Refuses to say that a file was not changed where the workspace could not be compared: agents do not tell what commands change. */
+function allChanges(report: SessionReport): void {
+	if (lacks(report, "fileChange")) throw new Error("the workspace was not compared before and after the session, so that not all changes are known");
+}
+
 /** The directory that the session worked in. */
 function workspaceOf(check: string, report: SessionReport): string {
 	const dir = runOf(report)?.workspace;
@@ -156,6 +161,7 @@ export const files = {
 	changed: function changed(report: SessionReport, matcher: Matcher, o?: FileChangeOptions): void {
 		begin("files.changed", report);
 		if (changesOf(report).some(changeMatcher("files.changed", report, matcher, o))) return;
+		allChanges(report);
 		const expectation = `Expected ${describeText(matcher)} to be among the changed files${describeKind(o)}.`;
 		fail("files.changed", report, {
 			detail: expectation, observed: observedChanges(report),
@@ -164,7 +170,7 @@ export const files = {
 	},
 	notChanged: function notChanged(report: SessionReport, matcher: Matcher, o?: FileChangeOptions): void {
 		begin("files.notChanged", report);
-		if (!changesOf(report).some(changeMatcher("files.notChanged", report, matcher, o))) return;
+		if (!changesOf(report).some(changeMatcher("files.notChanged", report, matcher, o))) return allChanges(report);
 		const expectation = `Expected ${describeText(matcher)} not to be among the changed files${describeKind(o)}.`;
 		fail("files.notChanged", report, {
 			detail: expectation, observed: observedChanges(report),
@@ -176,7 +182,7 @@ export const files = {
 		if (!Array.isArray(matchers)) throw new TypeError("assert.files.onlyChanged: expected an array of paths and RegExps");
 		const allowed = matchers.map((m) => changeMatcher("files.onlyChanged", report, m, o));
 		const unexpected = changesOf(report).filter((c) => !allowed.some((fits) => fits(c)));
-		if (unexpected.length === 0) return;
+		if (unexpected.length === 0) return allChanges(report);
 		const names = matchers.length === 0 ? "(none)" : matchers.map(describeText).join(", ");
 		const others = unexpected.map((c) => relative(report, c.path)).join(" | ");
 		const expectation = `Expected the changed files to be only ${names}${describeKind(o)}.`;
