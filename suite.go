@@ -110,6 +110,8 @@ type Case struct {
 	// Classify, if set, names the class of a failure; nil leaves it as it is. It is called once for each session that failed
 	// or could not be measured.
 	Classify func(ctx context.Context, s FailedSession) (*FailureClass, error)
+	// Own is what its author put into a case beside what is known here, as a JSON object for those who report; nil is nothing.
+	Own json.RawMessage
 	// Source is where the case was written.
 	Source Position
 }

@@ -30,10 +30,12 @@ type spec struct {
 	Suite        string       `json:"suite"`
 	Filter       run.Filter   `json:"filter"`
 	Runners      []runnerSpec `json:"runners"`
-	Judge        *runnerSpec  `json:"judge,omitempty"`
-	JudgeVotes   int          `json:"judgeVotes,omitempty"`
-	Embedder     *runnerSpec  `json:"embedder,omitempty"`
-	ScoredFrom   string       `json:"scoredFrom,omitempty"`
+	// Selected are the runners that the user chose by name.
+	Selected   []string    `json:"selectedRunners,omitempty"`
+	Judge      *runnerSpec `json:"judge,omitempty"`
+	JudgeVotes int         `json:"judgeVotes,omitempty"`
+	Embedder   *runnerSpec `json:"embedder,omitempty"`
+	ScoredFrom string      `json:"scoredFrom,omitempty"`
 	// Sessions are those that took place elsewhere, and are only judged.
 	Sessions *sessionsSpec `json:"sessions,omitempty"`
 	// Demo says that the sessions come from the recording that is built in.
@@ -224,7 +226,9 @@ type job struct {
 }
 
 func (j *job) close() {
-	j.shop.close()
+	if j.shop != nil {
+		j.shop.close()
+	}
 	for _, c := range j.closers {
 		_ = c() // nothing that was measured depends on it
 	}
@@ -252,7 +256,7 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 	}
 	s := spec{
 		PlumbVersion: version(), CreatedAt: a.Now().UTC().Truncate(time.Millisecond), Dir: p.config.Dir,
-		Suite: suite.Name, Filter: f.filter, JudgeVotes: votes,
+		Suite: suite.Name, Filter: f.filter, Selected: f.runners, JudgeVotes: votes,
 		Schedule: run.Schedule(f.schedule), Parallel: f.parallel, Repeat: f.repeat, Retry: f.retry,
 		TimeoutMs: f.timeout.Milliseconds(), MaxFailures: f.maxFailures, MaxCostUSD: f.maxCost, MaxTokens: f.maxTokens,
 		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache, planning: f.plan,
@@ -457,7 +461,11 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	ctx, interrupted, done := a.interruptible(ctx, j)
 	state, err := run.Suite(ctx, j.options)
 	done()
-	err = errors.Join(err, r.close())
+	var why error
+	if err != nil {
+		why = errors.New(j.shop.redact.String(err.Error()))
+	}
+	err = errors.Join(err, r.broke(why))
 	if state == nil {
 		return 0, err
 	}

@@ -156,7 +156,9 @@ func (a *app) reportCommand() *cobra.Command {
 				return err
 			}
 			o.Closed, o.RunDir = s.Demo, path
-			r, err := a.reporters(cmd.Context(), p, nil, reports, o)
+			j := &job{spec: s}
+			defer j.close()
+			r, err := a.reporters(cmd.Context(), p, j, reports, o)
 			if err != nil {
 				return err
 			}

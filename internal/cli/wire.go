@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/load/lib"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -349,36 +350,39 @@ func isModule(spec string) bool {
 	return strings.HasPrefix(spec, "./") || strings.HasPrefix(spec, "../") || filepath.IsAbs(spec)
 }
 
-// module loads a reporter that the user wrote. j is nil when an earlier run is shown.
+// module loads a reporter that the user wrote.
 func (a *app) module(ctx context.Context, p *project, j *job, path string, o report.Options) (plumb.Reporter, error) {
+	s := &j.spec
 	m := report.ModuleOptions{
 		Options: o, Modules: lib.Modules(), WorkDir: a.Dir, Env: p.environ(), Stdout: a.Stdout, Stderr: a.Stderr,
-		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: a.Dir,
+		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: a.Dir, CaseFilter: s.Filter.IDs, RunnerFilter: s.Selected,
 	}
 	m.Out = a.Stdout
 	own := &builtIns{a, o}
 	m.Host, m.Async = own.host(), own.async()
-	if j != nil {
-		m.CaseFilter = j.spec.Filter.IDs
-		if len(j.runners) < len(p.config.Runners) {
-			for _, r := range j.runners {
-				m.RunnerFilter = append(m.RunnerFilter, r.Info().ID)
-			}
-		}
-		if w := j.spec.Workspace; w != nil {
-			m.WorkspaceMode, m.Cwd = string(w.Mode), cmp.Or(w.Cwd, j.spec.Cwd)
-		}
-		prompts := map[string]*plumb.Case{}
-		for i := range j.suite.Cases {
-			prompts[j.suite.Cases[i].ID] = &j.suite.Cases[i]
-		}
-		m.Prompt = func(id string) string {
-			if c := prompts[id]; c != nil {
-				return c.Prompt()
-			}
-			return ""
+	if w := s.Workspace; w != nil {
+		m.WorkspaceMode, m.Cwd = string(w.Mode), cmp.Or(w.Cwd, s.Cwd)
+		switch {
+		case w.Mode == plumb.WorkspaceIsolated:
+			m.Cwd = o.RunDir // documented
+		case w.Mode == plumb.WorkspaceShared && w.Cwd == "":
+			m.Cwd = run.SharedWorkspace(s.WorkspaceRoot, filepath.Base(o.RunDir))
 		}
 	}
+	suite := j.suite
+	if suite == nil { // an earlier run; what is not known of its cases is a detail
+		if bundle, err := load.Open(filepath.Join(o.RunDir, run.BundleDir)); err == nil {
+			suite, _, _ = bundle.SuiteIn(ctx, a.host(p))
+			j.closers = append(j.closers, bundle.Close)
+		}
+	}
+	cases := map[string]*plumb.Case{}
+	if suite != nil {
+		for i := range suite.Cases {
+			cases[suite.Cases[i].ID] = &suite.Cases[i]
+		}
+	}
+	m.Case = func(id string) *plumb.Case { return cases[id] }
 	return report.NewModule(ctx, a.path(path), m)
 }
 
@@ -460,9 +464,15 @@ func (r *reporting) report(ev plumb.Event, state *plumb.Run) error {
 }
 
 // close ends the reports and their files.
-func (r *reporting) close() error {
+func (r *reporting) close() error { return r.broke(nil) }
+
+// broke ends the reports of a run that broke off, for the reason err if there is one, which they may tell.
+func (r *reporting) broke(err error) error {
 	var all []error
 	for _, reporter := range r.reporters {
+		if told, ok := reporter.(interface{ Broke(err error) }); ok && err != nil {
+			told.Broke(err)
+		}
 		all = append(all, reporter.Close())
 	}
 	for _, f := range r.files {

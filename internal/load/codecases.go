@@ -43,6 +43,7 @@ type describedCase struct {
 	Assertions      []json.RawMessage `json:"assertions"`
 	HasAssert       bool              `json:"hasAssert"`
 	HasClassify     bool              `json:"hasClassify"`
+	Own             json.RawMessage   `json:"own"`
 	Source          *script.Position  `json:"source"`
 }
 
@@ -201,7 +202,7 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 func (r *codeReader) read(d *describedCase) plumb.Case {
 	c := plumb.Case{
 		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages, MaxOutputTokens: d.MaxOutputTokens,
-		MaxSteps: d.MaxSteps, Repeat: d.Repeat, ExpectedFail: d.ExpectedFail, Source: r.at.position(d.Source),
+		MaxSteps: d.MaxSteps, Repeat: d.Repeat, ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.position(d.Source),
 		Timeout: time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond)),
 	}
 	for _, word := range []struct {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,10 +29,11 @@ type ModuleOptions struct {
 	Stdout, Stderr io.Writer
 
 	// WorkspaceMode and Cwd say where sessions work; CaseFilter and RunnerFilter are what the user selected.
+	// Without a Cwd that is the run's directory.
 	WorkspaceMode, Cwd       string
 	CaseFilter, RunnerFilter []string
-	// Prompt returns the prompt of a case, for the hooks that are told of one. It may be nil.
-	Prompt func(caseID string) string
+	// Case returns a case as its suite has it, for the hooks that are told of one, or nil where it is not known. It may be nil.
+	Case func(caseID string) *plumb.Case
 
 	// HookLimit is how long one hook may take; 0 means 30 s. A reporter that exceeds it is not called again.
 	HookLimit time.Duration
@@ -65,6 +65,7 @@ type moduleReporter struct {
 	context moduleContext
 	began   bool
 	over    bool
+	broke   error                  // why the run broke off, where that is known
 	cases   map[string]*moduleCase // those that have begun and not ended
 	held    int                    // bytes of results in cases
 }
@@ -74,49 +75,6 @@ type moduleCase struct {
 	running map[string]*recording      // by runner
 	results map[string]json.RawMessage // by runner
 	passed  bool
-}
-
-// moduleContext is the documented ReporterContext.
-type moduleContext struct {
-	IsInteractive          bool     `json:"isInteractive"`
-	Cwd                    string   `json:"cwd"`
-	WorkspaceMode          string   `json:"workspaceMode"`
-	SuitePath              string   `json:"suitePath"`
-	SuiteRunArtifactDir    string   `json:"suiteRunArtifactDir"`
-	SelectedCaseCount      int      `json:"selectedCaseCount"`
-	SelectedRunnerCount    int      `json:"selectedRunnerCount"`
-	SelectedExecutionCount int      `json:"selectedExecutionCount"`
-	Repeat                 int      `json:"repeat"`
-	ScheduleMode           string   `json:"scheduleMode"`
-	MaxParallel            int      `json:"maxParallel"`
-	CaseFilter             []string `json:"caseFilter,omitempty"`
-	RunnerFilter           []string `json:"runnerFilter,omitempty"`
-	TagFilter              []string `json:"tagFilter,omitempty"`
-	DeclaredTags           []string `json:"declaredTags"`
-}
-
-// moduleEvent is what a hook gets. Which members are there depends on the hook.
-type moduleEvent struct {
-	Context    *moduleContext     `json:"context"`
-	Cases      []moduleCaseInfo   `json:"cases,omitempty"`
-	Runners    []plumb.RunnerInfo `json:"runners,omitempty"`
-	StartedAt  string             `json:"startedAt,omitempty"`
-	Case       *moduleCaseInfo    `json:"case,omitempty"`
-	Runner     *plumb.RunnerInfo  `json:"runner,omitempty"`
-	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
-	TotalCases int                `json:"totalCases,omitempty"`
-	Result     any                `json:"result,omitempty"`
-	Error      *resultError       `json:"error,omitempty"`
-}
-
-// moduleCaseInfo is what hooks learn of a case.
-type moduleCaseInfo struct {
-	ID           string   `json:"id"`
-	Prompt       string   `json:"prompt,omitempty"`
-	Tags         []string `json:"tags"`
-	Category     string   `json:"category,omitempty"`
-	Difficulty   string   `json:"difficulty,omitempty"`
-	ExpectedFail bool     `json:"expectedFail,omitempty"`
 }
 
 // NewModule loads a reporter that a user wrote: a TypeScript or JavaScript module whose default export, or export named
@@ -278,27 +236,16 @@ func (r *moduleReporter) begin(run *plumb.Run) error {
 		return nil
 	}
 	r.began = true
-	info := &run.Info
-	r.context = moduleContext{
-		IsInteractive: r.o.Terminal, Cwd: r.o.Cwd, WorkspaceMode: cmp.Or(r.o.WorkspaceMode, string(plumb.WorkspaceNone)),
-		SuitePath: info.SuitePath, SuiteRunArtifactDir: info.ArtifactDir,
-		SelectedCaseCount: len(run.Cases), SelectedRunnerCount: len(info.Runners), SelectedExecutionCount: len(run.Executions),
-		Repeat: max(1, info.Repeat), ScheduleMode: info.Schedule, MaxParallel: max(1, info.Parallel),
-		CaseFilter: r.o.CaseFilter, RunnerFilter: r.o.RunnerFilter, TagFilter: info.SelectedTags, DeclaredTags: list(info.DeclaredTags),
-	}
-	ev := moduleEvent{Runners: info.Runners, StartedAt: stamp(run.StartedAt)}
+	r.context = r.o.context(run)
+	ev := moduleEvent{Runners: run.Info.Runners, StartedAt: stamp(run.StartedAt)}
 	for i := range run.Cases {
-		ev.Cases = append(ev.Cases, *r.info(&run.Cases[i]))
+		text, err := r.o.info(&run.Cases[i])
+		if err != nil {
+			return err
+		}
+		ev.Cases = append(ev.Cases, text)
 	}
 	return r.call("onSuiteStart", ev)
-}
-
-func (r *moduleReporter) info(c *plumb.CaseInfo) *moduleCaseInfo {
-	x := &moduleCaseInfo{ID: c.ID, Tags: list(c.Tags), Category: c.Category, Difficulty: c.Difficulty, ExpectedFail: c.ExpectedFail}
-	if r.o.Prompt != nil {
-		x.Prompt = r.o.Prompt(c.ID)
-	}
-	return x
 }
 
 // of is the event of an execution, or of a case when runner is nil.
@@ -308,7 +255,8 @@ func (r *moduleReporter) of(run *plumb.Run, caseID string, runner *plumb.RunnerI
 		return moduleEvent{}, err
 	}
 	c := i / len(run.Info.Runners)
-	return moduleEvent{Case: r.info(&run.Cases[c]), Runner: runner, CaseIndex: c + 1, TotalCases: len(run.Cases)}, nil
+	info, err := r.o.info(&run.Cases[c])
+	return moduleEvent{Case: info, Runner: runner, CaseIndex: c + 1, TotalCases: len(run.Cases)}, err
 }
 
 // execution returns what is known of the sessions of an execution, and tells the reporter when it is the first thing heard
@@ -449,6 +397,9 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
+// Broke says why the run broke off, which Close tells the reporter.
+func (r *moduleReporter) Broke(err error) { r.broke = err }
+
 // Close ends the reporter's engine and says what went wrong in its hooks. When the run broke off, it tells the reporter so.
 func (r *moduleReporter) Close() error {
 	if r.vm == nil {
@@ -456,7 +407,11 @@ func (r *moduleReporter) Close() error {
 	}
 	var err error
 	if r.began && !r.over {
-		err = r.call("onError", moduleEvent{Error: &resultError{Name: "Error", Message: "the run broke off"}})
+		e := &resultError{Name: "Error", Message: "the run broke off"}
+		if r.broke != nil {
+			e.Message = r.broke.Error()
+		}
+		err = r.call("onError", moduleEvent{Error: e})
 	}
 	if cerr := r.vm.Close(); cerr != nil && !r.stopped {
 		r.note(cerr.Error())

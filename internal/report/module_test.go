@@ -3,7 +3,10 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +35,7 @@ func moduleRun(t *testing.T, l *log, name string, o ModuleOptions) (out, trouble
 
 func TestModuleHooks(t *testing.T) {
 	out, trouble, err := moduleRun(t, agentLog(), "all.ts", ModuleOptions{
-		WorkspaceMode: "isolated", Cwd: "/runs/1", CaseFilter: []string{"release"}, Prompt: func(id string) string { return "prompt of " + id },
+		WorkspaceMode: "isolated", CaseFilter: []string{"release", "known-gap"}, RunnerFilter: []string{"claude"}, Case: reportedCase,
 	})
 	if err != nil || trouble != "" {
 		t.Fatalf("%v\n%s", err, trouble)
@@ -43,6 +46,96 @@ func TestModuleHooks(t *testing.T) {
 		if got := strings.Count(out, hook+" "); got != want {
 			t.Errorf("%s: %d calls, want %d", hook, got, want)
 		}
+	}
+}
+
+// reportedCase is a case as its suite has it. One has all that a case can have, and what its author put beside that.
+func reportedCase(id string) *plumb.Case {
+	if id != "release" {
+		return &plumb.Case{ID: id, Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "prompt of " + id}}}
+	}
+	return &plumb.Case{
+		ID: id, Timeout: 1500 * time.Millisecond, MaxSteps: 9, MaxOutputTokens: 100, Own: json.RawMessage(`{"owner":"ana","links":[{"to":"#1"}]}`),
+		Messages: []plumb.Message{
+			{Role: plumb.RoleSystem, Content: "be brief"}, {Role: plumb.RoleUser, Content: "hi"}, {Role: plumb.RoleAssistant, Content: "yes?"},
+			{Role: plumb.RoleUser, Content: "release it"},
+		},
+	}
+}
+
+// TestModuleEventsAreDocumented holds the members of each hook's event, and of the context and the case in it, to what is
+// documented, and all calls to their documented order.
+func TestModuleEventsAreDocumented(t *testing.T) {
+	out, trouble, err := moduleRun(t, agentLog(), "record.ts", ModuleOptions{Case: reportedCase})
+	if err != nil || trouble != "" {
+		t.Fatalf("%v\n%s", err, trouble)
+	}
+	members := map[string][]string{
+		"onSuiteStart":   {"cases", "context", "runners", "startedAt"},
+		"onCaseStart":    {"case", "caseIndex", "context", "totalCases"},
+		"onRunnerStart":  {"case", "caseIndex", "context", "runner", "totalCases"},
+		"onRunnerFinish": {"case", "caseIndex", "context", "result", "runner", "totalCases"},
+		"onCaseFinish":   {"case", "caseIndex", "context", "result", "totalCases"},
+		"onSuiteFinish":  {"context", "result"},
+	}
+	context := []string{
+		"cwd", "declaredTags", "isInteractive", "maxParallel", "repeat", "scheduleMode", "selectedCaseCount", "selectedExecutionCount",
+		"selectedRunnerCount", "suitePath", "suiteRunArtifactDir", "workspaceMode",
+	}
+	begun := map[string]int{} // of a case, and of an execution: 1 begun, 2 ended
+	step := func(key string, from int) {
+		if begun[key] != from {
+			t.Errorf("%s: %d, want %d", key, begun[key], from)
+		}
+		begun[key] = from + 1
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for i, line := range lines {
+		var call struct {
+			Hook  string
+			Event map[string]json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &call); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(call.Event)); !slices.Equal(got, members[call.Hook]) {
+			t.Errorf("%s has %v, want %v", call.Hook, got, members[call.Hook])
+		}
+		var about struct {
+			Context map[string]any
+			Case    struct{ ID string }
+			Runner  plumb.RunnerInfo
+			Result  map[string]any
+		}
+		if err := json.Unmarshal([]byte(line[strings.Index(line, `"event":`)+len(`"event":`):len(line)-1]), &about); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(about.Context)); !slices.Equal(got, context) {
+			t.Errorf("%s: the context has %v, want %v", call.Hook, got, context)
+		}
+		if (call.Hook == "onSuiteStart") != (i == 0) || (call.Hook == "onSuiteFinish") != (i == len(lines)-1) {
+			t.Errorf("%s is call %d of %d", call.Hook, i+1, len(lines))
+		}
+		execution := about.Case.ID + " on " + about.Runner.ID
+		switch call.Hook {
+		case "onCaseStart":
+			step(about.Case.ID, 0)
+		case "onRunnerStart":
+			step(execution, 0)
+		case "onRunnerFinish":
+			step(execution, 1)
+			if about.Result["status"] == nil || about.Result["report"] == nil {
+				t.Errorf("%s: %v", execution, about.Result)
+			}
+		case "onCaseFinish":
+			step(about.Case.ID, 1)
+			if got := slices.Sorted(maps.Keys(about.Result)); !slices.Equal(got, []string{"caseId", "passed", "runnerResults", "tags"}) {
+				t.Errorf("%s: the result has %v", about.Case.ID, got)
+			}
+		}
+	}
+	if len(lines) != 2+2*4+2*8 || len(begun) != 4+8 {
+		t.Errorf("%d calls about %d cases and executions", len(lines), len(begun))
 	}
 }
 
@@ -121,10 +214,11 @@ func TestModuleBrokenOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	r.(*moduleReporter).Broke(errors.New("no space left on device"))
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(stdout.String(), "\nonError ") || strings.Contains(stdout.String(), "onSuiteFinish") {
+	if !strings.Contains(stdout.String(), "\nonError [\"Error: no space left on device\"]") || strings.Contains(stdout.String(), "onSuiteFinish") {
 		t.Error(stdout.String())
 	}
 }

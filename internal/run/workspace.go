@@ -38,6 +38,14 @@ func WorkspaceRoot() string {
 	return filepath.Join(os.TempDir(), "plumb-workspaces-"+strconv.Itoa(os.Getuid()))
 }
 
+// SharedWorkspace is the directory that the sessions of a run share, where they do and it has no cwd. root is as in
+// [Workspaces], and id is that of the run.
+func SharedWorkspace(root, id string) string {
+	return filepath.Join(cmp.Or(root, WorkspaceRoot()), id, sharedName)
+}
+
+const sharedName = "shared"
+
 // OwnerFile is in the directory of each run's workspaces, and holds the directory of that run.
 const OwnerFile = ".run"
 
@@ -133,7 +141,7 @@ func (w *workspaces) new(path string) *workspace {
 
 // setup makes the workspace that the whole run shares.
 func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Failure) {
-	ws := w.new(filepath.Join(w.root(), "shared"))
+	ws := w.new(filepath.Join(w.root(), sharedName))
 	if w.Config.Cwd != "" {
 		ws.path, ws.made = w.Config.Cwd, false
 		ws.record.Cwd, ws.record.WorkspacePath = ws.path, ""

@@ -20,6 +20,8 @@ export interface DescribedCase {
 	assertions?: unknown[];
 	hasAssert: boolean;
 	hasClassify: boolean;
+	/** What the author put beside the fields above, for reporters, as far as JSON can carry it. */
+	own?: Record<string, unknown>;
 	source?: Position;
 }
 
@@ -145,7 +147,7 @@ class CaseReader {
 		if (this.value.assert === undefined && c.assertions === undefined) {
 			this.#bad("assert", "the case checks nothing", "give it an assert function, or assertions");
 		}
-		this.#unknown();
+		c.own = this.#own();
 		return c;
 	}
 
@@ -216,12 +218,17 @@ class CaseReader {
 		return typeof hook === "function";
 	}
 
-	#unknown(): void {
+	/** The fields that say nothing of the measurement. What looks like one that does was probably meant to be it. */
+	#own(): Record<string, unknown> | undefined {
+		const own: Record<string, unknown> = {};
 		for (const key of Object.keys(this.value)) {
 			if (fields.includes(key)) continue;
 			const near = nearest(key, fields);
-			this.#warn(key, "this field is not known, and left out", near === undefined ? undefined : `did you mean "${near}"?`);
+			if (near !== undefined && near !== key) this.#warn(key, "this field is not known, and only reporters see it", `did you mean "${near}"?`);
+			own[key] = this.value[key];
 		}
+		const copied = plain(own, this.path, []) as Record<string, unknown>; // what is no data is not for reporters
+		return Object.keys(copied).length === 0 ? undefined : copied;
 	}
 
 	#bad(field: string, message: string, hint?: string): void {

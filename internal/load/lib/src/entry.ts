@@ -22,11 +22,17 @@ function describe(): string {
 	return JSON.stringify(suiteOf().description);
 }
 
-async function assert(index: number, report: unknown, evidence: unknown): Promise<string> {
+async function assert(index: number, report: any, evidence: any): Promise<string> {
 	const value = caseAt(index);
+	const { judged, lend } = internal();
+	const lent = evidence.lazy === true ? lend(report, evidence.run) : undefined;
 	// The function is called as a method of its case, which it may look at.
 	const hook = (...args: unknown[]) => value.assert(...args);
-	return JSON.stringify(await internal().judged(hook, report, evidence));
+	const judging = judged(hook, report, evidence);
+	report = undefined; // so that only the suite's own references are left in the end
+	const found = await judging;
+	lent?.keep();
+	return JSON.stringify(found);
 }
 
 async function classify(index: number, result: string): Promise<string> {

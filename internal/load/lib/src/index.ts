@@ -4,6 +4,7 @@ import { assert } from "./assert";
 import { CommandMatcherBuilder, commandMatcher } from "./commands";
 import * as project from "./project";
 import { described, judged } from "./judged";
+import { lend } from "./lazy";
 import { failureClass } from "./runs";
 import * as testing from "./testing";
 
@@ -15,7 +16,7 @@ const plumb = { assert, commandMatcher, CommandMatcherBuilder, ...doors };
 Object.defineProperty(plumb, Symbol.for("plumb.internal"), {
 	value: {
 		testing: { runWithSoftAssertions: testing.runWithSoftAssertions, parseCommand: testing.parseCommand },
-		judged, described, failureClass, reporterHooks, reporterOf,
+		judged, lend, described, failureClass, reporterHooks, reporterOf,
 	},
 });
 

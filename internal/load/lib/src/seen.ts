@@ -2,6 +2,7 @@
 
 import type { FileChange, ParsedCommand, SessionEvent, SessionReport } from "plumb";
 import { describeCommand, parseCommand } from "./commands";
+import { eventCount, eventsOf } from "./lazy";
 
 type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>;
 
@@ -36,14 +37,11 @@ const cache = new WeakMap<object, Lists>();
 /** The lists of a report; new ones when somebody changed its events. */
 function listsOf(report: SessionReport): Lists {
 	const known = cache.get(report);
-	if (known !== undefined && known.events === report.events && known.length === report.events.length) return known;
-	const lists = { events: report.events, length: report.events.length };
+	const length = eventCount(report);
+	if (known !== undefined && known.events === report.events && known.length === length) return known;
+	const lists = { events: report.events, length };
 	cache.set(report, lists);
 	return lists;
-}
-
-function eventsOf<T extends SessionEvent["type"]>(report: SessionReport, type: T): EventOf<T>[] {
-	return report.events.filter((e) => e.type === type) as EventOf<T>[];
 }
 
 export const commandsOf = (report: SessionReport): Command[] =>

@@ -8,7 +8,7 @@ const seen = (name: string, pick: (event: any) => unknown): Hook => async (event
 
 const reporter: Record<string, Hook> = {
   onSuiteStart: seen("onSuiteStart", (e) => [e.context, e.cases, e.runners.map((r: any) => r.id), e.startedAt]),
-  onCaseStart: seen("onCaseStart", (e) => [e.case.id, e.case.prompt, e.caseIndex, e.totalCases]),
+  onCaseStart: seen("onCaseStart", (e) => [e.case, e.caseIndex, e.totalCases]),
   onRunnerStart: seen("onRunnerStart", (e) => [e.case.id, e.runner.id, e.caseIndex, e.totalCases]),
   onRunnerFinish: seen("onRunnerFinish", (e) => [e.case.id, e.runner.id, e.result.status, e.result.report?.finalOutput, e.result.repetitions?.length]),
   onCaseFinish: seen("onCaseFinish", (e) => [e.case.id, e.result.caseId, e.result.passed, e.result.runnerResults.map((r: any) => r.status)]),

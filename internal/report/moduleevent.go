@@ -1,0 +1,116 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// moduleContext is the documented ReporterContext.
+type moduleContext struct {
+	IsInteractive          bool     `json:"isInteractive"`
+	Cwd                    string   `json:"cwd"`
+	WorkspaceMode          string   `json:"workspaceMode"`
+	SuitePath              string   `json:"suitePath"`
+	SuiteRunArtifactDir    string   `json:"suiteRunArtifactDir"`
+	SelectedCaseCount      int      `json:"selectedCaseCount"`
+	SelectedRunnerCount    int      `json:"selectedRunnerCount"`
+	SelectedExecutionCount int      `json:"selectedExecutionCount"`
+	Repeat                 int      `json:"repeat"`
+	ScheduleMode           string   `json:"scheduleMode"`
+	MaxParallel            int      `json:"maxParallel"`
+	CaseFilter             any      `json:"caseFilter,omitempty"`
+	RunnerFilter           any      `json:"runnerFilter,omitempty"`
+	TagFilter              []string `json:"tagFilter,omitempty"`
+	DeclaredTags           []string `json:"declaredTags"`
+}
+
+// moduleEvent is what a hook gets. Which members are there depends on the hook.
+type moduleEvent struct {
+	Context    *moduleContext     `json:"context"`
+	Cases      []json.RawMessage  `json:"cases,omitempty"`
+	Runners    []plumb.RunnerInfo `json:"runners,omitempty"`
+	StartedAt  string             `json:"startedAt,omitempty"`
+	Case       json.RawMessage    `json:"case,omitempty"`
+	Runner     *plumb.RunnerInfo  `json:"runner,omitempty"`
+	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
+	TotalCases int                `json:"totalCases,omitempty"`
+	Result     any                `json:"result,omitempty"`
+	Error      *resultError       `json:"error,omitempty"`
+}
+
+// moduleCaseInfo is what hooks learn of a case: what its suite says of it, but for functions. What its author put beside that
+// follows.
+type moduleCaseInfo struct {
+	ID              string          `json:"id"`
+	Prompt          string          `json:"prompt,omitempty"`
+	System          string          `json:"system,omitempty"`
+	Messages        []plumb.Message `json:"messages,omitempty"` // before the prompt
+	Tags            []string        `json:"tags"`
+	TimeoutMs       float64         `json:"timeoutMs,omitempty"`
+	ExpectedFail    bool            `json:"expectedFail,omitempty"`
+	Repeat          int             `json:"repeat,omitempty"`
+	MaxOutputTokens int             `json:"maxOutputTokens,omitempty"`
+	MaxSteps        int             `json:"maxSteps,omitempty"`
+	Category        string          `json:"category,omitempty"`
+	Difficulty      string          `json:"difficulty,omitempty"`
+}
+
+// context is what all hooks learn of a run.
+func (o *ModuleOptions) context(run *plumb.Run) moduleContext {
+	info := &run.Info
+	return moduleContext{
+		IsInteractive: o.Terminal, Cwd: cmp.Or(o.Cwd, info.ArtifactDir), WorkspaceMode: cmp.Or(o.WorkspaceMode, string(plumb.WorkspaceNone)),
+		SuitePath: info.SuitePath, SuiteRunArtifactDir: info.ArtifactDir,
+		SelectedCaseCount: len(run.Cases), SelectedRunnerCount: len(info.Runners), SelectedExecutionCount: len(run.Executions),
+		Repeat: max(1, info.Repeat), ScheduleMode: info.Schedule, MaxParallel: max(1, info.Parallel),
+		CaseFilter: chosen(o.CaseFilter), RunnerFilter: chosen(o.RunnerFilter), TagFilter: info.SelectedTags, DeclaredTags: list(info.DeclaredTags),
+	}
+}
+
+// info is what hooks learn of a case.
+func (o *ModuleOptions) info(c *plumb.CaseInfo) (json.RawMessage, error) {
+	x := moduleCaseInfo{
+		ID: c.ID, Tags: list(c.Tags), Category: c.Category, Difficulty: c.Difficulty, ExpectedFail: c.ExpectedFail,
+	}
+	var own json.RawMessage
+	if known := o.known(c.ID); known != nil {
+		x.TimeoutMs = float64(known.Timeout) / float64(time.Millisecond)
+		x.Repeat, x.MaxOutputTokens, x.MaxSteps, own = known.Repeat, known.MaxOutputTokens, known.MaxSteps, known.Own
+		if before := known.Messages; len(before) > 0 {
+			last := len(before) - 1
+			x.Prompt, before = before[last].Content, before[:last]
+			if len(before) > 0 && before[0].Role == plumb.RoleSystem {
+				x.System, before = before[0].Content, before[1:]
+			}
+			x.Messages = before
+		}
+	}
+	text, err := json.Marshal(x)
+	if err != nil || len(own) <= len("{}") {
+		return text, err
+	}
+	return append(append(text[:len(text)-1], ','), own[1:]...), nil // none of its own names is one of the others
+}
+
+// known is a case as its suite has it, or nil.
+func (o *ModuleOptions) known(id string) *plumb.Case {
+	if o.Case == nil {
+		return nil
+	}
+	return o.Case(id)
+}
+
+// chosen is a filter as it is documented: the one value, or all of several; nil for none.
+func chosen(values []string) any {
+	switch len(values) {
+	case 0:
+		return nil
+	case 1:
+		return values[0]
+	default:
+		return values
+	}
+}
