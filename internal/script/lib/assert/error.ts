@@ -29,7 +29,7 @@ const terminalWidth = 80;
 function show(v: unknown): string {
 	return inspect(v, {
 		compact: false, customInspect: false, depth: 1000, maxArrayLength: Infinity, showHidden: false,
-		showProxy: false, sorted: true, getters: true, breakLength: Infinity,
+		showProxy: false, sorted: true, getters: true, breakLength: 80,
 	} as any);
 }
 
@@ -65,7 +65,7 @@ function comparison(actual: unknown, expected: unknown, operator: string, custom
 	} else {
 		({ body, skipped } = changes(a, e, isObject(actual)));
 	}
-	const title = custom ?? readable[operator];
+	const title = custom || readable[operator];
 	return `${title}\n${header}${skipped ? "\n... Skipped lines" : ""}\n${body}\n`;
 }
 

@@ -204,7 +204,7 @@ function wantThrow(fn: Fn, thrown: Thrown, args: unknown[]): void {
 		const name = expected?.name ? ` (${expected.name})` : "";
 		fail({
 			actual: undefined, expected, operator: fn.name, stackStartFn: fn,
-			message: message instanceof Error ? message : `Missing expected ${kind}${name}${message ? `: ${message}` : "."}`,
+			message: `Missing expected ${kind}${name}${message ? `: ${message}` : "."}`,
 		});
 	}
 	if (expected) wantError(thrown.value, expected, message, fn);

@@ -110,7 +110,7 @@ function equal(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
 	switch (kind) {
 		case "array":
 			if (mode === "partial" ? b.length > a.length : a.length !== b.length) return false;
-			return children(a, b, mode, memo, kind, otherKeys(a, mode), otherKeys(b, mode));
+			return children(a, b, mode, memo, kind, otherKeys(a), otherKeys(b));
 		case "date":
 			// Two invalid dates are not equal in Node 22 either.
 			if (Date.prototype.getTime.call(a) !== Date.prototype.getTime.call(b)) return false;
@@ -133,7 +133,7 @@ function equal(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
 			break;
 		case "view":
 			if (!sameView(a, b, mode)) return false;
-			return children(a, b, mode, memo, "object", otherKeys(a, mode), otherKeys(b, mode));
+			return children(a, b, mode, memo, "object", otherKeys(a), otherKeys(b));
 		case "boxed":
 			if (!Object.is(boxed(a)![0], boxed(b)![0])) return false;
 			break;
@@ -144,10 +144,12 @@ function equal(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
 	return children(a, b, mode, memo, kind, Object.keys(a), Object.keys(b));
 }
 
-/** The keys of an array or view that are no indexes. */
-function otherKeys(v: object, mode: Mode): string[] {
-	if (Object.keys(v).length === (v as { length: number }).length && mode === "loose") return [];
-	return Object.keys(v).filter((k) => !/^(?:0|[1-9]\d{0,9})$/.test(k) || Number(k) >= 4294967295);
+/** The keys of an array or view that are no indexes. Indexes come first. */
+function otherKeys(v: object): string[] {
+	const keys = Object.keys(v);
+	let n = keys.length;
+	while (n > 0 && !(/^(?:0|[1-9]\d{0,9})$/.test(keys[n - 1]) && Number(keys[n - 1]) < 4294967295)) n--;
+	return keys.slice(n);
 }
 
 function sameError(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
@@ -225,13 +227,12 @@ function children(
 
 function sameItems(a: any[], b: any[], mode: Mode, memo: Memo): boolean {
 	if (mode === "partial") {
-		// The expected items must be there in this order; others may stand between them.
+		// The expected items must be there in this order; others may stand between them. Holes expect nothing, and are nothing.
 		let at = 0;
-		for (const item of b) {
-			while (at < a.length && !equal(a[at], item, mode, memo)) at++;
-			if (at++ >= a.length) return false;
-		}
-		return true;
+		return b.every((item) => {
+			while (at < a.length && !(Object.hasOwn(a, at) && equal(a[at], item, mode, memo))) at++;
+			return at++ < a.length;
+		});
 	}
 	for (let i = 0; i < a.length; i++) {
 		if (mode === "strict" && Object.hasOwn(a, i) !== Object.hasOwn(b, i)) return false;

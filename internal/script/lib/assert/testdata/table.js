@@ -200,6 +200,18 @@ globalThis.assertTable = (assert) => {
 		() => assert.partialDeepStrictEqual(new Set([1, 2]), new Set([3])),
 		() => assert.partialDeepStrictEqual(new Map([["a", 1]]), new Map([["a", 2]])),
 		() => assert.partialDeepStrictEqual("abc", "ab"),
+		// Holes expect nothing, and are nothing.
+		() => assert.throws(() => assert.partialDeepStrictEqual([1, 2, 3, 4], [1, , , 3])),
+		() => assert.throws(() => assert.partialDeepStrictEqual([1, 2, 3], [1, , 3])),
+		() => assert.partialDeepStrictEqual([1, , 3], [1, undefined, 3]),
+		() => assert.deepEqual(Object.assign([1, , 3], { x: 1 }), [1, , 3]),
+		// Long texts of several lines stand on several lines.
+		() => assert.deepStrictEqual({ k: "abcd\n".repeat(15) }, { k: "abcd\n".repeat(14) + "abce\n" }),
+		() => assert.deepStrictEqual({ k: "abcd\n".repeat(14) }, { k: "abcd\n".repeat(13) + "abce\n" }),
+		() => assert.strictEqual("line of text\n".repeat(9), "line of text\n".repeat(8)),
+		() => assert.notStrictEqual("line of text\n".repeat(9), "line of text\n".repeat(9)),
+		() => assert.strictEqual(1, 2, ""),
+		() => assert.throws(() => {}, /x/, new TypeError("own error")),
 		// ok
 		() => assert.ok(0),
 		() => assert(null),
