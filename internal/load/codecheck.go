@@ -72,18 +72,25 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	if ev.Report == nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "there is no session report to judge")
 	}
-	report, err := reportJSON(ev.Report)
+	outline := *ev.Report
+	outline.Events = nil // the engine fetches them when they are looked at
+	report, err := reportJSON(&outline)
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the session report: %w", err)
 	}
-	leave, err := k.suite.enter(ctx, len(report))
+	leave, err := k.suite.enter(ctx, len(report)+weight(ev.Report.Events))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	s, name := k.suite.begin(ev)
 	defer k.suite.end(name)
-	evidence, err := json.Marshal(map[string]string{"run": name, "workspace": ev.Workspace, "caseId": k.id})
+	evidence, err := json.Marshal(struct {
+		Run       string `json:"run"`
+		Workspace string `json:"workspace"`
+		CaseID    string `json:"caseId"`
+		Lazy      bool   `json:"lazy"`
+	}{name, ev.Workspace, k.id, true})
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the evidence: %w", err)
 	}
@@ -101,6 +108,40 @@ func reportJSON(r *plumb.SessionReport) (json.RawMessage, error) {
 	c.Events, c.DetectedSkills = list(c.Events), list(c.DetectedSkills)
 	c.Files.ObservedReads, c.Files.ObservedSkillReads = list(c.Files.ObservedReads), list(c.Files.ObservedSkillReads)
 	return json.Marshal(&c)
+}
+
+// weight is about how many bytes the JSON of events has.
+func weight(events []plumb.SessionEvent) int {
+	n := 0
+	for i := range events {
+		e := &events[i]
+		n += 128 + len(e.Text) + len(e.Output) + len(e.Args) + len(e.Command) + len(e.Path)
+	}
+	return n
+}
+
+// events answers the module plumb, which asks for the events of a session when something looks at them: for those of one
+// type, or for all.
+func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, error) {
+	var run string
+	var kind plumb.SessionEventType
+	if len(args) != 2 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &kind) != nil {
+		return nil, errors.New("events was called in a way that is not known")
+	}
+	s := c.session(run)
+	if s == nil {
+		return nil, errors.New("the session has been judged, and its events are gone")
+	}
+	found := s.ev.Report.Events
+	if kind != "" {
+		found = nil
+		for i := range s.ev.Report.Events {
+			if e := &s.ev.Report.Events[i]; e.Type == kind {
+				found = append(found, *e)
+			}
+		}
+	}
+	return list(found), nil
 }
 
 func list[T any](s []T) []T {

@@ -271,7 +271,7 @@ func TestMaxStepsAfterTheEnd(t *testing.T) {
 func (s *scene) ready(fn func()) {
 	go func() {
 		for range 2000 {
-			if size(filepath.Join(s.req.ArtifactDir, "stdout.log")) > int64(len(codexBegin)) {
+			if exists(filepath.Join(s.dir, "begun")) {
 				break
 			}
 			time.Sleep(5 * time.Millisecond)

@@ -112,6 +112,9 @@ func fake(words []string) int {
 		}
 		fmt.Println(codexBegin)
 		fmt.Println(codexMessage(0, "I am at it."))
+		if err := os.WriteFile(filepath.Join(os.Getenv("MARKS"), "..", "begun"), nil, 0o600); err != nil {
+			panic(err)
+		}
 		time.Sleep(time.Minute)
 	case "mute": // never says anything
 		time.Sleep(time.Minute)

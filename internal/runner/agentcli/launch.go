@@ -151,7 +151,7 @@ func (r *Runner) resolved(values map[string]string) map[string]string {
 func (l *launch) command() proc.Command {
 	c := proc.Command{
 		Path: l.program.path, Args: slices.Concat(l.program.args, l.args), Dir: l.workspace, Env: l.environ,
-		Stdout: l.stdout, Stderr: l.stderr,
+		Stdout: l.out, Stderr: l.err,
 	}
 	if l.stdin != "" {
 		c.Stdin = filepath.Join(l.root, "prompt")

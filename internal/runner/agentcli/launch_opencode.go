@@ -182,16 +182,12 @@ func (r *Runner) collect(given context.Context, l *launch, w *watch) error {
 	return nil
 }
 
-// export has opencode write one session to a file of the kept state.
+// export has opencode write one session to a file, which is to be kept by that name.
 func (r *Runner) export(ctx context.Context, l *launch, session, name string) (file string, err error) {
 	if strings.ContainsAny(session, `/\`) || strings.HasPrefix(session, "-") {
 		return "", fmt.Errorf("%q is no session", session)
 	}
-	dir := filepath.Join(l.artifacts, "session")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	file = filepath.Join(dir, name)
+	file = filepath.Join(l.root, name)
 	errorsFile := filepath.Join(l.root, "export.stderr")
 	for range exportTries {
 		c := proc.Command{
@@ -211,6 +207,7 @@ func (r *Runner) export(ctx context.Context, l *launch, session, name string) (f
 		case !wholeJSON(file):
 			err = errors.New("it is no JSON document")
 		default:
+			l.keep[name] = file
 			return file, nil
 		}
 	}

@@ -26,10 +26,13 @@ type place struct {
 	// home and tmp are the agent's own; with an inherited configuration home holds only what this package adds.
 	home, tmp string
 	workspace string
-	// artifacts is where the streams and the kept state go. It is below root if nobody wants them.
+	// artifacts is where the streams and the kept state go, without secrets, once the agent has ended. It is below root if
+	// nobody wants them.
 	artifacts      string
 	kept           bool
 	stdout, stderr string
+	// out and err are what the agent itself writes to.
+	out, err string
 	// session is what of the agent's state was kept, "" if nothing.
 	session string
 	// skills are those that were put into the workspace.
@@ -76,6 +79,7 @@ func (r *Runner) place(t task) (_ *place, err error) {
 		}
 	}
 	p.stdout, p.stderr = filepath.Join(p.artifacts, "stdout.log"), filepath.Join(p.artifacts, "stderr.log")
+	p.out, p.err = filepath.Join(root, "stdout"), filepath.Join(root, "stderr")
 	if t.state != "" {
 		if err := copyTree(p.home, t.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("bring back the state of the session: %w", err)
@@ -249,8 +253,20 @@ func removeAll(root string) error {
 	return os.RemoveAll(root)
 }
 
-// keep copies what of the agent's state belongs to the record into the artifacts, and takes secrets out of what is there.
+// keep puts what belongs to the record into the artifacts, without secrets: what the agent printed, and parts of its state.
 func (p *place) keep(r *Runner, l *launch, session string) error {
+	take := copyFile
+	if redact := r.env.Redact; redact != nil && p.kept {
+		take = func(to, from string, mode fs.FileMode) error { return copyClean(to, from, mode, redact) }
+	}
+	for to, from := range map[string]string{p.stdout: p.out, p.stderr: p.err} {
+		if err := take(to, from, 0o600); err != nil {
+			return err
+		}
+		if err := os.Remove(from); err != nil { // a large one would take the room twice
+			return err
+		}
+	}
 	target := filepath.Join(p.artifacts, "session")
 	home := p.home
 	if r.cfg.InheritConfig {
@@ -264,7 +280,7 @@ func (p *place) keep(r *Runner, l *launch, session string) error {
 		if !exists(source) {
 			continue
 		}
-		err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, func(name string, info fs.FileInfo) bool {
+		err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, take, func(name string, info fs.FileInfo) bool {
 			if r.cfg.InheritConfig {
 				return strings.Contains(name, session) && info.ModTime().After(p.started.Add(-time.Second))
 			}
@@ -276,7 +292,7 @@ func (p *place) keep(r *Runner, l *launch, session string) error {
 	}
 	for name, source := range l.keep {
 		if exists(source) {
-			if err := copyFile(filepath.Join(target, name), source, 0o600); err != nil {
+			if err := take(filepath.Join(target, name), source, 0o600); err != nil {
 				return err
 			}
 		}
@@ -284,15 +300,7 @@ func (p *place) keep(r *Runner, l *launch, session string) error {
 	if exists(target) {
 		p.session = target
 	}
-	if r.env.Redact == nil || !p.kept {
-		return nil
-	}
-	return filepath.WalkDir(p.artifacts, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !within(name, target) && name != p.stdout && name != p.stderr {
-			return err
-		}
-		return clean(name, r.env.Redact)
-	})
+	return nil
 }
 
 func within(name, dir string) bool {
@@ -309,40 +317,22 @@ func secretFile(name string) bool {
 	}
 }
 
-// clean takes the secrets out of a file. One that is no text is removed if it holds any, since it would be broken.
-func clean(name string, redact func(io.Writer) io.WriteCloser) error {
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // only read
-	found := &comparer{file: name}
-	if found.in, err = os.Open(name); err != nil {
-		return err
-	}
-	defer func() { _ = found.in.Close() }() // only read
-	if err := pass(found, in, redact); err == nil {
-		return nil
-	} else if !errors.Is(err, errDiffers) {
-		return err
-	}
-	head := make([]byte, 512)
-	n, _ := in.ReadAt(head, 0) // a short file is no trouble
-	if bytes.IndexByte(head[:n], 0) >= 0 {
-		return os.Remove(name)
-	}
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	next := name + ".clean"
-	out, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(pass(out, in, redact), out.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return os.Rename(next, name)
+// copyClean copies a file without the secrets that are in it. One that is no text is left out if it holds any, since it would
+// be broken.
+func copyClean(to, from string, mode fs.FileMode, redact func(io.Writer) io.WriteCloser) error {
+	return copyWith(to, from, mode, func(out io.Writer, in *os.File) error {
+		head := make([]byte, 512)
+		n, _ := in.ReadAt(head, 0) // a short file is no trouble
+		if bytes.IndexByte(head[:n], 0) < 0 {
+			return pass(out, in, redact)
+		}
+		again, err := os.Open(from)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = again.Close() }() // only read
+		return pass(&comparer{in: again, out: out}, in, redact)
+	})
 }
 
 func pass(to io.Writer, from io.Reader, redact func(io.Writer) io.WriteCloser) error {
@@ -353,11 +343,11 @@ func pass(to io.Writer, from io.Reader, redact func(io.Writer) io.WriteCloser) e
 
 var errDiffers = errors.New("it holds secrets")
 
-// comparer takes what should be the content of a file, and says when it is not.
+// comparer passes on what is the content of a file, and says when it is not.
 type comparer struct {
-	file string
-	in   *os.File
-	buf  []byte
+	in  *os.File
+	out io.Writer
+	buf []byte
 }
 
 func (c *comparer) Write(b []byte) (int, error) {
@@ -367,16 +357,16 @@ func (c *comparer) Write(b []byte) (int, error) {
 	if n, err := io.ReadFull(c.in, c.buf[:len(b)]); err != nil || !bytes.Equal(c.buf[:n], b) {
 		return 0, errDiffers
 	}
-	return len(b), nil
+	return c.out.Write(b)
 }
 
 // copyTree copies a directory into another.
 func copyTree(to, from string) error {
-	return copyFiltered(to, from, func(string, fs.FileInfo) bool { return true })
+	return copyFiltered(to, from, copyFile, func(string, fs.FileInfo) bool { return true })
 }
 
 // copyFiltered copies the files of a directory, or one file, that wanted says yes to. Links and special files are left out.
-func copyFiltered(to, from string, wanted func(name string, info fs.FileInfo) bool) error {
+func copyFiltered(to, from string, take func(to, from string, mode fs.FileMode) error, wanted func(name string, info fs.FileInfo) bool) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -392,25 +382,41 @@ func copyFiltered(to, from string, wanted func(name string, info fs.FileInfo) bo
 		if err != nil {
 			return err
 		}
-		return copyFile(filepath.Join(to, rel), name, info.Mode().Perm()|0o600)
+		return take(filepath.Join(to, rel), name, info.Mode().Perm()|0o600)
 	})
 }
 
 func copyFile(to, from string, mode fs.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	return copyWith(to, from, mode, func(out io.Writer, in *os.File) error {
+		_, err := io.Copy(out, in)
 		return err
-	}
+	})
+}
+
+// copyWith makes the file to of what fn makes of the file from; none where that holds what it must not.
+func copyWith(to, from string, mode fs.FileMode, fn func(out io.Writer, in *os.File) error) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // only read
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
+			out, err = os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	switch err = errors.Join(fn(out, in), out.Close()); {
+	case err == nil:
+		return nil
+	case errors.Is(err, errDiffers):
+		return os.Remove(to)
+	default:
+		return errors.Join(err, os.Remove(to))
+	}
 }
 
 // skillDirs makes the paths of skills absolute and checks that each is one.
