@@ -112,13 +112,15 @@ declare module "plumb" {
 		subagent?: string;
 		/** Joins a tool call, its result, and what else was derived from it. */
 		callId?: string;
+		/** A text of the event was cut off. */
+		truncated?: boolean;
 	}
 
 	/** One thing that was observed in a session. */
 	export type SessionEvent =
 		| (EventBase & { type: "message"; role: "user" | "assistant"; phase?: "thinking" | "commentary" | "final"; text: string })
 		| (EventBase & { type: "toolCall"; tool: string; args?: any })
-		| (EventBase & { type: "toolResult"; tool?: string; output: string; isError?: boolean; truncated?: boolean })
+		| (EventBase & { type: "toolResult"; tool?: string; output: string; isError?: boolean })
 		| (EventBase & { type: "command"; command: string; exitCode?: number })
 		| (EventBase & { type: "fileRead"; path: string })
 		| (EventBase & { type: "skillSignal"; skill: string; signal: string })

@@ -140,11 +140,12 @@ export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
 	}
 
 	build(): StructuredCommandMatcher {
-		const { positionals, options } = this.#matcher;
+		const { executable, positionals = [], options, endOfOptions, strict = false } = this.#matcher;
+		const one = <T>(values: T[]) => (values.length === 1 ? values[0] : [...values]);
 		return {
-			...this.#matcher,
-			...(positionals === undefined ? {} : { positionals: [...positionals] }),
-			...(options === undefined ? {} : { options: { ...options } }),
+			executable, positionals: [...positionals],
+			options: options && Object.fromEntries(Object.entries(options).map(([name, values]) => [name, one(listed(values))])),
+			endOfOptions, strict,
 		};
 	}
 
@@ -252,7 +253,7 @@ export function describeStructured(m: StructuredCommandMatcher): string {
 
 /** A command as failures show it: as it was run, and what became of it. */
 export function describeCommand(p: ParsedCommand): string {
-	if (p.command === "") return "";
+	if (p.executable === null && !p.normalizedFromShell) return p.command;
 	const parts: string[] = [];
 	if (p.executable !== null) parts.push(`executable=${JSON.stringify(p.executable)}`);
 	if (p.positionals.length > 0) parts.push(`positionals=${JSON.stringify(p.positionals)}`);

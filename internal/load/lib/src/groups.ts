@@ -27,6 +27,7 @@ function commandTest(m: Matcher): (v: Command) => boolean {
 const commandKind: Kind<Command, CommandMatcher> = {
 	group: "commands",
 	label: "commands",
+	type: "command",
 	values: commandsOf,
 	prepare(matcher, check) {
 		if (typeof matcher === "object" && matcher !== null && !(matcher instanceof RegExp) && !Array.isArray(matcher)) {
@@ -43,6 +44,8 @@ const commandKind: Kind<Command, CommandMatcher> = {
 	expose: (v) => v.text,
 };
 
+const commandList = listChecks(commandKind);
+
 /** succeeded or failed: some command that matches ended so. Where the agent does not tell how, that is no verdict. */
 function ending(name: "succeeded" | "failed", expected: string, holds: (exitCode: number) => boolean) {
 	const method = `commands.${name}`;
@@ -55,6 +58,7 @@ function ending(name: "succeeded" | "failed", expected: string, holds: (exitCode
 		if (unknown !== undefined) {
 			throw new Error(`assert.${method}: the session does not tell how ${JSON.stringify(unknown.text)} ended`);
 		}
+		commandList.complete(report, values, m);
 		const expectation = `Expected a command that matches ${m.describe()} to ${expected}`;
 		const codes = found.map((v) => v.exitCode).join(", ");
 		fail(method, report, {
@@ -68,12 +72,12 @@ function ending(name: "succeeded" | "failed", expected: string, holds: (exitCode
 }
 
 export const commands = {
-	...listChecks(commandKind),
+	...commandList.checks,
 	succeeded: ending("succeeded", "succeed", (code) => code === 0),
 	failed: ending("failed", "fail", (code) => code !== 0),
 };
 
-export const fileReads = listChecks<string, Matcher>({
+export const { checks: fileReads } = listChecks<string, Matcher>({
 	group: "fileReads",
 	label: "file reads",
 	values: fileReadsOf,
@@ -88,31 +92,26 @@ export const fileReads = listChecks<string, Matcher>({
 });
 
 const shorten = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
-/** Refuses to say that a text does not match of which the report has only the beginning. */
-function cutOff(v: ToolResult): false {
-	if (v.truncated) throw new Error("a tool result was cut off in the report, and what is missing might match");
-	return false;
-}
-
 const showResult = (v: ToolResult) => shorten(`${v.tool === undefined ? "" : `${v.tool}: `}${v.isError ? "(error) " : ""}${v.output ?? ""}`);
 
-export const toolResults = listChecks<ToolResult, ToolResultMatcher>({
+export const { checks: toolResults } = listChecks<ToolResult, ToolResultMatcher>({
 	group: "toolResults",
 	label: "tool results",
+	type: "toolResult",
 	values: toolResultsOf,
 	prepare(matcher, check) {
 		if (isText(matcher)) {
-			return { matches: (v) => matchesText(matcher, v.output ?? "") || cutOff(v), describe: () => describeText(matcher) };
+			return { matches: (v) => matchesText(matcher, v.output ?? ""), describe: () => describeText(matcher) };
 		}
 		if (typeof matcher !== "object" || matcher === null) textMatcher(matcher, check, "a string, a RegExp or {tool, output, isError}");
 		const { tool, output, isError } = matcher;
+		const others = (v: ToolResult) =>
+			(tool === undefined || matchesText(tool, v.tool ?? "")) && (isError === undefined || isError === (v.isError === true));
 		if (tool !== undefined) textMatcher(tool, check, "an object whose tool is a string or a RegExp");
 		if (output !== undefined) textMatcher(output, check, "an object whose output is a string or a RegExp");
 		return {
-			matches: (v) =>
-				(tool === undefined || matchesText(tool, v.tool ?? "")) &&
-				(output === undefined || matchesText(output, v.output ?? "") || cutOff(v)) &&
-				(isError === undefined || isError === (v.isError === true)),
+			matches: (v) => others(v) && (output === undefined || matchesText(output, v.output ?? "")),
+			might: (v) => output !== undefined && others(v),
 			describe: () => [
 				tool === undefined ? "" : `tool matching ${describeText(tool)}`,
 				output === undefined ? "" : `output matching ${describeText(output)}`,
@@ -134,6 +133,7 @@ function callMatcher(matcher: ToolCallMatcher, check: string): Prepared<ToolCall
 	if (where !== undefined && typeof where !== "function") throw new TypeError(`assert.${check}: where must be a function`);
 	return {
 		matches: (v) => (tool === undefined || matchesText(tool, v.tool)) && (where === undefined || Boolean(where(v.args, v))),
+		might: (v) => where !== undefined && (tool === undefined || matchesText(tool, v.tool)),
 		describe: () => [
 			tool === undefined ? "" : `tool matching ${describeText(tool)}`,
 			where === undefined ? "" : "custom args predicate",
@@ -152,9 +152,10 @@ function showCall(v: ToolCall): string {
 	return `${v.tool} ${args}`;
 }
 
-const callChecks = listChecks<ToolCall, ToolCallMatcher>({
+const callList = listChecks<ToolCall, ToolCallMatcher>({
 	group: "toolCalls",
 	label: "tool calls",
+	type: "toolCall",
 	values: toolCallsOf,
 	prepare: callMatcher,
 	show: showCall,
@@ -163,11 +164,11 @@ const callChecks = listChecks<ToolCall, ToolCallMatcher>({
 });
 
 export const toolCalls = {
-	...callChecks,
+	...callList.checks,
 	has: function has(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void {
 		begin("toolCalls.has", report);
 		const [m, values] = [callMatcher(matcher, "toolCalls.has"), toolCallsOf(report)];
-		if (values.some((v) => m.matches(v))) return;
+		if (callList.some(report, values, m)) return;
 		const expectation = `Expected tool calls to contain ${m.describe()}.`;
 		fail("toolCalls.has", report, {
 			detail: expectation, observed: observedList("tool calls", values, showCall),
@@ -177,7 +178,7 @@ export const toolCalls = {
 	notHas: function notHas(report: SessionReport, matcher: ToolCallMatcher, options?: AssertionOptions): void {
 		begin("toolCalls.notHas", report);
 		const [m, values] = [callMatcher(matcher, "toolCalls.notHas"), toolCallsOf(report)];
-		if (!values.some((v) => m.matches(v))) return;
+		if (!callList.some(report, values, m)) return;
 		const expectation = `Expected tool calls not to contain ${m.describe()}.`;
 		fail("toolCalls.notHas", report, {
 			detail: expectation, observed: observedList("tool calls", values, showCall),
@@ -193,6 +194,7 @@ export const toolCalls = {
 		for (const m of wanted) {
 			const next = values.findIndex((v, i) => i > at && m.matches(v));
 			if (next < 0) {
+				callList.complete(report, values, m);
 				const expectation = `Expected tool calls to contain the sequence ${wanted.map((w) => w.describe()).join(" -> ")}.`;
 				fail("toolCalls.sequence", report, {
 					detail: `${expectation} No match for ${m.describe()} after index ${at}.`,
@@ -208,6 +210,8 @@ export const toolCalls = {
 
 const ranks: Record<SkillConfidence, number> = { weak: 0, medium: 1, strong: 2, explicit: 3 };
 
+const showSkill = (d: SkillDetection) => `${d.skill} (${d.confidence})`;
+
 /** The detections that are sure enough, and how failures speak of that. */
 function detections(report: SessionReport, check: string, o: SkillAssertionOptions | undefined) {
 	begin(check, report);
@@ -220,7 +224,7 @@ function detections(report: SessionReport, check: string, o: SkillAssertionOptio
 		all,
 		sure: least === undefined ? all : all.filter((d) => (ranks[d.confidence] ?? -1) >= ranks[least]),
 		confidence: least === undefined ? "" : ` with minimum confidence ${least}`,
-		observed: () => observedList("detectedSkills", all, (d: SkillDetection) => `${d.skill} (${d.confidence})`),
+		observed: () => observedList("detectedSkills", all, showSkill),
 	};
 }
 
@@ -290,13 +294,14 @@ export const skills = {
 	only: function only(report: SessionReport, allowed: readonly Matcher[], o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.only", o);
 		const tests = skillTests("skills.only", allowed);
-		const unexpected = d.sure.filter((s) => !tests.some((fits) => fits(s))).map((s) => s.skill);
+		const unexpected = d.sure.filter((s) => !tests.some((fits) => fits(s)));
 		if (unexpected.length === 0) return;
+		const names = unexpected.map((s) => s.skill);
 		const expectation = `Expected detectedSkills to be only ${quoted(allowed)}${d.confidence}.`;
 		fail("skills.only", report, {
-			detail: `${expectation} Unexpected: ${unexpected.join(" | ")}.`, observed: d.observed(),
-			context: { expected: allowed, actual: unexpected, observed: d.all },
-			question: `${expectation} Why did you use ${quoted(unexpected)}?`,
+			detail: `${expectation} Unexpected: ${unexpected.map(showSkill).join(" | ")}.`, observed: d.observed(),
+			context: { expected: allowed, actual: names, observed: d.all },
+			question: `${expectation} Why did you use ${quoted(names)}?`,
 		}, o, only);
 	},
 };

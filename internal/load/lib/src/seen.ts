@@ -10,7 +10,7 @@ type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }
 export class Command {
 	#parsed: ParsedCommand | undefined;
 
-	constructor(readonly text: string, readonly exitCode: number | undefined) {}
+	constructor(readonly text: string, readonly exitCode: number | undefined, readonly truncated: boolean) {}
 
 	get parsed(): ParsedCommand {
 		return (this.#parsed ??= parseCommand(this.text));
@@ -30,6 +30,7 @@ interface Lists {
 	fileReadText?: string;
 	toolCalls?: EventOf<"toolCall">[];
 	toolResults?: EventOf<"toolResult">[];
+	gaps?: { [type: string]: boolean };
 }
 
 const cache = new WeakMap<object, Lists>();
@@ -45,7 +46,7 @@ function listsOf(report: SessionReport): Lists {
 }
 
 export const commandsOf = (report: SessionReport): Command[] =>
-	(listsOf(report).commands ??= eventsOf(report, "command").map((e) => new Command(e.command ?? "", e.exitCode ?? undefined)));
+	(listsOf(report).commands ??= eventsOf(report, "command").map((e) => new Command(e.command ?? "", e.exitCode ?? undefined, e.truncated === true)));
 
 /** The files that were read; where no event tells, those that were found in other ways. */
 export function fileReadsOf(report: SessionReport): string[] {
@@ -67,17 +68,17 @@ export const fileReadTextOf = (report: SessionReport): string =>
 
 export const lacks = (report: SessionReport, what: string): boolean => report.incomplete?.includes(what) === true;
 
-/** The events of a type of which the report has all: nothing can be concluded from a part. */
-function all<T extends "toolCall" | "toolResult">(report: SessionReport, type: T, label: string): EventOf<T>[] {
-	if (lacks(report, type)) throw new Error(`the report does not have all ${label}: the session was too long`);
-	return eventsOf(report, type);
+/** Whether the report does not have all events of a type, or not all of one's text: what is absent says nothing then. */
+export function hasGaps(report: SessionReport, type: SessionEvent["type"]): boolean {
+	const gaps = (listsOf(report).gaps ??= {});
+	return (gaps[type] ??= lacks(report, type) || eventsOf(report, type).some((e) => e.truncated === true));
 }
 
 export const toolCallsOf = (report: SessionReport): EventOf<"toolCall">[] =>
-	(listsOf(report).toolCalls ??= all(report, "toolCall", "tool calls"));
+	(listsOf(report).toolCalls ??= eventsOf(report, "toolCall"));
 
 export const toolResultsOf = (report: SessionReport): EventOf<"toolResult">[] =>
-	(listsOf(report).toolResults ??= all(report, "toolResult", "tool results"));
+	(listsOf(report).toolResults ??= eventsOf(report, "toolResult"));
 
 export const changesOf = (report: SessionReport): readonly FileChange[] => report.files?.changed ?? [];
 

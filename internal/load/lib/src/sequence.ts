@@ -1,7 +1,8 @@
 // The checks that lists of commands, file reads and tool results share.
 
-import type { AssertionOptions, SessionReport } from "plumb";
+import type { AssertionOptions, SessionEvent, SessionReport } from "plumb";
 import { begin, fail, observedList, wholeNumber } from "./fail";
+import { hasGaps, lacks } from "./seen";
 
 /** A list of things that a session did, and how to look for one of them. V is one of them, M a matcher as users write it. */
 export interface Kind<V, M> {
@@ -9,6 +10,8 @@ export interface Kind<V, M> {
 	group: string;
 	/** What failures call the list: "file reads". */
 	label: string;
+	/** The type of the events that the values are from, where a report may lack some of them, or of their texts. */
+	type?: SessionEvent["type"];
 	values(report: SessionReport): readonly V[];
 	/** All texts in one, with NUL between them, for a look at all of them at once. */
 	joined?(report: SessionReport): string;
@@ -26,6 +29,8 @@ export interface Prepared<V> {
 	matches(v: V): boolean;
 	/** A text that a value must contain to match, and that is enough. */
 	needle?: string;
+	/** Whether a value of which something was cut off, and which does not match, might match with it; without it, it might. */
+	might?(v: V): boolean;
 	describe(): string;
 }
 
@@ -33,6 +38,7 @@ export type Options = AssertionOptions;
 
 const times = (n: number) => `${n} ${n === 1 ? "match" : "matches"}`;
 
+/** The checks, and what a group's own share with them. */
 export function listChecks<V, M>(kind: Kind<V, M>) {
 	const { group, label } = kind;
 	const observed = (values: readonly V[]) => observedList(label, values, kind.show);
@@ -45,11 +51,28 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 		return -1;
 	};
 
+	/** Whether a value matches none, and might do so if a text of it had not been cut off. */
+	const might = (v: V, ms: readonly Prepared<V>[]) =>
+		isCut(v) && !ms.some((m) => m.matches(v)) && ms.some((m) => m.might === undefined || m.might(v));
+	/** How many values match none, and might do so if the report had all of them. */
+	const hidden = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) =>
+		kind.type === undefined || !hasGaps(report, kind.type) ? 0
+			: lacks(report, kind.type) ? Infinity : values.filter((v) => might(v, ms)).length;
+	/** Refuses to conclude anything from what a report does not have. */
+	const complete = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) => {
+		if (hidden(report, values, ...ms) > 0) {
+			throw new Error(`the report does not have all ${label}, or not all of their texts, and what is missing might match`);
+		}
+	};
+
 	/** Whether some value matches. */
-	const some = (report: SessionReport, values: readonly V[], m: Prepared<V>) =>
-		kind.joined !== undefined && m.needle !== undefined && !m.needle.includes("\0")
+	const some = (report: SessionReport, values: readonly V[], m: Prepared<V>) => {
+		const found = kind.joined !== undefined && m.needle !== undefined && !m.needle.includes("\0")
 			? values.length > 0 && kind.joined(report).includes(m.needle)
 			: index(values, m) >= 0;
+		if (!found) complete(report, values, m);
+		return found;
+	};
 
 	/** One of the checks that count. */
 	function counting(name: string, expected: (n: number) => string, holds: (found: number, n: number) => boolean) {
@@ -60,6 +83,8 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
 			let found = 0;
 			for (const v of values) if (m.matches(v)) found++;
+			const most = found + hidden(report, values, m);
+			if ([n, most].some((k) => k > found && k <= most && holds(k, n) !== holds(found, n))) complete(report, values, m);
 			if (holds(found, n)) return;
 			const expectation = `Expected ${label} to contain ${expected(n)} of ${m.describe()}`;
 			fail(method, report, {
@@ -81,6 +106,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			begin(method, report);
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
 			const value = values.at(at);
+			complete(report, value === undefined ? [] : [value], m);
 			if (value !== undefined && m.matches(value)) return;
 			const expectation = `Expected the ${name} of the ${label} to match ${m.describe()}`;
 			fail(method, report, {
@@ -91,7 +117,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 		};
 	}
 
-	return {
+	const checks = {
 		includes: function includes(report: SessionReport, matcher: M, options?: Options): void {
 			const method = `${group}.includes`;
 			begin(method, report);
@@ -126,6 +152,8 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const [a, b] = [kind.prepare(first, method), kind.prepare(second, method)];
 			const values = kind.values(report);
 			const [i, j] = [index(values, a), index(values, b)];
+			complete(report, i < 0 ? values : values.slice(0, i), a);
+			complete(report, j < 0 ? values : values.slice(0, j), b);
 			if (i >= 0 && j >= 0 && i < j) return;
 			const expectation = `Expected ${label} to contain ${a.describe()} before ${b.describe()}.`;
 			const found = i < 0 && j < 0 ? "Neither the first nor the second was found."
@@ -141,8 +169,8 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			begin(method, report);
 			const allowed = listOf(method, matchers).map((m) => kind.prepare(m, method));
 			const values = kind.values(report);
-			const unexpected = values.filter((v) => !allowed.some((m) => m.matches(v)));
-			if (unexpected.length === 0) return;
+			const unexpected = values.filter((v) => !allowed.some((m) => m.matches(v)) && !might(v, allowed));
+			if (unexpected.length === 0) return complete(report, values, ...allowed);
 			const names = allowed.length === 0 ? "(none)" : allowed.map((m) => m.describe()).join(", ");
 			fail(method, report, {
 				detail: `Expected ${label} to be only ${names}. Unexpected: ${unexpected.map(kind.plain).join(" | ")}.`,
@@ -156,6 +184,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			begin(method, report);
 			wholeNumber(method, n);
 			const values = kind.values(report);
+			if (values.length <= n) complete(report, []);
 			if (values.length === n) return;
 			const expectation = `Expected exactly ${n} ${label}`;
 			fail(method, report, {
@@ -166,7 +195,11 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 		first: edge("first", 0),
 		last: edge("last", -1),
 	};
+	return { checks, some, complete };
 }
+
+/** Whether a text of the value was cut off. */
+const isCut = (v: unknown): boolean => typeof v === "object" && (v as { truncated?: boolean }).truncated === true;
 
 export function listOf<M>(method: string, matchers: readonly M[]): readonly M[] {
 	if (!Array.isArray(matchers)) throw new TypeError(`assert.${method}: expected an array of matchers`);
