@@ -9,10 +9,13 @@ const traps = ["get", "set", "has", "deleteProperty", "ownKeys", "getOwnProperty
 
 /** The handler of a proxy for an array of which the elements are not there yet. It must not refer to the proxy; see `lend`. */
 class Absent {
+	readonly #fetched: Record<string, SessionEvent[]> = {};
+
 	constructor(readonly run: string) {}
 
+	/** Those of a type, "" being all. */
 	fetch(type: string): SessionEvent[] {
-		return host("events", this.run, type) as unknown as SessionEvent[];
+		return (this.#fetched[type] ??= host("events", this.run, type) as unknown as SessionEvent[]);
 	}
 
 	/** Fetches all. From then on the proxy is the array itself for all that a script can see. */

@@ -24,22 +24,41 @@ export async function loadConfig(options: { suitePath: string; configPath?: stri
 	return JSON.parse(await hostAsync("loadConfig", JSON.stringify(options)));
 }
 
+/** Which hooks a reporter that renders a run has. */
+const hooksOf: Record<string, readonly Hook[]> = {
+	standard: reporterHooks, "json-summary": ["onSuiteFinish"], "github-actions": ["onSuiteFinish"], html: ["onCaseFinish", "onSuiteFinish"],
+};
+
+/** A reporter that renders the run that is reported: Go makes it when the first of its hooks is called. */
 function builtIn(name: string, options: ReporterOptions = {}): BenchmarkReporter {
 	const { stdout, ...rest } = options;
-	let handle: string;
-	try {
-		handle = host("createReporter", name, JSON.stringify({ ...rest, capture: stdout !== undefined }));
-	} catch (cause) {
-		throw new Error(`the reporter "${name}" cannot be made by a script here: choose it with --reporter ${name}`, { cause });
-	}
+	let handle: string | undefined;
+	const opened = () => {
+		try {
+			return (handle ??= host("createReporter", name, JSON.stringify({ ...rest, capture: stdout !== undefined })));
+		} catch (cause) {
+			throw new Error(`the reporter "${name}" renders a run, and here is none: choose it with --reporter ${name}`, { cause });
+		}
+	};
 	const reporter: Record<string, (event: any) => Promise<void>> = {};
-	for (const hook of reporterHooks) {
+	for (const hook of hooksOf[name]) {
 		reporter[hook] = async (event) => {
-			const text = await hostAsync("reportTo", handle, hook, JSON.stringify(plainEvent(hook, event)));
+			const text = await hostAsync("reportTo", opened(), hook, JSON.stringify(plainEvent(hook, event)));
 			if (stdout !== undefined && text !== "") stdout.write(text);
 		};
 	}
 	return reporter as BenchmarkReporter;
+}
+
+/** Prints the result that it is given, which need not be the one that Plumb made. */
+function json({ stdout }: ReporterOptions = {}): BenchmarkReporter {
+	return {
+		onSuiteFinish({ result }) {
+			const text = `${JSON.stringify(result, null, 2)}\n`;
+			if (stdout === undefined) (globalThis as any).process.stdout.write(text);
+			else stdout.write(text);
+		},
+	};
 }
 
 function plainEvent(hook: Hook, event: any): unknown {
@@ -49,7 +68,7 @@ function plainEvent(hook: Hook, event: any): unknown {
 }
 
 export const createStandardReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("standard", options);
-export const createJsonReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("json", options);
+export const createJsonReporter = (options?: ReporterOptions): BenchmarkReporter => json(options);
 export const createJsonSummaryReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("json-summary", options);
 export const createGitHubActionsReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("github-actions", options);
 export const createHtmlReporter = (): BenchmarkReporter => builtIn("html");
@@ -57,6 +76,7 @@ export const createHtmlReporter = (): BenchmarkReporter => builtIn("html");
 /** A built-in reporter by its name, or that of a module. */
 export async function loadReporter(specifier: string | undefined, cwd: string): Promise<BenchmarkReporter> {
 	const name = specifier ?? "standard";
+	if (name === "json") return json();
 	if ((BUILT_IN_REPORTER_NAMES as readonly string[]).includes(name)) return builtIn(name);
 	const path = require("node:path");
 	const file: string = path.resolve(cwd, name);

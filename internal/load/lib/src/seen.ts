@@ -22,7 +22,8 @@ export class Command {
 }
 
 interface Lists {
-	events: SessionEvent[];
+	/** Weak, since what the suite itself keeps is told by what is still there after its session. */
+	events: WeakRef<SessionEvent[]>;
 	length: number;
 	commands?: Command[];
 	commandText?: string;
@@ -39,8 +40,8 @@ const cache = new WeakMap<object, Lists>();
 function listsOf(report: SessionReport): Lists {
 	const known = cache.get(report);
 	const length = eventCount(report);
-	if (known !== undefined && known.events === report.events && known.length === length) return known;
-	const lists = { events: report.events, length };
+	if (known !== undefined && known.events.deref() === report.events && known.length === length) return known;
+	const lists = { events: new WeakRef(report.events), length };
 	cache.set(report, lists);
 	return lists;
 }
