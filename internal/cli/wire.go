@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -359,7 +360,9 @@ func (a *app) module(ctx context.Context, p *project, j *job, path string, o rep
 	}
 	m.Out = a.Stdout
 	own := &builtIns{a, o}
-	m.Host, m.Async = own.host(), own.async()
+	m.Host, m.Async = a.host(p).Calls(a.Dir)
+	maps.Copy(m.Host, own.host())
+	maps.Copy(m.Async, own.async())
 	if w := s.Workspace; w != nil {
 		m.WorkspaceMode, m.Cwd = string(w.Mode), cmp.Or(w.Cwd, s.Cwd)
 		switch {

@@ -60,9 +60,8 @@ func (h Host) options(dir string) script.Options {
 		Dir: dir, MemoryLimit: h.MemoryLimit, Grace: h.grace,
 		Policy:  script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
 		Modules: lib.Modules(),
-		Host:    map[string]script.HostFunc{"parseConfig": parseConfigCall},
-		Async:   map[string]script.HostFunc{"loadConfig": h.loadConfigCall},
 	}
+	o.Host, o.Async = h.Calls(dir)
 	if h.Environ != nil {
 		o.Env = h.Environ()
 	}
@@ -75,6 +74,13 @@ func (h Host) options(dir string) script.Options {
 		o.Stderr = lockedWriter{lock, h.Stderr}
 	}
 	return o
+}
+
+// Calls are the functions of Go that the module plumb calls in any code: host at once, and async in time. dir is where the
+// code's relative paths begin.
+func (h Host) Calls(dir string) (host, async map[string]script.HostFunc) {
+	h.Dir = dir
+	return map[string]script.HostFunc{"parseConfig": parseConfigCall}, map[string]script.HostFunc{"loadConfig": h.loadConfigCall}
 }
 
 // lockedWriter writes one text at a time.

@@ -175,9 +175,7 @@ func FindConfig(dir string) (string, error) {
 		case 1:
 			return filepath.Join(abs, found[0]), nil
 		default:
-			last := len(found) - 1
-			return "", plumb.WithHint(
-				fmt.Errorf("find config: %s has %s and %s", abs, strings.Join(found[:last], ", "), found[last]),
+			return "", plumb.WithHint(&severalConfigs{abs, found},
 				"a folder has one config file: remove all but one, or name one with --config")
 		}
 		parent := filepath.Dir(abs)
@@ -186,6 +184,17 @@ func FindConfig(dir string) (string, error) {
 		}
 		abs = parent
 	}
+}
+
+// severalConfigs says that a directory has more than one config file.
+type severalConfigs struct {
+	dir   string
+	names []string
+}
+
+func (e *severalConfigs) Error() string {
+	last := len(e.names) - 1
+	return fmt.Sprintf("find config: %s has %s and %s", e.dir, strings.Join(e.names[:last], ", "), e.names[last])
 }
 
 // FindConfigOf returns the config file of a suite that [Read] would read from a file or a directory: the nearest one from

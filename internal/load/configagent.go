@@ -103,11 +103,13 @@ func (r *configReader) workspace(v value, path string) *plumb.WorkspaceConfig {
 	}
 	for _, m := range v.members {
 		if slices.Contains(notFor(w.Mode), m.key) {
-			r.add(m.line, m.column, fmt.Sprintf("%s.%s must be left out when the workspace mode is %q", path, m.key, w.Mode), workspaceHint(w.Mode))
+			r.add(m.line, m.column, fmt.Sprintf("%s.%s%s%q", path, m.key, leftOut, w.Mode), workspaceHint(w.Mode))
 		}
 	}
 	return w
 }
+
+const leftOut = " must be left out when the workspace mode is "
 
 func workspaceHint(mode plumb.WorkspaceMode) string {
 	if mode == plumb.WorkspaceIsolated {

@@ -222,33 +222,6 @@ func TestFindConfigOf(t *testing.T) {
 	}
 }
 
-// TestConfigCalls: scripts can check and find configs, with the messages that they know.
-func TestConfigCalls(t *testing.T) {
-	dir := t.TempDir()
-	config := write(t, filepath.Join(dir, "skillgym.config.ts"), `export default { runners: { a: { agent: { type: "codex", model: "m" } } } };`)
-	write(t, filepath.Join(dir, "suites", "x.ts"), "")
-	script := write(t, filepath.Join(dir, "script.ts"), `import { loadConfig, parseConfig } from "skillgym";
-const error = (f: () => unknown) => { try { f(); return "none"; } catch (e) { return (e as Error).message; } };
-const agent = { agent: { type: "codex", model: "m" } };
-console.log(Object.keys(parseConfig({ runners: { a: agent } }).runners));
-console.log(error(() => parseConfig({ runners: { a: agent }, run: { foo: 1 } })));
-console.log(error(() => parseConfig({ runners: { a: agent }, run: { repeat: 0 } })));
-console.log(error(() => parseConfig([] as any)));
-const { filePath, config } = await loadConfig({ suitePath: import.meta.dirname + "/suites/x.ts" });
-console.log(filePath, config.runners.a.agent.model);
-`)
-	var out, errs strings.Builder
-	code, err := Exec(t.Context(), script, ExecOptions{Stdout: &out, Stderr: &errs, Dir: dir})
-	if err != nil || code != 0 {
-		t.Fatal(code, err, errs.String())
-	}
-	want := "[ 'a' ]\nUnknown config key: run.foo\nInvalid config at run.repeat: must be at least 1, not 0\n" +
-		"Invalid config: a config must be a mapping, not a list\n" + config + " m\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 // In a config of skillgym a command starts codex by its name, whatever it is; in one of plumb it is codex.
 func TestCodexCommand(t *testing.T) {
 	for _, tt := range []struct {

@@ -122,7 +122,7 @@ func (r *configReader) runFields(config *Config) []field {
 		{"maxParallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
 		{"retryFailed", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
 		{"repeatFailure", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"tags", func(v value, path string) { c.Tag = r.words(v, path) }},
+		{"tags", func(v value, path string) { c.Tag = r.each(v, path, r.text) }}, // documented: none is no filter,
 		{"reporter", func(v value, path string) { c.Report = r.reports(v, path) }},
 	}
 }

@@ -56,10 +56,12 @@ func (r *configReader) is(v value, path string, kind valueKind) bool {
 	return v.kind == kind
 }
 
+const notAMapping = "a config must be a mapping"
+
 // object reads the known keys of a mapping in the order of fields, and reports the others.
 func (r *configReader) object(v value, path string, fields []field) {
 	if path == "" && v.kind != kindMap {
-		r.add(v.line, v.column, "a config must be a mapping, not "+v.kind.String(), "")
+		r.add(v.line, v.column, notAMapping+", not "+v.kind.String(), "")
 		return
 	}
 	if !r.is(v, path, kindMap) {
