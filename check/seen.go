@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -195,24 +196,30 @@ func firstChange(r *plumb.SessionReport, path string) int {
 // fits reports whether an observation is one that is looked for. sure is false when the session does not tell.
 func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 	w := &m.want
-	whole := !o.cut // what was cut off might have fitted
 	switch {
-	case w.Is != "" && o.text != w.Is,
-		w.Contains != "" && !strings.Contains(o.text, w.Contains),
-		m.pattern != nil && !m.pattern.MatchString(o.text),
-		m.path != nil && !m.path.MatchString(relative(o.text, workspace)) && !m.path.MatchString(slash(o.text)),
-		w.Tool != "" && o.tool != w.Tool,
+	case w.Tool != "" && o.tool != w.Tool,
 		w.Skill != "" && o.text != w.Skill,
 		w.MinConfidence != "" && o.rank < confidence(w.MinConfidence),
 		w.Change != "" && o.kind != w.Change,
-		!w.Command.isZero() && !w.Command.Matches(ParseCommand(o.text)),
+		!m.textFits(o.text, workspace) && m.kind == typeCalledTool: // names are never cut off
+		return false, true
+	case !m.textFits(o.text, workspace),
 		m.args != nil && !m.argsFit(o.args):
-		return false, whole
+		return false, !o.cut // what was cut off might have fitted
 	}
 	if w.ExitCode == nil {
 		return true, true
 	}
 	return o.exit != nil && *o.exit == *w.ExitCode, o.exit != nil
+}
+
+func (m *seenMatcher) textFits(text, workspace string) bool {
+	w := &m.want
+	return (w.Is == "" || text == w.Is) &&
+		strings.Contains(text, w.Contains) &&
+		(m.pattern == nil || m.pattern.MatchString(text)) &&
+		(m.path == nil || m.path.MatchString(relative(text, workspace)) || m.path.MatchString(slash(text))) &&
+		(w.Command.isZero() || w.Command.Matches(ParseCommand(text)))
 }
 
 func (m *seenMatcher) argsFit(args json.RawMessage) bool {
@@ -255,93 +262,116 @@ func (m *seenMatcher) event() plumb.SessionEventType {
 	}
 }
 
-// find returns the observations that fit, and whether there may be more that the session does not tell of.
-func (m *seenMatcher) find(ev *plumb.Evidence) (found, all []observation, unsure bool) {
-	all = m.observations(ev)
-	unsure = slices.Contains(ev.Report.Incomplete, string(m.event())) // there were more
-	for _, o := range all {
+// sight is what a check sees in a session.
+type sight struct {
+	found, all []observation
+	// unsure is how many others might be what is looked for, if the session told, and maybe how many more there might be in all.
+	unsure, maybe int
+	// doubt is the place of the first of those, or never.
+	doubt int
+}
+
+// never is a number of things, and a place, that no session gets to.
+const never = 1 << 30
+
+func (m *seenMatcher) find(ev *plumb.Evidence) sight {
+	s := sight{all: m.observations(ev), doubt: never}
+	for _, o := range s.all {
 		fits, sure := m.fits(o, ev.Workspace)
 		if fits {
-			found = append(found, o)
+			s.found = append(s.found, o)
 		}
-		unsure = unsure || !sure
+		if !sure {
+			s.unsure++
+			s.doubt = min(s.doubt, max(o.at, 0))
+		}
 	}
-	return found, all, unsure
+	s.maybe = s.unsure
+	if slices.Contains(ev.Report.Incomplete, string(m.event())) {
+		s.maybe, s.doubt = never, 0 // there were more
+	}
+	return s
+}
+
+// places returns the place of the first that is found, and of the first that might be one.
+func (s *sight) places() (sure, maybe int) {
+	sure, maybe = never, s.doubt
+	for _, o := range s.found {
+		if o.at < 0 { // who knows where
+			maybe = 0
+			continue
+		}
+		sure = min(sure, o.at)
+	}
+	return sure, min(sure, maybe)
 }
 
 func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
-	found, all, unsure := m.find(ev)
-	noun := m.noun()
-	ok, want := m.counted(len(found))
-	reason := fmt.Sprintf("%s as wanted: %d, expected %s.", noun, len(found), want)
+	s := m.find(ev)
+	n, noun := len(s.found), m.noun()
+	least, most, want := m.want.limits()
+	ok, reason := true, fmt.Sprintf("%s as wanted: %d, expected %s.", noun, n, want)
+	others := len(s.all) - n - s.unsure
 	switch {
-	case unsure && (!ok || m.want.Exactly != nil || m.want.AtMost != nil || m.want.Only):
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the session does not tell enough of its %s: there were more, or they were cut off, or it is not known how they ended", noun)), nil
-	case ok && m.want.Only && len(found) < len(all):
+	case n > most || n+s.maybe < least:
 		ok = false
-		reason = fmt.Sprintf("%s that are not as wanted: %d.", noun, len(all)-len(found))
-	case ok && m.before != nil:
-		later, _, _ := m.before.find(ev)
-		a, b := first(found), first(later)
+	case m.want.Only && others > 0:
+		ok, reason = false, fmt.Sprintf("%s that are not as wanted: %d.", noun, others)
+	case n < least || n+s.maybe > most || m.want.Only && s.maybe > 0:
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the session does not tell enough of its %s: there were more, or they were cut off, or it is not known how they ended", noun)), nil
+	case m.before != nil:
+		later := m.before.find(ev)
+		a, maybeA := s.places()
+		b, maybeB := later.places()
 		switch {
-		case b < 0:
+		case maybeA == never:
+			ok, reason = false, fmt.Sprintf("%s that should come first: none.", noun)
+		case maybeB == never:
 			ok, reason = false, fmt.Sprintf("%s that should come later: none.", m.before.noun())
-		case a < 0:
+		case maybeA >= b:
+			ok, reason = false, fmt.Sprintf("the first comes at %d, and should come before %d.", maybeA, b)
+		case a >= maybeB || b == never:
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the session does not tell in which order things were done")), nil
-		case a >= b:
-			ok, reason = false, fmt.Sprintf("the first comes at %d, and should come before %d.", a, b)
 		}
 	}
-	observed := list(all)
+	observed := list(s.all)
 	v := decided(ok, reason+" Observed "+noun+": "+observed)
 	v.Expected, v.Got = want+" "+m.describeWant(), observed
 	var details object
-	details.num("matched", float64(len(found)))
-	details.num("observed", float64(len(all)))
+	details.num("matched", float64(n))
+	details.num("observed", float64(len(s.all)))
 	v.Details = details.json()
 	return v, nil
 }
 
-// first returns the place of the first observation in the session, or -1.
-func first(all []observation) int {
-	for _, o := range all {
-		if o.at >= 0 {
-			return o.at
-		}
-	}
-	return -1
-}
-
-// counted reports whether n is as often as wanted, and how often that is.
-func (m *seenMatcher) counted(n int) (ok bool, want string) {
-	w := &m.want
+// limits returns how often is wanted, in numbers and in words.
+func (w *Seen) limits() (least, most int, want string) {
 	var parts []string
-	ok = true
-	for _, limit := range []struct {
-		n    *int
-		word string
-		ok   func(int) bool
-	}{
-		{w.Exactly, "exactly", func(l int) bool { return n == l }},
-		{w.AtLeast, "at least", func(l int) bool { return n >= l }},
-		{w.AtMost, "at most", func(l int) bool { return n <= l }},
-	} {
-		if limit.n != nil {
-			ok = ok && limit.ok(*limit.n)
-			parts = append(parts, limit.word+" "+strconv.Itoa(*limit.n))
+	limit := func(n *int, word string) bool {
+		if n != nil {
+			parts = append(parts, word+" "+strconv.Itoa(*n))
 		}
+		return n != nil
 	}
-	if len(parts) == 0 {
-		if w.Only && w.isPlain() {
-			return true, "no others"
-		}
-		return n > 0, "at least 1"
+	most = math.MaxInt32
+	if limit(w.Exactly, "exactly") {
+		least, most = *w.Exactly, *w.Exactly
 	}
-	return ok, strings.Join(parts, " and ")
+	if limit(w.AtLeast, "at least") {
+		least = max(least, *w.AtLeast)
+	}
+	if limit(w.AtMost, "at most") {
+		most = min(most, *w.AtMost)
+	}
+	switch {
+	case len(parts) > 0:
+		return least, most, strings.Join(parts, " and ")
+	case w.Only: // passes when there is nothing at all, as that of the assert library does
+		return 0, most, "no others"
+	default:
+		return 1, most, "at least 1"
+	}
 }
-
-// isPlain is for only: it passes when there is nothing at all, as that of the assert library does.
-func (w *Seen) isPlain() bool { return w.Exactly == nil && w.AtLeast == nil && w.AtMost == nil }
 
 func (m *seenMatcher) noun() string {
 	switch m.kind {
