@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
@@ -196,7 +198,7 @@ func (s *session) status(expectedFail bool) plumb.Status {
 func (s *session) document() any {
 	switch {
 	case s.raw != nil:
-		return s.raw
+		return jsontext.Value(s.raw) // which is taken over as it is
 	case s.report != nil:
 		return s.report
 	default:

@@ -12,6 +12,10 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
@@ -165,15 +169,13 @@ func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedC
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
 			var buf bytes.Buffer
-			enc := json.NewEncoder(&buf)
-			enc.SetEscapeHTML(false)
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
 				res, figures, err := renderCase(run, s, d, from+i)
 				buf.Reset()
 				if err == nil {
-					err = enc.Encode(res)
+					err = json2.MarshalWrite(&buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
-				line := escapeControls(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+				line := escapeControls(buf.Bytes())
 				out[i] = renderedCase{json: append(out[i].json[:0], line...), figures: figures, err: err}
 			}
 		})
