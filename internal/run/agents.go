@@ -90,12 +90,17 @@ func skeleton(u unit) *plumb.SessionReport {
 
 // keep writes the artifacts of a session that was judged, and tidies its workspace up.
 func (e *engine) keep(u unit, a *attempt) error {
+	raw := a.raw
+	a.raw = nil // it is not needed again
 	if a.workspace == nil && u.info.Kind != plumb.RunnerAgent {
 		return nil
 	}
 	dir := e.artifacts(u, a.session)
-	report := a.report
-	if report == nil {
+	var report any = a.report
+	switch {
+	case raw != nil:
+		report = raw
+	case a.report == nil:
 		report = skeleton(u)
 	}
 	if err := writeJSON(filepath.Join(dir, "report.json"), report); err != nil {
@@ -120,9 +125,13 @@ func (e *engine) keep(u unit, a *attempt) error {
 		return nil
 	}
 	if questions := questionsOf(j); len(questions) > 0 {
+		sessionID := ""
+		if a.report != nil {
+			sessionID = a.report.SessionID
+		}
 		what := Explanation{
 			SuitePath: e.state.Info.SuitePath, CaseID: u.c.ID, RunnerID: u.info.ID, Cwd: a.workspace.path,
-			SessionID: report.SessionID, Questions: questions,
+			SessionID: sessionID, Questions: questions,
 		}
 		if err := writeJSON(filepath.Join(dir, ExplainFile), what); err != nil {
 			return fmt.Errorf("write the questions of case %s: %w", u.c.ID, err)

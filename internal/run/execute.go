@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/plumb-eval/plumb"
 )
 
@@ -265,7 +267,7 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, res
 	ev := e.event(plumb.EventSessionFinished, u, number)
 	ev.Report, ev.Failure = a.report, a.failure
 	ev, err = e.log.commit(ev)
-	a.report, a.failure = ev.Report, ev.Failure // without secrets
+	a.report, a.raw, a.failure = ev.Report, jsontext.Value(ev.RawReport), ev.Failure // without secrets
 	return a, held, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/plumb-eval/plumb"
 )
 
@@ -143,6 +145,7 @@ type pending map[int][]attempt
 type attempt struct {
 	session   int
 	report    *plumb.SessionReport
+	raw       jsontext.Value // the report as the log has it, if it is at hand
 	failure   *plumb.Failure
 	judgement *plumb.Judgement
 	workspace *workspace

@@ -92,16 +92,18 @@ func openLog(
 	return l, nil
 }
 
-// append adds ev to the log and returns it as it was recorded: without secrets. durable says that the event must survive a
+// append adds ev to the log and returns it as it was recorded: without secrets, and with a session that is not large as the log has
+// it, too. durable says that the event must survive a
 // crash once the returned channel is closed; the channel is closed when the event has been written and emitted, or the
 // log is broken.
 func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
-	line, err := l.encode(&ev)
+	line, raw, err := l.encode(&ev)
 	if err != nil {
 		return ev, nil, err
 	}
 	done, err := l.add(ev, line, len(line)-1, durable)
+	ev.RawReport = raw
 	return ev, done, err
 }
 
@@ -225,38 +227,57 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// encode returns ev as a line of the log. A large session is written to a blob first. Secrets are removed from the line,
-// and where there were any, from ev.
-func (l *log) encode(ev *plumb.Event) ([]byte, error) {
-	var line []byte
-	var err error
-	if !large(ev.Report) {
-		if line, err = marshal(ev); err != nil {
-			return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-		}
-		if len(line) <= blobLimit || ev.Report == nil {
-			return l.clean(line, ev)
-		}
+// encode returns ev as a line of the log, and the report that is in it. A large session is written to a blob first. Secrets are
+// removed from the line, and where there were any, from ev.
+func (l *log) encode(ev *plumb.Event) (line, raw []byte, err error) {
+	if ev.Report == nil {
+		line, err = l.line(ev)
+		return line, nil, err
 	}
-	report := *ev.Report
-	data, err := marshal(report)
-	if err == nil {
-		data, err = l.clean(data, &report)
-	}
+	data, err := marshal(ev.Report)
 	if err != nil {
-		return nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
+		return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
 	}
-	ev.Report = nil
-	if ev.Blob, err = l.blob(data); err != nil {
-		return nil, err
+	rest := *ev
+	rest.Report = nil
+	if len(data) > blobLimit {
+		report := *ev.Report
+		if data, err = l.clean(data, &report); err != nil {
+			return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
+		}
+		if rest.Blob, err = l.blob(data); err != nil {
+			return nil, nil, err
+		}
+		line, err = l.line(&rest)
+		*ev = rest
+		ev.Report, ev.Blob = &report, ""
+		return line, nil, err
 	}
-	if line, err = marshal(ev); err == nil {
+	if line, err = marshal(&rest); err != nil {
+		return nil, nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	}
+	line = append(bytes.TrimSuffix(line, []byte("}\n")), `,"report":`...)
+	from := len(line)
+	line = append(append(line, bytes.TrimSuffix(data, []byte("\n"))...), "}\n"...)
+	cleaned, err := l.clean(line, ev)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	}
+	if &cleaned[0] == &line[0] {
+		raw = line[from : len(line)-len("}\n")]
+	}
+	return cleaned, raw, nil
+}
+
+// line returns an event without a session as a line of the log.
+func (l *log) line(ev *plumb.Event) ([]byte, error) {
+	line, err := marshal(ev)
+	if err == nil {
 		line, err = l.clean(line, ev)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
-	ev.Report, ev.Blob = &report, ""
 	return line, nil
 }
 
@@ -276,21 +297,6 @@ func (l *log) clean(line []byte, v any) ([]byte, error) {
 		return nil, fmt.Errorf("remove secrets: %w", err)
 	}
 	return cleaned, nil
-}
-
-// large reports whether a session is larger than [blobLimit] at first glance, so that it need not be encoded to be known.
-func large(r *plumb.SessionReport) bool {
-	if r == nil {
-		return false
-	}
-	size := len(r.FinalOutput)
-	for i := range r.Events {
-		e := &r.Events[i]
-		if size += len(e.Type) + len(e.Text) + len(e.Output) + len(e.Command) + len(e.Path); size > blobLimit {
-			return true
-		}
-	}
-	return false
 }
 
 // marshal encodes v as one line of JSON, leaving <, > and & as they are.
