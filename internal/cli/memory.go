@@ -26,6 +26,7 @@ func boundMemory(runners []plumb.Runner, executions, parallel int) {
 	const least, each = 20 << 20, 8 << 20
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
 		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
+		forgetStart()
 	}
 }
 
@@ -41,4 +42,5 @@ func spareMemory(size int) {
 func tuneTranscript() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(48 << 20)
+	forgetStart()
 }

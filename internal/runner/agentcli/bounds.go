@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -10,21 +9,18 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// text returns a copy of a text, cut to what the report has room for.
-func (r *recorder) text(s string) string {
+// text keeps a text, cut to what the report has room for.
+func (r *recorder) text(s string) ref {
+	mark := ""
 	switch limit := r.room(); {
-	case limit == 0 && s != "":
-		s = cutMark
 	case len(s) > limit:
-		s = clip(s, limit) + cutMark
-	default:
-		s = strings.Clone(s)
-	}
-	r.texts += len(s)
-	if strings.HasSuffix(s, cutMark) {
+		s, mark = clip(s, limit), cutMark
+		r.noteCut()
+	case strings.HasSuffix(s, cutMark): // while it was read
 		r.noteCut()
 	}
-	return s
+	r.texts += len(s) + len(mark)
+	return r.arena.add(s, mark)
 }
 
 // room returns how much may be kept of the next text.
@@ -51,10 +47,10 @@ func whole(s string) string {
 	return strings.Clone(s)
 }
 
-// args returns a copy of a call's arguments, cut to what the report has room for. What is not JSON becomes a string.
-func (r *recorder) args(raw json.RawMessage) json.RawMessage {
+// args keeps a call's arguments, cut to what the report has room for. What is not JSON becomes a string.
+func (r *recorder) args(raw json.RawMessage) ref {
 	if len(raw) == 0 {
-		return nil
+		return ref{}
 	}
 	limit := max(r.room(), shortText)
 	if len(raw) > limit {
@@ -62,31 +58,57 @@ func (r *recorder) args(raw json.RawMessage) json.RawMessage {
 		c.feed(raw)
 		raw = c.line()
 		r.noteCut()
-	} else {
-		raw = slices.Clone(raw)
 	}
 	if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
 		raw = quoted(clip(string(raw), limit))
 	}
 	r.texts += len(raw)
-	return raw
+	return r.arena.add(shared(raw))
 }
 
-// long returns a copy of a command, path or id.
-func (r *recorder) long(s string) string {
+// bounded returns what is kept of a command, path or id, and what follows it if that is not all.
+func (r *recorder) bounded(s string) (kept, mark string) {
 	if r.longs += min(len(s), maxName); r.longs > maxNames {
 		r.overflow = true
-		return clip(cutMark+s, shortText)
+		return cutMark, clip(s, shortText)
 	}
 	if len(s) > maxName {
-		s = clip(s, maxName) + cutMark
 		r.noteCut()
-		return s
+		return clip(s, maxName), cutMark
 	}
-	return strings.Clone(s)
+	return s, ""
 }
 
-// name returns a copy of a short word that occurs often, the same one each time.
+// long keeps a command, path or id.
+func (r *recorder) long(s string) ref {
+	kept, mark := r.bounded(s)
+	return r.arena.add(kept, mark)
+}
+
+// copied is long for what is no part of an event.
+func (r *recorder) copied(s string) string {
+	kept, mark := r.bounded(s)
+	return strings.Clone(kept + mark)
+}
+
+// maxWords is how many words are remembered so that they are kept once.
+const maxWords = 1000
+
+// word keeps a short word that occurs often.
+func (r *recorder) word(s string) ref {
+	if s == "" {
+		return ref{}
+	}
+	known, ok := r.words[s]
+	if !ok {
+		if known = r.long(s); len(r.words) < maxWords {
+			r.words[strings.Clone(s)] = known
+		}
+	}
+	return known
+}
+
+// name is word for what is no part of an event.
 func (r *recorder) name(s string) string {
 	if s == "" {
 		return ""
@@ -94,8 +116,8 @@ func (r *recorder) name(s string) string {
 	if known, ok := r.names[s]; ok {
 		return known
 	}
-	s = r.long(s)
-	if len(r.names) < 1000 {
+	s = r.copied(s)
+	if len(r.names) < maxWords {
 		r.names[s] = s
 	}
 	return s

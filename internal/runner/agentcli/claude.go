@@ -256,7 +256,7 @@ func (c *claude) assistant(rec *fields) {
 			r.message(o, roleAssistant, phaseThinking, block.text("thinking"))
 		case "text":
 			if text := block.text("text"); text != "" {
-				said.texts = append(said.texts, r.n)
+				said.texts = append(said.texts, r.events.n)
 				said.add(text)
 				r.message(o, roleAssistant, phaseFinal, text)
 			}
@@ -265,8 +265,8 @@ func (c *claude) assistant(rec *fields) {
 			// versions one record has all blocks, and its texts count as final, as documented.
 			if len(blocks) == 1 {
 				for _, i := range said.texts {
-					if e := r.at(i); e != nil && e.Type == plumb.SessionMessage { // else there was no room for it
-						e.Phase = phaseCommentary
+					if e := r.events.at(i); e != nil && e.kind == eventMessage { // else there was no room for it
+						e.word = r.word(phaseCommentary)
 					}
 					r.answer = ""
 				}
@@ -299,10 +299,9 @@ func (c *claude) request(o origin, id string, m *fields, whole bool) {
 	}
 	requests := c.r.report.RequestUsage
 	if i, known := c.requests[id]; !known {
-		if len(requests) < maxRequests {
+		if c.r.request(request); len(c.r.report.RequestUsage) > len(requests) {
 			c.requests[strings.Clone(id)] = len(requests)
 		}
-		c.r.request(request)
 	} else if whole && i < len(requests) {
 		r := &requests[i]
 		r.InputTokens, r.OutputTokens, r.ReasoningTokens = request.InputTokens, request.OutputTokens, request.ReasoningTokens

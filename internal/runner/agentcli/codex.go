@@ -314,20 +314,27 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 
 // remember counts what the rollout has.
 func (c *codex) remember() {
-	for i := range c.r.n {
-		e := c.r.at(i)
-		switch {
-		case e.Type == plumb.SessionMessage && e.Phase == phaseThinking:
-			c.seen[key("thinking", e.Text)]++
-		case e.Type == plumb.SessionMessage && e.Role == roleAssistant:
-			c.seen[key("message", e.Text)]++
-		case e.Type == plumb.SessionCommand:
-			c.seen[key("command", e.Command)]++
-		case e.Type == plumb.SessionFileChange:
-			c.seen[key("change", e.Path)]++
-		case e.Type == plumb.SessionToolCall:
-			c.seen[key("tool", e.Tool)]++
+	for i := range c.r.events.n {
+		e := c.r.events.at(i)
+		text, kind := shared(c.r.arena.bytes(e.text)), ""
+		switch e.kind {
+		case eventMessage:
+			switch {
+			case shared(c.r.arena.bytes(e.word)) == phaseThinking:
+				kind = "thinking"
+			case !e.user:
+				kind = "message"
+			}
+		case eventCommand:
+			kind = "command"
+		case eventFileChange:
+			kind = "change"
+		case eventToolCall:
+			kind, text = "tool", shared(c.r.arena.bytes(e.word))
 		default:
+		}
+		if kind != "" {
+			c.seen[key(kind, text)]++
 		}
 	}
 }

@@ -83,8 +83,8 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 
 // tool records that a tool was called: what was said before was not the last word.
 func (t *codexThread) tool(o origin, tool string, args json.RawMessage) {
-	if e := t.r.at(t.spoken); e != nil {
-		e.Phase = phaseCommentary
+	if e := t.r.events.at(t.spoken); e != nil {
+		e.word = t.r.word(phaseCommentary)
 		t.r.answer = ""
 	}
 	t.spoken = -1

@@ -319,7 +319,7 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 	word := codexPhase(phase.String())
 	if c.sources[source]++; c.sources[source] <= c.recorded {
 		if c.at >= 0 && phase.String() != "" && role == roleAssistant {
-			t.r.at(c.at).Phase = word
+			t.r.events.at(c.at).word = t.r.word(word)
 			c.at, t.spoken = -1, -1
 		}
 		return
@@ -332,13 +332,13 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 	t.said++
 	c.at, t.spoken = -1, -1
 	if phase.String() == "" {
-		c.at = t.r.n
+		c.at = t.r.events.n
 		if source == codexItem {
 			t.spoken = c.at
 		}
 	}
 	t.r.message(o, role, word, text)
-	if c.at >= t.r.n { // there was no room for it
+	if c.at >= t.r.events.n { // there was no room for it
 		c.at, t.spoken = -1, -1
 	}
 }

@@ -12,45 +12,50 @@ import (
 const (
 	hugeTranscript = 128 << 20
 	manyEvents     = 8_000
-	hugeEvents     = 64_000
+	hugeEvents     = 200_000
 )
 
 // lateRead is a file that was read after there was room for events of that.
-type lateRead struct{ call, path string }
+type lateRead struct {
+	call uint64
+	path ref
+}
 
-// crowd adds an event of a huge transcript, once there are many, and reports whether that is settled. What was done stays
+// crowd takes an event of a huge transcript, once there are many, and reports whether that is settled. What was done stays
 // exact: a command takes the place of the tool call that it is, and files that are read are only listed.
-func (r *recorder) crowd(e *plumb.SessionEvent) bool {
-	if !r.huge || r.n < manyEvents {
+func (r *recorder) crowd(kind eventKind, o origin, about string) bool {
+	if !r.huge || r.events.n < manyEvents {
 		return false
 	}
 	r.note(fmt.Sprintf("the session is so long that after the first %d events neither messages nor results are listed, nor the tool calls "+
 		"that commands are; files that are read are listed without their events", manyEvents))
-	switch e.Type {
-	case plumb.SessionMessage:
-		r.lacks(string(e.Type))
+	switch kind {
+	case eventMessage:
+		r.lacks(plumb.SessionMessage)
 		return true
-	case plumb.SessionToolResult:
-		r.lacks(string(e.Type))
-		if strings.Contains(e.Output, noSuchFile) {
-			r.forget(e.CallID, missingIn(e.Output))
+	case eventToolResult:
+		r.lacks(plumb.SessionToolResult)
+		if strings.Contains(about, noSuchFile) {
+			r.forget(o.call, missingIn(about))
 		}
 		return true
-	case plumb.SessionFileRead:
-		r.lacks(string(e.Type))
-		if k := key("", e.Path); !r.lateSeen[k] {
+	case eventFileRead:
+		r.lacks(plumb.SessionFileRead)
+		if k := key("", about); !r.lateSeen[k] {
 			if r.lateSeen == nil {
 				r.lateSeen = map[uint64]bool{}
 			}
 			r.lateSeen[k] = true
-			r.late = append(r.late, lateRead{e.CallID, e.Path})
+			r.late = append(r.late, lateRead{key("", o.call), r.long(about)})
 		}
 		return true
-	case plumb.SessionCommand:
-		for call := range r.eventsOf(e.CallID) {
-			if call.Type == plumb.SessionToolCall {
-				r.lacks(string(call.Type))
-				*call = *e
+	case eventCommand:
+		for e := range r.eventsOf(o.call) {
+			if e.kind == eventToolCall {
+				r.lacks(plumb.SessionToolCall)
+				kept, mark := r.bounded(about)
+				e.kind, e.word, e.text, e.args = eventCommand, ref{}, r.arena.reuse(e.args, kept+mark), ref{}
+				e.cut, r.cut = r.cut, false
 				return true
 			}
 		}
@@ -63,9 +68,10 @@ func (r *recorder) crowd(e *plumb.SessionEvent) bool {
 func (r *recorder) forget(call string, lines []string) {
 	const recent = 64
 	for i := len(r.late) - 1; i >= max(0, len(r.late)-recent); i-- {
-		if l := &r.late[i]; l.call == call && call != "" && (lines == nil || named(lines, l.path)) {
-			delete(r.lateSeen, key("", l.path))
-			l.path = ""
+		l := &r.late[i]
+		if path := r.arena.string(l.path); call != "" && l.call == key("", call) && (lines == nil || named(lines, path)) {
+			delete(r.lateSeen, key("", path))
+			l.path = ref{}
 		}
 	}
 }

@@ -44,16 +44,19 @@ func Normalise(agent string, t Transcript) (*plumb.SessionReport, error) {
 		}
 		return nil, plumb.Failed(plumb.OriginNormalization, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", ")))
 	}
-	r := newRecorder(agent, &t)
-	err := normalise(&t, r)
+	return newRecorder(agent, &t).normalise(&t, normalise)
+}
+
+func (r *recorder) normalise(t *Transcript, normalise func(*Transcript, *recorder) error) (*plumb.SessionReport, error) {
+	err := normalise(t, r)
 	if r.sawRecords == 0 {
-		return nil, r.nothing(&t, err)
+		return nil, r.nothing(t, err)
 	}
-	r.finish(&t)
+	r.finish(t)
 	if err != nil {
-		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", agent, err)
+		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.agent, err)
 	}
-	if f := r.verdict(&t); f != nil {
+	if f := r.verdict(t); f != nil {
 		return r.report, f
 	}
 	return r.report, nil

@@ -1,33 +1,34 @@
 package agentcli
 
-import "strings"
+import "hash/maphash"
 
 // recentMost is how many entries a [recent] holds before it begins to forget.
 const recentMost = 1 << 14
 
 // recent is a map that forgets what was set long ago, so that it stays small whatever an agent prints. An entry is kept
-// until at least recentMost others were set after it.
-type recent[V any] struct{ now, before map[string]V }
+// until at least recentMost others were set after it. Hashes stand for the keys.
+type recent[V any] struct{ now, before map[uint64]V }
 
 // get returns what was set last.
 func (m *recent[V]) get(k string) (V, bool) {
-	if v, ok := m.now[k]; ok {
+	h := maphash.String(hashing, k)
+	if v, ok := m.now[h]; ok {
 		return v, true
 	}
-	v, ok := m.before[k]
+	v, ok := m.before[h]
 	return v, ok
 }
 
-// set keeps a copy of the key, which may be a part of a long line.
+// set keeps a value.
 func (m *recent[V]) set(k string, v V) {
-	if _, ok := m.now[k]; !ok {
+	h := maphash.String(hashing, k)
+	if _, ok := m.now[h]; !ok {
 		if len(m.now) >= recentMost {
 			m.now, m.before = nil, m.now
 		}
 		if m.now == nil {
-			m.now = map[string]V{}
+			m.now = map[uint64]V{}
 		}
-		k = strings.Clone(k)
 	}
-	m.now[k] = v
+	m.now[h] = v
 }

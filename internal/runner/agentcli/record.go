@@ -91,12 +91,12 @@ type recorder struct {
 
 	calls  recent[call]
 	names  map[string]string // interned
+	words  map[string]ref
 	offers map[plumb.Offer]bool
 	steps  map[string]bool
 	noted  map[string]bool
-	// events are the events in blocks, which do not have to be moved when there are more; n counts them.
-	events   [][]plumb.SessionEvent
-	block, n int
+	events events
+	arena  arena
 	// answer is the last final message of the main thread, whole.
 	answer string
 
@@ -107,28 +107,26 @@ type recorder struct {
 	huge     bool // the transcript is
 	late     []lateRead
 	lateSeen map[uint64]bool
+	spoil    bool // what a record was in is overwritten, to find out whether somebody has kept a part of it
 }
 
 // call is what is remembered of a tool call: its events lie between first and last.
 type call struct {
-	id, tool    string
-	first, last int
+	id, tool    ref
+	first, last int32
 	denied      bool
 }
 
 func newRecorder(agent string, t *Transcript) *recorder {
 	r := &recorder{
-		agent: agent, block: blockSize,
+		agent: agent,
 		report: &plumb.SessionReport{
 			Prompt: t.Prompt, ExitCode: t.ExitCode,
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
 		},
 		cwd: t.Cwd, skillEvidence: "Loaded via skill tool",
-		unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
+		unknown: map[string]int{}, names: map[string]string{}, words: map[string]ref{}, offers: map[plumb.Offer]bool{},
 		steps: map[string]bool{}, noted: map[string]bool{}, huge: size(t.Stdout) > hugeTranscript,
-	}
-	if r.huge {
-		r.block = hugeEvents // in one block, so that nothing has to be moved in the end
 	}
 	return r
 }
@@ -144,7 +142,10 @@ func (r *recorder) records(path string, fn func(rec gjson.Result) bool) error {
 			r.stray(line)
 			return nil
 		}
-		rec := gjson.ParseBytes(line)
+		rec := gjson.Parse(shared(line))
+		if r.spoil {
+			defer clear(line)
+		}
 		if fn(rec) {
 			r.sawRecords++
 		} else if kind := rec.Get("type").String(); len(r.unknown) < maxNotes || r.unknown[kind] > 0 {
@@ -180,24 +181,26 @@ func (r *recorder) message(o origin, role, phase, text string) {
 	if phase == phaseThinking && o.subagent == "" {
 		r.report.Usage.ReasoningChars += chars(text)
 	}
-	e := r.event(plumb.SessionMessage, o)
-	e.CallID = ""
-	e.Role, e.Phase, e.Text = role, phase, r.text(text)
-	r.add(e)
 	if role == roleAssistant && phase == phaseFinal && o.subagent == "" {
-		if r.answer = e.Text; r.answer != text {
-			r.answer = whole(text)
-		}
+		r.answer = whole(text)
+	}
+	if o.call = ""; r.admits(eventMessage, o, "") {
+		e := r.event(eventMessage, o)
+		e.user, e.word, e.text = role == roleUser, r.word(phase), r.text(text)
+		r.add(e, o)
 	}
 }
 
 // toolCall records that a tool was called; the tool is remembered for the call's result.
 func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
-	e := r.event(plumb.SessionToolCall, o)
-	e.Tool, e.Args = r.name(tool), r.args(args)
-	r.add(e)
-	if c, ok := r.calls.get(o.call); ok {
-		c.tool = e.Tool
+	if !r.admits(eventToolCall, o, "") {
+		return
+	}
+	e := r.event(eventToolCall, o)
+	e.word, e.args = r.word(tool), r.args(args)
+	r.add(e, o)
+	if c, ok := r.calls.get(o.call); ok && o.call != "" {
+		c.tool = e.word
 		r.calls.set(o.call, c)
 	}
 }
@@ -206,10 +209,12 @@ func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
 // that the tool was to read or change, and the skill it was to load, are no longer reported. Commands stay, and what
 // they are known to read.
 func (r *recorder) toolResult(o origin, output string, isError bool) {
-	e := r.event(plumb.SessionToolResult, o)
-	c, _ := r.calls.get(o.call)
-	e.Tool, e.Output, e.IsError = c.tool, r.text(output), isError
-	r.add(e)
+	if r.admits(eventToolResult, o, output) {
+		e := r.event(eventToolResult, o)
+		c, _ := r.calls.get(o.call)
+		e.word, e.text, e.wrong = c.tool, r.text(output), isError
+		r.add(e, o)
+	}
 	if isError {
 		r.retract(o.call, false)
 	}
@@ -230,17 +235,19 @@ func (r *recorder) commandOnly(o origin, command string) bool {
 	if strings.TrimSpace(command) == "" {
 		return false
 	}
-	e := r.event(plumb.SessionCommand, o)
-	e.Command = r.long(command)
-	r.add(e)
+	if r.admits(eventCommand, o, command) {
+		e := r.event(eventCommand, o)
+		e.text = r.long(command)
+		r.add(e, o)
+	}
 	return true
 }
 
 // exit completes the commands of a call with their exit code.
 func (r *recorder) exit(callID string, code int) {
 	for e := range r.eventsOf(callID) {
-		if e.Type == plumb.SessionCommand && e.ExitCode == nil {
-			e.ExitCode = new(code)
+		if e.kind == eventCommand && e.exit == noExit {
+			e.exit = int64(code)
 		}
 	}
 }
@@ -251,14 +258,21 @@ func (r *recorder) fileRead(o origin, path string) {
 	if path == "" {
 		return
 	}
-	for e := range r.eventsOf(o.call) {
-		if e.Type == plumb.SessionFileRead && e.Path == path {
-			return
+	if r.find(o.call, eventFileRead, path) == nil && r.admits(eventFileRead, o, path) {
+		e := r.event(eventFileRead, o)
+		e.text = r.long(path)
+		r.add(e, o)
+	}
+}
+
+// find returns the event of a call that is of a kind and about something, nil if there is none.
+func (r *recorder) find(call string, kind eventKind, about string) *event {
+	for e := range r.eventsOf(call) {
+		if e.kind == kind && shared(r.arena.bytes(e.text)) == about {
+			return e
 		}
 	}
-	e := r.event(plumb.SessionFileRead, o)
-	e.Path = r.long(path)
-	r.add(e)
+	return nil
 }
 
 // fileChange records that the agent says it changed a file. Kind is "add", "update" or "delete".
@@ -267,41 +281,36 @@ func (r *recorder) fileChange(o origin, kind, path string) {
 	if path == "" {
 		return
 	}
-	for e := range r.eventsOf(o.call) {
-		if e.Type == plumb.SessionFileChange && e.Path == path {
-			e.Change = kind // the later record knows better
-			return
-		}
+	if e := r.find(o.call, eventFileChange, path); e != nil {
+		e.word = r.word(kind) // the later record knows better
+		return
 	}
-	e := r.event(plumb.SessionFileChange, o)
-	e.Change, e.Path = kind, r.long(path)
-	r.add(e)
+	if r.admits(eventFileChange, o, path) {
+		e := r.event(eventFileChange, o)
+		e.word, e.text = r.word(kind), r.long(path)
+		r.add(e, o)
+	}
 }
 
 // skill records that a tool loaded a skill.
 func (r *recorder) skill(o origin, name, signal string) {
-	if name == "" {
-		return
+	if name != "" && r.find(o.call, eventSkill, name) == nil && r.admits(eventSkill, o, name) {
+		e := r.event(eventSkill, o)
+		e.word, e.text = r.word(signal), r.long(name)
+		r.add(e, o)
 	}
-	for e := range r.eventsOf(o.call) {
-		if e.Type == plumb.SessionSkill && e.Skill == name {
-			return
-		}
-	}
-	e := r.event(plumb.SessionSkill, o)
-	e.Skill, e.Signal = r.long(name), r.name(signal)
-	r.add(e)
 }
 
 // denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
 // for did not happen; its command stays, as an attempt, and is marked as an error.
 func (r *recorder) denial(o origin, tool, message string) {
-	if c, ok := r.calls.get(o.call); ok {
+	c, called := r.calls.get(o.call)
+	if called = called && o.call != ""; called {
 		if c.denied {
 			return
 		}
 		if tool == "" {
-			tool = c.tool
+			tool = r.arena.string(c.tool)
 		}
 	} else if len(r.report.PermissionDenials) >= maxList || slices.ContainsFunc(r.report.PermissionDenials, func(d plumb.PermissionDenial) bool {
 		return d.Tool == tool && d.CallID == o.call && d.Message == message
@@ -309,15 +318,17 @@ func (r *recorder) denial(o origin, tool, message string) {
 		return
 	}
 	r.retract(o.call, true)
-	e := r.event(plumb.SessionDenial, o)
-	e.Tool, e.Text = r.name(tool), r.text(message)
-	r.add(e)
-	if c, ok := r.calls.get(o.call); ok {
+	if r.admits(eventDenial, o, message) {
+		e := r.event(eventDenial, o)
+		e.word, e.text = r.word(tool), r.text(message)
+		r.add(e, o)
+	}
+	if c, ok := r.calls.get(o.call); ok && called {
 		c.denied = true
 		r.calls.set(o.call, c)
 	}
-	r.report.PermissionDenials = append(r.report.PermissionDenials,
-		plumb.PermissionDenial{Tool: e.Tool, CallID: e.CallID, Message: e.Text, At: o.at})
+	d := plumb.PermissionDenial{Tool: r.name(tool), CallID: strings.Clone(clip(o.call, maxName)), Message: whole(message), At: o.at}
+	r.report.PermissionDenials = append(r.report.PermissionDenials, d)
 }
 
 // retract takes back what a call was taken for. Unless all of it goes, a call that ran a command keeps what the command
@@ -325,18 +336,18 @@ func (r *recorder) denial(o origin, tool, message string) {
 func (r *recorder) retract(callID string, all bool) {
 	if !all {
 		for e := range r.eventsOf(callID) {
-			if e.Type == plumb.SessionCommand {
+			if e.kind == eventCommand {
 				return
 			}
 		}
 	}
 	r.forget(callID, nil)
 	for e := range r.eventsOf(callID) {
-		switch e.Type {
-		case plumb.SessionFileRead, plumb.SessionFileChange, plumb.SessionSkill:
-			e.Type = "" // finish drops it
-		case plumb.SessionCommand:
-			e.IsError = true
+		switch e.kind {
+		case eventFileRead, eventFileChange, eventSkill:
+			e.kind = eventNone
+		case eventCommand:
+			e.wrong = true
 		default:
 		}
 	}
@@ -347,7 +358,7 @@ func (r *recorder) offer(kind plumb.OfferKind, name, path, source string) {
 	if name == "" || len(r.offers) >= maxList {
 		return
 	}
-	o := plumb.Offer{Kind: kind, Name: r.long(name), Path: r.long(path), Source: r.name(source)}
+	o := plumb.Offer{Kind: kind, Name: r.copied(name), Path: r.copied(path), Source: r.name(source)}
 	if !r.offers[o] {
 		r.offers[o] = true
 		r.report.Offered = append(r.report.Offered, o)
@@ -364,7 +375,7 @@ func (r *recorder) subagent(id, kind string, usage *plumb.Usage) {
 		if len(r.report.Subagents) >= maxList {
 			return
 		}
-		r.report.Subagents = append(r.report.Subagents, plumb.Subagent{ID: r.long(id)})
+		r.report.Subagents = append(r.report.Subagents, plumb.Subagent{ID: r.copied(id)})
 		i = len(r.report.Subagents) - 1
 	}
 	s := &r.report.Subagents[i]
@@ -422,79 +433,69 @@ func (r *recorder) failed(f *plumb.Failure) {
 }
 
 // event begins an event.
-func (r *recorder) event(kind plumb.SessionEventType, o origin) plumb.SessionEvent {
-	e := plumb.SessionEvent{Type: kind, At: o.at, Subagent: r.name(o.subagent)}
+func (r *recorder) event(kind eventKind, o origin) event {
+	e := event{kind: kind, exit: noExit, subagent: r.word(o.subagent)}
+	e.when(o.at)
 	if o.call != "" {
 		c, ok := r.calls.get(o.call)
 		if !ok {
-			c.id = strings.Clone(clip(o.call, maxName))
+			c.id = r.arena.add(clip(o.call, maxName))
 		}
-		e.CallID = c.id
+		e.call = c.id
 	}
 	return e
 }
 
-// blockSize is how many events a block holds.
-const blockSize = 1 << 10
-
 // lacks notes that the report does not have all of a kind, so that nothing is concluded from what is absent.
-func (r *recorder) lacks(kind string) {
-	if !slices.Contains(r.report.Incomplete, kind) {
-		r.report.Incomplete = append(r.report.Incomplete, kind)
+func (r *recorder) lacks(kind plumb.SessionEventType) {
+	if !slices.Contains(r.report.Incomplete, string(kind)) {
+		r.report.Incomplete = append(r.report.Incomplete, string(kind))
 	}
 }
 
-func (r *recorder) add(e plumb.SessionEvent) {
-	if r.n >= maxMessages && e.Type == plumb.SessionMessage {
+// admits reports whether there is room for an event about something.
+func (r *recorder) admits(kind eventKind, o origin, about string) bool {
+	n := r.events.n
+	if n >= maxMessages && kind == eventMessage {
 		r.note(fmt.Sprintf("the session is so long that its messages are left out after the first %d events", maxMessages))
-		r.lacks(string(e.Type))
-		r.cut = false
-		return
+		r.lacks(plumb.SessionMessage)
+		return false
 	}
-	if r.overflow || r.crowd(&e) {
-		r.cut = false
-		return
+	if r.overflow || r.crowd(kind, o, about) {
+		return false
 	}
-	if r.n >= maxEvents || r.huge && r.n >= hugeEvents {
+	if n >= maxEvents || r.huge && n >= hugeEvents {
 		r.overflow = true
 		r.late, r.lateSeen = nil, nil
-		return
+		return false
 	}
-	e.Truncated, r.cut = r.cut, false
-	if e.CallID != "" {
-		c, ok := r.calls.get(e.CallID)
-		if !ok {
-			c = call{id: e.CallID, first: r.n}
-		}
-		c.last = r.n
-		r.calls.set(e.CallID, c)
-	}
-	if r.n%r.block == 0 {
-		r.events = append(r.events, make([]plumb.SessionEvent, 0, r.block))
-	}
-	block := &r.events[len(r.events)-1]
-	*block = append(*block, e)
-	r.n++
+	return true
 }
 
-// at returns the event with the index i, until finish; nil if there is none.
-func (r *recorder) at(i int) *plumb.SessionEvent {
-	if i < 0 || i >= r.n {
-		return nil
+// add takes an event up that there is room for.
+func (r *recorder) add(e event, o origin) {
+	e.cut, r.cut = r.cut, false
+	if o.call != "" {
+		c, ok := r.calls.get(o.call)
+		if !ok {
+			c = call{id: e.call, first: int32(r.events.n)} //nolint:gosec // bounded by maxEvents
+		}
+		c.last = int32(r.events.n) //nolint:gosec // as above
+		r.calls.set(o.call, c)
 	}
-	return &r.events[i/r.block][i%r.block]
+	r.events.add(e)
 }
 
 // eventsOf yields the events of a call, the latest of very many.
-func (r *recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
-	return func(yield func(*plumb.SessionEvent) bool) {
+func (r *recorder) eventsOf(callID string) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
 		c, ok := r.calls.get(callID)
-		if !ok {
+		if !ok || callID == "" {
 			return
 		}
 		const most = 1000 // a call id that is used for everything must not cost the square of it
 		for i := max(c.first, c.last-most); i <= c.last; i++ {
-			if e := r.at(i); e.CallID == c.id && !yield(e) {
+			if e := r.events.at(int(i)); e.call == c.id && !yield(e) {
 				return
 			}
 		}

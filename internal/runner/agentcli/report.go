@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -12,10 +13,17 @@ import (
 // finish completes the report once everything is recorded.
 func (r *recorder) finish(t *Transcript) {
 	rep := r.report
-	n := r.n
-	r.join()
+	late := make([]string, len(r.late))
+	for i, l := range r.late {
+		late[i] = r.arena.string(l.path)
+	}
+	n, most := r.events.n, maxEvents
+	if r.overflow {
+		most = keptAnyway // it is no measurement, and only to be looked at
+	}
+	rep.Events = r.events.release(&r.arena, most)
 	rep.Events = withoutMissing(rep.Events)
-	r.fold()
+	r.fold(late)
 	if rep.FinalOutput = r.final; !r.hasFinal {
 		rep.FinalOutput = r.answer
 	}
@@ -34,7 +42,8 @@ func (r *recorder) finish(t *Transcript) {
 	if t.Session != "" && rep.RawArtifacts.SessionPath == "" {
 		rep.RawArtifacts.SessionPath = t.Session
 	}
-	for _, e := range rep.Events {
+	for i := range rep.Events {
+		e := &rep.Events[i]
 		if e.At != nil && (rep.StartedAt == nil || e.At.Before(*rep.StartedAt)) {
 			rep.StartedAt = e.At
 		}
@@ -59,49 +68,12 @@ func (r *recorder) finish(t *Transcript) {
 	}
 }
 
-// join makes the events one list, without those that were taken back.
-func (r *recorder) join() {
-	if few := keptAnyway / r.block; r.overflow && few > 0 && len(r.events) > few {
-		r.events = slices.Delete(r.events, few, len(r.events)) // it is no measurement, and only to be looked at
-	}
-	if r.huge && len(r.events) == 1 {
-		all := r.events[0]
-		if r.overflow {
-			all = all[:min(len(all), keptAnyway)]
-		}
-		r.report.Events = slices.DeleteFunc(all, func(e plumb.SessionEvent) bool { return e.Type == "" })
-		r.events, r.n = nil, 0
-		if r.overflow {
-			r.report.Events = slices.Clone(r.report.Events)
-		}
-		return
-	}
-	kept := 0
-	for _, block := range r.events {
-		for i := range block {
-			if block[i].Type != "" {
-				kept++
-			}
-		}
-	}
-	all := make([]plumb.SessionEvent, 0, kept)
-	for n, block := range r.events {
-		for i := range block {
-			if block[i].Type != "" {
-				all = append(all, block[i])
-			}
-		}
-		r.events[n] = nil // so that only one of the two lists is whole
-	}
-	r.report.Events, r.n = all, 0
-}
-
 // fold derives from the events which files were read and changed and which skills were used.
-func (r *recorder) fold() {
+func (r *recorder) fold(late []string) {
 	rep := r.report
 	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
 	rep.DetectedSkills = []plumb.SkillDetection{}
-	read, changed, skills := map[string]bool{}, map[string]int{}, map[string]int{}
+	read, changed, skills := map[uint64]bool{}, map[string]int{}, map[string]int{}
 	detect := func(name, confidence, evidence string) {
 		i, ok := skills[name]
 		if !ok {
@@ -118,10 +90,11 @@ func (r *recorder) fold() {
 		}
 	}
 	reads := func(path string) {
-		if path == "" || read[path] {
+		if k := maphash.String(hashing, path); path == "" || read[k] {
 			return
+		} else {
+			read[k] = true
 		}
-		read[path] = true
 		rep.Files.ObservedReads = append(rep.Files.ObservedReads, path)
 		if baseName(path) == "SKILL.md" {
 			rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, path)
@@ -130,8 +103,8 @@ func (r *recorder) fold() {
 			detect(name, "strong", "Read "+path)
 		}
 	}
-	for _, e := range rep.Events {
-		switch e.Type {
+	for i := range rep.Events {
+		switch e := &rep.Events[i]; e.Type {
 		case plumb.SessionFileRead:
 			reads(e.Path)
 		case plumb.SessionFileChange:
@@ -144,11 +117,11 @@ func (r *recorder) fold() {
 		default:
 		}
 	}
-	for _, l := range r.late {
-		reads(l.path)
+	for _, path := range late {
+		reads(path)
 	}
-	for _, e := range rep.Events {
-		if e.Type == plumb.SessionSkill {
+	for i := range rep.Events {
+		if e := &rep.Events[i]; e.Type == plumb.SessionSkill {
 			detect(e.Skill, "explicit", r.skillEvidence)
 		}
 	}
