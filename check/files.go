@@ -88,8 +88,16 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	if err != nil {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "look into the workspace: %w", err)), nil
 	}
+	what := m.path
+	if m.text != nil {
+		what = "file " + what
+		names = slices.DeleteFunc(names, func(name string) bool {
+			info, err := root.Stat(filepath.FromSlash(name))
+			return err == nil && info.IsDir()
+		})
+	}
 	if len(names) == 0 {
-		v := decided(false, fmt.Sprintf("the workspace has no %s after the session", m.path))
+		v := decided(false, fmt.Sprintf("the workspace has no %s after the session", what))
 		v.Expected, v.Got = m.path, "(none)"
 		return v, nil
 	}

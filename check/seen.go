@@ -175,7 +175,9 @@ func (m *seenMatcher) observations(ev *plumb.Evidence) []observation {
 		}
 	case typeChangedFile:
 		for _, c := range r.Files.Changed {
-			all = append(all, observation{at: firstChange(r, c.Path), text: c.Path, kind: c.Kind})
+			// Some are told by the agent, with absolute paths, some are what is different in the workspace.
+			path := relative(c.Path, ev.Workspace)
+			all = append(all, observation{at: firstChange(r, path, ev.Workspace), text: path, kind: c.Kind})
 		}
 	}
 	return all
@@ -189,8 +191,10 @@ func firstSkill(r *plumb.SessionReport, skill string) int {
 	})
 }
 
-func firstChange(r *plumb.SessionReport, path string) int {
-	return slices.IndexFunc(r.Events, func(e plumb.SessionEvent) bool { return e.Type == plumb.SessionFileChange && e.Path == path })
+func firstChange(r *plumb.SessionReport, path, workspace string) int {
+	return slices.IndexFunc(r.Events, func(e plumb.SessionEvent) bool {
+		return e.Type == plumb.SessionFileChange && relative(e.Path, workspace) == path
+	})
 }
 
 // fits reports whether an observation is one that is looked for. sure is false when the session does not tell.

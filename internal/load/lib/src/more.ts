@@ -238,6 +238,12 @@ function figureCheck<O extends AssertionOptions>(name: string, figure: (report: 
 	};
 }
 
+/** How long the session took; 0 is for not known. */
+function duration({ durationMs, startedAt, endedAt }: SessionReport): number | undefined {
+	const span = Date.parse(endedAt ?? "") - Date.parse(startedAt ?? "");
+	return durationMs ? durationMs : span >= 0 ? span : undefined;
+}
+
 const known = (v: unknown): number | undefined => (typeof v === "number" ? v : undefined);
 
 export const usage = {
@@ -248,8 +254,8 @@ export const usage = {
 		return { value: known(report.usage?.[metric]), unit };
 	}),
 	costAtMost: figureCheck("costAtMost", (report) => ({ value: known(report.costUsd), unit: "US dollars" })),
-	stepsAtMost: figureCheck("stepsAtMost", (report) => ({ value: known(report.steps), unit: "steps" })),
-	durationAtMost: figureCheck("durationAtMost", (report) => ({ value: known(report.durationMs), unit: "ms" })),
+	stepsAtMost: figureCheck("stepsAtMost", (report) => ({ value: known(report.steps) ?? (report.runner?.kind === "agent" ? 0 : undefined), unit: "steps" })),
+	durationAtMost: figureCheck("durationAtMost", (report) => ({ value: duration(report), unit: "ms" })),
 };
 
 export const permissions = {
