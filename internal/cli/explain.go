@@ -227,9 +227,14 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 			return nil, err
 		}
 		for _, r := range s.Runners {
-			if c := r.config(); c.ID == asked.RunnerID && r.redacted() == nil {
-				cfg = &c
+			if r.ID != asked.RunnerID {
+				continue
 			}
+			if err := p.withSecrets(&r); err != nil {
+				return nil, err
+			}
+			c := r.config()
+			cfg = &c
 		}
 	} else if config == "" {
 		return nil, plumb.WithHint(fmt.Errorf("%s is not in the runs of this project", dir),

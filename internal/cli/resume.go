@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,10 +97,8 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 	if s.Demo {
 		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
 	}
-	for _, r := range s.Runners {
-		if err := r.redacted(); err != nil {
-			return nil, err
-		}
+	if err := p.complete(&s); err != nil {
+		return nil, err
 	}
 	bundle, err := load.Open(filepath.Join(path, run.BundleDir))
 	if err != nil {
@@ -130,17 +127,4 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 		return nil, fmt.Errorf("reopen run %s: %w", a.shown(path), err)
 	}
 	return j, nil
-}
-
-// redacted finds a secret that was written out in a config and is therefore not in run.json.
-func (s *runnerSpec) redacted() error {
-	for kind, values := range map[string]map[string]string{"headers": s.Headers, "env": s.Env} {
-		for name, value := range values {
-			if strings.Contains(value, "[redacted:") {
-				return plumb.WithHint(fmt.Errorf("%s.%s of the runner was a secret, and run.json does not hold secrets", kind, name),
-					"refer to an environment variable as ${NAME} in plumb.yaml, and start a new run")
-			}
-		}
-	}
-	return nil
 }

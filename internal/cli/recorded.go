@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// removed is what stands in run.json where a secret was.
+var removed = regexp.MustCompile(`\[redacted:[^\]]*\]`)
+
+// withSecrets completes a recorded runner: run.json does not hold the secrets that a config wrote out, or a config in code
+// took from the environment. They are taken from the same place of the runner with that id in the config, if what stands
+// there is the same but for secrets.
+func (p *project) withSecrets(s *runnerSpec) error {
+	recorded, err := plain(s)
+	if err != nil {
+		return err
+	}
+	var now any
+	if c := p.config.Runner(s.ID); c != nil {
+		if now, err = plain(specOf(*c)); err != nil {
+			return err
+		}
+	}
+	m := secretsOf{redact: p.redactor(p.config.Runners).String}
+	full := m.complete(recorded, now, "")
+	switch {
+	case m.missing != "":
+		return plumb.WithHint(fmt.Errorf("%s of the runner %s was a secret; run.json does not hold secrets, and the config does not have this one", m.missing, cmp.Or(s.ID, s.Model, "command")),
+			"name the config of the run with --config; or refer to an environment variable as ${NAME} in plumb.yaml, and start a new run")
+	case m.found == 0:
+		return nil
+	}
+	data, err := json.Marshal(full)
+	if err == nil {
+		err = json.Unmarshal(data, s)
+	}
+	if err != nil {
+		return fmt.Errorf("complete runner %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// plain returns a value as JSON has it.
+func plain(v any) (any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("read a runner: %w", err)
+	}
+	var out any
+	return out, json.Unmarshal(data, &out)
+}
+
+// secretsOf puts secrets back.
+type secretsOf struct {
+	redact  func(string) string
+	found   int
+	missing string // the first place whose secret is not there
+}
+
+func (m *secretsOf) complete(recorded, now any, at string) any {
+	switch recorded := recorded.(type) {
+	case map[string]any:
+		from, _ := now.(map[string]any)
+		for key, value := range recorded {
+			recorded[key] = m.complete(value, from[key], join(at, key))
+		}
+	case []any:
+		from, _ := now.([]any)
+		for i, value := range recorded {
+			var v any
+			if i < len(from) {
+				v = from[i]
+			}
+			recorded[i] = m.complete(value, v, join(at, strconv.Itoa(i)))
+		}
+	case string:
+		if !removed.MatchString(recorded) {
+			return recorded
+		}
+		value, ok := now.(string)
+		if !ok || removed.ReplaceAllString(m.redact(value), "") != removed.ReplaceAllString(recorded, "") {
+			m.missing = at
+			return recorded
+		}
+		m.found++
+		return value
+	}
+	return recorded
+}
+
+func join(at, key string) string {
+	if at == "" {
+		return key
+	}
+	return at + "." + key
+}
+
+// complete puts the secrets back into all runners of a run.
+func (p *project) complete(s *spec) error {
+	for i := range s.Runners {
+		if err := p.withSecrets(&s.Runners[i]); err != nil {
+			return err
+		}
+	}
+	for _, r := range []*runnerSpec{s.Judge, s.Embedder} {
+		if r == nil {
+			continue
+		}
+		if err := p.withSecrets(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
