@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,16 +129,4 @@ func (a *app) distrusts(p *project, c plumb.RunnerConfig) *plumb.Failure {
 		known.Agent, known.Version, known.At.Format(time.DateOnly), known.Error)
 	f.Hint = "use a version of the agent that plumb knows, or a newer plumb; plumb doctor --agents tries again"
 	return f
-}
-
-// refuser is a runner whose sessions are all errors, since they would be no measurement.
-type refuser struct {
-	plumb.Runner
-	failure *plumb.Failure
-}
-
-// Run implements [plumb.Runner].
-func (r refuser) Run(context.Context, plumb.Request) (*plumb.SessionReport, error) {
-	f := *r.failure
-	return nil, &f
 }

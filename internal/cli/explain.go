@@ -248,7 +248,7 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 	if err != nil {
 		return nil, err
 	}
-	made, err := shop.runners([]plumb.RunnerConfig{*cfg}) //nolint:contextcheck // a version is asked for with a time limit of its own
+	made, _, err := shop.runners([]plumb.RunnerConfig{*cfg}) //nolint:contextcheck // a version is asked for with a time limit of its own
 	if err != nil {
 		shop.close()
 		return nil, err

@@ -342,7 +342,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		return nil, err
 	}
 	j.shop.env.ReplayFinal = s.ScoredFrom != ""
-	if j.runners, err = j.shop.runners(configs); err != nil {
+	if j.runners, j.options.Unavailable, err = j.shop.runners(configs); err != nil {
 		return nil, err
 	}
 	info := plumb.RunInfo{
@@ -350,6 +350,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		SuiteHash: suite.Hash, DeclaredTags: suite.Tags(), SelectedTags: s.Filter.Tags, SuiteCases: j.all, ScoredFrom: s.ScoredFrom,
 	}
 	j.options = run.Options{
+		Unavailable: j.options.Unavailable,
 		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
 		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Keep: s.KeepWorkspaces, Environ: p.environ},
 		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,

@@ -314,25 +314,48 @@ func (a *app) workshop(p *project, cache string, parallel int, planning bool, co
 
 func (w *workshop) close() { w.transport.Close() }
 
-func (w *workshop) runners(configs []plumb.RunnerConfig) ([]plumb.Runner, error) {
-	var runners []plumb.Runner
-	seen := map[string]bool{}
+// runners makes the runners of configs. One that is as it should be and cannot be asked here, since its agent is not
+// installed or its key is missing, is described only, and why has the reason by its id. Where none can be asked that is an
+// error.
+func (w *workshop) runners(configs []plumb.RunnerConfig) (runners []plumb.Runner, why map[string]*plumb.Failure, err error) {
+	why = map[string]*plumb.Failure{}
+	var missing []error
 	for _, c := range configs {
 		r, err := runner.New(c, w.env)
-		if err != nil {
-			return nil, err
+		unavailable, ok := errors.AsType[*plumb.Failure](err)
+		if ok {
+			missing = append(missing, err)
+			described := w.env
+			described.Planning = true
+			r, err = runner.New(c, described)
 		}
-		if f := w.distrusts(c); f != nil {
-			r = refuser{r, f}
+		if err != nil {
+			return nil, nil, err
 		}
 		id := r.Info().ID
-		if seen[id] {
-			return nil, plumb.WithHint(fmt.Errorf("two runners are called %q", id), "give them ids of their own in plumb.yaml")
+		if slices.ContainsFunc(runners, func(other plumb.Runner) bool { return other.Info().ID == id }) {
+			return nil, nil, plumb.WithHint(fmt.Errorf("two runners are called %q", id), "give them ids of their own in plumb.yaml")
 		}
-		seen[id] = true
+		if unavailable == nil {
+			unavailable = w.distrusts(c)
+		}
+		if unavailable != nil {
+			why[id] = unavailable
+		}
 		runners = append(runners, r)
 	}
-	return runners, nil
+	switch {
+	case len(missing) == 0 || len(missing) < len(configs):
+	case len(missing) == 1:
+		return nil, nil, missing[0]
+	default:
+		return nil, nil, plumb.WithHint(fmt.Errorf("none of the %d runners can be asked here:\n%w", len(configs), errors.Join(missing...)),
+			"plumb doctor says what is missing for each")
+	}
+	for _, err := range missing {
+		w.env.Note(plumb.Note{Level: "warning", Text: err.Error() + "; its cases are errors, and the others are measured", Hint: plumb.Hint(err)})
+	}
+	return runners, why, nil
 }
 
 // reporting is what the user wants to see of a run.

@@ -224,7 +224,7 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 		if last == nil {
 			return nil // interrupted; the session is in the log and will be judged by whoever resumes
 		}
-		if !worthRetrying(last) || n >= budget {
+		if !worthRetrying(last) || n >= budget || e.blocked[u.runner].why() != nil {
 			break
 		}
 	}
@@ -525,7 +525,9 @@ func (b *blocker) why() *plumb.Failure {
 	}
 	f := *b.failure
 	f.Attempts = 0
-	f.Message = fmt.Sprintf("not asked, because an earlier session ended with: %s", f.Message)
+	if !b.known {
+		f.Message = fmt.Sprintf("not asked, because an earlier session ended with: %s", f.Message)
+	}
 	return &f
 }
 

@@ -25,6 +25,8 @@ type Options struct {
 	// Suite has the selected cases. A resumed run needs the same ones.
 	Suite   *plumb.Suite
 	Runners []plumb.Runner
+	// Unavailable says, by id, why runners cannot be asked: their sessions are errors, and none is begun.
+	Unavailable map[string]*plumb.Failure
 	// Judge answers questions about sessions; nil lets each runner judge its own. JudgeVotes counts answers; 0 means 1.
 	Judge      plumb.Runner
 	JudgeVotes int
@@ -117,6 +119,7 @@ type engine struct {
 type blocker struct {
 	mu      sync.Mutex
 	failure *plumb.Failure
+	known   bool // before the run began
 }
 
 func newEngine(o Options) (*engine, error) {
@@ -138,7 +141,10 @@ func newEngine(o Options) (*engine, error) {
 		Workspaces: o.Workspaces, run: o.Dir,
 		exclusive: o.Workspaces.Config.Mode == plumb.WorkspaceIsolated || o.Parallel == 1,
 	}
-	for _, r := range o.Runners {
+	for i, r := range o.Runners {
+		if f := o.Unavailable[r.Info().ID]; f != nil {
+			e.blocked[i].failure, e.blocked[i].known = f, true
+		}
 		j := &plumb.Judge{Runner: o.Judge, Votes: o.JudgeVotes}
 		if o.Judge == nil {
 			j.Runner, j.Self = r, true

@@ -19,7 +19,7 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 			"leave out --cache only, or replay an earlier run")
 	}
 	if name := cfg.Agent.APIKeyEnv; name != "" && env.getenv(name) == "" && !env.Planning {
-		return nil, plumb.WithHint(fmt.Errorf("the environment variable %s of apiKeyEnv is not set", name), "set it, or leave apiKeyEnv out")
+		return nil, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("the environment variable %s of apiKeyEnv is not set", name), "set it, or leave apiKeyEnv out"))
 	}
 	r, err := agentcli.New(cfg, agentcli.Env{
 		Getenv: env.getenv, Environ: env.Environ, Note: env.note(), Dir: env.Dir, Planning: env.Planning,

@@ -70,8 +70,11 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 		argv[0] = filepath.Join(dir, argv[0])
 	}
 	path, err := exec.LookPath(argv[0])
+	if err != nil && env.Planning {
+		path, err = argv[0], nil
+	}
 	if err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command[0], notFound(err)), programHint(cfg.Command))
+		return nil, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command[0], notFound(err)), programHint(cfg.Command)))
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("command %s: %w", argv[0], err)

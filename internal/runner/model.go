@@ -76,6 +76,10 @@ func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (model
 		config.BaseURL = strings.TrimSpace(env.getenv(provider.BaseURLEnv))
 	}
 	var err error
+	if env.Planning {
+		config.APIKey = "nobody-is-asked"
+		return config, nil
+	}
 	if config.Headers, err = expandHeaders(cfg.Headers, env.getenv); err != nil {
 		return config, err
 	}
@@ -86,11 +90,11 @@ func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (model
 	}
 	switch {
 	case config.APIKey != "":
-	case env.Planning, env.CacheMode == CacheOnly:
+	case env.CacheMode == CacheOnly:
 		config.APIKey = "nobody-is-asked" // a model is not there without a key, and this one will not be used
 	case cfg.APIKeyEnv != "":
-		return config, plumb.WithHint(fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv),
-			setVariable(cfg.APIKeyEnv))
+		return config, plumb.Failed(plumb.OriginRunner, plumb.WithHint(
+			fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv), setVariable(cfg.APIKeyEnv)))
 	}
 	return config, nil
 }
@@ -105,6 +109,9 @@ func expandHeaders(headers map[string]string, getenv func(string) string) (map[s
 	expanded := make(map[string]string, len(headers))
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value, err := expand(headers[name], getenv)
+		if _, missing := errors.AsType[*plumb.Failure](err); missing {
+			return nil, plumb.Failuref(plumb.OriginRunner, "headers: %s: %w", name, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", name, err)
 		}
@@ -128,7 +135,7 @@ func expand(text string, getenv func(string) string) (string, error) {
 		}
 		value := getenv(name)
 		if value == "" {
-			return "", plumb.WithHint(fmt.Errorf("the environment variable %s is not set", name), setVariable(name))
+			return "", plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("the environment variable %s is not set", name), setVariable(name)))
 		}
 		b.WriteString(value)
 		text = after

@@ -91,7 +91,8 @@ func (e Env) prices() *Prices {
 	return e.Prices
 }
 
-// New makes the runner that cfg describes. Its errors say what to change in the configuration.
+// New makes the runner that cfg describes. Its errors say what to change in the configuration. One with a *plumb.Failure in it
+// says that the configuration is in order, and the runner not to be had here: a program is missing, or a key.
 func New(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	r, err := open(cfg, env)
 	if err != nil && cfg.ID != "" {

@@ -76,7 +76,8 @@ const lingerLimit = 10 * time.Second
 // outputLimit bounds what a session may write to its streams, in bytes: disks end, and nobody reads so much.
 const outputLimit = 2 << 30
 
-// New makes the runner of the agent that cfg.Agent describes. Its errors say what to change in the configuration.
+// New makes the runner of the agent that cfg.Agent describes. Its errors say what to change in the configuration. A
+// *plumb.Failure says that the agent is not to be had here: not installed, or in another version.
 func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	if cfg.Agent == nil {
 		return nil, errors.New("there is no agent") // a mistake of the program, not of its user
@@ -130,11 +131,11 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 		if env.Planning {
 			return r, nil
 		}
-		return nil, err
+		return nil, plumb.Failed(plumb.OriginRunner, err)
 	}
 	if agent.Version != "" && !env.Planning {
 		if err := r.checkVersion(context.Background()); err != nil {
-			return nil, err
+			return nil, plumb.Failed(plumb.OriginRunner, err)
 		}
 	}
 	return r, nil

@@ -53,7 +53,8 @@ func find(cfg plumb.AgentConfig, a adapter, env Env) (program, error) {
 		if e, ok := errors.AsType[*exec.Error](err); ok {
 			err = e.Err
 		}
-		return program{}, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command, err), "check that the program is there and may be executed")
+		return program{}, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command, err), fmt.Sprintf(
+			"check that the program is there and may be executed; without command it is %s (%s)", strings.Join(a.programs, " or "), a.install))
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return program{}, err

@@ -230,10 +230,10 @@ func newTarget(cfg Config) (target, error) {
 		t.header.Set(name, value)
 	}
 	if !validHeader("Authorization", cfg.APIKey) {
-		return target{}, fmt.Errorf("%s: the API key has characters that no key has: line breaks, perhaps", p.Name)
+		return target{}, plumb.Failuref(plumb.OriginRunner, "%s: the API key has characters that no key has: line breaks, perhaps", p.Name)
 	}
 	if cfg.APIKey == "" && !carriesKey(cfg.Headers) && p.NeedsKey(cfg.BaseURL) {
-		return target{}, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p))
+		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p)))
 	}
 	t.lane = cfg.Transport.lane(p.Name, base.Scheme+"://"+base.Host, cfg.APIKey)
 	return t, nil
