@@ -43,6 +43,15 @@ func probe(tb testing.TB) *script.VM {
 				return JSON.stringify(e.message);
 			}
 			return JSON.stringify("");
+		};
+		__entry.check = (name, report, args) => {
+			const [group, check] = name.split(".");
+			try {
+				assert[group][check](JSON.parse(report), ...decoded(JSON.parse(args)));
+			} catch (e) {
+				return JSON.stringify(e.message);
+			}
+			return "null";
 		};`
 	file := tb.TempDir() + "/empty.js"
 	if err := os.WriteFile(file, nil, 0o666); err != nil {

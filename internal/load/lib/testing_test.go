@@ -12,7 +12,7 @@ import (
 func TestModuleTesting(t *testing.T) {
 	file := t.TempDir() + "/a.ts"
 	if err := os.WriteFile(file, []byte(`
-import { assert } from "plumb";
+import { assert, commandMatcher } from "plumb";
 import { runWithSoftAssertions, parseCommand } from "plumb/testing";
 import * as skillgym from "skillgym/testing";
 
@@ -21,6 +21,9 @@ const thrown = async (callback: () => unknown) => {
 };
 assert.equal(runWithSoftAssertions, skillgym.runWithSoftAssertions);
 assert.equal(parseCommand("git status").executable, "git");
+assert.deepEqual(commandMatcher("x").build(), { executable: "x", positionals: [], options: undefined, endOfOptions: undefined, strict: false });
+assert.deepEqual(commandMatcher(/x/).args("a", /b/).flag("-f").option("-m", "1").option("-m", /2/).endOfOptions().exact().build(),
+	{ executable: /x/, positionals: ["a", /b/], options: { "-f": true, "-m": ["1", /2/] }, endOfOptions: true, strict: true });
 assert.equal(await runWithSoftAssertions(async () => 42), 42);
 // Outside a case a soft assertion is a hard one.
 assert.throws(() => assert.soft.equal(1, 2), { code: "ERR_ASSERTION" });
