@@ -294,9 +294,6 @@ func (o ReadOptions) splitPublished(ref string) (version, tier string, ok bool) 
 	return "", "", false
 }
 
-// PublishedVersions returns the names of the built-in suite versions, oldest first.
-func PublishedVersions() ([]string, error) { return publishedVersions(suites.FS()) }
-
 func publishedVersions(fsys fs.FS) ([]string, error) {
 	found, err := fs.Glob(fsys, "*/"+manifestName)
 	if err != nil {

@@ -295,7 +295,7 @@ func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, erro
 	if started.Marker = req.Marker; started.Marker == "" {
 		err = e.log.announce(started)
 	} else {
-		_, err = e.log.commit(started) // its processes can be found whatever happens to this one
+		err = e.log.hand(started) // its processes, which do not survive the machine, can be found whatever happens to this one
 	}
 	if err != nil {
 		return nil, err

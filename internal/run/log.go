@@ -135,8 +135,16 @@ func (l *log) add(ev plumb.Event, line []byte, length int, durable bool) (<-chan
 }
 
 // commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
-func (l *log) commit(ev plumb.Event) (plumb.Event, error) {
-	ev, done, err := l.append(ev, true)
+func (l *log) commit(ev plumb.Event) (plumb.Event, error) { return l.wait(ev, true) }
+
+// hand appends ev and waits until the system has it: it survives this process, though not the machine.
+func (l *log) hand(ev plumb.Event) error {
+	_, err := l.wait(ev, false)
+	return err
+}
+
+func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
+	ev, done, err := l.append(ev, durable)
 	if err != nil {
 		return ev, err
 	}
