@@ -35,10 +35,12 @@ type stamp struct {
 	mode     fs.FileMode
 }
 
-// inventory is what a workspace held at one moment. Version control's own files are left out, and so is what package
-// managers install.
+// inventory is what a workspace held at one moment. Version control's own files are left out, and so are what package
+// managers install and Plumb's own files: sessions may work where runs are kept.
 type inventory struct {
-	root  string
+	root string
+	// run is the directory of the run.
+	run   string
 	files map[string]stamp
 	// texts are contents of small text files, as far as they are kept.
 	texts map[string][]byte
@@ -49,15 +51,15 @@ type inventory struct {
 var errEnough = errors.New("enough")
 
 // takeInventory looks at a workspace. With texts it keeps what small text files hold.
-func takeInventory(root string, texts bool) (*inventory, error) {
-	v := &inventory{root: root, files: map[string]stamp{}, texts: map[string][]byte{}}
+func takeInventory(root, run string, texts bool) (*inventory, error) {
+	v := &inventory{root: root, run: run, files: map[string]stamp{}, texts: map[string][]byte{}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && name == root:
 			return err
 		case err != nil:
 			return nil //nolint:nilerr // what vanished or cannot be read is not there
-		case d.IsDir() && ignored(d.Name()) && name != root:
+		case d.IsDir() && (ignored(d.Name()) || name == run) && name != root:
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
@@ -90,7 +92,7 @@ func takeInventory(root string, texts bool) (*inventory, error) {
 }
 
 func ignored(dir string) bool {
-	return dir == ".git" || dir == "node_modules" || dir == ".hg" || dir == ".svn"
+	return dir == ".git" || dir == "node_modules" || dir == ".hg" || dir == ".svn" || dir == ".plumb"
 }
 
 // readText returns the content of a small regular file that is text.
@@ -107,7 +109,7 @@ func readText(name string, info fs.FileInfo) ([]byte, bool) {
 
 // changes returns what is different now, by path. note says what was left out, or "".
 func (v *inventory) changes() (changed []plumb.FileChange, note string, err error) {
-	now, err := takeInventory(v.root, false)
+	now, err := takeInventory(v.root, v.run, false)
 	if err != nil {
 		return nil, "", err
 	}

@@ -237,7 +237,7 @@ func (w *workspaces) look(ws *workspace) *plumb.Failure {
 		return nil // others change files meanwhile
 	}
 	var err error
-	if ws.before, err = takeInventory(ws.path, true); err != nil {
+	if ws.before, err = takeInventory(ws.path, w.run.Path, true); err != nil {
 		return plumb.Failed(plumb.OriginWorkspace, err)
 	}
 	return nil

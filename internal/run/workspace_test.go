@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -334,4 +335,28 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 			},
 		})
 	}
+}
+
+// TestPlumbsOwnFilesAreNoChanges: the directory that a session works in may be the one where runs are kept.
+func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
+	dir := write(t, t.TempDir(), map[string]string{"a.txt": "a\n"})
+	d, err := run.Create(filepath.Join(dir, "results"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+		write(t, d.Path, map[string]string{"a/stdout.log": "x"})
+		write(t, dir, map[string]string{".plumb/cache/x": "x", "mine": "x"})
+		return report("echo"), nil
+	})
+	do(t, run.Options{
+		Dir: d, Suite: suite(1), Runners: []plumb.Runner{work}, Workspaces: run.Workspaces{Cwd: dir},
+		Emit: func(ev plumb.Event, _ *plumb.Run) error {
+			if r := ev.Report; r != nil && (len(r.Files.Changed) != 1 || filepath.Base(r.Files.Changed[0].Path) != "mine") {
+				t.Errorf("changes %v", r.Files.Changed)
+			}
+			return nil
+		},
+	})
 }
