@@ -313,11 +313,12 @@ func TestDescribe(t *testing.T) {
 
 func TestDefaultExports(t *testing.T) {
 	for text, want := range map[string]string{
-		`export const x = 1`:                                    "does not have a default export",
-		`export default null`:                                   "not null",
-		`export default () => []`:                               "not a function",
-		`export default "cases"`:                                "not a string",
-		`export default {}`:                                     "no cases",
+		`export const x = 1`:      "does not have a default export",
+		`export default null`:     "not null",
+		`export default () => []`: "not a function",
+		`export default "cases"`:  "not a string",
+		`export default {}`:       "no cases",
+		`export default [{id: "x", prompt: "x", assert(){}}, ,]`: "expected a case, not undefined",
 		`export default []`:                                     "no cases",
 		`export default Promise.resolve([])`:                    "is a promise",
 		`export default {id: "x", prompt: "x", assert(){}}`:     "a single case",

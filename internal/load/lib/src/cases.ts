@@ -71,7 +71,7 @@ function exportedCases(module: any, problems: Problem[]): { entries: [string | n
 		return bad(`the default export must be an array of cases or a map of them, not ${called(suite)}`, typeof suite === "function" ? "call it" : "export default [...]");
 	}
 	if (typeof suite.then === "function") return bad("the default export is a promise", "await it: export default await ...");
-	const entries: [string | number, unknown][] = Array.isArray(suite) ? suite.map((c, i) => [i, c]) : Object.entries(suite);
+	const entries: [string | number, unknown][] = Array.isArray(suite) ? [...suite.entries()] : Object.entries(suite);
 	if (!Array.isArray(suite) && typeof suite.id === "string" && typeof suite.prompt === "string") {
 		return bad("the default export is a single case", "put it into an array");
 	}
