@@ -36,8 +36,8 @@ type claude struct {
 	// ended says that there was a result record, result is the last of them.
 	ended  bool
 	result gjson.Result
-	// fields are those of the record that is being read.
-	fields fields
+	// message, block and about are members of the record that is being read.
+	message, block, about fields
 	// apiError is an error of the model API that the agent has shown as a message; trying is the one for which it tries the
 	// last request again.
 	apiError, trying string
@@ -89,7 +89,7 @@ func (c *claude) normalise(t *Transcript) error {
 	}
 	steps := newSteps(r.agent)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
-		steps.count(rec)
+		steps.count(&r.top)
 		return c.record(rec)
 	})
 	r.report.Steps = steps.n
@@ -106,8 +106,7 @@ func (c *claude) normalise(t *Transcript) error {
 // record takes a record of the stream, or one of the same kind from a session file.
 func (c *claude) record(rec gjson.Result) bool {
 	rep := c.r.report
-	f := &c.fields
-	f.read(rec.Raw)
+	f := &c.r.top
 	if rep.SessionID == "" {
 		rep.SessionID = strings.Clone(f.text("session_id", "sessionId"))
 	}
@@ -142,7 +141,7 @@ func (c *claude) system(rec gjson.Result) {
 		r.note(fmt.Sprintf("the request was tried again (%d): %s", rec.Get("attempt").Int(), said))
 		c.trying, c.status = "API error: "+said, int(rec.Get("error_status").Int())
 	case "permission_denied":
-		r.denial(c.origin(&c.fields, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
+		r.denial(c.origin(&c.r.top, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
 	case "task_started":
 		if rec.Get("task_type").String() != "local_bash" && rec.Get("subagent_type").Exists() {
 			c.agent(rec.Get("tool_use_id").String(), rec.Get("task_id").String(), rec.Get("subagent_type").String())
@@ -218,7 +217,8 @@ func (c *claude) agent(id, name, kind string) {
 // assistant takes a message of the model, or a block of one.
 func (c *claude) assistant(rec *fields) {
 	r := c.r
-	m := fieldsOf(rec.get("message"))
+	m := &c.message
+	m.of(rec.get("message"))
 	o := c.origin(rec, "")
 	if o.subagent != "" {
 		c.agent(o.subagent, rec.text("agent_id", "agentId"), rec.text("subagent_type"))
@@ -238,7 +238,7 @@ func (c *claude) assistant(rec *fields) {
 		}
 	}
 	id := m.text("id")
-	c.request(o, id, &m, false)
+	c.request(o, id, m, false)
 	said := c.said[o.subagent]
 	if said == nil || id == "" || said.id != id {
 		said = &claudeMessage{id: strings.Clone(id)}
@@ -250,7 +250,8 @@ func (c *claude) assistant(rec *fields) {
 	}
 	blocks := elements(content)
 	for _, b := range blocks {
-		block := fieldsOf(b)
+		block := &c.block
+		block.of(b)
 		switch block.text("type") {
 		case "thinking":
 			r.message(o, roleAssistant, phaseThinking, block.text("thinking"))
@@ -273,9 +274,9 @@ func (c *claude) assistant(rec *fields) {
 				said.texts = nil
 			}
 			said.called = true
-			c.toolUse(o, &block)
+			c.toolUse(o, block)
 		case "tool_result", "mcp_tool_result", "web_search_tool_result":
-			c.toolResult(o, rec, &block)
+			c.toolResult(o, rec, block)
 		default:
 		}
 	}
@@ -371,8 +372,8 @@ func (c *claude) toolUse(o origin, block *fields) {
 // user takes what the model was told: results of tools, and texts.
 func (c *claude) user(rec *fields) {
 	o := c.origin(rec, "")
-	m := fieldsOf(rec.get("message"))
-	content := m.get("content")
+	c.message.of(rec.get("message"))
+	content := c.message.get("content")
 	synthetic := rec.get("isSynthetic").Bool() || rec.get("isMeta").Bool() || rec.get("isCompactSummary").Bool()
 	if content.Type == gjson.String {
 		if !synthetic {
@@ -381,10 +382,11 @@ func (c *claude) user(rec *fields) {
 		return
 	}
 	for _, b := range elements(content) {
-		block := fieldsOf(b)
+		block := &c.block
+		block.of(b)
 		switch block.text("type") {
 		case "tool_result":
-			c.toolResult(o, rec, &block)
+			c.toolResult(o, rec, block)
 		case "text":
 			if !synthetic {
 				c.r.message(o, roleUser, "", block.text("text"))
@@ -411,7 +413,8 @@ func (c *claude) toolResult(o origin, rec, block *fields) {
 	if !said.Exists() {
 		said = rec.get("toolUseResult")
 	}
-	about := fieldsOf(said)
+	about := &c.about
+	about.of(said)
 	call := c.calls[id]
 	delete(c.calls, id)
 	if text != "" || isError { // as documented: what is empty and no error has no event
@@ -428,7 +431,7 @@ func (c *claude) toolResult(o origin, rec, block *fields) {
 		if said.Type == gjson.String {
 			text = said.Str
 		}
-		c.ran(o, call, block, &about, text)
+		c.ran(o, call, block, about, text)
 	}
 	if call.path != "" && !isError {
 		kind := changeUpdate

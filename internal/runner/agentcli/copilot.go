@@ -64,9 +64,9 @@ func normaliseCopilot(t *Transcript, r *recorder) error {
 		c.seen = map[uint64]bool{}
 	}
 	counter := newSteps("copilot")
-	if err := r.records(t.Stdout, func(rec gjson.Result) bool {
-		counter.count(rec)
-		return c.record(rec, true)
+	if err := r.records(t.Stdout, func(gjson.Result) bool {
+		counter.count(&r.top)
+		return c.record(true)
 	}); err != nil {
 		return err
 	}
@@ -119,20 +119,19 @@ func (c *copilot) end() {
 }
 
 // record takes a record of the stream or the log and reports whether its type is known.
-func (c *copilot) record(rec gjson.Result, streaming bool) bool {
-	kind := rec.Get("type").String()
+func (c *copilot) record(streaming bool) bool {
+	top := &c.r.top
+	kind := top.get("type").String()
 	switch kind { // pieces of what comes whole later; there are very many of them
 	case "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta", "assistant.streaming_delta",
 		"tool.execution_partial_result", "tool.shell_output", "tool.execution_progress", "session.background_tasks_changed":
 		return true
 	}
-	var f [7]gjson.Result
-	take(rec, f[:], "data", "id", "timestamp", "agentId", "ephemeral", "exitCode", "sessionId")
-	data := f[0]
+	data := top.get("data")
 	if streaming {
-		c.identify(kind, f[1].String(), f[4].Bool())
+		c.identify(kind, top.get("id").String(), top.get("ephemeral").Bool())
 	}
-	o := origin{at: moment(f[2].String()), subagent: c.agent(kind, f[3].String(), data)}
+	o := origin{at: moment(top.get("timestamp").String()), subagent: c.agent(kind, top.get("agentId").String(), data)}
 	switch kind {
 	case "user.message":
 		// What copilot injects in the user's name has another source than the task that an agent gives its subagent.
@@ -209,8 +208,8 @@ func (c *copilot) record(rec gjson.Result, streaming bool) bool {
 			c.closed = true
 		}
 	case "result":
-		c.closed, c.exitCode = true, f[5].Int()
-		if id := f[6].String(); id != "" {
+		c.closed, c.exitCode = true, top.get("exitCode").Int()
+		if id := top.get("sessionId").String(); id != "" {
 			c.r.report.SessionID = strings.Clone(id)
 		}
 	case "assistant.turn_start", "assistant.turn_end", "assistant.idle", "assistant.intent", "assistant.message_start",

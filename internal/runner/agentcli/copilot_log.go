@@ -196,9 +196,9 @@ func (c *copilot) readLog(log *eventLog, turn int, streamed bool, steps *steps) 
 			return true // without ids nobody knows what the stream had
 		}
 		if !streamed {
-			steps.count(rec)
+			steps.count(&c.r.top)
 		}
-		return c.record(rec, false)
+		return c.record(false)
 	})
 	if len(c.used) == 0 {
 		for thread, total := range log.turns[last].total {

@@ -23,8 +23,8 @@ type cursor struct {
 	// thought is the thinking that has come so far, begun at thinkAt.
 	thought strings.Builder
 	thinkAt origin
-	// fields are those of the record that is being read.
-	fields fields
+	// The rest are members of the record that is being read.
+	body, outcome, success, failure fields
 }
 
 // cursorCall is what is remembered of a tool call.
@@ -40,7 +40,7 @@ func normaliseCursor(t *Transcript, r *recorder) error {
 	steps := newSteps(r.agent)
 	read := func(path string) error {
 		return r.records(path, func(rec gjson.Result) bool {
-			steps.count(rec)
+			steps.count(&r.top)
 			return c.record(rec)
 		})
 	}
@@ -79,8 +79,7 @@ func (c *cursor) refused(t *Transcript) {
 
 func (c *cursor) record(rec gjson.Result) bool {
 	r := c.r
-	f := &c.fields
-	f.read(rec.Raw)
+	f := &r.top
 	if r.report.SessionID == "" {
 		r.report.SessionID = strings.Clone(f.text("session_id", "chat_id"))
 	}
@@ -160,10 +159,11 @@ func (c *cursor) flush() {
 func (c *cursor) call(o origin, rec *fields) {
 	r := c.r
 	tool, value := cursorTool(rec.get("tool_call"))
-	body := fieldsOf(value)
 	if tool == "" {
 		return
 	}
+	body := &c.body
+	body.of(value)
 	// An id may hold a line break, which is part of it; the model call's id is only the next best thing.
 	o.call = rec.text("call_id", "model_call_id")
 	args, completed := body.get("args"), rec.text("subtype") == "completed"
@@ -207,7 +207,8 @@ func (c *cursor) call(o origin, rec *fields) {
 // answer takes what a tool answered: an object whose key says how it went.
 func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Result) {
 	r := c.r
-	outcome := fieldsOf(result)
+	outcome := &c.outcome
+	outcome.of(result)
 	failed := false
 	for _, word := range outcome.names {
 		switch word {
@@ -216,8 +217,10 @@ func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Re
 		}
 	}
 	r.toolResult(o, plain(result), failed)
-	success, failure := fieldsOf(outcome.get("success")), fieldsOf(outcome.get("failure"))
-	for _, f := range []*fields{&success, &failure, &outcome} {
+	success, failure := &c.success, &c.failure
+	success.of(outcome.get("success"))
+	failure.of(outcome.get("failure"))
+	for _, f := range []*fields{success, failure, outcome} {
 		for _, name := range []string{"exitCode", "exit_code"} {
 			if code := f.get(name); code.Type == gjson.Number {
 				r.exit(o.call, int(code.Int()))

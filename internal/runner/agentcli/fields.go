@@ -15,14 +15,23 @@ type fields struct {
 // fieldsOf finds the members of an object; of anything else there are none.
 func fieldsOf(v gjson.Result) fields {
 	var f fields
-	if v.IsObject() {
+	f.of(v)
+	return f
+}
+
+// of finds the members of an object in place of those that f has; of anything else there are none.
+func (f *fields) of(v gjson.Result) {
+	if f.names, f.values = f.names[:0], f.values[:0]; v.IsObject() {
 		f.read(v.Raw)
 	}
-	return f
 }
 
 // read finds the members of an object in place of those that f has.
 func (f *fields) read(raw string) {
+	if cap(f.names) == 0 {
+		const some = 8
+		f.names, f.values = make([]string, 0, some), make([]string, 0, some)
+	}
 	f.names, f.values = f.names[:0], f.values[:0]
 	members(raw, func(name, value string) bool {
 		f.names, f.values = append(f.names, name), append(f.values, value)
@@ -139,18 +148,16 @@ func skipValue(s string, i int) int {
 // skipString returns where the string ends that begins at i.
 func skipString(s string, i int) int {
 	for i++; i < len(s); {
-		j := strings.IndexByte(s[i:], '"')
-		if j < 0 {
-			return len(s)
+		if i = special(s, i); i >= len(s) {
+			break
 		}
-		j += i
-		slashes := 0
-		for k := j - 1; k >= i && s[k] == '\\'; k-- {
-			slashes++
-		}
-		i = j + 1
-		if slashes%2 == 0 {
-			return i
+		switch s[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i += 2
+		default:
+			i++
 		}
 	}
 	return len(s)

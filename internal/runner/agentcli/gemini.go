@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func normaliseGemini(t *Transcript, r *recorder) error {
 	}
 	counter := newSteps("gemini")
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
-		counter.count(rec)
+		counter.count(&r.top)
 		return g.record(rec)
 	})
 	if err != nil {
@@ -96,18 +95,17 @@ func (g *gemini) begin() error {
 
 // record takes a record of the stream and reports whether its type is known.
 func (g *gemini) record(rec gjson.Result) bool {
-	var f [4]gjson.Result
-	take(rec, f[:], "type", "timestamp", "content", "role")
-	at := moment(f[1].String())
-	switch f[0].String() {
+	top := &g.r.top
+	at := moment(top.get("timestamp").String())
+	switch top.get("type").String() {
 	case "init":
 		if id := rec.Get("session_id").String(); id != "" {
 			g.r.report.SessionID = strings.Clone(id)
 		}
 		g.model(rec.Get("model").String())
 	case "message":
-		text := f[2].String()
-		if f[3].String() == roleUser {
+		text := top.get("content").String()
+		if top.get("role").String() == roleUser {
 			g.speak(phaseCommentary)
 			if !g.asked {
 				g.r.message(origin{at: at}, roleUser, "", text)
@@ -287,8 +285,11 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 // geminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
 // leave out what went well.
 func geminiExit(output string) (code int, ok bool) {
-	lines := strings.Split(strings.TrimSpace(clipStart(output, 4<<10)), "\n")
-	for _, line := range slices.Backward(lines) {
+	rest := strings.TrimSpace(clipStart(output, 4<<10))
+	for end := len(rest); end >= 0; {
+		start := strings.LastIndexByte(rest[:end], '\n')
+		line := rest[start+1 : end]
+		end = start
 		label, value, labelled := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); {
 		case line == "</untrusted_context>":

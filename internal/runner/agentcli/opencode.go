@@ -143,11 +143,10 @@ func (o *opencode) stream(main *openThread) error {
 	children := map[string]*openThread{}
 	counter := newSteps("opencode")
 	err := o.r.records(o.t.Stdout, func(rec gjson.Result) bool {
-		counter.count(rec)
+		counter.count(&o.r.top)
 		th := main
-		var f [5]gjson.Result
-		take(rec, f[:], "type", "timestamp", "sessionID", "part", "error")
-		if id := f[2].String(); id != "" && id != o.main {
+		top := &o.r.top
+		if id := top.get("sessionID").String(); id != "" && id != o.main {
 			if th = children[id]; th == nil {
 				id = strings.Clone(id)
 				th = &openThread{o: o, subagent: id, base: main.base}
@@ -155,13 +154,13 @@ func (o *opencode) stream(main *openThread) error {
 				o.r.subagent(id, "", nil)
 			}
 		}
-		og := origin{at: momentMs(f[1]), subagent: th.subagent, base: th.base}
-		switch f[0].String() {
+		og := origin{at: momentMs(top.get("timestamp")), subagent: th.subagent, base: th.base}
+		switch top.get("type").String() {
 		case "error":
 			th.flush(phaseCommentary)
-			th.failed(f[4])
+			th.failed(top.get("error"))
 		case "step_start", "step_finish", "text", "reasoning", "tool_use":
-			th.part(og, readPart(f[3]), roleAssistant)
+			th.part(og, readPart(top.get("part")), roleAssistant)
 		default:
 			return false
 		}

@@ -74,6 +74,8 @@ type recorder struct {
 	report *plumb.SessionReport
 	// cwd is the session's directory.
 	cwd string
+	// top are the members of the record that is being read.
+	top fields
 	// sawRecords counts the records that were understood. Without any there is no report.
 	sawRecords int
 	// skillEvidence is the evidence of a skill that was loaded by a tool.
@@ -138,11 +140,12 @@ func (r *recorder) records(path string, fn func(rec gjson.Result) bool) error {
 		return nil
 	}
 	return eachLine(path, func(line []byte) error {
-		if line[0] != '{' || !gjson.ValidBytes(line) {
+		text := shared(line)
+		if !r.top.readObject(text) {
 			r.stray(line)
 			return nil
 		}
-		rec := gjson.Parse(shared(line))
+		rec := gjson.Result{Type: gjson.JSON, Raw: text}
 		if r.spoil {
 			defer clear(line)
 		}

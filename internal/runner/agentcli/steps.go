@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,12 +32,12 @@ type steps struct {
 func newSteps(agent string) *steps { return &steps{agent: agent} }
 
 // count takes a record of the stream.
-func (s *steps) count(rec gjson.Result) {
-	kind := rec.Get("type").Str
+func (s *steps) count(rec *fields) {
+	kind := rec.text("type")
 	switch s.agent {
 	case "codex":
-		if kind == "item.completed" && rec.Get("item.type").Str == "agent_message" {
-			s.once(rec.Get("item.id"), true)
+		if kind == "item.completed" && rec.get("item").Get("type").Str == "agent_message" {
+			s.once(rec.get("item").Get("id"), true)
 		}
 	case "opencode":
 		if kind == "step_finish" {
@@ -44,21 +45,21 @@ func (s *steps) count(rec gjson.Result) {
 		}
 	case "claude-code", "qwen":
 		if kind == "assistant" {
-			s.once(rec.Get("message.id"), false)
+			s.once(rec.get("message").Get("id"), false)
 		}
 	case "cursor-agent":
 		switch {
 		case kind == "assistant":
 			s.n++
-		case kind == "tool_call" && rec.Get("subtype").Str == "started":
-			s.once(rec.Get("model_call_id"), false)
+		case kind == "tool_call" && rec.text("subtype") == "started":
+			s.once(rec.get("model_call_id"), false)
 		}
 	case "copilot":
 		if kind == "assistant.message" {
-			s.once(rec.Get("data.messageId"), true)
+			s.once(rec.get("data").Get("messageId"), true)
 		}
 	case "gemini":
-		text := kind == "message" && rec.Get("role").Str == "assistant"
+		text := kind == "message" && rec.text("role") == "assistant"
 		if kind == "tool_use" || text && !s.text {
 			s.n++
 		}
@@ -82,8 +83,8 @@ func (s *steps) once(id gjson.Result, anonymous bool) {
 }
 
 // terminal reports whether a record says that the session is over. Nothing but the end of the process follows it.
-func terminal(agent string, rec gjson.Result) bool {
-	kind := rec.Get("type").Str
+func terminal(agent string, rec *fields) bool {
+	kind := rec.text("type")
 	switch agent {
 	case "codex":
 		return kind == "turn.completed" || kind == "turn.failed"
@@ -102,6 +103,7 @@ type watch struct {
 	linger  time.Duration
 	stop    context.CancelCauseFunc
 	session string // the session's id, once it is known
+	record  fields // the one that is being read
 
 	mu    sync.Mutex
 	timer *time.Timer // runs since the terminal record
@@ -116,14 +118,10 @@ func (w *watch) line(line []byte) error {
 	if w.limit == 0 && w.session != "" && !bytes.Contains(line, []byte(`"result"`)) && !bytes.Contains(line, []byte(`"turn.`)) {
 		return nil
 	}
-	rec := gjson.ParseBytes(line)
+	rec := &w.record
+	rec.read(shared(line))
 	if w.session == "" {
-		for _, key := range []string{"session_id", "sessionID", "thread_id", "sessionId"} {
-			if id := rec.Get(key); id.Type == gjson.String {
-				w.session = id.String()
-				break
-			}
-		}
+		w.session = strings.Clone(rec.text("session_id", "sessionID", "thread_id", "sessionId"))
 	}
 	if terminal(w.steps.agent, rec) {
 		w.mu.Lock()

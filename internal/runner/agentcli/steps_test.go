@@ -29,7 +29,7 @@ func TestSteps(t *testing.T) {
 	for _, v := range vectors.MaxSteps {
 		s := newSteps(v.AgentType)
 		for i, line := range v.Lines {
-			s.count(gjson.ParseBytes(line))
+			s.count(new(fieldsOf(gjson.ParseBytes(line))))
 			want := v.ObservedStepsWhenTripped[i]
 			if want == nil && s.n > v.MaxSteps || want != nil && s.n != *want {
 				t.Errorf("%s: %d steps after %s", v.AgentType, s.n, line)
@@ -64,7 +64,7 @@ func TestStepsOfOthers(t *testing.T) {
 	} {
 		s := newSteps(agent)
 		for line := range strings.Lines(lines) {
-			s.count(gjson.Parse(strings.TrimSpace(line)))
+			s.count(new(fieldsOf(gjson.Parse(strings.TrimSpace(line)))))
 		}
 		if s.n != 3 {
 			t.Errorf("%s: %d steps, want 3", agent, s.n)

@@ -176,7 +176,7 @@ func TestDocumentedSteps(t *testing.T) {
 	for _, v := range vectors(t).MaxSteps {
 		s := newSteps(v.AgentType)
 		for i, line := range v.Lines {
-			s.count(gjson.ParseBytes(line))
+			s.count(new(fieldsOf(gjson.ParseBytes(line))))
 			if want := v.ObservedStepsWhenTripped[i]; want != nil && s.n != *want || want == nil && s.n > v.MaxSteps {
 				t.Errorf("%s: %d steps after line %d, want %v", v.AgentType, s.n, i+1, want)
 			}

@@ -20,11 +20,21 @@ func plain(v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	default:
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
-			return v.Raw
+		for i := 0; i < len(v.Raw); {
+			switch v.Raw[i] {
+			case '"':
+				i = skipString(v.Raw, i)
+			case ' ', '\t', '\n', '\r':
+				var compact bytes.Buffer
+				if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
+					return v.Raw
+				}
+				return compact.String()
+			default:
+				i++
+			}
 		}
-		return compact.String()
+		return v.Raw
 	}
 }
 
