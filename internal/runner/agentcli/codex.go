@@ -63,7 +63,7 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 	}
 	steps := newSteps(r.agent)
 	err = r.records(t.Stdout, func(rec gjson.Result) bool {
-		steps.count(rec)
+		steps.count(&r.top)
 		return c.stream(rec) || main.record(rec)
 	})
 	if errors.Is(err, fs.ErrNotExist) && r.sawRecords > 0 {
