@@ -5,6 +5,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -24,6 +25,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -72,8 +75,45 @@ type entry struct {
 
 // file is what is on disk.
 type file struct {
-	Version int              `json:"version"`
-	Entries map[string]entry `json:"entries"`
+	Version int     `json:"version"`
+	Entries entries `json:"entries"`
+}
+
+type entries map[string]entry
+
+// MarshalJSON writes the entries in the documented order, that of a dictionary, so that a file in version control changes
+// only where baselines do.
+func (e entries) MarshalJSON() ([]byte, error) {
+	order := collate.New(language.Und)
+	keys := slices.SortedFunc(maps.Keys(e), func(a, b string) int {
+		return cmp.Or(order.CompareString(a, b), strings.Compare(a, b))
+	})
+	data := []byte{'{'}
+	for i, key := range keys {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		k, err := marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		v, err := marshal(e[key])
+		if err != nil {
+			return nil, err
+		}
+		data = append(append(append(data, k...), ':'), v...)
+	}
+	return append(data, '}'), nil
+}
+
+// marshal encodes a value as JavaScript does, which leaves the characters of HTML alone.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // Baselines are those of one file. They are safe for concurrent use.
@@ -296,7 +336,7 @@ func (b *Baselines) Save(ctx context.Context) (err error) {
 		return err
 	}
 	maps.Copy(entries, b.changed)
-	data, err := json.MarshalIndent(file{1, entries}, "", "  ") // keys are sorted
+	data, err := marshal(file{1, entries})
 	if err != nil {
 		return fmt.Errorf("save snapshots: %w", err)
 	}
@@ -304,7 +344,7 @@ func (b *Baselines) Save(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("save snapshots: %w", err)
 	}
-	_, err = temp.Write(append(data, '\n'))
+	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644) // it is committed to the project
 	}

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/snapshot"
@@ -228,5 +231,37 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 				t.Errorf("%s %s: %v", tt.agent, metric, f)
 			}
 		}
+	}
+}
+
+// The order of a file that skillgym wrote for these cases and runners, which is that of ICU's root collation; no character of HTML is
+// escaped in it.
+func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
+	const order = "_x::c _x::C-2 (p)::c (p)::C-2 +q::c <b>::c 10::c 1e::c 2::c 9::c a-b::c a::c a::C-2 a.b::c a1::c A2::c ab::c Äz::c B::c B::C-2 " +
+		"e::c é::c e::C-2 é::C-2 é1::c ss::c ß2::c x_y::c x-y::c x.y::c z::c zb::c Zz::c 日本::c"
+	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	b := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+	keys := strings.Fields(order)
+	for _, key := range slices.Backward(keys) {
+		name, id, _ := strings.Cut(key, "::")
+		if f := b.Verify(&plumb.Case{ID: name}, plumb.RunnerInfo{ID: id, Agent: codex.Agent}, sessions("", 1)); f != nil {
+			t.Fatal(f)
+		}
+	}
+	if err := b.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(data)) {
+		if key, ok := strings.CutPrefix(line, `    "`); ok && strings.Contains(key, "::") {
+			got = append(got, strings.TrimSuffix(key, "\": {\n"))
+		}
+	}
+	if diff := cmp.Diff(keys, got); diff != "" {
+		t.Error(diff)
 	}
 }
