@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -100,8 +101,16 @@ func readText(name string, info fs.FileInfo) ([]byte, bool) {
 	if !info.Mode().IsRegular() || info.Size() > diffFile {
 		return nil, false
 	}
-	data, err := os.ReadFile(name)
-	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+	if info.Size() == 0 { // as the files of /proc, whatever they hold
+		return []byte{}, true
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, diffFile+1)) // it may grow
+	if err != nil || len(data) > diffFile || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return nil, false
 	}
 	return data, true
