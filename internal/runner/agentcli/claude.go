@@ -42,6 +42,8 @@ type claude struct {
 	// last request again.
 	apiError, trying string
 	status           int
+	// stop is why the model stopped, if the last record of the main thread is the model's and says so: in session files.
+	stop string
 }
 
 // claudeCall is what is remembered of a tool call for its result.
@@ -86,6 +88,9 @@ func (c *claude) normalise(t *Transcript) error {
 	r := c.r
 	if t.Session != "" && !c.qwen {
 		c.uuids = map[uint64]bool{}
+	}
+	if err := c.asked(t); err != nil {
+		return err
 	}
 	steps := newSteps(r.agent)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
@@ -228,11 +233,13 @@ func (c *claude) assistant(rec *fields) {
 		if o.subagent == "" {
 			c.apiError = strings.Clone(clip(codexParts(m.get("content")), maxName))
 			c.status = int(rec.get("api_error_status").Int())
+			c.stop = ""
 		}
 		return
 	}
 	if o.subagent == "" {
 		c.trying = ""
+		c.stop = c.r.name(m.text("stop_reason"))
 		if model != "" {
 			r.report.Model = r.name(model)
 		}
@@ -372,6 +379,9 @@ func (c *claude) toolUse(o origin, block *fields) {
 // user takes what the model was told: results of tools, and texts.
 func (c *claude) user(rec *fields) {
 	o := c.origin(rec, "")
+	if o.subagent == "" {
+		c.stop = ""
+	}
 	c.message.of(rec.get("message"))
 	content := c.message.get("content")
 	synthetic := rec.get("isSynthetic").Bool() || rec.get("isMeta").Bool() || rec.get("isCompactSummary").Bool()

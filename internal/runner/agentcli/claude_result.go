@@ -16,6 +16,11 @@ func (c *claude) end(t *Transcript) {
 	if !c.ended {
 		c.usageOfRequests()
 		c.broken()
+		if finish := claudeFinish(c.stop); t.lost() && finish != "" && finish != plumb.FinishToolCalls && finish != plumb.FinishOther {
+			rep.FinishReason = finish // that is as much as a session file tells
+			r.finished("", false)
+			return
+		}
 		said := c.apiError
 		if c.trying != "" {
 			said = fmt.Sprintf("%s\nclaude-code ended while it tried again, without a terminal record (%s)", c.trying, exitText(t.ExitCode))
@@ -38,9 +43,7 @@ func (c *claude) end(t *Transcript) {
 			CacheTokens: count(u.Get("cache_read_input_tokens")), CacheWriteTokens: count(u.Get("cache_creation_input_tokens")),
 			ReasoningTokens: count(u.Get("output_tokens_details.thinking_tokens")),
 		}
-		if thought := rep.Usage.ReasoningTokens; thought != nil && *thought == 0 && reasoning > 0 {
-			rep.Usage.ReasoningTokens = nil // it has thought: the figure is missing
-		}
+		c.thought()
 	}
 	if c.qwen && t.Resumed {
 		r.note("the token figures are those of all sessions of this conversation")
@@ -147,6 +150,13 @@ func (c *claude) subagents(rec gjson.Result) {
 	c.r.note(fmt.Sprintf("the %d subagents used %d tokens together; which used how many is not known", len(subs), u.Tokens()))
 }
 
+// thought takes back a figure of no thinking of a session that has thought: the figure is missing.
+func (c *claude) thought() {
+	if u := &c.r.report.Usage; u.ReasoningTokens != nil && *u.ReasoningTokens == 0 && u.ReasoningChars > 0 {
+		u.ReasoningTokens = nil
+	}
+}
+
 // cost takes what the session cost, subagents included, if the agent knows the prices: it reports 0 where it does not. The
 // total goes on over resumed sessions.
 func (c *claude) cost(t *Transcript, rec gjson.Result) {
@@ -205,8 +215,9 @@ func (c *claude) usageOfRequests() {
 		}
 		add := plumb.Usage{InputTokens: q.InputTokens, CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens}
 		if known {
-			add.OutputTokens = q.OutputTokens
+			add.OutputTokens, add.ReasoningTokens = q.OutputTokens, q.ReasoningTokens
 		}
 		u.Add(add)
 	}
+	c.thought()
 }

@@ -1,9 +1,11 @@
 package agentcli
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -17,16 +19,9 @@ func (c *claude) session(t *Transcript) error {
 	if t.Session == "" || c.qwen || id == "" && exists(t.Stdout) {
 		return nil // a session that began says its id at once
 	}
-	paths, err := sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
+	main, paths, err := claudeFile(t, id)
 	if err != nil {
 		return err
-	}
-	main := ""
-	for _, path := range paths {
-		dir := filepath.Base(filepath.Dir(path))
-		if name := strings.TrimSuffix(filepath.Base(path), ".jsonl"); dir != "subagents" && (name == id || id == "" && len(name) == 36) {
-			main = path
-		}
 	}
 	if main == "" || id == "" && t.Resumed {
 		return nil
@@ -47,6 +42,79 @@ func (c *claude) session(t *Transcript) error {
 		}
 	}
 	return nil
+}
+
+// claudeFile finds the file of a session, the last of all if its id is "", and all session files.
+func claudeFile(t *Transcript, id string) (main string, all []string, err error) {
+	all, err = sessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
+	for _, path := range all {
+		dir := filepath.Base(filepath.Dir(path))
+		if name := strings.TrimSuffix(filepath.Base(path), ".jsonl"); dir != "subagents" && (name == id || id == "" && len(name) == 36) {
+			main = path
+		}
+	}
+	return main, all, err
+}
+
+// asked takes the prompt from the session file, since the stream has none: the one before the first record that the stream has,
+// or else the only one, or the last of a resumed session.
+func (c *claude) asked(t *Transcript) error {
+	if t.Session == "" || c.qwen || !exists(t.Stdout) {
+		return nil
+	}
+	id, uuid := "", ""
+	err := eachLine(t.Stdout, func(line []byte) error {
+		if rec := gjson.GetManyBytes(line, "session_id", "type", "uuid"); rec[0].Str != "" {
+			id = rec[0].Str
+			if kind := rec[1].Str; kind == "assistant" || kind == "user" {
+				uuid = rec[2].Str
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) || id == "" {
+		return err
+	}
+	main, _, err := claudeFile(t, id)
+	if main == "" || err != nil {
+		return err
+	}
+	var last prompt
+	n := 0
+	err = eachLine(main, func(line []byte) error {
+		rec := gjson.ParseBytes(line)
+		if uuid != "" && rec.Get("uuid").String() == uuid {
+			n = 1
+			return errEnough
+		}
+		if p := promptOf(rec); p.text != "" {
+			last = p
+			n++
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if n == 1 || t.Resumed {
+		c.r.message(origin{at: last.at}, roleUser, "", last.text)
+	}
+	return nil
+}
+
+// prompt is what the user said in a record of a session file.
+type prompt struct {
+	at   *time.Time
+	text string
+}
+
+func promptOf(rec gjson.Result) prompt {
+	if rec.Get("type").String() != "user" || rec.Get("isSidechain").Bool() || rec.Get("isMeta").Bool() || rec.Get("isCompactSummary").Bool() ||
+		rec.Get("toolUseResult").Exists() {
+		return prompt{}
+	}
+	return prompt{moment(rec.Get("timestamp").String()), codexParts(rec.Get("message.content"))}
 }
 
 // subagentFile takes the session file of a subagent. Beside it is a file that says which call started it.

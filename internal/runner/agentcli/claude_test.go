@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plumb-eval/plumb"
 )
 
@@ -158,16 +160,56 @@ func TestClaudeEnds(t *testing.T) {
 	}
 }
 
-// TestClaudeStreamLost: the session file tells what happened, but not that it ended well.
+// TestClaudeStreamLost: the session file tells the same story as the stream, as long as the model's last word is in it.
 func TestClaudeStreamLost(t *testing.T) {
 	r := readRecording(t, "claude-code", "testdata/claude/ok")
 	whole, _ := Normalise("claude-code", r.t)
 	r.t.Stdout = ""
 	report, err := Normalise("claude-code", r.t)
+	wantFailure(t, err, "", 0)
+	if diff := cmp.Diff(brief(whole), brief(report)); diff != "" {
+		t.Errorf("events: -with the stream +without:\n%s", diff)
+	}
+	if report.FinalOutput != whole.FinalOutput || report.FinishReason != whole.FinishReason || report.Prompt != whole.Prompt || report.Usage.Tokens() != whole.Usage.Tokens() {
+		t.Errorf("final output %q, finish reason %q, prompt %q, usage %+v", report.FinalOutput, report.FinishReason, report.Prompt, report.Usage)
+	}
+	r.t.ExitCode = new(1)
+	_, err = Normalise("claude-code", r.t)
 	wantFailure(t, err, "runner-crash", 0)
-	got := strings.TrimPrefix(brief(report), "user : "+r.t.Prompt+"\n")
-	if got != brief(whole) || report.FinalOutput != whole.FinalOutput || *report.Usage.InputTokens != *whole.Usage.InputTokens || *report.Usage.OutputTokens != *whole.Usage.OutputTokens {
-		t.Errorf("final output %q, usage %+v, events\n%s", report.FinalOutput, report.Usage, got)
+	for _, broken := range []string{"int-tool", "term-tool", "e404"} {
+		r := readRecording(t, "claude-code", "testdata/claude/"+broken)
+		r.t.Stdout, r.t.ExitCode = "", nil
+		if _, err := Normalise("claude-code", r.t); err == nil {
+			t.Errorf("%s: no error", broken)
+		}
+	}
+}
+
+// TestClaudePrompt: the stream has no prompt, the session file has those of all turns.
+func TestClaudePrompt(t *testing.T) {
+	said := func(uuid, kind, more, content string) string {
+		return `{"type":"` + kind + `","uuid":"` + uuid + `","sessionId":"S",` + more + `"message":{"id":"` + uuid + `","role":"` + kind + `","content":` + content + `}}`
+	}
+	file := lines(
+		said("1", "user", `"promptSource":"sdk",`, `"first"`), said("2", "assistant", "", `[{"type":"text","text":"A"}]`),
+		said("3", "user", `"isMeta":true,`, `"of the agent itself"`), said("4", "user", "", `[{"type":"text","text":"second"}]`),
+		said("5", "user", "", `[{"type":"tool_result","tool_use_id":"x","content":"out"}]`), said("6", "assistant", "", `[{"type":"text","text":"B"}]`))
+	end := `{"type":"result","subtype":"success","is_error":false,"result":"B","session_id":"S"}`
+	for name, c := range map[string]struct {
+		stream, want string
+		resumed      bool
+	}{
+		"the first turn":  {`{"type":"assistant","uuid":"2","session_id":"S","message":{"content":[]}}`, "first", false},
+		"the second turn": {`{"type":"assistant","uuid":"6","session_id":"S","message":{"content":[]}}`, "second", true},
+		"nobody knows":    {`{"type":"assistant","uuid":"9","session_id":"S","message":{"content":[]}}`, "", false},
+	} {
+		tr := written(t, lines(claudeInit, c.stream, end), "", map[string]string{"projects/ws/S.jsonl": file})
+		tr.Prompt, tr.Resumed = "", c.resumed
+		report, err := Normalise("claude-code", tr)
+		wantFailure(t, err, "", 0)
+		if report.Prompt != c.want {
+			t.Errorf("%s: prompt %q, want %q", name, report.Prompt, c.want)
+		}
 	}
 }
 

@@ -341,6 +341,12 @@ func (g *gemini) end() {
 	status := g.result.Get("status").String()
 	switch {
 	case !g.closed && g.trouble == "":
+		if answer := g.chat.answer; answer != "" && g.t.lost() {
+			g.r.note("standard output is lost: what is known is from the saved chat")
+			g.r.report.FinishReason = plumb.FinishStop
+			g.r.finished(answer, true)
+			return
+		}
 		if g.t.ExitCode != nil && *g.t.ExitCode == exitAuth {
 			f := g.r.failureOf(lastLines(g.t.Stderr)+"\nnot logged in", 0)
 			g.r.failed(f)

@@ -199,3 +199,24 @@ func FuzzGemini(f *testing.F) {
 		fuzzOne(t, "gemini", stdout, "chats/session-1.json", chat, resumed)
 	})
 }
+
+// TestGeminiStreamLost: the saved chat tells the same story as the stream, as long as the model's last word is in it.
+func TestGeminiStreamLost(t *testing.T) {
+	for _, name := range []string{"ok", "edit", "skill"} {
+		r := readRecording(t, "gemini", "testdata/gemini/"+name)
+		whole, _ := Normalise("gemini", r.t)
+		r.t.Stdout = ""
+		report, err := Normalise("gemini", r.t)
+		wantFailure(t, err, "", 0)
+		if diff := cmp.Diff(brief(whole), brief(report)); diff != "" || report.FinalOutput != whole.FinalOutput || report.FinishReason != whole.FinishReason {
+			t.Errorf("%s: final output %q, finish reason %q, events: -with the stream +without:\n%s", name, report.FinalOutput, report.FinishReason, diff)
+		}
+	}
+	for _, name := range []string{"term-tool", "e404"} {
+		r := readRecording(t, "gemini", "testdata/gemini/"+name)
+		r.t.Stdout, r.t.ExitCode = "", nil
+		if _, err := Normalise("gemini", r.t); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

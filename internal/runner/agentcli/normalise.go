@@ -27,6 +27,11 @@ type Transcript struct {
 	Stopped error
 }
 
+// lost reports whether there is no stream, and nothing that says that the agent failed.
+func (t *Transcript) lost() bool {
+	return (t.Stdout == "" || !exists(t.Stdout)) && t.Stopped == nil && (t.ExitCode == nil || *t.ExitCode == 0)
+}
+
 // Types returns the agents whose transcripts are understood.
 func Types() []string {
 	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}

@@ -43,7 +43,10 @@ func (th *openThread) failed(e gjson.Result) {
 	case name == "MessageAbortedError":
 		f.Hint = "something interrupted the agent"
 	case f.Hint == "" && log == "" && strings.Contains(said, "server logs"):
-		f.Hint = "OpenCode says so of an unknown model or provider too; the reason is in its opencode/log directory"
+		if !th.began && size(th.o.t.Stderr) == 0 {
+			f = th.o.r.troubles()[0].apply(f) // it says no more of a model or provider that it does not know
+		}
+		f.Hint = "OpenCode says so of an unknown model or provider: check the runner's model; the reason is in its opencode/log directory"
 	}
 	th.failure, th.reason = f, ""
 }

@@ -116,7 +116,7 @@ func (o *opencode) turn(path, first string) (from string, found bool, err error)
 		if first != "" && id == first {
 			found = true
 			from = strings.Clone(id)
-			if parent != "" && parent == asked {
+			if asked != "" && (parent == "" || parent == asked) { // older versions do not say whose answer it is
 				from = asked
 			}
 			return errEnough

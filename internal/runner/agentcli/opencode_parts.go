@@ -20,8 +20,8 @@ type openThread struct {
 	// texts are those of the step whose phase is not known yet; answer those of the last step that was the end.
 	texts  []openText
 	answer []string
-	// tools says that the step called tools.
-	tools bool
+	// began says that there was something before an error, tools that the step called tools.
+	began, tools bool
 	// reason is what the last step ended with; failure is set when an error came after it. denied is what was said when
 	// the last tool call was refused.
 	reason  string
@@ -58,6 +58,7 @@ func readPart(v gjson.Result) openPart {
 // part records one part of a message, unless it was recorded before.
 func (th *openThread) part(og origin, part openPart, role string) {
 	seen := th.know(part)
+	th.began = th.began || role == roleAssistant
 	switch part.kind {
 	case "step-start", "step_start":
 		th.flush(phaseCommentary)

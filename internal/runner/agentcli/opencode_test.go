@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -111,7 +112,9 @@ func TestOpencodeErrors(t *testing.T) {
 			"by stderr", server, "\x1b[31mtimestamp=1 level=ERROR ref=err_1 error=\"unauthorized\"\x1b[0m", "",
 			plumb.OriginRunner, "authentication", "Unexpected server error. Check server logs for details.\nunauthorized",
 		},
-		{"without a log", server, "", "", plumb.OriginRunner, "runner-crash", "Unexpected server error"},
+		{"without a log", server, "", "", plumb.OriginModelRejected, "model-rejected", "Unexpected server error"},
+		{"in the middle of its work", `{"type":"step_start","sessionID":"ses_1","part":{"type":"step-start"}}` + "\n" + server, "", "", plumb.OriginRunner, "runner-crash", "Unexpected server error"},
+		{"where the log does not say", server, "INFO all is well", "", plumb.OriginRunner, "runner-crash", "Unexpected server error"},
 		{
 			"interrupted", `{"type":"error","sessionID":"s","error":{"name":"MessageAbortedError","data":{"message":"The operation was aborted."}}}`,
 			"", "", plumb.OriginRunner, "runner-crash", "The operation was aborted.",
@@ -367,5 +370,26 @@ func fuzzOne(t *testing.T, agent string, stdout []byte, name string, state []byt
 		if u != nil && *u < 0 {
 			t.Fatalf("%d tokens", *u)
 		}
+	}
+}
+
+// TestOpencodeOlderExport: what the user said is there where an export does not say whose answer a message is.
+func TestOpencodeOlderExport(t *testing.T) {
+	r := readRecording(t, "opencode", "testdata/opencode/ok")
+	whole, err := Normalise("opencode", r.t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := regexp.MustCompile(`"parentID": ?"[^"]*",?`)
+	older := r.changed(t, func(name string, data []byte) []byte {
+		if strings.HasSuffix(name, ".json") {
+			data = parent.ReplaceAll(data, nil)
+		}
+		return data
+	})
+	report, err := Normalise("opencode", older.t)
+	wantFailure(t, err, "", 0)
+	if diff := cmp.Diff(brief(whole), brief(report)); diff != "" || !strings.HasPrefix(brief(report), "user : ") {
+		t.Errorf("events: -newer +older:\n%s", diff)
 	}
 }
