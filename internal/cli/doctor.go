@@ -221,7 +221,7 @@ func lookPath(program, path, dir string) (string, bool) {
 }
 
 func versionIn(out string) string {
-	return regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out)
+	return strings.TrimRight(regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out), ".-+") // not the end of a sentence
 }
 
 func firstLine(s string) string {
@@ -256,6 +256,8 @@ func (a *app) diagnoseRunners(p *project) ([]finding, error) {
 		switch {
 		case c.Model != "":
 			f.Status = c.Model
+		case c.Agent != nil:
+			f.Status = c.Agent.Type + ":" + c.Agent.Model
 		case c.Replay != "":
 			f.Status = "a recording of run " + c.Replay
 			if c.Replay, err = run.Find(p.runs(), c.Replay); err != nil {

@@ -26,7 +26,8 @@ func (a *app) gcCommand() *cobra.Command {
 		Long: `End the processes of agents whose run is over or was killed, and delete the workspaces of runs that are gone.
 
 A run that still has its owner is left alone. Workspaces that were kept on purpose, of failed sessions, are deleted
-when they are older than --older-than, or when the directory of their run is gone.`,
+when they are older than --older-than, or when the directory of their run is gone. The homes that agents of dead
+processes had are deleted, too. What runs left is in .plumb/runs, and stays.`,
 		Example: "  plumb gc --dry-run\n  plumb gc --older-than 24h",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -72,10 +73,8 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 		runID, _, _ := strings.Cut(p.Marker, "/")
 		found.Processes = append(found.Processes, garbageProcess{p.PID, p.Command, runID})
 	}
-	if !dryRun {
-		homes, err := agentcli.Sweep()
-		found.Homes, errLeft = list(homes), errors.Join(errLeft, err)
-	}
+	homes, err := agentcli.Sweep(dryRun)
+	found.Homes, errLeft = list(homes), errors.Join(errLeft, err)
 	workspaces, err := abandoned(root, a.Now().Add(-age))
 	if err != nil {
 		return errors.Join(errLeft, err)
@@ -92,20 +91,29 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 	if a.json {
 		return errors.Join(errLeft, a.print(found))
 	}
-	did := map[bool][2]string{false: {"ended", "deleted"}, true: {"would end", "would delete"}}[dryRun]
+	a.showGarbage(found)
+	return errLeft
+}
+
+// showGarbage prints what was found: all of it where it is still there, and long lists only counted where it is gone.
+func (a *app) showGarbage(found garbage) {
+	did := map[bool][2]string{false: {"ended", "deleted"}, true: {"would end", "would delete"}}[found.DryRun]
 	for _, p := range found.Processes {
 		fmt.Fprintf(a.Stdout, "%s process %d of run %s: %s\n", did[0], p.PID, p.Run, p.Command)
 	}
-	for _, dir := range found.Workspaces {
-		fmt.Fprintf(a.Stdout, "%s %s\n", did[1], dir)
-	}
-	for _, dir := range found.Homes {
-		fmt.Fprintf(a.Stdout, "%s %s\n", did[1], dir)
+	const few = 10
+	for _, dirs := range [][]string{found.Workspaces, found.Homes} {
+		for i, dir := range dirs {
+			if i == few && !found.DryRun {
+				fmt.Fprintf(a.Stdout, "%s %d more beside it\n", did[1], len(dirs)-few)
+				break
+			}
+			fmt.Fprintf(a.Stdout, "%s %s\n", did[1], dir)
+		}
 	}
 	if len(found.Processes)+len(found.Workspaces)+len(found.Homes) == 0 {
 		fmt.Fprintln(a.Stdout, "nothing is left over")
 	}
-	return errLeft
 }
 
 // reapRun ends what an earlier process left of a run that this one now owns: it would work in the directories of the sessions

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
@@ -193,7 +193,7 @@ func (a *app) showModels(p *project, lines []modelLine, live bool) error {
 		return a.print(map[string]any{"models": list(lines), "prices": source})
 	}
 	slices.SortStableFunc(lines, func(x, y modelLine) int { return cmp.Compare(x.Provider, y.Provider) })
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := report.NewColumns(a.Stdout)
 	fmt.Fprintln(w, "MODEL\tALIASES\tINPUT\tOUTPUT\tCACHE READ")
 	for _, l := range lines {
 		in, out, cached := "?", "?", "?"

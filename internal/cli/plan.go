@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -241,7 +240,7 @@ func (a *app) showPlans(p *project, jobs []*job) error {
 			fmt.Fprintf(a.Stdout, "  embedder: %s\n", pl.Embedder)
 		}
 		fmt.Fprintln(a.Stdout)
-		w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+		w := report.NewColumns(a.Stdout)
 		fmt.Fprintln(w, "  RUNNER\tSESSIONS\tTOKENS IN\tTOKENS OUT\tCOST\tLATENCY")
 		for _, r := range pl.Runners {
 			latency := fmt.Sprintf("%.1f s", float64(r.LatencyMs)/1000)

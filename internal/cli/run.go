@@ -351,7 +351,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	}
 	j.options = run.Options{
 		Unavailable: j.options.Unavailable,
-		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
+		MaxSteps:    s.MaxSteps, AllRepetitions: s.AllRepetitions,
 		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Keep: s.KeepWorkspaces, Environ: p.environ},
 		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
@@ -540,7 +540,7 @@ func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, int
 			return
 		}
 		close(drain)
-		j.shop.env.Note(plumb.Note{Level: "warning", Text: "interrupted: what is in flight finishes; interrupt again to stop at once"})
+		j.shop.env.Note(plumb.Note{Level: "warning", Text: "interrupted: what is in flight finishes; once more stops it at once"})
 		select {
 		case <-signals:
 			cancel(errors.New("interrupted twice"))

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,7 +61,7 @@ func (a *app) runsCommand() *cobra.Command {
 				fmt.Fprintf(a.Stdout, "There are no runs in %s. Make one with: plumb run\n", a.shown(p.runs()))
 				return nil
 			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+			w := report.NewColumns(a.Stdout)
 			fmt.Fprintln(w, "RUN\tSUITE\tRUNNERS\tSTATE\tPASS\tFAIL\tERROR\tOF\tCOST")
 			for _, l := range lines {
 				runners := "-"
@@ -233,7 +232,7 @@ func (a *app) showRun(p *project, state *plumb.Run, path string) error {
 	info := state.Info
 	fmt.Fprintf(a.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, report.Clean(info.SuiteName),
 		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), a.shown(path))
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := report.NewColumns(a.Stdout)
 	fmt.Fprintln(w, "CASE\tRUNNER\tSTATUS\tOUTCOME\tSAMPLES\tLATENCY\tWHY")
 	for i := range state.Executions {
 		e := &state.Executions[i]

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -406,7 +405,7 @@ func (a *app) listAll(p *project) error {
 		})
 	}
 	fmt.Fprintln(a.Stdout, "Published suites:")
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := report.NewColumns(a.Stdout)
 	for _, m := range published {
 		for _, t := range m.Tiers {
 			fmt.Fprintf(w, "  %s/%s\t%s\t%s\n", m.Version, t.Name, plural(t.TestCount, "case"), t.Description)
@@ -440,7 +439,7 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 	if a.json {
 		return a.print(map[string]any{"suite": suite.Name, "hash": suite.Hash, "cases": lines})
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := report.NewColumns(a.Stdout)
 	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
 	for _, l := range lines {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(report.Line(l.Category, 40)),

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -62,8 +63,10 @@ func (f *agentFigures) add(e *plumb.Execution) {
 		return
 	}
 	n := int64(e.Sessions)
-	f.ms += analyze.Elapsed(e)
-	f.executions++
+	if ms := analyze.Elapsed(e); ms > 0 || e.Reported != 0 { // or no session took place
+		f.ms += ms
+		f.executions++
+	}
 	f.sessions += n
 	for i, x := range [5]struct {
 		bit   uint8
@@ -212,7 +215,7 @@ func (s *summary) agents() {
 			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)}, agentCells(e, s.t.dash)...))
 		}
 	}
-	widths := s.widths(table)
+	widths, gap := s.narrow(table)
 	s.line("")
 	for i, cells := range table {
 		line := pad(cells[0], widths[0])
@@ -220,13 +223,47 @@ func (s *summary) agents() {
 			line = s.t.bold(line)
 		}
 		for c := 1; c < len(cells); c++ {
-			line += "   " + padLeft(cells[c], widths[c])
+			line += gap + padLeft(cells[c], widths[c])
 		}
 		if i == 0 {
 			line = s.t.dim(line)
 		}
 		s.line("%s", line)
 	}
+}
+
+// narrow makes a table of agent columns fit: the last column, the cost, is what most people look for. It takes from the
+// gaps, then leaves out the parts of in and out, then cuts names.
+func (s *summary) narrow(table [][]string) (widths []int, gap string) {
+	widths, gap = s.widths(table), "   "
+	over := func() int {
+		if s.width == 0 {
+			return 0
+		}
+		all := len(gap) * (len(widths) - 1)
+		for _, w := range widths {
+			all += w
+		}
+		return all - s.width
+	}
+	if over() > 0 {
+		gap = "  "
+	}
+	if over() > 0 {
+		for i, cells := range table {
+			if len(cells) == len(widths) {
+				table[i] = slices.Delete(slices.Clone(cells), 4, 6) // reason, cache
+			}
+		}
+		widths = s.widths(table)
+	}
+	if n := over(); n > 0 {
+		widths[0] = max(12, widths[0]-n)
+		for _, cells := range table {
+			cells[0] = s.t.fit(cells[0], widths[0])
+		}
+	}
+	return widths, gap
 }
 
 // mark is one character for how an execution ended, two where there is no Unicode.

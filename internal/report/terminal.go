@@ -365,6 +365,9 @@ func (r *terminal) paintPlain(every time.Duration) {
 			if p := r.progress(now); p != "" {
 				line += r.t.dot + p
 			}
+			if longest := r.oldest(1); len(longest) > 0 { // or a long session looks like one that hangs
+				line += fmt.Sprintf("%s%s running, for %s at most", r.t.dot, count(int64(len(r.running))), duration(max(0, now.Sub(r.running[longest[0]]).Milliseconds())))
+			}
 			r.print(r.t.fit(line, r.width()))
 		}
 		r.mu.Unlock()

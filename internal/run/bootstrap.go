@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -56,6 +58,9 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 	failed := func(why string) *plumb.Failure {
 		f := plumb.Failuref(plumb.OriginWorkspaceBootstrap, "Workspace bootstrap failed: %s (%s)", line, why)
 		f.LogPath = rec.StderrPath
+		if last := lastLine(rec.StderrPath); last != "" {
+			f.Hint = "it said: " + last
+		}
 		return f
 	}
 	switch {
@@ -87,4 +92,25 @@ func program(name, dir string) (string, error) {
 		err = e.Err
 	}
 	return path, err
+}
+
+// lastLine returns the last line of a log that is not empty.
+func lastLine(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const enough = 4 << 10
+	if info, err := f.Stat(); err == nil && info.Size() > enough {
+		if _, err := f.Seek(-enough, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -353,6 +353,9 @@ func (e *engine) ask(ctx context.Context, u unit, req plumb.Request) *attempt {
 			a.failure.LogPath = f.LogPath
 		}
 		a.failure.Hint = "raise the limit with --timeout, or in the case (timeout_ms, timeoutMs)"
+		if report != nil && len(report.Notes) > 0 { // such as that it waits for the network
+			a.failure.Hint += "; the session's last note was: " + report.Notes[len(report.Notes)-1]
+		}
 	default:
 		f := *plumb.Failed(plumb.OriginRunner, err)
 		a.failure = &f

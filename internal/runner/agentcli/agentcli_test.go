@@ -651,7 +651,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(own)
-	removed, err := Sweep()
+	removed, err := Sweep(false)
 	if err != nil || !slices.Equal(removed, []string{left}) || exists(left) || !exists(own) {
 		t.Errorf("%v, %v", removed, err)
 	}

@@ -105,8 +105,8 @@ func newRoot() (string, error) {
 	return filepath.EvalSymlinks(root) // agents do so too, and would find what is below elsewhere
 }
 
-// Sweep removes the directories of sessions whose process is dead, and returns their names.
-func Sweep() ([]string, error) {
+// Sweep removes the directories of sessions whose process is dead, and returns their names; with dryRun it only does the latter.
+func Sweep(dryRun bool) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), rootPrefix+"*"))
 	if err != nil {
 		return nil, err
@@ -117,8 +117,10 @@ func Sweep() ([]string, error) {
 		if pid, err := strconv.Atoi(owner); err != nil || proc.Alive(pid) {
 			continue
 		}
-		if err := removeAll(root); err != nil {
-			return removed, err
+		if !dryRun {
+			if err := removeAll(root); err != nil {
+				return removed, err
+			}
 		}
 		removed = append(removed, root)
 	}

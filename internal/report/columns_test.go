@@ -1,0 +1,22 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestColumns(t *testing.T) {
+	var b strings.Builder
+	c := NewColumns(&b)
+	fmt.Fprintln(c, "RUN\tSTATE\tWHY")
+	fmt.Fprintln(c, "主 worker\tfinished\t")
+	fmt.Fprint(c, "👩‍👩‍👧‍👦\tkil", "led\tlong text\n")
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "RUN        STATE     WHY\n主 worker  finished\n👩‍👩‍👧‍👦         killed    long text\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", &b, want)
+	}
+}
