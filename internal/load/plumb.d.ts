@@ -255,9 +255,9 @@ declare module "plumb" {
 	export interface StructuredCommandMatcher {
 		executable?: string | RegExp;
 		/** In this order, with others between them; with strict, nothing else. */
-		positionals?: (string | RegExp)[];
+		positionals?: readonly (string | RegExp)[];
 		/** By name with dashes; with strict, no others. */
-		options?: Record<string, CommandValueMatcher | CommandValueMatcher[]>;
+		options?: Readonly<Record<string, CommandValueMatcher | readonly CommandValueMatcher[]>>;
 		endOfOptions?: boolean;
 		/** The same as strict. */
 		exact?: boolean;
@@ -543,6 +543,9 @@ declare module "plumb" {
 
 	export type PlumbAssert = SkillgymAssert;
 	export type PlumbSoftAssert = SkillgymSoftAssert;
+	// As skillgym 0.8 writes them.
+	export type SkillGymAssert = SkillgymAssert;
+	export type SkillGymSoftAssert = SkillgymSoftAssert;
 
 	export const assert: SkillgymAssert;
 
@@ -599,18 +602,81 @@ declare module "plumb" {
 		| CodexAgentConfig | OpenCodeAgentConfig | ClaudeCodeAgentConfig | CursorAgentConfig | CopilotAgentConfig | GeminiAgentConfig
 		| QwenAgentConfig;
 
-	/** A runner: an agent, or what docs/configuration.md has beside it (model, command, replay). */
-	export type RunnerConfig = { agent: AgentConfig } | ModelRunnerConfig | { command: string[]; env?: Record<string, string> } | { replay: string };
+	/** A runner: an agent, a model, a command, or an earlier run. */
+	export type RunnerConfig = (
+		| { agent: AgentConfig }
+		| ModelRunnerConfig
+		| ({ command: string[]; env?: Record<string, string> } & ModelParameters)
+		| { replay: string }
+	) & { timeoutMs?: number; maxParallel?: number };
 
-	export interface ModelRunnerConfig {
+	export interface ModelParameters {
+		/** Null sends none. */
+		temperature?: number | null;
+		seed?: number | null;
+		topP?: number;
+		maxOutputTokens?: number;
+		reasoningEffort?: string;
+	}
+
+	export interface ModelRunnerConfig extends ModelParameters {
 		/** "provider:model", or a name that Plumb knows. */
 		model: string;
-		[key: string]: unknown;
+		baseURL?: string;
+		api?: "chat" | "responses";
+		/** The environment variable with the key. */
+		apiKeyEnv?: string;
+		headers?: Record<string, string>;
+	}
+
+	/** The keys of run that skillgym does not have; docs/configuration.md says what they mean. */
+	export interface RunOptions extends Omit<ModelParameters, "topP"> {
+		tier?: string;
+		model?: string | string[];
+		runner?: string | string[];
+		command?: string;
+		replay?: string;
+		baseURL?: string;
+		api?: "chat" | "responses";
+		apiKeyEnv?: string;
+		header?: string | string[];
+		requestTimeoutMs?: number;
+		judge?: string;
+		judgeVotes?: number;
+		embedder?: string;
+		case?: string | string[];
+		tag?: string | string[];
+		category?: string | string[];
+		difficulty?: string | string[];
+		limit?: number;
+		parallel?: number;
+		retry?: number;
+		timeoutMs?: number;
+		maxFailures?: number;
+		maxCostUSD?: number;
+		maxTokens?: number;
+		maxDurationMs?: number;
+		cache?: "off" | "on" | "only";
+		report?: string | string[];
+		output?: string;
+		redact?: string | string[];
+		workspaces?: string;
+		keepWorkspaces?: boolean;
+		allRepetitions?: boolean;
+	}
+
+	/** What one million tokens cost, in US dollars. */
+	export interface Price {
+		input?: number;
+		output?: number;
+		cacheRead?: number;
+		cacheWrite?: number;
+		perRequest?: number;
 	}
 
 	/** What plumb.config.* and skillgym.config.* export. */
 	export interface SkillgymConfig {
-		run?: {
+		run?: RunOptions & {
 			cwd?: string;
 			outputDir?: string;
 			reporter?: string;
@@ -623,19 +689,24 @@ declare module "plumb" {
 			retryFailed?: number;
 			tags?: string[];
 			workspace?: SuiteWorkspaceConfig;
-			[key: string]: unknown;
 		};
-		defaults?: { timeoutMs?: number; [key: string]: unknown };
+		defaults?: { timeoutMs?: number };
 		runners: Record<RunnerId, RunnerConfig>;
 		snapshots?: {
 			path?: string;
 			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens";
 			tolerance: { absolute?: number; percent?: number };
 		};
-		[key: string]: unknown;
+		$schema?: string;
+		suites?: string | string[];
+		judge?: string | { runner: string; votes?: number } | (Exclude<RunnerConfig, { agent: AgentConfig }> & { votes?: number });
+		embedder?: string | { model: string; baseURL?: string; apiKeyEnv?: string };
+		prices?: Record<string, Price>;
 	}
 
 	export type PlumbConfig = SkillgymConfig;
+	/** As skillgym 0.8 writes it. */
+	export type SkillGymConfig = SkillgymConfig;
 
 	/** Finds, executes and checks the config for a suite. */
 	export function loadConfig(options: { suitePath: string; configPath?: string }): Promise<{ filePath?: string; config: SkillgymConfig }>;

@@ -1,9 +1,15 @@
 package lib
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -62,7 +68,51 @@ func TestSuitesTypeCheck(t *testing.T) {
 
 // What the types refuse. Each line with an error is marked, so that a type that became looser is found.
 func TestTypesRefuse(t *testing.T) {
-	typeCheck(t, "--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts", "testdata/refused.ts")
+	typeCheck(t, "--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts", "testdata/refused.ts", "testdata/agree.ts")
 }
 
 func TestSourcesTypeCheck(t *testing.T) { typeCheck(t, "-p", ".") }
+
+// The types know the keys of the published schema of configs, and no others.
+func TestTypesKnowTheKeysOfConfigs(t *testing.T) {
+	data, err := os.ReadFile("../../../schema/plumb.config.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object struct {
+		Properties map[string]any `json:"properties"`
+	}
+	var schema struct {
+		object
+		Defs map[string]object `json:"$defs"`
+	}
+	if err := json.Unmarshal(data, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString(`import type { AgentConfig, McpServerConfig, ModelRunnerConfig, Price, RunnerConfig, SkillgymConfig } from "plumb";
+type Keys<T> = T extends unknown ? keyof T : never;
+type Same<A, B> = [A, B] extends [B, A] ? true : [Exclude<A, B>, Exclude<B, A>];
+`)
+	for _, c := range []struct {
+		of string
+		object
+	}{
+		{"SkillgymConfig", schema.object}, {`NonNullable<SkillgymConfig["run"]>`, schema.Defs["run"]}, {"RunnerConfig", schema.Defs["runner"]},
+		{"AgentConfig", schema.Defs["agent"]}, {"McpServerConfig", schema.Defs["mcpServer"]}, {"Price", schema.Defs["price"]},
+		{`NonNullable<SkillgymConfig["snapshots"]>`, schema.Defs["snapshots"]},
+		{`NonNullable<NonNullable<SkillgymConfig["run"]>["workspace"]>`, schema.Defs["workspace"]},
+		{`Exclude<NonNullable<SkillgymConfig["judge"]>, string>`, schema.Defs["judge"]},
+	} {
+		var keys []string
+		for _, key := range slices.Sorted(maps.Keys(c.Properties)) {
+			keys = append(keys, strconv.Quote(key))
+		}
+		fmt.Fprintf(&b, "true satisfies Same<Keys<%s>, %s>;\n", c.of, strings.Join(keys, " | "))
+	}
+	file := filepath.Join(t.TempDir(), "keys.ts")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	typeCheck(t, "--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts", file)
+}

@@ -94,14 +94,18 @@ const isValue = (v: unknown): v is CommandValueMatcher => v === true || isText(v
 
 /** Builds a matcher step by step. */
 export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
-	#matcher: StructuredCommandMatcher = {};
+	#executable: Text | undefined;
+	#positionals: Text[] = [];
+	#options: Map<string, CommandValueMatcher[]> | undefined;
+	#endOfOptions: true | undefined;
+	#strict = false;
 
 	constructor(executable?: Text) {
-		if (executable !== undefined) this.executable(executable);
+		this.#executable = executable;
 	}
 
 	executable(matcher: Text): this {
-		this.#matcher.executable = matcher;
+		this.#executable = matcher;
 		return this;
 	}
 
@@ -110,14 +114,13 @@ export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
 	}
 
 	args(...matchers: Text[]): this {
-		(this.#matcher.positionals ??= []).push(...matchers);
+		this.#positionals.push(...matchers);
 		return this;
 	}
 
 	option(name: string, value: CommandValueMatcher = true): this {
-		const options = (this.#matcher.options ??= {});
-		const before = Object.hasOwn(options, name) ? (options[name] as CommandValueMatcher[]) : [];
-		options[name] = [...before, value];
+		this.#options ??= new Map();
+		this.#options.set(name, [...(this.#options.get(name) ?? []), value]);
 		return this;
 	}
 
@@ -126,7 +129,7 @@ export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
 	}
 
 	endOfOptions(): this {
-		this.#matcher.endOfOptions = true;
+		this.#endOfOptions = true;
 		return this;
 	}
 
@@ -135,17 +138,15 @@ export class CommandMatcherBuilder implements CommandMatcherBuilderLike {
 	}
 
 	strict(): this {
-		this.#matcher.strict = true;
+		this.#strict = true;
 		return this;
 	}
 
 	build(): StructuredCommandMatcher {
-		const { executable, positionals = [], options, endOfOptions, strict = false } = this.#matcher;
-		const one = <T>(values: T[]) => (values.length === 1 ? values[0] : [...values]);
 		return {
-			executable, positionals: [...positionals],
-			options: options && Object.fromEntries(Object.entries(options).map(([name, values]) => [name, one(listed(values))])),
-			endOfOptions, strict,
+			executable: this.#executable, positionals: [...this.#positionals],
+			options: this.#options && Object.fromEntries([...this.#options].map(([name, values]) => [name, values.length === 1 ? values[0] : values])),
+			endOfOptions: this.#endOfOptions, strict: this.#strict,
 		};
 	}
 
@@ -181,7 +182,8 @@ export function structured(matcher: StructuredCommandMatcher | CommandMatcherBui
 }
 
 const isStrict = (m: StructuredCommandMatcher) => m.strict === true || m.exact === true;
-const listed = <T>(v: T | T[]): T[] => (Array.isArray(v) ? v : [v]);
+const listed = (v: CommandValueMatcher | readonly CommandValueMatcher[]): readonly CommandValueMatcher[] =>
+	isValue(v) ? [v] : v;
 
 type TokenTest = (token: string) => boolean;
 
@@ -228,7 +230,7 @@ function inOrder(tests: TokenTest[], tokens: string[]): boolean {
 }
 
 /** Whether each matcher gets a value of its own: the first that fits, in the order of the matchers. */
-function assigned(matchers: CommandValueMatcher[], values: (string | true)[]): boolean {
+function assigned(matchers: readonly CommandValueMatcher[], values: (string | true)[]): boolean {
 	return matchers.every((matcher) => {
 		const at = values.findIndex((value) => matchesValue(matcher, value));
 		if (at >= 0) values.splice(at, 1);

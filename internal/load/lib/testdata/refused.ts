@@ -1,4 +1,6 @@
-import { assert, commandMatcher, type Case, type SessionReport, type SkillgymConfig, type SuiteWorkspaceConfig } from "plumb";
+import {
+	assert, commandMatcher, type Case, type SessionReport, type SkillGymConfig, type SkillgymConfig, type StructuredCommandMatcher, type SuiteWorkspaceConfig,
+} from "plumb";
 
 declare const report: SessionReport;
 
@@ -12,6 +14,24 @@ export const badTag: Case = { id: "a", prompt: "x", tags: [1], assert() {} };
 export const badWorkspace: SuiteWorkspaceConfig = { mode: "isolated", cwd: "." };
 // @ts-expect-error: no such agent
 export const badAgent: SkillgymConfig = { runners: { a: { agent: { type: "gpt", model: "x" } } } };
+// @ts-expect-error: a key that is misspelt
+export const badKey: SkillgymConfig = { runners: {}, run: { maxParalel: 2 } };
+// @ts-expect-error: no such key
+export const badTop: SkillgymConfig = { runners: {}, runner: {} };
+// @ts-expect-error: keys of models are none of agents
+export const badRunner: SkillgymConfig = { runners: { a: { agent: { type: "codex", model: "x", temperature: 0 } } } };
+
+// What skillgym 0.8 calls it, and all kinds of runners.
+export const config: SkillGymConfig = {
+	run: { cwd: ".", reporter: "json", tags: ["a"], judge: "openai:x", maxCostUSD: 1, temperature: null },
+	runners: {
+		a: { agent: { type: "codex", model: "x", env: { A: "b" } }, maxParallel: 1 }, m: { model: "openai:x", temperature: 0, seed: null },
+		c: { command: ["./x"], env: { A: "b" } }, r: { replay: "last" },
+	},
+	judge: { model: "openai:x", votes: 3 }, embedder: { model: "openai:x" }, prices: { x: { input: 1 } },
+};
+// Lists that are not to be changed are matchers too.
+export const matcher: StructuredCommandMatcher = { positionals: ["a"] as const, options: { "-m": ["a", /b/] as const } } as const;
 
 // @ts-expect-error: a number is no matcher
 assert.commands.includes(report, 5);
