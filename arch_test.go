@@ -20,6 +20,7 @@ var layers = map[string]int{
 	".":                        0,
 	"suites":                   0,
 	"schema":                   0,
+	"examples":                 0,
 	"third_party/genai-prices": 0,
 	"internal/proc":            0,
 	"internal/load/lib":        0,

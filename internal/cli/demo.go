@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/examples"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -31,13 +34,22 @@ var (
 const demoDelay = 350 * time.Millisecond
 
 func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{
+	var agents bool
+	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a small suite on recorded answers: no key, no network",
+		Short: "Run a small suite on recorded answers, or on actors for agents: no key, no network",
 		Long: `Run a small suite through the whole of Plumb, on a recording instead of a model. One case fails, one is expected
-to fail, and one cannot be measured, so that you see how each looks. Nothing is asked of anybody.`,
-		Args: cobra.NoArgs,
+to fail, and one cannot be measured, so that you see how each looks. Nothing is asked of anybody.
+
+With --agents, write a small project with a skill and suites for coding agents to a new directory, and run one of them
+on two actors: shell scripts that write what codex writes. One does the work, the other only says so. The project is
+yours to try things with; its README.md says what is in it.`,
+		Example: "  plumb demo\n  plumb demo --agents",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if agents {
+				return a.demoAgents(cmd.Context())
+			}
 			root, err := os.MkdirTemp("", "plumb-demo-")
 			if err != nil {
 				return fmt.Errorf("make a directory for the demo: %w", err)
@@ -65,6 +77,49 @@ to fail, and one cannot be measured, so that you see how each looks. Nothing is 
 			return nil // the suite fails on purpose; the demo does not
 		},
 	}
+	cmd.Flags().BoolVar(&agents, "agents", false, "run a suite for coding agents, on actors")
+	return cmd
+}
+
+// demoAgents runs a suite for agents on actors, as a user would in the directory that it is written to.
+func (a *app) demoAgents(ctx context.Context) error {
+	if _, ok := lookPath("sh", a.Getenv("PATH"), a.Dir); !ok {
+		return plumb.WithHint(errors.New("the actors are shell scripts, and there is no sh on the PATH"), "plumb demo needs none")
+	}
+	root, err := os.MkdirTemp("", "plumb-demo-")
+	if err == nil {
+		err = os.CopyFS(root, examples.Agents())
+	}
+	if err != nil {
+		return fmt.Errorf("write the demo: %w", err)
+	}
+	env := a.Env
+	env.Dir = root
+	env.Args = []string{"run", "release.suite.ts", "--config", "rehearsal.config.ts", "--report", "html"}
+	if a.json {
+		env.Args = append(env.Args, "--json")
+	} else {
+		env.Args = append(env.Args, "--report", "terminal")
+		fmt.Fprint(a.Stdout, "This is a demo: the agents are actors, shell scripts that write what codex writes. No model is asked.\n\n")
+	}
+	code := Main(ctx, env)
+	if code != exitOK && code != exitFailed {
+		return exit(code)
+	}
+	if !a.json {
+		fmt.Fprintf(a.Stdout, `
+The talker says that it did the work, and did not: its cases fail, and a run like this exits with code %d.
+All of it is in %s, the sessions in .plumb/runs/*/report.html there. To go on:
+
+  cd %s
+  plumb run --config rehearsal.config.ts                 the same, and the suite in YAML
+  plumb run release.suite.ts --runner claude             Claude Code itself, which costs money
+  plumb doctor --agents                                  whether Plumb sees what your agents do; costs nothing
+
+Remove the directory when you like.
+`, code, root, report.ShellWord(root))
+	}
+	return nil
 }
 
 func exitWith(code int, err error) error {
