@@ -26,7 +26,7 @@ type Run struct {
 
 	cases   map[string]int
 	runners map[string]int
-	classes map[string]*FailureClass
+	classes map[FailureClass]*FailureClass
 	resumed time.Time
 }
 
@@ -137,7 +137,7 @@ func (r *Run) Apply(ev Event) error {
 			return fmt.Errorf("event %s without info", ev.Type)
 		}
 		r.Info, r.StartedAt, r.resumed = *ev.Info, ev.At, ev.At
-		r.runners, r.classes = map[string]int{}, map[string]*FailureClass{}
+		r.runners, r.classes = map[string]int{}, map[FailureClass]*FailureClass{}
 		for i, info := range ev.Info.Runners {
 			r.runners[info.ID] = i
 		}
@@ -309,10 +309,10 @@ func (r *Run) class(c *FailureClass) *FailureClass {
 	if c == nil {
 		return nil
 	}
-	known, ok := r.classes[c.ID]
+	known, ok := r.classes[*c]
 	if !ok {
 		known = &FailureClass{c.ID, c.Label}
-		r.classes[c.ID] = known
+		r.classes[*c] = known
 	}
 	return known
 }
