@@ -56,10 +56,11 @@ func TestAgentConfig(t *testing.T) {
 	}
 }
 
-// TestAgentSuitesTypeCheck checks them as an editor does, with the types that plumb init writes.
-func TestAgentSuitesTypeCheck(t *testing.T) {
-	const compiler = "../third_party/script-packages/node_modules/.bin/tsc"
-	tsc, err := filepath.Abs(compiler)
+// compiler finds the TypeScript compiler.
+func compiler(t *testing.T) string {
+	t.Helper()
+	const name = "../third_party/script-packages/node_modules/.bin/tsc"
+	tsc, err := filepath.Abs(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +71,12 @@ func TestAgentSuitesTypeCheck(t *testing.T) {
 		}
 		t.Skip(missing)
 	}
+	return tsc
+}
+
+// TestAgentSuitesTypeCheck checks them as an editor does, with the types that plumb init writes.
+func TestAgentSuitesTypeCheck(t *testing.T) {
+	tsc := compiler(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("agents")); err != nil {
 		t.Fatal(err)
@@ -81,38 +88,5 @@ func TestAgentSuitesTypeCheck(t *testing.T) {
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("tsc: %v\n%s", err, out)
-	}
-}
-
-// TestDocumentedSuites loads the suites in TypeScript that the documents show.
-func TestDocumentedSuites(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/suites-in-code.md", "docs/getting-started.md"} {
-		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := false
-		for _, block := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n```ts\n")[1:] {
-			block, _, _ = strings.Cut(block, "\n```\n")
-			if !strings.Contains(block, "export default") {
-				continue
-			}
-			found = true
-			dir := t.TempDir()
-			for _, template := range []string{"template", "fixture"} {
-				if err := os.Mkdir(filepath.Join(dir, template), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.WriteFile(filepath.Join(dir, "shown.suite.ts"), []byte(block), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if code, _, stderr := plumbIn(t, dir, "validate", "shown.suite.ts"); code != 0 {
-				t.Errorf("%s: %s\n%s", name, stderr, block)
-			}
-		}
-		if !found {
-			t.Errorf("%s shows no suite in TypeScript", name)
-		}
 	}
 }

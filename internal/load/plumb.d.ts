@@ -602,13 +602,16 @@ declare module "plumb" {
 		| CodexAgentConfig | OpenCodeAgentConfig | ClaudeCodeAgentConfig | CursorAgentConfig | CopilotAgentConfig | GeminiAgentConfig
 		| QwenAgentConfig;
 
+	/** Milliseconds, or a text such as "90s" or "1h30m". */
+	export type Duration = number | string;
+
 	/** A runner: an agent, a model, a command, or an earlier run. */
 	export type RunnerConfig = (
 		| { agent: AgentConfig }
 		| ModelRunnerConfig
 		| ({ command: string[]; env?: Record<string, string> } & ModelParameters)
 		| { replay: string }
-	) & { timeoutMs?: number; maxParallel?: number };
+	) & { timeoutMs?: Duration; maxParallel?: number };
 
 	export interface ModelParameters {
 		/** Null sends none. */
@@ -640,7 +643,7 @@ declare module "plumb" {
 		api?: "chat" | "responses";
 		apiKeyEnv?: string;
 		header?: string | string[];
-		requestTimeoutMs?: number;
+		requestTimeoutMs?: Duration;
 		judge?: string;
 		judgeVotes?: number;
 		embedder?: string;
@@ -651,11 +654,11 @@ declare module "plumb" {
 		limit?: number;
 		parallel?: number;
 		retry?: number;
-		timeoutMs?: number;
+		timeoutMs?: Duration;
 		maxFailures?: number;
 		maxCostUSD?: number;
 		maxTokens?: number;
-		maxDurationMs?: number;
+		maxDurationMs?: Duration;
 		cache?: "off" | "on" | "only";
 		report?: string | string[];
 		output?: string;
@@ -690,7 +693,7 @@ declare module "plumb" {
 			tags?: string[];
 			workspace?: SuiteWorkspaceConfig;
 		};
-		defaults?: { timeoutMs?: number };
+		defaults?: { timeoutMs?: Duration };
 		runners: Record<RunnerId, RunnerConfig>;
 		snapshots?: {
 			path?: string;
