@@ -135,7 +135,8 @@ const lazy = (name: string, get: () => unknown) =>
     enumerable: false,
     get() {
       const value = get();
-      hidden(globalThis, name, value);
+      // A module that asks for what it is about to make is told that there is none, and others are not.
+      if (value !== undefined) hidden(globalThis, name, value);
       return value;
     },
     set(value) {
