@@ -1,8 +1,35 @@
-// node:url. URL and URLSearchParams are those of core-js, of which a class of our own takes the inspection.
+// node:url. URL and URLSearchParams are those of core-js, with Node's inspection and errors.
 import url from "core-js-pure";
 import util from "node:util";
 
-const { URL, URLSearchParams } = url as any;
+const { URLSearchParams } = url as any;
+const invalid = (message: string, code: string, more?: object) => Object.assign(new TypeError(message), { code }, more);
+
+class URL extends (url as any).URL {
+  constructor(input: unknown, base?: unknown) {
+    if (arguments.length === 0) throw invalid('The "url" argument must be specified', "ERR_MISSING_ARGS");
+    const [text, from] = [`${input}`, base === undefined ? undefined : `${base}`];
+    try {
+      super(text, from);
+    } catch {
+      throw invalid("Invalid URL", "ERR_INVALID_URL", { input: text, ...(from === undefined ? {} : { base: from }) });
+    }
+  }
+
+  static canParse(text: string, base?: string): boolean {
+    return URL.parse(text, base) !== null;
+  }
+
+  static parse(text: string, base?: string): URL | null {
+    try {
+      return new URL(text, base);
+    } catch {
+      return null;
+    }
+  }
+}
+Object.defineProperty(URL, "name", { value: "URL" }); // whatever the build calls it
+
 const custom = (util as any).inspect.custom;
 const keys = ["href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "searchParams", "hash"];
 Object.defineProperty(URL.prototype, custom, {
@@ -21,11 +48,6 @@ Object.defineProperty(URLSearchParams.prototype, custom, {
     return items.length ? `URLSearchParams { ${items.join(", ")} }` : "URLSearchParams {}";
   },
 });
-URL.canParse ??= (text: string, base?: string) => { try { new URL(text, base); return true; } catch { return false; } };
-URL.parse ??= (text: string, base?: string) => { try { return new URL(text, base); } catch { return null; } };
-
-const invalid = (message: string, code: string) => Object.assign(new TypeError(message), { code });
-
 function fileURLToPath(value: any): string {
   const u = typeof value === "string" ? new URL(value) : value;
   if (!u || typeof u.href !== "string") throw invalid(`The "path" argument must be of type string or an instance of URL. Received ${(util as any).inspect(value)}`, "ERR_INVALID_ARG_TYPE");
