@@ -238,7 +238,7 @@ func (c *claude) assistant(rec *fields) {
 		return
 	}
 	if o.subagent == "" {
-		c.trying = ""
+		c.trying, c.apiError, c.status = "", "", 0 // what went wrong before did not end the session
 		c.stop = c.r.name(m.text("stop_reason"))
 		if model != "" {
 			r.report.Model = r.name(model)

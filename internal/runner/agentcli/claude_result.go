@@ -91,6 +91,7 @@ func (c *claude) outcome(rec gjson.Result) {
 	switch {
 	case subtype == "error_max_turns":
 		f := plumb.Failuref(plumb.OriginMaxSteps, "the agent stopped at its limit of turns after %d", rec.Get("num_turns").Int())
+		f.Hint = "raise the agent's own limit (--max-turns) if the case needs more"
 		r.failed(f)
 		return
 	case strings.HasPrefix(reason, "aborted"):

@@ -23,7 +23,7 @@ func (c *claude) session(t *Transcript) error {
 	if err != nil {
 		return err
 	}
-	if main == "" || id == "" && t.Resumed {
+	if main == "" {
 		return nil
 	}
 	if id == "" {
@@ -179,7 +179,7 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 			return err
 		}
 	}
-	n := 0
+	n, streamed := 0, false
 	return c.r.records(path, func(rec gjson.Result) bool {
 		n++
 		if n <= skip {
@@ -205,7 +205,9 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 		if f.get("promptSource").Exists() && exists(t.Stdout) {
 			return true // the stream has no prompts
 		}
-		if !known && !c.ended {
+		streamed = streamed || known
+		// The stream of a subagent may lack what it said in the end.
+		if !known && (!c.ended || streamed && subagent != "" && saysOnly(f.get("message"))) {
 			if v := f.text("version"); v != "" && c.r.report.AgentVersion == "" {
 				c.r.report.AgentVersion = strings.Clone(v)
 			}
@@ -224,6 +226,16 @@ func (c *claude) history(t *Transcript, path, subagent string) error {
 		}
 		return true
 	})
+}
+
+// saysOnly reports whether a message is text, and nothing else.
+func saysOnly(message gjson.Result) bool {
+	for _, kind := range message.Get("content.#.type").Array() {
+		if kind.Str != "text" {
+			return false
+		}
+	}
+	return message.Get("role").Str == roleAssistant && message.Get("content.0").Exists()
 }
 
 // offered takes instructions and memory that the agent put before the model.

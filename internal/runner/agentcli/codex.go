@@ -106,9 +106,9 @@ func (c *codex) look(t *Transcript) error {
 	err := eachLine(t.Stdout, func(line []byte) error {
 		c.began = c.began || line[0] == '{'
 		switch gjson.GetBytes(line, "type").String() {
-		case "thread.started":
+		case "thread.started", "session.created":
 			if c.thread == "" {
-				c.thread = strings.Clone(gjson.GetBytes(line, "thread_id").String())
+				c.thread = strings.Clone(first(gjson.ParseBytes(line), "thread_id", "session_id"))
 			}
 		case "turn.started":
 			c.turns++
@@ -198,8 +198,8 @@ func codexMeta(path string) codexFile {
 func (c *codex) stream(rec gjson.Result) bool {
 	r := c.r
 	switch rec.Get("type").String() {
-	case "thread.started":
-		if id := rec.Get("thread_id").String(); id != "" && r.report.SessionID == "" {
+	case "thread.started", "session.created":
+		if id := first(rec, "thread_id", "session_id"); id != "" && r.report.SessionID == "" {
 			r.report.SessionID = strings.Clone(id)
 		}
 	case "turn.started":

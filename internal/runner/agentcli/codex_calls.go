@@ -115,9 +115,12 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 	if dir := item.Get("cwd").String(); dir != "" {
 		o.base = resolve(o.base, dir)
 	}
+	if command == "" && c != nil {
+		command = c.command // older versions say it once
+	}
 	sure, recorded := t.ran[id]
-	if sure {
-		return // told twice
+	if sure || command == "" {
+		return // told twice, or not at all
 	}
 	if id != "" {
 		t.ran[strings.Clone(id)] = true
@@ -126,6 +129,7 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 		c.ran++
 		o.call = c.o.call
 	}
+	t.executions[key("", command)] = true
 	if !recorded { // a command that goes on in the background has a result first
 		t.r.commandOnly(o, command)
 	}
@@ -274,6 +278,11 @@ func codexExitCode(header string, p gjson.Result) (int, bool) {
 
 // run records the command of a call that has no result: it was begun.
 func (t *codexThread) run(c *codexCall) {
+	if m := codexLiteral.FindStringSubmatch(c.script); m != nil && c.command == "" {
+		if command := javascript(m[1]); !t.executions[key("", command)] {
+			c.command = command
+		}
+	}
 	if c.command != "" && c.ran == 0 {
 		t.r.command(c.o, c.command)
 		t.ran[c.o.call] = false

@@ -29,6 +29,8 @@ type codexThread struct {
 	open  []string
 	// ran are the calls whose command is recorded: true where the agent itself has said that it ran.
 	ran map[string]bool
+	// executions are the commands that the agent has said it ran.
+	executions map[uint64]bool
 	// texts counts messages by source, since several records tell of one.
 	texts map[uint64]*codexText
 	// spoken is the index of the last message, if no phase was given for it; -1 is none.
@@ -52,7 +54,7 @@ const (
 )
 
 func newCodexThread(c *codex, subagent string) *codexThread {
-	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[string]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
+	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[string]bool{}, executions: map[uint64]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
 }
 
 // read takes a whole rollout. Of the turns before this session it takes the counters only, and what was offered.
@@ -116,6 +118,9 @@ func (t *codexThread) record(rec gjson.Result) bool {
 	at := moment(rec.Get("timestamp").String())
 	switch rec.Get("type").String() {
 	case "session_meta":
+		if id := rec.Get("session_id").String(); id != "" && t.r.report.SessionID == "" {
+			t.r.report.SessionID = strings.Clone(id)
+		}
 		t.meta(p)
 	case "turn_context":
 		t.context(p)
@@ -248,7 +253,11 @@ func (t *codexThread) event(at *time.Time, p gjson.Result) bool {
 		if t.subagent == "" && t.lost {
 			t.r.failed(t.r.failureOf("the turn was aborted: "+p.Get("reason").String(), 0))
 		}
-	case "error", "stream_error", "warning", "background_event", "deprecation_notice":
+	case "error":
+		if t.subagent == "" {
+			t.failure = t.r.failureOf(codexError(p.Get("message").String())+"\n"+plain(p.Get("codex_error_info")), 0)
+		}
+	case "stream_error", "warning", "background_event", "deprecation_notice":
 		if t.subagent == "" && t.lost {
 			t.r.note(p.Get("message").String())
 		}
@@ -274,10 +283,14 @@ func (t *codexThread) completed(p gjson.Result) {
 		}
 		return
 	}
-	if last := p.Get("last_agent_message").String(); last != "" {
-		t.last = strings.Clone(clip(last, maxText))
+	last := p.Get("last_agent_message").String()
+	if last != "" {
+		t.last, t.failure = strings.Clone(clip(last, maxText)), nil
 	}
-	if t.lost {
+	switch {
+	case t.lost && t.failure != nil: // older versions complete a turn after an error too
+		t.r.failed(t.failure)
+	case t.lost:
 		t.r.finished("", false)
 	}
 }
@@ -330,6 +343,9 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 		return
 	}
 	t.said++
+	if t.subagent == "" {
+		t.failure = nil // what went wrong before did not end the session
+	}
 	c.at, t.spoken = -1, -1
 	if phase.String() == "" {
 		c.at = t.r.events.n

@@ -23,6 +23,9 @@ type cursor struct {
 	// thought is the thinking that has come so far, begun at thinkAt.
 	thought strings.Builder
 	thinkAt origin
+	// piece is what has come of a message that comes in pieces, begun at pieceAt.
+	piece   strings.Builder
+	pieceAt origin
 	// The rest are members of the record that is being read.
 	body, outcome, success, failure fields
 }
@@ -57,6 +60,7 @@ func normaliseCursor(t *Transcript, r *recorder) error {
 	}
 	r.report.Steps = steps.n
 	c.flush()
+	c.say("")
 	if !r.ended {
 		c.refused(t)
 	}
@@ -88,17 +92,29 @@ func (c *cursor) record(rec gjson.Result) bool {
 	if kind != "thinking" {
 		c.flush()
 	}
+	if kind != "assistant" {
+		c.say("")
+	}
 	switch kind {
 	case "system":
 		c.init(rec)
 	case "user":
 		r.message(o, roleUser, "", codexParts(f.get("message").Get("content")))
 	case "assistant":
-		phase := phaseFinal
-		if f.get("model_call_id").Exists() { // only the last has none
-			phase = phaseCommentary
+		text, whole := codexParts(f.get("message").Get("content")), !f.get("timestamp_ms").Exists()
+		switch {
+		case f.get("model_call_id").Exists(): // only the last has none
+			c.say(text)
+			r.message(o, roleAssistant, phaseCommentary, text)
+		case whole:
+			c.say(text)
+			r.message(o, roleAssistant, phaseFinal, text)
+		case c.piece.Len() < maxText:
+			if c.piece.Len() == 0 {
+				c.pieceAt = o
+			}
+			c.piece.WriteString(text)
 		}
-		r.message(o, roleAssistant, phase, codexParts(f.get("message").Get("content")))
 	case "thinking":
 		c.think(o, rec)
 	case "tool_call":
@@ -148,6 +164,14 @@ func (c *cursor) think(o origin, rec gjson.Result) {
 		c.thought.WriteString(text)
 	}
 	c.flush()
+}
+
+// say records what has come in pieces, unless it is what comes whole now.
+func (c *cursor) say(whole string) {
+	if text := c.piece.String(); text != whole {
+		c.r.message(c.pieceAt, roleAssistant, phaseFinal, text)
+	}
+	c.piece.Reset()
 }
 
 func (c *cursor) flush() {
@@ -208,7 +232,11 @@ func (c *cursor) call(o origin, rec *fields) {
 func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Result) {
 	r := c.r
 	outcome := &c.outcome
-	outcome.of(result)
+	if word := result.Get("case"); word.Type == gjson.String && result.Get("value").Exists() { // the other shape
+		outcome.names, outcome.values = []string{word.Str}, []string{result.Get("value").Raw}
+	} else {
+		outcome.of(result)
+	}
 	failed := false
 	for _, word := range outcome.names {
 		switch word {

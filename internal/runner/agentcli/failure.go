@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func (r *recorder) troubles() []trouble {
 			"the account of the provider has no credit or quota left: raise it, or use another key",
 			[]string{
 				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota", "credit balance is too low",
-				"payment required", "usage limit", "billing_hard_limit", "out of credits", "quota_exceeded", "resource_exhausted", "exhausted your",
+				"payment required", "usage limit", "session limit", "weekly limit", "hit your limit", "billing_hard_limit", "out of credits", "quota_exceeded", "resource_exhausted", "exhausted your",
 			},
 		},
 		{
@@ -74,6 +75,9 @@ func (r *recorder) troubles() []trouble {
 	}
 }
 
+// noModel matches what is said of a model by its name. That a parameter is not supported with a model is something else.
+var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
+
 // failureOf makes the failure of what an agent said of itself, telling its kind from the status of the provider's reply, 0
 // if that is not known, and from the text. It is for the words of the agent only: a model may say anything.
 func (r *recorder) failureOf(said string, status int) *plumb.Failure {
@@ -94,8 +98,8 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 			}
 		}
 	}
-	// OpenAI names the model in between: "The requested model 'x' does not exist."
-	if strings.Contains(low, "model") && (status == 404 || strings.Contains(low, "does not exist")) {
+	// Most name the model in between: "The requested model 'x' does not exist."
+	if strings.Contains(low, "model") && (status == 404 || strings.Contains(low, "does not exist") || noModel.MatchString(low)) {
 		return r.troubles()[0].apply(f)
 	}
 	for _, kind := range r.troubles()[1:] {
@@ -116,13 +120,15 @@ func hintOf(low string, status int) string {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 	}
 	switch {
+	case says("context window", "context length", "context_length", "prompt is too long", "maximum context", "token limit", "input is too long", "maximum number of tokens"):
+		return "the session has grown beyond what the model can take in: give it less to read, or a model with a larger context"
 	case status >= 500, says("high demand", "overloaded", "internal server error", "server_error", "temporarily unavailable"):
 		return "the provider failed; try again later"
 	case says("timed out", "timeout", "stream disconnected", "connection", "terminated", "fetch failed", "econnre", "enotfound", "network"):
 		return "the provider did not answer in time, or the connection to it broke; look at its address and at the network, and try again"
 	case says("no conversation found", "session not found", "no rollout found", "no session, task", "invalid session identifier"):
 		return "the session that was to go on is not there: a session is resumed with the state directory, and mostly in the directory, that it began in"
-	case says("interrupted", "aborted"):
+	case says("interrupted", "aborted", "cancelled", "canceled"):
 		return "something interrupted the agent"
 	default:
 		return ""

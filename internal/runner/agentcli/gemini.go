@@ -107,6 +107,7 @@ func (g *gemini) record(rec gjson.Result) bool {
 		text := top.get("content").String()
 		if top.get("role").String() == roleUser {
 			g.speak(phaseCommentary)
+			g.tail.Reset()
 			if !g.asked {
 				g.r.message(origin{at: at}, roleUser, "", text)
 			}
@@ -347,8 +348,13 @@ func (g *gemini) end() {
 			g.r.finished(answer, true)
 			return
 		}
-		if g.t.ExitCode != nil && *g.t.ExitCode == exitAuth {
-			f := g.r.failureOf(lastLines(g.t.Stderr)+"\nnot logged in", 0)
+		said := lastLines(g.t.Stderr)
+		switch {
+		case g.t.ExitCode != nil && *g.t.ExitCode == exitAuth:
+			g.r.failed(g.r.failureOf(said+"\nnot logged in", 0))
+		case g.t.Stopped == nil && g.exitStatus() != 0:
+			f := g.r.failureOf(said, g.exitStatus())
+			f.Message = strings.TrimSpace(said + "\ngemini ended without a terminal record (" + exitText(g.t.ExitCode) + ")")
 			g.r.failed(f)
 		}
 		return // the recorder says so
@@ -370,6 +376,10 @@ func (g *gemini) end() {
 		code = g.status(said)
 	}
 	f := g.r.failureOf(said+"\n"+g.result.Get("error.type").String(), code)
+	if strings.Contains(strings.ToLower(said), "max session turns") || strings.Contains(said, "Maximum session turns") {
+		f = plumb.Failuref(plumb.OriginMaxSteps, "%s", said)
+		f.Hint = "raise the agent's own limit (model.maxSessionTurns in its settings) if the case needs more"
+	}
 	if said != "" {
 		f.Message = strings.Clone(clip(said, 4<<10))
 	}
@@ -399,8 +409,16 @@ func (g *gemini) status(said string) int {
 			return 0
 		}
 	}
-	if n == 0 && g.t.ExitCode != nil && *g.t.ExitCode > 400-256 && *g.t.ExitCode < 256 {
-		n = *g.t.ExitCode + 256
+	if n == 0 {
+		n = g.exitStatus()
 	}
 	return n
+}
+
+// exitStatus returns the HTTP status that the exit code is, modulo 256; 0 if it is none.
+func (g *gemini) exitStatus() int {
+	if code := g.t.ExitCode; code != nil && *code >= 400-256 && *code < 256 {
+		return *code + 256
+	}
+	return 0
 }

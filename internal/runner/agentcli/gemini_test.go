@@ -58,7 +58,7 @@ func TestGeminiFailures(t *testing.T) {
 		{"quota", result("[API Error: You exceeded your current quota]"), "  status: 429,", 429 - 256, "quota", 429, "[API Error: You"},
 		{"rate", result("[API Error: too fast]"), "  status: 429,", 429 - 256, "rate-limit", 429, "[API Error: too"},
 		{"server", result("[API Error: broken]"), "", 500 - 256, "runner-crash", 500, "[API Error: broken]"},
-		{"an error record", `{"type":"init","session_id":"s"}` + "\n" + `{"type":"error","severity":"error","message":"Reached max session turns"}`, "", 53, "runner-crash", 0, "Reached max"},
+		{"an error record", `{"type":"init","session_id":"s"}` + "\n" + `{"type":"error","severity":"error","message":"Reached max session turns"}`, "", 53, "max-steps", 0, "Reached max"},
 		{"not logged in", "", "Please set an Auth method in your settings.json", 41, "authentication", 401, "Please set"},
 		{"interrupted", `{"type":"init","session_id":"s"}`, "", 0, "runner-crash", 0, "gemini ended without a terminal record"},
 	} {

@@ -75,7 +75,7 @@ func normaliseOpencode(t *Transcript, r *recorder) error {
 // verdict tells the recorder how the session ended.
 func (o *opencode) verdict(exported, streamed *openThread) {
 	last := streamed
-	if !last.ended() && exported.ended() {
+	if !last.ended() && (exported.ended() || !streamed.began) {
 		last = exported
 	}
 	switch {

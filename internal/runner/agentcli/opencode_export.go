@@ -13,7 +13,7 @@ import (
 func (o *opencode) findExports() error {
 	paths, err := sessionFiles(o.t.Session, func(path string) bool {
 		name := baseName(path)
-		return strings.HasSuffix(name, ".json") && strings.Contains(name, "export")
+		return strings.HasSuffix(name, ".json") && (strings.Contains(name, "export") || strings.Contains(name, "session") || strings.HasPrefix(name, "ses_"))
 	})
 	if err != nil {
 		return err

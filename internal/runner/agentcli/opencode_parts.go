@@ -305,5 +305,5 @@ func (th *openThread) ended() bool { return endOfTurn(th.reason) && th.failure =
 
 // endOfTurn reports whether a step with this reason is the last of a turn.
 func endOfTurn(reason string) bool {
-	return reason == "stop" || reason == "length" || reason == "content-filter"
+	return reason == "stop" || reason == "length" || reason == "content-filter" || reason == "other"
 }
