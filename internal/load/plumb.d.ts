@@ -694,7 +694,8 @@ declare module "plumb" {
 			workspace?: SuiteWorkspaceConfig;
 		};
 		defaults?: { timeoutMs?: Duration };
-		runners: Record<RunnerId, RunnerConfig>;
+		/** A text names a model: "provider:model". */
+		runners: Record<RunnerId, RunnerConfig | string>;
 		snapshots?: {
 			path?: string;
 			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens";

@@ -26,7 +26,7 @@ export const config: SkillGymConfig = {
 	run: { cwd: ".", reporter: "json", tags: ["a"], judge: "openai:x", maxCostUSD: 1, temperature: null },
 	runners: {
 		a: { agent: { type: "codex", model: "x", env: { A: "b" } }, maxParallel: 1 }, m: { model: "openai:x", temperature: 0, seed: null },
-		c: { command: ["./x"], env: { A: "b" } }, r: { replay: "last" },
+		c: { command: ["./x"], env: { A: "b" } }, r: { replay: "last" }, s: "openai:x",
 	},
 	judge: { model: "openai:x", votes: 3 }, embedder: { model: "openai:x" }, prices: { x: { input: 1 } },
 };
