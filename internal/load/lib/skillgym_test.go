@@ -2,7 +2,10 @@ package lib
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -49,3 +52,56 @@ func TestChecksAreThoseOfSkillgym(t *testing.T) {
 		}
 	}
 }
+
+// Pieces of suites with what the compiler says to them and to skillgym's own types: + for what they take, - for what they refuse.
+func TestTypesTakeWhatSkillgymTakes(t *testing.T) {
+	data, err := os.ReadFile("testdata/skillgym-types.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	types, err := filepath.Abs("../plumb.d.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--ignoreConfig", "--noEmit", "--strict", "--target", "esnext", "--module", "nodenext", types}
+	pieces := strings.Split(strings.TrimSpace(string(data)), "\n")
+	for i, piece := range pieces {
+		name := fmt.Sprintf("p%d.mts", i)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(skillgymImports+piece[2:]+"\nexport {};\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	cmd := exec.CommandContext(t.Context(), tsc(t), args...)
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput() // many are refused
+	said := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if name, rest, ok := strings.Cut(line, "("); ok && said[name] == "" {
+			said[name] = rest
+		}
+	}
+	for i, piece := range pieces {
+		if message := said[fmt.Sprintf("p%d.mts", i)]; (message != "") != (piece[0] == '-') {
+			t.Errorf("%s\n%s", piece, message)
+		}
+	}
+}
+
+const skillgymImports = `import {
+	assert, commandMatcher, CommandMatcherBuilder, loadConfig, parseConfig, loadReporter, createStandardReporter,
+	createJsonReporter, createGitHubActionsReporter, BUILT_IN_REPORTER_NAMES, type Case, type Suite, type TestCase,
+	type TestSuite, type SessionReport, type SessionEvent, type AssertionContext, type FailureClass, type RunnerResult,
+	type RunnerSessionResult, type SuiteRunResult, type CaseResult, type RunnerSummary, type RepetitionResult,
+	type RunnerResultStatus, type RunnerFailureOrigin, type SkillGymConfig, type BenchmarkReporter, type ReporterContext,
+	type RunnerFinishEvent, type SuiteFinishEvent, type CaseFinishEvent, type SuiteErrorEvent, type SuiteWorkspaceConfig,
+	type WorkspaceBootstrapConfig, type AgentConfig, type AgentType, type RunnerConfig, type RunnerId, type RunnerInfo,
+	type ScheduleMode, type Matcher, type CommandMatcher, type StructuredCommandMatcher, type ToolCallMatcher,
+	type SkillConfidence, type SkillDetection, type SkillGymAssert, type SkillGymSoftAssert, type CommandAssertions,
+	type ExplainOptions, type AssertionOptions, type CommandValueMatcher, type CommandMatcherBuilderLike, type SkillAssertions,
+	type FileReadAssertions, type ToolCallAssertions, type OutputAssertions, type SkillAssertionOptions,
+	type ClaudeCodeAgentConfig, type CaseStartEvent, type SuiteStartEvent, type RunnerStartEvent,
+} from "skillgym";
+declare const r: SessionReport; declare const c: AssertionContext; declare const res: RunnerSessionResult; declare const rr: RunnerResult; declare const sr: SuiteRunResult;
+`
