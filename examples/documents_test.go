@@ -295,6 +295,27 @@ func TestDocumentedTypes(t *testing.T) {
 	}
 }
 
+// TestDocumentedGo compiles the Go files that the documents show as a whole.
+func TestDocumentedGo(t *testing.T) {
+	n := 0
+	for _, f := range fences(t) {
+		if f.lang != "go" || !strings.HasPrefix(f.text, "package ") {
+			continue
+		}
+		n++
+		file := filepath.Join(t.TempDir(), "shown_test.go")
+		if err := os.WriteFile(file, []byte(f.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", f.at, err, out)
+		}
+	}
+	if n == 0 {
+		t.Error("the documents show no Go file")
+	}
+}
+
 // TestDocumentedOutput runs sessions of the documents whose files are known, and finds the lines that they show, in order.
 func TestDocumentedOutput(t *testing.T) {
 	files := map[string]string{"bad.suite.ts": "import http from \"node:http\";\nimport p from \"left-pad\";\nexport default [http, p];\n"}
