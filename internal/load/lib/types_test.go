@@ -98,8 +98,12 @@ type Same<A, B> = [A, B] extends [B, A] ? true : [Exclude<A, B>, Exclude<B, A>];
 		of string
 		object
 	}{
-		{"SkillgymConfig", schema.object}, {`NonNullable<SkillgymConfig["run"]>`, schema.Defs["run"]}, {"RunnerConfig", schema.Defs["runner"]},
-		{"AgentConfig", schema.Defs["agent"]}, {"McpServerConfig", schema.Defs["mcpServer"]}, {"Price", schema.Defs["price"]},
+		{"SkillgymConfig", schema.object},
+		{`NonNullable<SkillgymConfig["run"]>`, schema.Defs["run"]},
+		{"RunnerConfig", schema.Defs["runner"]},
+		{"AgentConfig", schema.Defs["agent"]},
+		{"McpServerConfig", schema.Defs["mcpServer"]},
+		{"Price", schema.Defs["price"]},
 		{`NonNullable<SkillgymConfig["snapshots"]>`, schema.Defs["snapshots"]},
 		{`NonNullable<NonNullable<SkillgymConfig["run"]>["workspace"]>`, schema.Defs["workspace"]},
 		{`Exclude<NonNullable<SkillgymConfig["judge"]>, string>`, schema.Defs["judge"]},
