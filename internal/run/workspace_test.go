@@ -345,7 +345,7 @@ func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+	work := agent("a", func(_ context.Context, _ plumb.Request) (*plumb.SessionReport, error) {
 		write(t, d.Path, map[string]string{"a/stdout.log": "x"})
 		write(t, dir, map[string]string{".plumb/cache/x": "x", "mine": "x"})
 		return report("echo"), nil
