@@ -72,10 +72,13 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 		t.run(c) // there will be no result that could be told to be its own
 		return
 	}
-	if _, ran := t.ran[c.o.call]; ran {
+	if _, ran := t.ran.get(c.o.call); ran {
 		c.ran++
 	}
 	if t.calls[c.o.call] == nil {
+		if len(t.open) > 2*len(t.calls)+1000 {
+			t.open = slices.DeleteFunc(t.open, func(id string) bool { return t.calls[id] == nil })
+		}
 		t.calls[c.o.call] = c
 		t.open = append(t.open, c.o.call)
 	}
@@ -118,12 +121,12 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 	if command == "" && c != nil {
 		command = c.command // older versions say it once
 	}
-	sure, recorded := t.ran[id]
+	sure, recorded := t.ran.get(id)
 	if sure || command == "" {
 		return // told twice, or not at all
 	}
 	if id != "" {
-		t.ran[strings.Clone(id)] = true
+		t.ran.set(id, true)
 	}
 	if c != nil {
 		c.ran++
@@ -224,7 +227,7 @@ func (t *codexThread) result(o origin, p gjson.Result) {
 	if c == nil {
 		c = &codexCall{o: o}
 	}
-	header, _, _ := strings.Cut(text, "\nOutput:\n")
+	header, _, _ := strings.Cut(clip(text, 4<<10), "\nOutput:\n")
 	code, exited := codexExitCode(header, p)
 	failed := exited && code != 0 || p.Get("output.success").Type == gjson.False || strings.HasPrefix(text, "Script failed") ||
 		strings.HasPrefix(text, "apply_patch verification failed") || strings.HasPrefix(text, "patch rejected") || strings.HasPrefix(text, "unsupported call")
@@ -242,7 +245,7 @@ func (t *codexThread) result(o origin, p gjson.Result) {
 	}
 	if c.command != "" && c.ran == 0 {
 		t.r.commandOnly(o, c.command)
-		t.ran[c.o.call] = false
+		t.ran.set(c.o.call, false)
 		if exited {
 			t.r.exit(o.call, code)
 		}
@@ -285,7 +288,7 @@ func (t *codexThread) run(c *codexCall) {
 	}
 	if c.command != "" && c.ran == 0 {
 		t.r.command(c.o, c.command)
-		t.ran[c.o.call] = false
+		t.ran.set(c.o.call, false)
 	}
 }
 

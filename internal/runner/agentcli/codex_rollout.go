@@ -28,7 +28,7 @@ type codexThread struct {
 	calls map[string]*codexCall
 	open  []string
 	// ran are the calls whose command is recorded: true where the agent itself has said that it ran.
-	ran map[string]bool
+	ran recent[bool]
 	// executions are the commands that the agent has said it ran.
 	executions map[uint64]bool
 	// texts counts messages by source, since several records tell of one.
@@ -54,7 +54,7 @@ const (
 )
 
 func newCodexThread(c *codex, subagent string) *codexThread {
-	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[string]bool{}, executions: map[uint64]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
+	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, executions: map[uint64]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
 }
 
 // read takes a whole rollout. Of the turns before this session it takes the counters only, and what was offered.

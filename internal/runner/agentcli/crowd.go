@@ -35,12 +35,17 @@ func (r *recorder) crowd(kind eventKind, o origin, about string) bool {
 		return true
 	case eventToolResult:
 		r.lacks(plumb.SessionToolResult)
+		r.gone.lines = nil
 		if strings.Contains(about, noSuchFile) {
-			r.forget(o.call, missingIn(about))
+			r.gone.call, r.gone.lines = key("", o.call), missingIn(about)
+			r.forget(o.call, r.gone.lines)
 		}
 		return true
 	case eventFileRead:
 		r.lacks(plumb.SessionFileRead)
+		if o.call != "" && r.gone.lines != nil && r.gone.call == key("", o.call) && named(r.gone.lines, about) {
+			return true // some agents tell of a command after its result
+		}
 		if k := key("", about); !r.lateSeen[k] {
 			if r.lateSeen == nil {
 				r.lateSeen = map[uint64]bool{}

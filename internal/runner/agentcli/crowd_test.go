@@ -26,6 +26,9 @@ func TestCrowd(t *testing.T) {
 	}
 	shell("a", "cat a.txt", "hello")
 	shell("b", "cat b.txt", "cat: b.txt: "+noSuchFile)
+	r.toolCall(origin{call: "late"}, "Bash", json.RawMessage(`{"command":"x"}`)) // the result comes first
+	r.toolResult(origin{call: "late"}, "cat: z.txt: "+noSuchFile, false)
+	r.command(origin{call: "late"}, "cat y.txt z.txt")
 	r.toolCall(origin{call: "c"}, "Read", json.RawMessage(`{"file_path":"c.txt"}`))
 	r.fileRead(origin{call: "c"}, "c.txt")
 	r.toolResult(origin{call: "c"}, "it is a directory", true)
@@ -40,11 +43,11 @@ func TestCrowd(t *testing.T) {
 	for _, e := range r.report.Events[manyEvents:] {
 		got = append(got, string(e.Type)+" "+e.Tool+e.Command)
 	}
-	want := []string{"command cat a.txt", "command cat b.txt", "toolCall Read", "toolCall Read"}
+	want := []string{"command cat a.txt", "command cat b.txt", "command cat y.txt z.txt", "toolCall Read", "toolCall Read"}
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
-	if reads := r.report.Files.ObservedReads; !slices.Equal(reads, []string{"/ws/a.txt", "/ws/d/SKILL.md"}) {
+	if reads := r.report.Files.ObservedReads; !slices.Equal(reads, []string{"/ws/a.txt", "/ws/y.txt", "/ws/d/SKILL.md"}) {
 		t.Errorf("reads %q", reads)
 	}
 	if skills := r.report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" || skills[0].Confidence != "strong" {

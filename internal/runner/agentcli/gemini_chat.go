@@ -270,7 +270,7 @@ func (c *chat) flush(phase string) {
 	c.message = gjson.Result{}
 	g := c.g
 	if id := m.Get("id").String(); id != "" {
-		c.done[id] = true
+		c.done[strings.Clone(id)] = true // or else it keeps the whole message
 	}
 	o := origin{at: moment(m.Get("timestamp").String()), subagent: c.subagent}
 	for _, t := range m.Get("thoughts").Array() {

@@ -109,7 +109,11 @@ type recorder struct {
 	huge     bool // the transcript is
 	late     []lateRead
 	lateSeen map[uint64]bool
-	spoil    bool // what a record was in is overwritten, to find out whether somebody has kept a part of it
+	gone     struct { // what the last result said of files that are not there
+		call  uint64
+		lines []string
+	}
+	spoil bool // what a record was in is overwritten, to find out whether somebody has kept a part of it
 }
 
 // call is what is remembered of a tool call: its events lie between first and last.
@@ -128,7 +132,7 @@ func newRecorder(agent string, t *Transcript) *recorder {
 		},
 		cwd: t.Cwd, skillEvidence: "Loaded via skill tool",
 		unknown: map[string]int{}, names: map[string]string{}, words: map[string]ref{}, offers: map[plumb.Offer]bool{},
-		steps: map[string]bool{}, noted: map[string]bool{}, huge: size(t.Stdout) > hugeTranscript,
+		steps: map[string]bool{}, noted: map[string]bool{}, huge: size(t.Stdout) > hugeTranscript || largest(t.Session) > hugeTranscript,
 	}
 	return r
 }
