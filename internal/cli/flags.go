@@ -98,7 +98,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.seed.whole = true
-	fs.StringVar(&f.config, "config", "", "config `file` (default: plumb.yaml or plumb.config.json here or above)")
+	fs.StringVar(&f.config, "config", "", "config `file` (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)")
 	fs.BoolVar(&f.plan, "plan", false, "show what would run, its tokens, cost and time, and spend nothing")
 
 	fs.StringVar(&f.tier, "tier", "", "tier of a published suite: cheap, moderate or comprehensive")

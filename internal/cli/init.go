@@ -77,6 +77,9 @@ func (a *app) initTypes(force bool) error {
 	for _, f := range files {
 		fmt.Fprintf(a.Stdout, "wrote %s\n", f)
 	}
+	if !slices.Contains(files, tsconfigFile) {
+		fmt.Fprintf(a.Stdout, "%s is there already, and stays as it is: it must include %s\n", tsconfigFile, typesFile)
+	}
 	fmt.Fprintln(a.Stdout, `
 A suite is a module such as skills.suite.ts:
 

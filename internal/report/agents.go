@@ -148,11 +148,16 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 	return out
 }
 
+// askable reports whether a runner's sessions can be asked about: those of agents that took place in this run.
+func askable(o *Options, run *plumb.Run, r *plumb.RunnerInfo) bool {
+	return r != nil && r.Kind == plumb.RunnerAgent && run.Info.ScoredFrom == "" && !o.recorded(run)
+}
+
 // explainCommand is what asks the agent of a session why it failed, or "" when no check left a question.
 func explainCommand(o *Options, run *plumb.Run, i int, s *session) string {
 	n := len(run.Info.Runners)
 	runner, dir := &run.Info.Runners[i%n], o.dir(run)
-	if s == nil || s.judgement == nil || dir == "" || !keepsArtifacts(runner) || !excerptOf(s.judgement).asks {
+	if s == nil || s.judgement == nil || dir == "" || !askable(o, run, runner) || !excerptOf(s.judgement).asks {
 		return ""
 	}
 	return "plumb explain " + shellWord(artifactDir(plumb.ExecutionDir(dir, run.Cases[i/n].ID, runner), s)) + o.flags()

@@ -95,7 +95,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
-			if dir := r.o.dir(run); e.asks && dir != "" {
+			if dir := r.o.dir(run); e.asks && dir != "" && askable(&r.o, run, run.Runner(ev.Runner)) {
 				e.explain = "plumb explain " + shellWord(sessionDir(run, dir, ev)) + r.o.flags()
 			}
 			r.excerpts[x] = e
