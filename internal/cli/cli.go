@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -79,6 +80,10 @@ func signals() (<-chan os.Signal, func()) {
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, env Env) int {
+	out := &output{Writer: env.Stdout}
+	if _, _, terminal := env.Size(); !terminal {
+		env.Stdout = out
+	}
 	a := &app{Env: env}
 	root := a.root() //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(env.Args)
@@ -90,11 +95,39 @@ func Main(ctx context.Context, env Env) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
+	case out.failed() != nil && (err == nil || errors.Is(err, out.failed())):
+		a.complain(out.failed())
+		return exitNotMeasured
 	case err != nil:
 		a.complain(err)
 		return exitUsage
 	}
 	return exitOK
+}
+
+// output is standard output, which remembers that something could not be written. Not everybody who prints looks.
+type output struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.mu.Lock()
+		if o.err == nil {
+			o.err = err
+		}
+		o.mu.Unlock()
+	}
+	return n, err
+}
+
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // app is the state that commands share.

@@ -57,6 +57,9 @@ func (a *app) directories(s *spec, p *project, f *runFlags, bundle *load.Bundle,
 	s.MaxSteps, s.AllRepetitions, s.KeepWorkspaces = f.maxSteps, f.allRepetitions, f.keepWorkspaces
 	if f.workspaces != "" {
 		s.WorkspaceRoot = a.path(f.workspaces)
+		if info, err := os.Stat(s.WorkspaceRoot); err == nil && !info.IsDir() {
+			return fmt.Errorf("--workspaces %s is not a directory", f.workspaces)
+		}
 	}
 	if c := p.config.Snapshots; c != nil {
 		s.Snapshots = &snapshotSpec{Path: c.Path, Metric: c.Metric, Absolute: c.Absolute, Percent: c.Percent, Update: f.updateSnapshots}
@@ -96,6 +99,9 @@ func (a *app) directories(s *spec, p *project, f *runFlags, bundle *load.Bundle,
 			return plumb.WithHint(errors.New("--template needs a workspace to copy to"), "--workspace isolated")
 		}
 		w.TemplateDir = cmp.Or(w.TemplateDir, a.path(f.template))
+	}
+	if info, err := os.Stat(w.TemplateDir); w.TemplateDir != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("the template directory %s is not there", w.TemplateDir)
 	}
 	return a.workingDirectory(s, p, f, w)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,6 +89,22 @@ func (o *optional) Set(s string) error {
 	return nil
 }
 
+// words are the values of a repeatable flag. One may hold several with commas between them.
+type words []string
+
+func (w *words) String() string { return strings.Join(*w, ",") }
+func (w *words) Type() string   { return "strings" }
+
+func (w *words) Set(s string) error {
+	for word := range strings.SplitSeq(s, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			return fmt.Errorf("%q has an empty value: non-empty values with commas between them are needed", s)
+		}
+		*w = append(*w, word)
+	}
+	return nil
+}
+
 // unset is the number of a flag that nobody gave.
 const unset = -1
 
@@ -133,10 +150,10 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.judgeVotes, "judge-votes", 0, "answers taken of the judge, an odd number; the majority counts (default 1)")
 	fs.StringVar(&f.embedder, "embedder", "", "embedding `model` for semantic_similarity, such as openai:text-embedding-3-small")
 
-	fs.StringSliceVar(&f.filter.IDs, "case", nil, "run only the case with this `id`; repeatable")
-	fs.StringSliceVar(&f.filter.Tags, "tag", nil, "run only cases with one of these tags; repeatable")
-	fs.StringSliceVar(&f.filter.Categories, "category", nil, "run only cases of these categories; repeatable")
-	fs.StringSliceVar(&f.filter.Difficulties, "difficulty", nil, "run only cases of these difficulties; repeatable")
+	fs.StringArrayVar(&f.filter.IDs, "case", nil, "run only the case with this `id`; repeatable")
+	fs.Var((*words)(&f.filter.Tags), "tag", "run only cases with one of these tags; repeatable")
+	fs.Var((*words)(&f.filter.Categories), "category", "run only cases of these categories; repeatable")
+	fs.Var((*words)(&f.filter.Difficulties), "difficulty", "run only cases of these difficulties; repeatable")
 	fs.IntVar(&f.filter.Limit, "limit", 0, "run only the first `n` of the selected cases")
 
 	fs.StringVar(&f.schedule, "schedule", "", "serial, parallel or isolated-by-runner (default parallel; serial for agents)")
@@ -197,6 +214,10 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 	values["cwd"], values["max-steps"] = word(c.Cwd), number(c.MaxSteps)
 	for name, values := range values {
 		if changed(fs, name) {
+			continue
+		}
+		if w, ok := fs.Lookup(name).Value.(*words); ok { // as they are written there
+			*w = append(*w, values...)
 			continue
 		}
 		for _, v := range values {
@@ -303,6 +324,9 @@ func (f *runFlags) check() error {
 		{"request-timeout", float64(f.requestTimeout), 0},
 		{"judge-votes", float64(f.judgeVotes), 0},
 	} {
+		if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
+			return fmt.Errorf("--%s must be a finite number", n.flag)
+		}
 		if n.value < n.least {
 			return fmt.Errorf("--%s must be at least %g", n.flag, n.least)
 		}

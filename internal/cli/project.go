@@ -133,7 +133,7 @@ func (p *project) cache() string { return filepath.Join(p.root, "cache") }
 // newRun makes a run directory, and keeps the output folder out of version control.
 func (a *app) newRun(p *project) (*run.Dir, error) {
 	if err := os.MkdirAll(p.root, 0o700); err != nil {
-		return nil, fmt.Errorf("make the output directory: %w", err)
+		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err), "name another place with --output-dir")
 	}
 	ignore := filepath.Join(p.root, ".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -241,6 +242,8 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 	if err != nil {
 		return nil, err
 	}
+	filter := f.filter
+	filter.IDs = caseIDs(filter.IDs, suite)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, bundle.Close())
@@ -256,7 +259,7 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 	}
 	s := spec{
 		PlumbVersion: version(), CreatedAt: a.Now().UTC().Truncate(time.Millisecond), Dir: p.config.Dir,
-		Suite: suite.Name, Filter: f.filter, Selected: f.runners, JudgeVotes: votes,
+		Suite: suite.Name, Filter: filter, Selected: f.runners, JudgeVotes: votes,
 		Schedule: run.Schedule(f.schedule), Parallel: f.parallel, Repeat: f.repeat, Retry: f.retry,
 		TimeoutMs: f.timeout.Milliseconds(), MaxFailures: f.maxFailures, MaxCostUSD: f.maxCost, MaxTokens: f.maxTokens,
 		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache, planning: f.plan,
@@ -280,6 +283,21 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 		}
 	}
 	return a.assemble(p, s, bundle, suite) //nolint:contextcheck // a version is asked for with a time limit of its own
+}
+
+// caseIDs are the ids of cases that are selected: a value that is none may be several, with commas between them.
+func caseIDs(values []string, suite *plumb.Suite) []string {
+	var ids []string
+	for _, v := range values {
+		if !strings.Contains(v, ",") || slices.ContainsFunc(suite.Cases, func(c plumb.Case) bool { return c.ID == v }) {
+			ids = append(ids, v)
+			continue
+		}
+		for id := range strings.SplitSeq(v, ",") {
+			ids = append(ids, strings.TrimSpace(id))
+		}
+	}
+	return ids
 }
 
 // readSuite reads a suite and all its problems.
@@ -428,7 +446,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	if !resumed {
 		if err := a.record(dir, j); err != nil {
-			return 0, err
+			return 0, errors.Join(err, dir.Discard())
 		}
 	}
 	o := a.reportOptions()

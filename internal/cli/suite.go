@@ -383,9 +383,9 @@ func (a *app) listCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&f.config, "config", "", "config `file`")
 	fs.StringVar(&f.tier, "tier", "", "tier of a suite version")
-	fs.StringSliceVar(&f.filter.Tags, "tag", nil, "list only cases with one of these tags")
-	fs.StringSliceVar(&f.filter.Categories, "category", nil, "list only cases of these categories")
-	fs.StringSliceVar(&f.filter.Difficulties, "difficulty", nil, "list only cases of these difficulties")
+	fs.Var((*words)(&f.filter.Tags), "tag", "list only cases with one of these tags")
+	fs.Var((*words)(&f.filter.Categories), "category", "list only cases of these categories")
+	fs.Var((*words)(&f.filter.Difficulties), "difficulty", "list only cases of these difficulties")
 	fs.IntVar(&f.filter.Limit, "limit", 0, "list only the first `n`")
 	return cmd
 }

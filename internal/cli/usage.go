@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,8 +42,15 @@ func help(cmd *cobra.Command, args []string) error {
 }
 
 func explainArguments(cmd *cobra.Command) {
-	if accept := cmd.Args; accept != nil {
+	accept := cmd.Args
+	if accept == nil && !cmd.HasSubCommands() {
+		accept = cobra.ArbitraryArgs
+	}
+	if accept != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := emptyFlag(cmd); err != nil {
+				return err
+			}
 			if accept(cmd, args) == nil {
 				return nil
 			}
@@ -60,6 +68,20 @@ func explainArguments(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		explainArguments(sub)
 	}
+}
+
+// emptyFlag finds a flag that was given nothing, as by a variable that is not set. To leave it out would do something else.
+func emptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == ""
+		if all, ok := f.Value.(pflag.SliceValue); ok {
+			empty = slices.Contains(all.GetSlice(), "")
+		}
+		if empty {
+			err = plumb.WithHint(fmt.Errorf("--%s is given an empty value", f.Name), "a variable that is not set, perhaps? Leave the flag out, or give it a value")
+		}
+	})
+	return err
 }
 
 // below names a command without the program.

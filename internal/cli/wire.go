@@ -110,7 +110,11 @@ func (f *runFlags) runnerConfigs(p *project) ([]plumb.RunnerConfig, error) {
 		configs = append(configs, p.config.Runners...)
 	}
 	if len(configs) == 0 {
-		return nil, plumb.WithHint(errors.New("nothing to test is named"),
+		missing := "nothing to test is named"
+		if p.config.Path != "" {
+			missing += ", and " + filepath.Base(p.config.Path) + " has no runners"
+		}
+		return nil, plumb.WithHint(errors.New(missing),
 			"plumb run --model gpt-5 or --agent codex:gpt-5.5, or another model (plumb models) or agent; plumb demo shows it without a key")
 	}
 	seen := map[string]bool{}
@@ -441,6 +445,9 @@ func (a *app) reporters(ctx context.Context, p *project, j *job, specs []string,
 		}
 		options := o
 		options.Out, options.Terminal, options.Color = a.Stdout, o.Terminal, o.Color
+		if toFile && path == "" {
+			return r, plumb.WithHint(fmt.Errorf("report %s names no file", spec), "--report "+name+":FILE, or --report "+name+" for standard output")
+		}
 		if toFile {
 			f, err := createReport(a.path(path))
 			if err != nil {

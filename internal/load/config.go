@@ -166,7 +166,15 @@ func FindConfig(dir string) (string, error) {
 	for {
 		var found []string
 		for _, name := range ConfigNames() {
-			if info, err := os.Stat(filepath.Join(abs, name)); err == nil && !info.IsDir() {
+			path := filepath.Join(abs, name)
+			entry, err := os.Lstat(path)
+			if err != nil || entry.IsDir() {
+				continue
+			}
+			switch info, err := os.Stat(path); {
+			case err != nil: // a link to nothing would be taken for no config
+				return "", fmt.Errorf("find config: %s: %w", path, cause(err))
+			case !info.IsDir():
 				found = append(found, name)
 			}
 		}

@@ -25,6 +25,9 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if info, statErr := os.Stat(file); err != nil && statErr == nil && info.IsDir() {
+		return nil, nil // somebody's virtual environment
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, cause(err))
 	}

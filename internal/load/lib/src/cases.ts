@@ -36,6 +36,8 @@ const fields = [
 	"id", "prompt", "messages", "system", "tags", "timeoutMs", "expectedFail", "classifyFailure", "assert", "repeat", "maxOutputTokens",
 	"maxSteps", "category", "difficulty", "assertions",
 ];
+/** What a field that is not known was meant to be, perhaps. */
+const meant = new Map<string, string | undefined>();
 const roles = ["system", "developer", "user", "assistant"];
 
 /** The suite of a module, and the values of its cases by their index. */
@@ -223,7 +225,8 @@ class CaseReader {
 		const own: Record<string, unknown> = {};
 		for (const key of Object.keys(this.value)) {
 			if (fields.includes(key)) continue;
-			const near = nearest(key, fields);
+			if (!meant.has(key)) meant.set(key, nearest(key, fields)); // which takes time, and cases are many
+			const near = meant.get(key);
 			if (near !== undefined && near !== key) this.#warn(key, "this field is not known, and only reporters see it", `did you mean "${near}"?`);
 			own[key] = this.value[key];
 		}
