@@ -86,7 +86,9 @@ func (s *spec) seenMatcher(depth int) matcher {
 		return nil
 	}
 	if s.values[keyBefore] != nil {
-		m.before = s.before(depth)
+		if m.before = s.before(depth); m.before != nil {
+			m.orderReads()
+		}
 	}
 	return m
 }

@@ -83,6 +83,8 @@ type seenMatcher struct {
 	path    *regexp.Regexp
 	args    any
 	before  *seenMatcher
+	// among says that the order of file reads is asked for, which their list tells too where their events do not.
+	among bool
 }
 
 func newSeenMatcher(kind string, want Seen) (*seenMatcher, error) {
@@ -117,8 +119,14 @@ func newSeenMatcher(kind string, want Seen) (*seenMatcher, error) {
 		if m.before, err = newSeenMatcher(other, *want.Before); err != nil {
 			return nil, fmt.Errorf("before: %w", err)
 		}
+		m.orderReads()
 	}
 	return m, nil
+}
+
+func (m *seenMatcher) orderReads() {
+	m.among = m.kind == typeReadFile && m.before.kind == typeReadFile
+	m.before.among = m.among
 }
 
 func confidence(word string) int {
@@ -157,8 +165,12 @@ func (m *seenMatcher) observations(ev *plumb.Evidence) []observation {
 		from(plumb.SessionFileRead, func(e *plumb.SessionEvent) string { return e.Path })
 		if len(all) == 0 || slices.Contains(r.Incomplete, string(plumb.SessionFileRead)) {
 			all = nil // what is listed is all of it
-			for _, p := range r.Files.ObservedReads {
-				all = append(all, observation{at: -1, text: p})
+			for i, p := range r.Files.ObservedReads {
+				at := -1
+				if m.among {
+					at = i
+				}
+				all = append(all, observation{at: at, text: p})
 			}
 		}
 	case typeCalledTool:

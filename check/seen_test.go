@@ -255,3 +255,34 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderOfReads: where there are no events of reads, their list tells their order, but not when they were made.
+func TestOrderOfReads(t *testing.T) {
+	r := &plumb.SessionReport{
+		Files:  plumb.Files{ObservedReads: []string{"/w/a", "/w/b"}},
+		Events: []plumb.SessionEvent{{Type: plumb.SessionMessage}, {Type: plumb.SessionCommand, Command: "ls"}},
+	}
+	for spec, want := range map[string]string{
+		`{"type":"read_file","path":"a","before":{"path":"b"}}`:                           "pass",
+		`{"type":"read_file","path":"b","before":{"path":"a"}}`:                           "fail",
+		`{"type":"read_file","path":"a","before":{"path":"c"}}`:                           "fail",
+		`{"type":"read_file","path":"a","before":{"type":"ran_command"}}`:                 "error",
+		`{"type":"ran_command","before":{"type":"read_file","path":"b"},"contains":"ls"}`: "error",
+	} {
+		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
+		if c == nil {
+			t.Fatalf("%s: %v", spec, problems)
+		}
+		v, err := c.Assert(t.Context(), plumb.Evidence{Case: &plumb.Case{}, Report: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[bool]string{true: "pass", false: "fail"}[v[0].Pass]
+		if v[0].Error != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s (%s)", spec, got, want, v[0].Reason)
+		}
+	}
+}

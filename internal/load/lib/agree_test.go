@@ -129,9 +129,7 @@ func (s *session) spec() map[string]any {
 		case 3:
 			spec["only"] = true
 		case 4:
-			if kind != "read_file" { // which is no event where there is no event of it
-				spec["before"] = s.plain(kind)
-			}
+			spec["before"] = s.plain(kind)
 		case 5:
 			spec["not"] = true
 		}
