@@ -285,6 +285,7 @@ func noteLines(t theme, n plumb.Note) []string {
 
 // where says where the run is kept and what to type next. Its lines are not cut: people copy them.
 func (s *summary) where(look string) {
+	room := s.width
 	s.width = 0
 	s.line("")
 	if dir := s.o.dir(s.run); dir != "" {
@@ -306,7 +307,12 @@ func (s *summary) where(look string) {
 		if i == 0 {
 			label = "next"
 		}
-		s.line("%s%s   %s", s.t.dim(pad(label, 10)), s.t.cyan(pad(step.line, longest)), s.t.dim(step.why))
+		if line := pad(step.line, longest); room == 0 || 10+ansi.StringWidth(line)+3+ansi.StringWidth(step.why) <= room {
+			s.line("%s%s   %s", s.t.dim(pad(label, 10)), s.t.cyan(line), s.t.dim(step.why))
+			continue
+		}
+		s.line("%s%s", s.t.dim(pad(label, 10)), s.t.cyan(step.line))
+		s.line("%s%s", pad("", 12), s.t.dim(step.why))
 	}
 }
 
