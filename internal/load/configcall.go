@@ -32,13 +32,13 @@ func complete(file string, tree value) error {
 	_, problems := readConfigTree(file, tree, true)
 	switch tree.kind {
 	case kindNull: // which is an empty file, and no config of a script
-		return errors.New("Invalid config: expected plain object") //nolint:revive,staticcheck // documented
+		return errors.New("Invalid config: expected plain object") //nolint:staticcheck // documented
 	case kindMap:
 		switch i := slices.IndexFunc(tree.members, func(m valueMember) bool { return m.key == "runners" }); {
 		case i < 0:
 			problems = append(problems, Problem{Message: "runners is missing"})
 		case tree.members[i].value.kind == kindMap && len(tree.members[i].value.members) == 0:
-			return errors.New("Invalid config at runners: expected non-empty object") //nolint:revive,staticcheck // documented
+			return errors.New("Invalid config at runners: expected non-empty object") //nolint:staticcheck // documented
 		}
 	default:
 	}
@@ -55,22 +55,47 @@ func expectations() [][2]string {
 		workspace, agent              = "run.workspace", "runners.*.agent"
 	)
 	return [][2]string{
-		{"run", object}, {"defaults", object}, {"runners", object}, {"runners.*", object}, {"snapshots", object},
-		{"run.cwd", text}, {"run.outputDir", text}, {"run.reporter", text},
+		{"run", object},
+		{"defaults", object},
+		{"runners", object},
+		{"runners.*", object},
+		{"snapshots", object},
+		{"run.cwd", text},
+		{"run.outputDir", text},
+		{"run.reporter", text},
 		{"run.schedule", "expected one of: " + strings.Join(schedules(), ", ")},
-		{"run.maxSteps", positive}, {"run.maxParallel", positive}, {"run.repeat", positive},
-		{"run.repeatFailure", "expected integer >= 0"}, {"run.retryFailed", "expected integer >= 0"},
-		{"run.tags", words}, {"run.tags[*]", text},
-		{workspace, object}, {workspace + ".mode", `expected "none", "shared", or "isolated"`},
-		{workspace + ".cwd", text}, {workspace + ".templateDir", text}, {workspace + ".bootstrap", object},
-		{workspace + ".bootstrap.command", text}, {workspace + ".bootstrap.args", words}, {workspace + ".bootstrap.args[*]", text},
-		{workspace + ".bootstrap.timeoutMs", positive}, {workspace + ".bootstrap.env", object}, {workspace + ".bootstrap.env.*", "expected string"},
+		{"run.maxSteps", positive},
+		{"run.maxParallel", positive},
+		{"run.repeat", positive},
+		{"run.repeatFailure", "expected integer >= 0"},
+		{"run.retryFailed", "expected integer >= 0"},
+		{"run.tags", words},
+		{"run.tags[*]", text},
+		{workspace, object},
+		{workspace + ".mode", `expected "none", "shared", or "isolated"`},
+		{workspace + ".cwd", text},
+		{workspace + ".templateDir", text},
+		{workspace + ".bootstrap", object},
+		{workspace + ".bootstrap.command", text},
+		{workspace + ".bootstrap.args", words},
+		{workspace + ".bootstrap.args[*]", text},
+		{workspace + ".bootstrap.timeoutMs", positive},
+		{workspace + ".bootstrap.env", object},
+		{workspace + ".bootstrap.env.*", "expected string"},
 		{"defaults.timeoutMs", positive},
-		{agent, object}, {agent + ".type", "expected " + oneOf(agentTypes())}, {agent + ".model", text}, {agent + ".command", text},
-		{agent + ".commandArgs", words}, {agent + ".commandArgs[*]", text}, {agent + ".env", object}, {agent + ".env.*", "expected string"},
-		{"snapshots.path", text}, {"snapshots.metric", "expected one of: " + strings.Join(snapshotMetrics(), ", ")},
+		{agent, object},
+		{agent + ".type", "expected " + oneOf(agentTypes())},
+		{agent + ".model", text},
+		{agent + ".command", text},
+		{agent + ".commandArgs", words},
+		{agent + ".commandArgs[*]", text},
+		{agent + ".env", object},
+		{agent + ".env.*", "expected string"},
+		{"snapshots.path", text},
+		{"snapshots.metric", "expected one of: " + strings.Join(snapshotMetrics(), ", ")},
 		{"snapshots.tolerance", "expected at least one of absolute or percent"},
-		{"snapshots.tolerance.absolute", "expected number >= 0"}, {"snapshots.tolerance.percent", "expected number >= 0"},
+		{"snapshots.tolerance.absolute", "expected number >= 0"},
+		{"snapshots.tolerance.percent", "expected number >= 0"},
 	}
 }
 
@@ -142,7 +167,7 @@ func (h Host) loadConfigCall(ctx context.Context, args []json.RawMessage) (any, 
 		file, err = FindConfig(filepath.Dir(h.absolute(q.SuitePath)))
 		if several, ok := errors.AsType[*severalConfigs](err); ok {
 			slices.Sort(several.names)
-			return nil, fmt.Errorf("Multiple config files found in %s: %s", several.dir, strings.Join(several.names, ", ")) //nolint:revive,staticcheck // documented
+			return nil, fmt.Errorf("Multiple config files found in %s: %s", several.dir, strings.Join(several.names, ", ")) //nolint:staticcheck // documented
 		}
 		if err != nil {
 			return nil, err

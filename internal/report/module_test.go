@@ -57,7 +57,9 @@ func reportedCase(id string) *plumb.Case {
 	return &plumb.Case{
 		ID: id, Timeout: 1500 * time.Millisecond, MaxSteps: 9, MaxOutputTokens: 100, Own: json.RawMessage(`{"owner":"ana","links":[{"to":"#1"}]}`),
 		Messages: []plumb.Message{
-			{Role: plumb.RoleSystem, Content: "be brief"}, {Role: plumb.RoleUser, Content: "hi"}, {Role: plumb.RoleAssistant, Content: "yes?"},
+			{Role: plumb.RoleSystem, Content: "be brief"},
+			{Role: plumb.RoleUser, Content: "hi"},
+			{Role: plumb.RoleAssistant, Content: "yes?"},
 			{Role: plumb.RoleUser, Content: "release it"},
 		},
 	}
