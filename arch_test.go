@@ -71,6 +71,7 @@ var homes = map[string][]string{
 	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/cli", "internal/bench"},
 	"database/sql":                           {},
 	"github.com/stretchr/testify":            {},
+	"github.com/chromedp":                    {}, // in tests only
 	"math/rand":                              {},
 	"log":                                    {},
 }

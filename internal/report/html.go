@@ -20,6 +20,7 @@ const (
 	htmlSize       = 50 << 20 // bytes of sessions
 	htmlExecutions = 20_000   // executions in the matrix
 	htmlFailures   = 100      // failures shown in full on the first page
+	htmlFirst      = 10       // of them before a reader asks for the rest; page.css counts them, too
 	htmlBlockSteps = 400      // steps of one block of a timeline
 	htmlBlockBytes = 256 << 10
 )
@@ -274,7 +275,7 @@ func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession
 		var subagents []string
 		steps, subagents = timeline(s.report)
 		head.Subagents = subagentsOf(s.report, subagents)
-		head.Steps = len(steps)
+		head.Steps, head.Kinds = len(steps), kindsOf(steps)
 		if head.Blocks, whole, err = b.timeline(steps); err != nil {
 			return one, false, err
 		}

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"html"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -300,132 +298,4 @@ func poisoned() *log {
 		}
 	}
 	return l
-}
-
-// chromium returns what a browser makes of a page: its elements once all has come to rest.
-func chromium(t *testing.T, file, hash string) string {
-	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil && program == "" {
-			program = found
-		}
-	}
-	if program == "" {
-		if os.Getenv("PLUMB_CI") != "" {
-			t.Fatal("no Chromium")
-		}
-		t.Skip("no Chromium")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-extensions", "--no-first-run",
-		"--user-data-dir="+t.TempDir(), "--window-size=1280,9000", "--virtual-time-budget=30000", "--dump-dom", "file://"+file+"#"+hash)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("chromium: %v\n%s", err, stderr.String())
-	}
-	return string(out)
-}
-
-// openable writes the page of a run to a file.
-func openable(t *testing.T, l *log) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{Sessions: l.direct})), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-// TestHTMLIsInert: no text of a run does anything, on any view of the page.
-func TestHTMLIsInert(t *testing.T) {
-	file := openable(t, poisoned())
-	for hash, want := range map[string]string{"": "What needs a look", "x0": `class="step`, "c0/2.2,0/1.1": `class="pair`} {
-		dom := chromium(t, file, hash)
-		if !strings.Contains(dom, `data-ready="yes"`) || !strings.Contains(dom, want) {
-			t.Errorf("#%s: the page does not work", hash)
-		}
-		if strings.Contains(dom, "data-pwned") {
-			t.Errorf("#%s: a text was obeyed", hash)
-		}
-		if m := regexp.MustCompile(`<img|<svg onload|href="javascript`).FindString(dom); m != "" {
-			t.Errorf("#%s: a text became markup: %s", hash, m)
-		}
-		if !strings.Contains(dom, "&lt;img src=x onerror=") {
-			t.Errorf("#%s: the text is not shown", hash)
-		}
-	}
-}
-
-// TestHTMLInBrowser: what the page shows of a session and of two.
-func TestHTMLInBrowser(t *testing.T) {
-	file := openable(t, agentLog())
-	dom := chromium(t, file, "x0")
-	for _, want := range []string{
-		`data-shown="x0"`, "git tag v1.4.0", "exit 128", "thinking · The user wants a release.", "subagent tester agent-1",
-		"1 not declared by the suite", "holiday-planner", "Loaded via Skill tool", "Permission to use WebFetch has been denied.",
-		"at /home/ana/app/evals/skills.suite.ts:42:18", `<span class="add">+## 1.4.0`, "YES. The summary names both changes.",
-		"question for the agent: Why did you not annotate the tag?", "1 record of an unknown kind was skipped", "10,930 billable",
-	} {
-		if !strings.Contains(dom, want) {
-			t.Errorf("the session lacks %q", want)
-		}
-	}
-	dom = chromium(t, file, "c0/2.2,0/1.1")
-	_, after, found := strings.Cut(dom, `class="pair near first`)
-	if !found || strings.Count(dom, "first sel")+strings.Count(dom, `first"`) == 0 {
-		t.Fatalf("no first difference")
-	}
-	row, _, _ := strings.Cut(after, `class="pair `)
-	if !strings.Contains(row, "git tag v1.4.0") || !strings.Contains(row, "git tag -a v1.4.0") {
-		t.Errorf("the first difference is %s", row)
-	}
-}
-
-// TestHTMLScale: 500 executions, and a session of 300,000 events, are shown with a page of bounded size.
-func TestHTMLScale(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	long := newLog(info("gpt-5"), plumb.CaseInfo{ID: "long"})
-	long.execute("long", "gpt-5", bigSession(300_000), failed(verdict("x", false, "no", "", "")))
-	var cases []plumb.CaseInfo
-	for i := range 250 {
-		cases = append(cases, plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i)})
-	}
-	many := newLog(*agentLog().events[0].Info, cases...)
-	session := bigSession(300)
-	for i, c := range cases {
-		for _, runner := range []string{"claude", "codex"} {
-			j := passed(verdict("x", true, "yes", "", ""))
-			if i%5 == 0 {
-				j = failed(verdict("x", false, "no", "", ""))
-			}
-			many.execute(c.ID, runner, session, j)
-		}
-	}
-	for name, l := range map[string]*log{"long": long.end("", 0), "many": many.end("", 0)} {
-		start := time.Now()
-		file := openable(t, l)
-		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Size() > 10<<20 {
-			t.Errorf("%s: %d bytes", name, info.Size())
-		}
-		written := time.Since(start)
-		dom := chromium(t, file, "x0")
-		nodes := regexp.MustCompile(`<[a-z]`).FindAllString(regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(dom, ""), -1)
-		t.Logf("%s: %d kB written in %v, %d elements, read in %v", name, info.Size()>>10, written, len(nodes), time.Since(start)-written)
-		if steps := strings.Count(dom, `class="step`); steps < 50 || steps > 1000 {
-			t.Errorf("%s: %d steps are drawn", name, steps)
-		}
-		if len(nodes) > 20_000 {
-			t.Errorf("%s: %d elements", name, len(nodes))
-		}
-	}
 }

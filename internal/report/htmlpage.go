@@ -65,6 +65,8 @@ type htmlFront struct {
 	Rates    []htmlRate
 	Agents   *agentTable
 	Failures []htmlFailed
+	// Folded says that so many failures are there that a script shows the first of them only, until it is asked for more.
+	Folded bool
 	// More counts failures that are in the matrix only.
 	More    int
 	Runners []string
@@ -182,7 +184,9 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
 	f.Word = map[plumb.Outcome]string{plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail", plumb.OutcomeError: "error"}[runOutcome(run)]
-	f.Word = cmp.Or(f.Word, "skipped")
+	if f.Word == "" || len(run.Executions) == 0 {
+		f.Word = "skipped"
+	}
 	f.Mark, _ = wordMark(f.Word)
 	f.Title = f.Mark + " " + f.Verdict + " · " + f.Suite
 	if o.recorded(run) {
@@ -205,7 +209,11 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 	add := func(name, value, more string) {
 		f.Cards = append(f.Cards, htmlCard{name, value, unbroken.Replace(more)})
 	}
-	add("Passed", passed, rate+" · 95 % interval "+interval)
+	if all.Measured() > 0 {
+		add("Passed", passed, rate+" · 95 % interval "+interval)
+	} else {
+		add("Passed", passed, "nothing was measured")
+	}
 	if more := plural(all.Errored, "error"); all.NotRun() > 0 {
 		add("Coverage", coverage, more+", "+count(all.NotRun())+" not run")
 	} else {
@@ -414,6 +422,7 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 		}
 	}
 	f.More -= len(f.Failures)
+	f.Folded = len(f.Failures) > htmlFirst+1
 	return nil
 }
 

@@ -35,7 +35,9 @@ type htmlHead struct {
 	ArtifactDir string         `json:"artifactDir,omitempty"`
 	Show        string         `json:"show,omitempty"`
 	Explain     bool           `json:"explain,omitempty"`
+	Workspace   string         `json:"workspace,omitempty"`
 	Steps       int            `json:"steps"`
+	Kinds       map[string]int `json:"kinds,omitempty"` // of steps; see kindsOf
 	Blocks      []htmlBlock    `json:"blocks,omitempty"`
 	Requests    int            `json:"requests,omitempty"` // rows of Tokens that were left out
 }
@@ -196,7 +198,7 @@ func htmlVerdictOf(v *plumb.Verdict) htmlVerdict {
 
 // session adds what the report of a session says.
 func (h *htmlHead) session(r *plumb.SessionReport) {
-	h.Prompt, h.Answer = long(r.Prompt), long(r.FinalOutput)
+	h.Prompt, h.Answer, h.Workspace = long(r.Prompt), long(r.FinalOutput), clean(r.Workspace)
 	fact := func(name, value string) {
 		if value = oneLine(value); value != "" {
 			h.Facts = append(h.Facts, [2]string{name, value})
@@ -240,6 +242,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 	if r.StartedAt != nil {
 		fact("started", stamp(*r.StartedAt))
 	}
+	fact("workspace", r.Workspace)
 	h.tokens(r)
 	for i, s := range r.DetectedSkills {
 		if i == htmlList {
@@ -332,6 +335,23 @@ func subagentsOf(r *plumb.SessionReport, ids []string) []htmlSubagent {
 		out = append(out, x)
 	}
 	return out
+}
+
+// kindsOf counts the steps of a timeline by what a reader can choose to see of it. Those of a user are counted once more.
+func kindsOf(steps []step) map[string]int {
+	kinds := map[string]int{}
+	for i := range steps {
+		switch kind := steps[i].Kind; kind {
+		case "message", "thinking", "command", "read":
+			kinds[kind]++
+		default:
+			kinds["call"]++
+		}
+		if steps[i].Role == "user" {
+			kinds["user"]++
+		}
+	}
+	return kinds
 }
 
 // parameterWords renders sampling parameters on one line.

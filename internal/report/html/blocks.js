@@ -7,7 +7,7 @@ function block(id) {
   if (known) {
     decoded.delete(id); // it is the latest again
   } else {
-    known = blockText(id).then((text) => JSON.parse(text)).then((value) => known.value = value);
+    known = blockText(id).then((text) => JSON.parse(text));
   }
   decoded.set(id, known);
   while (decoded.size > keptBlocks) decoded.delete(decoded.keys().next().value);
@@ -30,6 +30,8 @@ async function blockText(id) {
 // windowed shows a long list. Its parts are made when they come near the window and unmade when they are far from it, so
 // that the page stays small however long the list is. parts: {n, load() -> items or a promise of them};
 // render(item, i) -> a node, or null for an item that is not to be seen.
+const printed = 2000; // items on paper
+
 function windowed(box, parts, render, height) {
   let from = 0;
   for (const p of parts) {
@@ -39,6 +41,7 @@ function windowed(box, parts, render, height) {
     p.node.style.height = p.n * height + "px";
     box.append(p.node);
   }
+  if (from > printed) box.append(el("p.banner.paper", "Here are the first " + count(printed) + " of " + count(from) + "."));
   const fill = (p, items) => {
     if (p.full) return;
     p.full = true;
@@ -79,10 +82,6 @@ function windowed(box, parts, render, height) {
       else hide(p);
     }
   }, {rootMargin: "1200px"});
-  parts.forEach((p, i) => {
-    p.node.dataset.part = i;
-    watch.observe(p.node);
-  });
   const part = (i) => {
     let low = 0, high = parts.length - 1;
     while (low < high) {
@@ -94,11 +93,18 @@ function windowed(box, parts, render, height) {
   };
   const list = {
     length: from,
+    // watch begins to follow the window. Before the list is in the page, all of it would seem to be far away.
+    watch() {
+      parts.forEach((p, i) => {
+        p.node.dataset.part = i;
+        watch.observe(p.node);
+      });
+    },
     ready: parts.length ? show(parts[0]) : Promise.resolve(),
     node: (i) => part(i).node.querySelector(":scope > [data-i='" + i + "']"),
     item: async (i) => { const p = part(i); return (await p.load())[i - p.from]; },
-    // go selects an item and brings it into the window. What is above it may still change its height, hence twice.
-    async go(i, focus) {
+    // go selects an item and brings it into the window, and gives it the focus where that is asked for. What is above it is drawn then, and may move it, hence twice.
+    async go(i, where, focus) {
       const p = part(i);
       p.forced = true;
       await show(p);
@@ -107,9 +113,11 @@ function windowed(box, parts, render, height) {
       const node = list.node(i);
       if (!node) return null;
       node.classList.add("sel");
-      node.scrollIntoView({block: focus || "nearest"});
-      setTimeout(() => node.isConnected && node.scrollIntoView({block: "nearest"}), 120);
+      if (focus) node.focus({preventScroll: true});
+      node.scrollIntoView({block: where});
       list.at = i;
+      for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame);
+      if (node.isConnected && list.at === i) node.scrollIntoView({block: "nearest"});
       return node;
     },
     at: -1,
@@ -122,14 +130,18 @@ function windowed(box, parts, render, height) {
         }
       }
     },
-    // print makes the first n items, as far as they are there without waiting.
-    print(n) {
+    // keep loads what is to be printed: when somebody prints there is no time to wait for it.
+    async keep() {
       for (const p of parts) {
-        const items = p.ready && p.ready();
-        if (p.from < n && items) {
-          p.forced = true;
-          fill(p, items);
-        }
+        if (p.from < printed) p.kept = await Promise.resolve(p.load()).catch(() => null); // what cannot be read says so where it is shown
+      }
+    },
+    // print makes the items that were kept, and returns what unmakes them.
+    print() {
+      for (const p of parts) {
+        if (!p.kept) continue;
+        p.forced = true;
+        fill(p, p.kept);
       }
       return () => parts.forEach((p) => { p.forced = false; if (!p.near) hide(p); });
     },
@@ -147,7 +159,6 @@ function partsOf(blocks) {
       parts.push({
         n: to - from,
         load: () => block(id).then((steps) => steps.slice(from, to)),
-        ready: () => { const b = decoded.get(id); return b && b.value && b.value.slice(from, to); },
       });
     }
   }

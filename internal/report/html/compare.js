@@ -22,11 +22,15 @@ async function compareView(a, b) {
     const parts = [];
     for (let i = 0; i < visible.length; i += 100) {
       const items = visible.slice(i, i + 100);
-      parts.push({n: items.length, load: () => items, ready: () => items});
+      parts.push({n: items.length, load: () => items});
     }
     const first = rows.first < 0 ? -1 : visible.indexOf(rows.list[rows.first]);
     list = windowed(box, parts, (r) => pairNode(r, sa, sb, ha, hb, r === rows.list[rows.first]), 74);
     list.visible = visible;
+    if (box.isConnected) {
+      list.watch();
+      list.keep();
+    }
     const same = rows.list.filter((r) => r.kind === "same").length, changed = rows.list.length - same;
     info.textContent = [note, count(same) + " alike, " + count(changed) + " different" + (rows.gaveUp ? "; from some point on they are too different to be aligned" : ""),
       (sa.left || sb.left) && "not all steps are in this page"].filter(Boolean).join(" · ");
@@ -39,7 +43,7 @@ async function compareView(a, b) {
     while (i >= 0 && i < v.length && v[i].kind !== "same") i += by; // out of this difference
     while (i >= 0 && i < v.length && v[i].kind === "same") i += by;
     if (list.at < 0) i = v.findIndex((r) => r.kind !== "same");
-    if (i >= 0 && i < v.length) list.go(i, "center");
+    if (i >= 0 && i < v.length) list.go(i, "center", true);
     else say("no more differences");
   };
   const toggle = (name, get, set) => el("button.chip", {type: "button", "aria-pressed": String(get()), onclick: (e) => {
@@ -50,22 +54,29 @@ async function compareView(a, b) {
     draw(true);
   }}, name);
   const node = el("div", el("div.bar2",
-    el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"), el("h2", nameNode(a), el("span.on", "  ↔  "), nameNode(b)),
+    el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"), el("h1", "Compare", a.x.case === b.x.case && [" ", el("bdi", a.x.case)]),
     toggle("wording counts", () => wording, (v) => { wording = v; }), toggle("differences only", () => only, (v) => { only = v; }),
     el("button", {type: "button", onclick: () => next(-1), title: "Previous difference (k)"}, "‹ difference"),
-    el("button", {type: "button", onclick: () => next(1), title: "Next difference (j)"}, "difference ›")),
+    el("button", {type: "button", onclick: () => next(1), title: "Next difference (j)"}, "difference ›"),
+    el("div.names", nameNode(a, b), nameNode(b, a))),
     el("div.heads", sideNode(a, b, ha, 0), sideNode(b, a, hb, 1)), info, box);
   draw(false);
   await list.ready;
   return {
-    node, title: "comparison", close: () => list.close(), print: () => list.print(2000),
-    after: () => { if (rows.first > 3) list.go(list.visible.indexOf(rows.list[rows.first]), "center"); },
+    node, title: "compare " + [...new Set([a.x.case, b.x.case])].join(" and "), watch: () => list.watch(), close: () => list.close(), print: () => list.print(),
+    async after() {
+      await list.keep();
+      if (rows.first > 3) await list.go(list.visible.indexOf(rows.list[rows.first]), "center");
+    },
     keys: {j: () => next(1), k: () => next(-1), x: () => { location.hash = pairRoute(b, a); }},
   };
 }
 
-const nameNode = (side) => [mark(wordOf(side.s)), " " + side.x.case, index.runners.length > 1 && el("span.on", " › " + index.runners[side.x.runner]),
-  side.x.sessions.length > 1 && el("span.on", " " + side.s.repetition + "." + side.s.session)];
+// nameNode names a side where it is always to be seen: the case only where the other side has another one.
+function nameNode({x, s}, other) {
+  const parts = [x.case !== other.x.case && el("bdi", x.case), index.runners.length > 1 && index.runners[x.runner], x.sessions.length > 1 && tryName(x, s)].filter(Boolean);
+  return el("a", {href: "#" + routeOf(x, s)}, mark(wordOf(s)), " ", parts.length ? parts.flatMap((p, i) => i ? [" · ", p] : [p]) : words[wordOf(s)]);
+}
 
 const near = (list, i) => list.slice(Math.max(0, i - 2), i + 3).some((r) => r.kind !== "same");
 
@@ -85,13 +96,12 @@ function sideNode(side, other, head, which) {
     cases.length > 1 && select("Case", cases.map((c) => el("option", {selected: c === side.x.case}, c)), (c) => open(c, side.x.runner)),
     index.runners.length > 1 && select("Runner", runners.map((x) => el("option", {value: x.runner, selected: x === side.x}, index.runners[x.runner])), (r) => open(side.x.case, Number(r))),
     side.x.sessions.length > 1 && select("Session", side.x.sessions.map((s, i) => el("option", {value: i, selected: s === side.s}, sessionName(side.x, s))), (i) => go(side.x, side.x.sessions[i]))),
-    el("h3", mark(word), " ", el("a", {href: "#" + routeOf(side.x, side.s)}, side.x.case + " › " + index.runners[side.x.runner])),
     el("p.dim", [words[word], duration(side.s.durationMs), plural(head.steps, "step"), t && count(t.in) + " in, " + count(t.out) + " out"].filter(Boolean).join(" · ")),
     head.failure && el("pre.why", head.failure.message.slice(0, 600)));
 }
 
 function pairNode(r, sa, sb, ha, hb, first) {
-  const side = (s, head, there) => el("div." + (s ? "there" : "gone"), s && stepNode(s, {subagents: head.subagents, raw: head.show}));
+  const side = (s, head, there) => el("div." + (s ? "there" : "gone"), s && stepNode(s, {subagents: head.subagents, raw: head.show, workspace: head.workspace}));
   return el("div.pair." + r.kind + (first ? ".first" : ""), {tabindex: "-1"}, side(sa[r.a], ha), side(sb[r.b], hb));
 }
 

@@ -1,5 +1,6 @@
 const index = JSON.parse($("index").textContent);
-let view = null, scrolled = 0, opened = null;
+let view = null, scrolled = 0, opened = null, opener = null;
+const title = document.title;
 
 const routeOf = (x, s) => "x" + x.at + "/" + s.repetition + "." + s.session;
 const pairRoute = (a, b) => "c" + routeOf(a.x, a.s).slice(1) + "," + routeOf(b.x, b.s).slice(1);
@@ -48,6 +49,7 @@ async function route() {
   const hash = decodeURIComponent(location.hash.slice(1)), box = $("view"), main = $("main");
   const mine = opened = {};
   let make = null;
+  delete document.documentElement.dataset.shown;
   if (/^x\d/.test(hash)) {
     const at = parse(hash.slice(1));
     if (at) make = () => at.s.head < 0 ? missing(at) : sessionView(at.x, at.s);
@@ -55,7 +57,11 @@ async function route() {
     const [a, b] = hash.slice(1).split(",").map(parse);
     if (a && b) make = () => a.s.head < 0 || b.s.head < 0 ? missing(a) : compareView(a, b);
   }
-  if (!view && make) scrolled = window.scrollY;
+  if (!main.hidden && make) {
+    scrolled = window.scrollY;
+    opener = main.contains(document.activeElement) ? document.activeElement : null;
+  }
+  const back = main.hidden;
   if (view) view.close();
   view = null;
   box.hidden = !make;
@@ -63,8 +69,12 @@ async function route() {
   box.replaceChildren();
   if (!make) {
     const part = hash && $(hash);
-    if (part) part.scrollIntoView();
-    else window.scrollTo(0, scrolled);
+    document.title = title;
+    clear();
+    if (back && (opener || !part)) window.scrollTo(0, scrolled);
+    else if (part) part.scrollIntoView();
+    if (back && opener) opener.focus({preventScroll: true});
+    shown("");
     return;
   }
   window.scrollTo(0, 0);
@@ -80,18 +90,31 @@ async function route() {
   }
   view = made;
   box.replaceChildren(view.node);
-  const heading = box.querySelector("h2");
+  clear();
+  if (view.watch) view.watch();
+  document.title = view.title ? view.title + " · " + title : title;
+  const heading = box.querySelector("h1");
   if (heading) {
     heading.tabIndex = -1;
     heading.focus({preventScroll: true});
   }
-  if (view.after) view.after();
-  document.documentElement.dataset.shown = hash; // for whoever drives the page
+  if (view.after) await view.after();
+  if (mine === opened) shown(hash);
+}
+
+// shown says which view is there, whole, for whoever drives the page.
+function shown(view) { document.documentElement.dataset.shown = view; }
+
+// clear keeps what is scrolled to out of what sticks to the top of the window.
+function clear() {
+  const bar = view ? $("view").querySelector(".bar2") : $("filters");
+  const high = bar && getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
+  document.documentElement.style.scrollPaddingTop = document.querySelector(".top").offsetHeight + high + 12 + "px";
 }
 
 function missing(at) {
   return {
-    node: el("div", el("div.bar2", el("button", {type: "button", onclick: leave}, "← back"), el("h2", at.x.case)),
+    node: el("div", el("div.bar2", el("button", {type: "button", onclick: leave}, "← back"), el("h1", at.x.case)),
       el("p.banner", "This session did not fit into the page: it holds what fits into 50 MB, failures first. plumb show " + index.runId + " shows it.")),
     close() {}, keys: {},
   };
@@ -102,11 +125,11 @@ function leave() { location.hash = ""; }
 // Keys, none of which does anything while somebody types.
 function keyboard() {
   const dialog = $("keys");
-  const keys = [["j  k", "next and previous: failure, step, difference"], ["Enter", "open what is selected"], ["Esc", "back"], ["/", "filter, or find in the session"],
+  const keys = [["j  k", "next and previous: failure, step, difference"], ["Enter", "open what is selected; in a step what is folded"], ["Esc", "back"], ["/", "filter, or find in the session"],
     ["← →", "previous and next execution; in the matrix the next cell"], ["↑ ↓", "in the matrix: the next case"], ["c", "compare with the session that tells most"], ["x", "swap the two sides of a comparison"],
     ["t", "light, dark, as the system"], ["?", "this list"]];
   dialog.append(el("h2", "Keys"), el("dl", keys.map(([k, text]) => [el("dt", k.split("  ").map((one) => [el("kbd", one), " "])), el("dd", text)])),
-    el("form", {method: "dialog"}, el("button", {autofocus: true}, "Close")));
+    el("form", {method: "dialog"}, el("button", "Close")));
   dialog.querySelector("form").addEventListener("submit", (e) => { e.preventDefault(); dialog.close(); });
   const help = () => dialog.open ? dialog.close() : dialog.showModal();
   $("help").addEventListener("click", help);
@@ -122,6 +145,7 @@ function keyboard() {
     const act = (f) => { e.preventDefault(); f(); };
     if (e.key === "?") return act(help);
     if (e.key === "t") return act(theme);
+    if (e.key === "Enter" && e.target.matches(".step, .pair")) return act(() => unfold(e.target));
     if (e.key === "/") return act(() => (view ? view.search : $("text"))?.focus());
     if (view && view.keys[e.key]) return act(view.keys[e.key]);
     if (e.key !== "j" && e.key !== "k") return;
@@ -130,16 +154,19 @@ function keyboard() {
   });
 }
 
+// unfold opens what is folded in a step, or folds it again.
+function unfold(step) {
+  const all = [...step.querySelectorAll("details")], open = all.some((d) => !d.open);
+  for (const d of all) d.open = open;
+  for (const more of step.querySelectorAll("button.more")) more.click();
+}
+
 // walk goes to the next step that is to be seen.
 async function walk(by) {
   const list = view.list;
   if (!list) return;
   for (let i = list.at + by; i >= 0 && i < list.length; i += by) {
-    const node = await list.go(i, "nearest");
-    if (node) {
-      node.focus({preventScroll: true});
-      return;
-    }
+    if (await list.go(i, "nearest", true)) return;
   }
 }
 
@@ -150,7 +177,7 @@ function select(by) {
   if (!next) return;
   for (const old of document.querySelectorAll("main .sel")) old.classList.remove("sel");
   next.focus({preventScroll: true});
-  const whole = next.closest(".card") || next.closest("tr");
+  const whole = next.closest(".card, tr");
   if (whole) whole.classList.add("sel");
   (whole || next).scrollIntoView({block: "nearest"});
 }
@@ -170,7 +197,14 @@ let undo = null;
 window.addEventListener("beforeprint", () => { if (view && view.print) undo = view.print(); });
 window.addEventListener("afterprint", () => { if (undo) undo(); undo = null; });
 window.addEventListener("hashchange", route);
+window.addEventListener("resize", clear);
 $("tools").hidden = false;
+// Where a link of ours leads to a part of the first page, nothing is to be restored there.
+document.querySelector(".top nav").addEventListener("click", () => { opener = null; });
+document.querySelector(".skip").addEventListener("click", (e) => {
+  e.preventDefault(); // the content may be a session
+  (view ? $("view").querySelector("h1") : $("main")).focus();
+});
 $("theme").addEventListener("click", () => theme());
 let stored = "auto";
 try { stored = localStorage.getItem("plumb-theme"); } catch { /* not from everywhere */ }

@@ -1,22 +1,23 @@
 // overview filters the first page and searches all sessions.
 function overview() {
+  if (!$("matrix")) return; // there was nothing to run
   $("filters").hidden = false;
   const state = {text: "", words: new Set(), runner: "", group: "", tag: ""};
   const byAt = new Map(index.executions.map((x) => [x.at, x]));
   const runners = Math.max(1, index.runners.length);
   const rows = [...document.querySelectorAll(".matrix tbody tr")].map((row) => ({
     row, group: row.dataset.group || "", tags: (row.dataset.tags || "").split("\n"),
-    cells: [...row.querySelectorAll("td")].map((td, r) => ({td, r, word: td.className})),
-    text: row.textContent.toLowerCase(),
+    cells: [...row.querySelectorAll("td")].map((td, r) => ({td, r, word: td.className, link: td.querySelector("a"), x: byAt.get(Number(td.dataset.at))})),
+    text: row.querySelector("th").textContent,
   }));
+  const cards = new Map([...document.querySelectorAll("#failures .card")].map((card) => [card.dataset.at, card]));
   for (const r of rows) {
     for (const c of r.cells) {
-      const link = c.td.querySelector("a"), x = link && byAt.get(Number(link.hash.slice(2)));
-      c.text = r.text + " " + (x ? [x.reason, x.class, x.category, index.runners[x.runner]].join(" ").toLowerCase() : "");
-      if (x && x.reason) link.title = x.reason;
+      const card = cards.get(c.td.dataset.at);
+      c.text = [r.text, index.runners[c.r], card && card.textContent, c.x && [c.x.reason, c.x.class, c.x.category].join(" ")].join(" ").toLowerCase();
+      if (c.link && c.x && c.x.reason) c.link.title = c.x.reason;
     }
   }
-  const cards = [...document.querySelectorAll("#failures .card")].map((card) => ({card, at: Number(card.dataset.at), text: card.textContent.toLowerCase()}));
   const apply = () => {
     let hits = 0, cases = 0;
     const shown = new Set();
@@ -29,14 +30,20 @@ function overview() {
         any = any || ok;
         if (!ok) continue;
         hits++;
-        const link = c.td.querySelector("a");
-        if (link) shown.add(Number(link.hash.slice(2)));
+        shown.add(c.td.dataset.at);
       }
       r.row.hidden = !any;
       if (any) cases++;
     }
-    for (const c of cards) c.card.hidden = !(shown.has(c.at) || (state.text && c.text.includes(state.text) && !state.words.size && state.runner === ""));
+    for (const [at, card] of cards) card.hidden = !shown.has(at);
     const filtered = state.text || state.words.size || state.runner !== "" || state.group || state.tag;
+    const section = $("failures");
+    if (section) {
+      section.hidden = [...cards.keys()].every((at) => !shown.has(at));
+      section.classList.toggle("all", Boolean(filtered));
+    }
+    $("matrix").classList.toggle("none", !hits);
+    $("clear").hidden = !filtered;
     $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") + (hits || !state.text ? "" : "; Enter looks into the sessions") : "";
   };
   $("text").addEventListener("input", (e) => { state.text = e.target.value.trim().toLowerCase(); apply(); });
@@ -50,14 +57,30 @@ function overview() {
       apply();
     });
   }
+  $("clear").addEventListener("click", () => {
+    state.text = state.runner = state.group = state.tag = "";
+    state.words.clear();
+    for (const field of document.querySelectorAll("#filters input, #filters select")) field.value = "";
+    for (const chip of document.querySelectorAll("#filters .chip")) chip.setAttribute("aria-pressed", "false");
+    apply();
+    $("text").focus();
+  });
+  if ($("unfold")) {
+    $("unfold").hidden = false;
+    $("unfold").addEventListener("click", () => {
+      const next = [...cards.values()].find((card) => !card.getClientRects().length);
+      $("failures").classList.remove("folded");
+      $("unfold").remove();
+      if (next) next.querySelector("h3 a").focus();
+    });
+  }
   if ($("metric")) {
     $("metric").closest("p").hidden = false;
     $("metric").addEventListener("change", (e) => {
       for (const c of rows.flatMap((r) => r.cells)) {
-        const link = c.td.querySelector("a"), x = link && byAt.get(Number(link.hash.slice(2)));
-        if (!x || !x.used) continue;
-        c.first = c.first || link.lastChild.data;
-        link.lastChild.data = e.target.value ? " " + x.used[e.target.value - 1] : c.first;
+        if (!c.link || !c.x || !c.x.used) continue;
+        c.first = c.first || c.link.lastChild.data;
+        c.link.lastChild.data = e.target.value ? " " + c.x.used[e.target.value - 1] : c.first;
       }
     });
   }
@@ -82,7 +105,7 @@ function overview() {
 
 // candidates are what j and k walk through on the first page: the failures, then the matrix.
 function candidates() {
-  return [...document.querySelectorAll("#failures .card:not([hidden]) h3 a, #found a, .matrix tr:not([hidden]) td:not(.out) a")];
+  return [...document.querySelectorAll("#found a, #failures .card h3 a, #unfold, .matrix tr td:not(.out) a")].filter((e) => e.getClientRects().length);
 }
 
 // snippet returns what surrounds the first place where a value has the text.

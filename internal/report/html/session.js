@@ -6,33 +6,36 @@ async function sessionView(x, s) {
     x.sessions.map((o) => el("option", {value: routeOf(x, o), selected: o === s}, sessionName(x, o))));
   const bar = el("div.bar2",
     el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"),
-    el("h2", mark(word), " " + x.case + " ", index.runners.length > 1 && el("span.on", "› " + index.runners[x.runner])),
+    el("h1", mark(word), " ", el("bdi", x.case), " ", index.runners.length > 1 && el("span.on", "› " + index.runners[x.runner])),
     others,
     el("button", {type: "button", onclick: () => { location.hash = compareRoute(x, s); }, title: "Compare (c)"}, "compare"),
     el("button", {type: "button", onclick: () => neighbour(x, -1), title: "Previous (←)", "aria-label": "Previous execution"}, "‹"),
     el("button", {type: "button", onclick: () => neighbour(x, 1), title: "Next (→)", "aria-label": "Next execution"}, "›"));
   const raw = (head.files && head.files.length ? head.files[0][1] : head.show) || "";
-  const o = {subagents: head.subagents, raw: raw, needle: "", hidden: new Set()};
+  const o = {subagents: head.subagents, raw: raw, workspace: head.workspace, needle: "", hidden: new Set()};
   const lines = el("div.lines");
   const main = el("div", lead(x, s, head), changedPart(head));
-  main.append(el("h3.sub", "Timeline · " + plural(head.steps, "step")));
   const render = (step) => o.hidden.has(kindOf(step)) ? null : stepNode(step, o);
   const parts = partsOf(head.blocks);
   const there = parts.reduce((n, p) => n + p.n, 0);
   const find = el("input", {type: "search", placeholder: "Find in this session ( / ), Enter for the next", "aria-label": "Find in this session", spellcheck: "false"});
-  const kinds = [["message", "messages"], ["thinking", "thinking"], ["command", "commands"], ["read", "reads"], ["call", "other tools"]];
+  const of = head.kinds || {}, kinds = [["message", "messages"], ["thinking", "thinking"], ["command", "commands"], ["read", "reads"], ["call", "other tools"]].filter(([kind]) => of[kind]);
   const view = el("div", bar, el("div.session", main, factsPart(x, s, head)));
   const timeline = windowed(lines, parts, render, 62);
-  main.append(el("div.showing", kinds.map(([kind, name]) => el("button.chip", {type: "button", "aria-pressed": "true", onclick: (e) => {
+  const chip = ([kind, name]) => el("button.chip", {type: "button", "aria-pressed": "true", onclick: (e) => {
     const off = !o.hidden.delete(kind);
     if (off) o.hidden.add(kind);
-    e.target.setAttribute("aria-pressed", String(!off));
+    e.currentTarget.setAttribute("aria-pressed", String(!off));
     timeline.redraw();
-  }}, name)), find), lines);
+  }}, name, " ", el("b", count(of[kind])));
+  // An answer alone, as models without tools give it, has been shown above.
+  if (head.steps > 1 || head.steps && !head.answer) {
+    main.append(el("h2.sub", "Timeline ", el("small", plural(head.steps, "step"))), head.steps > 1 && el("div.showing", kinds.length > 1 && kinds.map(chip), find), lines);
+  }
   if (there < head.steps) {
     main.append(el("p.banner", count(head.steps - there) + " more steps did not fit into this page. All of them: " + (head.show || raw)));
   }
-  if (!head.steps) main.append(el("p.dim", "Nothing was recorded."));
+  if (!head.steps && !head.answer) main.append(el("p.dim", "Nothing was recorded."));
   find.addEventListener("keydown", async (e) => {
     if (e.key !== "Enter") return;
     e.preventDefault();
@@ -53,10 +56,13 @@ async function sessionView(x, s) {
     setTimeout(() => find.removeAttribute("aria-invalid"), 900);
   });
   await timeline.ready;
-  prefetch(head.blocks);
   return {
-    node: view, list: timeline, search: find, close: timeline.close, title: x.case,
-    print: () => timeline.print(2000),
+    node: view, list: timeline, search: find, watch: timeline.watch, after: timeline.keep, close: timeline.close, title: marks[word] + " " + x.case + (index.runners.length > 1 ? " › " + index.runners[x.runner] : ""),
+    print: () => {
+      const folded = [...main.querySelectorAll(".lead > details:not([open])")], undo = timeline.print();
+      for (const d of folded) d.open = true;
+      return () => { undo(); for (const d of folded) d.open = false; };
+    },
     keys: {
       c: () => { location.hash = compareRoute(x, s); },
       ArrowLeft: () => neighbour(x, -1), ArrowRight: () => neighbour(x, 1), p: () => neighbour(x, -1), n: () => neighbour(x, 1),
@@ -66,16 +72,13 @@ async function sessionView(x, s) {
 
 const kindOf = (s) => ["message", "thinking", "command", "read"].includes(s.kind) ? s.kind : "call";
 
-// prefetch decodes the beginning of a timeline, so that it can be printed.
-async function prefetch(blocks) {
-  for (const [id] of (blocks || []).slice(0, 5)) await block(id).catch(() => {});
+// tryName tells the sessions of an execution apart.
+function tryName(x, s) {
+  const many = x.sessions.some((o) => o.repetition !== s.repetition), again = x.sessions.some((o) => o.session > 1);
+  return [many && "repetition " + s.repetition, again && "try " + s.session].filter(Boolean).join(", ") || "session";
 }
 
-function sessionName(x, s) {
-  const many = x.sessions.some((o) => o.repetition !== s.repetition), again = x.sessions.some((o) => o.session > 1);
-  const name = [many && "repetition " + s.repetition, again && "try " + s.session].filter(Boolean).join(", ") || "session";
-  return marks[wordOf(s)] + " " + name + " · " + duration(s.durationMs);
-}
+const sessionName = (x, s) => marks[wordOf(s)] + " " + tryName(x, s) + " · " + duration(s.durationMs);
 
 function lead(x, s, head) {
   const word = wordOf(s), box = el("div.lead"), f = head.failure;
@@ -85,7 +88,7 @@ function lead(x, s, head) {
   const card = f && (!said || f.hint || f.log || f.detail || explain);
   if (card) {
     box.append(el("div.card." + word,
-      el("h3", el("span.tag." + word, f.class || words[word]), f.origin !== "assertion" && el("span.meta", f.origin)),
+      el("h2", el("span.tag." + word, f.class || words[word]), f.origin !== "assertion" && el("span.meta", f.origin)),
       !said && el("pre.why", f.message), !said && f.at && el("p.at", "at " + f.at), f.detail && el("p.dim", f.detail), f.hint && el("p.hint", "hint: " + f.hint),
       !said && f.stack && el("details", el("summary", "stack"), el("pre", f.stack)), f.log && el("p.at", "Log: " + f.log),
       explain && el("p.hint", "ask the agent why: ", el("code", "plumb explain " + head.artifactDir))));
@@ -93,16 +96,18 @@ function lead(x, s, head) {
   if (head.verdicts.length) {
     const held = head.verdicts.filter((v) => v.outcome === "pass").length;
     box.append(el("details", {open: held < head.verdicts.length || head.verdicts.length <= 5},
-      el("summary", f && !card && el("span.tag." + word, f.class), " checks · " + held + " of " + head.verdicts.length + " hold"),
+      el("summary", "Checks ", el("small", held + " of " + head.verdicts.length + " hold"), f && !card && el("span.tag." + word, f.class)),
       el("div.verdicts", head.verdicts.map((v) => verdictNode(v, said ? null : f)))));
   }
-  box.append(el("details", el("summary", "prompt"), el("pre", head.prompt || "")));
-  if (head.answer) box.append(el("details", {open: head.answer.length < 1200}, el("summary", "final output"), el("pre", head.answer)));
+  // A timeline that begins with the prompt says it again.
+  const short = (text) => text.length < 1200;
+  if (head.prompt) box.append(el("details", {open: short(head.prompt) && !(head.kinds || {}).user}, el("summary", "Prompt"), el("pre", head.prompt)));
+  if (head.answer) box.append(el("details", {open: short(head.answer)}, el("summary", "Final output"), el("pre", head.answer)));
   return box;
 }
 
 function verdictNode(v, failure) {
-  const node = el("div", el("pre.why", mark(v.outcome), " ", v.name && el("b", v.name), v.name && v.reason ? ": " + v.reason : v.reason,
+  const node = el("div", el("pre.why", mark(v.outcome), " ", v.name && el("b", v.name), v.name && v.reason && ": ", v.reason && el("bdi", v.reason),
     v.score > 0 && v.score < 1 && el("span.dim", "  score " + v.score.toFixed(2))), v.class && el("span.meta", v.class));
   if (v.at) node.append(el("p.at", "at " + v.at));
   if (v.diff) node.append(diffNode(v.diff));
@@ -120,11 +125,11 @@ function verdictNode(v, failure) {
 
 function changedPart(head) {
   if (!head.changed) return null;
-  return el("div", el("h3.sub", plural(head.changed.length, "changed file")), head.changed.map((c) => {
+  return el("div", el("h2.sub", "Changed files ", el("small", count(head.changed.length))), head.changed.map((c) => {
     const lines = c.diff ? c.diff.replace(/\n$/, "").split("\n") : [];
     const plus = lines.filter((l) => /^\+(?!\+\+ )/.test(l)).length, minus = lines.filter((l) => /^-(?!-- )/.test(l)).length;
     return el("details", {open: head.changed.length <= 3 && lines.length < 60},
-      el("summary", el("span.path", c.path), " " + c.kind + (c.diff ? " +" + plus + " −" + minus : "")),
+      el("summary", pathNode(c.path, head.workspace), " " + c.kind + " ", c.diff && [el("span.plus", "+" + plus), " ", el("span.minus", "−" + minus)]),
       c.diff ? diffNode(lines) : el("p.dim", "no diff: not a text, or not known before and after"),
       c.cut && el("p.at", count(c.cut) + " more bytes"));
   }));
@@ -132,10 +137,10 @@ function changedPart(head) {
 
 function factsPart(x, s, head) {
   const aside = el("aside", {"aria-label": "Facts"});
-  const part = (title, ...body) => aside.append(el("section", el("h3", title), ...body));
+  const part = (title, ...body) => aside.append(el("section", el("h2", title), ...body));
   const facts = el("dl.facts", head.facts.map(([k, v]) => [el("dt", k), el("dd", v)]));
   if (head.score !== undefined) facts.prepend(el("dt", "score"), el("dd", head.score.toFixed(2)));
-  part("Session", facts);
+  if (facts.firstChild) part("Session", facts);
   if (head.tokens) part("Tokens", tokensNode(head));
   if (head.skills) part("Skills used", el("ul", head.skills.map((k) => el("li", el("b", k.skill), " " + k.confidence, (k.evidence || []).map((e) => el("div.at", e))))));
   if (head.denials) part("Not allowed", el("ul", head.denials.map(([tool, text]) => el("li", el("b.leak", tool), " " + text))));
@@ -146,7 +151,7 @@ function factsPart(x, s, head) {
       el("ul", head.offered.map((o) => el("li", {title: o.path || ""}, o.undeclared && el("span.leak", "! "), el("span.dim", o.kind + " "), o.name, o.source && el("span.dim", " (" + o.source + ")"))))));
   }
   if (head.subagents) part("Subagents", el("ul", head.subagents.map((a) => el("li", a.name, a.tokens && el("span.dim", " " + count(a.tokens.in) + " in, " + count(a.tokens.out) + " out")))));
-  if (head.reads) part("Files read", el("details", {open: head.reads.length < 8}, el("summary", plural(head.reads.length, "file")), el("ul", head.reads.map((p) => el("li.path", p)))));
+  if (head.reads) part("Files read", el("details", {open: head.reads.length < 8}, el("summary", plural(head.reads.length, "file")), el("ul", head.reads.map((p) => el("li", pathNode(p, head.workspace))))));
   if (head.notes) part("Notes", el("ul", head.notes.map((n) => el("li", n))));
   const files = (head.files || []).map(([k, v]) => el("li", el("span.dim", k + " "), el("span.path", v)));
   if (head.artifactDir) files.unshift(el("li", el("span.dim", "directory "), el("span.path", head.artifactDir)));

@@ -47,8 +47,8 @@ function callBody(body, s, o) {
     line.append(highlight(el("span.cmd"), c.line, o.needle));
     if (c.exit !== undefined) line.append(el("span.exit" + (c.exit ? ".bad" : ""), "exit " + c.exit));
   }
-  for (const path of s.reads || []) line.append(highlight(el("span.path"), path, o.needle));
-  for (const w of s.changes || []) line.append(highlight(el("span.path"), (w.change ? w.change + " " : "") + w.path, o.needle));
+  for (const path of s.reads || []) line.append(pathNode(path, o.workspace, o.needle));
+  for (const w of s.changes || []) line.append(w.change && el("span.tool", w.change), pathNode(w.path, o.workspace, o.needle));
   for (const k of s.skills || []) line.append(el("span.path", k.skill + (k.signal ? " (" + k.signal + ")" : "")));
   if (s.kind === "denied") line.append(el("span.exit.no", "denied"));
   else if (s.failed && !(s.commands || []).some((c) => c.exit)) line.append(el("span.exit.bad", "error"));
@@ -79,6 +79,12 @@ function callBody(body, s, o) {
   } else if (s.answered && s.kind !== "read") {
     body.append(el("div.dim", "(no output)"));
   }
+}
+
+// pathNode shows a path, without the workspace that it is in.
+function pathNode(path, workspace, needle) {
+  const inside = workspace && path.startsWith(workspace) && /^[\\/]./.test(path.slice(workspace.length));
+  return highlight(el("span.path", {title: inside && path}), inside ? path.slice(workspace.length + 1) : path, needle);
 }
 
 // longText shows the beginning of a text, and the rest when asked.

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// oddLog is a run with names and texts that nobody expected: very long ones, from right to left, with pictures.
+func oddLog() *log {
+	i := info("gpt-5", "claude-with-a-very-long-runner-name-that-somebody-made-up")
+	i.SuiteName = strings.Repeat("a-very-long-suite-name-", 6)
+	long, rtl, emoji := strings.Repeat("checks-that-the-agent-does-not-", 8), "مرحبا بالعالم 🌿 שלום", "👩‍👩‍👧‍👦 emoji 漢字"
+	l := newLog(i, plumb.CaseInfo{ID: long, Category: strings.Repeat("category", 6), Tags: []string{strings.Repeat("tag", 20), "b"}},
+		plumb.CaseInfo{ID: rtl, Category: "rtl"}, plumb.CaseInfo{ID: emoji, Tags: []string{"絵文字"}})
+	r := bigSession(20)
+	r.Workspace = "/tmp/plumb-workspaces-0/20261120-154626-npt7nq/case/claude--c857d09d/repeat-1"
+	command := "find / -name '" + strings.Repeat("x", 400) + "' -exec sh -c 'echo " + strings.Repeat("word ", 100) + "' ;"
+	r.Events = append(r.Events,
+		plumb.SessionEvent{Type: plumb.SessionCommand, Command: command, ExitCode: new(1)},
+		plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Workspace + "/docs/guide.md"},
+		plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Workspace + "-2/other.md"},
+		plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Text: "مرحبا، هذا نص طويل من اليمين إلى اليسار. " + strings.Repeat("شيء آخر ", 30) + "👍🏽🎉"},
+		plumb.SessionEvent{Type: plumb.SessionMessage, Role: "user", Text: strings.Repeat("abcdefghij", 60)})
+	for range 30 {
+		r.PermissionDenials = append(r.PermissionDenials, plumb.PermissionDenial{Tool: strings.Repeat("Tool", 20), Message: "no"})
+	}
+	l.execute(long, "gpt-5", r, failed(verdict("commands.includes", false, strings.Repeat("nobreak", 60)+"\n"+command, strings.Repeat("é", 500), strings.Repeat("got ", 300))))
+	l.execute(long, i.Runners[1].ID, r, passed(verdict("x", true, "y", "", "")))
+	l.execute(rtl, "gpt-5", r, failed(verdict("contains", false, "النص لا يحتوي على «نعم»", "نعم 🌿", "لا")))
+	l.execute(emoji, "gpt-5", r, passed())
+	return l.end("", 0)
+}
+
+// brokenLog is a run in which nothing could be measured.
+func brokenLog() *log {
+	l := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a"}, plumb.CaseInfo{ID: "b"})
+	f := &plumb.Failure{
+		Origin: plumb.OriginRunner, Class: plumb.OriginRunner.Class(), Message: "openai: 401 invalid api key", Hint: "export OPENAI_API_KEY",
+		Provider: "openai", HTTPStatus: 401, RequestID: "req_9", Attempts: 1,
+	}
+	for _, id := range []string{"a", "b"} {
+		l.session(id, "gpt-5", 1, 1, nil, f, broken(f))
+		l.finish(id, "gpt-5", resultOf(1, nil, broken(f)))
+	}
+	return l.end("", 0)
+}
+
+// faint lists the texts whose contrast to what is behind them is below 4.5, which is what WCAG 2 asks of texts of any size.
+const faint = `(() => {
+	const channel = (v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+	const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+	const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+	const over = ([r, g, b, a], under) => [r, g, b].map((v, i) => v * a + under[i] * (1 - a));
+	const behind = (e) => {
+		if (!e) return [255, 255, 255];
+		const color = parse(getComputedStyle(e).backgroundColor);
+		return color[3] === 1 ? color : over(color, behind(e.parentElement));
+	};
+	const out = new Set(), walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	const check = (e, color, text) => {
+		const back = behind(e), a = light(over(parse(color), back)), b = light(back), contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (contrast < 4.5) out.add(contrast.toFixed(2) + " " + e.tagName + "." + e.className + " in ." + e.parentElement.className + ": " + text.trim().slice(0, 30));
+	};
+	for (let n = walker.nextNode(); n; n = walker.nextNode()) {
+		const e = n.parentElement;
+		if (n.data.trim() && e.checkVisibility() && !e.closest(".sr, script, option, .out")) check(e, getComputedStyle(e).color, n.data);
+	}
+	for (const e of document.querySelectorAll("input")) if (e.checkVisibility()) check(e, getComputedStyle(e, "::placeholder").color, e.placeholder);
+	return [...out];
+})()`
+
+// unusable lists what somebody who does not see the page, or has no mouse, cannot make sense of.
+const unusable = `(() => {
+	const out = [], seen = (e) => e.checkVisibility(), all = (s) => [...document.querySelectorAll(s)].filter(seen);
+	if (all("main").length !== 1) out.push(all("main").length + " main parts");
+	if (all("h1").length !== 1) out.push(all("h1").length + " titles");
+	let level = 0;
+	for (const h of all("h1, h2, h3, h4")) {
+		const n = Number(h.tagName[1]);
+		if (n > level + 1 && level) out.push("h" + level + " is followed by h" + n + ": " + h.textContent);
+		level = n;
+	}
+	const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+	for (const id of new Set(ids)) if (ids.filter((i) => i === id).length > 1) out.push("the id " + id + " is there twice");
+	for (const e of all("a, button, input, select, summary, [role=img], [role=region]")) {
+		const label = e.getAttribute("aria-label") || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent || (e.labels && e.labels[0]?.textContent) || (e.matches("input, select") ? "" : e.textContent);
+		if (!label.trim()) out.push("no name: " + e.outerHTML.slice(0, 100));
+	}
+	for (const e of document.querySelectorAll("[aria-labelledby]")) if (!document.getElementById(e.getAttribute("aria-labelledby"))) out.push("named by nothing: " + e.outerHTML.slice(0, 100));
+	return out;
+})()`
+
+// hiddenFocus says what is wrong with how the focus is shown, if anything is.
+const hiddenFocus = `(() => {
+	const e = document.activeElement, style = getComputedStyle(e), r = e.getClientRects()[0];
+	if (e === document.body) return "";
+	const name = e.outerHTML.slice(0, 90);
+	if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) return "no outline: " + name;
+	if (!r || r.bottom <= 0 || r.top >= innerHeight) return "out of sight: " + name;
+	const x = Math.max(0, Math.min(innerWidth - 1, r.x + Math.min(r.width / 2, 8))), top = document.elementFromPoint(x, Math.max(0, Math.min(innerHeight - 1, r.y + r.height / 2)));
+	return e.contains(top) || top && top.contains(e) ? "" : "covered by " + (top && top.outerHTML.slice(0, 60)) + ": " + name;
+})()`
+
+// TestHTMLLooks: whatever is in a run, each view of it fits into windows of any width, can be read in both colours, and can be
+// used without eyes or hands.
+func TestHTMLLooks(t *testing.T) {
+	b := newBrowser(t)
+	for _, p := range []struct {
+		name  string
+		log   *log
+		views []string
+	}{
+		{"agents", agentLog(), []string{"", "x0", "x3", "x5", "c0/2.2,0/1.1"}},
+		{"prompts", mixed(), []string{"", "x1", "x4", "c0/1.1,1/1.1"}},
+		{"nothing", newLog(info("gpt-5")).end("", 0), []string{""}},
+		{"stopped", newLog(info("gpt-5"), plumb.CaseInfo{ID: "a"}).end(plumb.StopCost, 1), []string{""}},
+		{"one", simple(1), []string{"", "x0"}},
+		{"errors", brokenLog(), []string{"", "x0"}},
+		{"odd", oddLog(), []string{"", "x0", "c0/1.1,1/1.1"}},
+	} {
+		file := openable(t, p.log)
+		for n, view := range p.views {
+			for _, look := range []struct {
+				name, colour  string
+				width, height int64
+			}{{"light", "light", 1280, 900}, {"dark", "dark", 1280, 900}, {"narrow", "light", 390, 844}, {"tablet", "dark", 820, 1180}} {
+				at := fmt.Sprintf("%s #%s %s", p.name, view, look.name)
+				b.size(look.width, look.height)
+				b.media("", "prefers-color-scheme", look.colour)
+				b.open(file, view)
+				b.shot(fmt.Sprintf("%s-%d-%s", p.name, n, look.name))
+				if wide := ask[int](b, "document.documentElement.scrollWidth"); int64(wide) > look.width {
+					t.Errorf("%s: %d pixels wide", at, wide)
+				}
+				for _, text := range ask[[]string](b, faint) {
+					t.Errorf("%s: too faint: %s", at, text)
+				}
+				for _, text := range ask[[]string](b, unusable) {
+					t.Errorf("%s: %s", at, text)
+				}
+				for n := range 50 {
+					var way chromedp.Modifier
+					if n >= 30 {
+						way = chromedp.ModifierShift // and back
+					}
+					b.do("tab", chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(way)))
+					if text := ask[string](b, hiddenFocus); text != "" {
+						t.Errorf("%s: after %d tabs: %s", at, n+1, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestHTMLOdd: paths are shown without the workspace that they are in, and text from right to left keeps its marks.
+func TestHTMLOdd(t *testing.T) {
+	b := newBrowser(t)
+	b.open(openable(t, oddLog()), "x0")
+	text := b.text(".lines")
+	if !strings.Contains(text, "\ndocs/guide.md") || !strings.Contains(text, "/repeat-1-2/other.md") {
+		t.Errorf("the timeline:\n%s", text)
+	}
+	b.do("rest", chromedp.ScrollIntoView(chromedp.CSS(".step:last-child")))
+	b.shot("odd")
+	if dir := ask[string](b, `[...document.querySelectorAll("bdi")].map((e) => getComputedStyle(e).unicodeBidi).join()`); strings.Trim(strings.ReplaceAll(dir, "isolate", ""), ",") != "" {
+		t.Errorf("texts run into each other: %s", dir)
+	}
+}
