@@ -69,17 +69,19 @@ export const fileReadTextOf = (report: SessionReport): string =>
 
 export const lacks = (report: SessionReport, what: string): boolean => report.incomplete?.includes(what) === true;
 
-/** Whether the report does not have all events of a type, or not all of one's text: what is absent says nothing then. */
-export function hasGaps(report: SessionReport, type: SessionEvent["type"]): boolean {
-	const gaps = (listsOf(report).gaps ??= {});
-	return (gaps[type] ??= lacks(report, type) || eventsOf(report, type).some((e) => e.truncated === true));
-}
-
 export const toolCallsOf = (report: SessionReport): EventOf<"toolCall">[] =>
 	(listsOf(report).toolCalls ??= eventsOf(report, "toolCall"));
 
 export const toolResultsOf = (report: SessionReport): EventOf<"toolResult">[] =>
 	(listsOf(report).toolResults ??= eventsOf(report, "toolResult"));
+
+const listed = { command: commandsOf, toolCall: toolCallsOf, toolResult: toolResultsOf };
+
+/** Whether the report does not have all events of a type, or not all of one's text: what is absent says nothing then. */
+export function hasGaps(report: SessionReport, type: keyof typeof listed): boolean {
+	const gaps = (listsOf(report).gaps ??= {});
+	return (gaps[type] ??= lacks(report, type) || listed[type](report).some((v) => v.truncated === true));
+}
 
 export const changesOf = (report: SessionReport): readonly FileChange[] => report.files?.changed ?? [];
 

@@ -1,6 +1,6 @@
 // The checks that lists of commands, file reads and tool results share.
 
-import type { AssertionOptions, SessionEvent, SessionReport } from "plumb";
+import type { AssertionOptions, SessionReport } from "plumb";
 import { begin, fail, observedList, wholeNumber } from "./fail";
 import { hasGaps, lacks } from "./seen";
 
@@ -11,7 +11,7 @@ export interface Kind<V, M> {
 	/** What failures call the list: "file reads". */
 	label: string;
 	/** The type of the events that the values are from, where a report may lack some of them, or of their texts. */
-	type?: SessionEvent["type"];
+	type?: Parameters<typeof hasGaps>[1];
 	values(report: SessionReport): readonly V[];
 	/** All texts in one, with NUL between them, for a look at all of them at once. */
 	joined?(report: SessionReport): string;
