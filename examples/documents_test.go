@@ -30,7 +30,8 @@ type fence struct {
 // fences reads the blocks of the documents for users.
 func fences(t *testing.T) []fence {
 	t.Helper()
-	var files, found = []string{"../README.md", "../CONTRIBUTING.md"}, []fence(nil)
+	files := []string{"../README.md", "../CONTRIBUTING.md"}
+	var found []fence
 	for _, pattern := range []string{"../docs/*.md", "*/README.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil {
@@ -354,7 +355,7 @@ func TestDocumentedOutput(t *testing.T) {
 				Environ: os.Environ, Size: func() (int, int, bool) { return 0, 0, false },
 			})
 			got := out.String()
-			for _, line := range strings.Split(want, "\n") {
+			for line := range strings.SplitSeq(want, "\n") {
 				if line = strings.TrimSpace(line); line == "" || line == "..." {
 					continue
 				}

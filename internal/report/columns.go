@@ -38,11 +38,10 @@ func (c *Columns) Flush() error {
 	c.text.Reset()
 	var b strings.Builder
 	for _, cells := range rows {
-		line := ""
 		for i, cell := range cells {
-			line += pad(cell, widths[i]) + "  "
+			cells[i] = pad(cell, widths[i])
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(cells, "  "), " ") + "\n")
 	}
 	_, err := io.WriteString(c.w, b.String())
 	return err
