@@ -344,6 +344,22 @@ func TestHTMLCompare(t *testing.T) {
 	if got := b.text("#view"); !strings.Contains(got, "The two sessions are alike.") || b.number(".pair.first") != 0 {
 		t.Errorf("two sessions that are alike:\n%s", got)
 	}
+	// The same things done by another agent, whose tools have other names, in another place.
+	sides := newLog(*agentLog().events[0].Info, plumb.CaseInfo{ID: "release"})
+	for n, runner := range []string{"claude", "codex"} {
+		r := release([]string{"/tmp/a/b/c/ws", "/var/d"}[n], true)
+		r.Workspace = []string{"/tmp/a/b/c/ws", "/var/d"}[n]
+		for i := range r.Events {
+			if e := &r.Events[i]; e.Tool == "Bash" || e.Tool == "Read" || e.Tool == "Edit" {
+				e.Tool = []string{e.Tool, "exec_command"}[n]
+			}
+		}
+		sides.execute("release", runner, r, passed())
+	}
+	b.open(openable(t, sides.end("", 0)), "c0/1.1,1/1.1")
+	if got := b.text("#view [role=status]"); !strings.HasPrefix(got, "The two sessions are alike.") {
+		t.Errorf("two agents that do the same: %s", got)
+	}
 }
 
 // TestHTMLPrint: what leaves on paper is whole, and has no buttons.

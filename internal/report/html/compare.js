@@ -109,6 +109,7 @@ async function stepsOf(head) {
   const all = [];
   for (const [id] of head.blocks || []) all.push(...await block(id));
   all.left = head.steps - all.length;
+  all.workspace = head.workspace;
   return all;
 }
 
@@ -121,19 +122,21 @@ function plain(text) {
     .replace(/\b\d+(\.\d+)? ?(ms|s|sec|seconds)\b/g, "<time>").replace(/\s+/g, " ").trim();
 }
 
-// keysOf returns what makes two steps the same, and what makes them at least of one kind.
-function keysOf(s, wording) {
-  const kind = [s.kind, s.role, s.phase, s.tool, s.sub ? 1 : 0].join("|");
-  const did = [(s.commands || []).map((c) => plain(c.line) + " " + (c.exit || 0)), (s.reads || []).map(plain),
-    (s.changes || []).map((c) => plain(c.change + " " + c.path)), (s.skills || []).map((k) => k.skill), s.denied !== undefined, s.failed];
-  const args = did.slice(0, 4).some((d) => d.length) ? "" : plain(s.args);
-  return [kind + JSON.stringify(did) + args + (wording ? plain(s.text) + "|" + plain(s.output) : ""), kind];
+// keysOf returns what makes two steps the same, and what makes them at least of one kind. The same thing done with another
+// tool is the same: every agent has names of its own for its tools.
+function keysOf(s, wording, workspace) {
+  const path = (p) => plain(within(p, workspace));
+  const did = [(s.commands || []).map((c) => plain(c.line) + " " + (c.exit || 0)), (s.reads || []).map(path),
+    (s.changes || []).map((c) => c.change + " " + path(c.path)), (s.skills || []).map((k) => k.skill), s.denied !== undefined, Boolean(s.failed)];
+  const known = did.slice(0, 4).some((d) => d.length);
+  const kind = [s.kind, s.role, s.phase, known || s.tool, s.sub ? 1 : 0].join("|");
+  return [kind + JSON.stringify(did) + (known ? "" : plain(s.args)) + (wording ? plain(s.text) + "|" + plain(s.output) : ""), kind];
 }
 
 // align returns rows {a, b, kind}: "same", "near" (one kind of step, with other content) or "only" on one side. Thinking
 // counts where wording does.
 function align(sa, sb, wording) {
-  const pick = (steps) => steps.map((s, i) => ({i, key: keysOf(s, wording)})).filter((e) => wording || steps[e.i].kind !== "thinking" && steps[e.i].role !== "user"); // not every agent records what it was asked
+  const pick = (steps) => steps.map((s, i) => ({i, key: keysOf(s, wording, steps.workspace)})).filter((e) => wording || steps[e.i].kind !== "thinking" && steps[e.i].role !== "user"); // not every agent records what it was asked
   const a = pick(sa), b = pick(sb), pairs = [];
   let from = 0, endA = a.length, endB = b.length;
   while (from < endA && from < endB && a[from].key[0] === b[from].key[0]) pairs.push([from, from++]);

@@ -83,9 +83,11 @@ function callBody(body, s, o) {
 
 // pathNode shows a path, without the workspace that it is in.
 function pathNode(path, workspace, needle) {
-  const inside = workspace && path.startsWith(workspace) && /^[\\/]./.test(path.slice(workspace.length));
-  return highlight(el("span.path", {title: inside && path}), inside ? path.slice(workspace.length + 1) : path, needle);
+  const short = within(path, workspace);
+  return highlight(el("span.path", {title: short !== path && path}), short, needle);
 }
+
+const within = (path, workspace) => workspace && path.startsWith(workspace) && /^[\\/]./.test(path.slice(workspace.length)) ? path.slice(workspace.length + 1) : path;
 
 // longText shows the beginning of a text, and the rest when asked.
 function longText(name, text, o, limit) {
