@@ -132,13 +132,10 @@ func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, erro
 	if s == nil {
 		return nil, errors.New("the session has been judged, and its events are gone")
 	}
-	found := s.ev.Report.Events
-	if kind != "" {
-		found = nil
-		for i := range s.ev.Report.Events {
-			if e := &s.ev.Report.Events[i]; e.Type == kind {
-				found = append(found, *e)
-			}
+	var found []*plumb.SessionEvent // a session may have very many
+	for i := range s.ev.Report.Events {
+		if e := &s.ev.Report.Events[i]; kind == "" || e.Type == kind {
+			found = append(found, e)
 		}
 	}
 	return list(found), nil

@@ -60,7 +60,7 @@ func (r *recorder) crowd(kind eventKind, o origin, about string) bool {
 				r.lacks(plumb.SessionToolCall)
 				kept, mark := r.bounded(about)
 				e.kind, e.word, e.text, e.args = eventCommand, ref{}, r.arena.reuse(e.args, kept+mark), ref{}
-				e.cut, r.cut = r.cut, false
+				e.cut, r.cut, e.alone = r.cut, false, true
 				return true
 			}
 		}

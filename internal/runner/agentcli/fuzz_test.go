@@ -3,6 +3,7 @@ package agentcli
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"unicode/utf8"
 
@@ -37,6 +38,11 @@ func fuzzNormalise(f *testing.F, agent, dir, sessionFile string) {
 			}
 		}
 		report, err := Normalise(agent, tr)
+		r := newRecorder(agent, &tr)
+		r.spoil = true
+		if spoiled, _ := r.normalise(&tr, normaliser(agent)); !reflect.DeepEqual(report, spoiled) {
+			t.Fatalf("a part of a record is kept that is only valid while it is read:\n%+v\n%+v", report, spoiled)
+		}
 		if report == nil {
 			if err == nil {
 				t.Fatal("neither a report nor an error")

@@ -142,7 +142,7 @@ func (o *opencode) begin() (first string, err error) {
 func (o *opencode) stream(main *openThread) error {
 	children := map[string]*openThread{}
 	counter := newSteps("opencode")
-	err := o.r.records(o.t.Stdout, func(rec gjson.Result) bool {
+	err := o.r.records(o.t.Stdout, func(gjson.Result) bool {
 		counter.count(&o.r.top)
 		th := main
 		top := &o.r.top

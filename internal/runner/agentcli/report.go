@@ -90,11 +90,11 @@ func (r *recorder) fold(late []string) {
 		}
 	}
 	reads := func(path string) {
-		if k := maphash.String(hashing, path); path == "" || read[k] {
+		k := maphash.String(hashing, path)
+		if path == "" || read[k] {
 			return
-		} else {
-			read[k] = true
 		}
+		read[k] = true
 		rep.Files.ObservedReads = append(rep.Files.ObservedReads, path)
 		if baseName(path) == "SKILL.md" {
 			rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, path)

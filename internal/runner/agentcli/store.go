@@ -14,9 +14,10 @@ type event struct {
 	exit int64 // noExit where there is none
 	nsec int32 // noTime where there is none
 	kind eventKind
-	// user is the role of a message, wrong that the event is an error, cut that its text was cut.
-	user, wrong, cut bool
-	call, subagent   ref
+	// user is the role of a message, wrong that the event is an error, cut that its text was cut, alone that nothing else of
+	// its call is in the report.
+	user, wrong, cut, alone bool
+	call, subagent          ref
 	// word is a message's phase, a tool's name, how a file was changed, or the signal of a skill; text is what was said,
 	// answered or run, a path, or a skill.
 	word, text, args ref
@@ -131,7 +132,7 @@ func (l *events) at(i int) *event {
 	return &l.blocks[i/eventBlock][i%eventBlock]
 }
 
-// moment is what an event says of its time.
+// when sets what an event says of its time.
 func (e *event) when(at *time.Time) {
 	e.nsec = noTime
 	if at != nil {
@@ -160,8 +161,11 @@ func (l *events) release(a *arena, most int) []plumb.SessionEvent {
 			if e.kind == eventNone || len(all) == cap(all) {
 				continue
 			}
-			all = append(all, plumb.SessionEvent{CallID: text(e.call), Subagent: text(e.subagent), IsError: e.wrong, Truncated: e.cut})
+			all = append(all, plumb.SessionEvent{Subagent: text(e.subagent), IsError: e.wrong, Truncated: e.cut})
 			out := &all[len(all)-1]
+			if !e.alone {
+				out.CallID = text(e.call)
+			}
 			if e.nsec != noTime {
 				if last == nil || e.sec != last.sec || e.nsec != last.nsec {
 					if len(times) == cap(times) {
