@@ -237,19 +237,33 @@ func (f *family) alone() bool {
 	return false
 }
 
-// others reports whether all children of this process are somebody else's, if that can be told.
+// others reports whether all children of this process are somebody else's, if that can be told. While it looks no child is
+// between fork and exec, where it has no environment of its own. Programs that have ended have none either: those that somebody
+// is about to wait for are passed over, once the list was read after their end, for it has the children they left then.
 func (f *family) others() (others, sure bool) {
-	pids, ok := children()
-	if !ok {
-		return false, true
-	}
-	for _, pid := range pids {
-		env, err := environment(pid)
-		switch mark := lookup(env, MarkerEnv); {
-		case mark == f.mark:
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	ended := map[int]bool{}
+	for again := true; again; {
+		again = false
+		pids, ok := children()
+		if !ok {
 			return false, true
-		case err != nil || mark == "":
-			return false, false
+		}
+		for _, pid := range pids {
+			if ended[pid] {
+				continue
+			}
+			env, err := environment(pid)
+			switch mark := lookup(env, MarkerEnv); {
+			case mark == f.mark:
+				return false, true
+			case err == nil && mark != "":
+			case awaited(pid):
+				ended[pid], again = true, true
+			default:
+				return false, false
+			}
 		}
 	}
 	return true, true

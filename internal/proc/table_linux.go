@@ -94,6 +94,14 @@ func children() (pids []int, ok bool) {
 	return pids, true
 }
 
+// awaited reports whether a child of this process has ended and led a session, as the programs do that this package starts:
+// whoever started it is about to wait for it.
+func awaited(pid int) bool {
+	var buf [1024]byte
+	p, ok := readStat(pid, buf[:])
+	return ok && p.zombie && p.sid == p.pid
+}
+
 // slurp reads a file of /proc. With package os it would take three times as many system calls, and there are many files.
 func slurp(name string) ([]byte, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
