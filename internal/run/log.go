@@ -264,7 +264,7 @@ func (l *log) encode(ev *plumb.Event) (line, raw []byte, err error) {
 	if line, err = marshal(&rest); err != nil {
 		return nil, nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
-	line = append(bytes.TrimSuffix(line, []byte("}\n")), `,"report":`...)
+	line = append(bytes.TrimSuffix(line, []byte("}\n")), reportMember...)
 	from := len(line)
 	line = append(append(line, bytes.TrimSuffix(data, []byte("\n"))...), "}\n"...)
 	cleaned, err := l.clean(line, ev)
@@ -276,6 +276,9 @@ func (l *log) encode(ev *plumb.Event) (line, raw []byte, err error) {
 	}
 	return cleaned, raw, nil
 }
+
+// reportMember begins the report in the line of an event. Within a text its quotes would have backslashes.
+const reportMember = `,"report":`
 
 // line returns an event without a session as a line of the log.
 func (l *log) line(ev *plumb.Event) ([]byte, error) {
@@ -377,12 +380,18 @@ func decode(path string, line []byte) (plumb.Event, error) {
 	return ev, nil
 }
 
-// decodeRaw is decode for those who pass reports on: RawReport is set instead of Report.
+// decodeRaw is decode for those who pass reports on: RawReport is set instead of Report. A report that stands at the end of its
+// line, as this package writes it, is taken as it is, and found wrong by those who encode it again.
 func decodeRaw(path string, line []byte) (plumb.Event, error) {
 	var ev struct {
 		head
 		Report    jsontext.Value   `json:"report"`
 		Judgement *plumb.Judgement `json:"judgement"`
+	}
+	before, _, last := bytes.Cut(line, []byte(reportMember+"{"))
+	if last = last && bytes.HasSuffix(line, []byte("}}")); last {
+		ev.Report = line[len(before)+len(reportMember) : len(line)-1]
+		line = append(bytes.Clone(before), '}')
 	}
 	if err := unmarshal(line, &ev); err != nil {
 		return plumb.Event{}, err
