@@ -128,6 +128,17 @@ func TestHTMLPrompts(t *testing.T) {
 	}
 }
 
+// TestHTMLAlone: where there is one session, nothing leads to others.
+func TestHTMLAlone(t *testing.T) {
+	b := newBrowser(t)
+	b.open(openable(t, simple(1)), "x0")
+	if n := b.number(".bar2 button"); n != 1 {
+		t.Errorf("%d buttons; want the one that leads back", n)
+	}
+	b.press("c")
+	b.wait(`document.getElementById("live").textContent === "there is no other session"`)
+}
+
 // TestHTMLKeys presses every key that the documentation names.
 func TestHTMLKeys(t *testing.T) {
 	b := newBrowser(t)

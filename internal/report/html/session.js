@@ -8,9 +8,10 @@ async function sessionView(x, s) {
     el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"),
     el("h1", mark(word), " ", el("bdi", x.case), " ", index.runners.length > 1 && el("span.on", "› " + index.runners[x.runner])),
     others,
-    el("button", {type: "button", onclick: () => { location.hash = compareRoute(x, s); }, title: "Compare (c)"}, "compare"),
-    el("button", {type: "button", onclick: () => neighbour(x, -1), title: "Previous (←)", "aria-label": "Previous execution"}, "‹"),
-    el("button", {type: "button", onclick: () => neighbour(x, 1), title: "Next (→)", "aria-label": "Next execution"}, "›"));
+    index.executions.some((y) => y !== x && y.sessions || y === x && x.sessions.length > 1) && el("button", {type: "button", onclick: () => { location.hash = compareRoute(x, s); }, title: "Compare (c)"}, "compare"),
+    index.executions.some((y) => y !== x && y.sessions) && [
+      el("button", {type: "button", onclick: () => neighbour(x, -1), title: "Previous (←)", "aria-label": "Previous execution"}, "‹"),
+      el("button", {type: "button", onclick: () => neighbour(x, 1), title: "Next (→)", "aria-label": "Next execution"}, "›")]);
   const raw = (head.files && head.files.length ? head.files[0][1] : head.show) || "";
   const o = {subagents: head.subagents, raw: raw, workspace: head.workspace, needle: "", hidden: new Set()};
   const lines = el("div.lines");
