@@ -47,20 +47,19 @@ func whole(s string) string {
 	return strings.Clone(s)
 }
 
-// args keeps a call's arguments, cut to what the report has room for. What is not JSON becomes a string.
+// args keeps a call's arguments, which are JSON, cut to what the report has room for. What is no JSON then becomes a string.
 func (r *recorder) args(raw json.RawMessage) ref {
 	if len(raw) == 0 {
 		return ref{}
 	}
-	limit := max(r.room(), shortText)
-	if len(raw) > limit {
+	if limit := max(r.room(), shortText); len(raw) > limit {
 		c := cutter{limit: limit}
 		c.feed(raw)
 		raw = c.line()
 		r.noteCut()
-	}
-	if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
-		raw = quoted(clip(string(raw), limit))
+		if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
+			raw = quoted(clip(string(raw), limit))
+		}
 	}
 	r.texts += len(raw)
 	return r.arena.add(shared(raw))

@@ -38,6 +38,7 @@ type claude struct {
 	result gjson.Result
 	// message, block and about are members of the record that is being read.
 	message, block, about fields
+	blocks                []string
 	// apiError is an error of the model API that the agent has shown as a message; trying is the one for which it tries the
 	// last request again.
 	apiError, trying string
@@ -255,10 +256,10 @@ func (c *claude) assistant(rec *fields) {
 	if content.Type == gjson.String {
 		content = gjson.Parse(`[{"type":"text","text":` + content.Raw + `}]`)
 	}
-	blocks := elements(content)
-	for _, b := range blocks {
+	blocks := c.elements(content)
+	for _, raw := range blocks {
 		block := &c.block
-		block.of(b)
+		block.read(raw)
 		switch block.text("type") {
 		case "thinking":
 			r.message(o, roleAssistant, phaseThinking, block.text("thinking"))
@@ -287,6 +288,18 @@ func (c *claude) assistant(rec *fields) {
 		default:
 		}
 	}
+}
+
+// elements returns what an array consists of, until it is asked again.
+func (c *claude) elements(array gjson.Result) []string {
+	c.blocks = c.blocks[:0]
+	if array.IsArray() {
+		members(array.Raw, func(_, value string) bool {
+			c.blocks = append(c.blocks, value)
+			return true
+		})
+	}
+	return c.blocks
 }
 
 // request records what a request used. The stream has the figures from the beginning of an answer, so that its output is
@@ -391,9 +404,9 @@ func (c *claude) user(rec *fields) {
 		}
 		return
 	}
-	for _, b := range elements(content) {
+	for _, raw := range c.elements(content) {
 		block := &c.block
-		block.of(b)
+		block.read(raw)
 		switch block.text("type") {
 		case "tool_result":
 			c.toolResult(o, rec, block)

@@ -59,19 +59,6 @@ func (f *fields) text(names ...string) string {
 	return ""
 }
 
-// elements returns the elements of an array.
-func elements(v gjson.Result) []gjson.Result {
-	if !v.IsArray() {
-		return nil
-	}
-	var all []gjson.Result
-	members(v.Raw, func(_, value string) bool {
-		all = append(all, gjson.Parse(value))
-		return true
-	})
-	return all
-}
-
 // members calls fn with each member of an object, or each element of an array, until fn returns false. Values are as they
 // are written, names too, without their quotes. The JSON has to be valid; anything else ends early.
 func members(raw string, fn func(name, value string) bool) {
