@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +26,8 @@ import (
 const (
 	// blobLimit is the size above which a session goes to a file of its own.
 	blobLimit = 256 << 10
+	// streamedEvents is the number of events above which a session is written event by event; it is larger than blobLimit then.
+	streamedEvents = 10_000
 	// syncInterval is the least time between two fsyncs, so that many sessions share one.
 	syncInterval = 3 * time.Millisecond
 )
@@ -242,12 +246,22 @@ func (l *log) encode(ev *plumb.Event) (line, raw []byte, err error) {
 		line, err = l.line(ev)
 		return line, nil, err
 	}
+	rest := *ev
+	rest.Report = nil
+	if len(ev.Report.Events) > streamedEvents {
+		report := *ev.Report
+		if rest.Blob, err = l.stream(&report); err != nil {
+			return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
+		}
+		line, err = l.line(&rest)
+		*ev = rest
+		ev.Report, ev.Blob = &report, ""
+		return line, nil, err
+	}
 	data, err := marshal(ev.Report)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
 	}
-	rest := *ev
-	rest.Report = nil
 	if len(data) > blobLimit {
 		report := *ev.Report
 		if data, err = l.clean(data, &report); err != nil {
@@ -303,6 +317,8 @@ func (l *log) clean(line []byte, v any) ([]byte, error) {
 		*v = plumb.Event{}
 	case *plumb.SessionReport:
 		*v = plumb.SessionReport{}
+	case *plumb.SessionEvent:
+		*v = plumb.SessionEvent{}
 	}
 	if err := unmarshal(cleaned, v); err != nil {
 		return nil, fmt.Errorf("remove secrets: %w", err)
@@ -330,6 +346,75 @@ func (l *log) blob(data []byte) (string, error) {
 		return "", fmt.Errorf("make the directory of blobs: %w", err)
 	}
 	return name, WriteFile(path, data)
+}
+
+// stream is blob for a session of very many events: what it writes is the same, but it is never in memory as a whole. Secrets
+// are removed event by event, and where there were any, from report.
+func (l *log) stream(report *plumb.SessionReport) (string, error) {
+	events := report.Events
+	report.Events = []plumb.SessionEvent{}
+	frame, err := marshal(report)
+	if err == nil {
+		frame, err = l.clean(frame, report)
+	}
+	if err != nil {
+		return "", err
+	}
+	report.Events = events
+	before, after, ok := bytes.Cut(frame, []byte(`"events":[]`)) // in a text its quotes would be escaped
+	if !ok {
+		return "", errors.New("there is no place for the events")
+	}
+	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of blobs: %w", err)
+	}
+	f, err := os.CreateTemp(l.blobs, ".session-*") // made with 0600
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
+	_, _ = out.Write(before) // what is wrong with it Flush says
+	_, _ = out.WriteString(`"events":[`)
+	err = l.streamEvents(out, report)
+	_ = out.WriteByte(']')
+	_, _ = out.Write(after)
+	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
+	name := hex.EncodeToString(sum.Sum(nil))
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(l.blobs, name))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error says what went wrong
+		return "", fmt.Errorf("write a session: %w", err)
+	}
+	return name, nil
+}
+
+func (l *log) streamEvents(out *bufio.Writer, report *plumb.SessionReport) error {
+	given := report.Events
+	for i := range given {
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		ev := given[i]
+		line, err := marshal(&ev)
+		if err != nil {
+			return err
+		}
+		cleaned, err := l.clean(line, &ev)
+		if err != nil {
+			return err
+		}
+		if len(cleaned) != len(line) || &cleaned[0] != &line[0] {
+			if &report.Events[0] == &given[0] {
+				report.Events = slices.Clone(given)
+			}
+			report.Events[i] = ev
+		}
+		_, _ = out.Write(bytes.TrimSuffix(cleaned, []byte("\n")))
+	}
+	return nil
 }
 
 // Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
