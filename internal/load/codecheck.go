@@ -78,7 +78,11 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the session report: %w", err)
 	}
-	leave, err := k.suite.enter(ctx, len(report)+weight(ev.Report.Events))
+	size := len(report)
+	for i := range ev.Report.Events {
+		size += weight(&ev.Report.Events[i])
+	}
+	leave, err := k.suite.enter(ctx, size)
 	if err != nil {
 		return nil, err
 	}
@@ -110,35 +114,46 @@ func reportJSON(r *plumb.SessionReport) (json.RawMessage, error) {
 	return json.Marshal(&c)
 }
 
-// weight is about how many bytes the JSON of events has.
-func weight(events []plumb.SessionEvent) int {
-	n := 0
-	for i := range events {
-		e := &events[i]
-		n += 128 + len(e.Text) + len(e.Output) + len(e.Args) + len(e.Command) + len(e.Path)
-	}
-	return n
+// weight is about how many bytes the JSON of an event has.
+func weight(e *plumb.SessionEvent) int {
+	return 128 + len(e.Text) + len(e.Output) + len(e.Args) + len(e.Command) + len(e.Path)
 }
 
 // events answers the module plumb, which asks for the events of a session when something looks at them: for those of one
-// type, or for all.
+// type, or for all, from an index on. It gets a portion, and the index where the next one begins, -1 after the last.
 func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, error) {
-	var run string
+	const most = 256 << 10 // bytes, since the texts of a portion exist several times on their way
+	var run, from string
 	var kind plumb.SessionEventType
-	if len(args) != 2 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &kind) != nil {
+	if len(args) != 3 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &kind) != nil || json.Unmarshal(args[2], &from) != nil {
+		return nil, errors.New("events was called in a way that is not known")
+	}
+	next, err := strconv.Atoi(from)
+	if err != nil || next < 0 {
 		return nil, errors.New("events was called in a way that is not known")
 	}
 	s := c.session(run)
 	if s == nil {
 		return nil, errors.New("the session has been judged, and its events are gone")
 	}
-	var found []*plumb.SessionEvent // a session may have very many
-	for i := range s.ev.Report.Events {
-		if e := &s.ev.Report.Events[i]; kind == "" || e.Type == kind {
-			found = append(found, e)
+	all := s.ev.Report.Events
+	portion := struct {
+		Events []*plumb.SessionEvent `json:"events"`
+		Next   int                   `json:"next"`
+	}{[]*plumb.SessionEvent{}, -1}
+	for size := 0; next < len(all); next++ {
+		e := &all[next]
+		if kind != "" && e.Type != kind {
+			continue
 		}
+		if size > most {
+			portion.Next = next
+			break
+		}
+		portion.Events = append(portion.Events, e)
+		size += weight(e)
 	}
-	return list(found), nil
+	return portion, nil
 }
 
 func list[T any](s []T) []T {

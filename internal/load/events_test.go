@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +83,26 @@ func TestEventsOfReport(t *testing.T) {
 		}
 		if diff := cmp.Diff(bodies[i+2], fetched); diff != "" {
 			t.Errorf("%s: what was fetched: %s", c.ID, diff)
+		}
+	}
+}
+
+// TestManyEventsOfReport: many events come in portions, none twice and none lost.
+func TestManyEventsOfReport(t *testing.T) {
+	const n = 9_000
+	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": `import { assert } from "plumb";` + "\n" + cases(
+		"type", fmt.Sprintf(`assert.toolResults.count(report, /^result/, %d); assert.toolResults.includes(report, "result %d ")`, n, n-1),
+		"all", fmt.Sprintf(`assert.equal(report.events.length, %d); report.events.forEach((e, i) => { if (i %% 2) assert.equal((e as any).output.split(" ")[1], String((i - 1) / 2)); })`, 2*n),
+	)}), Host{})
+	report := &plumb.SessionReport{FinalOutput: "done"}
+	for i := range n {
+		report.Events = append(report.Events, plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Bash"},
+			plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Bash", Output: fmt.Sprintf("result %d ", i) + strings.Repeat("x", 100)})
+	}
+	for id, c := range byID {
+		verdicts, err := c.Assertions[0].Assert(t.Context(), plumb.Evidence{Case: c, Report: report})
+		if err != nil || !verdicts[0].Pass {
+			t.Errorf("%s: %+v, %v", id, verdicts, err)
 		}
 	}
 }

@@ -4,24 +4,27 @@
 import type { SessionEvent, SessionReport } from "plumb";
 import { host } from "./engine";
 
+export type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>;
+
 const traps = ["get", "set", "has", "deleteProperty", "ownKeys", "getOwnPropertyDescriptor", "defineProperty", "preventExtensions",
 	"isExtensible", "setPrototypeOf"] as const;
 
 /** The handler of a proxy for an array of which the elements are not there yet. It must not refer to the proxy; see `lend`. */
 class Absent {
-	readonly #fetched: Record<string, SessionEvent[]> = {};
-
 	constructor(readonly run: string) {}
 
-	/** Those of a type, "" being all. */
-	fetch(type: string): SessionEvent[] {
-		return (this.#fetched[type] ??= host("events", this.run, type) as unknown as SessionEvent[]);
+	/** Calls fn with each event of a type, "" being all. They come in portions, since all of them may be too much for one text. */
+	each(type: string, fn: (e: SessionEvent) => void): void {
+		for (let from = 0; from >= 0; ) {
+			const { events, next } = host("events", this.run, type, String(from)) as unknown as { events: SessionEvent[]; next: number };
+			for (const e of events) fn(e);
+			from = next;
+		}
 	}
 
 	/** Fetches all. From then on the proxy is the array itself for all that a script can see. */
 	fill(target: SessionEvent[]): void {
-		const events = this.fetch("");
-		for (let i = 0; i < events.length; i++) target[i] = events[i];
+		this.each("", (e) => target.push(e));
 		Object.setPrototypeOf(this, null);
 	}
 }
@@ -57,8 +60,16 @@ export function lend(report: SessionReport, run: string): { keep(): void } {
 /** How many events are there; -1 for those that nobody has looked at. */
 export const eventCount = (report: SessionReport): number => (absent(report.events) === undefined ? report.events.length : -1);
 
+/** Calls fn with each event of a type. */
+export function eachEvent<T extends SessionEvent["type"]>(report: SessionReport, type: T, fn: (e: EventOf<T>) => void): void {
+	const handler = absent(report.events);
+	if (handler !== undefined) return handler.each(type, fn as (e: SessionEvent) => void);
+	for (const e of report.events) if (e.type === type) fn(e as EventOf<T>);
+}
+
 /** The events of a type. */
-export function eventsOf<T extends SessionEvent["type"]>(report: SessionReport, type: T): Extract<SessionEvent, { type: T }>[] {
-	const found = absent(report.events)?.fetch(type) ?? report.events.filter((e) => e.type === type);
-	return found as Extract<SessionEvent, { type: T }>[];
+export function eventsOf<T extends SessionEvent["type"]>(report: SessionReport, type: T): EventOf<T>[] {
+	const found: EventOf<T>[] = [];
+	eachEvent(report, type, (e) => found.push(e));
+	return found;
 }

@@ -2,9 +2,7 @@
 
 import type { FileChange, ParsedCommand, SessionEvent, SessionReport } from "plumb";
 import { describeCommand, parseCommand } from "./commands";
-import { eventCount, eventsOf } from "./lazy";
-
-type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>;
+import { eachEvent, eventCount, eventsOf, type EventOf } from "./lazy";
 
 /** A command, taken apart when that is first needed. */
 export class Command {
@@ -46,8 +44,15 @@ function listsOf(report: SessionReport): Lists {
 	return lists;
 }
 
-export const commandsOf = (report: SessionReport): Command[] =>
-	(listsOf(report).commands ??= eventsOf(report, "command").map((e) => new Command(e.command ?? "", e.exitCode ?? undefined, e.truncated === true)));
+export function commandsOf(report: SessionReport): Command[] {
+	const lists = listsOf(report);
+	if (lists.commands === undefined) {
+		const found: Command[] = [];
+		eachEvent(report, "command", (e) => found.push(new Command(e.command ?? "", e.exitCode ?? undefined, e.truncated === true)));
+		lists.commands = found;
+	}
+	return lists.commands;
+}
 
 /** The files that were read; where no event tells, those that were found in other ways. */
 export function fileReadsOf(report: SessionReport): string[] {
