@@ -294,6 +294,17 @@ type caseResult struct {
 	RunnerResults []runnerResult `json:"runnerResults"`
 }
 
+// size is about how many bytes the reports of a case have, so that a large one is not moved again and again.
+func (c *caseResult) size() int {
+	n := 0
+	for i := range c.RunnerResults {
+		if raw, ok := c.RunnerResults[i].Report.(jsontext.Value); ok {
+			n += len(raw) + 4<<10
+		}
+	}
+	return n
+}
+
 // detail says how much of the sessions a document shows.
 type detail int
 

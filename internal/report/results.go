@@ -168,15 +168,14 @@ func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedC
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
-			var buf bytes.Buffer
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
 				res, figures, err := renderCase(run, s, d, from+i)
-				buf.Reset()
+				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
-					err = json2.MarshalWrite(&buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+					buf.Grow(res.size())
+					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
-				line := escapeControls(buf.Bytes())
-				out[i] = renderedCase{json: append(out[i].json[:0], line...), figures: figures, err: err}
+				out[i] = renderedCase{json: escapeControls(buf.Bytes()), figures: figures, err: err}
 			}
 		})
 	}
