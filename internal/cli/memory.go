@@ -20,11 +20,12 @@ func tuneMemory(executions int) {
 	debug.SetGCPercent(int(100 * (target - kept) / kept))
 }
 
-// boundMemory keeps the collector from waiting for several times what the largest transcript of an agent takes: sessions of
-// agents are large now and then, and most are not.
+// boundMemory has the collector go by a limit where agents run, whose sessions are large now and then, and mostly are not: it
+// seldom works while they are small, and does not wait for several times what the largest takes.
 func boundMemory(runners []plumb.Runner, executions, parallel int) {
 	const least, each = 20 << 20, 8 << 20
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
+		debug.SetGCPercent(900)
 		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
 		forgetStart()
 	}

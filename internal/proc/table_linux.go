@@ -78,9 +78,9 @@ func children() (pids []int, ok bool) {
 	if err := errors.Join(err, dir.Close()); err != nil {
 		return nil, false
 	}
+	data := make([]byte, 0, 4<<10)
 	for _, thread := range threads {
-		data, err := slurp(tasks + "/" + thread + "/children")
-		if err != nil {
+		if data, err = slurp(data, tasks+"/"+thread+"/children"); err != nil {
 			return nil, false // also when the thread has ended: its children are another's now
 		}
 		for text := range strings.FieldsSeq(string(data)) {
@@ -102,14 +102,15 @@ func awaited(pid int) bool {
 	return ok && p.zombie && p.sid == p.pid
 }
 
-// slurp reads a file of /proc. With package os it would take three times as many system calls, and there are many files.
-func slurp(name string) ([]byte, error) {
+// slurp reads a file of /proc into the memory of data. With package os it would take three times as many system calls, and there
+// are many files.
+func slurp(data []byte, name string) ([]byte, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = syscall.Close(fd) }() // only read
-	data := make([]byte, 0, 4<<10)
+	data = slices.Grow(data[:0], 1<<10)
 	for {
 		n, err := syscall.Read(fd, data[len(data):cap(data)])
 		if errors.Is(err, syscall.EINTR) {
@@ -154,7 +155,7 @@ func readStat(pid int, buf []byte) (process, bool) {
 
 // environment returns the environment that a process of this user was started with.
 func environment(pid int) ([]string, error) {
-	data, err := slurp("/proc/" + strconv.Itoa(pid) + "/environ")
+	data, err := slurp(make([]byte, 0, 4<<10), "/proc/"+strconv.Itoa(pid)+"/environ")
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func environment(pid int) ([]string, error) {
 }
 
 func commandLine(pid int) string {
-	data, err := slurp("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	data, err := slurp(nil, "/proc/"+strconv.Itoa(pid)+"/cmdline")
 	if err != nil {
 		return ""
 	}
