@@ -86,13 +86,14 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessUsage(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
 	for _, c := range []struct{ args, want string }{
 		{"-nonsense", "not defined: -nonsense"},
 		{"extra", `unexpected argument "extra"`},
 		{"-model m;nice=1", `unknown peculiarity "nice"`},
 		{"-fault-kinds quake", `unknown fault "quake"`},
-		{"-agent-scripts /nonexistent", "open /nonexistent"},
-		{"-answers /nonexistent", "read answers /nonexistent: "},
+		{"-agent-scripts " + missing, "open " + missing},
+		{"-answers " + missing, "read answers " + missing + ": "},
 		{"-addr 256.0.0.1:0", "listen tcp"},
 	} {
 		out, err := pose(t, strings.SplitN(c.args, " ", 2)...).CombinedOutput()
