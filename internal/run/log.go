@@ -473,8 +473,8 @@ func decodeRaw(path string, line []byte) (plumb.Event, error) {
 		Report    jsontext.Value   `json:"report"`
 		Judgement *plumb.Judgement `json:"judgement"`
 	}
-	before, _, last := bytes.Cut(line, []byte(reportMember+"{"))
-	if last = last && bytes.HasSuffix(line, []byte("}}")); last {
+	finished := bytes.HasPrefix(line, []byte(`{"type":"`+plumb.EventSessionFinished+`"`))
+	if before, _, found := bytes.Cut(line, []byte(reportMember+"{")); finished && found && bytes.HasSuffix(line, []byte("}}")) {
 		ev.Report = line[len(before)+len(reportMember) : len(line)-1]
 		line = append(bytes.Clone(before), '}')
 	}

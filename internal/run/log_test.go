@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -113,5 +117,52 @@ func TestRunIDsSortByTime(t *testing.T) {
 	}
 	if last, err := run.Find(root, "last"); err != nil || filepath.Base(last) != want[len(want)-1] {
 		t.Errorf("last is %s, %v, want %s", last, err, want[len(want)-1])
+	}
+}
+
+// TestRawSessions: those who pass sessions on get them as the log has them, whatever their texts and verdicts look like.
+func TestRawSessions(t *testing.T) {
+	const strange = `a text with ,"report":{"x":1}} in it`
+	verdicts := assertion(func(plumb.Evidence) ([]plumb.Verdict, error) {
+		return []plumb.Verdict{{Name: "strange", Reason: strange, Details: json.RawMessage(`{"a":1,"report":{"x":{"y":2}}}`)}}, nil
+	})
+	o := run.Options{Dir: newDir(t), Suite: suite(3, verdicts), Workspaces: run.Workspaces{Cwd: t.TempDir()}, Runners: []plumb.Runner{agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+		r := report(strange)
+		r.Prompt = strange
+		switch req.CaseID {
+		case "case-001":
+			return r, plumb.Failuref(plumb.OriginRunner, "%s", strange)
+		case "case-002":
+			r.FinalOutput += strings.Repeat("x", 300<<10) // which goes to a blob
+		}
+		return r, nil
+	})}}
+	do(t, o)
+	x, err := run.OpenIndex(o.Dir.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	for _, c := range o.Suite.Cases {
+		var raw, whole []plumb.Event
+		if err := x.Raw(c.ID, "a", func(ev plumb.Event) error { raw = append(raw, ev); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Sessions(c.ID, "a", func(ev plumb.Event) error { whole = append(whole, ev); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for i := range raw {
+			if raw[i].RawReport != nil {
+				if err := json.Unmarshal(raw[i].RawReport, &raw[i].Report); err != nil {
+					t.Errorf("%s: %v in %s", c.ID, err, raw[i].RawReport)
+				}
+			}
+			raw[i].RawReport, raw[i].Blob = nil, ""
+		}
+		got, _ := json.Marshal(raw)
+		want, _ := json.Marshal(whole)
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || len(raw) != 2 || raw[0].Report == nil {
+			t.Errorf("%s: %s", c.ID, diff)
+		}
 	}
 }
