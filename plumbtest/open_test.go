@@ -1,6 +1,7 @@
 package plumbtest_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,13 +17,17 @@ func TestRunKeepsItsRecord(t *testing.T) {
 	runs, junit := filepath.Join(t.TempDir(), "runs"), filepath.Join(t.TempDir(), "results.xml")
 	t.Setenv("PLUMB_TEST_RUNS", runs)
 	t.Setenv("PLUMB_TEST_REPORT", "junit:"+junit+",html")
-	sh := plumbtest.Open(t, plumb.RunnerConfig{ID: "sh", Command: []string{"sh", "-c", "echo made > made.txt; echo done"}})
+	const key = "sk-of-nobody-else-1234567890"
+	t.Setenv("SHOP_API_KEY", key)
+	sh := plumbtest.Open(t, plumb.RunnerConfig{ID: "sh", Command: []string{"sh", "-c", "echo made > made.txt; echo done with $SHOP_API_KEY; echo $SHOP_API_KEY >&2"}})
 	made, err := check.FileContains("made.txt", check.Contains("made", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	plumbtest.Run(t, &plumb.Suite{
-		Name: "in-go", Workspace: &plumb.WorkspaceConfig{Mode: plumb.WorkspaceIsolated},
+		Name: "in-go", Workspace: &plumb.WorkspaceConfig{
+			Mode: plumb.WorkspaceIsolated, Bootstrap: &plumb.Bootstrap{Command: "sh", Args: []string{"-c", "echo $SHOP_API_KEY", key}},
+		},
 		Cases: []plumb.Case{{
 			ID: "makes-a-file", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "Make a file."}},
 			Assertions: []plumb.Assertion{check.Contains("done", nil), made},
@@ -30,6 +35,19 @@ func TestRunKeepsItsRecord(t *testing.T) {
 	}, sh)
 	data, err := os.ReadFile(junit)
 	if err != nil || !strings.Contains(string(data), "makes-a-file") {
+		t.Errorf("junit: %s, %v", data, err)
+	}
+	err = filepath.WalkDir(filepath.Dir(runs), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if strings.Contains(string(data), key) {
+			t.Errorf("%s has the key", name)
+		}
+		return err
+	})
+	if err != nil || strings.Contains(string(data), key) {
 		t.Errorf("junit: %s, %v", data, err)
 	}
 	pages, err := filepath.Glob(filepath.Join(runs, "*", "report.html"))

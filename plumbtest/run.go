@@ -62,7 +62,9 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	told := stories{}
+	secret := redactor()
 	o := run.Options{
+		Redact: secret.JSON, Workspaces: run.Workspaces{Redact: secret.Writer},
 		Dir: dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
 		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
 		Emit: func(ev plumb.Event, r *plumb.Run) error {
@@ -88,7 +90,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 // workspaces says where agents work: as the suite wants it, else in an empty directory for each session.
 func workspaces(t *testing.T, o *run.Options) error {
 	t.Helper()
-	o.Workspaces = run.Workspaces{Root: t.TempDir(), Environ: os.Environ, Keep: true} // go test deletes it all in the end
+	o.Workspaces.Root, o.Workspaces.Environ, o.Workspaces.Keep = t.TempDir(), os.Environ, true // go test deletes it all in the end
 	for _, r := range o.Runners {
 		if r.Info().Kind == plumb.RunnerAgent {
 			o.Workspaces.Config.Mode = plumb.WorkspaceIsolated

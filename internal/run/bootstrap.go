@@ -47,14 +47,23 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 		env = append(env, "PLUMB_"+name+"="+value, "SKILLGYM_"+name+"="+value)
 	}
 	env = append(env, plumb.MarkerEnv+"="+w.run.ID+"/bootstrap-"+filepath.Base(dir)+"-"+fmt.Sprint(time.Now().UnixNano()), plumb.RunDirEnv+"="+w.run.Path)
+	said, err := os.MkdirTemp("", "plumb-bootstrap-*") // it may be secret, and is no artifact before that is out
+	if err != nil {
+		return plumb.Failed(plumb.OriginWorkspaceBootstrap, err)
+	}
+	defer os.RemoveAll(said)
+	stdout, stderr := filepath.Join(said, "stdout"), filepath.Join(said, "stderr")
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, bootstrapTimeout(limit))
 	defer cancel()
 	began := time.Now()
 	res, err := (&proc.Command{
-		Path: path, Args: b.Args, Dir: ws.path, Env: env, Stdout: rec.StdoutPath, Stderr: rec.StderrPath,
+		Path: path, Args: b.Args, Dir: ws.path, Env: env, Stdout: stdout, Stderr: stderr,
 		Grace: proc.Grace{Interrupt: 200 * time.Millisecond, Terminate: time.Second},
 	}).Run(ctx)
 	rec.DurationMs, rec.ExitCode = time.Since(began).Milliseconds(), res.ExitCode
+	if copied := errors.Join(w.copyClean(rec.StdoutPath, stdout), w.copyClean(rec.StderrPath, stderr)); copied != nil && err == nil {
+		err = fmt.Errorf("keep what it printed: %w", copied)
+	}
 	failed := func(why string) *plumb.Failure {
 		f := plumb.Failuref(plumb.OriginWorkspaceBootstrap, "Workspace bootstrap failed: %s (%s)", line, why)
 		f.LogPath = rec.StderrPath
@@ -74,6 +83,26 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 		return failed(fmt.Sprintf("exit %d", *res.ExitCode))
 	}
 	return nil
+}
+
+// copyClean copies a log without secrets.
+func (w *workspaces) copyClean(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	var out io.WriteCloser = file
+	if w.Redact != nil {
+		out = w.Redact(file)
+		defer file.Close()
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 type bootstrapTimeout time.Duration

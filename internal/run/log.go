@@ -85,9 +85,6 @@ func openLog(
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the run log: %w", err), file.Close())
 	}
-	if redact == nil {
-		redact = func(b []byte) []byte { return b }
-	}
 	l := &log{
 		file: file, blobs: d.Join(BlobsDir), redact: redact, wrote: wrote, emit: emit, offset: offset,
 		next: newBatch(), wake: make(chan struct{}, 1), done: make(chan struct{}),

@@ -133,12 +133,15 @@ func newEngine(o Options) (*engine, error) {
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
 	}
+	if o.Redact == nil {
+		o.Redact = func(b []byte) []byte { return b }
+	}
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
 	}
 	e.places = &workspaces{
-		Workspaces: o.Workspaces, run: o.Dir,
+		Workspaces: o.Workspaces, run: o.Dir, redact: o.Redact,
 		exclusive: o.Workspaces.Config.Mode == plumb.WorkspaceIsolated || o.Parallel == 1,
 	}
 	for i, r := range o.Runners {

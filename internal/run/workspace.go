@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,6 +32,8 @@ type Workspaces struct {
 	Keep bool
 	// Environ is the environment of bootstrap programs, as name=value.
 	Environ func() []string
+	// Redact wraps a writer so that secrets do not get through: what bootstrap programs print goes through it. Nil does nothing.
+	Redact func(io.Writer) io.WriteCloser
 }
 
 // WorkspaceRoot is the directory below which workspaces are made unless the user names another.
@@ -53,7 +56,8 @@ const OwnerFile = ".run"
 type workspaces struct {
 	Workspaces
 	run       *Dir
-	exclusive bool // no two sessions work in one directory at the same time
+	redact    func([]byte) []byte // of JSON
+	exclusive bool                // no two sessions work in one directory at the same time
 
 	once   sync.Once
 	shared *workspace // what mode shared made, also when it failed
@@ -160,7 +164,7 @@ func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Fail
 		if f != nil {
 			ws.record.Preserved, ws.record.SetupError = true, f.Message
 		}
-		if err := writeJSON(filepath.Join(dir, "workspace.json"), ws.record); err != nil && f == nil {
+		if err := w.note(ws, dir); err != nil && f == nil {
 			f = plumb.Failuref(plumb.OriginWorkspace, "record the workspace: %w", err)
 		}
 	}
@@ -295,7 +299,16 @@ func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
 			}
 		}
 	}
-	return writeJSON(filepath.Join(dir, "workspace.json"), ws.record)
+	return w.note(ws, dir)
+}
+
+// note writes workspace.json.
+func (w *workspaces) note(ws *workspace, dir string) error {
+	text, err := marshal(ws.record)
+	if err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, "workspace.json"), jsontext.Value(w.redact(text)))
 }
 
 // close deletes what the run does not need any more: the shared workspace when all went well, and empty directories.
