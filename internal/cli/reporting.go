@@ -163,7 +163,9 @@ func (r *reporting) broke(err error) error {
 		if told, ok := reporter.(interface{ Broke(err error) }); ok && err != nil {
 			told.Broke(err)
 		}
-		all = append(all, reporter.Close())
+		if closed := reporter.Close(); closed != nil && (err == nil || !strings.Contains(err.Error(), closed.Error())) {
+			all = append(all, closed) // else it is what broke the run, and said already
+		}
 	}
 	for _, f := range r.files {
 		all = append(all, f.Close())
