@@ -206,7 +206,7 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 		},
 		Incomplete: []string{"toolCall", "finalOutput"},
 	}
-	for spec, want := range map[string]string{
+	sayOf(t, r, map[string]string{
 		`{"type":"tool_returned","contains":"first part"}`:                                                          "pass",
 		`{"type":"tool_returned","contains":"password"}`:                                                            "error",
 		`{"type":"tool_returned","contains":"password","not":true}`:                                                 "error",
@@ -237,23 +237,7 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 		`{"type":"contains","ideal":"beginning"}`:                                                                   "pass",
 		`{"type":"contains","ideal":"end"}`:                                                                         "error",
 		`{"type":"contains","ideal":"password","not":true}`:                                                         "error",
-	} {
-		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
-		if c == nil {
-			t.Fatalf("%s: %v", spec, problems)
-		}
-		v, err := c.Assert(t.Context(), plumb.Evidence{Case: &plumb.Case{}, Report: r})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[bool]string{true: "pass", false: "fail"}[v[0].Pass]
-		if v[0].Error != nil {
-			got = "error"
-		}
-		if got != want {
-			t.Errorf("%s: %s, want %s (%s)", spec, got, want, v[0].Reason)
-		}
-	}
+	})
 }
 
 // TestOrderOfReads: where there are no events of reads, their list tells their order, but not when they were made.
@@ -262,13 +246,19 @@ func TestOrderOfReads(t *testing.T) {
 		Files:  plumb.Files{ObservedReads: []string{"/w/a", "/w/b"}},
 		Events: []plumb.SessionEvent{{Type: plumb.SessionMessage}, {Type: plumb.SessionCommand, Command: "ls"}},
 	}
-	for spec, want := range map[string]string{
+	sayOf(t, r, map[string]string{
 		`{"type":"read_file","path":"a","before":{"path":"b"}}`:                           "pass",
 		`{"type":"read_file","path":"b","before":{"path":"a"}}`:                           "fail",
 		`{"type":"read_file","path":"a","before":{"path":"c"}}`:                           "fail",
 		`{"type":"read_file","path":"a","before":{"type":"ran_command"}}`:                 "error",
 		`{"type":"ran_command","before":{"type":"read_file","path":"b"},"contains":"ls"}`: "error",
-	} {
+	})
+}
+
+// sayOf holds checks to what they are to say of a report: pass, fail or error.
+func sayOf(t *testing.T, r *plumb.SessionReport, wants map[string]string) {
+	t.Helper()
+	for spec, want := range wants {
 		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
 		if c == nil {
 			t.Fatalf("%s: %v", spec, problems)
