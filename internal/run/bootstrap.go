@@ -96,13 +96,13 @@ func (w *workspaces) copyClean(to, from string) error {
 	if err != nil {
 		return err
 	}
-	var out io.WriteCloser = file
-	if w.Redact != nil {
-		out = w.Redact(file)
-		defer file.Close()
+	if w.Redact == nil {
+		_, err = io.Copy(file, in)
+		return errors.Join(err, file.Close())
 	}
+	out := w.Redact(file)
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return errors.Join(err, out.Close(), file.Close())
 }
 
 type bootstrapTimeout time.Duration
