@@ -114,6 +114,7 @@ func workspaces(t *testing.T, o *run.Options) error {
 	}
 	var err error
 	o.Workspaces.Cwd, err = filepath.Abs(".")
+	o.Base = o.Workspaces.Cwd
 	return err
 }
 

@@ -364,8 +364,8 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		SuiteHash: suite.Hash, DeclaredTags: suite.Tags(), SelectedTags: s.Filter.Tags, SuiteCases: j.all, ScoredFrom: s.ScoredFrom,
 	}
 	j.options = run.Options{
-		Unavailable: j.options.Unavailable,
-		MaxSteps:    s.MaxSteps, AllRepetitions: s.AllRepetitions,
+		Base: a.Dir, Unavailable: j.options.Unavailable,
+		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
 		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Keep: s.KeepWorkspaces, Environ: p.environ, Redact: j.shop.redact.Writer},
 		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,

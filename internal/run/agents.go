@@ -124,7 +124,7 @@ func (e *engine) keep(u unit, a *attempt) error {
 	if a.workspace == nil { // it was not asked
 		return nil
 	}
-	if questions := questionsOf(j); len(questions) > 0 {
+	if questions := e.questionsOf(j); len(questions) > 0 {
 		sessionID := ""
 		if a.report != nil {
 			sessionID = a.report.SessionID
@@ -173,19 +173,16 @@ func (s Source) String() string {
 	return strings.TrimRight(strings.TrimPrefix(s.FilePath, "file://")+":"+s.Line+":"+s.Column, ":")
 }
 
-// absolute makes a path one that means the same wherever somebody reads it.
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil && path != "" {
-		return abs
-	}
-	return path
-}
-
-func questionsOf(j *plumb.Judgement) []Question {
+// questionsOf lists the questions of a judgement, with paths that mean the same wherever somebody reads them.
+func (e *engine) questionsOf(j *plumb.Judgement) []Question {
 	var questions []Question
 	for i := range j.Verdicts {
 		for _, q := range j.Verdicts[i].Questions {
-			questions = append(questions, Question{q.Question, Source{absolute(q.Source.File), strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}})
+			file := q.Source.File
+			if file != "" && !filepath.IsAbs(file) {
+				file = filepath.Join(e.Base, file)
+			}
+			questions = append(questions, Question{q.Question, Source{file, strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}})
 		}
 	}
 	return questions

@@ -22,6 +22,8 @@ import (
 type Options struct {
 	// Dir is the run directory, owned by the caller. If it holds a log, the run in it is resumed.
 	Dir *Dir
+	// Base is where relative paths of the suite's code start.
+	Base string
 	// Suite has the selected cases. A resumed run needs the same ones.
 	Suite   *plumb.Suite
 	Runners []plumb.Runner
