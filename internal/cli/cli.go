@@ -21,6 +21,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 )
 
@@ -134,6 +135,8 @@ func (o *output) failed() error {
 type app struct {
 	Env
 	json bool
+	// redact knows the secrets of this command, as far as they are known yet.
+	redact *redact.Redactor
 }
 
 // exitError ends the program with a code; what there is to say has been said.
@@ -155,9 +158,9 @@ func (a *app) complain(err error) {
 		a.problems(problems)
 		return
 	}
-	fmt.Fprintf(a.Stderr, "plumb: %s\n", report.Clean(err.Error()))
+	fmt.Fprintf(a.Stderr, "plumb: %s\n", a.redact.String(report.Clean(err.Error())))
 	if hint := plumb.Hint(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "  try: %s\n", report.Indent(hint, 7))
+		fmt.Fprintf(a.Stderr, "  try: %s\n", a.redact.String(report.Indent(hint, 7)))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -36,6 +37,8 @@ type Secret struct {
 // Redactor replaces each secret it finds by [redacted:NAME]. It is safe for concurrent use. A nil Redactor is valid and
 // changes nothing.
 type Redactor struct {
+	// types holds, by type, which fields of a struct may hold text from outside.
+	types    sync.Map
 	patterns []pattern
 	exposed  []Exposure
 	// starts and places index the patterns by byte: those that begin with it, and all places where it occurs.

@@ -96,11 +96,7 @@ func (w *workspaces) copyClean(to, from string) error {
 	if err != nil {
 		return err
 	}
-	if w.Redact == nil {
-		_, err = io.Copy(file, in)
-		return errors.Join(err, file.Close())
-	}
-	out := w.Redact(file)
+	out := w.redact.Writer(file)
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close(), file.Close())
 }
