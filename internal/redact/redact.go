@@ -79,6 +79,9 @@ func New(secrets []Secret, words ...string) *Redactor {
 
 func (r *Redactor) idle() bool { return r == nil || len(r.patterns) == 0 }
 
+// Hides reports whether r knows any secret that it hides.
+func (r *Redactor) Hides() bool { return !r.idle() }
+
 // values returns the texts that give a secret value away.
 func values(value string) []string {
 	const long = 20 // parts of a value must be longer than what is common text
