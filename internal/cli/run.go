@@ -313,7 +313,8 @@ func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*loa
 
 // host is the world that suites in code see. What they print is not part of what plumb prints.
 func (a *app) host(p *project) load.Host {
-	h := load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
+	out := a.redacting(p.redactor(nil))
+	h := load.Host{Stdout: out, Stderr: out, Environ: p.environ}
 	if p.sessionLimit > 0 {
 		h.AssertTimeout = min(p.sessionLimit, load.DefaultAssertTimeout)
 	}
