@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // scene is a fake agent and what it needs.
