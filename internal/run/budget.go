@@ -63,9 +63,10 @@ type ledger struct {
 
 	mu              sync.Mutex
 	spent, reserved amount
-	inFlight        int           // reservations
-	meters          []runnerMeter // by runner
-	settled         chan struct{} // closed, and replaced, when something settles
+	over            plumb.StopReason // nothing is admitted any more
+	inFlight        int              // reservations
+	meters          []runnerMeter    // by runner
+	settled         chan struct{}    // closed, and replaced, when something settles
 }
 
 // runnerMeter has what is known of a runner's sessions, and of their judging.
@@ -138,7 +139,7 @@ func newLedger(e *engine, open map[int]pending) *ledger {
 	for i := range l.meters {
 		for _, m := range []*meter{&l.meters[i].own, &l.meters[i].judging} {
 			if l.blind(m) {
-				l.goBlind(m)
+				l.note(l.goBlind(m))
 			}
 		}
 	}
@@ -226,6 +227,9 @@ func (r *reservation) parts() []*part {
 func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.over != "" {
+		return l.over, nil
+	}
 	fits := true
 	for d, limit := range l.limits {
 		if limit <= 0 {
@@ -332,7 +336,10 @@ func (r *reservation) settle(at **part, m metered) {
 	overran := p.overran
 	missing := l.charge(p, m)
 	overran[cost], overran[tokens] = p.overran[cost] && !overran[cost], p.overran[tokens] && !overran[tokens]
-	blind := l.blind(p.meter)
+	blind, note := l.blind(p.meter), plumb.Note{}
+	if blind {
+		note = l.goBlind(p.meter)
+	}
 	close(l.settled)
 	l.settled = make(chan struct{})
 	l.mu.Unlock()
@@ -346,7 +353,7 @@ func (r *reservation) settle(at **part, m metered) {
 	}
 	switch {
 	case blind:
-		l.goBlind(p.meter)
+		l.note(note)
 	case missing:
 		l.note(plumb.Note{
 			Level: "warning", Text: p.who + " did not report what a session used, or what it reported cannot be; the most that it can be counts against the budget",
@@ -364,22 +371,18 @@ func (l *ledger) blind(m *meter) bool {
 	return false
 }
 
-// goBlind ends the run since the budget cannot be held, or says that it goes on all the same.
-func (l *ledger) goBlind(m *meter) {
+// goBlind ends the run since the budget cannot be held, or lets it go on all the same. It returns what to say.
+func (l *ledger) goBlind(m *meter) plumb.Note {
 	n := plumb.Note{Level: "warning", Text: "the budget cannot be held: " + m.who + " does not report what is used"}
-	if !l.unmetered {
-		n.Hint = "leave out the budget, or go on all the same with --allow-unmetered"
-		l.note(n)
-		l.stop(plumb.StopUnmetered)
-		return
+	if l.unmetered {
+		m.open = true
+		n.Text += "; the run goes on, as --allow-unmetered says"
+		return n
 	}
-	n.Text += "; the run goes on, as --allow-unmetered says"
-	l.note(n)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m.open = true
-	close(l.settled)
-	l.settled = make(chan struct{})
+	l.over = plumb.StopUnmetered
+	l.stop(l.over)
+	n.Hint = "leave out the budget, or go on all the same with --allow-unmetered"
+	return n
 }
 
 // charge adds what a part used to what is spent; what was not reported counts with what the part held. It reports whether that

@@ -263,6 +263,19 @@ func TestBudgetWithoutUsage(t *testing.T) {
 	}
 }
 
+// TestBudgetWithoutUsageBeginsOneSession has many workers: the budget is known not to hold before a second one begins.
+func TestBudgetWithoutUsageBeginsOneSession(t *testing.T) {
+	f := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
+		return &plumb.SessionReport{FinalOutput: "echo"}, nil
+	}}
+	o := run.Options{Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f}, Parallel: 16, Budget: run.Budget{CostUSD: 1}}
+	for range 3 { // and a resumed run knows it from the log
+		if r := do(t, o); len(f.calls) != 1 || r.End.Stop != plumb.StopUnmetered {
+			t.Fatalf("%d sessions, stop %q", len(f.calls), r.End.Stop)
+		}
+	}
+}
+
 // TestBudgetOfASilentJudge stops a run whose judge does not say what it costs.
 func TestBudgetOfASilentJudge(t *testing.T) {
 	silent := assertion(func(plumb.Evidence) ([]plumb.Verdict, error) {
