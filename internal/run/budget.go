@@ -240,7 +240,7 @@ func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan 
 			e := p.want(d)
 			expected += e
 			free = free && p.cap[d] == 0 && !p.overran[d]
-			fits = fits && !(p.blindIn(d) && p.meter.blind > 0)
+			fits = fits && (!p.blindIn(d) || p.meter.blind == 0)
 		}
 		limit *= 1 + slack
 		switch {

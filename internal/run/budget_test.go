@@ -36,8 +36,8 @@ func (p *purse) pay(u run.Use) {
 	p.spent.Tokens += u.Tokens
 }
 
-func (u *purse) usage(use run.Use) (plumb.Usage, *float64) {
-	u.pay(use)
+func (p *purse) usage(use run.Use) (plumb.Usage, *float64) {
+	p.pay(use)
 	n := int64(use.Tokens)
 	return plumb.Usage{InputTokens: new(n / 3), OutputTokens: new(n - n/3)}, new(use.CostUSD)
 }
@@ -54,6 +54,7 @@ func TestBudgetIsExceededByOneSessionAtMost(t *testing.T) {
 }
 
 func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
+	t.Helper()
 	var mu sync.Mutex
 	uniform := func() float64 {
 		mu.Lock()
@@ -231,8 +232,7 @@ func TestBudgetWithoutUsage(t *testing.T) {
 		"negative":          {run.Budget{Tokens: 1000}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd":            {run.Budget{Tokens: 1000}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd for a cost": {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, count(math.MaxInt64, math.MaxInt64), 1, 1, plumb.StopUnmetered, cannot},
-		"allowed": {run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)}, cost(nil), 1, 20, "",
-			cannot + "; the run goes on"},
+		"allowed": {run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)}, cost(nil), 1, 20, "", cannot + "; the run goes on"},
 		"allowed, without caps":   {run.Budget{CostUSD: 1, Unmetered: true}, cost(nil), 1, 20, "", cannot + "; the run goes on"},
 		"counts as the cap":       {run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)}, cost(nil), 3, 6, plumb.StopCost, "did not report what a session used"},
 		"counts as the most seen": {run.Budget{CostUSD: 0.055}, cost(nil), 3, 5, plumb.StopCost, "did not report what a session used"},
