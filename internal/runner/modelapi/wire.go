@@ -202,8 +202,8 @@ func (r *reply) whole(place string, given bool, k jsontext.Kind) error {
 	return nil
 }
 
-// maxTokens is the greatest count of tokens that is believed.
-const maxTokens = 1 << 40
+// MaxTokens is the greatest count of tokens that is believed.
+const MaxTokens = 1 << 40
 
 // count reads a count of tokens. It is nil where there is none, and where it is no count, which a note says.
 func (r *reply) count(name string, raw jsontext.Value) *int64 {
@@ -212,7 +212,7 @@ func (r *reply) count(name string, raw jsontext.Value) *int64 {
 	}
 	if raw.Kind() == '0' {
 		f, err := strconv.ParseFloat(string(raw), 64)
-		if n := int64(f); err == nil && f >= 0 && f <= maxTokens && float64(n) == f {
+		if n := int64(f); err == nil && f >= 0 && f <= MaxTokens && float64(n) == f {
 			return &n
 		}
 	}
@@ -239,7 +239,7 @@ func (r *reply) disbelieve(name string, raw jsontext.Value) {
 // reckon drops figures that contradict each other: no text is made of no tokens, and no part is more than the whole.
 func (r *reply) reckon() {
 	u := &r.usage
-	if u.InputTokens != nil && *u.InputTokens > maxTokens {
+	if u.InputTokens != nil && *u.InputTokens > MaxTokens {
 		r.disbelieve("the sum of all input tokens", jsontext.Value(strconv.FormatInt(*u.InputTokens, 10)))
 		u.InputTokens = nil
 	}
@@ -249,7 +249,7 @@ func (r *reply) reckon() {
 	if u.OutputTokens != nil && *u.OutputTokens == 0 && r.text != "" {
 		u.OutputTokens = nil
 	}
-	if u.OutputTokens != nil && *u.OutputTokens > maxTokens {
+	if u.OutputTokens != nil && *u.OutputTokens > MaxTokens {
 		r.disbelieve("the sum of all output tokens", jsontext.Value(strconv.FormatInt(*u.OutputTokens, 10)))
 		u.OutputTokens = nil
 	}
