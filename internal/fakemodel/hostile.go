@@ -97,6 +97,7 @@ func (x *exchange) spoil(fault Fault, reply map[string]any) {
 		reply[x.place()] = []any{}
 	case HostileNumber:
 		holder[place] = 5
+	default: // nothing of it is right already
 	}
 }
 

@@ -132,7 +132,7 @@ func checkRequests(t *testing.T, row replyRow, got int64, err error) {
 
 func checkReply(t *testing.T, row replyRow, cfg Config, good string) {
 	t.Helper()
-	ask := func(replies ...string) (*plumb.SessionReport, error, int64) {
+	ask := func(replies ...string) (*plumb.SessionReport, int64, error) {
 		address, requests := served(t, replies...)
 		cfg.BaseURL, cfg.APIKey = address, "sk-test-0123456789"
 		cfg.Transport = NewTransport(TransportOptions{Backoff: 1})
@@ -142,9 +142,9 @@ func checkReply(t *testing.T, row replyRow, cfg Config, good string) {
 			t.Fatal(err)
 		}
 		rep, err := m.Run(t.Context(), say("What is the capital of France?"))
-		return rep, err, requests.Load()
+		return rep, requests.Load(), err
 	}
-	rep, err, requests := ask(row.reply)
+	rep, requests, err := ask(row.reply)
 	checkRequests(t, row, requests, err)
 	if row.decision == "answer" {
 		if err != nil {
@@ -156,7 +156,7 @@ func checkReply(t *testing.T, row replyRow, cfg Config, good string) {
 	if rep != nil {
 		t.Fatalf("a report: %+v", rep)
 	}
-	rep, err, requests = ask(row.reply, good)
+	rep, requests, err = ask(row.reply, good)
 	switch {
 	case row.decision == "error" && (err == nil || requests != 1):
 		t.Errorf("before a good reply: %v, %d requests", err, requests)
