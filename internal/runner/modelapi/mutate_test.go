@@ -86,6 +86,7 @@ func values() []string {
 		`null`, `""`, `"Paris"`, `0`, `5`, `-1`, `1.5`, `1e999`, `9223372036854775808`, `true`, `false`, `[]`, `{}`, `[null]`, `[[]]`,
 		`{"text":"Paris"}`, `[{"type":"text","text":"Paris"}]`, `"error"`, `"stop"`, `"length"`, `"failed"`, `"completed"`, `"incomplete"`,
 		`"max_tokens"`, `"STOP"`, `"SAFETY"`, `"refusal"`, `"message"`, `"text"`, `"output_text"`, `"tool_use"`, `"abort"`, `"tool_calls"`,
+		`"\ud800 half a letter"`, "\"\xff no letter\"",
 	}
 }
 
