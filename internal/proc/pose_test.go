@@ -78,6 +78,32 @@ func pose(words []string) int {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		mark()
 		time.Sleep(time.Minute)
+	case "hidden": // sleeps where nothing tells what it belongs to
+		if os.Getppid() == number(1) {
+			for os.Getppid() == number(1) { // until its parent has ended
+				time.Sleep(time.Millisecond)
+			}
+		}
+		mark()
+		time.Sleep(time.Minute)
+	case "escape": // leaves one that is hidden: no environment, a session of its own, at the root, without a parent, with closed files
+		cmd := exec.Command(os.Args[0], os.Getenv("MARKS"))
+		cmd.Dir, cmd.Env = "/", []string{poseEnv + "=hidden " + strconv.Itoa(os.Getpid())}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+	case "escapes": // has a child leave one, and ends or sleeps when it is up
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), poseEnv+"=escape")
+		if err := cmd.Run(); err != nil {
+			panic(err)
+		}
+		await(os.Getenv("MARKS"))
+		fmt.Println("ready")
+		if arg(1) == "sleep" {
+			time.Sleep(time.Minute)
+		}
 	case "litter": // leaves a child behind, in the way that the words say, and ends
 		return litter(words[1:], false)
 	case "parent": // the same, and waits
@@ -110,17 +136,24 @@ func litter(words []string, wait bool) int {
 		fmt.Println(err)
 		return 9
 	}
-	for strings.Contains(what, "sleep") || strings.Contains(what, "deaf") { // until it is up
-		if found, _ := filepath.Glob(filepath.Join(os.Getenv("MARKS"), "*")); len(found) > 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
+	if strings.Contains(what, "sleep") || strings.Contains(what, "deaf") {
+		await(os.Getenv("MARKS"))
 	}
 	fmt.Println("ready")
 	if wait {
 		time.Sleep(time.Minute)
 	}
 	return 0
+}
+
+// await waits until a process has left a file in the directory of the test.
+func await(marks string) {
+	for {
+		if found, _ := filepath.Glob(filepath.Join(marks, "[0-9]*")); len(found) > 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // mark leaves a file with the name of this process in the directory of the test.
@@ -142,9 +175,9 @@ func supervise(what string) {
 			n++
 			return nil
 		},
-		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", RunDirEnv+"="+dir),
+		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", oldRunDirEnv+"="+dir),
 	}
-	if strings.HasPrefix(what, "parent") {
+	if !strings.HasPrefix(what, "flood") {
 		c.Observe = nil
 	}
 	if _, err := c.Run(context.Background()); err != nil {
