@@ -58,7 +58,7 @@ func newScene(t *testing.T, agent, what string) *scene {
 	}
 	mark := s.req.Marker // which is of this scene alone, whatever the test makes of the request
 	t.Cleanup(func() {
-		left, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, mark) })
+		left, err := proc.Reap(func(t proc.Trace) bool { return t.Marker != "" && strings.HasPrefix(t.Marker, mark) })
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes are left: %v, %v", left, err)
 		}

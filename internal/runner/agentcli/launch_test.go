@@ -81,7 +81,7 @@ func TestLaunch(t *testing.T) {
 					s.cfg.Agent.Skills = []string{s.skill("greet")}
 				}
 				s.req.Messages[0].Content = tt.prompt
-				s.environ, s.req.RunDir = userEnvironment, s.dir
+				s.environ = userEnvironment
 				_, err := s.run(t.Context()) // it says nothing, which is no session
 				t.Log(err)
 				s.golden(filepath.Join("testdata", "launch", agent+"-"+tt.name+".txt"))

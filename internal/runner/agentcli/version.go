@@ -64,7 +64,7 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 	}
 	c := proc.Command{
 		Path: r.program.path, Args: append(slices.Clone(r.program.args), "--version"), Dir: root,
-		Env:    r.environ(l, "", ""),
+		Env:    r.environ(l, ""),
 		Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, versionLimit, timeoutError(versionLimit))
