@@ -646,6 +646,11 @@ func TestSweep(t *testing.T) {
 	}
 	os.WriteFile(filepath.Join(left, "home", "read-only", "x"), nil, 0o400)
 	os.Chmod(filepath.Join(left, "home", "read-only"), 0o500)
+	link := left + "-link" // nobody makes one but to have something else removed
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(link)
 	own, err := newRoot()
 	if err != nil {
 		t.Fatal(err)

@@ -114,8 +114,12 @@ func Sweep(dryRun bool) ([]string, error) {
 	var removed []string
 	for _, root := range found {
 		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(root), rootPrefix), "-")
-		if pid, err := strconv.Atoi(owner); err != nil || proc.Alive(pid) {
+		info, err := os.Lstat(root)
+		if pid, bad := strconv.Atoi(owner); err != nil || !info.IsDir() || bad != nil || proc.Alive(pid) {
 			continue
+		}
+		if entries, err := os.ReadDir(root); len(entries) == 0 && errors.Is(err, fs.ErrPermission) {
+			continue // another user's
 		}
 		if !dryRun {
 			if err := removeAll(root); err != nil {

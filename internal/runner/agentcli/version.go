@@ -60,7 +60,9 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 		if err != nil {
 			return "", err
 		}
-		l.own = map[string]string{"XDG_CACHE_HOME": cache}
+		if cache != "" {
+			l.own = map[string]string{"XDG_CACHE_HOME": cache}
+		}
 	}
 	c := proc.Command{
 		Path: r.program.path, Args: append(slices.Clone(r.program.args), "--version"), Dir: root,
