@@ -39,7 +39,7 @@ type SessionReport struct {
 	Requested Parameters `json:"requested,omitzero"`
 	Sent      Parameters `json:"sent,omitzero"`
 	Effective Parameters `json:"effective,omitzero"`
-	Refused   []string   `json:"refused,omitempty"`
+	Refused   []string   `json:"refused,omitempty" redact:"-"`
 	// Requests is the number of requests or attempts that the session took.
 	Requests int `json:"requests,omitempty"`
 	// CostUSD is nil where no price is known.
@@ -52,7 +52,7 @@ type SessionReport struct {
 	// The rest is for sessions of agents. AgentVersion is the version of the agent CLI.
 	AgentVersion string `json:"agentVersion,omitempty"`
 	// Workspace is the directory that the session worked in; it may be gone.
-	Workspace string `json:"workspace,omitempty"`
+	Workspace string `json:"workspace,omitempty" redact:"-"`
 	// ExitCode is how the agent's process ended; nil when a signal ended it or nobody knows.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Steps counts what the agent calls a step; each agent has its own definition.
@@ -67,7 +67,10 @@ type SessionReport struct {
 	Subagents []Subagent `json:"subagents,omitempty"`
 	// Incomplete names the kinds of events of which the report does not have all, and "finalOutput" where that was cut off. What is
 	// absent from those says nothing.
-	Incomplete []string `json:"incomplete,omitempty"`
+	Incomplete []string `json:"incomplete,omitempty" redact:"-"`
+	// Redacted names the secrets that were removed from this record before it was stored. A session is
+	// judged before anything is removed, so this is set only in what was read back from storage.
+	Redacted []string `json:"redacted,omitempty" redact:"-"`
 	// Notes say what a reader of the report should know: requests that were tried again, records that were not
 	// understood, texts that were cut short.
 	Notes []string `json:"notes,omitempty"`
@@ -152,7 +155,7 @@ type Parameters struct {
 	TopP            *float64 `json:"topP,omitempty"`
 	Seed            *int64   `json:"seed,omitempty"`
 	MaxOutputTokens *int64   `json:"maxOutputTokens,omitempty"`
-	ReasoningEffort *string  `json:"reasoningEffort,omitempty"`
+	ReasoningEffort *string  `json:"reasoningEffort,omitempty" redact:"-"`
 }
 
 // IsZero reports whether no parameter is given.
@@ -177,9 +180,9 @@ type Usage struct {
 
 // UsageSource says where each figure comes from: "provider" or "chars".
 type UsageSource struct {
-	Input     string `json:"input"`
-	Output    string `json:"output"`
-	Reasoning string `json:"reasoning"`
+	Input     string `json:"input" redact:"-"`
+	Output    string `json:"output" redact:"-"`
+	Reasoning string `json:"reasoning" redact:"-"`
 }
 
 // Tokens returns gross input plus gross output tokens: all that the session moved. Unknown figures count as 0.
@@ -239,7 +242,7 @@ type Files struct {
 type FileChange struct {
 	Path string `json:"path"`
 	// Kind is "add", "update" or "delete".
-	Kind string `json:"kind"`
+	Kind string `json:"kind" redact:"-"`
 	// Diff is a unified diff, shortened; "" for files that are not text, or not known before and after.
 	Diff string `json:"diff,omitempty"`
 }
@@ -248,7 +251,7 @@ type FileChange struct {
 type SkillDetection struct {
 	Skill string `json:"skill"`
 	// Confidence is "explicit", "strong", "medium" or "weak".
-	Confidence string   `json:"confidence"`
+	Confidence string   `json:"confidence" redact:"-"`
 	Evidence   []string `json:"evidence"`
 }
 
@@ -272,8 +275,8 @@ type SessionEvent struct {
 	Type SessionEventType `json:"type"`
 	At   *time.Time       `json:"at,omitempty"`
 	// Role and Phase belong to messages; Phase is "thinking", "commentary" or "final".
-	Role  string `json:"role,omitempty"`
-	Phase string `json:"phase,omitempty"`
+	Role  string `json:"role,omitempty" redact:"-"`
+	Phase string `json:"phase,omitempty" redact:"-"`
 	Text  string `json:"text,omitempty"`
 	// Tool, Args and Output belong to tool calls and their results. CallID joins a call, its result, and what else was
 	// derived from it. IsError says that the agent reported the result as an error.
@@ -291,16 +294,16 @@ type SessionEvent struct {
 	Command  string `json:"command,omitempty"`
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Path     string `json:"path,omitempty"`
-	Change   string `json:"change,omitempty"`
+	Change   string `json:"change,omitempty" redact:"-"`
 	Skill    string `json:"skill,omitempty"`
 	Signal   string `json:"signal,omitempty"`
 }
 
 // RawArtifacts are the paths of what a session was normalised from. Model sessions have none.
 type RawArtifacts struct {
-	StdoutPath    string `json:"stdoutPath,omitempty"`
-	StderrPath    string `json:"stderrPath,omitempty"`
-	SessionPath   string `json:"sessionPath,omitempty"`
-	ExportPath    string `json:"exportPath,omitempty"`
-	TelemetryPath string `json:"telemetryPath,omitempty"`
+	StdoutPath    string `json:"stdoutPath,omitempty" redact:"-"`
+	StderrPath    string `json:"stderrPath,omitempty" redact:"-"`
+	SessionPath   string `json:"sessionPath,omitempty" redact:"-"`
+	ExportPath    string `json:"exportPath,omitempty" redact:"-"`
+	TelemetryPath string `json:"telemetryPath,omitempty" redact:"-"`
 }

@@ -245,7 +245,7 @@ func usualModel(provider string) string {
 
 // diagnoseRunners finds out which runners of the config could run now.
 func (a *app) diagnoseRunners(p *project) ([]finding, error) {
-	shop, err := a.workshop(p, string(runner.CacheOff), 1, false, p.config.Runners)
+	shop, err := a.workshop(p, string(runner.CacheOff), 1, false, p.redactor(nil))
 	if err != nil {
 		return nil, err
 	}

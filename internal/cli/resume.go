@@ -110,6 +110,9 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
+	if err := p.restoreWorkspace(&s, suite); err != nil {
+		return nil, errors.Join(err, bundle.Close())
+	}
 	if s.ScoredFrom != "" && len(s.Runners) > 0 {
 		earlier, err := run.Fold(s.Runners[0].Replay)
 		if err != nil {

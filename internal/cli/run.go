@@ -22,31 +22,31 @@ import (
 
 // spec is what run.json keeps: all that a later process needs to go on with a run, beside the bundle.
 type spec struct {
-	PlumbVersion string       `json:"plumbVersion"`
+	PlumbVersion string       `json:"plumbVersion" redact:"-"`
 	CreatedAt    time.Time    `json:"createdAt"`
-	Dir          string       `json:"dir"`
-	Suite        string       `json:"suite"`
-	Filter       run.Filter   `json:"filter"`
+	Dir          string       `json:"dir" redact:"-"`
+	Suite        string       `json:"suite" redact:"-"`
+	Filter       run.Filter   `json:"filter" redact:"-"`
 	Runners      []runnerSpec `json:"runners"`
 	// Selected are the runners that the user chose by name.
-	Selected   []string    `json:"selectedRunners,omitempty"`
+	Selected   []string    `json:"selectedRunners,omitempty" redact:"-"`
 	Judge      *runnerSpec `json:"judge,omitempty"`
 	JudgeVotes int         `json:"judgeVotes,omitempty"`
 	Embedder   *runnerSpec `json:"embedder,omitempty"`
-	ScoredFrom string      `json:"scoredFrom,omitempty"`
+	ScoredFrom string      `json:"scoredFrom,omitempty" redact:"-"`
 	// Sessions are those that took place elsewhere, and are only judged.
-	Sessions *sessionsSpec `json:"sessions,omitempty"`
+	Sessions *sessionsSpec `json:"sessions,omitempty" redact:"-"`
 	// Demo says that the sessions come from the recording that is built in.
 	Demo bool `json:"demo,omitempty"`
 
 	// Workspace is the effective one; nil for runs in which nothing works in a directory.
 	Workspace      *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Cwd            string                 `json:"cwd,omitempty"`
-	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty"`
+	Cwd            string                 `json:"cwd,omitempty" redact:"-"`
+	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty" redact:"-"`
 	KeepWorkspaces bool                   `json:"keepWorkspaces,omitempty"`
 	MaxSteps       int                    `json:"maxSteps,omitempty"`
 	AllRepetitions bool                   `json:"allRepetitions,omitempty"`
-	Snapshots      *snapshotSpec          `json:"snapshots,omitempty"`
+	Snapshots      *snapshotSpec          `json:"snapshots,omitempty" redact:"-"`
 
 	Schedule      run.Schedule `json:"schedule"`
 	Parallel      int          `json:"parallel"`
@@ -57,8 +57,8 @@ type spec struct {
 	MaxCostUSD    float64      `json:"maxCostUsd,omitempty"`
 	MaxTokens     int64        `json:"maxTokens,omitempty"`
 	MaxDurationMs int64        `json:"maxDurationMs,omitempty"`
-	Cache         string       `json:"cache"`
-	Output        string       `json:"output,omitempty"`
+	Cache         string       `json:"cache" redact:"-"`
+	Output        string       `json:"output,omitempty" redact:"-"`
 
 	// planning says that nothing will be asked.
 	planning bool
@@ -314,7 +314,8 @@ func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*loa
 
 // host is the world that suites in code see. What they print is not part of what plumb prints.
 func (a *app) host(p *project) load.Host {
-	h := load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
+	out := a.redacting(p.redactor(nil))
+	h := load.Host{Stdout: out, Stderr: out, Environ: p.environ}
 	if p.sessionLimit > 0 {
 		h.AssertTimeout = min(p.sessionLimit, load.DefaultAssertTimeout)
 	}
@@ -343,17 +344,11 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	}
 	j.suite = &selected
 	needJudge, needEmbedder := needs(selected.Cases)
-	var configs, all []plumb.RunnerConfig
+	var configs []plumb.RunnerConfig
 	for _, r := range s.Runners {
 		configs = append(configs, r.config())
 	}
-	all = append(all, configs...)
-	for _, r := range []*runnerSpec{s.Judge, s.Embedder} {
-		if r != nil {
-			all = append(all, r.config())
-		}
-	}
-	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, s.planning, all); err != nil {
+	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, s.planning, p.redactor(s.words(j.suite), s)); err != nil {
 		return nil, err
 	}
 	j.shop.env.ReplayFinal = s.ScoredFrom != ""
@@ -367,7 +362,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	j.options = run.Options{
 		Base: a.Dir, Unavailable: j.options.Unavailable,
 		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
-		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agentcli.Reach(), Keep: s.KeepWorkspaces, Environ: p.environ, Redact: j.shop.redact.Writer},
+		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agentcli.Reach(), Keep: s.KeepWorkspaces, Environ: p.environ},
 		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
 		Budget: run.Budget{
@@ -377,7 +372,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 				return e.cost, e.tokens()
 			},
 		},
-		Redact: j.shop.redact.JSON,
+		Redact: j.shop.redact,
 		Notes:  j.shop.notes,
 	}
 	if s.Workspace != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // worksInDirectory reports whether the sessions of a runner work in a directory and leave files behind.
@@ -93,18 +94,14 @@ func skeleton(u unit) *plumb.SessionReport {
 
 // keep writes the artifacts of a session that was judged, and tidies its workspace up.
 func (e *engine) keep(u unit, a *attempt) error {
-	raw := a.raw
-	a.raw = nil // it is not needed again
+	report := a.stored
+	a.stored = nil // it is not needed again
 	if a.workspace == nil && u.info.Kind != plumb.RunnerAgent {
 		return nil
 	}
 	dir := e.artifacts(u, a.session)
-	var report any = a.report
-	switch {
-	case raw != nil:
-		report = raw
-	case a.report == nil:
-		report = skeleton(u)
+	if report == nil {
+		report, _ = redact.Clean(e.Redact, skeleton(u))
 	}
 	if err := writeJSON(filepath.Join(dir, "report.json"), report); err != nil {
 		return fmt.Errorf("write the report of case %s: %w", u.c.ID, err)
@@ -115,11 +112,11 @@ func (e *engine) keep(u unit, a *attempt) error {
 		if name == "" {
 			name = j.Failure.Origin.ErrorName()
 		}
-		what := struct {
+		what, _ := redact.Clean(e.Redact, struct {
 			Name    string `json:"name"`
 			Message string `json:"message"`
 			Stack   string `json:"stack,omitempty"`
-		}{name, j.Failure.Message, j.Failure.Stack}
+		}{name, j.Failure.Message, j.Failure.Stack})
 		if err := writeJSON(filepath.Join(dir, "error.json"), what); err != nil {
 			return fmt.Errorf("write the error of case %s: %w", u.c.ID, err)
 		}
@@ -132,10 +129,10 @@ func (e *engine) keep(u unit, a *attempt) error {
 		if a.report != nil {
 			sessionID = a.report.SessionID
 		}
-		what := Explanation{
+		what, _ := redact.Clean(e.Redact, Explanation{
 			SuitePath: e.state.Info.SuitePath, CaseID: u.c.ID, RunnerID: u.info.ID, Cwd: a.workspace.path,
 			SessionID: sessionID, Questions: questions,
-		}
+		})
 		if err := writeJSON(filepath.Join(dir, ExplainFile), what); err != nil {
 			return fmt.Errorf("write the questions of case %s: %w", u.c.ID, err)
 		}
@@ -151,10 +148,10 @@ const ExplainFile = "explain.json"
 
 // Explanation is that artifact. Its keys are documented.
 type Explanation struct {
-	SuitePath string     `json:"suitePath"`
-	CaseID    string     `json:"caseId"`
-	RunnerID  string     `json:"runnerId"`
-	Cwd       string     `json:"cwd"`
+	SuitePath string     `json:"suitePath" redact:"-"`
+	CaseID    string     `json:"caseId" redact:"-"`
+	RunnerID  string     `json:"runnerId" redact:"-"`
+	Cwd       string     `json:"cwd" redact:"-"`
 	SessionID string     `json:"sessionId,omitempty"`
 	Questions []Question `json:"questions"`
 }
@@ -167,9 +164,9 @@ type Question struct {
 
 // Source is where the check stands that left a question. That its numbers are texts is documented.
 type Source struct {
-	FilePath string `json:"filePath"`
-	Line     string `json:"line"`
-	Column   string `json:"column"`
+	FilePath string `json:"filePath" redact:"-"`
+	Line     string `json:"line" redact:"-"`
+	Column   string `json:"column" redact:"-"`
 }
 
 func (s Source) String() string {

@@ -69,6 +69,9 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 	if copied := errors.Join(w.copyClean(rec.StdoutPath, stdout), w.copyClean(rec.StderrPath, stderr)); copied != nil && err == nil {
 		err = fmt.Errorf("keep what it printed: %w", copied)
 	}
+	if cleaned := cleanTree(dir, w.redact); cleaned != nil && err == nil {
+		err = fmt.Errorf("keep what it left: %w", cleaned)
+	}
 	failed := func(why string) *plumb.Failure {
 		f := plumb.Failuref(plumb.OriginWorkspaceBootstrap, "Workspace bootstrap failed: %s (%s)", line, why)
 		f.LogPath = rec.StderrPath
@@ -101,11 +104,7 @@ func (w *workspaces) copyClean(to, from string) error {
 	if err != nil {
 		return err
 	}
-	if w.Redact == nil {
-		_, err = io.Copy(file, in)
-		return errors.Join(err, file.Close())
-	}
-	out := w.Redact(file)
+	out := w.redact.Writer(file)
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close(), file.Close())
 }

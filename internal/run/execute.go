@@ -267,7 +267,11 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, res
 	ev := e.event(plumb.EventSessionFinished, u, number)
 	ev.Report, ev.Failure = a.report, a.failure
 	ev, err = e.log.commit(ev)
-	a.report, a.raw, a.failure = ev.Report, jsontext.Value(ev.RawReport), ev.Failure // without secrets
+	if ev.RawReport != nil {
+		a.stored = jsontext.Value(ev.RawReport)
+	} else if ev.Report != nil {
+		a.stored = ev.Report
+	}
 	return a, held, err
 }
 
@@ -403,7 +407,9 @@ const judgingTimes = 4
 // unjudged.
 func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, u.c.Timeout))
-	evidence := plumb.Evidence{Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder}
+	evidence := plumb.Evidence{
+		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder, Secrets: e.Redact.Names,
+	}
 	if a.report != nil {
 		evidence.Workspace = a.report.Workspace
 	}
@@ -420,9 +426,8 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	}
 	ev := e.event(plumb.EventSessionJudged, u, a.session)
 	ev.Judgement = j
-	ev, _, err := e.log.append(ev, asked)
-	a.judgement = ev.Judgement // without secrets
-	if err != nil {
+	a.judgement = j
+	if _, _, err := e.log.append(ev, asked); err != nil {
 		return err
 	}
 	return e.keep(u, a)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Options say what to run and how. Dir, Suite and Runners are required.
@@ -66,9 +67,9 @@ type Options struct {
 	Emit func(plumb.Event, *plumb.Run) error
 	// Index, if it is not nil, is filled as the log is written.
 	Index *Index
-	// Redact removes secrets from a JSON text and leaves it valid. It returns its argument itself when there are none. Nil
-	// does nothing.
-	Redact func([]byte) []byte
+	// Redact removes secrets from what is stored, emitted and kept as artifacts. Sessions are judged before. Nil
+	// removes nothing.
+	Redact *redact.Redactor
 	// Drain, when closed, starts no more sessions and lets those in flight finish.
 	Drain <-chan struct{}
 	// Notes are recorded as they come, each text once.
@@ -135,9 +136,6 @@ func newEngine(o Options) (*engine, error) {
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
 	}
-	if o.Redact == nil {
-		o.Redact = func(b []byte) []byte { return b }
-	}
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
@@ -157,22 +155,23 @@ func newEngine(o Options) (*engine, error) {
 		e.judges = append(e.judges, j)
 	}
 
-	open, torn := map[int]pending{}, false
+	var open map[int]pending
+	var whole extent
 	var err error
 	if e.Index == nil {
 		e.Index = &Index{}
 	}
 	if e.state = (&plumb.Run{}); exists(o.Dir.Join(EventsFile)) {
-		if e.state, open, torn, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
+		if e.state, open, whole, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
 			return nil, err
 		}
 	}
 	e.Index.path, e.Index.run = o.Dir.Path, e.state
 	resumed := !e.state.StartedAt.IsZero() // else killed before the first event was durable
-	if e.log, err = openLog(o.Dir, o.Redact, e.Index.add, e.apply); err != nil {
+	if e.log, err = openLog(o.Dir, whole.sum, o.Redact, e.Index.add, e.apply); err != nil {
 		return nil, err
 	}
-	if err := e.open(resumed, torn); err != nil {
+	if err := e.open(resumed, whole.torn); err != nil {
 		return nil, errors.Join(err, e.log.close())
 	}
 	e.spent = newLedger(o.Budget, e.state, open)

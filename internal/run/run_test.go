@@ -94,7 +94,7 @@ func newDir(t *testing.T) *run.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.WriteSpec(struct{}{}, nil); err != nil {
+	if err := d.WriteSpec(struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
@@ -566,7 +566,7 @@ func TestDirIsLockedAndFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if err := a.WriteSpec(map[string]string{"suite": "x"}, nil); err != nil {
+	if err := a.WriteSpec(map[string]string{"suite": "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run.Open(a.Path); !errors.Is(err, run.ErrLocked) {

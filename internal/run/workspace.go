@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Workspaces say where the sessions of agents and commands work.
@@ -35,8 +35,6 @@ type Workspaces struct {
 	Keep bool
 	// Environ is the environment of bootstrap programs, as name=value.
 	Environ func() []string
-	// Redact wraps a writer so that secrets do not get through: what bootstrap programs print goes through it. Nil does nothing.
-	Redact func(io.Writer) io.WriteCloser
 }
 
 // WorkspaceRoot is the directory below which workspaces are made unless the user names another.
@@ -59,8 +57,8 @@ const OwnerFile = ".run"
 type workspaces struct {
 	Workspaces
 	run       *Dir
-	redact    func([]byte) []byte // of JSON
-	exclusive bool                // no two sessions work in one directory at the same time
+	redact    *redact.Redactor
+	exclusive bool // no two sessions work in one directory at the same time
 
 	once   sync.Once
 	shared *workspace // what mode shared made, also when it failed
@@ -92,9 +90,9 @@ type workspace struct {
 // workspaceRecord is workspace.json. Its keys are documented.
 type workspaceRecord struct {
 	Mode          plumb.WorkspaceMode `json:"mode"`
-	Cwd           string              `json:"cwd"`
-	TemplateDir   string              `json:"templateDir,omitempty"`
-	WorkspacePath string              `json:"workspacePath,omitempty"`
+	Cwd           string              `json:"cwd" redact:"-"`
+	TemplateDir   string              `json:"templateDir,omitempty" redact:"-"`
+	WorkspacePath string              `json:"workspacePath,omitempty" redact:"-"`
 	Bootstrap     *bootstrapRecord    `json:"bootstrap,omitempty"`
 	Preserved     bool                `json:"preserved"`
 	SetupError    string              `json:"setupError,omitempty"`
@@ -106,8 +104,8 @@ type bootstrapRecord struct {
 	Args       []string `json:"args"`
 	DurationMs int64    `json:"durationMs"`
 	ExitCode   *int     `json:"exitCode"`
-	StdoutPath string   `json:"stdoutPath"`
-	StderrPath string   `json:"stderrPath"`
+	StdoutPath string   `json:"stdoutPath" redact:"-"`
+	StderrPath string   `json:"stderrPath" redact:"-"`
 }
 
 // root returns the directory of this run's workspaces.
@@ -364,11 +362,8 @@ func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
 
 // note writes workspace.json.
 func (w *workspaces) note(ws *workspace, dir string) error {
-	text, err := marshal(ws.record)
-	if err != nil {
-		return err
-	}
-	return writeJSON(filepath.Join(dir, "workspace.json"), jsontext.Value(w.redact(text)))
+	record, _ := redact.Clean(w.redact, ws.record)
+	return writeJSON(filepath.Join(dir, "workspace.json"), record)
 }
 
 // close deletes what the run does not need any more: the shared workspace when all went well, and empty directories.

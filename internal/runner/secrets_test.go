@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // noSecrets visits files, and complains of those that hold one of the values.
@@ -28,6 +29,14 @@ func noSecrets(t *testing.T, values ...string) fs.WalkDirFunc {
 	}
 }
 
+// named makes secrets of names and values in turn.
+func named(pairs ...string) (secrets []redact.Secret) {
+	for i := 0; i < len(pairs); i += 2 {
+		secrets = append(secrets, redact.Secret{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return secrets
+}
+
 func TestSecrets(t *testing.T) {
 	getenv := variables(map[string]string{
 		"OPENAI_API_KEY": "sk-openai", "MY_KEY": " sk-mine\n", "TEAM": "blue", "OTHER": "not asked for",
@@ -35,24 +44,24 @@ func TestSecrets(t *testing.T) {
 	})
 	for name, tt := range map[string]struct {
 		cfg  plumb.RunnerConfig
-		want []Secret
+		want []redact.Secret
 	}{
 		"nothing":     {plumb.RunnerConfig{}, nil},
-		"key":         {plumb.RunnerConfig{Model: "gpt-5"}, []Secret{{"OPENAI_API_KEY", "sk-openai"}}},
-		"all keys":    {plumb.RunnerConfig{Model: "google:x"}, []Secret{{"GEMINI_API_KEY", "g-1"}, {"GOOGLE_API_KEY", "g-2"}}},
-		"named key":   {plumb.RunnerConfig{Model: "nonsense", APIKeyEnv: "MY_KEY"}, []Secret{{"MY_KEY", "sk-mine"}}},
-		"env address": {plumb.RunnerConfig{Model: "ollama:x"}, []Secret{{"password of the base URL", "pw"}}},
-		"own address": {plumb.RunnerConfig{Model: "lmstudio:x", BaseURL: "http://a:b@c"}, []Secret{{"password of the base URL", "b"}}},
-		"header":      {plumb.RunnerConfig{Model: "lmstudio:x", Headers: map[string]string{"X-Team": "t ${TEAM} ${TEAM}"}}, []Secret{{"TEAM", "blue"}}},
-		"literal":     {plumb.RunnerConfig{Headers: map[string]string{"Authorization": "Bearer abc", "X-Color": "red"}}, []Secret{{"header Authorization", "Bearer abc"}, {"header Authorization", "abc"}}},
-		"env":         {plumb.RunnerConfig{Command: []string{"x"}, Env: map[string]string{"DB_PASSWORD": "p", "MODE": "m", "GITHUB_TOKEN": "t", "EMPTY_SECRET": ""}}, []Secret{{"DB_PASSWORD", "p"}, {"GITHUB_TOKEN", "t"}}},
+		"key":         {plumb.RunnerConfig{Model: "gpt-5"}, named("OPENAI_API_KEY", "sk-openai")},
+		"all keys":    {plumb.RunnerConfig{Model: "google:x"}, named("GEMINI_API_KEY", "g-1", "GOOGLE_API_KEY", "g-2")},
+		"named key":   {plumb.RunnerConfig{Model: "nonsense", APIKeyEnv: "MY_KEY"}, named("MY_KEY", "sk-mine")},
+		"env address": {plumb.RunnerConfig{Model: "ollama:x"}, named("user of the base URL", "me", "password of the base URL", "pw")},
+		"own address": {plumb.RunnerConfig{Model: "lmstudio:x", BaseURL: "http://a:b@c"}, named("user of the base URL", "a", "password of the base URL", "b")},
+		"header":      {plumb.RunnerConfig{Model: "lmstudio:x", Headers: map[string]string{"X-Team": "t ${TEAM} ${TEAM}"}}, named("TEAM", "blue")},
+		"literal":     {plumb.RunnerConfig{Headers: map[string]string{"Authorization": "Bearer abc", "X-Color": "red"}}, named("header Authorization", "Bearer abc", "header Authorization", "abc")},
+		"env":         {plumb.RunnerConfig{Command: []string{"x"}, Env: map[string]string{"DB_PASSWORD": "p", "MODE": "m", "GITHUB_TOKEN": "t", "EMPTY_SECRET": ""}}, named("DB_PASSWORD", "p", "GITHUB_TOKEN", "t")},
 		"unset":       {plumb.RunnerConfig{Headers: map[string]string{"X": "${NONE} ${"}}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, Secrets(tt.cfg, getenv)); diff != "" {
+		if diff := cmp.Diff(tt.want, Secrets(getenv, tt.cfg)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if got := Secrets(plumb.RunnerConfig{Model: "gpt-5"}, nil); got != nil {
+	if got := Secrets(nil, plumb.RunnerConfig{Model: "gpt-5"}); got != nil {
 		t.Errorf("%+v", got)
 	}
 }
