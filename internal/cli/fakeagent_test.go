@@ -120,7 +120,7 @@ func fakeCodex() {
 			if err := cmd.Run(); err != nil {
 				panic(err)
 			}
-			for i := 0; i < 1000; i++ {
+			for range 1000 {
 				if _, err := os.Stat(file); err == nil {
 					break
 				}

@@ -13,93 +13,98 @@ import (
 	"time"
 )
 
-// grouped runs a test with control groups, where there are any, and without.
-func grouped(t *testing.T, test func(t *testing.T, ungrouped bool)) {
-	t.Run("subreaper", func(t *testing.T) { test(t, true) })
-	t.Run("cgroup", func(t *testing.T) {
-		if !strings.Contains(Means(), "cgroup") {
-			t.Skip("no control group can be made here")
-		}
-		test(t, false)
-	})
+// means are the ways to hold processes together, with whether they leave out control groups.
+func means(t *testing.T) map[string]bool {
+	t.Helper()
+	if !strings.Contains(Means(), "cgroup") {
+		t.Log("no control group can be made here")
+		return map[string]bool{"subreaper": true}
+	}
+	return map[string]bool{"subreaper": true, "cgroup": false}
 }
 
 // TestEscape has programs leave a process without their environment, in a session of its own, at the root of the file system, without
 // a parent and without their files.
 func TestEscape(t *testing.T) {
-	grouped(t, func(t *testing.T, ungrouped bool) {
-		c := command(t, "escapes")
-		c.ungrouped = ungrouped
-		result, err := c.Run(t.Context())
-		if err != nil || result.Text() != "exit code 0" || len(result.Left) != 1 || len(result.Survivors) > 0 {
-			t.Errorf("%+v, %v", result, err)
-		}
-		for _, pid := range pids(t, lookup(c.Env, "MARKS")) {
-			if _, ok := processOf(pid); ok {
-				t.Errorf("process %d is left, or a zombie", pid)
+	for name, ungrouped := range means(t) {
+		t.Run(name, func(t *testing.T) {
+			c := command(t, "escapes")
+			c.ungrouped = ungrouped
+			result, err := c.Run(t.Context())
+			if err != nil || result.Text() != "exit code 0" || len(result.Left) != 1 || len(result.Survivors) > 0 {
+				t.Errorf("%+v, %v", result, err)
 			}
-		}
-	})
+			for _, pid := range pids(t, lookup(c.Env, "MARKS")) {
+				if _, ok := processOf(pid); ok {
+					t.Errorf("process %d is left, or a zombie", pid)
+				}
+			}
+		})
+	}
 }
 
 // TestEscapeStopped is the same for a program that is stopped.
 func TestEscapeStopped(t *testing.T) {
-	grouped(t, func(t *testing.T, ungrouped bool) {
-		c := command(t, "escapes sleep")
-		c.ungrouped = ungrouped
-		why := errors.New("the time is over")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		when(t, c, "ready", func() { cancel(why) })
-		if result, err := c.Run(ctx); err != nil || !errors.Is(result.Stopped, why) || len(result.Survivors) > 0 {
-			t.Errorf("%+v, %v", result, err)
-		}
-	})
+	for name, ungrouped := range means(t) {
+		t.Run(name, func(t *testing.T) {
+			c := command(t, "escapes sleep")
+			c.ungrouped = ungrouped
+			why := errors.New("the time is over")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			when(t, c, "ready", func() { cancel(why) })
+			if result, err := c.Run(ctx); err != nil || !errors.Is(result.Stopped, why) || len(result.Survivors) > 0 {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
 }
 
 // TestEscapeBeside has several programs at the same time. With control groups, each ends its own only. Without, what an orphan
 // belongs to is known by when it began, or it goes with the last; a program that runs loses nothing that may be its own.
 func TestEscapeBeside(t *testing.T) {
-	grouped(t, func(t *testing.T, ungrouped bool) {
-		long := command(t, "escapes sleep")
-		long.ungrouped = ungrouped
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var wait sync.WaitGroup
-		wait.Go(func() {
-			if result, err := long.Run(ctx); err != nil || len(result.Survivors) > 0 {
-				t.Errorf("%+v, %v", result, err)
+	for name, ungrouped := range means(t) {
+		t.Run(name, func(t *testing.T) {
+			long := command(t, "escapes sleep")
+			long.ungrouped = ungrouped
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var wait sync.WaitGroup
+			wait.Go(func() {
+				if result, err := long.Run(ctx); err != nil || len(result.Survivors) > 0 {
+					t.Errorf("%+v, %v", result, err)
+				}
+			})
+			for data := ""; !strings.Contains(data, "ready"); data = output(t, long) {
+				time.Sleep(5 * time.Millisecond)
+				if _, err := os.Stat(long.Stdout); err != nil {
+					if err := os.WriteFile(long.Stdout, nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
+			kept := pids(t, lookup(long.Env, "MARKS"))
+			short := command(t, "escapes")
+			short.ungrouped = ungrouped
+			short.Env = append(short.Env, MarkerEnv+"=short/1")
+			if _, err := short.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for _, pid := range kept {
+				if !living(pid) {
+					t.Errorf("process %d of the program that still runs is gone", pid)
+				}
+			}
+			if !ungrouped {
+				for _, pid := range pids(t, lookup(short.Env, "MARKS")) {
+					if living(pid) {
+						t.Errorf("process %d of the program that has ended is there", pid)
+					}
+				}
+			}
+			cancel()
+			wait.Wait() // that both are gone is checked when the test ends
 		})
-		for data := ""; !strings.Contains(data, "ready"); data = output(t, long) {
-			time.Sleep(5 * time.Millisecond)
-			if _, err := os.Stat(long.Stdout); err != nil {
-				if err := os.WriteFile(long.Stdout, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		kept := pids(t, lookup(long.Env, "MARKS"))
-		short := command(t, "escapes")
-		short.ungrouped = ungrouped
-		short.Env = append(short.Env, MarkerEnv+"=short/1")
-		if _, err := short.Run(t.Context()); err != nil {
-			t.Error(err)
-		}
-		for _, pid := range kept {
-			if !living(pid) {
-				t.Errorf("process %d of the program that still runs is gone", pid)
-			}
-		}
-		if !ungrouped {
-			for _, pid := range pids(t, lookup(short.Env, "MARKS")) {
-				if living(pid) {
-					t.Errorf("process %d of the program that has ended is there", pid)
-				}
-			}
-		}
-		cancel()
-		wait.Wait() // that both are gone is checked when the test ends
-	})
+	}
 }
 
 // TestEscapeKilled kills a supervisor. What its program had hidden is found by its control group.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -158,8 +159,8 @@ func (g *group) remove() {
 	}
 	var dirs []string
 	g.each(func(dir string) { dirs = append(dirs, dir) })
-	for i := len(dirs) - 1; i >= 0; i-- {
-		_ = os.Remove(dirs[i]) // it may have gone
+	for _, dir := range slices.Backward(dirs) {
+		_ = os.Remove(dir) // it may have gone
 	}
 }
 

@@ -35,13 +35,13 @@ func pose(words []string) int {
 		}
 		return ""
 	}
-	number := func(i int) int {
-		n, _ := strconv.Atoi(arg(i))
+	number := func() int {
+		n, _ := strconv.Atoi(arg(1))
 		return n
 	}
 	switch words[0] {
 	case "exit":
-		return number(1)
+		return number()
 	case "suicide":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute)
@@ -54,11 +54,11 @@ func pose(words []string) int {
 	case "say":
 		fmt.Print(strings.NewReplacer("_", " ", "|", "\n", "^", "\r").Replace(arg(1)))
 	case "long": // one line of so many bytes, and one after it
-		fmt.Printf("%s\nshort\n", strings.Repeat("x", number(1)))
+		fmt.Printf("%s\nshort\n", strings.Repeat("x", number()))
 	case "flood": // so many MiB in lines of 1000 bytes
 		out := bufio.NewWriterSize(os.Stdout, 1<<20)
 		line := `{"type":"x","text":"` + strings.Repeat("y", 977) + "\"}\n"
-		for n := number(1) << 20; n > 0; n -= len(line) {
+		for n := number() << 20; n > 0; n -= len(line) {
 			out.WriteString(line)
 		}
 		out.Flush()
@@ -79,8 +79,8 @@ func pose(words []string) int {
 		mark()
 		time.Sleep(time.Minute)
 	case "hidden": // sleeps where nothing tells what it belongs to
-		if os.Getppid() == number(1) {
-			for os.Getppid() == number(1) { // until its parent has ended
+		if os.Getppid() == number() {
+			for os.Getppid() == number() { // until its parent has ended
 				time.Sleep(time.Millisecond)
 			}
 		}

@@ -73,14 +73,12 @@ func (h *hunt) look() ([]process, error) {
 		if p.zombie || spared[p.pid] || belongs[p.pid] {
 			continue
 		}
-		trace, ok := h.traces[p.pid], false
-		if start, known := h.found[p.pid]; known && start == p.start {
-			ok = true
-		} else {
-			trace, ok = h.trace(p)
-		}
-		if !ok {
-			continue
+		trace := h.traces[p.pid]
+		if start, known := h.found[p.pid]; !known || start != p.start {
+			var ok bool
+			if trace, ok = h.trace(p); !ok {
+				continue
+			}
 		}
 		family := map[int]bool{}
 		kin.add(family, p.pid)
