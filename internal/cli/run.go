@@ -57,8 +57,10 @@ type spec struct {
 	MaxCostUSD    float64      `json:"maxCostUsd,omitempty"`
 	MaxTokens     int64        `json:"maxTokens,omitempty"`
 	MaxDurationMs int64        `json:"maxDurationMs,omitempty"`
-	Cache         string       `json:"cache" redact:"-"`
-	Output        string       `json:"output,omitempty" redact:"-"`
+	// AllowUnmetered lets the run go on where a budget cannot be held, since what is used is not known.
+	AllowUnmetered bool   `json:"allowUnmetered,omitempty"`
+	Cache          string `json:"cache" redact:"-"`
+	Output         string `json:"output,omitempty" redact:"-"`
 
 	// planning says that nothing will be asked.
 	planning bool
@@ -217,6 +219,8 @@ type job struct {
 	shop    *workshop
 	runners []plumb.Runner
 	options run.Options
+	// forecast foresees what sessions use.
+	forecast *forecaster
 	// baselines are nil where the project keeps none.
 	baselines *snapshot.Baselines
 	// closers end what the suite's code and the runners hold.
@@ -259,7 +263,7 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 		Suite: suite.Name, Filter: filter, Selected: f.runners, JudgeVotes: votes,
 		Schedule: run.Schedule(f.schedule), Parallel: f.parallel, Repeat: f.repeat, Retry: f.retry,
 		TimeoutMs: f.timeout.Milliseconds(), MaxFailures: f.maxFailures, MaxCostUSD: f.maxCost, MaxTokens: f.maxTokens,
-		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache, planning: f.plan,
+		MaxDurationMs: f.maxDuration.Milliseconds(), AllowUnmetered: f.allowUnmetered, Cache: f.cache, planning: f.plan,
 	}
 	for _, c := range configs {
 		s.Runners = append(s.Runners, specOf(c))
@@ -367,10 +371,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
 		Budget: run.Budget{
 			CostUSD: s.MaxCostUSD, Tokens: s.MaxTokens, Duration: time.Duration(s.MaxDurationMs) * time.Millisecond,
-			Estimate: func(c *plumb.Case, r plumb.RunnerInfo) (float64, int64) {
-				e := estimate(p.prices, c, r)
-				return e.cost, e.tokens()
-			},
+			Unmetered: s.AllowUnmetered,
 		},
 		Redact: j.shop.redact,
 		Notes:  j.shop.notes,
@@ -406,16 +407,55 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		}
 		info.Embedder = j.options.Embedder.Name
 	}
-	if s.MaxCostUSD > 0 {
-		for _, r := range j.runners {
-			if _, ok := p.prices.Of(r.Info()); !ok && r.Info().Kind == plumb.RunnerModel {
-				return nil, plumb.WithHint(fmt.Errorf("--max-cost cannot be kept: no price of %s is known", r.Info().ID),
-					"give its price under prices in plumb.yaml, or use --max-tokens")
-			}
+	j.forecast = &forecaster{prices: p.prices, votes: s.JudgeVotes}
+	if j.options.Judge != nil {
+		j.forecast.judge = new(j.options.Judge.Info())
+	}
+	if j.options.Embedder != nil {
+		provider, model, _ := strings.Cut(j.options.Embedder.Name, ":")
+		j.forecast.embedder = &plumb.RunnerInfo{
+			ID: j.options.Embedder.Name, Kind: plumb.RunnerModel, BaseURL: s.Embedder.config().BaseURL,
+			Agent: plumb.AgentInfo{Type: provider, Model: model},
 		}
+	}
+	j.options.Budget.Forecast = j.forecast.of
+	if err := j.checkBudget(p); err != nil {
+		return nil, err
 	}
 	j.options.Info = info
 	return j, nil
+}
+
+// checkBudget makes sure that a budget can be held, as far as is known beforehand, and notes how far.
+func (j *job) checkBudget(p *project) error {
+	if j.spec.MaxCostUSD > 0 {
+		asked := []*plumb.RunnerInfo{j.forecast.judge, j.forecast.embedder}
+		for _, r := range j.runners {
+			asked = append(asked, new(r.Info()))
+		}
+		for _, r := range asked {
+			if r == nil || r.Kind != plumb.RunnerModel {
+				continue
+			}
+			if _, ok := p.prices.Of(*r); ok {
+				continue
+			}
+			if !j.spec.AllowUnmetered {
+				return plumb.WithHint(fmt.Errorf("--max-cost cannot be kept: no price of %s is known", r.ID),
+					"give its price under prices in plumb.yaml, or use --max-tokens, or go on all the same with --allow-unmetered")
+			}
+			j.shop.env.Note(plumb.Note{
+				Level: "warning", Text: "the budget cannot be held: no price of " + r.ID + " is known; the run goes on, as --allow-unmetered says",
+			})
+		}
+	}
+	if j.spec.MaxCostUSD <= 0 && j.spec.MaxTokens <= 0 {
+		return nil
+	}
+	for _, line := range capWords(&j.spec, j.runners, j.forecast.sessionCaps(j.suite.Cases, j.runners)) {
+		j.shop.env.Note(plumb.Note{Level: "info", Text: line})
+	}
+	return nil
 }
 
 // named is the id of a runner, with the model where the id does not say it.

@@ -53,7 +53,10 @@ func (e *engine) artifacts(u unit, session int) string {
 // that does not work, is known before everything is started.
 func (e *engine) canary(ctx context.Context) error {
 	for _, u := range e.todo.canary() {
-		if err := e.perform(ctx, u); err != nil || e.stopped() {
+		if e.stopped() {
+			return nil
+		}
+		if err := e.perform(ctx, u); err != nil {
 			return err
 		}
 	}
