@@ -32,8 +32,11 @@ func (e *engine) place(ctx context.Context, u unit, req *plumb.Request) (*worksp
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the artifact directory: %w", err)
 	}
-	req.ArtifactDir, req.RunDir = dir, e.Dir.Path
-	req.Marker = e.Dir.ID + "/" + strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(e.started.Add(1), 10)
+	id, err := e.places.id()
+	if err != nil {
+		return nil, plumb.Failed(plumb.OriginWorkspace, err), nil
+	}
+	req.ArtifactDir, req.Marker = dir, id+"/"+strconv.FormatInt(e.started.Add(1), 10)
 	ws, failure := e.places.prepare(ctx, u, req.Session, dir)
 	if ws != nil && failure == nil {
 		req.Workspace = ws.path
