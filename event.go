@@ -165,6 +165,8 @@ const (
 	StopCost        StopReason = "max-cost"
 	StopTokens      StopReason = "max-tokens"
 	StopDuration    StopReason = "max-duration"
+	// StopUnmetered says that what sessions use is not reported, so that the budget could not be held.
+	StopUnmetered StopReason = "unmetered"
 )
 
 // RunEnd says how one process left the run.

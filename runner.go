@@ -142,18 +142,15 @@ type Request struct {
 	// MaxSteps stops an agent that takes more steps; 0 is no limit.
 	MaxSteps int
 	// Marker is the value of the environment variable [MarkerEnv] in all processes of the session, by which they are found
-	// when nobody else knows of them. It is in the log before the session begins. RunDir goes with it, as [RunDirEnv].
-	Marker, RunDir string
+	// when nobody else knows of them. It is in the log before the session begins.
+	Marker string
 	// Skills are what the suite offers beside what the runner does: directories with a SKILL.md.
 	Skills []string
 }
 
-// The environment variables that mark the processes of a session: MarkerEnv holds "<run id>/<n>", RunDirEnv the directory of
-// the run, which is locked as long as the run has an owner.
-const (
-	MarkerEnv = "PLUMB_SESSION"
-	RunDirEnv = "PLUMB_RUN_DIR"
-)
+// MarkerEnv is the environment variable that marks the processes of a session. It holds "<id>/<n>": the id stands for the run,
+// and only this machine's plumb knows for which.
+const MarkerEnv = "PLUMB_SESSION"
 
 // SessionRef names a session that can be resumed.
 type SessionRef struct {

@@ -2,6 +2,7 @@ package plumb
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -197,21 +198,22 @@ type UsageSource struct {
 }
 
 // Tokens returns gross input plus gross output tokens: all that the session moved. Unknown figures count as 0.
-func (u Usage) Tokens() int64 { return value(u.InputTokens) + value(u.OutputTokens) }
+func (u Usage) Tokens() int64 { return sum(value(u.InputTokens), value(u.OutputTokens)) }
 
 // Total fills TotalTokens and Source from the figures that are known.
 func (u *Usage) Total() {
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
 	if u.InputTokens != nil && u.OutputTokens != nil {
-		u.TotalTokens = new(u.Tokens() - value(u.CacheTokens))
+		u.TotalTokens = new(u.Tokens() - max(value(u.CacheTokens), 0))
 	}
 }
 
-// Add adds v to u. A figure that only one of them knows is kept.
+// Add adds v to u. A figure that only one of them knows is kept. Negative figures count as 0, and a sum stops at the largest
+// number that there is.
 func (u *Usage) Add(v Usage) {
 	add := func(a **int64, b *int64) {
 		if b != nil {
-			*a = new(value(*a) + *b)
+			*a = new(sum(value(*a), *b))
 		}
 	}
 	add(&u.InputTokens, v.InputTokens)
@@ -220,10 +222,19 @@ func (u *Usage) Add(v Usage) {
 	add(&u.CacheTokens, v.CacheTokens)
 	add(&u.CacheWriteTokens, v.CacheWriteTokens)
 	add(&u.TotalTokens, v.TotalTokens)
-	u.InputChars += v.InputChars
-	u.OutputChars += v.OutputChars
-	u.ReasoningChars += v.ReasoningChars
+	u.InputChars = sum(u.InputChars, v.InputChars)
+	u.OutputChars = sum(u.OutputChars, v.OutputChars)
+	u.ReasoningChars = sum(u.ReasoningChars, v.ReasoningChars)
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
+}
+
+// sum adds two counts. A negative one counts as 0, and the sum does not overflow.
+func sum(a, b int64) int64 {
+	a, b = max(a, 0), max(b, 0)
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 func value(p *int64) int64 {

@@ -92,6 +92,9 @@ func Main(ctx context.Context, env Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	for _, c := range a.closers {
+		_ = c.Close() // what standard error does not take, nobody reads
+	}
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):
@@ -137,6 +140,33 @@ type app struct {
 	json bool
 	// redact knows the secrets of this command, as far as they are known yet.
 	redact *redact.Redactor
+	// closers write what redacting writers still hold, when the command has ended.
+	closers []io.Closer
+}
+
+// redacting returns a writer to standard error, for many goroutines, that leaves out what r knows.
+func (a *app) redacting(r *redact.Redactor) io.Writer {
+	w := &sharedWriter{w: r.Writer(a.Stderr)}
+	a.closers = append(a.closers, w)
+	return w
+}
+
+// sharedWriter lets many goroutines use one writer.
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.WriteCloser
+}
+
+func (s *sharedWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}
+
+func (s *sharedWriter) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Close()
 }
 
 // exitError ends the program with a code; what there is to say has been said.

@@ -52,7 +52,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		return r.report(ev, state)
 	}
 	if resumed {
-		if err := a.reapRun(dir.ID); err != nil {
+		if err := a.reapRun(dir, j.options.Workspaces.Root); err != nil {
 			return 0, err
 		}
 	}

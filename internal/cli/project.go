@@ -81,7 +81,10 @@ func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
 	if path == "" {
 		return &load.Config{Dir: a.Dir}, nil
 	}
-	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: a.Environ, Dir: a.Dir})
+	var environment project
+	environment.config, environment.getenv, environment.environ = &load.Config{}, a.Getenv, a.Environ
+	out := a.redacting(environment.redactor(nil))
+	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
 	if err != nil {
 		if problems, ok := errors.AsType[load.Problems](err); ok {
 			return nil, load.Problems(a.near(problems))

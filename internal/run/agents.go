@@ -32,8 +32,11 @@ func (e *engine) place(ctx context.Context, u unit, req *plumb.Request) (*worksp
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the artifact directory: %w", err)
 	}
-	req.ArtifactDir, req.RunDir = dir, e.Dir.Path
-	req.Marker = e.Dir.ID + "/" + strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(e.started.Add(1), 10)
+	id, err := e.places.id()
+	if err != nil {
+		return nil, plumb.Failed(plumb.OriginWorkspace, err), nil
+	}
+	req.ArtifactDir, req.Marker = dir, id+"/"+strconv.FormatInt(e.started.Add(1), 10)
 	ws, failure := e.places.prepare(ctx, u, req.Session, dir)
 	if ws != nil && failure == nil {
 		req.Workspace = ws.path
@@ -50,7 +53,10 @@ func (e *engine) artifacts(u unit, session int) string {
 // that does not work, is known before everything is started.
 func (e *engine) canary(ctx context.Context) error {
 	for _, u := range e.todo.canary() {
-		if err := e.perform(ctx, u); err != nil || e.stopped() {
+		if e.stopped() {
+			return nil
+		}
+		if err := e.perform(ctx, u); err != nil {
 			return err
 		}
 	}

@@ -209,14 +209,21 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 			u.attempts = append(u.attempts, *a)
 			n++
 			err = e.judge(ctx, u, &u.attempts[n-1])
-			e.spent.settle(held, &u.attempts[n-1])
+			held.judged(&u.attempts[n-1])
 			if err != nil {
 				return err
 			}
 		} else {
 			a := &u.attempts[n-1]
+			held, reason := e.spent.admit(u.c, u.runner, true, e.stopping)
+			if reason != "" {
+				e.end(reason)
+				return nil
+			}
 			a.workspace = e.places.again(u, a)
-			if err := e.judge(ctx, u, a); err != nil {
+			err := e.judge(ctx, u, a)
+			held.judged(a)
+			if err != nil {
 				return err
 			}
 		}
@@ -247,22 +254,23 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 	}
 }
 
-// session has one session made and records it. A nil attempt without error means that none was: the run is stopping.
-func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, reservation, error) {
+// session has one session made and records it, with what is reserved for its judging. A nil attempt without error means that
+// none was: the run is stopping.
+func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, *reservation, error) {
 	if !e.slot(ctx) {
-		return nil, reservation{}, nil
+		return nil, nil, nil
 	}
-	held, reason := e.spent.admit(u.c, e.Runners[u.runner].Info(), e.stopping)
+	held, reason := e.spent.admit(u.c, u.runner, false, e.stopping)
 	if reason != "" {
 		<-e.slots
 		e.end(reason)
-		return nil, reservation{}, nil
+		return nil, nil, nil
 	}
 	a, err := e.obtain(ctx, u, number)
 	<-e.slots // what follows needs no place among the sessions in flight
 	if err != nil || a == nil {
-		e.spent.settle(held, nil)
-		return nil, reservation{}, err
+		held.release()
+		return nil, nil, err
 	}
 	ev := e.event(plumb.EventSessionFinished, u, number)
 	ev.Report, ev.Failure = a.report, a.failure
@@ -272,6 +280,7 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, res
 	} else if ev.Report != nil {
 		a.stored = ev.Report
 	}
+	held.answered(a)
 	return a, held, err
 }
 
@@ -384,6 +393,10 @@ func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time)
 	}
 	if r.DurationMs == 0 {
 		r.DurationMs = r.EndedAt.Sub(*r.StartedAt).Milliseconds()
+	}
+	if r.CostUSD != nil && believed(r.CostUSD) == nil { // a log cannot hold some of them
+		r.Notes = append(r.Notes, fmt.Sprintf("a cost of %g was reported, and left out", *r.CostUSD))
+		r.CostUSD = nil
 	}
 	if r.Events == nil {
 		r.Events = []plumb.SessionEvent{}

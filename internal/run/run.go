@@ -76,16 +76,6 @@ type Options struct {
 	Notes <-chan plumb.Note
 }
 
-// Budget limits what a run may use; a zero field is no limit. No session starts that is expected to exceed one; what was
-// not started is skipped.
-type Budget struct {
-	CostUSD  float64
-	Tokens   int64
-	Duration time.Duration
-	// Estimate guesses what a session of the case on a runner costs; nil, or an unknown cost, counts as the mean so far.
-	Estimate func(c *plumb.Case, r plumb.RunnerInfo) (costUSD float64, tokens int64)
-}
-
 // Suite runs what o says until all is done, a budget is spent, Drain is closed, or ctx ends, which abandons what is in
 // flight. It returns the state of the run as far as it came, also with an error; an error means that the run could not
 // go on, never that a model did badly.
@@ -115,7 +105,8 @@ type engine struct {
 	stopping chan struct{}
 	stop     plumb.StopReason
 
-	noted map[string]bool
+	notedMu sync.Mutex
+	noted   map[string]bool
 }
 
 // blocker remembers why a runner is not asked any more.
@@ -174,7 +165,7 @@ func newEngine(o Options) (*engine, error) {
 	if err := e.open(resumed, whole.torn); err != nil {
 		return nil, errors.Join(err, e.log.close())
 	}
-	e.spent = newLedger(o.Budget, e.state, open)
+	e.spent = newLedger(e, open)
 	e.todo = newTodo(e, open)
 	return e, nil
 }
@@ -288,10 +279,13 @@ func (e *engine) apply(ev plumb.Event) error {
 }
 
 func (e *engine) note(n plumb.Note) error {
-	if e.noted[n.Text] {
+	e.notedMu.Lock()
+	again := e.noted[n.Text]
+	e.noted[n.Text] = true
+	e.notedMu.Unlock()
+	if again {
 		return nil
 	}
-	e.noted[n.Text] = true
 	_, err := e.log.commit(plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n})
 	return err
 }
@@ -321,7 +315,11 @@ func (e *engine) run(ctx context.Context) error {
 	// The watcher owns everything that ends the run from outside.
 	var watch sync.WaitGroup
 	finished := make(chan struct{})
-	watch.Go(func() { e.watch(ctx, finished) })
+	left := e.Budget.Duration - time.Duration(e.state.ActiveMs)*time.Millisecond
+	if e.Budget.Duration > 0 && left <= 0 {
+		e.end(plumb.StopDuration) // before a worker can begin anything
+	}
+	watch.Go(func() { e.watch(ctx, left, finished) })
 	watch.Go(func() { e.takeNotes(finished, cancelWorkers) })
 
 	var work sync.WaitGroup
@@ -381,11 +379,11 @@ func (e *engine) workers() int {
 	return 1
 }
 
-// watch ends the run when it is drained, cancelled or out of time.
-func (e *engine) watch(ctx context.Context, finished <-chan struct{}) {
+// watch ends the run when it is drained, cancelled or out of time: when left is over, if the time is limited.
+func (e *engine) watch(ctx context.Context, left time.Duration, finished <-chan struct{}) {
 	var over <-chan time.Time
-	if d := e.Budget.Duration; d > 0 {
-		timer := time.NewTimer(max(0, d-time.Duration(e.state.ActiveMs)*time.Millisecond))
+	if e.Budget.Duration > 0 {
+		timer := time.NewTimer(max(0, left))
 		defer timer.Stop()
 		over = timer.C
 	}

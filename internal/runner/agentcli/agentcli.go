@@ -191,7 +191,7 @@ func (r *Runner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	defer r.leave()
 	return r.session(ctx, task{
 		prompt: plumb.PromptText(req.Messages), workspace: req.Workspace, artifacts: req.ArtifactDir,
-		marker: req.Marker, runDir: req.RunDir, maxSteps: req.MaxSteps, skills: req.Skills, timeout: r.timeout,
+		marker: req.Marker, maxSteps: req.MaxSteps, skills: req.Skills, timeout: r.timeout,
 	})
 }
 
@@ -245,7 +245,7 @@ var errLingered = errors.New("it was done and did not end")
 type task struct {
 	prompt               string
 	workspace, artifacts string
-	marker, runDir       string
+	marker               string
 	maxSteps             int
 	skills               []string
 	timeout              time.Duration

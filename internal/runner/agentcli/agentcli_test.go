@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // scene is a fake agent and what it needs.
@@ -58,7 +58,7 @@ func newScene(t *testing.T, agent, what string) *scene {
 	}
 	mark := s.req.Marker // which is of this scene alone, whatever the test makes of the request
 	t.Cleanup(func() {
-		left, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, mark) })
+		left, err := proc.Reap(func(t proc.Trace) bool { return t.Marker != "" && strings.HasPrefix(t.Marker, mark) })
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes are left: %v, %v", left, err)
 		}
@@ -440,6 +440,9 @@ func TestSecrets(t *testing.T) {
 	}
 	found := 0
 	filepath.Walk(s.req.ArtifactDir, func(name string, info os.FileInfo, err error) error {
+		if strings.Contains(name, "sk-very-secret") || strings.ContainsAny(name[len(s.req.ArtifactDir):], ":") {
+			t.Errorf("the name of %s", name)
+		}
 		if err != nil || info.IsDir() {
 			return err
 		}
@@ -453,8 +456,12 @@ func TestSecrets(t *testing.T) {
 		}
 		return err
 	})
-	if found != 3 {
+	if found != 4 {
 		t.Errorf("%d artifacts", found)
+	}
+	named := filepath.Join(s.req.ArtifactDir, "session/.codex/sessions/2026/in-redacted-MY_KEY/a[1]-redacted-MY_KEY.jsonl")
+	if _, err := os.Stat(named); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -630,6 +637,11 @@ func TestSweep(t *testing.T) {
 	}
 	os.WriteFile(filepath.Join(left, "home", "read-only", "x"), nil, 0o400)
 	os.Chmod(filepath.Join(left, "home", "read-only"), 0o500)
+	link := left + "-link" // nobody makes one but to have something else removed
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(link)
 	own, err := newRoot()
 	if err != nil {
 		t.Fatal(err)

@@ -118,8 +118,12 @@ func Sweep(dryRun bool) ([]string, error) {
 	var removed []string
 	for _, root := range found {
 		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(root), rootPrefix), "-")
-		if pid, err := strconv.Atoi(owner); err != nil || proc.Alive(pid) {
+		info, err := os.Lstat(root)
+		if pid, bad := strconv.Atoi(owner); err != nil || !info.IsDir() || bad != nil || proc.Alive(pid) {
 			continue
+		}
+		if entries, err := os.ReadDir(root); len(entries) == 0 && errors.Is(err, fs.ErrPermission) {
+			continue // another user's
 		}
 		if !dryRun {
 			if err := removeAll(root); err != nil {
@@ -351,12 +355,7 @@ func (p *place) artifact(r *redact.Redactor, name string) string {
 	if err != nil || !filepath.IsLocal(rel) {
 		return name
 	}
-	return filepath.Join(p.artifacts, "session", fileName(r.String(rel)))
-}
-
-// fileName makes a redacted path one that every system takes.
-func fileName(path string) string {
-	return strings.NewReplacer("[redacted:", "redacted-", "]", "").Replace(path)
+	return filepath.Join(p.artifacts, "session", r.FileName(rel))
 }
 
 func within(name, dir string) bool {
@@ -376,44 +375,7 @@ func secretFile(name string) bool {
 // copyClean copies a file without the secrets that are in it. One that is no text is left out if it holds any, since it would
 // be broken.
 func copyClean(to, from string, mode fs.FileMode, r *redact.Redactor) error {
-	return copyWith(to, from, mode, func(out io.Writer, in *os.File) error {
-		head := make([]byte, 512)
-		n, _ := in.ReadAt(head, 0) // a short file is no trouble
-		if bytes.IndexByte(head[:n], 0) < 0 {
-			return pass(out, in, r)
-		}
-		again, err := os.Open(from)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = again.Close() }() // only read
-		return pass(&comparer{in: again, out: out}, in, r)
-	})
-}
-
-func pass(to io.Writer, from io.Reader, r *redact.Redactor) error {
-	w := r.Writer(to)
-	_, err := io.Copy(w, from)
-	return errors.Join(err, w.Close())
-}
-
-var errDiffers = errors.New("it holds secrets")
-
-// comparer passes on what is the content of a file, and says when it is not.
-type comparer struct {
-	in  *os.File
-	out io.Writer
-	buf []byte
-}
-
-func (c *comparer) Write(b []byte) (int, error) {
-	if cap(c.buf) < len(b) {
-		c.buf = make([]byte, len(b))
-	}
-	if n, err := io.ReadFull(c.in, c.buf[:len(b)]); err != nil || !bytes.Equal(c.buf[:n], b) {
-		return 0, errDiffers
-	}
-	return c.out.Write(b)
+	return copyWith(to, from, mode, func(out io.Writer, _ *os.File) error { return r.CopyFile(out, from) })
 }
 
 // copyTree copies a directory into another.
@@ -468,7 +430,7 @@ func copyWith(to, from string, mode fs.FileMode, fn func(out io.Writer, in *os.F
 	switch err = errors.Join(fn(out, in), out.Close()); {
 	case err == nil:
 		return nil
-	case errors.Is(err, errDiffers):
+	case errors.Is(err, redact.ErrBinary):
 		return os.Remove(to)
 	default:
 		return errors.Join(err, os.Remove(to))
