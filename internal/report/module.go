@@ -125,7 +125,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	for _, name := range found.Hooks {
 		r.hooks[name] = true
 	}
-	return guardedBy(o.Redact, r), nil
+	return o.guard(r), nil
 }
 
 // loadError is the documented error of a module that cannot be loaded.

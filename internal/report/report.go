@@ -49,6 +49,9 @@ type Options struct {
 	Closed bool
 	// Redact knows the secrets that no report may show; nil knows none.
 	Redact *redact.Redactor
+	// Fresh says that Redact has been applied to all events and sessions already, as it was by the run that is being
+	// reported. Those of a log that was stored before need not be so.
+	Fresh bool
 	// Recorded says that the answers are a recording, whatever the runners are. A run on replay runners is one anyway.
 	Recorded bool
 }
@@ -90,7 +93,7 @@ func New(name string, o Options) (plumb.Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guardedBy(o.Redact, reporter), nil
+	return o.guard(reporter), nil
 }
 
 func newReporter(name string, o Options) (plumb.Reporter, error) {

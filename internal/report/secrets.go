@@ -15,12 +15,8 @@ func without[T any](r *redact.Redactor, v T) T {
 	return clean
 }
 
-// Without returns a run and its sessions without the secrets that r knows.
-func Without(r *redact.Redactor, run *plumb.Run, s Sessions) (*plumb.Run, Sessions) {
-	return without(r, run), sessionsWithout(r, s)
-}
-
-func sessionsWithout(r *redact.Redactor, s Sessions) Sessions {
+// Without returns sessions without the secrets that r knows.
+func Without(r *redact.Redactor, s Sessions) Sessions {
 	if s == nil || !r.Hides() {
 		return s
 	}
@@ -35,15 +31,15 @@ type guarded struct {
 	redact *redact.Redactor
 }
 
-// guardedBy makes a reporter of options that are guarded already; see [Options.guarded].
-func guardedBy(r *redact.Redactor, reporter plumb.Reporter) plumb.Reporter {
-	if !r.Hides() {
-		return reporter
+// guard makes a reporter, which has guarded options, one that is told nothing of secrets.
+func (o *Options) guard(r plumb.Reporter) plumb.Reporter {
+	if o.Fresh || !o.Redact.Hides() {
+		return r
 	}
-	return &guarded{reporter, r}
+	return &guarded{r, o.Redact}
 }
 
-// Report passes on what was removed nothing from but secrets. The state of a run is made of events that have none, so that it
+// Report passes on an event without secrets. The state of a run is made of events that have none, so that it
 // is looked through only at the end.
 func (g *guarded) Report(ev plumb.Event, run *plumb.Run) error {
 	ev = without(g.redact, ev)
@@ -65,6 +61,9 @@ func (o Options) guarded() Options {
 	if o.RawSessions == nil {
 		o.RawSessions = o.Sessions
 	}
-	o.Sessions, o.RawSessions = sessionsWithout(o.Redact, o.Sessions), sessionsWithout(o.Redact, o.RawSessions)
+	if o.Fresh {
+		return o
+	}
+	o.Sessions, o.RawSessions = Without(o.Redact, o.Sessions), Without(o.Redact, o.RawSessions)
 	return o
 }

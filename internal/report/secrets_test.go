@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -157,90 +156,101 @@ func shows(text, secret string) bool {
 }
 
 // hidden are ways in which programs write text that show it all the same.
-func hidden(secret string) map[string]string {
+func hidden(secret string) []string {
 	at := len(secret) / 2
 	for secret[at]&0xc0 == 0x80 {
 		at++
 	}
 	before, after := secret[:at], secret[at:]
-	return map[string]string{
-		"as it is":      secret,
-		"colored":       before + "\x1b[01;31m\x1b[K" + after + "\x1b[m\x1b[K",
-		"zero-width":    before + "\u200b" + after,
-		"soft hyphen":   before + "\u00ad\u2060" + after,
-		"with a title":  before + "\x1b]0;title\x07" + after,
-		"with NUL":      before + "\x00\x08" + after,
-		"with tags":     before + "\U000e0041" + after,
-		"right to left": before + "\u202e" + after,
-		"wide gaps":     strings.ReplaceAll(secret, " ", " \n\t "),
+	return []string{
+		before + "\x1b[01;31m\x1b[K" + after + "\x1b[m\x1b[K", // as grep colors it
+		before + "\u200b" + after,
+		before + "\u00ad\u2060" + after,
+		before + "\x1b]0;title\x07" + after,
+		before + "\x00\x08" + after,
+		before + "\U000e0041" + after,
+		before + "\u202e" + after,
+		strings.ReplaceAll(secret, " ", " \n\t "),
 	}
 }
 
 // TestReportsShowNoSecret plants secrets in every text of a run, however written, and renders it in every way: no report has
 // one, nor a part of one, after its reader has decoded it.
 func TestReportsShowNoSecret(t *testing.T) {
-	for key, secret := range canaries() {
-		known := redact.New([]redact.Secret{{Name: key, Value: secret}})
-		for form, text := range hidden(secret) {
-			for _, pad := range []int{0, 40, 1990, 4080} {
-				if form != "as it is" && pad > 0 {
-					continue
-				}
-				text := " " + strings.Repeat("x", pad) + " " + text + " "
-				summary := filepath.Join(t.TempDir(), "summary.md")
-				for logName, of := range map[string]func() *log{"mixed": mixed, "agents": agentLog} {
-					for _, name := range Names() {
-						l := planted(of(), text)
-						o := Options{Unicode: true, Redact: known, Size: func() (int, int) { return 80, 24 }, Getenv: func(name string) string {
-							if name == "GITHUB_STEP_SUMMARY" {
-								return summary
-							}
-							return ""
-						}}
-						out := l.render(t, name, o)
-						if shows(readAs(t, name, out), secret) {
-							t.Errorf("%s of %s shows %s %s, %d in", name, logName, key, form, pad)
-						}
-						if !strings.Contains(out, "redacted:") && name != HTML {
-							t.Errorf("%s of %s: nothing was planted", name, logName)
-						}
-					}
-					l := planted(of(), text)
-					run, sessions := Without(known, l.run(t), l.sessions)
-					var doc bytes.Buffer
-					if err := WriteResults(&doc, run, sessions); err != nil {
-						t.Fatal(err)
-					}
-					if shows(readAs(t, JSON, doc.String()), secret) {
-						t.Errorf("results.json of %s shows %s %s, %d in", logName, key, form, pad)
-					}
-					block := filepath.Join(t.TempDir(), "block.json")
-					if err := AppendBlock(block, run, sessions); err != nil {
-						t.Fatal(err)
-					}
-					if data, err := os.ReadFile(block); err != nil || shows(readAs(t, JSON, string(data)), secret) {
-						t.Errorf("a block of %s shows %s %s, %d in: %v", logName, key, form, pad, err)
-					}
-				}
-				if data, err := os.ReadFile(summary); err != nil || shows(readAs(t, Markdown, string(data)), secret) {
-					t.Errorf("the step summary shows %s %s, %d in: %v", key, form, pad, err)
-				}
+	var known []redact.Secret
+	all, spread := "", ""
+	for name, value := range canaries() {
+		known = append(known, redact.Secret{Name: name, Value: value})
+		all += " " + value
+	}
+	for _, name := range []string{"PLAIN_KEY", "SPACED_KEY"} {
+		spread += " " + strings.Join(hidden(canaries()[name]), " ")
+	}
+	r := redact.New(known)
+	shown := func(what, text string) {
+		t.Helper()
+		for name, value := range canaries() {
+			if shows(text, value) {
+				t.Errorf("%s: shows %s", what, name)
 			}
 		}
-		out, trouble, err := moduleRun(t, planted(agentLog(), " "+secret+" "), "record.ts", ModuleOptions{Options: Options{Redact: known}})
+	}
+	for what, text := range map[string]string{
+		"as they are": all + " ", "hidden": spread + " ",
+		// What is cut is cut within a secret.
+		"at the end of a line":     " " + strings.Repeat(". ", 20) + canaries()["PLAIN_KEY"] + " ",
+		"at the end of an excerpt": " " + strings.Repeat(". ", 995) + canaries()["PLAIN_KEY"] + " ",
+	} {
+		summary := filepath.Join(t.TempDir(), "summary.md")
+		for logName, of := range map[string]func() *log{"mixed": mixed, "agents": agentLog} {
+			what := logName + ", " + what
+			l := planted(of(), text)
+			for _, name := range Names() {
+				o := Options{Unicode: true, Redact: r, Size: func() (int, int) { return 80, 24 }, Getenv: func(name string) string {
+					if name == "GITHUB_STEP_SUMMARY" {
+						return summary
+					}
+					return ""
+				}}
+				out := l.render(t, name, o)
+				shown(name+" of "+what, readAs(t, name, out))
+				if !strings.Contains(out, "redacted:") && name != HTML {
+					t.Errorf("%s of %s: nothing was planted", name, what)
+				}
+			}
+			for i, ev := range l.events { // the fold cuts reasons
+				l.events[i] = without(r, ev)
+			}
+			run, sessions := l.run(t), Without(r, l.sessions)
+			var doc bytes.Buffer
+			if err := WriteResults(&doc, run, sessions); err != nil {
+				t.Fatal(err)
+			}
+			shown("results.json of "+what, readAs(t, JSON, doc.String()))
+			block := filepath.Join(t.TempDir(), "block.json")
+			if err := AppendBlock(block, run, sessions); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown("a block of "+what, readAs(t, JSON, string(data)))
+		}
+		data, err := os.ReadFile(summary)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(out) {
-			if shows(readAs(t, JSON, line), secret) {
-				t.Errorf("a module is told %s: %s", key, strconv.Quote(line[:min(len(line), 200)]))
-				break
-			}
-		}
-		if shows(trouble, secret) {
-			t.Errorf("the trouble of a module shows %s", key)
-		}
+		shown("the step summary, "+what, readAs(t, Markdown, string(data)))
 	}
+	out, trouble, err := moduleRun(t, planted(agentLog(), all+" "), "record.ts", ModuleOptions{Options: Options{Redact: r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out) {
+		shown("what a module is told", readAs(t, JSON, line))
+	}
+	shown("the trouble of a module", trouble)
 }
 
 // TestReportsKeepStructure: a secret that is like what reports are made of leaves them readable, and their counts as they are.
