@@ -43,7 +43,7 @@ func ParseCacheMode(s string) (CacheMode, error) {
 }
 
 // cacheVersion is part of each key. It changes when entries of before must not be used any more.
-const cacheVersion = "plumb-cache-1"
+const cacheVersion = "plumb-cache-2"
 
 // Cache keeps answers of models in files below Dir, named by what was asked. Each is written whole or not at all, holds a
 // checksum, and is ignored when that does not hold, so that nothing in the directory needs to be trusted or repaired; the

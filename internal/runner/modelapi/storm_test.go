@@ -37,6 +37,10 @@ func TestStorm(t *testing.T) {
 		t.Parallel()
 		storm(t, fakemodel.Faults{Rate: 0.3, SlowFor: 50 * time.Millisecond})
 	})
+	t.Run("hostile", func(t *testing.T) {
+		t.Parallel()
+		storm(t, fakemodel.Faults{Rate: 0.3, Permanent: 0.1, Kinds: fakemodel.HostileReplies()})
+	})
 	t.Run("lasting", func(t *testing.T) {
 		t.Parallel()
 		kinds := slices.DeleteFunc(fakemodel.AllFaults(), func(f fakemodel.Fault) bool {
