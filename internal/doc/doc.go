@@ -97,11 +97,17 @@ func readPipe(f *os.File, most int64) ([]byte, error) {
 	}
 }
 
-// Regular returns an error unless path is a regular file, or the null device.
-func Regular(path string) error {
+// Regular returns the error that [Read] would return of the kind and size of the file at path.
+func Regular(path string, most int64) error {
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() {
+	if err != nil {
 		return err
+	}
+	if info.Mode().IsRegular() {
+		if info.Size() > most {
+			return tooLarge(info.Size(), most)
+		}
+		return nil
 	}
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
 		return nil

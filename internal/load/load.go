@@ -186,7 +186,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 // file reads a suite file, and holds it to a manifest beside it that names it.
 func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	if isCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come out of a pipe
-		if err := doc.Regular(full); err != nil {
+		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
 			return nil, cause(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,7 +46,8 @@ type VM struct {
 	children   children
 	dir        string
 	late       []error
-	exec       *execution // set when the VM runs a program like node does
+	held       atomic.Int64 // bytes that wait on the host's side for the script; see keep
+	exec       *execution   // set when the VM runs a program like node does
 }
 
 // call is something that runs in the VM and can be waited for: the evaluation of the module, or a function.
