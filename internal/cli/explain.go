@@ -220,10 +220,9 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 		return nil, err
 	}
 	cfg := p.config.Runner(asked.RunnerID)
-	if rel, err := filepath.Rel(p.runs(), dir); err == nil && filepath.IsLocal(rel) && config == "" {
-		id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if rel, err := filepath.Rel(p.runs(), dir); err == nil && filepath.IsLocal(rel) && config == "" && run.MadeHere(p.runs(), runOf(p, rel)) {
 		var s spec
-		if err := run.ReadSpec(filepath.Join(p.runs(), id), &s); err != nil {
+		if err := run.ReadSpec(runOf(p, rel), &s); err != nil {
 			return nil, err
 		}
 		for _, r := range s.Runners {
@@ -259,6 +258,12 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 		return nil, fmt.Errorf("runner %s cannot be asked about a session", asked.RunnerID)
 	}
 	return &explaining{shop, agent}, nil
+}
+
+// runOf returns the directory of the run that a path below the directory of runs leads into.
+func runOf(p *project, rel string) string {
+	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return filepath.Join(p.runs(), id)
 }
 
 // place is where a check stands, as the user would write it.
