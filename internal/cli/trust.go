@@ -54,6 +54,7 @@ func (s *spec) starts() []string {
 	var named []string
 	add := func(format string, args ...any) { named = append(named, fmt.Sprintf(format, args...)) }
 	of := func(role string, r *runnerSpec) {
+		role = strings.TrimSpace(role + " " + r.ID)
 		key := func(env string) string {
 			if env == "" {
 				return ""
@@ -62,15 +63,15 @@ func (s *spec) starts() []string {
 		}
 		switch g := r.Agent; {
 		case len(r.Command) > 0:
-			add("%s %s: the command %s", role, r.ID, commandLine(r.Command...))
+			add("%s: the command %s", role, commandLine(r.Command...))
 		case g != nil:
-			add("%s %s: the agent %s", role, r.ID, commandLine(slices.Concat([]string{cmp.Or(g.Command, g.Type)}, g.CommandArgs, g.Args)...))
+			add("%s: the agent %s", role, commandLine(slices.Concat([]string{cmp.Or(g.Command, g.Type)}, g.CommandArgs, g.Args)...))
 			if g.BaseURL != "" {
-				add("%s %s: requests to %s%s", role, r.ID, g.BaseURL, key(g.APIKeyEnv))
+				add("%s: requests to %s%s", role, g.BaseURL, key(g.APIKeyEnv))
 			}
 			for _, name := range slices.Sorted(maps.Keys(g.MCPServers)) {
 				server := g.MCPServers[name]
-				add("%s %s: the MCP server %s", role, r.ID, commandLine(append([]string{cmp.Or(server.Command, server.URL)}, server.Args...)...))
+				add("%s: the MCP server %s", role, commandLine(append([]string{cmp.Or(server.Command, server.URL)}, server.Args...)...))
 			}
 		case r.Model != "":
 			add("%s %s: requests to %s%s", role, r.Model, cmp.Or(r.BaseURL, "its provider"), key(r.APIKeyEnv))

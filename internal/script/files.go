@@ -130,9 +130,6 @@ func (vm *VM) readFile(asText bool, given, path string, a args) (any, error) {
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
-// maxStream is the most that is taken of what has no size: pipes, devices, what is in /proc, an output of a process.
-const maxStream = 16 << 20
-
 // contents reads a file, or what it can have of a pipe or device until its call is over.
 func (vm *VM) contents(given, path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to is empty
@@ -149,7 +146,7 @@ func (vm *VM) contents(given, path string) ([]byte, error) {
 	case info.IsDir():
 		return nil, fileErr("read", "", syscall.EISDIR)
 	case !info.Mode().IsRegular() || info.Size() == 0:
-		most = min(most, maxStream)
+		most = vm.stream()
 	case info.Size() > most:
 		return nil, tooLarge(doc.Size(info.Size()), most)
 	}
@@ -164,6 +161,9 @@ func (vm *VM) contents(given, path string) ([]byte, error) {
 
 // share is the most in bytes that the host gives a script at a time: on its way it is there several times.
 func (vm *VM) share() int64 { return vm.o.MemoryLimit / 8 }
+
+// stream is the most that is taken of what has no size: pipes, devices, what is in /proc, an output of a process.
+func (vm *VM) stream() int64 { return vm.share() / 4 }
 
 func tooLarge(size string, most int64) error {
 	return &hostError{

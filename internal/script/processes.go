@@ -249,7 +249,7 @@ type captured struct {
 }
 
 func (vm *VM) capture(how string, inherited io.Writer, r *processRequest, cancel context.CancelCauseFunc) *captured {
-	c := &captured{cancel: cancel, count: vm.keep, limit: int(min(max(r.MaxBuffer, 0), float64(min(vm.share(), maxStream))))}
+	c := &captured{cancel: cancel, count: vm.keep, limit: int(min(max(r.MaxBuffer, 0), float64(vm.stream())))}
 	switch how {
 	case "ignore":
 	case "inherit":
