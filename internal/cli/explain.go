@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -291,7 +292,7 @@ func (a *app) showExplanations(dir string) error {
 }
 
 func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := doc.Read(path, doc.StateBytes)
 	if err != nil {
 		return err
 	}
