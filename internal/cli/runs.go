@@ -163,7 +163,7 @@ func (a *app) reportCommand() *cobra.Command {
 			}
 			for _, reporter := range r.reporters {
 				if _, err := report.Replay(reporter, events(path)); err != nil {
-					return errors.Join(err, r.close())
+					return errors.Join(err, r.end(nil, false))
 				}
 			}
 			return r.close()

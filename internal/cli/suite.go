@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 )
@@ -70,9 +70,9 @@ func (a *app) hash(stdin io.Reader, file string) (string, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case "", ".jsonl", ".json":
 		if file == "-" {
-			data, err = io.ReadAll(stdin)
+			data, err = io.ReadAll(io.LimitReader(stdin, doc.SuiteBytes))
 		} else {
-			data, err = os.ReadFile(a.path(file))
+			data, err = doc.ReadStream(a.path(file), doc.SuiteBytes)
 		}
 	default: // what is hashed of the others is what they mean
 		bundle, err := load.Read(file, load.ReadOptions{Dir: a.Dir})
