@@ -44,7 +44,7 @@ func (a *app) mayStart(p *project, path string, s *spec, code bool, command stri
 		list.WriteString("\n  " + report.Line(line, 300))
 	}
 	return plumb.WithHint(
-		errors.New(p.redactor(p.config.Runners).String(fmt.Sprintf("run %s is not in %s, and it names what would be started:%s", a.shown(path), a.shown(p.runs()), list.String()))),
+		errors.New(p.redactor(nil).String(fmt.Sprintf("run %s is not in %s, and it names what would be started:%s", a.shown(path), a.shown(p.runs()), list.String()))),
 		fmt.Sprintf("plumb %s --trust %s, if you know who made it", command, report.ShellWord(a.shown(path))),
 	)
 }
