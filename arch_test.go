@@ -22,6 +22,7 @@ var layers = map[string]int{
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,
+	"internal/doc":             0,
 	"internal/proc":            0,
 	"internal/redact":          0,
 	"internal/load/lib":        0,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // distrust is what the doctor has found to be wrong with the adapters of agents, by the program and its state: once an agent
@@ -45,7 +46,7 @@ func (a *app) readDistrust() distrust {
 	if file == "" {
 		return known
 	}
-	if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &known) != nil {
+	if data, err := doc.Read(file, doc.StateBytes); err != nil || json.Unmarshal(data, &known) != nil {
 		return distrust{}
 	}
 	return known

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -189,7 +190,7 @@ func (a *app) explain(ctx context.Context, dir, config, outputDir string, timeou
 			EndedAt: answer.EndedAt, DurationMs: answer.DurationMs, RawArtifacts: answer.RawArtifacts,
 		})
 		if !a.json {
-			fmt.Fprintf(a.Stdout, "\nAgent\n%s\n", runner.shop.redact.String(answer.FinalOutput))
+			fmt.Fprintf(a.Stdout, "\nAgent\n%s\n", a.clean(answer.FinalOutput))
 		}
 	}
 	out, _ = redact.Clean(runner.shop.redact, out)
@@ -222,10 +223,9 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 		return nil, err
 	}
 	cfg := p.config.Runner(asked.RunnerID)
-	if rel, err := filepath.Rel(p.runs(), dir); err == nil && filepath.IsLocal(rel) && config == "" {
-		id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if rel, err := filepath.Rel(p.runs(), dir); err == nil && filepath.IsLocal(rel) && config == "" && run.MadeHere(p.runs(), runOf(p, rel)) {
 		var s spec
-		if err := run.ReadSpec(filepath.Join(p.runs(), id), &s); err != nil {
+		if err := run.ReadSpec(runOf(p, rel), &s); err != nil {
 			return nil, err
 		}
 		for _, r := range s.Runners {
@@ -263,6 +263,12 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 	return &explaining{shop, agent}, nil
 }
 
+// runOf returns the directory of the run that a path below the directory of runs leads into.
+func runOf(p *project, rel string) string {
+	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return filepath.Join(p.runs(), id)
+}
+
 // place is where a check stands, as the user would write it.
 func (a *app) place(s run.Source) string {
 	s.FilePath = a.shown(strings.TrimPrefix(s.FilePath, "file://"))
@@ -288,7 +294,7 @@ func (a *app) showExplanations(dir string) error {
 }
 
 func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := doc.Read(path, doc.StateBytes)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/load/lib"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -22,7 +23,15 @@ import (
 // reporting is what the user wants to see of a run.
 type reporting struct {
 	reporters []plumb.Reporter
-	files     []*os.File
+	files     []reportFile
+}
+
+// reportFile is a file that a reporter writes. It takes its place when the report is whole.
+type reportFile struct {
+	*doc.File
+	reporter plumb.Reporter
+	// whole says that the reporter has written its report, broken that it could not end it.
+	whole, broken bool
 }
 
 // isModule reports whether a report is a module that the user wrote, and not the name of one that is built in.
@@ -57,7 +66,7 @@ func (a *app) module(ctx context.Context, p *project, j *job, path string, o rep
 		}
 	}
 	suite := j.suite
-	if suite == nil { // an earlier run; what is not known of its cases is a detail
+	if suite == nil && run.MadeHere(p.runs(), o.RunDir) { // an earlier run; what is not known of its cases is a detail
 		if bundle, err := load.Open(filepath.Join(o.RunDir, run.BundleDir)); err == nil {
 			suite, _, _ = bundle.SuiteIn(ctx, a.host(p))
 			j.closers = append(j.closers, bundle.Close)
@@ -79,7 +88,7 @@ func (a *app) reporters(ctx context.Context, p *project, j *job, specs []string,
 	r := &reporting{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.close())
+			err = errors.Join(err, r.end(nil, false))
 		}
 	}()
 	stdout := ""
@@ -110,7 +119,7 @@ func (a *app) reporters(ctx context.Context, p *project, j *job, specs []string,
 			if err != nil {
 				return r, fmt.Errorf("report %s: %w", name, err)
 			}
-			r.files = append(r.files, f)
+			r.files = append(r.files, reportFile{File: f})
 			options.Out, options.Terminal, options.Color = f, false, false
 			options.RunDir = ""
 		} else if name != report.GitHubActions && name != report.HTML {
@@ -124,6 +133,9 @@ func (a *app) reporters(ctx context.Context, p *project, j *job, specs []string,
 			return r, err
 		}
 		r.reporters = append(r.reporters, reporter)
+		if toFile {
+			r.files[len(r.files)-1].reporter = reporter
+		}
 	}
 	if stdout == "" {
 		o.Out = a.Stdout
@@ -136,12 +148,12 @@ func (a *app) reporters(ctx context.Context, p *project, j *job, specs []string,
 	return r, nil
 }
 
-// createReport makes the file of a report, readable by its owner only, since reports hold outputs.
-func createReport(path string) (*os.File, error) {
+// createReport begins the file of a report, readable by its owner only, since reports hold outputs.
+func createReport(path string) (*doc.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	return doc.Create(path)
 }
 
 func (r *reporting) report(ev plumb.Event, state *plumb.Run) error {
@@ -149,26 +161,44 @@ func (r *reporting) report(ev plumb.Event, state *plumb.Run) error {
 		if err := reporter.Report(ev, state); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
+		for i := range r.files {
+			if r.files[i].reporter == reporter && ev.Type == plumb.EventRunFinished {
+				r.files[i].whole = true
+			}
+		}
 	}
 	return nil
 }
 
 // close ends the reports and their files.
-func (r *reporting) close() error { return r.broke(nil) }
+func (r *reporting) close() error { return r.end(nil, true) }
 
-// broke ends the reports of a run that broke off, for the reason err if there is one, which they may tell.
-func (r *reporting) broke(err error) error {
+// broke ends the reports of a run that broke off, for the reason err if there is one, which they may tell. A file whose
+// report is not whole stays as it was.
+func (r *reporting) broke(err error) error { return r.end(err, err == nil) }
+
+func (r *reporting) end(err error, whole bool) error {
 	var all []error
 	for _, reporter := range r.reporters {
 		if told, ok := reporter.(interface{ Broke(err error) }); ok && err != nil {
 			told.Broke(err)
 		}
-		if closed := reporter.Close(); closed != nil && (err == nil || !strings.Contains(err.Error(), closed.Error())) {
+		closed := reporter.Close()
+		for i := range r.files {
+			if r.files[i].reporter == reporter && closed != nil {
+				r.files[i].broken = true
+			}
+		}
+		if closed != nil && (err == nil || !strings.Contains(err.Error(), closed.Error())) {
 			all = append(all, closed) // else it is what broke the run, and said already
 		}
 	}
 	for _, f := range r.files {
-		all = append(all, f.Close())
+		if (whole || f.whole) && !f.broken {
+			all = append(all, f.Commit())
+		} else {
+			all = append(all, f.Discard())
+		}
 	}
 	r.reporters, r.files = nil, nil
 	return errors.Join(all...)
@@ -179,7 +209,7 @@ func (a *app) reportOptions() report.Options {
 	_, _, terminal := a.Size()
 	terminal = terminal && a.Getenv("TERM") != "dumb"
 	return report.Options{
-		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "",
+		Redact: a.secrets(), Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "",
 		Unicode: unicode(a.Getenv), Getenv: a.Getenv, Now: a.Now,
 		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },
 	}

@@ -12,17 +12,21 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
 	f := runFlags{parallel: 1, repeat: 1, schedule: string(run.Parallel)} // what check demands; the run has its own
-	var retryErrors bool
+	var retryErrors, trust bool
 	var parallel int
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Finish a run that was interrupted",
 		Long: `Finish a run that was interrupted, killed, or stopped by a budget. What was obtained is neither lost
-nor asked for again. RUN is the id of a run, its beginning or end, or a directory; without it, the last run.`,
+nor asked for again. RUN is the id of a run, its beginning or end, or a directory; without it, the last run.
+
+A run that is not in this project's directory of runs says in its run.json what to start. That is listed, and started
+with --trust only.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("parallel") {
@@ -39,9 +43,19 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 			if err != nil {
 				return err
 			}
+			var asked spec
+			if err := run.ReadSpec(path, &asked); err != nil {
+				return err
+			}
+			if err := a.mayStart(p, path, &asked, true, "resume", trust); err != nil {
+				return err
+			}
 			dir, err := run.Open(path)
 			if err != nil {
 				return err
+			}
+			if err := a.cleanUp(p, dir); err != nil {
+				return errors.Join(err, dir.Close())
 			}
 			j, err := a.reopen(cmd.Context(), p, dir.Path, func(s *spec) {
 				if cmd.Flags().Changed("parallel") {
@@ -76,6 +90,7 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 	fs.StringVar(&f.config, "config", "", "config `file`")
 	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
 	fs.BoolVar(&retryErrors, "retry-errors", false, "also try again what could not be measured")
+	fs.BoolVar(&trust, "trust", false, "start what the run names, though it was not made in this project")
 	fs.IntVarP(&parallel, "parallel", "j", 0, "sessions in flight at most, instead of what the run began with")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "budget in US `dollars` for the whole run, instead of what it began with; 0 is none")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "budget in `tokens` for the whole run, instead of what it began with; 0 is none")
@@ -90,6 +105,11 @@ func first(args []string) string {
 		return ""
 	}
 	return args[0]
+}
+
+// cleanUp deletes what was left half written by processes that were killed: by those of the run, and in the cache.
+func (a *app) cleanUp(p *project, dir *run.Dir) error {
+	return errors.Join(dir.Clean(), (&runner.Cache{Dir: p.cache()}).Clean(a.Now().Add(-24*time.Hour)))
 }
 
 // reopen assembles the job of an earlier run from its directory.

@@ -19,6 +19,7 @@ import (
 func (a *app) scoreCommand() *cobra.Command {
 	var f runFlags
 	var suiteRef string
+	var trust bool
 	var sessions sessionsSpec
 	cmd := &cobra.Command{
 		Use:   "score [RUN | SUITE --sessions DIR]",
@@ -52,7 +53,7 @@ its stderr, and what it kept in session/. A file CASE.json holds one session, as
 			if err != nil {
 				return err
 			}
-			j, err := a.rescore(cmd.Context(), p, &f, path, suiteRef)
+			j, err := a.rescore(cmd.Context(), p, &f, path, suiteRef, trust)
 			if err != nil {
 				return err
 			}
@@ -68,6 +69,7 @@ its stderr, and what it kept in session/. A file CASE.json holds one session, as
 	fs.StringVar(&sessions.Dir, "sessions", "", "`directory` of sessions that took place elsewhere")
 	fs.StringVar(&sessions.Agent, "agent", "", "the agent that made them, where they are transcripts: "+strings.Join(agentcli.Types(), ", "))
 	fs.StringVar(&suiteRef, "suite", "", "changed `suite` (default: the one the run was made with)")
+	fs.BoolVar(&trust, "trust", false, "start what the run names, though it was not made in this project")
 	fs.StringVar(&f.tier, "tier", "", "tier of the suite, where it has several")
 	fs.StringVar(&f.judge, "judge", "", "`model` or runner id that answers llm_judge (default: as in the run)")
 	fs.IntVar(&f.judgeVotes, "judge-votes", 0, "answers taken of the judge, an odd number")
@@ -101,9 +103,13 @@ func (a *app) scoreElsewhere(ctx context.Context, f *runFlags, suiteRef string, 
 }
 
 // rescore prepares the judging of the sessions of the run in path.
-func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteRef string) (*job, error) {
+func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteRef string, trust bool) (*job, error) {
 	var s spec
 	if err := run.ReadSpec(path, &s); err != nil {
+		return nil, err
+	}
+	ownSuite := suiteRef == "" && f.tier == ""
+	if err := a.mayStart(p, path, &spec{}, ownSuite, "score", trust); err != nil {
 		return nil, err
 	}
 	earlier, err := run.Fold(path)
@@ -112,7 +118,7 @@ func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteR
 	}
 	var bundle *load.Bundle
 	var suite *plumb.Suite
-	if suiteRef == "" && f.tier == "" {
+	if ownSuite {
 		if bundle, err = load.Open(filepath.Join(path, run.BundleDir)); err != nil {
 			return nil, err
 		}
@@ -146,24 +152,36 @@ func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteR
 	for _, c := range replays {
 		s.Runners = append(s.Runners, specOf(c))
 	}
+	asked := spec{Judge: s.Judge, Embedder: s.Embedder} // who the run says is to be asked
 	if f.judge != "" || f.judgeVotes > 0 {
 		c, votes, err := f.judgeConfig(p)
 		if err != nil {
 			return nil, err
 		}
 		if s.JudgeVotes = votes; c != nil {
-			s.Judge, self = new(specOf(*c)), false
+			s.Judge, self, asked.Judge = new(specOf(*c)), false, nil
 		}
 	}
 	if f.embedder != "" {
-		s.Embedder = new(specOf(plumb.RunnerConfig{Model: f.embedder}))
+		s.Embedder, asked.Embedder = new(specOf(plumb.RunnerConfig{Model: f.embedder})), nil
 	}
-	if judge, _ := needs(kept); judge && self {
+	judge, embedder := needs(kept)
+	if !judge {
+		asked.Judge = nil
+	}
+	if !embedder {
+		asked.Embedder = nil
+	}
+	if judge && self {
 		// A recording cannot answer questions: the models themselves judge, as in the run.
 		if len(judges) != 1 || judges[0].Replay != "" {
 			return nil, plumb.WithHint(fmt.Errorf("the models of run %s judged themselves", earlier.Info.ID), "name a judge with --judge")
 		}
 		s.Judge = &judges[0]
+		asked.Judge = s.Judge
+	}
+	if err := a.mayStart(p, path, &asked, false, "score", trust); err != nil {
+		return nil, errors.Join(err, bundle.Close())
 	}
 	return a.assemble(p, s, bundle, suite) //nolint:contextcheck // a version is asked for with a time limit of its own
 }

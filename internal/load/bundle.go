@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // The files of a bundle's directory. The suite file has the extension that it had.
@@ -104,9 +105,9 @@ func (b *Bundle) Write(dir string) error {
 
 // Open reads a bundle that [Bundle.Write] stored. A bundle that has changed since is an error.
 func Open(dir string) (*Bundle, error) {
-	text, err := os.ReadFile(filepath.Join(dir, bundleFile))
+	text, err := doc.Read(filepath.Join(dir, bundleFile), doc.StateBytes)
 	if err != nil {
-		return nil, fmt.Errorf("open bundle: %w", err)
+		return nil, fmt.Errorf("open bundle %s: %s: %w", dir, bundleFile, cause(err))
 	}
 	var facts bundleFacts
 	if err := json.Unmarshal(text, &facts); err != nil {
@@ -139,9 +140,9 @@ func Open(dir string) (*Bundle, error) {
 
 // readPart reads a file of a bundle, which has the given hash unless somebody changed it.
 func readPart(dir, name, hash string) ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := doc.Read(filepath.Join(dir, name), doc.SuiteBytes)
 	if err != nil {
-		return nil, fmt.Errorf("open bundle: %w", err)
+		return nil, fmt.Errorf("open bundle: %s: %w", name, cause(err))
 	}
 	if found := digest.Bytes(data); found != hash {
 		return nil, fmt.Errorf("open bundle %s: %s has changed since it was written", dir, name)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
@@ -25,7 +26,7 @@ func codeHash(program *script.Program) (string, error) {
 	dir := filepath.Dir(program.Entry)
 	lines := make([]string, 0, len(program.Inputs))
 	for _, input := range program.Inputs {
-		data, err := os.ReadFile(input)
+		data, err := doc.Read(input, doc.SourceBytes)
 		if err != nil {
 			return "", fmt.Errorf("hash %s: %w", input, cause(err))
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Config is a project's config file. The zero value of a field says that the file does not set it.
@@ -258,7 +259,7 @@ func configTree(ctx context.Context, path string, h Host) (value, Problems, erro
 		tree, problems := configExport(ctx, path, h)
 		return tree, problems, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := doc.Read(path, doc.ConfigBytes)
 	if err != nil {
 		return value{}, nil, fmt.Errorf("read config %s: %w", path, cause(err))
 	}

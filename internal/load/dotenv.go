@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/joho/godotenv"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // dotEnvName is the file of environment variables beside a project's config.
@@ -21,7 +24,7 @@ const dotEnvName = ".env"
 // an error with its place, which never repeats the line, since it may hold a secret.
 func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	file := filepath.Join(dir, dotEnvName)
-	data, err := os.ReadFile(file)
+	data, err := doc.Read(file, doc.EnvBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -32,11 +35,12 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 		return nil, fmt.Errorf("read %s: %w", file, cause(err))
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
+	if p := checkDotEnv(file, data); p != nil {
+		return nil, Problems{*p}
+	}
 	vars, err := godotenv.UnmarshalBytes(data)
-	if err != nil {
-		return nil, Problems{{
-			Pos: plumb.Position{File: file, Line: badLine(data), Column: 1}, Message: "not a variable", Hint: "a line is NAME=value",
-		}}
+	if err != nil { // its text may hold a secret
+		return nil, Problems{{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "not a file of variables", Hint: "a line is NAME=value"}}
 	}
 	for name := range vars {
 		if name == "" || getenv(name) != "" {
@@ -46,20 +50,39 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	return vars, nil
 }
 
-// badLine returns the line from which on a text cannot be read: the parser does not tell.
-func badLine(data []byte) int {
-	bad := 1
-	const most = 64 << 10 // each line takes a look at all before it
-	data = data[:min(len(data), most)]
-	for end, line := 0, 1; end < len(data); line++ {
-		n := bytes.IndexByte(data[end:], '\n')
-		if n < 0 {
-			break
+// checkDotEnv finds what a .env file may not have. The parser tells no lines, and fills in variables as it goes: a few lines
+// that name each other twice would take all of the memory.
+func checkDotEnv(file string, data []byte) *Problem {
+	references := regexp.MustCompile(`\$\(?\{?([A-Z0-9_]+)`)
+	sizes, total := map[string]int{}, 0 // of the values, and of more where the parser is not as simple as this
+	var statement []byte
+	for line, first := 1, 1; len(data) > 0; line++ {
+		text, rest, _ := bytes.Cut(data, []byte("\n"))
+		data, statement = rest, append(append(statement, text...), '\n')
+		vars, err := godotenv.UnmarshalBytes(bytes.ReplaceAll(statement, []byte("$"), []byte("\x01")))
+		if err != nil && strings.HasPrefix(err.Error(), "unterminated quoted value") && len(data) > 0 {
+			continue // it goes on
 		}
-		end += n + 1
-		if _, err := godotenv.UnmarshalBytes(data[:end]); err == nil {
-			bad = line + 1
+		p := &Problem{Pos: plumb.Position{File: file, Line: first, Column: 1}}
+		if err != nil {
+			p.Message, p.Hint = "not a variable", "a line is NAME=value"
+			return p
 		}
+		for range vars { // several may stand on one line, each in the next
+			size := len(statement)
+			for _, m := range references.FindAllSubmatch(statement, -1) {
+				size += sizes[string(m[1])]
+			}
+			for name := range vars {
+				sizes[name] = size
+			}
+			if total += size; total > doc.EnvExpanded {
+				p.Message = "the values of the file are larger than " + doc.Size(doc.EnvExpanded) + " from this line on"
+				p.Hint = "a variable whose value names others holds theirs"
+				return p
+			}
+		}
+		statement, first = statement[:0], line+1
 	}
-	return bad
+	return nil
 }

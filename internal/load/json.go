@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // node is a JSON value within a text that is known to be valid JSON, with its offset in that text.
@@ -239,6 +241,53 @@ func (s *syntax) parse(text []byte, o ...jsontext.Options) error {
 		return &trailing{len(text) - len(rest)}
 	}
 	return nil
+}
+
+// tooDeep returns the offset at which lists and objects are nested too deep in a JSON text, valid or not, or -1.
+func tooDeep(text []byte) int {
+	if bytes.Count(text, []byte{'['})+bytes.Count(text, []byte{'{'}) <= doc.Depth {
+		return -1
+	}
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			if depth++; depth > doc.Depth {
+				return i
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return -1
+}
+
+// manyValues reports whether a JSON text holds more values than a case may: names count, too. Commas and colons in strings
+// only count where those alone would be too many.
+func manyValues(text []byte) bool {
+	if len(text) <= doc.CaseValues || bytes.Count(text, []byte{','})+bytes.Count(text, []byte{':'}) <= doc.CaseValues {
+		return false
+	}
+	n := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case ',', ':':
+			n++
+		}
+	}
+	return n > doc.CaseValues
 }
 
 // trailing is the error of a text that goes on after its value.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/suites"
 )
@@ -184,8 +185,10 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 
 // file reads a suite file, and holds it to a manifest beside it that names it.
 func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
-	if !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0 {
-		return nil, errors.New("it is neither a file nor a directory")
+	if isCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come out of a pipe
+		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
+			return nil, cause(err)
+		}
 	}
 	if slices.Contains(ConfigNames(), filepath.Base(full)) {
 		return nil, plumb.WithHint(errors.New("a config file is not a suite"), "a config file is found by its place or given with --config")
@@ -214,7 +217,11 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		return nil, plumb.WithHint(fmt.Errorf("it has no tier %q: only a suite version has tiers", o.Tier),
 			"leave out the tier, or name a directory with a "+manifestName)
 	}
-	data, err := os.ReadFile(full)
+	most := int64(doc.SuiteBytes)
+	if isYAML(ref) {
+		most = doc.YAMLBytes
+	}
+	data, err := doc.ReadStream(full, most)
 	if err != nil {
 		return nil, cause(err)
 	}

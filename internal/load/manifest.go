@@ -14,6 +14,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Manifest describes one suite version: a directory of suite files, one a tier.
@@ -50,7 +51,7 @@ type Tier struct {
 // ReadManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path that messages name.
 // The error is [Problems] when the file can be read but does not make sense.
 func ReadManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
-	data, err := fs.ReadFile(fsys, joinFS(dir, manifestName))
+	data, err := doc.ReadFS(fsys, joinFS(dir, manifestName), doc.ConfigBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read manifest %s: %w", shown, cause(err))
 	}
@@ -83,7 +84,7 @@ func (v versionDir) manifest() (*Manifest, error) {
 // open reads the suite file of a tier, whatever its hash.
 func (v versionDir) open(m *Manifest, t Tier) (*Bundle, error) {
 	shown := v.join(v.shown, t.File)
-	data, err := fs.ReadFile(v.fsys, joinFS(v.dir, t.File))
+	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, t.File), doc.SuiteBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read tier %s: %s: %w", t.Name, shown, cause(err))
 	}
@@ -125,6 +126,11 @@ type manifestReader struct {
 // parseManifest reads a manifest. The problems are complete unless the TOML itself is broken.
 func parseManifest(file string, data []byte) (*Manifest, Problems) {
 	r := &manifestReader{file: file, lines: indexTOML(data)}
+	if over := r.lines.over; over != "" { // the decoder would take memory by the square of it
+		line, column := r.lines.place(r.lines.overAt)
+		return nil, Problems{{Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
+			Hint: "a manifest has keys such as tiers.cheap.file, and lists of words"}}
+	}
 	var tree map[string]any
 	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)
 	if err != nil {

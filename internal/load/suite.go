@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Summary tells what is in a suite.
@@ -207,6 +209,11 @@ func (b *Bundle) parse(keep bool) parsed {
 		})
 	}
 
+	if over := b.bounds(text); len(over) > 0 {
+		all.problems = append(all.problems, over...)
+		return all
+	}
+
 	var hashed sync.WaitGroup
 	var hashErr error
 	if b.hash == "" && len(all.problems) == 0 {
@@ -236,6 +243,27 @@ func (b *Bundle) parse(keep bool) parsed {
 	}
 	all.problems = all.problems.sorted()
 	return all
+}
+
+// bounds holds each line to what a case may have. It comes before all who take lines apart.
+func (b *Bundle) bounds(text []byte) (problems Problems) {
+	for line, rest := 1, text; len(rest) > 0; line++ {
+		var this []byte
+		this, rest = cutLine(rest)
+		p := Problem{Pos: plumb.Position{File: b.Path, Line: line, Column: 1}, Hint: "a case is one question and its checks; split it"}
+		switch at := tooDeep(this); {
+		case len(this) > doc.CaseBytes:
+			p.Message = fmt.Sprintf("the case has %s, more than the %s that it may have", doc.Size(int64(len(this))), doc.Size(doc.CaseBytes))
+		case at >= 0:
+			p.Pos.Column, p.Message, p.Hint = utf8.RuneCount(this[:at])+1, deepMessage(), ""
+		case manyValues(this):
+			p.Message = fmt.Sprintf("the case holds more than %d values", doc.CaseValues)
+		default:
+			continue
+		}
+		problems = append(problems, p)
+	}
+	return problems
 }
 
 // strip drops a byte order mark, and recognises files that are not lines of JSON at all.

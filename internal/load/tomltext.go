@@ -10,6 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // tomlLines knows where the keys and tables of a TOML text stand, which the decoder does not tell, so that messages can
@@ -19,6 +20,9 @@ import (
 type tomlLines struct {
 	data    []byte
 	entries []tomlEntry
+	// over says which bound the text exceeds, and overAt where; nothing beyond that is known then.
+	over   string
+	overAt int
 }
 
 // tomlEntry is a table header or a key with its value. The fields are byte offsets; a header has no value.
@@ -39,7 +43,11 @@ func indexTOML(data []byte) tomlLines {
 	tableAt := -1
 	for {
 		s.blank()
+		if len(l.entries)+s.inner > doc.ManifestKeys {
+			s.exceeds(fmt.Sprintf("more than %d keys and list elements", doc.ManifestKeys))
+		}
 		if s.end() {
+			l.over, l.overAt = s.over, s.overAt
 			return l
 		}
 		e := tomlEntry{start: s.i, indent: bytes.LastIndexByte(data[:s.i], '\n') + 1}
@@ -150,6 +158,18 @@ func splice(data []byte, from, to int, text string) []byte {
 type tomlScanner struct {
 	data []byte
 	i    int
+
+	inner  int    // keys and elements within values
+	over   string // the first bound that the text exceeds, and where; the scanner is at its end then
+	overAt int
+}
+
+// exceeds ends the scan, since the text exceeds a bound.
+func (s *tomlScanner) exceeds(what string) {
+	if s.over == "" {
+		s.over, s.overAt = what, min(s.i, len(s.data))
+	}
+	s.i = len(s.data)
 }
 
 func (s *tomlScanner) end() bool { return s.i >= len(s.data) }
@@ -192,7 +212,9 @@ func (s *tomlScanner) key(stop string) []string {
 		case '.':
 			key = append(key, word.String())
 			word.Reset()
-			s.i++
+			if s.i++; len(key) >= doc.ManifestParts {
+				s.exceeds(fmt.Sprintf("a key of more than %d parts", doc.ManifestParts))
+			}
 		case '"', '\'':
 			begin := s.i
 			s.skipString()
@@ -217,16 +239,27 @@ func unquoteTOML(quoted []byte) string {
 
 // skipValue goes to the end of the value at s.i: a comment or line end outside of strings and brackets.
 func (s *tomlScanner) skipValue() {
-	depth := 0
+	depth, dots := 0, 0
 	for !s.end() {
 		switch s.data[s.i] {
 		case '"', '\'':
 			s.skipString()
 			continue
 		case '[', '{':
-			depth++
+			if depth, dots = depth+1, 0; depth > doc.ManifestParts {
+				s.exceeds(fmt.Sprintf("lists and tables more than %d deep", doc.ManifestParts))
+				return
+			}
 		case ']', '}':
 			depth--
+		case '=', ',':
+			s.inner++
+			dots = 0
+		case '.':
+			if dots++; dots >= doc.ManifestParts {
+				s.exceeds(fmt.Sprintf("a key of more than %d parts", doc.ManifestParts))
+				return
+			}
 		case '#':
 			if depth <= 0 {
 				return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -11,8 +12,11 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/scanner"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // valueKind is what a [value] is.
@@ -48,28 +52,24 @@ type valueMember struct {
 	value        value
 }
 
-// The most that a file may hold. Aliases count as what they stand for, so that a few lines cannot blow up.
-const (
-	maxConfigSize   = 256 << 10
-	maxConfigValues = 100_000
-	maxSuiteSize    = 32 << 20
-	maxSuiteValues  = 5_000_000
-	maxDepth        = 100
-)
-
-// parseTree reads a YAML or JSON file. The second result is what makes it unusable as a whole; duplicate keys are
+// parseTree reads a config in YAML or JSON. The second result is what makes it unusable as a whole; duplicate keys are
 // reported when the tree is read.
 func parseTree(file string, data []byte, isJSON bool) (value, *Problem) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
-	if len(data) > maxConfigSize {
-		return value{}, &Problem{
-			Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "the file is too large for a config file",
-		}
-	}
 	if isJSON {
 		return parseJSONTree(file, data)
 	}
-	return parseYAMLTree(file, data, maxConfigValues)
+	if len(data) > doc.ConfigBytes {
+		return value{}, configTooLarge(file, len(data))
+	}
+	return parseYAMLTree(file, data, doc.ConfigValues)
+}
+
+func configTooLarge(file string, size int) *Problem {
+	return &Problem{
+		Pos:     plumb.Position{File: file, Line: 1, Column: 1},
+		Message: fmt.Sprintf("the config has %s, more than the %s that it may have", doc.Size(int64(size)), doc.Size(doc.ConfigBytes)),
+	}
 }
 
 func place(file string, data []byte, offset int) plumb.Position {
@@ -80,29 +80,58 @@ func place(file string, data []byte, offset int) plumb.Position {
 }
 
 func parseJSONTree(file string, data []byte) (value, *Problem) {
+	if len(data) > doc.ConfigBytes {
+		return value{}, configTooLarge(file, len(data))
+	}
+	if at := tooDeep(data); at >= 0 {
+		return value{}, &Problem{Pos: place(file, data, at), Message: deepMessage()}
+	}
 	n, faults, ok := (&syntax{}).value(data)
 	for _, f := range faults {
 		if !ok || !strings.HasPrefix(f.message, "duplicate key") {
 			return value{}, &Problem{Pos: place(file, data, f.at), Message: f.message, Hint: f.hint}
 		}
 	}
-	return jsonTree(data, n), nil
+	return (&jsonReader{data: data, line: 1, column: 1}).tree(n), nil
 }
 
-func jsonTree(data []byte, n node) value {
-	pos := place("", data, n.at)
-	v := value{line: pos.Line, column: pos.Column}
+// deepMessage says that a text is nested too deep.
+func deepMessage() string {
+	return fmt.Sprintf("lists and mappings are nested more than %d deep", doc.Depth)
+}
+
+// jsonReader turns valid JSON into values. It goes on from one place to the next, since a file may have many.
+type jsonReader struct {
+	data             []byte
+	at, line, column int
+}
+
+// to returns the place of an offset, which is not before the last one.
+func (r *jsonReader) to(offset int) (line, column int) {
+	for ; r.at < offset; r.at++ {
+		switch c := r.data[r.at]; {
+		case c == '\n':
+			r.line, r.column = r.line+1, 1
+		case utf8.RuneStart(c):
+			r.column++
+		}
+	}
+	return r.line, r.column
+}
+
+func (r *jsonReader) tree(n node) (v value) {
+	v.line, v.column = r.to(n.at)
 	switch n.kind() {
 	case '{':
 		v.kind = kindMap
 		for m := range n.members() {
-			at := place("", data, m.name.at)
-			v.members = append(v.members, valueMember{m.name.text(), at.Line, at.Column, jsonTree(data, m.value)})
+			line, column := r.to(m.name.at)
+			v.members = append(v.members, valueMember{m.name.text(), line, column, r.tree(m.value)})
 		}
 	case '[':
 		v.kind = kindList
 		for e := range n.elements() {
-			v.list = append(v.list, jsonTree(data, e))
+			v.list = append(v.list, r.tree(e))
 		}
 	case '"':
 		v.kind, v.text = kindString, n.text()
@@ -114,6 +143,94 @@ func jsonTree(data []byte, n node) value {
 		v.kind, v.text = kindNumber, string(n.raw)
 	}
 	return v
+}
+
+func manyMessage(most int) string {
+	return fmt.Sprintf("the file holds more than %d values, aliases counted as what they stand for", most)
+}
+
+// yamlTokens takes a YAML text apart into tokens, which are few and not nested deep: for a token it takes hundreds of bytes,
+// and the parser takes memory by the square of the depth.
+func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
+	pos := plumb.Position{File: file, Line: 1, Column: 1}
+	if yamlMarks(data) > 2*most {
+		return nil, &Problem{Pos: pos, Message: manyMessage(most)}
+	}
+	var s scanner.Scanner
+	s.Init(string(data))
+	var tokens token.Tokens
+	var depth yamlDepth
+	for {
+		next, err := s.Scan()
+		if errors.Is(err, io.EOF) {
+			return tokens, nil
+		}
+		tokens.Add(next...)
+		for _, t := range next {
+			if depth.add(t) > doc.Depth {
+				if t.Position != nil {
+					pos.Line, pos.Column = t.Position.Line, t.Position.Column
+				}
+				return nil, &Problem{Pos: pos, Message: deepMessage()}
+			}
+		}
+		if err != nil {
+			return tokens, nil // the parser says what is wrong with the last one
+		}
+	}
+}
+
+// yamlMarks counts what may make a token of its own, or half of one.
+func yamlMarks(data []byte) int {
+	marks, quotes := 0, 0
+	for i, c := range data {
+		switch c {
+		case '\n', ':', ',', '[', ']', '{', '}', '&', '*', '!', '#', '|', '>':
+			marks++
+		case '-', '?':
+			if i+1 == len(data) || data[i+1] <= ' ' {
+				marks++
+			}
+		case '"', '\'':
+			quotes++
+		}
+	}
+	return marks + quotes/2
+}
+
+// yamlDepth follows how deep the tokens of a YAML text stand: within brackets, and by the columns of keys and dashes.
+type yamlDepth struct {
+	flow    int
+	columns []int
+	// marks counts the anchors and tags in a row: each holds what follows.
+	marks int
+}
+
+func (d *yamlDepth) add(t *token.Token) int {
+	marks := d.marks
+	d.marks = 0
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		d.flow++
+	case token.SequenceEndType, token.MappingEndType:
+		d.flow = max(d.flow-1, 0)
+	case token.AnchorType, token.TagType:
+		d.marks = marks + 1
+	case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
+		at := t.Position
+		if t.Type == token.MappingValueType && t.Prev != nil { // the key before it
+			at = t.Prev.Position
+		}
+		if d.flow > 0 || at == nil {
+			break
+		}
+		for len(d.columns) > 0 && d.columns[len(d.columns)-1] >= at.Column {
+			d.columns = d.columns[:len(d.columns)-1]
+		}
+		d.columns = append(d.columns, at.Column)
+	default:
+	}
+	return d.flow + len(d.columns) + d.marks
 }
 
 // yamlReader turns the parser's tree into values, with aliases and merge keys resolved.
@@ -144,7 +261,11 @@ func parseYAMLTree(file string, data []byte, most int) (v value, problem *Proble
 			problem.Pos.Column = max(problem.Pos.Column, 1)
 		}
 	}()
-	parsed, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tokens, problem := yamlTokens(file, data, most)
+	if problem != nil {
+		return value{}, problem
+	}
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		p := &Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "invalid YAML: " + firstLine(err.Error())}
 		if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
@@ -214,9 +335,9 @@ func (r *yamlReader) value(n ast.Node) value {
 	defer func() { r.depth-- }()
 	switch {
 	case r.values > r.most:
-		return r.fail(n, "the file holds too many values")
-	case r.depth > maxDepth:
-		return r.fail(n, "the file is nested too deep")
+		return r.fail(n, manyMessage(r.most))
+	case r.depth > doc.Depth:
+		return r.fail(n, deepMessage())
 	}
 	pos := r.start(n)
 	v := value{line: pos.Line, column: pos.Column}
@@ -259,7 +380,7 @@ func (r *yamlReader) value(n ast.Node) value {
 			return r.fail(n, fmt.Sprintf("there is no anchor %q before this alias", n.Value.String()))
 		}
 		if r.values += of.size(); r.values > r.most {
-			return r.fail(n, "the file holds too many values")
+			return r.fail(n, manyMessage(r.most))
 		}
 		v = of
 	case *ast.TagNode:
@@ -270,8 +391,9 @@ func (r *yamlReader) value(n ast.Node) value {
 	return v
 }
 
+// size counts the values in v. A long text counts as several, since an alias may repeat it.
 func (v value) size() int {
-	n := 1
+	n := 1 + len(v.text)>>8
 	for _, e := range v.list {
 		n += e.size()
 	}

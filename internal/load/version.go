@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/suites"
 )
 
@@ -45,7 +46,7 @@ func onDisk(dir string) versionDir {
 
 func (v versionDir) verify() (Problems, error) {
 	shown := v.join(v.shown, manifestName)
-	data, err := fs.ReadFile(v.fsys, joinFS(v.dir, manifestName))
+	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, manifestName), doc.ConfigBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read manifest %s: %w", shown, cause(err))
 	}
@@ -218,7 +219,7 @@ func lock(dir string) (*Manifest, bool, error) {
 		return nil, false, err
 	}
 	file := filepath.Join(dir, manifestName)
-	old, err := os.ReadFile(file)
+	old, err := doc.Read(file, doc.ConfigBytes)
 	if err != nil {
 		return nil, false, cause(err)
 	}
@@ -304,7 +305,7 @@ func newVersion(dir, name string) (string, error) {
 	if why := unsafeID(name); why != "" {
 		return "", fmt.Errorf("version %q %s", name, why)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	data, err := doc.Read(filepath.Join(dir, manifestName), doc.ConfigBytes)
 	if err != nil {
 		return "", cause(err)
 	}
@@ -396,19 +397,14 @@ func versionPart(s string) (part, rest string) {
 // replaceFile writes a file so that it is either the old or the new one whatever happens. mode is for a new file; one
 // that exists keeps its own.
 func replaceFile(file string, data []byte, mode fs.FileMode) error {
-	if info, err := os.Stat(file); err == nil {
-		mode = info.Mode().Perm()
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".plumb-*")
-	if err != nil {
+	_, missing := os.Stat(file)
+	return doc.Write(file, func(w *doc.File) error {
+		if missing != nil {
+			if err := w.Chmod(mode); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(data)
 		return err
-	}
-	defer os.Remove(tmp.Name()) // gone after the rename
-	if _, err := tmp.Write(data); err != nil {
-		return errors.Join(err, tmp.Close())
-	}
-	if err := errors.Join(tmp.Sync(), tmp.Chmod(mode), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	})
 }

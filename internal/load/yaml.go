@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 func isYAML(name string) bool {
@@ -38,12 +39,7 @@ func (r *caseReader) original(at int) plumb.Position {
 func (b *Bundle) parseYAML(keep bool) parsed {
 	fail := func(p Problem) parsed { return parsed{problems: Problems{p}} }
 	data := bytes.TrimPrefix(b.data, []byte("\xEF\xBB\xBF"))
-	if len(data) > maxSuiteSize {
-		return fail(Problem{
-			Pos: plumb.Position{File: b.Path, Line: 1, Column: 1}, Message: "the file is too large for YAML", Hint: "write it as .jsonl, one case a line",
-		})
-	}
-	tree, problem := parseYAMLTree(b.Path, data, maxSuiteValues)
+	tree, problem := parseYAMLTree(b.Path, data, doc.YAMLValues)
 	if problem != nil {
 		return fail(*problem)
 	}

@@ -188,7 +188,16 @@ func TestGroup(t *testing.T) {
 			}
 		})
 	}
-	if Abandoned(groupMark+strconv.Itoa(os.Getpid())+".X") || Abandoned("run/1") {
-		t.Error("a group is abandoned whose process is here")
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for mark, want := range map[string]bool{
+		newMark(groupMark): false, newMark(ownMark): false, "run/1": false, "": false,
+		groupMark + strconv.Itoa(dead.Process.Pid) + ".X": true, ownMark + strconv.Itoa(dead.Process.Pid) + ".X": true,
+	} {
+		if Abandoned(mark) != want {
+			t.Errorf("%q is abandoned: %t", mark, !want)
+		}
 	}
 }

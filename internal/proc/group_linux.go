@@ -46,14 +46,13 @@ func ownGroupDir() string {
 
 // groupMount finds where control groups are mounted, and which of them is at the top there.
 func groupMount() (mount, root string) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	data, err := slurp(make([]byte, 0, 16<<10), "/proc/self/mountinfo")
 	if err != nil {
 		return "", ""
 	}
 	for line := range strings.Lines(string(data)) {
 		before, after, _ := strings.Cut(line, " - ")
-		fields, kind := strings.Fields(before), strings.Fields(after)
-		if len(fields) > 4 && len(kind) > 0 && kind[0] == "cgroup2" {
+		if fields := strings.Fields(before); strings.HasPrefix(after, "cgroup2 ") && len(fields) > 4 {
 			return fields[4], fields[3]
 		}
 	}
@@ -131,8 +130,14 @@ func (g *group) pids() map[int]bool {
 	return found
 }
 
-// empty reports whether no process is in the group, which is so where there is none.
-func (g *group) empty() bool { return len(g.pids()) == 0 }
+// empty reports whether no process is in the group or in those below it, which is so where there is none.
+func (g *group) empty() bool {
+	if g == nil {
+		return true
+	}
+	data, err := slurp(nil, filepath.Join(g.dir, "cgroup.events"))
+	return err == nil && strings.Contains("\n"+string(data), "\npopulated 0")
+}
 
 // holds reports whether a process is or was in the group, as a zombie still tells.
 func (g *group) holds(pid int) bool {

@@ -3,12 +3,9 @@
 package proc
 
 import (
-	"crypto/rand"
 	"errors"
-	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,7 +33,7 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	}
 	adopt()
 	if g.family == nil {
-		mark := groupMark + strconv.Itoa(os.Getpid()) + "." + rand.Text()
+		mark := newMark(groupMark)
 		g.family = &family{mark: mark, known: map[int]uint64{}, leaders: map[int]bool{}, group: newGroup(mark).tried()}
 	}
 	if len(g.family.leaders)%manyPrograms == manyPrograms-1 {

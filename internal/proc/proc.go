@@ -144,7 +144,7 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	cmd.Dir, cmd.Env = c.Dir, slices.Clip(c.Env)
 	mark := lookup(c.Env, MarkerEnv)
 	if mark == "" {
-		mark = "own/" + rand.Text()
+		mark = newMark(ownMark)
 		cmd.Env = append(cmd.Env, MarkerEnv+"="+mark)
 	}
 	// These are set only where there is a file: a nil *os.File in an io.Writer would be no nil.
@@ -285,12 +285,20 @@ func survived(processes []Process) error {
 	return fmt.Errorf("these processes do not end: %s", strings.Join(names, ", "))
 }
 
-// groupMark begins the marks of groups; the process that made the group follows.
-const groupMark = "group/"
+// ownMark and groupMark begin the marks that this package gives to programs and groups; the process that does so follows.
+const (
+	ownMark   = "own/"
+	groupMark = "group/"
+)
 
-// Abandoned reports whether a mark is that of a [Group] whose process is gone.
+func newMark(kind string) string { return kind + strconv.Itoa(os.Getpid()) + "." + rand.Text() }
+
+// Abandoned reports whether a mark is one that this package gave, in a process that is gone.
 func Abandoned(mark string) bool {
 	rest, ok := strings.CutPrefix(mark, groupMark)
+	if !ok {
+		rest, ok = strings.CutPrefix(mark, ownMark)
+	}
 	owner, _, _ := strings.Cut(rest, ".")
 	pid, err := strconv.Atoi(owner)
 	return ok && err == nil && !Alive(pid)

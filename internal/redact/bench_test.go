@@ -1,6 +1,8 @@
 package redact_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +23,11 @@ func benchSecrets() []redact.Secret {
 	}
 }
 
+// benchText is what an agent may write: prose and code, in no encoding.
+func benchText() string {
+	return strings.Repeat("The train arrives at 14:35, so the answer is \"14:35\".\n\nfunc (s *server) Close(ctx context.Context) error {\n\treturn errors.Join(s.listener.Close(), s.wait(ctx)) // see internal/server/close_test.go\n}\n", 8)
+}
+
 // benchLine is a log line of about 2 KB: an event with a session report in it.
 func benchLine() []byte {
 	answer := strings.Repeat("The train arrives at 14:35, so the answer is \"14:35\".\nIt takes 80 minutes & costs 20% less. ", 12)
@@ -38,6 +45,7 @@ func BenchmarkBytes(b *testing.B) {
 		text []byte
 	}{
 		{"clean", line},
+		{"plain", []byte(benchText())},
 		{"found", append([]byte("sk-proj-4Qx7ZpT9vB2nLkRw8YcM1sDfGhJ3aE6uXo5iPqWtNzCbVyKr0HmS"), line...)},
 		{"nested", nested},
 		{"percent", []byte(url.QueryEscape(string(line)))},
@@ -51,6 +59,20 @@ func BenchmarkBytes(b *testing.B) {
 			}
 		})
 	}
+	b.Run("many", func(b *testing.B) {
+		var many []redact.Secret
+		for i := range 30 {
+			value := sha256.Sum256([]byte{byte(i)})
+			many = append(many, redact.Secret{Name: fmt.Sprint(i), Value: "key-" + base64.RawURLEncoding.EncodeToString(value[:])})
+		}
+		r := redact.New(many)
+		text := []byte(benchText())
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			r.Bytes(text)
+		}
+	})
 	b.Run("string", func(b *testing.B) {
 		b.ReportAllocs()
 		s := string(line)

@@ -1,155 +1,229 @@
 package redact
 
 import (
+	"bytes"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// char is one character read from a text, and how many bytes of the text it took. Width is 0 if the text ends before that
-// is known.
-type char struct {
-	r rune
-	// byte says that r is one byte of the encoded text, not a code point.
-	byte  bool
-	width int
+// levels is how many escapings on top of each other are undone.
+const levels = 3
+
+// partial is the width of what more text could complete.
+const partial = -1
+
+// An escaping is one way to write characters by others.
+type escaping uint8
+
+const (
+	backslashes escaping = iota // as in JSON, JavaScript and Go
+	percents                    // as in URLs
+	entities                    // as in HTML
+	escapings
+)
+
+// next returns the first place from at on where an escape sequence can begin, or the length of text.
+func (e escaping) next(text []byte, at int) int {
+	var n int
+	switch e {
+	case backslashes:
+		n = bytes.IndexByte(text[at:], '\\')
+	case percents:
+		n = bytes.IndexByte(text[at:], '%')
+	default:
+		n = bytes.IndexByte(text[at:], '&')
+	}
+	if n < 0 {
+		return len(text)
+	}
+	return at + n
 }
 
-// first returns the first byte that c stands for.
-func (c char) first() byte {
-	if c.byte || c.r < utf8.RuneSelf {
-		return byte(c.r)
+// read appends to plain what the escape sequence at the beginning of text stands for, and returns its width: 0 if there is
+// none.
+func (e escaping) read(plain, text []byte, final bool) (_ []byte, width int) {
+	var c rune
+	switch {
+	case e == backslashes && len(text) > 1 && text[1] == 'x', e == percents:
+		digits := 1
+		if e == backslashes {
+			digits = 2
+		}
+		if c, width = number(text[digits:], 2, final); width > 0 {
+			return append(plain, byte(c)), digits + width
+		}
+		return plain, width
+	case e == backslashes:
+		c, width = backslash(text, final)
+	default:
+		c, width = entity(text, final)
 	}
-	var buf [utf8.UTFMax]byte
-	utf8.EncodeRune(buf[:], c.r)
-	return buf[0]
+	if width > 0 {
+		plain = utf8.AppendRune(plain, c)
+	}
+	return plain, width
 }
 
-// read returns the character at a place of text, with escape sequences undone level times: on level 0 it is a byte, and on
-// each further level the characters of the level below are read for escape sequences of all kinds.
-func read(text []byte, at, level int) char {
-	if at >= len(text) {
-		return char{}
+// unescape returns v with one way of escaping undone, or nil if that changes nothing. What looks like an escape sequence can
+// be a stray character before a secret: unclear says that there are such places, and with stray these are left as they are.
+func (s *search) unescape(v *view, e escaping, stray bool) (u *view, unclear bool) {
+	var buffer [utf8.UTFMax]byte
+	last, end := 0, len(v.text)
+	for at := e.next(v.text, 0); at < end; {
+		plain, width := e.read(buffer[:0], v.text[at:], v.final)
+		if width > 1 {
+			switch s.r.strays(e, v.text[at:], v.final) {
+			case partial:
+				unclear = true
+				if stray {
+					width = partial
+				}
+			case yes:
+				unclear = true
+				if stray {
+					width = 0
+				}
+			}
+		}
+		if width != 0 && u == nil {
+			u = s.view(v)
+			u.escaped = true
+		}
+		switch width {
+		case 0:
+			width = 1
+		case partial:
+			s.tear(v, at)
+			end = at
+			continue
+		default:
+			u.copied(last, at)
+			u.unit(at, width, plain)
+			last = at + width
+		}
+		at = e.next(v.text, at+width)
 	}
-	if level == 0 {
-		return char{rune(text[at]), true, 1}
+	if u != nil {
+		u.copied(last, end)
 	}
-	c := read(text, at, level-1)
-	if c.width == 0 {
-		return c
-	}
-	rest, escaped := at+c.width, char{r: -1}
-	switch c.r {
-	case '\\':
-		escaped = readBackslash(text, rest, level-1)
-	case '%':
-		escaped = readHex(text, rest, level-1, 2)
-		escaped.byte = true
-	case '&':
-		escaped = readEntity(text, rest, level-1)
-	}
-	if escaped.r < 0 {
-		return c
-	}
-	if escaped.width > 0 {
-		escaped.width += c.width
-	}
-	return escaped
+	return u, unclear
 }
 
-// readBackslash reads what follows a backslash. A negative character means that it is no escape sequence.
-func readBackslash(text []byte, at, level int) char {
-	c := read(text, at, level)
-	if c.width == 0 {
-		return c
+// yes is what [Redactor.strays] returns if a secret can begin there.
+const yes = 1
+
+// strays reports whether text, which begins like an escape sequence, can be one character before a secret instead. It is 0
+// if not, and partial if the text ends too early to know.
+func (r *Redactor) strays(e escaping, text []byte, final bool) int {
+	for _, id := range r.starts[text[1]] {
+		if p := &r.patterns[id]; !p.fold { // a hex dump is not escaped
+			if result := p.spelled(e, text[1:], final); result != 0 {
+				return result
+			}
+		}
 	}
-	var v char
-	switch c.r {
-	case 'x':
-		v = readHex(text, at+c.width, level, 2)
-		v.byte = true
+	return 0
+}
+
+// spelled reports whether text can begin with p, some of it escaped: yes also if it has something that must be looked at
+// more closely.
+func (p *pattern) spelled(e escaping, text []byte, final bool) int {
+	var buffer [utf8.UTFMax]byte
+	for i := 0; i < len(p.text); {
+		if len(text) == 0 {
+			return orPartial(0, final)
+		}
+		if p.text[i] == ' ' {
+			if n := blanks(text); n > 0 {
+				i, text = i+1, text[n:]
+				continue
+			}
+		}
+		if c := text[0]; p.equal(i, c) {
+			if e.next(text[:1], 0) == 0 {
+				return yes // is it itself, or does it introduce itself?
+			}
+			i, text = i+1, text[1:]
+			continue
+		} else if c >= ' ' && c < 0x7f && c != '\\' && c != '%' && c != '&' {
+			return 0
+		}
+		if e.next(text[:1], 0) > 0 {
+			return yes
+		}
+		plain, width := e.read(buffer[:0], text, final)
+		if width <= 0 {
+			return width
+		}
+		if !bytes.HasPrefix(p.text[i:], plain) {
+			if c := plain[0]; c > ' ' && c < 0x7f && c != '\\' && c != '%' && c != '&' {
+				return 0
+			}
+			return yes
+		}
+		i, text = i+len(plain), text[width:]
+	}
+	return yes
+}
+
+// backslash reads an escape sequence that begins with a backslash.
+func backslash(text []byte, final bool) (c rune, width int) {
+	if len(text) < 2 {
+		return 0, orPartial(0, final)
+	}
+	switch text[1] {
 	case 'U':
-		v = readHex(text, at+c.width, level, 8)
+		if c, width = number(text[2:], 8, final); width > 0 {
+			width += 2
+		}
+		return c, width
 	case 'u':
-		v = readHex(text, at+c.width, level, 4)
-		if v.width > 0 && utf16.IsSurrogate(v.r) {
-			v = readPair(text, at+c.width, level, v)
+		if c, width = number(text[2:], 4, final); width <= 0 {
+			return 0, width
 		}
-	default:
-		plain, ok := unescape(c.r)
-		if !ok {
-			return char{r: -1, width: 1}
+		if !utf16.IsSurrogate(c) {
+			return c, 6
 		}
-		return char{rune(plain), false, c.width}
-	}
-	if v.width > 0 {
-		v.width += c.width
-	}
-	return v
-}
-
-// readPair reads the second half of a surrogate pair of which the digits of the first, high, are at a place.
-func readPair(text []byte, at, level int, high char) char {
-	rest := at + high.width
-	for _, want := range `\u` {
-		c := read(text, rest, level)
-		if c.width == 0 {
-			return c
+		rest := text[6:]
+		if !final && (len(rest) == 0 || string(rest) == `\`) {
+			return 0, partial
 		}
-		if c.r != want {
-			return char{r: -1, width: 1}
+		if bytes.HasPrefix(rest, []byte(`\u`)) {
+			low, n := number(rest[2:], 4, final)
+			if n == partial {
+				return 0, partial
+			}
+			if pair := utf16.DecodeRune(c, low); n > 0 && pair != utf8.RuneError {
+				return pair, 12
+			}
 		}
-		rest += c.width
-	}
-	low := readHex(text, rest, level, 4)
-	if low.width == 0 || low.r < 0 {
-		return low
-	}
-	return char{utf16.DecodeRune(high.r, low.r), false, rest + low.width - at}
-}
-
-// unescape returns what a backslash and c stand for, where that does not depend on what follows.
-func unescape(c rune) (plain byte, ok bool) {
-	switch c {
+		return utf8.RuneError, 6
 	case '"', '\\', '/', '\'', '`':
-		return byte(c), true
-	case 'a':
-		return '\a', true
-	case 'b':
-		return '\b', true
-	case 'f':
-		return '\f', true
-	case 'n':
-		return '\n', true
-	case 'r':
-		return '\r', true
-	case 't':
-		return '\t', true
-	case 'v':
-		return '\v', true
-	default:
-		return 0, false
+		return rune(text[1]), 2
 	}
+	if i := strings.IndexByte("abfnrtv", text[1]); i >= 0 {
+		return rune("\a\b\f\n\r\t\v"[i]), 2
+	}
+	return 0, 0
 }
 
-// readHex reads a number of hex digits.
-func readHex(text []byte, at, level, digits int) char {
-	v, start := rune(0), at
-	for range digits {
-		c := read(text, at, level)
-		if c.width == 0 {
-			return c
+// number reads so many hex digits.
+func number(text []byte, digits int, final bool) (v rune, width int) {
+	for i := range digits {
+		if i == len(text) {
+			return 0, orPartial(0, final)
 		}
-		digit, ok := hexDigit(c.r)
-		if !ok || v >= utf8.MaxRune {
-			return char{r: -1, width: 1}
+		digit, ok := hexDigit(text[i])
+		if !ok || v > utf8.MaxRune>>4 {
+			return 0, 0
 		}
-		v = v<<4 | digit
-		at += c.width
+		v = v<<4 | rune(digit)
 	}
-	return char{r: v, width: at - start}
+	return v, digits
 }
 
-func hexDigit(c rune) (v rune, ok bool) {
+func hexDigit(c byte) (v byte, ok bool) {
 	switch {
 	case c >= '0' && c <= '9':
 		return c - '0', true
@@ -162,63 +236,58 @@ func hexDigit(c rune) (v rune, ok bool) {
 	}
 }
 
-// readEntity reads what follows the ampersand of an HTML entity: those that escaping writes.
-func readEntity(text []byte, at, level int) char {
-	var name [9]byte // the longest is #x0010ffff
-	start, n := at, 0
-	for {
-		c := read(text, at, level)
-		if c.width == 0 {
-			return c
+// longestEntity bounds the name of an entity, zeros before a number included.
+const longestEntity = 16
+
+// entity reads an entity of HTML: those that escaping writes.
+func entity(text []byte, final bool) (c rune, width int) {
+	end := 1
+	for ; ; end++ {
+		if end == len(text) {
+			return 0, orPartial(0, final)
 		}
-		at += c.width
-		if c.r == ';' {
+		if text[end] == ';' {
 			break
 		}
-		if n == len(name) || c.r != '#' && !isWord(c.r) {
-			return char{r: -1, width: 1}
+		if c := text[end]; end > longestEntity || c != '#' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return 0, 0
 		}
-		name[n] = byte(c.r)
-		n++
 	}
-	return char{entity(string(name[:n])), false, at - start}
-}
-
-func isWord(c rune) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// entity returns the character that an entity stands for, or -1.
-func entity(name string) rune {
+	name := string(text[1:end])
+	width = end + 1
 	switch name {
 	case "amp":
-		return '&'
+		return '&', width
 	case "lt":
-		return '<'
+		return '<', width
 	case "gt":
-		return '>'
+		return '>', width
 	case "quot":
-		return '"'
+		return '"', width
 	case "apos":
-		return '\''
+		return '\'', width
+	case "nbsp":
+		return '\u00a0', width
+	case "shy":
+		return '\u00ad', width
+	case "zwj":
+		return '\u200d', width
+	case "zwnj":
+		return '\u200c', width
 	}
-	if len(name) < 2 || name[0] != '#' {
-		return -1
-	}
-	base, digits := rune(10), name[1:]
-	if digits[0]|0x20 == 'x' {
+	digits, ok := strings.CutPrefix(name, "#")
+	base := rune(10)
+	if ok && digits != "" && digits[0]|0x20 == 'x' {
 		base, digits = 16, digits[1:]
 	}
-	v := rune(0)
-	for _, c := range digits {
-		d, ok := hexDigit(c)
-		if !ok || d >= base || v > utf8.MaxRune {
-			return -1
+	if !ok || digits == "" {
+		return 0, 0
+	}
+	for i := range len(digits) {
+		d, ok := hexDigit(digits[i])
+		if c = c*base + rune(d); !ok || rune(d) >= base || c > utf8.MaxRune {
+			return 0, 0
 		}
-		v = v*base + d
 	}
-	if digits == "" || v > utf8.MaxRune {
-		return -1
-	}
-	return v
+	return c, width
 }

@@ -2,127 +2,32 @@ package redact
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// pattern is one spelling of a secret, before any escaping.
+const (
+	// hashes is the size of the tables that are indexed by two neighbouring bytes.
+	hashes = 1 << 13
+	// minWindow is how long a word of a pattern must be for the index.
+	minWindow = 4
+	// maxWindow bounds the window of the literal search: more would fill the table and slow it down.
+	maxWindow = 16
+)
+
+func hash(a, b byte) uint { return (uint(a)<<6 ^ uint(b)) & (hashes - 1) }
+
+// pattern is one spelling of a secret, with runs of white space as one blank, which stands for any of them.
 type pattern struct {
-	text         []byte
+	text []byte
+	// anchor is where the longest word of text begins, and word its length: the literal search looks for this word.
+	anchor, word int
 	name, marker string
-	// fold says that letters may have either case; text is lower-case then.
+	// fold says that letters may have either case, and blanks are as they are; text is lower-case then.
 	fold bool
-	// A secret within base64 begins and ends in the middle of a character, unless it happens to fill whole ones. text has
-	// the whole characters; head and tail describe those that it shares with its neighbours, and padding is how many "="
-	// follow if nothing else does.
-	head, tail shared
-	padding    int
-}
-
-// shared describes a base64 character of which a secret determines some bits. A zero mask means that there is none.
-type shared struct{ mask, want byte }
-
-func (s shared) fits(c byte) bool {
-	v, ok := sextet(c)
-	return s.mask != 0 && ok && v&s.mask == s.want
-}
-
-// sextet returns the six bits that c stands for in either alphabet of base64.
-func sextet(c byte) (v byte, ok bool) {
-	switch {
-	case c >= 'A' && c <= 'Z':
-		return c - 'A', true
-	case c >= 'a' && c <= 'z':
-		return c - 'a' + 26, true
-	case c >= '0' && c <= '9':
-		return c - '0' + 52, true
-	case c == '+' || c == '-':
-		return 62, true
-	case c == '/' || c == '_':
-		return 63, true
-	default:
-		return 0, false
-	}
-}
-
-// patterns returns the spellings of one value.
-func patterns(value, name, marker string) []pattern {
-	all := []pattern{
-		{text: []byte(value), name: name, marker: marker},
-		{text: []byte(hex.EncodeToString([]byte(value))), name: name, marker: marker, fold: true},
-	}
-	if strings.Contains(value, " ") {
-		all = append(all, pattern{text: []byte(strings.ReplaceAll(value, " ", "+")), name: name, marker: marker})
-	}
-	// What is encoded in base64 may have been escaped before.
-	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
-	if quoted, err := json.Marshal(value); err == nil {
-		forms = append(forms, string(quoted[1:len(quoted)-1]))
-	}
-	slices.Sort(forms)
-	for _, form := range slices.Compact(forms) {
-		for offset := range 3 {
-			p := embedded([]byte(form), offset)
-			p.name, p.marker = name, marker
-			all = append(all, p)
-			if bytes.ContainsAny(p.text, "+/") {
-				p.text = []byte(strings.NewReplacer("+", "-", "/", "_").Replace(string(p.text)))
-				all = append(all, p)
-			}
-		}
-	}
-	return all
-}
-
-// embedded returns the pattern for value in standard base64, with offset bytes (modulo 3) before it.
-func embedded(value []byte, offset int) pattern {
-	plain := append(make([]byte, offset), value...)
-	text := []byte(base64.RawStdEncoding.EncodeToString(plain))
-	first, last := (offset*8+5)/6, len(plain)*8/6
-	p := pattern{text: text[first:last], padding: (3 - len(plain)%3) % 3}
-	if before := offset * 8 % 6; before != 0 {
-		p.head.mask = 1<<(6-before) - 1
-		v, _ := sextet(text[first-1])
-		p.head.want = v & p.head.mask
-	}
-	if after := len(plain) * 8 % 6; after != 0 {
-		p.tail.mask = 1<<6 - 1<<(6-after)
-		v, _ := sextet(text[last])
-		p.tail.want = v & p.tail.mask
-	}
-	return p
-}
-
-// extend makes a match cover the characters that the secret shares with its neighbours. It reports whether what follows
-// the text could make it longer still.
-func (p *pattern) extend(text []byte, m *match) (more bool) {
-	if m.start > 0 && p.head.fits(text[m.start-1]) {
-		m.start--
-	}
-	if p.tail.mask == 0 {
-		return false
-	}
-	if m.end == len(text) {
-		return true
-	}
-	if !p.tail.fits(text[m.end]) {
-		return false
-	}
-	m.end++
-	for range p.padding {
-		if m.end == len(text) {
-			return true
-		}
-		if text[m.end] != '=' {
-			break
-		}
-		m.end++
-	}
-	return false
 }
 
 // equal reports whether the character c stands for byte i of the pattern.
@@ -130,18 +35,279 @@ func (p *pattern) equal(i int, c byte) bool {
 	return p.text[i] == c || p.fold && c >= 'A' && c <= 'Z' && p.text[i] == c|0x20
 }
 
-// has reports whether text has p's bytes from, and up to but not including to, at its beginning.
-func (p *pattern) has(from, to int, text []byte) bool {
-	if len(text) < to-from {
-		return false
+// forward compares text with p from byte i on, and returns where the match ends: partial if the text does.
+func (p *pattern) forward(i int, text []byte) (end int, ok bool) {
+	for ; i < len(p.text); i++ {
+		if end == len(text) {
+			return partial, true
+		}
+		if p.text[i] == ' ' && !p.fold {
+			n := blanks(text[end:])
+			if n == 0 {
+				return 0, false
+			}
+			end += n
+			continue
+		}
+		if !p.equal(i, text[end]) {
+			return 0, false
+		}
+		end++
 	}
-	if !p.fold {
-		return string(p.text[from:to]) == string(text[:to-from])
+	return end, true
+}
+
+// backward compares the end of text with p up to byte i, and returns where the match starts.
+func (p *pattern) backward(i int, text []byte) (start int, ok bool) {
+	for start = len(text); i > 0; i-- {
+		if p.text[i-1] == ' ' && !p.fold {
+			before := start
+			for start > 0 {
+				c, size := utf8.DecodeLastRune(text[:start])
+				if !isBlank(c) {
+					break
+				}
+				start -= size
+			}
+			if start == before {
+				return 0, false
+			}
+			continue
+		}
+		if start == 0 || !p.equal(i-1, text[start-1]) {
+			return 0, false
+		}
+		start--
 	}
-	for i := from; i < to; i++ {
-		if !p.equal(i, text[i-from]) {
-			return false
+	return start, true
+}
+
+// isBlank reports whether c can stand for a blank: white space, or a plus, as in queries of URLs.
+func isBlank(c rune) bool { return c == '+' || unicode.IsSpace(c) }
+
+// blanks returns how much of text, at its beginning, can stand for a blank.
+func blanks(text []byte) (n int) {
+	for n < len(text) {
+		c, size := rune(text[n]), 1
+		if c >= utf8.RuneSelf {
+			c, size = utf8.DecodeRune(text[n:])
+		}
+		if !isBlank(c) {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// values returns the texts that give a secret value away.
+func values(value string) []string {
+	const long = 20 // lines must be longer than what is common text
+	value = strings.TrimSpace(value)
+	all := []string{value}
+	// A value with \n in it, as a key has in an .env file, is used with line breaks in their place.
+	if plain := unescaped(value); plain != value {
+		all = append(all, plain)
+	}
+	for _, value := range slices.Clip(all) {
+		if scheme, rest, ok := strings.Cut(value, " "); ok && len(scheme) <= 12 && !strings.ContainsFunc(rest, unicode.IsSpace) {
+			all = append(all, rest)
+		}
+		if strings.Contains(value, "\n") {
+			for line := range strings.Lines(value) {
+				if line = strings.TrimSpace(line); len(line) >= long && !strings.HasPrefix(line, "-----") {
+					all = append(all, line)
+				}
+			}
 		}
 	}
-	return true
+	return all
+}
+
+// unescaped returns value with escape sequences that begin with a backslash undone.
+func unescaped(value string) string {
+	if !strings.Contains(value, `\`) {
+		return value
+	}
+	s := &search{r: &Redactor{}}
+	if u, _ := s.unescape(&view{text: []byte(value), final: true}, backslashes, false); u != nil {
+		return strings.TrimSpace(string(u.text))
+	}
+	return value
+}
+
+// addPatterns adds the spellings of a value of the secret s.
+func (r *Redactor) addPatterns(value string, s Secret, words map[string]bool) {
+	add := func(p pattern) {
+		same := func(q pattern) bool { return q.fold == p.fold && string(q.text) == string(p.text) }
+		if !slices.ContainsFunc(r.patterns, same) {
+			p.name = s.Name
+			p.anchor, p.word = 0, len(p.text)
+			if !p.fold {
+				p.anchor, p.word = longestWord(p.text)
+			}
+			r.patterns = append(r.patterns, p)
+		}
+	}
+	// What a text shows of the value, if that has something in it that is not seen.
+	work := &search{r: r}
+	v := &view{text: []byte(value), final: true}
+	add(pattern{text: collapsed(value)})
+	if r.unseen(v.text, 0) < len(v.text) {
+		for _, mode := range [...][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+			u, _, _ := work.strip(v, mode[0], mode[1])
+			if seen := strings.TrimSpace(string(u.text)); weakness(seen, words) == "" {
+				add(pattern{text: collapsed(seen)})
+			}
+		}
+	}
+	// As a hex dump on one line shows it. Without separators it is found by decoding.
+	digits := hex.EncodeToString([]byte(value))
+	for _, separator := range [...]byte{' ', ':'} {
+		text := make([]byte, 0, len(value)*3)
+		for i := 0; i < len(digits); i += 2 {
+			text = append(text, digits[i], digits[i+1], separator)
+		}
+		add(pattern{text: text[:len(text)-1], fold: true})
+	}
+}
+
+// collapsed returns value with each run of white space, with the pluses in it, as one blank.
+func collapsed(value string) []byte {
+	words := strings.Fields(value)
+	text := strings.Join(words, " ")
+	for i := range words {
+		if i > 0 {
+			words[i] = strings.TrimLeft(words[i], "+")
+		}
+		if i < len(words)-1 {
+			words[i] = strings.TrimRight(words[i], "+")
+		}
+	}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+	if short := strings.Join(words, " "); weakness(short, nil) == "" {
+		text = short
+	}
+	return []byte(text)
+}
+
+func longestWord(text []byte) (at, length int) {
+	for i := 0; i < len(text); {
+		n := bytes.IndexByte(text[i:], ' ')
+		if n < 0 {
+			n = len(text) - i
+		}
+		if n > length {
+			at, length = i, n
+		}
+		i += n + 1
+	}
+	return at, length
+}
+
+// index prepares the search: tables after Wu and Manber, and what the decoding needs to know of the patterns.
+func (r *Redactor) index() {
+	if len(r.patterns) == 0 {
+		return
+	}
+	r.window = maxWindow
+	r.shortest = len(r.patterns[0].text)
+	used := [256]bool{}
+	for _, p := range r.patterns {
+		r.shortest = min(r.shortest, len(p.text))
+		r.longest = max(r.longest, len(p.text))
+		r.binary = r.binary || !utf8.Valid(p.text)
+		for _, c := range p.text {
+			used[c] = true
+		}
+		if p.word >= minWindow {
+			r.window = min(r.window, p.word)
+		}
+	}
+	r.minDigits = (r.shortest*8 + 5) / 6
+	r.digits = sextets()
+	walls := `!"$'()*,.<>?`
+	r.wall = walls[max(0, strings.IndexFunc(walls, func(c rune) bool { return !used[c] }))]
+	for i := range r.shift {
+		r.shift[i] = uint8(r.window - 1)
+	}
+	for n := range r.patterns {
+		p, id := &r.patterns[n], int32(n)
+		for _, c := range cases(p.text[0], p.fold) {
+			r.starts[c] = append(r.starts[c], id)
+		}
+		if p.word < minWindow {
+			r.loose = append(r.loose, id)
+			continue
+		}
+		word := p.text[p.anchor:]
+		for i := 1; i < r.window; i++ {
+			for _, a := range cases(word[i-1], p.fold) {
+				for _, b := range cases(word[i], p.fold) {
+					h := hash(a, b)
+					r.shift[h] = min(r.shift[h], uint8(r.window-1-i))
+					if i == r.window-1 && !slices.Contains(r.bucket[h], id) {
+						r.bucket[h] = append(r.bucket[h], id)
+					}
+				}
+			}
+		}
+	}
+}
+
+func cases(c byte, fold bool) []byte {
+	if fold && c >= 'a' && c <= 'z' {
+		return []byte{c, c - 'a' + 'A'}
+	}
+	return []byte{c}
+}
+
+// mark gives each pattern what replaces it: a text that no secret has, not even in part or together with what is around it.
+func (r *Redactor) mark() {
+	for i := range r.patterns {
+		p := &r.patterns[i]
+		if i > 0 && p.name == r.patterns[i-1].name {
+			p.marker = r.patterns[i-1].marker
+			continue
+		}
+		for _, name := range [...]string{"redacted:" + plainName(p.name), "redacted"} {
+			for _, around := range [...]string{"[]", "()", "<>", "{}", "**", "||"} {
+				if p.marker = around[:1] + name + around[1:]; !r.mixes(p.marker) {
+					break
+				}
+			}
+			if !r.mixes(p.marker) {
+				break
+			}
+		}
+	}
+}
+
+// plainName returns name as it can stand within a JSON string, a URL, an attribute and a shell word.
+func plainName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("_-.", c) {
+			return c
+		}
+		return '_'
+	}, name)
+}
+
+// mixes reports whether a secret can be found in a text where marker stands and that does not have it otherwise.
+func (r *Redactor) mixes(marker string) bool {
+	for _, p := range r.patterns {
+		text := string(p.text)
+		if !strings.ContainsAny(text, marker[:1]+marker[len(marker)-1:]) {
+			continue
+		}
+		if strings.Contains(text, marker) {
+			return true
+		}
+		for n := 1; n <= min(len(text), len(marker)); n++ {
+			if text[len(text)-n:] == marker[:n] || text[:n] == marker[len(marker)-n:] {
+				return true
+			}
+		}
+	}
+	return r.Names(marker) != nil
 }

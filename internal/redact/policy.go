@@ -68,7 +68,9 @@ func (r *Redactor) expose(s Secret, words []string, lower map[string]bool) {
 	case why != "":
 		r.exposed = append(r.exposed, Exposure{s.Name, why})
 	case slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, value) }):
-		r.exposed = append(r.exposed, Exposure{s.Name,
-			"is hidden in texts, but is also a part of a name that stays, such as the id of a case, a runner or a model"})
+		r.exposed = append(r.exposed, Exposure{
+			s.Name,
+			"is hidden in texts, but is also a part of a name that stays, such as the id of a case, a runner or a model",
+		})
 	}
 }

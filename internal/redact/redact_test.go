@@ -9,10 +9,12 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -303,29 +305,102 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// FuzzRedact tries what no encoder writes: nothing panics, cuts change nothing, and JSON stays JSON.
+// FuzzRedact holds the redactor to the reference: what it leaves does not say the secret, and what does not say it stays.
+// Cuts change nothing, nor does a second time, and JSON stays JSON.
 func FuzzRedact(f *testing.F) {
 	for name, encode := range encodings() {
 		f.Add(secretValue, "x"+encode(secretValue)+`\`+name, uint8(3))
 	}
 	f.Add("12345678", `{"a":12345678,"b":"\u005c12345678"}`, uint8(1))
+	f.Add("sk-proj-4Qx7", "\x1b[35m\x1b[K.env\x1b[m\x1b[K:KEY=\x1b[01;31m\x1b[Ksk-proj\x1b[m\x1b[K-4Qx7\n", uint8(5))
+	f.Add("sk-proj-4Qx7ZpT9vB2nLkRw8Y", "eHNrLXByb2otNFF4N1\r\npwVDl2QjJuTGtSdzhZeA==", uint8(7))
+	f.Add("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----", `{"a":"{\"b\":\"-----BEGIN KEY-----\\n  MIIEvQIBADANBgkqhkiG\\r\\n-----END KEY-----\"}"}`, uint8(9))
 	f.Fuzz(func(t *testing.T, value, text string, size uint8) {
-		r := redact.New([]redact.Secret{{"S", value}, {"T", reverse(value)}})
-		want := r.String(text)
+		if len(value) > 60 || len(text) > 200 {
+			t.Skip("the reference is slow")
+		}
+		compare(t, value, text, func() int { return int(size) + 1 })
+	})
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// compare checks all that holds for a text and a redactor of a value.
+func compare(t failer, value, text string, chunk func() int) {
+	t.Helper()
+	for _, secrets := range [][]redact.Secret{{{"S", value}}, {{"S", value}, {"T", reverse(value)}, {"U", value[:len(value)/2] + "x"}}} {
+		r := redact.New(secrets)
+		got := r.String(text)
 		var b bytes.Buffer
 		w := r.Writer(&b)
 		for rest := text; rest != ""; {
-			n := min(len(rest), int(size)+1)
+			n := min(len(rest), chunk())
 			io.WriteString(w, rest[:n])
 			rest = rest[n:]
 		}
 		w.Close()
-		if b.String() != want {
-			t.Fatalf("chunked\ngot  %q\nwant %q", b.String(), want)
+		if b.String() != got {
+			t.Fatalf("%q in %q, chunked\ngot  %q\nwant %q", value, text, b.String(), got)
+		}
+		if again := r.String(got); again != got {
+			t.Fatalf("%q in %q gave %q, then %q", value, text, got, again)
 		}
 		doc, _ := redact.Clean(r, json.RawMessage(text))
 		if json.Valid([]byte(text)) && !json.Valid(doc) {
-			t.Fatalf("not JSON any more: %q", doc)
+			t.Fatalf("%q in %q: not JSON any more: %q", value, text, doc)
 		}
+		if len(secrets) > 1 || r.Exposed() != nil || value == "" {
+			continue
+		}
+		if says(got, value) {
+			t.Fatalf("%q in %q is left in %q", value, text, got)
+		}
+		whole := !strings.ContainsAny(value, " \\\n") && strings.TrimSpace(value) == value && redact.New([]redact.Secret{{"V", value}}).String("<"+value+">") != ""
+		if whole && got != text && !says(text, value) && utf8.ValidString(value) && value == strings.Map(visible, value) {
+			t.Fatalf("%q is not in %q, which became %q", value, text, got)
+		}
+	}
+}
+
+func visible(c rune) rune {
+	if strings.ContainsRune(strings.Join(unseen(), ""), c) || !strconv.IsPrint(c) {
+		return -1
+	}
+	return c
+}
+
+// TestAgainstReference makes texts of forms of a secret, whole and broken, with what is not seen in them.
+func TestAgainstReference(t *testing.T) {
+	all := encodings()
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	secret := rapid.StringOfN(rapid.RuneFrom([]rune(`abcxyzABC0123456789-_./+=:"\'<>&%? é中😀`)), 8, 16, -1)
+	noise := rapid.StringOfN(rapid.RuneFrom([]rune("\\\\%&;u0024xz=+A[]m:\x1b\u200b\u009b\n\r ")), 0, 6, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		value := secret.Draw(t, "secret")
+		var b strings.Builder
+		b.WriteString(noise.Draw(t, "before"))
+		for range rapid.IntRange(1, 2).Draw(t, "pieces") {
+			form := value
+			at := rapid.IntRange(0, len(form)).Draw(t, "at")
+			for range rapid.IntRange(0, 2).Draw(t, "junk") {
+				form = form[:at] + rapid.SampledFrom(unseen()[:60]).Draw(t, "unseen") + form[at:]
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "encodings") {
+				form = all[rapid.SampledFrom(names).Draw(t, "encoding")](form)
+			}
+			at = rapid.IntRange(0, len(form)).Draw(t, "at")
+			form = form[:at] + noise.Draw(t, "noise") + form[at:]
+			b.WriteString(form)
+			b.WriteString(noise.Draw(t, "after"))
+		}
+		size := rapid.IntRange(1, 40).Draw(t, "size")
+		compare(t, value, b.String(), func() int { return size })
 	})
 }

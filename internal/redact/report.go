@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,13 +26,12 @@ func Clean[T any](r *Redactor, v T) (T, []string) {
 	if r.idle() {
 		return v, nil
 	}
-	w := walker{redactor: r}
+	w := walker{redactor: r, names: map[string]struct{}{}}
 	out, changed := w.clean(reflect.ValueOf(&v).Elem(), texts)
 	if !changed {
 		return v, nil
 	}
-	slices.Sort(w.names)
-	return out.Interface().(T), slices.Compact(w.names) //nolint:forcetypeassert // clean keeps types
+	return out.Interface().(T), slices.Sorted(maps.Keys(w.names)) //nolint:forcetypeassert // clean keeps types
 }
 
 // content says what the texts of a field are.
@@ -56,17 +56,13 @@ func contentOf(f reflect.StructField) content {
 
 type walker struct {
 	redactor *Redactor
-	names    []string
+	names    map[string]struct{}
 }
 
 // text cleans one text.
 func (w *walker) text(s string) (string, bool) {
-	clean := w.redactor.String(s)
-	if clean == s {
-		return s, false
-	}
-	w.names = append(w.names, w.redactor.Names(s)...)
-	return clean, true
+	clean := w.redactor.replaceNamed(s, w.names)
+	return clean, clean != s
 }
 
 // clean returns v without secrets, and whether that differs from v. A value that differs is a copy.
@@ -171,12 +167,14 @@ func (w *walker) members(v reflect.Value, c content) (reflect.Value, bool) {
 // json cleans a JSON document, which stays one: a number that holds a secret becomes a string. What is not valid JSON
 // is treated as text.
 func (w *walker) json(doc []byte, c content) ([]byte, bool) {
-	if found, _ := w.redactor.find(doc, true); found == nil {
+	found := map[string]struct{}{}
+	asText := w.redactor.rewrite(doc, found)
+	if asText == nil {
 		return doc, false
 	}
 	if !json.Valid(doc) {
-		w.names = append(w.names, w.redactor.Names(string(doc))...)
-		return w.redactor.Bytes(doc), true
+		maps.Copy(w.names, found)
+		return asText, true
 	}
 	in := jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var b bytes.Buffer

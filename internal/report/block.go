@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // block is a run of one model in the documented results format, but for its results, which are streamed. Keys below the
@@ -97,11 +97,11 @@ func CheckBlockFile(path string) error {
 	if _, err := readBlocks(path); err != nil {
 		return err
 	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".plumb-results-*")
+	probe, err := doc.Create(path)
 	if err != nil {
 		return fmt.Errorf("results file %s cannot be written: %w", path, err)
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return probe.Discard()
 }
 
 // AppendBlock appends the run to the list in the file at path, in the documented results format: one block for each
@@ -127,27 +127,8 @@ func AppendBlock(path string, run *plumb.Run, s Sessions) (err error) {
 	if err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o600) // it holds outputs
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".plumb-results-*")
-	if err != nil {
+	if err := doc.Write(path, func(f *doc.File) error { return writeBlocks(f, path, known, run, s) }); err != nil {
 		return fmt.Errorf("write results file %s: %w", path, err)
-	}
-	err = writeBlocks(f, path, known, run, s)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write results file %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // resolve follows symbolic links, since the file is replaced and a link to it should stay one.
@@ -75,9 +77,13 @@ type span struct {
 
 // readBlocks finds the blocks of a results file. It holds one block at a time.
 func readBlocks(path string) ([]span, error) {
-	f, err := os.Open(path)
+	err := doc.Regular(path, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open results file: %w", err)

@@ -6,13 +6,12 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -63,16 +62,8 @@ func (r *htmlReport) write(run *plumb.Run) error {
 		return r.page(r.o.Out, run)
 	}
 	name := filepath.Join(r.o.RunDir, "report.html")
-	f, err := os.CreateTemp(r.o.RunDir, ".report-*.html")
-	if err != nil {
+	if err := doc.Write(name, func(f *doc.File) error { return r.page(f, run) }); err != nil {
 		return err
-	}
-	err = errors.Join(r.page(f, run), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	r.path = name
 	return nil

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // The names in a run directory.
@@ -87,6 +89,56 @@ func open(id, path string) (*Dir, error) {
 	return &Dir{ID: id, Path: path, lock: lock}, nil
 }
 
+// MadeHere reports whether the run at path is one that this user has made below root, the directory of a project's runs: it
+// is there itself, not by a link, and its files belong to nobody else.
+func MadeHere(root, path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return false
+	}
+	home, err := os.Stat(root)
+	if err != nil {
+		return false
+	}
+	if parent, err := os.Stat(filepath.Dir(real)); err != nil || !os.SameFile(home, parent) {
+		return false
+	}
+	for _, name := range []string{"", SpecFile, EventsFile, BundleDir} {
+		info, err := os.Lstat(filepath.Join(real, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 || !ours(info) {
+			return false
+		}
+	}
+	return true
+}
+
+// Clean deletes what processes that were killed have left half written in the directory.
+func (d *Dir) Clean() error {
+	temporary := regexp.MustCompile(`^\..*-[0-9]+(\.html)?$`)
+	var failed []error
+	for _, dir := range []string{d.Path, d.Join(BlobsDir), d.Join(BundleDir)} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, err)
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && temporary.MatchString(e.Name()) {
+				failed = append(failed, os.Remove(filepath.Join(dir, e.Name())))
+			}
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("clean up the run directory: %w", err)
+	}
+	return nil
+}
+
 // Close unlocks the directory.
 func (d *Dir) Close() error { return d.lock.Close() }
 
@@ -118,7 +170,7 @@ func (d *Dir) WriteSpec(spec any) error {
 
 // ReadSpec reads the run.json of the run directory at path into spec.
 func ReadSpec(path string, spec any) error {
-	data, err := os.ReadFile(filepath.Join(path, SpecFile))
+	data, err := doc.Read(filepath.Join(path, SpecFile), doc.StateBytes)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", SpecFile, err)
 	}
@@ -200,22 +252,7 @@ func WriteFile(name string, data []byte) error {
 
 // WriteTo is [WriteFile] for what is written piece by piece.
 func WriteTo(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // made with 0600
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says what went wrong
+	if err := doc.Write(name, func(f *doc.File) error { return write(f) }); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

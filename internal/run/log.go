@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -459,7 +461,7 @@ func readBlob(path, name string) ([]byte, error) {
 	if filepath.Base(name) != name {
 		return nil, fmt.Errorf("blob name %q is not a file name", name)
 	}
-	data, err := os.ReadFile(filepath.Join(path, BlobsDir, name))
+	data, err := doc.Read(filepath.Join(path, BlobsDir, name), doc.SessionBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
@@ -516,7 +518,11 @@ type extent struct {
 func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 	var x extent
 	name := filepath.Join(path, EventsFile)
-	f, err := os.Open(name)
+	err := doc.Regular(name, math.MaxInt64)
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(name)
+	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = plumb.WithHint(err, "the run was stopped before it began; start a new one")
@@ -564,6 +570,9 @@ func (l *lineReader) next() ([]byte, error) {
 		if l.start > 0 {
 			l.end = copy(l.buf, l.buf[l.start:l.end])
 			l.start = 0
+		}
+		if l.end >= doc.LineBytes {
+			return nil, fmt.Errorf("the line has more than %s", doc.Size(doc.LineBytes))
 		}
 		if l.end == len(l.buf) {
 			l.buf = append(l.buf, make([]byte, len(l.buf))...)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
@@ -108,6 +109,21 @@ func (c *Cache) read(key cacheKey, value any) bool {
 	}
 	c.misses.Add(1)
 	return false
+}
+
+// Clean deletes the entries that were never finished, since the process that wrote them was killed before that time.
+func (c *Cache) Clean(before time.Time) error {
+	torn, err := fs.Glob(os.DirFS(c.Dir), "??/new-*")
+	for _, name := range torn {
+		name = filepath.Join(c.Dir, name)
+		if info, statErr := os.Stat(name); statErr == nil && info.ModTime().Before(before) {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("clean up the cache: %w", err)
+	}
+	return nil
 }
 
 // write keeps value as the entry for key. It is not synced: an entry that a crash tears is ignored later.

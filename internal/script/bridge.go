@@ -10,6 +10,8 @@ import (
 
 	"modernc.org/quickjs"
 	"modernc.org/quickjs/intl"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // hostError is an error that the prelude throws as Node would.
@@ -179,9 +181,12 @@ func (vm *VM) settle(id int, ok bool, text string) {
 		return
 	}
 	c.settled = true
-	if ok {
+	switch most := 2 * vm.share(); {
+	case int64(len(text)) > most:
+		c.err = fmt.Errorf("it gives %s, more than the %s that it may", doc.Size(int64(len(text))), doc.Size(most))
+	case ok:
 		c.result = json.RawMessage(text)
-	} else {
+	default:
 		c.err = vm.decodeError(text)
 	}
 }
@@ -229,6 +234,10 @@ func (vm *VM) startHost(id int, op, text string) error {
 	return nil
 }
 
+// keep counts bytes that the host keeps for the script, and reports whether those are few enough. What is in flight at the
+// same time counts together.
+func (vm *VM) keep(n int) bool { return vm.held.Add(int64(n)) <= 4*vm.share() }
+
 // goAsync runs f on a goroutine of its own and settles the promise id with what it returns.
 func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error)) {
 	owner := vm.eng.owner
@@ -246,8 +255,13 @@ func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error))
 			}()
 			return f(ctx)
 		}()
+		text, _ := value.(string)
+		if err == nil && !vm.keep(len(text)) {
+			value, err = nil, fmt.Errorf("%s: the results that wait for the script take too much memory", what)
+		}
 		vm.post(func() {
 			vm.waiting--
+			vm.keep(-len(text))
 			vm.turn(owner, func() error {
 				if err != nil {
 					text, _ := json.Marshal(thrown(err)["$error"])

@@ -87,6 +87,8 @@ func errorCode(err error) (code string, number int, words string) {
 		{syscall.ENAMETOOLONG, nil, "ENAMETOOLONG", "name too long"},
 		{syscall.ENOSPC, nil, "ENOSPC", "no space left on device"},
 		{syscall.EROFS, nil, "EROFS", "read-only file system"},
+		{syscall.ENOMEM, nil, "ENOMEM", "not enough memory"},
+		{syscall.ENXIO, nil, "ENXIO", "no such device or address"},
 		{syscall.EBADF, nil, "EBADF", "bad file descriptor"},
 		{syscall.EMFILE, nil, "EMFILE", "too many open files"},
 		{syscall.EBUSY, nil, "EBUSY", "resource busy or locked"},

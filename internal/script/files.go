@@ -1,6 +1,8 @@
 package script
 
 import (
+	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -8,9 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // file performs the operations of node:fs. Each says in its error what Node says: code, number, system call, path.
@@ -115,12 +120,9 @@ func (vm *VM) readFile(asText bool, given, path string, a args) (any, error) {
 	if err := vm.mayRead("open", given, path); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fileErr("read", "", syscall.EISDIR)
-	}
-	data, err := os.ReadFile(path)
+	data, err := vm.contents(given, path)
 	if err != nil {
-		return nil, fileErr("open", given, err)
+		return nil, err
 	}
 	if asText {
 		return decodeUTF8(data), nil
@@ -128,11 +130,53 @@ func (vm *VM) readFile(asText bool, given, path string, a args) (any, error) {
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
+// contents reads a file, or what it can have of a pipe or device until its call is over.
+func (vm *VM) contents(given, path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to is empty
+	if err != nil {
+		return nil, fileErr("open", given, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fileErr("fstat", given, err)
+	}
+	most := vm.share()
+	switch {
+	case info.IsDir():
+		return nil, fileErr("read", "", syscall.EISDIR)
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		most = vm.stream()
+	case info.Size() > most:
+		return nil, tooLarge(doc.Size(info.Size()), most)
+	}
+	defer context.AfterFunc(vm.context(), func() { _ = f.SetDeadline(time.Unix(1, 0)) })() // a file never waits
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	n, err := data.ReadFrom(io.LimitReader(f, most+1))
+	if err == nil && n > most {
+		return nil, tooLarge("of what has no end", most)
+	}
+	return data.Bytes(), fileErr("read", "", err)
+}
+
+// share is the most in bytes that the host gives a script at a time: on its way it is there several times.
+func (vm *VM) share() int64 { return vm.o.MemoryLimit / 8 }
+
+// stream is the most that is taken of what has no size: pipes, devices, what is in /proc, an output of a process.
+func (vm *VM) stream() int64 { return vm.share() / 4 }
+
+func tooLarge(size string, most int64) error {
+	return &hostError{
+		Name: "RangeError", Code: "ERR_FS_FILE_TOO_LARGE",
+		Message: fmt.Sprintf("File size (%s) is greater than %s", size, doc.Size(most)),
+	}
+}
+
 func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
 	if err := vm.mayWrite("open", given, path); err != nil {
 		return err
 	}
-	bytes, err := base64.StdEncoding.DecodeString(data)
+	content, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
 		return err
 	}
@@ -144,11 +188,12 @@ func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
 	if !ok {
 		return &hostError{Name: "TypeError", Code: "ERR_INVALID_ARG_VALUE", Message: fmt.Sprintf("The argument 'flags' is invalid. Received '%s'", flag)}
 	}
-	f, err := os.OpenFile(path, flags, mode(permissions, 0o666))
+	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, mode(permissions, 0o666)) // a pipe that nobody reads is an error
 	if err != nil {
 		return fileErr("open", given, err)
 	}
-	_, err = f.Write(bytes)
+	defer context.AfterFunc(vm.context(), func() { _ = f.SetDeadline(time.Unix(1, 0)) })()
+	_, err = f.Write(content)
 	return fileErr("write", given, errors.Join(err, f.Close()))
 }
 
@@ -220,13 +265,15 @@ func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
 		Kind string `json:"kind"`
 	}
 	list := []entry{}
+	room := vm.share() / 8 // an entry takes some room beside its name, here and in the script
 	var read func(dir, prefix string) error
 	read = func(dir, prefix string) error {
-		entries, err := os.ReadDir(dir)
+		entries, err := listDir(dir, &room)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
+			room -= int64(len(prefix))
 			list = append(list, entry{filepath.Join(prefix, e.Name()), kindOf(e.Type())})
 			if recursive && e.IsDir() {
 				if err := read(filepath.Join(dir, e.Name()), filepath.Join(prefix, e.Name())); err != nil {
@@ -243,6 +290,32 @@ func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
 		return nil, fileErr("scandir", given, err)
 	}
 	return jsonText(list)
+}
+
+// listDir lists a directory by names, as long as there is room.
+func listDir(dir string, room *int64) ([]fs.DirEntry, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []fs.DirEntry
+	for {
+		some, err := f.ReadDir(1000)
+		for _, e := range some {
+			*room -= int64(len(e.Name()))
+		}
+		all = append(all, some...)
+		switch {
+		case *room < 0:
+			return nil, syscall.ENOMEM
+		case errors.Is(err, io.EOF):
+			slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 // makeDir returns the first directory it made, as Node does when it makes the parents too.
@@ -372,7 +445,7 @@ func copyTree(from, to string, force, errorOnExist, dereference bool) error {
 }
 
 func copyFile(from, to string, exclusive bool) (err error) {
-	in, err := os.Open(from)
+	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -380,6 +453,9 @@ func copyFile(from, to string, exclusive bool) (err error) {
 	info, err := in.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() { // it may never end
+		return syscall.EINVAL
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if exclusive {

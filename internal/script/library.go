@@ -40,7 +40,7 @@ func (vm *VM) library(op string, a args) (any, error) {
 	case "process":
 		return vm.process(name, a)
 	case "crypto":
-		return cryptography(name, a)
+		return vm.cryptography(name, a)
 	case "text":
 		return text(name, a)
 	}
@@ -160,7 +160,7 @@ func (vm *VM) path(p string) string {
 	return filepath.Join(vm.dir, p)
 }
 
-func cryptography(name string, a args) (any, error) {
+func (vm *VM) cryptography(name string, a args) (any, error) {
 	switch name {
 	case "uuid":
 		var b [16]byte
@@ -170,10 +170,10 @@ func cryptography(name string, a args) (any, error) {
 		return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
 	case "random":
 		n := a.num(0)
-		if !(n >= 0 && n <= 1<<28) {
+		if !(n >= 0 && n <= float64(vm.share())) {
 			return nil, &hostError{
 				Name: "RangeError", Code: "ERR_OUT_OF_RANGE",
-				Message: fmt.Sprintf(`The value of "size" is out of range. It must be >= 0 && <= 268435456. Received %v`, n),
+				Message: fmt.Sprintf(`The value of "size" is out of range. It must be >= 0 && <= %d. Received %v`, vm.share(), n),
 			}
 		}
 		b := make([]byte, int(n))

@@ -245,10 +245,11 @@ type captured struct {
 	full   bool
 	keep   bool
 	cancel context.CancelCauseFunc
+	count  func(n int) bool // what is kept
 }
 
 func (vm *VM) capture(how string, inherited io.Writer, r *processRequest, cancel context.CancelCauseFunc) *captured {
-	c := &captured{cancel: cancel, limit: int(min(max(r.MaxBuffer, 0), 1<<30))}
+	c := &captured{cancel: cancel, count: vm.keep, limit: int(min(max(r.MaxBuffer, 0), float64(vm.stream())))}
 	switch how {
 	case "ignore":
 	case "inherit":
@@ -264,13 +265,18 @@ func (vm *VM) capture(how string, inherited io.Writer, r *processRequest, cancel
 func (c *captured) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if room := c.limit - c.buffer.Len(); len(p) > room {
-		c.buffer.Write(p[:max(0, room)])
+	fits := p[:min(len(p), c.limit-c.buffer.Len())]
+	if c.count(len(fits)) {
+		c.buffer.Write(fits)
+	} else {
+		c.count(-len(fits))
+		fits = nil
+	}
+	if len(fits) < len(p) {
 		c.full = true
 		c.cancel(errBuffer)
-		return len(p), nil
 	}
-	return c.buffer.Write(p)
+	return len(p), nil
 }
 
 func (c *captured) text() *string {
@@ -279,5 +285,6 @@ func (c *captured) text() *string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.count(-c.buffer.Len())
 	return new(base64.StdEncoding.EncodeToString(c.buffer.Bytes()))
 }

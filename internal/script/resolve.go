@@ -15,6 +15,8 @@ import (
 	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // The esbuild name spaces of modules that are no files.
@@ -167,6 +169,9 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	r.mu.Lock()
 	r.files[a.Path] = true
 	r.mu.Unlock()
+	if err := doc.Regular(a.Path, doc.SourceBytes); err != nil { // the bundler would wait for ever, or take all of the memory
+		return api.OnLoadResult{}, fmt.Errorf("read %s: %w", a.Path, err)
+	}
 	var loader api.Loader
 	switch filepath.Ext(a.Path) {
 	case ".ts", ".mts", ".cts":
@@ -184,7 +189,7 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	default:
 		return api.OnLoadResult{}, nil
 	}
-	data, err := os.ReadFile(a.Path)
+	data, err := doc.Read(a.Path, doc.SourceBytes)
 	if err != nil {
 		return api.OnLoadResult{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/proc"
@@ -50,7 +51,8 @@ type VM struct {
 	programs   proc.Group // what children are, and what they leave
 	dir        string
 	late       []error
-	exec       *execution // set when the VM runs a program like node does
+	held       atomic.Int64 // bytes that wait on the host's side for the script; see keep
+	exec       *execution   // set when the VM runs a program like node does
 }
 
 // call is something that runs in the VM and can be waited for: the evaluation of the module, or a function.

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
@@ -142,7 +144,7 @@ func Open(o Options) (*Baselines, error) {
 }
 
 func read(path string) (map[string]entry, error) {
-	data, err := os.ReadFile(path)
+	data, err := doc.Read(path, doc.StateBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]entry{}, nil
 	}

@@ -1,0 +1,250 @@
+// Package doc opens the documents that Plumb reads, each within a bound, and replaces those that it writes: they are there
+// whole or not at all.
+//
+// A document is a regular file. What could wait for ever, or never end, is refused before a byte is read: named pipes,
+// devices, sockets.
+package doc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Read reads the file at path, of at most so many bytes. Anything else than a regular file is an error, but for the null
+// device, which is an empty file.
+func Read(path string, most int64) ([]byte, error) { return read(path, most, false) }
+
+// ReadStream is [Read] for what a pipe may give, too, such as <(generate) of a shell. A named pipe that nobody begins to
+// write to within a few seconds is an error.
+func ReadStream(path string, most int64) ([]byte, error) { return read(path, most, true) }
+
+func read(path string, most int64, pipes bool) ([]byte, error) {
+	// To open a pipe that nobody writes to would wait for somebody who does.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular():
+		if info.Size() > most {
+			return nil, tooLarge(info.Size(), most)
+		}
+	case info.Mode()&fs.ModeNamedPipe != 0 && pipes:
+		return readPipe(f, most)
+	default:
+		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
+			return nil, nil
+		}
+		return nil, kindError(path, info.Mode())
+	}
+	return readAll(f, info.Size(), most)
+}
+
+// ReadFS is [Read] for a file of a file system.
+func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
+	info, err := fs.Stat(fsys, name) // before it is opened, which could wait for ever
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, kindError(name, info.Mode())
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > most {
+		return nil, tooLarge(info.Size(), most)
+	}
+	return readAll(f, info.Size(), most)
+}
+
+func readAll(r io.Reader, size, most int64) ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	n, err := data.ReadFrom(io.LimitReader(r, most+1)) // it may grow
+	if err == nil && n > most {
+		return nil, tooLarge(0, most)
+	}
+	return data.Bytes(), err
+}
+
+// readPipe reads a pipe to its end. As long as nobody has written to it, it seems to be at its end.
+func readPipe(f *os.File, most int64) ([]byte, error) {
+	const patience = 10 * time.Second
+	for end := time.Now().Add(patience); ; {
+		data, err := readAll(f, 0, most)
+		if len(data) > 0 || err != nil {
+			return data, err
+		}
+		if time.Now().After(end) {
+			return nil, errors.New("nobody writes to the pipe")
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// Regular returns the error that [Read] would return of the kind and size of the file at path.
+func Regular(path string, most int64) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() {
+		if info.Size() > most {
+			return tooLarge(info.Size(), most)
+		}
+		return nil
+	}
+	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
+		return nil
+	}
+	return kindError(path, info.Mode())
+}
+
+func tooLarge(size, most int64) error {
+	has := "more"
+	if size > 0 {
+		has = Size(size) + ", more"
+	}
+	return &refusal{fmt.Sprintf("it has %s than the %s that such a file may have", has, Size(most)), "make it smaller, or split it"}
+}
+
+// Size is a number of bytes as people read it: "300 bytes", "256 KiB", "1.5 GiB".
+func Size(n int64) string {
+	if n < 1<<10 {
+		return strconv.FormatInt(n, 10) + " bytes"
+	}
+	f, unit := float64(n)/(1<<10), "KiB"
+	for _, next := range []string{"MiB", "GiB", "TiB"} {
+		if f < 1<<10 {
+			break
+		}
+		f, unit = f/(1<<10), next
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
+}
+
+func kindError(path string, m fs.FileMode) error {
+	what := "a device"
+	switch {
+	case m.IsDir():
+		return &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case m&fs.ModeNamedPipe != 0:
+		what = "a named pipe"
+	case m&fs.ModeSocket != 0:
+		what = "a socket"
+	}
+	return &refusal{"it is " + what + ", not a file", "write what it gives to a file, and name that"}
+}
+
+// refusal is why a file is not read, with what to do.
+type refusal struct{ reason, advice string }
+
+func (r *refusal) Error() string { return r.reason }
+
+// Advice returns the hint that the command line prints.
+func (r *refusal) Advice() string { return r.advice }
+
+// File is a document that is being written. What it replaces stays until [File.Commit].
+type File struct {
+	*os.File
+	// target is the file to replace; "" when File is the target itself.
+	target string
+}
+
+// Create begins to write the file at path, readable by its owner only; one that is replaced keeps its permissions. A
+// symbolic link stays one: the file behind it is replaced. A pipe, a device, and whatever is in /dev is written to
+// directly.
+func Create(path string) (*File, error) {
+	for range 40 { // as many links as systems follow
+		if strings.HasPrefix(filepath.Clean(path), "/dev/") { // /dev/stdout may lead to a file that others write, too
+			break
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	mode := fs.FileMode(0o600)
+	info, err := os.Stat(path)
+	switch {
+	case strings.HasPrefix(filepath.Clean(path), "/dev/"), err == nil && !info.Mode().IsRegular() && !info.IsDir():
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &File{f, ""}, nil
+	case err == nil && info.IsDir():
+		return nil, &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // made with 0600
+	if err != nil {
+		return nil, err
+	}
+	if mode != 0o600 {
+		if err := f.Chmod(mode); err != nil {
+			return nil, errors.Join(err, (&File{f, path}).Discard())
+		}
+	}
+	return &File{f, path}, nil
+}
+
+// Commit ends the writing: the file is on disk, and in its place.
+func (f *File) Commit() error {
+	if f.target == "" {
+		return f.Close()
+	}
+	err := f.Sync()
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), f.target)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error says what went wrong
+	}
+	return err
+}
+
+// Discard ends the writing and leaves what was there before.
+func (f *File) Discard() error {
+	err := f.Close()
+	if f.target != "" {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// Write replaces the file at path with what write writes; see [Create].
+func Write(path string, write func(*File) error) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		_ = f.Discard() // the first error says what went wrong
+		return err
+	}
+	return f.Commit()
+}
