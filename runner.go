@@ -172,6 +172,9 @@ type Evidence struct {
 	// Secrets returns the names of the secrets that a text holds, in order; nil for none. The Secrets
 	// function itself is nil where the run knows no secret that it could find.
 	Secrets func(text string) []string
+	// Redact returns a text without those secrets. Whoever repeats a part of a text, such as its beginning, cuts what is left,
+	// since a part of a secret cannot be found any more. It is nil where Secrets is.
+	Redact func(text string) string
 }
 
 // Judge is the model that answers the questions of llm_judge.

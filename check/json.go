@@ -52,7 +52,7 @@ func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the output is not read as JSON: %s", n.why))
 	}
 	v := decided(false, "the output is not JSON: "+n.why)
-	v.Got = short(ev.Report.FinalOutput, shownLimit)
+	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
 	var details object
 	details.str("error", n.why)
 	v.Details = details.json()

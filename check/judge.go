@@ -124,10 +124,10 @@ func (j *judgeMatcher) rule(b *bench, votes int) plumb.Verdict {
 	if votes > 1 {
 		v.Reason += fmt.Sprintf(" by %d votes to %d", max(yes, no), min(yes, no))
 	} else if last := strip(b.asked.Replies[len(b.asked.Replies)-1]); len(last) > len("**YES.**") {
-		v.Reason += ": " + quote(last)
+		v.Reason += ": " + quote(shown(b.ev, last))
 	}
 	v.Score = float64(yes) / float64(yes+no)
-	v.Expected, v.Got = short(j.question, shownLimit), short(b.ev.Report.FinalOutput, shownLimit)
+	v.Expected, v.Got = short(j.question, shownLimit), short(shown(b.ev, b.ev.Report.FinalOutput), shownLimit)
 	v.Asked = b.asked
 	var details object
 	details.str("judge_prompt", j.question)
@@ -167,7 +167,7 @@ func (b *bench) vote(ctx context.Context) (yes bool, err error) {
 			return false, err
 		}
 		reply := report.FinalOutput
-		b.asked.Replies = append(b.asked.Replies, short(reply, repliesLimit))
+		b.asked.Replies = append(b.asked.Replies, short(shown(b.ev, reply), repliesLimit))
 		switch report.FinishReason {
 		case plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishTimeout:
 			why, messages = "its reply was "+string(report.FinishReason), nil
@@ -177,7 +177,7 @@ func (b *bench) vote(ctx context.Context) (yes bool, err error) {
 		if yes, ok := readReply(reply); ok {
 			return yes, nil
 		}
-		why = "it said " + quote(reply)
+		why = "it said " + quote(shown(b.ev, reply))
 		if strip(reply) == "" {
 			messages = nil
 			continue

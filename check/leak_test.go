@@ -100,3 +100,35 @@ func TestLeaksNoSecretNeedsASecret(t *testing.T) {
 		t.Errorf("an unknown place: %v", err)
 	}
 }
+
+// TestVerdictsRepeatNoPartOfASecret: whoever stores a verdict removes whole secrets from it, so a check must not cut one, change
+// its letters, or show a part of it.
+func TestVerdictsRepeatNoPartOfASecret(t *testing.T) {
+	const secret = "sk-Canary-0123456789-Abcdef"
+	secrets := redact.New([]redact.Secret{{Name: "CANARY_KEY", Value: secret}})
+	outputs := []string{secret, "`" + secret + "` is it", `{"a":"` + secret + `","b":1}`}
+	for _, pad := range []int{70, 85, 90, 95, 470, 485, 4080, 4090} {
+		outputs = append(outputs, strings.Repeat(".", pad)+secret+" and more", `{"a":"`+strings.Repeat(".", pad)+secret+`"}`)
+	}
+	for _, spec := range []string{
+		`{"type":"exact_match","ideal":"x","case_sensitive":false}`, `{"type":"contains","ideal":"x"}`, `{"type":"starts_with","ideal":"x"}`,
+		`{"type":"regex","pattern":"(?i)canary-[0-9]{6}"}`, `{"type":"regex","pattern":"nowhere","case_sensitive":false,"normalize":"typography"}`,
+		`{"type":"is_json"}`, `{"type":"json_path","path":"$.a","equals":1}`,
+		`{"type":"json_schema","schema":{"type":"object","properties":{"a":{"enum":["x"]}}}}`, `{"type":"numeric","value":7}`,
+		`{"type":"all_of","assertions":[{"type":"contains","ideal":"x"},{"type":"starts_with","ideal":"y"},{"type":"regex","pattern":"z"},
+			{"type":"exact_match","ideal":"q"},{"type":"numeric","value":3}]}`,
+	} {
+		c, problems := check.Parse([]byte(spec), check.Ideal{})
+		if c == nil {
+			t.Fatal(problems)
+		}
+		for _, output := range outputs {
+			v := judgeOne(t, c, plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: output}, Secrets: secrets.Names, Redact: secrets.String})
+			stored, _ := redact.Clean(secrets, v) // as the log does
+			text := strings.ToLower(stored.Reason + stored.Got + stored.Expected + string(stored.Details))
+			if strings.Contains(text, "sk-canary-0") || strings.Contains(text, "canary-01") || strings.Contains(text, "0123456789") {
+				t.Errorf("%s\n%.200s\n%s\n%s", spec, output, stored.Reason, stored.Details)
+			}
+		}
+	}
+}

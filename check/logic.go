@@ -76,7 +76,7 @@ func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 		}
 		settled = slices.ContainsFunc(verdicts, l.decides)
 	}
-	return l.combine(verdicts), nil
+	return l.combine(ev, verdicts), nil
 }
 
 func asksModel(c *Check) bool {
@@ -90,7 +90,7 @@ func (l *logicMatcher) decides(v *plumb.Verdict) bool {
 }
 
 // combine sums up the verdicts; one is nil where nobody had to ask.
-func (l *logicMatcher) combine(verdicts []*plumb.Verdict) plumb.Verdict {
+func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) plumb.Verdict {
 	var out plumb.Verdict
 	var failure *plumb.Failure
 	var passed, failed, broken []string
@@ -136,7 +136,7 @@ func (l *logicMatcher) combine(verdicts []*plumb.Verdict) plumb.Verdict {
 	default:
 		out.Pass, out.Reason = true, "all of "+l.count()+" hold"
 	}
-	out.Reason = short(out.Reason, 500)
+	out.Reason = short(shown(ev, out.Reason), 500)
 	out.Details = l.details(verdicts)
 	return out
 }

@@ -83,6 +83,7 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 		wanted += within
 	}
 	text, ok := lastNumber(output)
+	output = withoutSecrets(ev, output)
 	var details object
 	details.strs("expected", n.want)
 	if !ok {
@@ -91,6 +92,9 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 		return v, nil
 	}
 	got, err := rational(text)
+	if rest, _ := lastNumber(output); rest != text {
+		text = partOfSecret
+	}
 	var v plumb.Verdict
 	switch {
 	case err != nil: // a number that nobody means, such as 1e999999

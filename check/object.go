@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // object builds a JSON object. It is much cheaper than a map through encoding/json, which matters because each verdict
@@ -141,6 +143,27 @@ func short(s string, limit int) string {
 	}
 	return s[:cut] + "…"
 }
+
+// shown returns a text of a session for a verdict to repeat a part of, with [short] or [quote]: without its secrets, if it is so
+// long that it will be cut. Otherwise whoever stores the verdict removes them.
+func shown(ev *plumb.Evidence, s string) string {
+	if len(s) <= quoteLimit {
+		return s
+	}
+	return withoutSecrets(ev, s)
+}
+
+// withoutSecrets is shown for a text that is changed before a verdict repeats it, as by lower-casing: whoever stores the
+// verdict would not find a secret in what comes of it.
+func withoutSecrets(ev *plumb.Evidence, s string) string {
+	if ev.Redact == nil {
+		return s
+	}
+	return ev.Redact(s)
+}
+
+// partOfSecret stands in a verdict where a part of the output would that is not there without its secrets.
+const partOfSecret = "(a part of a secret)"
 
 // quote renders s for a reason: quoted, shortened, control characters escaped.
 func quote(s string) string { return strconv.Quote(short(s, quoteLimit)) }

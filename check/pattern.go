@@ -84,17 +84,21 @@ func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdi
 		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
 	}
 	output := r.mode.normalize(ev.Report.FinalOutput)
+	seen := r.mode.normalize(withoutSecrets(ev, ev.Report.FinalOutput))
 	var v plumb.Verdict
 	var details object
 	details.str("pattern", r.pattern)
 	if at := re.FindStringIndex(output); at != nil {
 		found := output[at[0]:at[1]]
+		if !strings.Contains(seen, found) {
+			found = partOfSecret
+		}
 		v = decided(true, "the pattern matches "+quote(found))
 		details.str("match", short(found, shownLimit))
 	} else {
-		v = decided(false, "nothing matches "+quote(r.pattern)+" in "+quote(output))
+		v = decided(false, "nothing matches "+quote(r.pattern)+" in "+quote(seen))
 	}
-	v.Expected, v.Got = short("/"+r.pattern+"/", shownLimit), short(output, shownLimit)
+	v.Expected, v.Got = short("/"+r.pattern+"/", shownLimit), short(seen, shownLimit)
 	v.Details = details.json()
 	return v, nil
 }
@@ -146,7 +150,7 @@ func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
 	}
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if complaint, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
-			err = errors.New(strings.Join(complaints(complaint, 3), "; "))
+			err = errors.New(strings.Join(complaints(&plumb.Evidence{}, complaint, 3), "; "))
 		}
 	}
 	return nil, fmt.Errorf("schema: %w", err)
@@ -190,16 +194,16 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verd
 	if !ok {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate by the schema: %w", err)), nil
 	}
-	list := complaints(invalid, 20)
-	v := decided(false, "the output is not valid by the schema: "+short(strings.Join(list, "; "), 500))
-	v.Got = short(text, shownLimit)
+	list := complaints(ev, invalid, 20)
+	v := decided(false, "the output is not valid by the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
+	v.Got = short(shown(ev, text), shownLimit)
 	details.strs("errors", list)
 	v.Details = details.json()
 	return v, nil
 }
 
 // complaints lists the innermost causes of a validation error, at most limit of them.
-func complaints(err *jsonschema.ValidationError, limit int) []string {
+func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) []string {
 	printer := message.NewPrinter(language.English)
 	var list []string
 	var walk func(e *jsonschema.ValidationError)
@@ -208,7 +212,7 @@ func complaints(err *jsonschema.ValidationError, limit int) []string {
 			walk(cause)
 		}
 		if len(e.Causes) == 0 && len(list) < limit {
-			list = append(list, short(pointer(e.InstanceLocation)+": "+e.ErrorKind.LocalizedString(printer), 500))
+			list = append(list, short(shown(ev, pointer(e.InstanceLocation)+": "+e.ErrorKind.LocalizedString(printer)), 500))
 		}
 	}
 	walk(err)
@@ -323,7 +327,7 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	at := "at " + p.path
 	var got string
 	if len(found) > 0 {
-		got = jsonText(found[max(hit, 0)])
+		got = shown(ev, jsonText(found[max(hit, 0)]))
 	}
 	var v plumb.Verdict
 	switch {

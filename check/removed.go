@@ -45,7 +45,7 @@ func despiteRemoval(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Ve
 		of := *ev
 		of.Report = &report
 		if v, err := t.match(ctx, &of); err == nil && v.Pass {
-			v.Got = short(ev.Report.FinalOutput, shownLimit)
+			v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
 			return v
 		}
 	}

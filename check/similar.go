@@ -76,7 +76,7 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 	}
 	v := decided(pass, fmt.Sprintf("the similarity to %s is %.3f, %s %g", quote(s.ideals[at]), best, word, s.threshold))
 	v.Score = min(max(best, 0), 1)
-	v.Expected, v.Got = short(s.ideals[at], shownLimit), short(output, shownLimit)
+	v.Expected, v.Got = short(s.ideals[at], shownLimit), short(shown(ev, output), shownLimit)
 	v.Details = s.details(best, s.ideals[at], asked.Model)
 	v.Asked = asked
 	return v, nil

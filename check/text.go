@@ -148,7 +148,7 @@ func (t *textMatcher) describe(o *object) {
 func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	output := ev.Report.FinalOutput
 	if t.kind == typeExactMatch {
-		return t.exact(output), nil
+		return t.exact(ev, output), nil
 	}
 	got := t.mode.fold(output)
 	if t.kind == typeStartsWith {
@@ -175,10 +175,10 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		v = decided(true, "the output "+verb+quote(t.terms[hit]))
 		v.Expected = short(t.terms[hit], shownLimit)
 	} else {
-		v = decided(false, "the output "+none+quotes(t.terms)+": "+quote(output))
+		v = decided(false, "the output "+none+quotes(t.terms)+": "+quote(shown(ev, output)))
 		v.Expected = short(strings.Join(t.terms, "\n"), shownLimit)
 	}
-	v.Got = short(output, shownLimit)
+	v.Got = short(shown(ev, output), shownLimit)
 
 	var details object
 	switch {
@@ -193,16 +193,24 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	return v, nil
 }
 
-func (t *textMatcher) exact(output string) plumb.Verdict {
-	want, got := t.folded[0], strip(t.mode.normalize(output))
-	if t.mode&ignoreCase != 0 {
-		got = lower(got)
+func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
+	fold := func(s string) string {
+		if s = strip(t.mode.normalize(s)); t.mode&ignoreCase != 0 {
+			s = lower(s)
+		}
+		return s
 	}
+	want, got := t.folded[0], fold(output)
+	same := want == got
+	got = fold(withoutSecrets(ev, output))
 	var v plumb.Verdict
-	if want == got {
-		v = decided(true, "the output is "+quote(want))
+	if same {
+		v = decided(true, "the output is "+quote(got))
 	} else {
 		v = decided(false, "the output is "+quote(got)+", not "+quote(want))
+	}
+	if same { // so that the two are seen to be the same
+		want = got
 	}
 	v.Expected, v.Got = short(want, shownLimit), short(got, shownLimit)
 	var details object

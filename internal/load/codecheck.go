@@ -215,13 +215,13 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Durati
 		f.Hint = "is a resolve never called?"
 	case thrown && e.Unhandled && e.IsAssertion:
 		// In Node this ends the process. It is known that the check did not hold.
-		v := plumb.Verdict{Name: e.Name, Reason: bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)", Stack: bounded(e.Stack), Source: &k.source}
+		v := plumb.Verdict{Name: e.Name, Reason: s.bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)", Stack: s.bounded(e.Stack), Source: &k.source}
 		if len(e.Frames) > 0 {
 			v.Source = k.suite.places.source(&e.Frames[0])
 		}
 		return append(s.rest(nil), v), nil
 	case thrown:
-		f.Name, f.Message, f.Stack = e.Name, bounded(e.Message), bounded(e.Stack)
+		f.Name, f.Message, f.Stack = e.Name, s.bounded(e.Message), s.bounded(e.Stack)
 		if e.Unhandled {
 			f.Hint = "a promise was rejected that nothing waited for: is an await missing?"
 		}
@@ -253,7 +253,7 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 
 func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	v := plumb.Verdict{
-		Name: cmp.Or(f.Check, f.Name), Reason: bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: bounded(f.Stack),
+		Name: cmp.Or(f.Check, f.Name), Reason: s.bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: s.bounded(f.Stack),
 		Source: k.suite.places.source(f.Source), Details: details(f, ""),
 	}
 	asked := s.take(f)
@@ -284,7 +284,10 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 // stack of an endless recursion has thousands of lines.
 const textLimit = 16 << 10
 
-func bounded(text string) string {
+func (s *codeSession) bounded(text string) string {
+	if len(text) > textLimit && s.ev.Redact != nil {
+		text = s.ev.Redact(text) // a part of a secret could not be found any more
+	}
 	if len(text) <= textLimit {
 		return text
 	}

@@ -424,7 +424,7 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder,
 	}
 	if e.Redact.Hides() {
-		evidence.Secrets = e.Redact.Names
+		evidence.Secrets, evidence.Redact = e.Redact.Names, e.Redact.String
 	}
 	if a.report != nil {
 		evidence.Workspace = a.report.Workspace
