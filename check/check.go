@@ -96,11 +96,12 @@ func (c *Check) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict,
 
 func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	var v plumb.Verdict
-	if ev.Report == nil {
+	switch {
+	case ev.Report == nil:
 		v.Error = plumb.Failuref(plumb.OriginAssertHook, "there is no session report to judge")
-	} else if redactedOutput(c.matcher, ev) {
+	case redactedOutput(c.matcher, ev):
 		v = despiteRemoval(ctx, c.matcher, ev)
-	} else {
+	default:
 		var err error
 		if v, err = c.match(ctx, ev); err != nil {
 			return v, err

@@ -64,10 +64,11 @@ func (c chance) report(dir string) *plumb.SessionReport {
 func (c chance) seen() map[string]any {
 	word := one(c, "sk-", "curl", "canary", "Zq81", "git push", "done", key, "x", "out.txt")
 	s := map[string]any{"type": one(c, "ran_command", "read_file", "called_tool", "tool_returned", "changed_file", "was_denied", "used_skill")}
+	how := c.IntN(9)
 	switch kind := s["type"]; {
-	case c.IntN(3) == 0:
+	case how < 3:
 		s["pattern"] = one(c, "^curl", "sk-.*1$", "[0-9]+", "canary|done")
-	case c.IntN(3) == 0:
+	case how < 5:
 		s["equals"] = word
 	case kind == "ran_command" && c.IntN(2) == 0:
 		s["executable"] = one(c, "curl", "git")

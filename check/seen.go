@@ -216,7 +216,7 @@ func firstChange(r *plumb.SessionReport, path, workspace string) int {
 func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 	w := &m.want
 	switch {
-	case w.Tool != "" && o.tool != w.Tool && !(o.redacted && redact.HasMark(o.tool)),
+	case w.Tool != "" && o.tool != w.Tool && (!o.redacted || !redact.HasMark(o.tool)),
 		w.MinConfidence != "" && o.rank < confidence(w.MinConfidence),
 		w.Change != "" && o.kind != w.Change:
 		return false, true

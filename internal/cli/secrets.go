@@ -34,7 +34,7 @@ func (a *app) indent(s string, n int) string { return report.Indent(a.clean(s), 
 func loggedWords(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		enough := errors.New("enough")
-		//nolint:errcheck // what cannot be read is told by whoever reads the run
+		// What cannot be read is told by whoever reads the run.
 		_ = run.Read(path, func(ev plumb.Event) error {
 			var words []string
 			if i := ev.Info; i != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"html"
 	"io"
 	"os"
@@ -108,7 +109,7 @@ func readAs(t *testing.T, name, text string) string {
 		d := xml.NewDecoder(strings.NewReader(text))
 		for {
 			token, err := d.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
