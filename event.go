@@ -50,7 +50,7 @@ type Event struct {
 	// Report is the session's record. On disk a large one is replaced by Blob, the name of a file beside the log.
 	Report *SessionReport `json:"report,omitempty"`
 	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of Report.
-	RawReport json.RawMessage  `json:"-"`
+	RawReport json.RawMessage  `json:"-" redact:"values"`
 	Blob      string           `json:"blob,omitempty" redact:"-"`
 	Failure   *Failure         `json:"failure,omitempty"`
 	Judgement *Judgement       `json:"judgement,omitempty"`

@@ -36,6 +36,14 @@ type Assertion interface {
 	Assert(ctx context.Context, ev Evidence) ([]Verdict, error)
 }
 
+// A RedactedAssertion can judge a session from whose stored texts secrets were removed; see [SessionReport.Redacted].
+// It is optional. For an assertion that does not say so, such a session is an error, and Assert is not called: the
+// assertion would take what is left for what came.
+type RedactedAssertion interface {
+	Assertion
+	JudgesRedacted() bool
+}
+
 // A Reporter renders a run.
 //
 // Report is called once for each event, in order, never concurrently; run is the state after ev and must be neither
@@ -162,7 +170,7 @@ type Evidence struct {
 	// Workspace is the directory the session worked in; "" for models.
 	Workspace string
 	// Secrets returns the names of the secrets that a text holds, in order; nil for none. The Secrets
-	// function itself is nil where nobody knows any secrets.
+	// function itself is nil where the run knows no secret that it could find.
 	Secrets func(text string) []string
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -75,6 +76,16 @@ type SessionReport struct {
 	// Notes say what a reader of the report should know: requests that were tried again, records that were not
 	// understood, texts that were cut short.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// RemovedFailure is the failure of a check that depends on a text of r from which secrets were removed before it was
+// stored.
+func (r *SessionReport) RemovedFailure() *Failure {
+	f := Failuref(OriginAssertHook, "the check depends on text from which secrets were removed before the session was stored: %s",
+		strings.Join(r.Redacted, ", "))
+	f.Class = FailureClass{ID: "redacted", Label: "Secrets were removed"}
+	f.Hint = "run the case again: a new session is judged before secrets are removed"
+	return f
 }
 
 // RequestUsage is what one request to the model used; nil figures were not reported.

@@ -20,6 +20,7 @@
 //	llm_judge            judge_prompt; votes                        a judge model answers the question with YES
 //	semantic_similarity  ideal; threshold                           the embedding is near that of one of the ideals
 //	all_of, any_of       assertions                                 all hold; at least one holds
+//	leaks_no_secret      in                                         no secret of the run is in what came of the session
 //
 // For sessions of agents, each with equals, contains or pattern on the text of what was done, count, at_least, at_most and
 // only, and before for the order:
@@ -97,6 +98,8 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 	var v plumb.Verdict
 	if ev.Report == nil {
 		v.Error = plumb.Failuref(plumb.OriginAssertHook, "there is no session report to judge")
+	} else if redactedOutput(c.matcher, ev) {
+		v = despiteRemoval(ctx, c.matcher, ev)
 	} else {
 		var err error
 		if v, err = c.match(ctx, ev); err != nil {
@@ -123,7 +126,7 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 // readsOutput reports whether a check looks at the final output.
 func readsOutput(m matcher) bool {
 	switch m.(type) {
-	case *seenMatcher, *fileMatcher, usageMatcher:
+	case *seenMatcher, *fileMatcher, usageMatcher, *leakMatcher:
 		return false
 	}
 	return true
@@ -175,7 +178,7 @@ func Types() []string {
 	return []string{
 		typeExactMatch, typeContains, typeContainsAny, typeIsJSON, typeLLMJudge, typeSemanticSimilarity, typeRegex,
 		typeStartsWith, typeJSONSchema, typeJSONPath, typeNumeric, typeMaxTokens, typeMaxLatency, typeAllOf, typeAnyOf,
-		typeRanCommand, typeReadFile, typeUsedSkill, typeCalledTool, typeToolReturned, typeChangedFile, typeWasDenied,
+		typeLeaksNoSecret, typeRanCommand, typeReadFile, typeUsedSkill, typeCalledTool, typeToolReturned, typeChangedFile, typeWasDenied,
 		typeFileExists, typeFileContains, typeMaxSteps, typeMaxInputTokens, typeMaxTotalTokens, typeMaxCost, typeMaxDuration,
 	}
 }
@@ -196,6 +199,7 @@ const (
 	typeMaxLatency         = "max_latency_ms"
 	typeAllOf              = "all_of"
 	typeAnyOf              = "any_of"
+	typeLeaksNoSecret      = "leaks_no_secret"
 	typeRanCommand         = "ran_command"
 	typeReadFile           = "read_file"
 	typeUsedSkill          = "used_skill"

@@ -113,7 +113,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
 		}
 		report := *ev.Report
-		report.FinalOutput, report.Incomplete = content, nil
+		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // it is as it was left
 		of := *ev
 		of.Report = &report
 		v, err := m.text.match(ctx, &of)

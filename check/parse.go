@@ -84,6 +84,7 @@ const (
 	keyAtMost
 	keyOnly
 	keyBefore
+	keyIn
 	keyCount
 )
 
@@ -93,6 +94,7 @@ func keyNames() [keyCount]string {
 		"schema", "path", "equals", "contains", "exists", "value", "tolerance", "tolerance_percent", "max", "votes",
 		"assertions", "executable", "positionals", "options", "end_of_options", "strict", "exit_code", "tool", "args", "skill",
 		"min_confidence", "change", "count", "at_least", "at_most", "only", "before",
+		"in",
 	}
 }
 
@@ -139,6 +141,8 @@ func keysOf(kind string) (keySet, bool) {
 		return common | keys(keyMax, keyValue), true
 	case typeAllOf, typeAnyOf:
 		return common | keys(keyAssertions), true
+	case typeLeaksNoSecret:
+		return common | keys(keyIn), true
 	case typeFileExists:
 		return common | keys(keyPath), true
 	case typeFileContains:

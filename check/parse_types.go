@@ -46,6 +46,8 @@ func (s *spec) matcher(depth int) matcher {
 		m = s.fileMatcher()
 	case typeAllOf, typeAnyOf:
 		m = s.logicMatcher(depth)
+	case typeLeaksNoSecret:
+		m = s.leakMatcher()
 	default:
 		m = s.seenMatcher(depth)
 	}
@@ -315,4 +317,18 @@ func (s *spec) logicMatcher(depth int) matcher {
 		}
 	}
 	return l
+}
+
+func (s *spec) leakMatcher() matcher {
+	var places []string
+	if v := s.values[keyIn]; v != nil {
+		var err error
+		if places, err = stringList(v); err != nil || len(places) == 0 {
+			s.bad(keyIn, "must be a list of places: %s", strings.Join(leakPlaces(), ", "))
+			return nil
+		}
+	}
+	m, err := newLeak(places)
+	s.invalid(keyIn, err)
+	return m
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Seen is what an agent must have done, for [RanCommand] and its like. Each kind of check looks at some of the fields; a
@@ -145,6 +146,8 @@ type observation struct {
 	cut  bool
 	rank int // of a skill's confidence
 	kind string
+	// redacted says that secrets were removed from the session.
+	redacted bool
 }
 
 // observations returns all of the kind, in order.
@@ -213,10 +216,13 @@ func firstChange(r *plumb.SessionReport, path, workspace string) int {
 func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 	w := &m.want
 	switch {
-	case w.Tool != "" && o.tool != w.Tool,
-		w.Skill != "" && o.text != w.Skill,
+	case w.Tool != "" && o.tool != w.Tool && !(o.redacted && redact.HasMark(o.tool)),
 		w.MinConfidence != "" && o.rank < confidence(w.MinConfidence),
-		w.Change != "" && o.kind != w.Change,
+		w.Change != "" && o.kind != w.Change:
+		return false, true
+	case o.redacted && m.dependsOnRemoved(o):
+		return false, false
+	case w.Skill != "" && o.text != w.Skill,
 		!m.textFits(o.text, workspace) && m.kind == typeCalledTool: // names are never cut off
 		return false, true
 	case !m.textFits(o.text, workspace),
@@ -227,6 +233,20 @@ func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 		return true, true
 	}
 	return o.exit != nil && *o.exit == *w.ExitCode, o.exit != nil
+}
+
+// dependsOnRemoved reports whether a secret was removed from what m compares of o, and the rest does not decide.
+func (m *seenMatcher) dependsOnRemoved(o observation) bool {
+	w := &m.want
+	switch {
+	case w.Tool != "" && redact.HasMark(o.tool), m.args != nil && redact.HasMark(string(o.args)):
+		return true
+	case !redact.HasMark(o.text):
+		return false
+	case w.Is != "" || m.pattern != nil || m.path != nil || w.Skill != "" || !w.Command.isZero():
+		return true
+	}
+	return w.Contains != "" && !slices.ContainsFunc(redact.BetweenMarks(o.text), func(part string) bool { return strings.Contains(part, w.Contains) })
 }
 
 func (m *seenMatcher) textFits(text, workspace string) bool {
@@ -285,6 +305,8 @@ type sight struct {
 	unsure, maybe int
 	// doubt is the place of the first of those, or never.
 	doubt int
+	// removed says that what is compared of some had a secret in it, which was removed.
+	removed bool
 }
 
 // never is a number of things, and a place, that no session gets to.
@@ -292,10 +314,13 @@ const never = 1 << 30
 
 func (m *seenMatcher) find(ev *plumb.Evidence) sight {
 	s := sight{all: m.observations(ev), doubt: never}
-	for _, o := range s.all {
-		fits, sure := m.fits(o, ev.Workspace)
+	for i := range s.all {
+		o := &s.all[i]
+		o.redacted = len(ev.Report.Redacted) > 0
+		s.removed = s.removed || o.redacted && m.dependsOnRemoved(*o)
+		fits, sure := m.fits(*o, ev.Workspace)
 		if fits {
-			s.found = append(s.found, o)
+			s.found = append(s.found, *o)
 		}
 		if !sure {
 			s.unsure++
@@ -334,6 +359,9 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	case m.want.Only && others > 0:
 		ok, reason = false, fmt.Sprintf("%s that are not as wanted: %d.", noun, others)
 	case n < least || n+s.maybe > most || m.want.Only && s.maybe > 0:
+		if s.removed {
+			return unmeasured(ev.Report.RemovedFailure()), nil
+		}
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the session does not tell enough of its %s: there were more, or they were cut off, or it is not known how they ended", noun)), nil
 	case m.before != nil:
 		later := m.before.find(ev)
@@ -347,6 +375,9 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		case maybeA >= b:
 			ok, reason = false, fmt.Sprintf("the first comes at %d, and should come before %d.", maybeA, b)
 		case a >= maybeB || b == never:
+			if s.removed || later.removed {
+				return unmeasured(ev.Report.RemovedFailure()), nil
+			}
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the session does not tell in which order things were done")), nil
 		}
 	}

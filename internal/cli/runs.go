@@ -351,6 +351,9 @@ func (a *app) showSession(ev plumb.Event) {
 		if r.Recorded {
 			out("source", "recording of an earlier run")
 		}
+		for _, note := range r.Notes {
+			out("note", note)
+		}
 	}
 	if f := ev.Failure; f != nil {
 		out("failure", fmt.Sprintf("%s (%s)", f.Message, f.Origin))

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
@@ -125,6 +126,9 @@ func (s *stored) Run(_ context.Context, req plumb.Request) (*plumb.SessionReport
 		if ws := filepath.Join(at, "workspace"); exists(ws) {
 			report.Workspace = ws
 		}
+	}
+	if doc, err := json.Marshal(report); err == nil { // what cannot be encoded is told where it is stored
+		runner.NoteRemoved(report, doc)
 	}
 	report.Recorded = true
 	return report, err

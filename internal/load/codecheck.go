@@ -156,6 +156,40 @@ func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, erro
 	return portion, nil
 }
 
+// leaks answers assert.leaksNoSecret of the module plumb. Code gets to know the names of secrets, and never their values.
+func (c *codeSuite) leaks(ctx context.Context, args []json.RawMessage) (any, error) {
+	var run, text string
+	var places []string
+	if len(args) != 2 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &text) != nil ||
+		json.Unmarshal([]byte(text), &places) != nil {
+		return nil, errors.New("leaks was called in a way that is not known")
+	}
+	s := c.session(run)
+	if s == nil {
+		return nil, errors.New("leaks is asked of a session that has been judged")
+	}
+	k, err := check.LeaksNoSecret(places...)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := k.Assert(ctx, s.ev)
+	if err != nil {
+		return nil, err
+	}
+	v := verdicts[0]
+	if v.Error != nil {
+		message := "assert.leaksNoSecret: " + v.Error.Message
+		if v.Error.Hint != "" {
+			message += "; " + v.Error.Hint
+		}
+		return nil, errors.New(message)
+	}
+	return struct {
+		Pass   bool   `json:"pass"`
+		Reason string `json:"reason"`
+	}{v.Pass, v.Reason}, nil
+}
+
 func list[T any](s []T) []T {
 	if s == nil {
 		return []T{}

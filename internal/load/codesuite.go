@@ -88,7 +88,7 @@ func newCodeSuite(program *script.Program, dir string, at places, h Host) *codeS
 		program: program, host: h, options: h.options(dir), places: at, single: make(chan struct{}, 1),
 		room: make(chan struct{}, reportRoom), entrance: make(chan struct{}, 1),
 	}
-	c.options.Host["events"] = c.events
+	c.options.Host["events"], c.options.Host["leaks"] = c.events, c.leaks
 	c.options.Async["judge"], c.options.Async["similar"] = c.judge, c.similar
 	return c
 }

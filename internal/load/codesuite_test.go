@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // suiteIn writes files to a directory and reads the suite a.ts there.
@@ -430,6 +431,50 @@ func TestCodeJudge(t *testing.T) {
 	verdicts, err := assertOn(t.Context(), c, "x")
 	if err != nil || verdicts[0].Error == nil || verdicts[0].Error.Origin != plumb.OriginJudge {
 		t.Errorf("without a judge: %+v, %v", verdicts, err)
+	}
+}
+
+// TestCodeLeaks: code is told the name of a secret that leaked, and its place, and never the value.
+func TestCodeLeaks(t *testing.T) {
+	b := suiteIn(t, map[string]string{"a.ts": cases(
+		"all", `assert.leaksNoSecret(report)`,
+		"files", `assert.leaksNoSecret(report, { in: ["files"] })`,
+		"soft", `assert.soft.leaksNoSecret(report); assert.soft.output.includes(report, "nowhere")`,
+		"wrong", `assert.leaksNoSecret(report, { in: ["outputs" as any] })`,
+	)})
+	_, byID := loaded(t, b, Host{})
+	const value = "sk-canary-4711-Zq81"
+	secrets := redact.New([]redact.Secret{{Name: "CANARY_KEY", Value: value}})
+	for _, test := range []struct{ id, output, want string }{
+		{"all", "fine", "pass"},
+		{"all", "it is c2stY2FuYXJ5LTQ3MTEtWnE4MQ==", "fail: Expected no secret in output, commands, files. Observed: the secret CANARY_KEY is in the final output."},
+		{"files", value, "pass"},
+		{"soft", value, "fail: Expected no secret in output, commands, files. Observed: the secret CANARY_KEY is in the final output."},
+		{"wrong", "fine", `error: could not be checked: assert.leaksNoSecret: in must be a list of "output", "commands", "files"`},
+	} {
+		verdicts, err := byID[test.id].Assertions[0].Assert(t.Context(), plumb.Evidence{
+			Case: byID[test.id], Report: &plumb.SessionReport{FinalOutput: test.output}, Secrets: secrets.Names,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, got := verdicts[0], "pass"
+		switch {
+		case v.Error != nil:
+			got = "error: " + v.Reason
+		case !v.Pass:
+			got = "fail: " + v.Reason
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.id, got, test.want)
+		}
+		if test.id == "all" && strings.Contains(fmt.Sprintf("%+v", v), value) {
+			t.Errorf("%s: the verdict holds the secret: %+v", test.id, v)
+		}
+	}
+	verdicts, err := assertOn(t.Context(), byID["all"], "fine")
+	if err != nil || verdicts[0].Error == nil || !strings.Contains(verdicts[0].Reason, "knows no secret") {
+		t.Errorf("without secrets: %+v, %v", verdicts, err)
 	}
 }
 

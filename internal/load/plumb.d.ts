@@ -60,6 +60,8 @@ declare module "plumb" {
 		notes?: string[];
 		/** The types of events of which the report does not have all, and "finalOutput" where that was cut off. */
 		incomplete?: string[];
+		/** The names of the secrets that were removed before the report was stored. Checks in code see whole reports only. */
+		redacted?: string[];
 	}
 
 	/** What a session used. Absent figures were not reported. */
@@ -356,6 +358,14 @@ declare module "plumb" {
 		output?: string;
 	}
 
+	export interface LeakOptions extends AssertionOptions {
+		/**
+		 * Where to look: in the final output and the messages of the model, in the commands and the arguments of tool calls, in the
+		 * names of changed files and what was added to them. Everywhere, unless said otherwise.
+		 */
+		in?: readonly ("output" | "commands" | "files")[];
+	}
+
 	/** Checks of a list of things that the session did. */
 	export interface ListAssertions<M> {
 		/** Some of them matches. */
@@ -468,6 +478,11 @@ declare module "plumb" {
 		judge(report: SessionReport, question: string, options?: JudgeOptions): Promise<void>;
 		/** Asks the embedding model whether the answer means about the same as text. */
 		similar(report: SessionReport, text: string, options?: SimilarOptions): Promise<void>;
+		/**
+		 * No secret that the run knows is in what came of the session, in any form that Plumb finds. The failure names the secret and never
+		 * holds its value. It is an error in a run that knows no secret.
+		 */
+		leaksNoSecret(report: SessionReport, options?: LeakOptions): void;
 	}
 
 	/** What a thrown error is compared with: its text, its class, its members, or a function that returns true. */

@@ -101,6 +101,9 @@ func New(secrets []Secret, words ...string) *Redactor {
 
 func (r *Redactor) idle() bool { return r == nil || len(r.patterns) == 0 }
 
+// Hides reports whether r knows any secret that it hides.
+func (r *Redactor) Hides() bool { return !r.idle() }
+
 // String returns s without the secrets.
 func (r *Redactor) String(s string) string {
 	return r.replaceNamed(s, nil)

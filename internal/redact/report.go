@@ -96,6 +96,8 @@ func (w *walker) clean(v reflect.Value, c content) (reflect.Value, bool) {
 			return reflect.ValueOf(doc).Convert(v.Type()), changed
 		}
 		return w.elements(v, c)
+	case reflect.Array:
+		return w.elements(v, c)
 	case reflect.Map:
 		return w.members(v, c)
 	default: // holds no text
@@ -130,7 +132,12 @@ func (w *walker) elements(v reflect.Value, c content) (reflect.Value, bool) {
 			continue
 		}
 		if !changed {
-			out, changed = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
+			if v.Kind() == reflect.Array {
+				out = reflect.New(v.Type()).Elem()
+			} else {
+				out = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			}
+			changed = true
 			reflect.Copy(out, v)
 		}
 		out.Index(i).Set(inner)
@@ -227,7 +234,7 @@ func mayHoldText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String:
 		return t == reflect.TypeFor[string]()
-	case reflect.Pointer, reflect.Map:
+	case reflect.Pointer, reflect.Map, reflect.Array:
 		return mayHoldText(t.Elem())
 	case reflect.Slice:
 		return t.Elem().Kind() == reflect.Uint8 || mayHoldText(t.Elem())

@@ -33,8 +33,8 @@ func writeActions(o Options, run *plumb.Run) error {
 					return err
 				}
 				e := &run.Executions[x]
-				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level, escapeProperty(oneLine(caseID)+" > "+oneLine(runnerID)),
-					annotationPlace(sourceOf(rec.deciding(e.Outcome)), o.Getenv("GITHUB_WORKSPACE")), escapeData(annotation(run, x, word, rec)))
+				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level, escapeProperty(o.Redact.String(oneLine(caseID)+" > "+oneLine(runnerID))),
+					annotationPlace(sourceOf(rec.deciding(e.Outcome)), o.Getenv("GITHUB_WORKSPACE")), escapeData(o.Redact.String(annotation(run, x, word, rec))))
 			}
 		}
 		return nil

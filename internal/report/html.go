@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // The bounds of an HTML report. What does not fit is counted, named, and still in the run directory.
@@ -73,12 +74,12 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	if err := writeFront(w, &r.o, run); err != nil {
 		return err
 	}
-	b := &htmlBlocks{w: w, left: r.size}
+	b := &htmlBlocks{w: w, left: r.size, redact: r.o.Redact}
 	index, err := b.executions(&r.o, run)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(index) // escapes what could end a script
+	data, err := json.Marshal(without(r.o.Redact, index)) // escapes what could end a script
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ type htmlIndex struct {
 type htmlExecution struct {
 	Case     string        `json:"case"`
 	Runner   int           `json:"runner"`
-	Word     string        `json:"word"` // see cellWord
+	Word     string        `json:"word" redact:"-"` // see cellWord
 	Class    string        `json:"class,omitempty"`
 	Reason   string        `json:"reason,omitempty"`
 	Tags     []string      `json:"tags,omitempty"`
@@ -126,12 +127,13 @@ type htmlSession struct {
 
 // htmlBlocks writes compressed blocks until the page is full.
 type htmlBlocks struct {
-	w    *bufio.Writer
-	n    int
-	left int
-	raw  bytes.Buffer
-	zip  bytes.Buffer
-	gz   *gzip.Writer
+	w      *bufio.Writer
+	n      int
+	left   int
+	raw    bytes.Buffer
+	zip    bytes.Buffer
+	gz     *gzip.Writer
+	redact *redact.Redactor
 }
 
 // write adds a block with v as JSON and returns its number, or -1 when it does not fit.
@@ -139,7 +141,7 @@ func (b *htmlBlocks) write(v any) (int, error) {
 	b.raw.Reset()
 	enc := json.NewEncoder(&b.raw)
 	enc.SetEscapeHTML(false) // it ends up in base64
-	if err := enc.Encode(v); err != nil {
+	if err := enc.Encode(without(b.redact, v)); err != nil {
 		return -1, err
 	}
 	return b.add(b.raw.Bytes())
@@ -295,7 +297,7 @@ func (b *htmlBlocks) timeline(steps []step) ([]htmlBlock, bool, error) {
 		} else {
 			text.WriteByte(',')
 		}
-		if err := enc.Encode(&steps[i]); err != nil {
+		if err := enc.Encode(without(b.redact, &steps[i])); err != nil {
 			return nil, false, err
 		}
 		if n := i + 1 - from; n == htmlBlockSteps || text.Len() > htmlBlockBytes || i+1 == len(steps) {

@@ -52,12 +52,12 @@ func contentPolicy(script, style string) string {
 
 // htmlFront is what the page shows before any script runs.
 type htmlFront struct {
-	Policy   string
+	Policy   string `redact:"-"`
 	Style    template.CSS
 	Title    string
 	Suite    string
-	Word     string // see cellWord
-	Mark     string
+	Word     string `redact:"-"` // see cellWord
+	Mark     string `redact:"-"`
 	Verdict  string
 	Stop     string
 	Recorded string
@@ -86,7 +86,8 @@ type htmlCard struct{ Name, Value, More string }
 
 // htmlRate is a row of the table of pass rates. The bounds are in percent, for the bar.
 type htmlRate struct {
-	Name, Kind                       string
+	Name                             string
+	Kind                             string `redact:"-"`
 	Passed, Rate, Interval, Coverage string
 	Low, Width, Value                float64
 	Known                            bool
@@ -102,12 +103,12 @@ type htmlCell struct {
 	// At is the execution's index in the run; Shown says that the page has its sessions.
 	At          int
 	Shown       bool
-	Word, Mark  string
+	Word, Mark  string `redact:"-"`
 	Label, More string
 }
 
 type htmlLegend struct {
-	Word, Mark, Label string
+	Word, Mark, Label string `redact:"-"`
 	Count             int
 }
 
@@ -115,7 +116,7 @@ type htmlLegend struct {
 type htmlFailed struct {
 	At                 int
 	Case, Runner       string
-	Word, Mark, Label  string
+	Word, Mark, Label  string `redact:"-"`
 	Class              string
 	Meta               []string
 	Message, Where     string
@@ -134,7 +135,10 @@ type htmlCheck struct {
 }
 
 // htmlLine is a line of a diff; Kind is "add", "del", "at" or "".
-type htmlLine struct{ Kind, Text string }
+type htmlLine struct {
+	Kind string `redact:"-"`
+	Text string
+}
 
 // cellWord is one word for how an execution ended.
 func cellWord(e *plumb.Execution) string {
@@ -199,7 +203,7 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	if err := f.failures(o, run); err != nil {
 		return err
 	}
-	return page.Execute(w, f)
+	return page.Execute(w, without(o.Redact, f))
 }
 
 // cards adds the figures of a run as a whole.

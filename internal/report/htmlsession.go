@@ -55,7 +55,7 @@ type htmlFailure struct {
 
 type htmlVerdict struct {
 	Name      string   `json:"name"`
-	Outcome   string   `json:"outcome"` // pass, fail or error
+	Outcome   string   `json:"outcome" redact:"-"` // pass, fail or error
 	Score     float64  `json:"score"`
 	Reason    string   `json:"reason,omitempty"`
 	Expected  string   `json:"expected,omitempty"`
@@ -82,7 +82,7 @@ type htmlTokens struct {
 
 type htmlSkill struct {
 	Skill      string   `json:"skill"`
-	Confidence string   `json:"confidence"`
+	Confidence string   `json:"confidence" redact:"-"`
 	Evidence   []string `json:"evidence,omitempty"`
 }
 
@@ -93,7 +93,7 @@ type htmlSubagent struct {
 
 type htmlChange struct {
 	Path string `json:"path"`
-	Kind string `json:"kind"`
+	Kind string `json:"kind" redact:"-"`
 	Diff string `json:"diff,omitempty"`
 	Cut  int    `json:"cut,omitempty"`
 }

@@ -16,8 +16,8 @@ import (
 const junitOutput = 16 << 10
 
 type junitProperty struct {
-	XMLName xml.Name `xml:"property"`
-	Name    string   `xml:"name,attr"`
+	XMLName xml.Name `xml:"property" redact:"-"`
+	Name    string   `xml:"name,attr" redact:"-"`
 	Value   string   `xml:"value,attr"`
 }
 
@@ -37,10 +37,10 @@ type junitProperties struct {
 
 // junitCase is one execution. The order of its fields is that of the schema that most readers follow.
 type junitCase struct {
-	XMLName    xml.Name         `xml:"testcase"`
+	XMLName    xml.Name         `xml:"testcase" redact:"-"`
 	Name       string           `xml:"name,attr"`
 	ClassName  string           `xml:"classname,attr"`
-	Time       string           `xml:"time,attr"`
+	Time       string           `xml:"time,attr" redact:"-"`
 	Properties *junitProperties `xml:"properties"`
 	Skipped    *junitMessage    `xml:"skipped"`
 	Error      *junitMessage    `xml:"error"`
@@ -116,7 +116,7 @@ func junitSuite(enc *xml.Encoder, o *Options, run *plumb.Run, r int) error {
 		"recorded", flag(o.recorded(run)), "stop", stopWords(run),
 		"passed", passed, "passRate", share, "interval95", interval, "coverage", coverage,
 	) {
-		if err := enc.Encode(p); err != nil {
+		if err := enc.Encode(without(o.Redact, p)); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func junitSuite(enc *xml.Encoder, o *Options, run *plumb.Run, r int) error {
 		if err != nil {
 			return err
 		}
-		if err := enc.Encode(x); err != nil {
+		if err := enc.Encode(without(o.Redact, x)); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	}
 	m.agents(run)
 	m.notes(run)
-	return m.String(), nil
+	return o.Redact.String(m.String()), nil
 }
 
 // page is a Markdown text of limited size. A part that does not fit is left out as a whole, and so is all after it.

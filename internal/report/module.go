@@ -90,9 +90,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	if o.RawSessions == nil {
-		o.RawSessions = o.Sessions
-	}
+	o.Options = o.guarded()
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(o.WorkDir, path)
@@ -127,7 +125,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	for _, name := range found.Hooks {
 		r.hooks[name] = true
 	}
-	return r, nil
+	return o.guard(r), nil
 }
 
 // loadError is the documented error of a module that cannot be loaded.
@@ -157,7 +155,7 @@ func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 		return nil
 	}
 	ev.Context = &r.context
-	text, err := json.Marshal(ev)
+	text, err := json.Marshal(without(r.o.Redact, ev))
 	if err != nil {
 		return fmt.Errorf("encode what %s gets: %w", hook, err)
 	}

@@ -30,14 +30,14 @@ type moduleContext struct {
 // moduleEvent is what a hook gets. Which members are there depends on the hook.
 type moduleEvent struct {
 	Context    *moduleContext     `json:"context"`
-	Cases      []json.RawMessage  `json:"cases,omitempty"`
+	Cases      []json.RawMessage  `json:"cases,omitempty" redact:"values"`
 	Runners    []plumb.RunnerInfo `json:"runners,omitempty"`
 	StartedAt  string             `json:"startedAt,omitempty"`
-	Case       json.RawMessage    `json:"case,omitempty"`
+	Case       json.RawMessage    `json:"case,omitempty" redact:"values"`
 	Runner     *plumb.RunnerInfo  `json:"runner,omitempty"`
 	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
 	TotalCases int                `json:"totalCases,omitempty"`
-	Result     any                `json:"result,omitempty"`
+	Result     any                `json:"result,omitempty" redact:"values"`
 	Error      *resultError       `json:"error,omitempty"`
 }
 

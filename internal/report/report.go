@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Options say where a reporter writes and what it may use. The zero value writes nowhere, in plain ASCII.
@@ -46,6 +47,11 @@ type Options struct {
 	Flags string
 	// Closed says that the run cannot be resumed, so that it is not suggested.
 	Closed bool
+	// Redact knows the secrets that no report may show; nil knows none.
+	Redact *redact.Redactor
+	// Fresh says that Redact has been applied to all events and sessions already, as it was by the run that is being
+	// reported. Those of a log that was stored before need not be so.
+	Fresh bool
 	// Recorded says that the answers are a recording, whatever the runners are. A run on replay runners is one anyway.
 	Recorded bool
 }
@@ -80,12 +86,17 @@ func New(name string, o Options) (plumb.Reporter, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.RawSessions == nil {
-		o.RawSessions = o.Sessions
-	}
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
+	reporter, err := newReporter(name, o.guarded())
+	if err != nil {
+		return nil, err
+	}
+	return o.guard(reporter), nil
+}
+
+func newReporter(name string, o Options) (plumb.Reporter, error) {
 	switch name {
 	case Terminal:
 		return newTerminal(o), nil
@@ -132,11 +143,16 @@ func (r *atEnd) Close() error { return nil }
 // run.End stays nil.
 func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run, error) {
 	run := &plumb.Run{}
+	var known *redact.Redactor
+	if g, ok := r.(*guarded); ok {
+		known = g.redact
+	}
 	var end *plumb.Event
 	for ev, err := range events {
 		if err != nil {
 			return run, errors.Join(err, r.Close())
 		}
+		ev = without(known, ev) // the state of the run is made of it
 		if err := run.Apply(ev); err != nil {
 			return run, errors.Join(err, r.Close())
 		}

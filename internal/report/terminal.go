@@ -175,7 +175,9 @@ func (r *terminal) name(x execution) string {
 func (r *terminal) print(lines ...string) {
 	r.lines += len(lines)
 	if r.live {
-		r.queue = append(r.queue, lines...)
+		for _, l := range lines {
+			r.queue = append(r.queue, r.o.Redact.String(l))
+		}
 		return
 	}
 	for _, l := range lines {
@@ -193,6 +195,7 @@ func (r *terminal) flush() {
 // guard keeps text from outside from giving commands to the CI system that reads the log. Lines that carry such text
 // start with a gutter, which defeats the commands that must begin a line; the others are looked for anywhere in it.
 func guard(o *Options, line string) string {
+	line = o.Redact.String(line)
 	if o.Getenv("GITHUB_ACTIONS") == "" && o.Getenv("TF_BUILD") == "" {
 		return line
 	}

@@ -15,15 +15,15 @@ import (
 // people want to see them as one.
 type step struct {
 	// Kind is "message", "thinking", "call", "command", "read", "change", "skill" or "denied".
-	Kind string `json:"kind"`
+	Kind string `json:"kind" redact:"-"`
 	// At is in milliseconds since the session began, and Ms how long a call took.
 	At *int64 `json:"at,omitempty"`
 	Ms *int64 `json:"ms,omitempty"`
 	// Sub is the number of the subagent that did it, counted from 1; 0 is the main thread.
 	Sub int `json:"sub,omitempty"`
 
-	Role   string      `json:"role,omitempty"`
-	Phase  string      `json:"phase,omitempty"`
+	Role   string      `json:"role,omitempty" redact:"-"`
+	Phase  string      `json:"phase,omitempty" redact:"-"`
 	Text   string      `json:"text,omitempty"`
 	Tool   string      `json:"tool,omitempty"`
 	Args   string      `json:"args,omitempty"`
@@ -49,7 +49,7 @@ type shellLine struct {
 
 type fileWrite struct {
 	Path   string `json:"path"`
-	Change string `json:"change,omitempty"`
+	Change string `json:"change,omitempty" redact:"-"`
 }
 
 type skillUse struct {

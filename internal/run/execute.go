@@ -421,7 +421,10 @@ const judgingTimes = 4
 func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, u.c.Timeout))
 	evidence := plumb.Evidence{
-		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder, Secrets: e.Redact.Names,
+		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder,
+	}
+	if e.Redact.Hides() {
+		evidence.Secrets = e.Redact.Names
 	}
 	if a.report != nil {
 		evidence.Workspace = a.report.Workspace

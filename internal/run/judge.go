@@ -138,13 +138,19 @@ func classOf(v *plumb.Verdict, r *plumb.SessionReport) plumb.FailureClass {
 	}
 }
 
-// assert calls a, and turns a panic into an error: a broken check says nothing about the model.
+// assert calls a, and turns a panic into an error: a broken check says nothing about the model. A check that does not
+// know that secrets may have been removed is not asked about such a session.
 func assert(ctx context.Context, a plumb.Assertion, ev plumb.Evidence) (verdicts []plumb.Verdict, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			verdicts, err = nil, plumb.Failuref(plumb.OriginAssertHook, "the check crashed: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if ev.Report != nil && len(ev.Report.Redacted) > 0 {
+		if r, ok := a.(plumb.RedactedAssertion); !ok || !r.JudgesRedacted() {
+			return nil, ev.Report.RemovedFailure()
+		}
+	}
 	return a.Assert(ctx, ev)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -47,9 +48,41 @@ type sessionKey struct {
 
 // recorded is a session in little space: what the replay knows anyway is left out of the report.
 type recorded struct {
-	prompt  [sha256.Size]byte
+	prompt [sha256.Size]byte
+	// left is set instead of prompt where secrets were removed from it: what is left, in order.
+	left    []string
 	report  []byte
 	failure *plumb.Failure
+}
+
+// isOf reports whether the session is one of a prompt, as far as the recording tells.
+func (r *recorded) isOf(prompt string) bool {
+	if r.left == nil {
+		return sha256.Sum256([]byte(prompt)) == r.prompt
+	}
+	last := len(r.left) - 1
+	rest, ok := strings.CutPrefix(prompt, r.left[0])
+	for _, part := range r.left[1:last] {
+		var found bool
+		_, rest, found = strings.Cut(rest, part)
+		ok = ok && found
+	}
+	return ok && strings.HasSuffix(rest, r.left[last])
+}
+
+// NoteRemoved notes in a session that was read from storage that secrets were removed from it. doc is the session as it was
+// stored: what earlier versions stored has marks, and no list of names.
+func NoteRemoved(report *plumb.SessionReport, doc []byte) {
+	if len(report.Redacted) == 0 {
+		report.Redacted = redact.Marks(string(doc))
+	}
+	if len(report.Redacted) == 0 {
+		return
+	}
+	note := "secrets were removed from this record before it was stored: " + strings.Join(report.Redacted, ", ")
+	if !slices.Contains(report.Notes, note) {
+		report.Notes = append(report.Notes, note)
+	}
 }
 
 // NewReplay reads the sessions of an earlier run. events streams the run's log and is called once: it is
@@ -133,7 +166,9 @@ func (r *Replay) record(ev plumb.Event) error {
 	}
 	entry := recorded{failure: ev.Failure}
 	if ev.Report != nil {
-		entry.prompt = sha256.Sum256([]byte(ev.Report.Prompt))
+		if entry.prompt = sha256.Sum256([]byte(ev.Report.Prompt)); redact.HasMark(ev.Report.Prompt) {
+			entry.left = redact.BetweenMarks(ev.Report.Prompt)
+		}
 		report := *ev.Report
 		report.Prompt, report.Runner = "", plumb.RunnerInfo{}
 		var err error
@@ -188,7 +223,7 @@ func (r *Replay) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 		return nil, &failure
 	}
 	prompt := plumb.PromptText(req.Messages)
-	if sha256.Sum256([]byte(prompt)) != entry.prompt {
+	if !entry.isOf(prompt) {
 		f := notRecorded("the recording of case %s is of another prompt", req.CaseID)
 		f.Hint = "the case has changed since; run it on the model again"
 		return nil, f
@@ -197,6 +232,7 @@ func (r *Replay) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	if err := json.Unmarshal(entry.report, report); err != nil {
 		return nil, fmt.Errorf("read the recording of case %s: %w", req.CaseID, err)
 	}
+	NoteRemoved(report, entry.report)
 	report.Prompt, report.Runner = prompt, r.info
 	report.Recorded, report.Cached, report.CostUSD = true, false, new(0.0)
 	if delay := min(r.maxDelay, time.Duration(report.DurationMs)*time.Millisecond); delay > 0 {

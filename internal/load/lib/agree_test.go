@@ -1,12 +1,15 @@
 package lib
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
@@ -86,7 +89,8 @@ func (s *session) report() *plumb.SessionReport {
 // spec makes a check that both can say.
 func (s *session) spec() map[string]any {
 	kind := pick(s, "ran_command", "ran_command", "read_file", "called_tool", "tool_returned", "used_skill", "changed_file", "was_denied", "contains",
-		"file_exists", "file_contains", "max_total_tokens", "max_input_tokens", "max_cost_usd", "max_steps", "max_duration_ms")
+		"file_exists", "file_contains", "max_total_tokens", "max_input_tokens", "max_cost_usd", "max_steps", "max_duration_ms",
+		"leaks_no_secret")
 	spec := s.wanted(kind)
 	spec["type"] = kind
 	switch kind {
@@ -173,6 +177,8 @@ func (s *session) wanted(kind string) map[string]any {
 		return map[string]any{"path": pick(s, "out.txt", "out.txt", "gone.txt", "leak", "sub"), "contains": pick(s, "built", "gone")}
 	case "was_denied":
 		return map[string]any{}
+	case "leaks_no_secret":
+		return pick(s, map[string]any{}, map[string]any{"in": pick(s, []string{"output"}, []string{"commands", "files"})})
 	default:
 		return map[string]any{"max": s.IntN(4) + 1}
 	}
@@ -190,7 +196,27 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(ws, "leak")); err != nil {
 		t.Fatal(err)
 	}
-	v := vm(t, "testdata/agree.ts", script.Options{})
+	var now plumb.Evidence // what package load would know the run by
+	leaks := func(ctx context.Context, args []json.RawMessage) (any, error) {
+		var text string
+		var places []string
+		if err := errors.Join(json.Unmarshal(args[1], &text), json.Unmarshal([]byte(text), &places)); err != nil {
+			return nil, err
+		}
+		c, err := check.LeaksNoSecret(places...)
+		if err != nil {
+			return nil, err
+		}
+		verdicts, err := c.Assert(ctx, now)
+		switch {
+		case err != nil:
+			return nil, err
+		case verdicts[0].Error != nil:
+			return nil, verdicts[0].Error
+		}
+		return map[string]any{"pass": verdicts[0].Pass, "reason": verdicts[0].Reason}, nil
+	}
+	v := vm(t, "testdata/agree.ts", script.Options{Host: map[string]script.HostFunc{"leaks": leaks}})
 	s := &session{rand.New(rand.NewPCG(3, 4)), ws}
 	counts := map[string]int{}
 	wrong := 0
@@ -208,7 +234,16 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 		if c == nil {
 			t.Fatalf("%s: %v", text, problems)
 		}
-		verdicts, err := c.Assert(t.Context(), plumb.Evidence{Case: &plumb.Case{}, Report: r, Workspace: workspace})
+		now = plumb.Evidence{Case: &plumb.Case{}, Report: r, Workspace: workspace}
+		if s.often(8) {
+			now.Secrets = func(text string) []string {
+				if strings.Contains(text, "ready") || strings.Contains(text, "git push") || strings.Contains(text, "built") {
+					return []string{"A_SECRET"}
+				}
+				return nil
+			}
+		}
+		verdicts, err := c.Assert(t.Context(), now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
-// The checks that ask a judge model or an embedder. Go asks them.
+// The checks that Go makes: those that ask a judge model or an embedder, and the one that knows secrets.
 
-import type { JudgeOptions, SessionReport, SimilarOptions } from "plumb";
-import { hostAsync } from "./engine";
+import type { JudgeOptions, LeakOptions, SessionReport, SimilarOptions } from "plumb";
+import { host, hostAsync } from "./engine";
 import { begin, callerOf, fail, framesOf, named } from "./fail";
 import { runOf } from "./runs";
 import { kindOf } from "./text";
@@ -60,4 +60,26 @@ export async function similar(report: SessionReport, text: string, o: SimilarOpt
 		observed: `Observed output: ${outputOf(report, o)}`,
 		context: { expected: text, observed: outputOf(report, o) }, question: undefined,
 	}, o, caller);
+}
+
+const places = ["output", "commands", "files"];
+
+/** Looks for secrets in what came of the session. Go looks, since no script must know them. */
+export function leaksNoSecret(report: SessionReport, o: LeakOptions = {}): void {
+	begin("leaksNoSecret", report);
+	const where = o.in ?? places;
+	if (!Array.isArray(where) || where.length === 0 || !where.every((place) => places.includes(place))) {
+		throw new TypeError(`assert.leaksNoSecret: in must be a list of ${places.map((place) => JSON.stringify(place)).join(", ")}`);
+	}
+	const run = runOf(report);
+	if (run === undefined || run.name === "") {
+		throw new Error("assert.leaksNoSecret needs the secrets of a run, which are known only while a suite runs");
+	}
+	const { pass, reason } = host("leaks", run.name, JSON.stringify(where)) as unknown as { pass: boolean; reason: string };
+	if (pass) return;
+	const expectation = `Expected no secret in ${where.join(", ")}.`;
+	fail("leaksNoSecret", report, {
+		detail: expectation, observed: `Observed: ${reason}.`,
+		context: { expected: "no secret", observed: reason }, question: `${expectation} Why is there one?`,
+	}, o, leaksNoSecret);
 }

@@ -2,7 +2,7 @@
 
 import strict from "node:assert/strict";
 import type { FailureClass, PlumbAssert } from "plumb";
-import { judge, similar } from "./ask";
+import { judge, leaksNoSecret, similar } from "./ask";
 import { commands, fileReads, skills, toolCalls, toolResults } from "./groups";
 import { files, output, permissions, usage } from "./more";
 import { classify, softened } from "./runs";
@@ -38,11 +38,13 @@ for (const [name, value] of Object.entries(strict)) soft[name] = classes.has(nam
 for (const [name, group] of Object.entries(groups)) soft[name] = softly(group);
 soft.judge = soften(judge);
 soft.similar = soften(similar);
+soft.leaksNoSecret = soften(leaksNoSecret);
 soft.strict = soft;
 
 export const assert = Object.assign(strict, groups, {
 	classify: <T>(failureClass: FailureClass | string, callback: () => T): T => classify(failureClass, callback),
 	judge,
 	similar,
+	leaksNoSecret,
 	soft,
 }) as unknown as PlumbAssert;

@@ -6,7 +6,7 @@ interface Spec {
 	equals?: string; contains?: string; pattern?: string; tool?: string; skill?: string; path?: string; ideal?: string;
 	executable?: string; positionals?: string[]; options?: Record<string, string | string[] | true>; end_of_options?: boolean; strict?: boolean;
 	exit_code?: number; args?: Record<string, unknown>; min_confidence?: any; change?: any;
-	count?: number; at_least?: number; at_most?: number; only?: boolean; before?: Spec; not?: boolean; max?: number;
+	count?: number; at_least?: number; at_most?: number; only?: boolean; before?: Spec; not?: boolean; max?: number; in?: any;
 }
 
 const escaped = (s: string) => s.replace(/[^A-Za-z0-9]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -52,6 +52,7 @@ function run(r: SessionReport, s: Spec): void {
 			if (s.only) return assert.files.onlyChanged(r, [pattern(s)]);
 			return assert.files[s.not ? "notChanged" : "changed"](r, pattern(s), { kind: s.change });
 		case "was_denied": return assert.permissions.noneDenied(r);
+		case "leaks_no_secret": return assert.leaksNoSecret(r, { in: s.in });
 		case "contains": return assert.output[s.not ? "notIncludes" : "includes"](r, s.ideal!);
 		case "file_exists": return assert.files[s.not ? "notExists" : "exists"](r, s.path!);
 		case "file_contains": return assert.files[s.not ? "notContains" : "contains"](r, s.path!, text(s));
