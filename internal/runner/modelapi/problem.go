@@ -39,7 +39,9 @@ type problem struct {
 	requestID string
 	// wait is how long the provider asks to wait; 0 when it does not say.
 	wait time.Duration
-	// partial is what had arrived of a reply that broke off.
+	// arrived is how many bytes had come of a reply that broke off; partial is its beginning where that has some text of the
+	// answer, and nil otherwise.
+	arrived  int
 	partial  []byte
 	err      error
 	attempts int
@@ -354,9 +356,7 @@ func statusProblem(res *http.Response, body []byte, requestID string) *problem {
 	p.wait = retryAfter(res.Header, now)
 	if p.wait == 0 && p.throttles() {
 		if p.wait = retryDelay(p.api.details); p.wait == 0 {
-			if until := spentQuota(res.Header, now); !until.IsZero() {
-				p.wait = until.Sub(now)
-			}
+			p.wait = quotaWait(spentQuota(res.Header, now))
 		}
 	}
 	return p

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -36,6 +37,11 @@ const (
 	// maxBody bounds a response, and maxErrorBody what is read of an error.
 	maxBody      = 64 << 20
 	maxErrorBody = 1 << 20
+	// maxHeld bounds the large replies that are in memory at one time, all lanes together. A reply up to smallReply is not
+	// counted. What is not read yet waits in the buffers of the system and, on HTTP/2, in one of maxStreamBuffer.
+	maxHeld         = 2 * maxBody
+	smallReply      = 256 << 10
+	maxStreamBuffer = 1 << 20
 	// maxKeptBuffer is the largest buffer that is used again.
 	maxKeptBuffer = 1 << 20
 )
@@ -68,6 +74,7 @@ type Transport struct {
 	lanes map[laneKey]*lane
 
 	buffers  sync.Pool
+	held     *semaphore.Weighted // counts the bytes of large replies
 	requests atomic.Int64
 	retries  atomic.Int64
 	throttle atomic.Int64
@@ -96,7 +103,7 @@ func NewTransport(opts TransportOptions) *Transport {
 	if opts.Backoff <= 0 {
 		opts.Backoff = defaultBackoff
 	}
-	t := &Transport{opts: opts, base: opts.Base, lanes: map[laneKey]*lane{}}
+	t := &Transport{opts: opts, base: opts.Base, lanes: map[laneKey]*lane{}, held: semaphore.NewWeighted(maxHeld)}
 	t.buffers.New = func() any { return new(bytes.Buffer) }
 	if t.base == nil {
 		t.base = newBase(opts)
@@ -107,9 +114,11 @@ func NewTransport(opts TransportOptions) *Transport {
 func newBase(opts TransportOptions) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	base := &http.Transport{
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		DialContext:       dialer.DialContext,
+		ForceAttemptHTTP2: true,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, MaxReceiveBufferPerStream: maxStreamBuffer,
+		},
 		MaxIdleConnsPerHost:   opts.MaxInFlight,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -267,10 +276,10 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 func (t *Transport) giveUp(ctx context.Context, c *call, p *problem, faults, attempts int, elapsed, pause time.Duration) string {
 	limit := t.opts.MaxAttempts
 	switch {
+	case p.wait > maxElapsed:
+		return "the provider asks to wait " + inWords(p.wait)
 	case p.throttles() && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
 		return "all attempts failed"
-	case p.wait > maxElapsed:
-		return "the provider asks to wait " + p.wait.Round(time.Second).String()
 	case elapsed+pause > maxElapsed:
 		return "no answer in " + elapsed.Round(time.Second).String()
 	}
@@ -297,7 +306,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // send makes one attempt and tells what came of it.
 func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
-	attempt, cancel := context.WithTimeout(ctx, c.timeout)
+	attempt, cancel := plumb.WithTimeLimit(ctx, c.timeout)
 	defer cancel()
 	req := &http.Request{
 		Method: c.method, URL: c.url, Host: c.url.Host, Header: c.header,
@@ -323,24 +332,52 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 			t.buffers.Put(buf)
 		}
 	}()
-	limit := int64(maxBody)
-	if res.StatusCode >= 300 {
-		limit = maxErrorBody
-	}
-	_, err = buf.ReadFrom(io.LimitReader(res.Body, limit+1))
+	done, err := t.receive(ctx, attempt, res, buf)
+	defer done()
 	ex.latency = time.Since(began)
-	if until := spentQuota(res.Header, time.Now()); !until.IsZero() {
-		c.lane.pause(until)
+	now := time.Now()
+	if wait := spentQuota(res.Header, now); wait > 0 && (res.StatusCode < 300 || wait <= maxElapsed) {
+		c.lane.pause(now.Add(min(wait, maxQuotaPause)))
 	}
 	if res.StatusCode >= 300 {
 		return statusProblem(res, buf.Bytes(), ex.requestID)
 	}
 	if err != nil {
 		p := interrupted(ctx, attempt, err)
-		p.requestID, p.partial = ex.requestID, bytes.Clone(bytes.TrimSpace(buf.Bytes()))
+		p.requestID, p.arrived, p.partial = ex.requestID, buf.Len(), begun(buf.Bytes())
 		return p
 	}
 	return t.read(c, res, buf.Bytes(), ex.requestID)
+}
+
+// receive reads the body of a reply into buf, decompressed, as far as it may go. A large one waits until there is room for
+// it, which counts neither against the time limit of the request nor against that of the case. The caller calls done when
+// the bytes are not needed any more.
+func (t *Transport) receive(ctx, attempt context.Context, res *http.Response, buf *bytes.Buffer) (done func(), err error) {
+	done = func() {}
+	limit, size := int64(maxBody), res.ContentLength // -1 where the size is not known, as with what is compressed
+	if res.StatusCode >= 300 {
+		limit = maxErrorBody
+	}
+	n, err := buf.ReadFrom(io.LimitReader(res.Body, smallReply))
+	if err != nil || n < smallReply {
+		return done, err
+	}
+	if size < 0 || size > limit {
+		size = limit
+	}
+	turn, place := plumb.Waiting(attempt), plumb.Waiting(ctx)
+	err = t.held.Acquire(attempt, size)
+	turn()
+	place()
+	if err != nil {
+		return done, err
+	}
+	if res.ContentLength >= 0 {
+		buf.Grow(int(size-n) + 1 + bytes.MinRead) // at once: a buffer that doubles takes half as much again
+	}
+	_, err = buf.ReadFrom(io.LimitReader(res.Body, limit+1-n))
+	return func() { t.held.Release(size) }, err
 }
 
 // read decodes a whole reply.
