@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -57,8 +58,11 @@ type Env struct {
 // system sends it for each socket and pipe that is closed at the other end, whether that is a provider, a program that a
 // suite started or the reader of the output. The writers of [Main] tell the last one from its error. (The signal is not
 // ignored, because programs that plumb starts would inherit that.)
+//
+// The log of the standard library goes nowhere: the HTTP client writes to it what a provider sent unasked, secrets included.
 func Process(args []string) Env {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	log.SetOutput(io.Discard)
 	dir, err := os.Getwd() //nolint:forbidigo // the one place that looks at the process
 	if err != nil {
 		dir = "."
