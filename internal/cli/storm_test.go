@@ -49,7 +49,7 @@ func storm(t *testing.T, p fakemodel.Protocol, cases int) {
 		Answers: answers, Seed: 7, Latency: 2 * time.Millisecond, LatencyJitter: 5 * time.Millisecond, RetryAfter: 50 * time.Millisecond,
 		MaxConcurrent: 48, MaxStreams: 8,
 		Faults: fakemodel.Faults{
-			Rate: 0.3, MaxConsecutive: 3, Permanent: 0.02, HangFor: 700 * time.Millisecond, SlowFor: 50 * time.Millisecond,
+			Rate: 0.3, MaxConsecutive: 2, Permanent: 0.02, HangFor: 700 * time.Millisecond, SlowFor: 50 * time.Millisecond,
 		},
 	}
 	server := w.listen(p, options)

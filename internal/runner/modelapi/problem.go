@@ -41,8 +41,10 @@ type problem struct {
 	wait time.Duration
 	// arrived is how many bytes had come of a reply that broke off; partial is its beginning where that has some text of the
 	// answer, and nil otherwise.
-	arrived  int
-	partial  []byte
+	arrived int
+	partial []byte
+	// shared says that a connection broke on which there were other requests.
+	shared   bool
 	err      error
 	attempts int
 	// givenUp says why the call was not made again.
@@ -93,6 +95,11 @@ func (p *problem) passing() bool {
 func (p *problem) nobodyThere() bool {
 	var dns *net.DNSError
 	return p.kind == network && (errors.Is(p.err, syscall.ECONNREFUSED) || errors.As(p.err, &dns))
+}
+
+// tookDownConnection reports whether a whole connection broke, and not one stream of HTTP/2 on it.
+func (p *problem) tookDownConnection() bool {
+	return p.kind == network && !p.nobodyThere() && !unreachableForGood(p.err) && !strings.Contains(p.err.Error(), "stream error: ")
 }
 
 // unreachableForGood tells errors of the configuration from those of the network.

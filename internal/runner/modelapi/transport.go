@@ -26,8 +26,11 @@ const (
 	defaultMaxAttempts = 6
 	defaultBackoff     = 500 * time.Millisecond
 	maxBackoff         = 30 * time.Second
-	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down".
+	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down", or while
+	// connections break that the request shares with others.
 	throttleFactor = 2
+	// maxSharedBackoff bounds the wait after a shared connection broke.
+	maxSharedBackoff = 4 * time.Second
 	// deadAttempts is the number of attempts on a server of which nothing at all is there.
 	deadAttempts = 3
 	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
@@ -90,6 +93,8 @@ type laneKey struct {
 type lane struct {
 	*limiter
 	budget *retryBudget
+	// shares says that requests share connections, as on HTTP/2.
+	shares atomic.Bool
 }
 
 // NewTransport returns a transport. Close it after use.
@@ -189,7 +194,7 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	defer t.mu.Unlock()
 	l, ok := t.lanes[k]
 	if !ok {
-		l = &lane{newLimiter(t.opts.MaxInFlight), newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		l = &lane{limiter: newLimiter(t.opts.MaxInFlight), budget: newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
 		t.lanes[k] = l
 	}
 	return l
@@ -233,10 +238,12 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 			c.lane.budget.refund()
 			return ex, nil
 		}
-		p.attempts = ex.attempts
-		if p.throttles() {
+		p.attempts, p.shared = ex.attempts, c.lane.shares.Load() && p.tookDownConnection()
+		switch {
+		case p.throttles():
 			t.throttle.Add(1)
-		} else {
+		case p.shared: // any of the requests on the connection may be to blame, or none
+		default:
 			faults++
 		}
 		if p.kind == stopped || !p.passing() {
@@ -254,6 +261,9 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 				}
 			}
 			pause = wait.NextBackOff()
+			if p.shared {
+				pause = min(pause, maxSharedBackoff)
+			}
 		}
 		if p.givenUp = t.giveUp(ctx, c, p, faults, ex.attempts, time.Since(started), pause); p.givenUp != "" {
 			return ex, p
@@ -278,7 +288,7 @@ func (t *Transport) giveUp(ctx context.Context, c *call, p *problem, faults, att
 	switch {
 	case p.wait > maxElapsed:
 		return "the provider asks to wait " + inWords(p.wait)
-	case p.throttles() && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
+	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
 		return "all attempts failed"
 	case elapsed+pause > maxElapsed:
 		return "no answer in " + elapsed.Round(time.Second).String()
@@ -324,6 +334,9 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 		return interrupted(ctx, attempt, err)
 	}
 	defer res.Body.Close()
+	if shares := res.ProtoMajor >= 2; shares != c.lane.shares.Load() {
+		c.lane.shares.Store(shares)
+	}
 	ex.requestID = requestID(res.Header)
 	buf, _ := t.buffers.Get().(*bytes.Buffer)
 	buf.Reset()
@@ -340,11 +353,18 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 		c.lane.pause(now.Add(min(wait, maxQuotaPause)))
 	}
 	if res.StatusCode >= 300 {
-		return statusProblem(res, buf.Bytes(), ex.requestID)
+		p := statusProblem(res, buf.Bytes(), ex.requestID)
+		if err == nil || p.passing() {
+			return p
+		}
+		// What the provider objects to is not known: the complaint broke off.
 	}
 	if err != nil {
 		p := interrupted(ctx, attempt, err)
-		p.requestID, p.arrived, p.partial = ex.requestID, buf.Len(), begun(buf.Bytes())
+		p.requestID, p.arrived = ex.requestID, buf.Len()
+		if res.StatusCode < 300 {
+			p.partial = begun(buf.Bytes())
+		}
 		return p
 	}
 	return t.read(c, res, buf.Bytes(), ex.requestID)

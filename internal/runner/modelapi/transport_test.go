@@ -152,7 +152,10 @@ func TestFinality(t *testing.T) {
 		"bad certificate":    {broken(&tls.CertificateVerificationError{Err: errors.New("expired")}), 1, plumb.OriginRunner, "base URL"},
 		"plain for TLS":      {broken(errors.New("http: server gave HTTP response to HTTPS client")), 1, plumb.OriginRunner, "base URL"},
 		"torn content":       {step(200, `{"id":`), 6, plumb.OriginRunner, "base URL"},
-		"broken off in body": {tornBody, 6, plumb.OriginRunner, "network"},
+		"broken off in body": {tornBody(200), 6, plumb.OriginRunner, "network"},
+		"torn complaint":     {tornBody(400), 6, plumb.OriginRunner, "network"},
+		"torn denial":        {tornBody(401), 6, plumb.OriginRunner, "network"},
+		"torn 500":           {tornBody(500), 6, plumb.OriginRunner, "plumb resume"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,11 +181,13 @@ func TestFinality(t *testing.T) {
 	}
 }
 
-func tornBody() (*http.Response, error) {
-	res := respond(200, "")
-	res.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id":"x","cho`), errReader{io.ErrUnexpectedEOF}))
-	res.ContentLength = 5000
-	return res, nil
+func tornBody(status int) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		res := respond(status, "")
+		res.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id":"x","cho`), errReader{io.ErrUnexpectedEOF}))
+		res.ContentLength = 5000
+		return res, nil
+	}
 }
 
 type errReader struct{ err error }
