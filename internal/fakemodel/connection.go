@@ -67,7 +67,7 @@ func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler
 		}
 	}
 	out.server = &http.Server{
-		Handler: handler, ReadHeaderTimeout: time.Minute,
+		Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: s.options.IdleTimeout,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it would log the faults
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, c)
