@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -62,8 +62,8 @@ type Env struct {
 // The log of the standard library goes nowhere: the HTTP client writes to it what a provider sent unasked, secrets included.
 func Process(args []string) Env {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	log.SetOutput(io.Discard)
-	dir, err := os.Getwd() //nolint:forbidigo // the one place that looks at the process
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // of package log, too
+	dir, err := os.Getwd()                         //nolint:forbidigo // the one place that looks at the process
 	if err != nil {
 		dir = "."
 	}

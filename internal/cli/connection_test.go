@@ -16,7 +16,6 @@ import (
 // TestConnectionsThatBreak has servers of each protocol break the connection of each request once, in every way a connection
 // can break, and close those on which nothing is asked: the run measures everything, and is not interrupted.
 func TestConnectionsThatBreak(t *testing.T) {
-	t.Parallel()
 	var suite strings.Builder
 	const cases = 40
 	for i := range cases {
@@ -27,7 +26,6 @@ func TestConnectionsThatBreak(t *testing.T) {
 			if p != fakemodel.HTTP && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
 				t.Skip("the system decides which certificates are trusted")
 			}
-			t.Parallel()
 			w := newWorld(t)
 			w.write("suite.jsonl", suite.String())
 			s := w.listen(p, fakemodel.Options{

@@ -85,7 +85,7 @@ func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler
 // Close drops what is in flight.
 func (l *Listening) Close() {
 	_ = l.server.Close() // what it complains about is what it closes
-	<-l.done
+	<-l.done             //nolint:errcheck // it says that the server is closed
 }
 
 // certificate makes one for this machine that signs itself.
@@ -183,7 +183,7 @@ func (c *connection) sendAway(code uint32) {
 func (c *connection) leave() {
 	_, _ = c.Conn.Write(c.goAway)
 	c.goAway = nil
-	_ = c.Conn.Close()
+	_ = c.Close()
 }
 
 // drop closes the connection, of all requests on it, with or without an end that the client can tell from a fault.

@@ -32,20 +32,19 @@ func begun(body []byte) []byte {
 		}
 	}
 	_ = json.Unmarshal(mended(body), &seen) // a field of another type is no text, and the others are read
-	text := ""
+	parts := append(seen.Output, seen.Content...)
 	for _, c := range seen.Choices {
-		var parts []outputPart
+		var list []outputPart
 		var plain string
 		if json.Unmarshal(c.Message.Content, &plain) != nil {
-			_ = json.Unmarshal(c.Message.Content, &parts)
+			_ = json.Unmarshal(c.Message.Content, &list)
 		}
-		text += plain + c.Message.Refusal + textOf(parts)
+		parts = append(append(parts, list...), outputPart{Text: plain, Refusal: c.Message.Refusal})
 	}
 	for _, c := range seen.Candidates {
-		text += textOf(c.Content.Parts)
+		parts = append(parts, c.Content.Parts...)
 	}
-	text += textOf(seen.Output) + textOf(seen.Content)
-	if strings.TrimSpace(text) == "" {
+	if !slices.ContainsFunc(parts, outputPart.hasText) {
 		return nil
 	}
 	return bytes.Clone(body[:min(len(body), partialLimit)])
@@ -58,14 +57,11 @@ type outputPart struct {
 	Content             []outputPart
 }
 
-func textOf(parts []outputPart) string {
-	text := ""
-	for _, p := range parts {
-		if !p.Thought && p.Type != "thinking" && p.Type != "reasoning" {
-			text += p.Text + p.Refusal + textOf(p.Content)
-		}
+func (p outputPart) hasText() bool {
+	if p.Thought || p.Type == "thinking" || p.Type == "reasoning" {
+		return false
 	}
-	return text
+	return strings.TrimSpace(p.Text+p.Refusal) != "" || slices.ContainsFunc(p.Content, outputPart.hasText)
 }
 
 // mended closes what is open in JSON that breaks off, and leaves out what stands half at its end. What cannot be mended

@@ -50,7 +50,6 @@ func (c *metered) Close() error {
 // TestLargeRepliesTakeTurns has many large replies come at once, for two keys: no more of them are in memory than the
 // bound allows, whether their size is known beforehand or not, and all are read.
 func TestLargeRepliesTakeTurns(t *testing.T) {
-	t.Parallel()
 	const size, many = 30 << 20, 8
 	answer := strings.Repeat("a", size)
 	head, tail := chatReply()
