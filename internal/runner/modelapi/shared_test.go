@@ -18,17 +18,19 @@ import (
 func TestSharedConnectionsAreNotBlamedOnOne(t *testing.T) {
 	t.Parallel()
 	reset := &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	stream := errors.New("stream error: stream ID 7; INTERNAL_ERROR; received from peer")
 	for name, c := range map[string]struct {
 		major    int
-		err      error
+		errs     []error
 		attempts int
 		longest  time.Duration
 	}{
-		"one request a connection": {1, reset, 6, 24 * time.Second},
-		"shared":                   {2, reset, 12, 50 * time.Second},
-		"graceful":                 {2, errors.New("http2: Transport received Server's graceful shutdown GOAWAY"), 12, 50 * time.Second},
-		"one stream":               {2, errors.New("stream error: stream ID 7; INTERNAL_ERROR; received from peer"), 6, 24 * time.Second},
-		"nobody listens":           {2, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, 3, 3 * time.Second},
+		"one request a connection": {1, []error{reset}, 6, 24 * time.Second},
+		"shared":                   {2, []error{reset}, 12, 60 * time.Second},
+		"graceful":                 {2, []error{errors.New("http2: Transport received Server's graceful shutdown GOAWAY")}, 12, 60 * time.Second},
+		"one stream":               {2, []error{stream}, 6, 24 * time.Second},
+		"both in turn":             {2, []error{stream, reset}, 11, 60 * time.Second},
+		"nobody listens":           {2, []error{&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}, 3, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +42,7 @@ func TestSharedConnectionsAreNotBlamedOnOne(t *testing.T) {
 					res.ProtoMajor = c.major
 					return res, nil
 				}
-				asked.Add(1)
-				return nil, c.err
+				return nil, c.errs[int(asked.Add(1)-1)%len(c.errs)]
 			}}
 			synctest.Test(t, func(t *testing.T) {
 				m := talker(t, base, TransportOptions{})

@@ -222,7 +222,7 @@ type exchange struct {
 
 // do makes the call. It returns soon after ctx ends. The problem is nil when the call was answered.
 func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
-	var wait *backoff.ExponentialBackOff
+	var own, others *backoff.ExponentialBackOff // after faults of this request, and after those of its connection
 	started, faults := time.Now(), 0
 	var ex exchange
 	for {
@@ -255,15 +255,16 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 				c.lane.pause(time.Now().Add(pause))
 			}
 		} else {
-			if wait == nil {
-				wait = &backoff.ExponentialBackOff{
-					InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: maxBackoff,
+			wait, most := &own, maxBackoff
+			if p.shared {
+				wait, most = &others, maxSharedBackoff
+			}
+			if *wait == nil {
+				*wait = &backoff.ExponentialBackOff{
+					InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: most,
 				}
 			}
-			pause = wait.NextBackOff()
-			if p.shared {
-				pause = min(pause, maxSharedBackoff)
-			}
+			pause = (*wait).NextBackOff()
 		}
 		if p.givenUp = t.giveUp(ctx, c, p, faults, ex.attempts, time.Since(started), pause); p.givenUp != "" {
 			return ex, p
