@@ -2,13 +2,14 @@ package cli_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
 // TestStormOfLargeReplies has eight replies of 30 MB come at once, and measures the memory of the process that reads, judges
@@ -19,8 +20,15 @@ func TestStormOfLargeReplies(t *testing.T) {
 	}
 	const most = 1400 << 10 // KiB; without bounds it was 2,700 MiB
 	w := newWorld(t)
-	answer := strings.Repeat("lorem ipsum ", 30<<20/12)
-	w.listen(fakemodel.HTTP, fakemodel.Options{Answer: func(fakemodel.Ask) string { return answer }})
+	reply := []byte(`{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
+		strings.Repeat("lorem ipsum ", 30<<20/12) + `"},"finish_reason":"stop"}]}`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(reply)))
+		_, _ = w.Write(reply)
+	}))
+	defer server.Close()
+	w.point(server.URL)
 	var suite strings.Builder
 	for i := range 8 {
 		fmt.Fprintf(&suite, `{"id":"factual-%03d","category":"factual","input":"Question %d","ideal":"ipsum","assertion":{"type":"contains"}}`+"\n", i, i)

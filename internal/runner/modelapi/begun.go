@@ -32,7 +32,7 @@ func begun(body []byte) []byte {
 		}
 	}
 	_ = json.Unmarshal(mended(body), &seen) // a field of another type is no text, and the others are read
-	parts := append(seen.Output, seen.Content...)
+	parts := slices.Concat(seen.Output, seen.Content)
 	for _, c := range seen.Choices {
 		var list []outputPart
 		var plain string
