@@ -4,22 +4,22 @@ package plumb
 // Command, Replay and Agent is set.
 type RunnerConfig struct {
 	// ID names the runner in results; it is the key in the config file.
-	ID string `json:"-" yaml:"-"`
+	ID string `json:"-" yaml:"-" redact:"-"`
 	// Model is "provider:model", an alias such as "opus", or a model name that the built-in table knows.
-	Model string `json:"model,omitempty" yaml:"model,omitempty"`
+	Model string `json:"model,omitempty" yaml:"model,omitempty" redact:"-"`
 	// Command is a program and its arguments that answer a prompt.
 	Command []string `json:"command,omitempty" yaml:"command,omitempty"`
 	// Replay is the directory of an earlier run whose sessions are played again.
-	Replay string `json:"replay,omitempty" yaml:"replay,omitempty"`
+	Replay string `json:"replay,omitempty" yaml:"replay,omitempty" redact:"-"`
 	// Agent is a coding-agent CLI. Of the fields below only TimeoutMs and MaxParallel are for it.
 	Agent *AgentConfig `json:"agent,omitempty" yaml:"agent,omitempty"`
 
 	// BaseURL replaces the provider's own address.
 	BaseURL string `json:"baseURL,omitempty" yaml:"baseURL,omitempty"`
 	// API chooses among the interfaces of one provider: "chat" or "responses" for openai.
-	API string `json:"api,omitempty" yaml:"api,omitempty"`
+	API string `json:"api,omitempty" yaml:"api,omitempty" redact:"-"`
 	// APIKeyEnv names the environment variable that holds the key, instead of the provider's usual one.
-	APIKeyEnv string `json:"apiKeyEnv,omitempty" yaml:"apiKeyEnv,omitempty"`
+	APIKeyEnv string `json:"apiKeyEnv,omitempty" yaml:"apiKeyEnv,omitempty" redact:"-"`
 	// Headers are added to each request. A value may refer to environment variables as ${NAME}.
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers,omitempty"`
 	// Env is added to the environment of a command.
@@ -31,7 +31,7 @@ type RunnerConfig struct {
 	Seed            *int64   `json:"seed,omitempty" yaml:"seed,omitempty"`
 	TopP            *float64 `json:"topP,omitempty" yaml:"topP,omitempty"`
 	MaxOutputTokens *int64   `json:"maxOutputTokens,omitempty" yaml:"maxOutputTokens,omitempty"`
-	ReasoningEffort *string  `json:"reasoningEffort,omitempty" yaml:"reasoningEffort,omitempty"`
+	ReasoningEffort *string  `json:"reasoningEffort,omitempty" yaml:"reasoningEffort,omitempty" redact:"-"`
 	// NoTemperature and NoSeed say that the parameter is not to be sent at all.
 	NoTemperature bool `json:"-" yaml:"-"`
 	NoSeed        bool `json:"-" yaml:"-"`
@@ -45,9 +45,9 @@ type RunnerConfig struct {
 // AgentConfig describes a coding-agent CLI.
 type AgentConfig struct {
 	// Type is the agent: "codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini" or "qwen".
-	Type string `json:"type"`
+	Type string `json:"type" redact:"-"`
 	// Model is the agent's own name for the model.
-	Model string `json:"model"`
+	Model string `json:"model" redact:"-"`
 	// Command is the program, a name or a path; "" is the agent's usual one. CommandArgs come before all other arguments:
 	// they are for launchers such as npx. Args come after the agent's sub-command and before the prompt.
 	Command     string            `json:"command,omitempty"`
@@ -55,10 +55,10 @@ type AgentConfig struct {
 	Args        []string          `json:"args,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
 	// Version pins the version of the CLI: another one is an error. "2.1" matches 2.1.328.
-	Version string `json:"version,omitempty"`
+	Version string `json:"version,omitempty" redact:"-"`
 	// Permissions is "bypass", which lets the agent do all it wants and is the default, or "default", which leaves it to
 	// the agent's own rules.
-	Permissions string `json:"permissions,omitempty"`
+	Permissions string `json:"permissions,omitempty" redact:"-"`
 	// Skills are directories with a SKILL.md to offer, MCPServers are servers to offer, by name.
 	Skills     []string             `json:"skills,omitempty"`
 	MCPServers map[string]MCPServer `json:"mcpServers,omitempty"`
@@ -67,7 +67,7 @@ type AgentConfig struct {
 	// BaseURL sends the requests for the model elsewhere: to a gateway, or to a server on this machine. APIKeyEnv names the
 	// environment variable with its key.
 	BaseURL   string `json:"baseURL,omitempty"`
-	APIKeyEnv string `json:"apiKeyEnv,omitempty"`
+	APIKeyEnv string `json:"apiKeyEnv,omitempty" redact:"-"`
 }
 
 // MCPServer is a server of tools for an agent: a program, or an address.

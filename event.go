@@ -37,13 +37,13 @@ const (
 type Event struct {
 	Type       EventType `json:"type"`
 	At         time.Time `json:"at"`
-	Case       string    `json:"case,omitempty"`
-	Runner     string    `json:"runner,omitempty"`
+	Case       string    `json:"case,omitempty" redact:"-"`
+	Runner     string    `json:"runner,omitempty" redact:"-"`
 	Repetition int       `json:"repetition,omitempty"`
 	Session    int       `json:"session,omitempty"`
 
 	// Marker finds the processes of a session; see [MarkerEnv].
-	Marker string `json:"marker,omitempty"`
+	Marker string `json:"marker,omitempty" redact:"-"`
 
 	Info  *RunInfo   `json:"info,omitempty"`
 	Cases []CaseInfo `json:"cases,omitempty"`
@@ -51,7 +51,7 @@ type Event struct {
 	Report *SessionReport `json:"report,omitempty"`
 	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of Report.
 	RawReport json.RawMessage  `json:"-"`
-	Blob      string           `json:"blob,omitempty"`
+	Blob      string           `json:"blob,omitempty" redact:"-"`
 	Failure   *Failure         `json:"failure,omitempty"`
 	Judgement *Judgement       `json:"judgement,omitempty"`
 	Result    *ExecutionResult `json:"result,omitempty"`
@@ -61,28 +61,28 @@ type Event struct {
 
 // RunInfo says what a run set out to do and what it was made with.
 type RunInfo struct {
-	ID           string `json:"id"`
-	PlumbVersion string `json:"plumbVersion"`
+	ID           string `json:"id" redact:"-"`
+	PlumbVersion string `json:"plumbVersion" redact:"-"`
 
-	SuiteName string `json:"suiteName"`
-	SuitePath string `json:"suitePath,omitempty"`
+	SuiteName string `json:"suiteName" redact:"-"`
+	SuitePath string `json:"suitePath,omitempty" redact:"-"`
 	// SuiteVersion and Tier are set for published suites.
-	SuiteVersion string       `json:"suiteVersion,omitempty"`
-	Tier         string       `json:"tier,omitempty"`
-	SuiteHash    string       `json:"suiteHash"`
-	DeclaredTags []string     `json:"declaredTags,omitempty"`
-	SelectedTags []string     `json:"selectedTags,omitempty"`
+	SuiteVersion string       `json:"suiteVersion,omitempty" redact:"-"`
+	Tier         string       `json:"tier,omitempty" redact:"-"`
+	SuiteHash    string       `json:"suiteHash" redact:"-"`
+	DeclaredTags []string     `json:"declaredTags,omitempty" redact:"-"`
+	SelectedTags []string     `json:"selectedTags,omitempty" redact:"-"`
 	Runners      []RunnerInfo `json:"runners"`
 	// Cases is the number of cases that were selected of SuiteCases.
 	Cases      int `json:"cases"`
 	SuiteCases int `json:"suiteCases"`
 	// Judge and Embedder name the models that judge, as "provider:model"; SelfJudged says that each runner judges
 	// itself.
-	Judge      string `json:"judge,omitempty"`
+	Judge      string `json:"judge,omitempty" redact:"-"`
 	SelfJudged bool   `json:"selfJudged,omitempty"`
-	Embedder   string `json:"embedder,omitempty"`
+	Embedder   string `json:"embedder,omitempty" redact:"-"`
 
-	Schedule string `json:"schedule"`
+	Schedule string `json:"schedule" redact:"-"`
 	Parallel int    `json:"parallel"`
 	Repeat   int    `json:"repeat"`
 	Retry    int    `json:"retry"`
@@ -90,18 +90,18 @@ type RunInfo struct {
 	// Workspace is where agents worked; nil for runs without any.
 	Workspace *WorkspaceConfig `json:"workspace,omitempty"`
 	// ArtifactDir is the run directory.
-	ArtifactDir string `json:"artifactDir,omitempty"`
+	ArtifactDir string `json:"artifactDir,omitempty" redact:"-"`
 	// ScoredFrom is the id of the run whose sessions were judged again.
-	ScoredFrom string `json:"scoredFrom,omitempty"`
+	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
 }
 
 // CaseInfo is what reports need to know of a case.
 type CaseInfo struct {
-	ID           string   `json:"id"`
-	Hash         string   `json:"hash,omitempty"`
-	Category     string   `json:"category,omitempty"`
-	Difficulty   string   `json:"difficulty,omitempty"`
-	Tags         []string `json:"tags,omitempty"`
+	ID           string   `json:"id" redact:"-"`
+	Hash         string   `json:"hash,omitempty" redact:"-"`
+	Category     string   `json:"category,omitempty" redact:"-"`
+	Difficulty   string   `json:"difficulty,omitempty" redact:"-"`
+	Tags         []string `json:"tags,omitempty" redact:"-"`
 	Repeat       int      `json:"repeat,omitempty"`
 	ExpectedFail bool     `json:"expectedFail,omitempty"`
 }
@@ -150,7 +150,7 @@ type ExecutionResult struct {
 // Note is something the user should know that is neither a result nor fatal. A run emits each note once.
 type Note struct {
 	// Level is "info" or "warning".
-	Level string `json:"level"`
+	Level string `json:"level" redact:"-"`
 	Text  string `json:"text"`
 	Hint  string `json:"hint,omitempty"`
 }
@@ -165,6 +165,8 @@ const (
 	StopCost        StopReason = "max-cost"
 	StopTokens      StopReason = "max-tokens"
 	StopDuration    StopReason = "max-duration"
+	// StopUnmetered says that what sessions use is not reported, so that the budget could not be held.
+	StopUnmetered StopReason = "unmetered"
 )
 
 // RunEnd says how one process left the run.

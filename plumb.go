@@ -169,13 +169,13 @@ type Failure struct {
 	// Hint is what the user can do about it. Optional.
 	Hint string `json:"hint,omitempty"`
 	// Provider, HTTPStatus and RequestID name the reply of a model API that caused the failure. Optional.
-	Provider   string `json:"provider,omitempty"`
+	Provider   string `json:"provider,omitempty" redact:"-"`
 	HTTPStatus int    `json:"httpStatus,omitempty"`
 	RequestID  string `json:"requestId,omitempty"`
 	// Attempts is how many requests were made before giving up; 0 where that is not known.
 	Attempts int `json:"attempts,omitempty"`
 	// LogPath is the artifact to read first. Optional.
-	LogPath string `json:"logPath,omitempty"`
+	LogPath string `json:"logPath,omitempty" redact:"-"`
 	// Name is that of the error in the suite's own language, such as "AssertionError"; Source and Stack are where it was
 	// thrown. All are for suites in code.
 	Name   string    `json:"name,omitempty"`

@@ -2,6 +2,7 @@ package plumb
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -64,8 +65,9 @@ type Execution struct {
 	// CostUSD is what the sessions cost; Priced says that it is known.
 	CostUSD float64
 	Priced  bool
-	// JudgeCostUSD is what judging cost, where known.
+	// JudgeCostUSD is what judging cost, where known, and JudgeTokens the tokens that it took.
 	JudgeCostUSD float64
+	JudgeTokens  int64
 }
 
 // The bits of Execution.Reported.
@@ -128,6 +130,7 @@ func (r *Run) Apply(ev Event) error {
 	if (r.cases == nil) != (ev.Type == EventRunStarted) {
 		return fmt.Errorf("event %q is out of place: a run starts once, before all else", ev.Type)
 	}
+	last := r.EndedAt
 	if ev.At.After(r.EndedAt) {
 		r.EndedAt = ev.At
 	}
@@ -147,6 +150,9 @@ func (r *Run) Apply(ev Event) error {
 		r.Cases = make([]CaseInfo, 0, n)
 		r.Executions = make([]Execution, 0, min(n*len(ev.Info.Runners), most))
 	case EventRunResumed:
+		if r.End == nil && last.After(r.resumed) { // a process that was killed worked until its last event at least
+			r.ActiveMs += last.Sub(r.resumed).Milliseconds()
+		}
 		r.End, r.resumed = nil, ev.At
 		r.Totals.Running = 0
 		for i := range r.Executions {
@@ -247,14 +253,15 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 	*e = Execution{
 		State: ExecutionDone, Outcome: res.Outcome, Status: res.Status, Origin: res.Origin, Class: r.class(res.Class),
 		Reason: shorten(res.Reason), Score: res.Score,
-		Passed: int32(res.Passed), Failed: int32(res.Failed), Errored: int32(res.Errored),
-		Sessions: int32(res.Sessions), Cached: int32(res.Cached), Steps: int32(res.Steps),
+		Passed: count32(res.Passed), Failed: count32(res.Failed), Errored: count32(res.Errored),
+		Sessions: count32(res.Sessions), Cached: count32(res.Cached), Steps: count32(res.Steps),
 		DurationMs: res.DurationMs, LatencyMs: res.LatencyMs,
-		InputTokens: value(res.Usage.InputTokens), OutputTokens: value(res.Usage.OutputTokens),
-		ReasoningTokens: value(res.Usage.ReasoningTokens), CacheTokens: value(res.Usage.CacheTokens),
-		CacheWriteTokens: value(res.Usage.CacheWriteTokens), TotalTokens: value(res.Usage.TotalTokens),
-		InputChars: int32(res.Usage.InputChars), OutputChars: int32(res.Usage.OutputChars),
-		ReasoningChars: int32(res.Usage.ReasoningChars),
+		InputTokens: tokens(res.Usage.InputTokens), OutputTokens: tokens(res.Usage.OutputTokens),
+		ReasoningTokens: tokens(res.Usage.ReasoningTokens), CacheTokens: tokens(res.Usage.CacheTokens),
+		CacheWriteTokens: tokens(res.Usage.CacheWriteTokens), TotalTokens: tokens(res.Usage.TotalTokens),
+		InputChars: count32(res.Usage.InputChars), OutputChars: count32(res.Usage.OutputChars),
+		ReasoningChars: count32(res.Usage.ReasoningChars),
+		JudgeTokens:    res.JudgeUsage.Tokens(),
 		Priced:         res.CostUSD != nil,
 	}
 	u := &res.Usage
@@ -272,6 +279,12 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 	r.count(e, 1)
 	return nil
 }
+
+// tokens reads a figure of a log: what was not reported, or is negative, counts as 0.
+func tokens(p *int64) int64 { return max(value(p), 0) }
+
+// count32 is n as far as 32 bits hold it.
+func count32[T int | int64](n T) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 // count adds e to the totals, or takes it away when sign is -1.
 func (r *Run) count(e *Execution, sign int) {
@@ -295,8 +308,11 @@ func (r *Run) count(e *Execution, sign int) {
 	}
 	t.Sessions += sign * int(e.Sessions)
 	t.Cached += sign * int(e.Cached)
-	t.InputTokens += int64(sign) * e.InputTokens
-	t.OutputTokens += int64(sign) * e.OutputTokens
+	if sign > 0 {
+		t.InputTokens, t.OutputTokens = sum(t.InputTokens, e.InputTokens), sum(t.OutputTokens, e.OutputTokens)
+	} else {
+		t.InputTokens, t.OutputTokens = max(t.InputTokens-e.InputTokens, 0), max(t.OutputTokens-e.OutputTokens, 0)
+	}
 	t.CostUSD += float64(sign) * (e.CostUSD + e.JudgeCostUSD)
 	t.JudgeCostUSD += float64(sign) * e.JudgeCostUSD
 	if !e.Priced && e.Sessions > 0 {

@@ -58,9 +58,9 @@ const (
 
 // RunnerInfo identifies a runner and what it was configured to do.
 type RunnerInfo struct {
-	ID string `json:"id"`
+	ID string `json:"id" redact:"-"`
 	// PathKey is the runner's name in artifact paths; see [PathKey].
-	PathKey string     `json:"pathKey"`
+	PathKey string     `json:"pathKey" redact:"-"`
 	Kind    RunnerKind `json:"kind"`
 	Agent   AgentInfo  `json:"agent"`
 	// BaseURL is set where it is not the provider's own.
@@ -68,13 +68,13 @@ type RunnerInfo struct {
 	// Parameters are the requested ones.
 	Parameters Parameters `json:"parameters,omitzero"`
 	// Config is the hash of the whole runner configuration, secrets left out.
-	Config string `json:"config,omitempty"`
+	Config string `json:"config,omitempty" redact:"-"`
 }
 
 // AgentInfo says what a runner drives: the provider ("openai") or agent CLI ("codex") and the model asked for.
 type AgentInfo struct {
-	Type  string `json:"type"`
-	Model string `json:"model"`
+	Type  string `json:"type" redact:"-"`
+	Model string `json:"model" redact:"-"`
 }
 
 // PathKey returns the name that a runner id has in artifact paths: a slug and the first 8 hex digits of its SHA-256.
@@ -134,18 +134,15 @@ type Request struct {
 	// MaxSteps stops an agent that takes more steps; 0 is no limit.
 	MaxSteps int
 	// Marker is the value of the environment variable [MarkerEnv] in all processes of the session, by which they are found
-	// when nobody else knows of them. It is in the log before the session begins. RunDir goes with it, as [RunDirEnv].
-	Marker, RunDir string
+	// when nobody else knows of them. It is in the log before the session begins.
+	Marker string
 	// Skills are what the suite offers beside what the runner does: directories with a SKILL.md.
 	Skills []string
 }
 
-// The environment variables that mark the processes of a session: MarkerEnv holds "<run id>/<n>", RunDirEnv the directory of
-// the run, which is locked as long as the run has an owner.
-const (
-	MarkerEnv = "PLUMB_SESSION"
-	RunDirEnv = "PLUMB_RUN_DIR"
-)
+// MarkerEnv is the environment variable that marks the processes of a session. It holds "<id>/<n>": the id stands for the run,
+// and only this machine's plumb knows for which.
+const MarkerEnv = "PLUMB_SESSION"
 
 // SessionRef names a session that can be resumed.
 type SessionRef struct {
@@ -164,6 +161,9 @@ type Evidence struct {
 	Embedder *Embedder
 	// Workspace is the directory the session worked in; "" for models.
 	Workspace string
+	// Secrets returns the names of the secrets that a text holds, in order; nil for none. The Secrets
+	// function itself is nil where nobody knows any secrets.
+	Secrets func(text string) []string
 }
 
 // Judge is the model that answers the questions of llm_judge.

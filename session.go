@@ -2,6 +2,7 @@ package plumb
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 )
@@ -39,7 +40,7 @@ type SessionReport struct {
 	Requested Parameters `json:"requested,omitzero"`
 	Sent      Parameters `json:"sent,omitzero"`
 	Effective Parameters `json:"effective,omitzero"`
-	Refused   []string   `json:"refused,omitempty"`
+	Refused   []string   `json:"refused,omitempty" redact:"-"`
 	// Requests is the number of requests or attempts that the session took.
 	Requests int `json:"requests,omitempty"`
 	// CostUSD is nil where no price is known.
@@ -52,7 +53,7 @@ type SessionReport struct {
 	// The rest is for sessions of agents. AgentVersion is the version of the agent CLI.
 	AgentVersion string `json:"agentVersion,omitempty"`
 	// Workspace is the directory that the session worked in; it may be gone.
-	Workspace string `json:"workspace,omitempty"`
+	Workspace string `json:"workspace,omitempty" redact:"-"`
 	// ExitCode is how the agent's process ended; nil when a signal ended it or nobody knows.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Steps counts what the agent calls a step; each agent has its own definition.
@@ -67,7 +68,10 @@ type SessionReport struct {
 	Subagents []Subagent `json:"subagents,omitempty"`
 	// Incomplete names the kinds of events of which the report does not have all, and "finalOutput" where that was cut off. What is
 	// absent from those says nothing.
-	Incomplete []string `json:"incomplete,omitempty"`
+	Incomplete []string `json:"incomplete,omitempty" redact:"-"`
+	// Redacted names the secrets that were removed from this record before it was stored. A session is
+	// judged before anything is removed, so this is set only in what was read back from storage.
+	Redacted []string `json:"redacted,omitempty" redact:"-"`
 	// Notes say what a reader of the report should know: requests that were tried again, records that were not
 	// understood, texts that were cut short.
 	Notes []string `json:"notes,omitempty"`
@@ -152,7 +156,7 @@ type Parameters struct {
 	TopP            *float64 `json:"topP,omitempty"`
 	Seed            *int64   `json:"seed,omitempty"`
 	MaxOutputTokens *int64   `json:"maxOutputTokens,omitempty"`
-	ReasoningEffort *string  `json:"reasoningEffort,omitempty"`
+	ReasoningEffort *string  `json:"reasoningEffort,omitempty" redact:"-"`
 }
 
 // IsZero reports whether no parameter is given.
@@ -177,27 +181,28 @@ type Usage struct {
 
 // UsageSource says where each figure comes from: "provider" or "chars".
 type UsageSource struct {
-	Input     string `json:"input"`
-	Output    string `json:"output"`
-	Reasoning string `json:"reasoning"`
+	Input     string `json:"input" redact:"-"`
+	Output    string `json:"output" redact:"-"`
+	Reasoning string `json:"reasoning" redact:"-"`
 }
 
 // Tokens returns gross input plus gross output tokens: all that the session moved. Unknown figures count as 0.
-func (u Usage) Tokens() int64 { return value(u.InputTokens) + value(u.OutputTokens) }
+func (u Usage) Tokens() int64 { return sum(value(u.InputTokens), value(u.OutputTokens)) }
 
 // Total fills TotalTokens and Source from the figures that are known.
 func (u *Usage) Total() {
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
 	if u.InputTokens != nil && u.OutputTokens != nil {
-		u.TotalTokens = new(u.Tokens() - value(u.CacheTokens))
+		u.TotalTokens = new(u.Tokens() - max(value(u.CacheTokens), 0))
 	}
 }
 
-// Add adds v to u. A figure that only one of them knows is kept.
+// Add adds v to u. A figure that only one of them knows is kept. Negative figures count as 0, and a sum stops at the largest
+// number that there is.
 func (u *Usage) Add(v Usage) {
 	add := func(a **int64, b *int64) {
 		if b != nil {
-			*a = new(value(*a) + *b)
+			*a = new(sum(value(*a), *b))
 		}
 	}
 	add(&u.InputTokens, v.InputTokens)
@@ -206,10 +211,19 @@ func (u *Usage) Add(v Usage) {
 	add(&u.CacheTokens, v.CacheTokens)
 	add(&u.CacheWriteTokens, v.CacheWriteTokens)
 	add(&u.TotalTokens, v.TotalTokens)
-	u.InputChars += v.InputChars
-	u.OutputChars += v.OutputChars
-	u.ReasoningChars += v.ReasoningChars
+	u.InputChars = sum(u.InputChars, v.InputChars)
+	u.OutputChars = sum(u.OutputChars, v.OutputChars)
+	u.ReasoningChars = sum(u.ReasoningChars, v.ReasoningChars)
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
+}
+
+// sum adds two counts. A negative one counts as 0, and the sum does not overflow.
+func sum(a, b int64) int64 {
+	a, b = max(a, 0), max(b, 0)
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 func value(p *int64) int64 {
@@ -239,7 +253,7 @@ type Files struct {
 type FileChange struct {
 	Path string `json:"path"`
 	// Kind is "add", "update" or "delete".
-	Kind string `json:"kind"`
+	Kind string `json:"kind" redact:"-"`
 	// Diff is a unified diff, shortened; "" for files that are not text, or not known before and after.
 	Diff string `json:"diff,omitempty"`
 }
@@ -248,7 +262,7 @@ type FileChange struct {
 type SkillDetection struct {
 	Skill string `json:"skill"`
 	// Confidence is "explicit", "strong", "medium" or "weak".
-	Confidence string   `json:"confidence"`
+	Confidence string   `json:"confidence" redact:"-"`
 	Evidence   []string `json:"evidence"`
 }
 
@@ -272,8 +286,8 @@ type SessionEvent struct {
 	Type SessionEventType `json:"type"`
 	At   *time.Time       `json:"at,omitempty"`
 	// Role and Phase belong to messages; Phase is "thinking", "commentary" or "final".
-	Role  string `json:"role,omitempty"`
-	Phase string `json:"phase,omitempty"`
+	Role  string `json:"role,omitempty" redact:"-"`
+	Phase string `json:"phase,omitempty" redact:"-"`
 	Text  string `json:"text,omitempty"`
 	// Tool, Args and Output belong to tool calls and their results. CallID joins a call, its result, and what else was
 	// derived from it. IsError says that the agent reported the result as an error.
@@ -291,16 +305,16 @@ type SessionEvent struct {
 	Command  string `json:"command,omitempty"`
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Path     string `json:"path,omitempty"`
-	Change   string `json:"change,omitempty"`
+	Change   string `json:"change,omitempty" redact:"-"`
 	Skill    string `json:"skill,omitempty"`
 	Signal   string `json:"signal,omitempty"`
 }
 
 // RawArtifacts are the paths of what a session was normalised from. Model sessions have none.
 type RawArtifacts struct {
-	StdoutPath    string `json:"stdoutPath,omitempty"`
-	StderrPath    string `json:"stderrPath,omitempty"`
-	SessionPath   string `json:"sessionPath,omitempty"`
-	ExportPath    string `json:"exportPath,omitempty"`
-	TelemetryPath string `json:"telemetryPath,omitempty"`
+	StdoutPath    string `json:"stdoutPath,omitempty" redact:"-"`
+	StderrPath    string `json:"stderrPath,omitempty" redact:"-"`
+	SessionPath   string `json:"sessionPath,omitempty" redact:"-"`
+	ExportPath    string `json:"exportPath,omitempty" redact:"-"`
+	TelemetryPath string `json:"telemetryPath,omitempty" redact:"-"`
 }

@@ -53,9 +53,9 @@ const (
 type WorkspaceConfig struct {
 	Mode WorkspaceMode `json:"mode"`
 	// Cwd is a directory that is there already: allowed for none and shared. It is never deleted.
-	Cwd string `json:"cwd,omitempty"`
+	Cwd string `json:"cwd,omitempty" redact:"-"`
 	// TemplateDir is copied into the workspace, and Bootstrap is run in it, for shared and isolated.
-	TemplateDir string     `json:"templateDir,omitempty"`
+	TemplateDir string     `json:"templateDir,omitempty" redact:"-"`
 	Bootstrap   *Bootstrap `json:"bootstrap,omitempty"`
 }
 
@@ -148,7 +148,7 @@ func PromptText(messages []Message) string {
 
 // Position is a place in a file a person wrote. Line and Column count from 1; 0 means unknown.
 type Position struct {
-	File   string `json:"file,omitempty"`
+	File   string `json:"file,omitempty" redact:"-"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 }
@@ -186,7 +186,7 @@ type Verdict struct {
 	Expected string `json:"expected,omitempty"`
 	Got      string `json:"got,omitempty"`
 	// Details has the documented keys of the assertion type, as a JSON object. Optional.
-	Details json.RawMessage `json:"details,omitempty"`
+	Details json.RawMessage `json:"details,omitempty" redact:"values"`
 	// Class groups the failure with others of its cause. Optional.
 	Class *FailureClass `json:"class,omitempty"`
 	// Source is where the check that did not hold is written, Stack the whole way there. Both are for suites in code.
@@ -209,7 +209,7 @@ type Asked struct {
 	// Self says that the model under test was its own judge.
 	Self bool `json:"self,omitempty"`
 	// PromptHash is the hash of the judge prompt.
-	PromptHash string `json:"promptHash,omitempty"`
+	PromptHash string `json:"promptHash,omitempty" redact:"-"`
 	// Replies are the judge's answers, in order, those that could not be used included.
 	Replies []string `json:"replies,omitempty"`
 	// Yes and No are the votes.

@@ -22,7 +22,7 @@ type judgeMatcher struct {
 // is an error.
 //
 // The judge sees the task and the output, fenced by a random nonce that neither can contain. A reply that is neither YES
-// nor NO is asked for again, twice at most. Because of the nonce no two questions are equal: a cache never answers for
+// nor NO, or takes back what it said first, is asked for again, twice at most. Because of the nonce no two questions are equal: a cache never answers for
 // the judge.
 func LLMJudge(question string, votes int) *Check {
 	return &Check{matcher: &judgeMatcher{question, max(votes, 0)}}
@@ -57,7 +57,7 @@ Question about the answer: %[4]s
 
 Reply with YES or NO.`
 
-const judgeAgain = `Your reply could not be read as a verdict. Reply with exactly one word: YES or NO.`
+const judgeAgain = `Your reply could not be read as one verdict. Reply with exactly one word: YES or NO.`
 
 func (*judgeMatcher) Type() string { return typeLLMJudge }
 

@@ -25,8 +25,9 @@ No issues at all.|YES – no doubt about it|{"answer": "YES"}|{"verdict":"yes","
 
 YES|YES.
 
-Answer: YES|_yes_|Yes;|So, yes.|YES because it is right`,
-		"no": `NO|no|No.|**NO**|**No**, it does not.|` + "`no`" + `|# No|"No"|No, because|NO because|No it does not|No, the text says: "yes, of course".|NO
+Answer: YES|_yes_|Yes;|So, yes.|YES because it is right|YES. So no problem was found.|YES. The answer is no longer than needed.|YES. It is no text.
+|YES. There is no "no" in it.|YES. It says 'no', as it should.|{"verdict":"YES","confidence":0.9,"reasons":["no errors"]}|YES, since no line is missing, no word is wrong and no rule is broken.`,
+		"no": `NO|no|No.|**NO**|**No**, it does not.|` + "`no`" + `|# No|"No"|No, because|NO because|No it does not|No, the text says: "yes, of course".|NO. The yes-or-no question is plain.|NO. It does not end with "yes"|No, though many would say that a yes is near.|NO
 
 It does not say yes.|The answer is no.|Answer: NO|My verdict: No!|**Verdict: NO**
 Reason: there is none|{"answer":"no"}|<answer>NO</answer>|No: one is missing|No. One is missing.|No. Yesterday was Monday`,
@@ -35,7 +36,12 @@ Reason: there is none|{"answer":"no"}|<answer>NO</answer>|No: one is missing|No.
 		"", "Yesterday", "Yesterday it was", "Nobody", "Nothing", "Not sure", "None", "No one can say", "No idea", "No-one", "No answer",
 		"No errors were found", "Yes and no", "Yes and no, it depends", "Yes and no errors", "Yes/No", "YES or NO", "yes, no", "Yes. No.", "Yes\nNo", "no, yes",
 		"No / Yes", "YES NO", "Maybe", "I think so", "I cannot judge this.", "Y", "N", "1", "true", "The poem rhymes, so yes", "Yesno", "yes2",
-		"It is not a yes", "YES\n\nOn second thought:\nNO", "No\n\nAnswer: YES", "YES\n\nFinal answer: **NO**.", "Answer:", "***", "Eyes",
+		"It is not a yes", "YES\n\nOn second thought:\nNO", "No\n\nAnswer: YES", "YES\n\nFinal answer: **NO**.", "Answer:",
+		"YES. On reflection, NO.", "YES ... on reflection: NO", "YES, it rhymes. Hmm, wait. Actually no, it does not.", "No. On second thought, yes.",
+		"YES\n\nThe last line is missing, so the answer is NO.\n\nReason: it has two lines.", "NO\nThe answer is therefore **YES** because it rhymes.",
+		`{"verdict":"YES","reason":"short"} NO`, `{"verdict":"YES","verdict":"NO"}`, `{"answer":"no","final":"yes"}`, "YES. Final verdict: NO, it is a text.",
+		"No, it is long. Still, yes.", "YES. I would say no", "<answer>YES</answer>\n<answer>NO</answer>", "NO - the poem rhymes. My answer is yes since it does.",
+		"YES. I change my answer to NO.", "YES, but overall I rate it NO in this respect.", "YES\n\nI have to correct myself: NO", "YES, for the first line; for the second, no.", "**YES**\n\n---\n\n**NO**\n\nIt is a text.", "***", "Eyes",
 		"y\u0435s", "\u77e5", "Answer 2: yes", strings.Repeat("the ", 7) + "yes", "yes\u0301", "<think>YES", "yes|no",
 	}
 	for want, list := range tests {
@@ -44,11 +50,23 @@ Reason: there is none|{"answer":"no"}|<answer>NO</answer>|No: one is missing|No.
 			if !ok || yes != (want == "yes") {
 				t.Errorf("%q: %v %v, want %s", reply, yes, ok, want)
 			}
+			cannotTakeBack(t, reply, yes)
 		}
 	}
 	for _, reply := range undecided {
 		if yes, ok := readReply(reply); ok {
 			t.Errorf("%q was read as %v", reply, yes)
+		}
+	}
+}
+
+// cannotTakeBack checks that a reply which was read as a verdict is none with the opposite after it.
+func cannotTakeBack(t *testing.T, reply string, yes bool) {
+	t.Helper()
+	opposite := map[bool]string{true: "NO", false: "YES"}[yes]
+	for _, back := range []string{"\n\n" + opposite, "\n\nOn reflection, the answer is " + opposite + ".", "\nHmm. " + opposite + ", because I was wrong."} {
+		if again, ok := readReply(reply + back); ok {
+			t.Errorf("%q takes its verdict back, and was read as %v", reply+back, again)
 		}
 	}
 }
@@ -63,9 +81,13 @@ func FuzzJudgeReply(f *testing.F) {
 		if yes {
 			word = regexp.MustCompile(`(?i)yes`)
 		}
-		if ok && !word.MatchString(s) {
+		if !ok {
+			return
+		}
+		if !word.MatchString(s) {
 			t.Fatalf("%q was read as %v", s, yes)
 		}
+		cannotTakeBack(t, s, yes)
 	})
 }
 
@@ -129,6 +151,8 @@ func TestLLMJudge(t *testing.T) {
 		{"asked again", 0, []any{"Yesterday", "Hm", "yes"}, pass, 1, 3, 1, 0},
 		{"never", 0, []any{"Yesterday"}, broken, 0, 3, 0, 0},
 		{"empty", 0, []any{"", "", "no"}, fail, 0, 3, 0, 1},
+		{"taken back", 0, []any{"YES. Hmm, wait: the answer is NO.", "no"}, fail, 0, 2, 0, 1},
+		{"always taken back", 0, []any{"YES\n\nOn reflection, NO."}, broken, 0, 3, 0, 0},
 		{"truncated", 0, []any{truncated, "YES"}, pass, 1, 2, 1, 0},
 		{"always truncated", 0, []any{truncated}, broken, 0, 3, 0, 0},
 		{"down", 0, []any{down}, broken, 0, 1, 0, 0},

@@ -8,22 +8,75 @@ import (
 )
 
 // readReply reads a judge's reply as YES or NO; ok is false where it is neither, or both. The verdict comes first, after
-// markup, quotes and a label such as "The answer is" at most; a reason may follow.
+// markup, quotes and a label such as "The answer is" at most; a reason may follow, unless it takes the verdict back.
 func readReply(reply string) (yes, ok bool) {
-	s := afterThinking(reply)
-	yes, rest, ok := leadingVerdict(s)
-	if !ok || retracted(yes, rest) {
+	yes, rest, ok := leadingVerdict(afterThinking(reply))
+	if !ok || retracted(yes, rest) || takenBack(yes, rest) {
 		return false, false
 	}
-	// A last line that is a verdict of its own, and the opposite one, takes the first word back.
-	rest = strings.TrimRightFunc(rest, isSpace)
-	if line := strings.LastIndexAny(rest, "\r\n"); line >= 0 {
-		last, tail, ok := leadingVerdict(rest[line:])
-		if ok && last != yes && strings.IndexFunc(tail, isWord) < 0 {
-			return false, false
+	return yes, true
+}
+
+// takenBack reports whether the opposite of a verdict is stated after it: as a clause of its own ("YES. Hmm, no."), as
+// the last word, or where something says that a verdict follows ("so the answer is no"). What is not sure counts as taken
+// back, since asking again costs little and a wrong verdict much.
+func takenBack(yes bool, rest string) bool {
+	opposite := "no"
+	if !yes {
+		opposite = "yes"
+	}
+	const most = 10     // of the words before
+	var clause []string // the last words of the clause so far
+	gap := 0            // where the text before the next word begins
+	for {
+		n := strings.IndexFunc(rest[gap:], isWord)
+		if n < 0 {
+			return false
+		}
+		between, word := rest[gap:gap+n], firstWord(rest[gap+n:])
+		gap += n + len(word)
+		if strings.ContainsAny(between, ",.;!?\r\n") {
+			clause = nil
+		}
+		if strings.EqualFold(word, opposite) && states(yes, clause, between, word, rest[gap:]) {
+			return true
+		}
+		if clause = append(clause, strings.ToLower(word)); len(clause) > most {
+			clause = clause[1:]
 		}
 	}
-	return yes, true
+}
+
+// states reports whether word, the opposite of a verdict in the text after it, is a verdict. clause has the words before it
+// in its clause, between the text that parts it from them.
+func states(yes bool, clause []string, between, word, after string) bool {
+	tail := after[:len(after)-len(strings.TrimLeftFunc(after, func(r rune) bool { return !isWord(r) }))]
+	next := nextWord(after[len(tail):])
+	joined := next != "" && strings.Trim(tail, " \t*_`\"'") == ""
+	switch {
+	case between != "" && strings.ContainsRune("\"'`“‘«", lastRune(between)) && !announced(clause, between): // a quotation
+		return false
+	case yes && joined && !startsReason(next): // an article: no errors
+		return false
+	case slices.ContainsFunc(clause, func(w string) bool { // something that the answer is not, or does not say
+		return slices.Contains([]string{"not", "t", "never", "cannot", "nothing", "nowhere", "neither", "without"}, w)
+	}):
+		return false
+	}
+	capitals := word == strings.ToUpper(word) // as the judge was told to write it
+	return next == "" || capitals || announced(clause, between) || strings.ContainsAny(between, ",;.:!?<>–—\r\n")
+}
+
+// announced reports whether the last word before a verdict says that one follows.
+func announced(clause []string, between string) bool {
+	return len(clause) > 0 && strings.Trim(between, " \t*_`\"':{}[]()<>/-–—") == "" &&
+		slices.Contains(strings.Fields(`answer verdict result judgment judgement decision conclusion is be to so thus hence
+			therefore wait actually correction rather thought reflection hmm sorry final still`), clause[len(clause)-1])
+}
+
+func lastRune(s string) rune {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return r
 }
 
 // afterThinking cuts the reasoning that some local servers leave in the text.
@@ -109,12 +162,14 @@ func startsReason(word string) bool {
 		is does did was sorry`), word)
 }
 
-func nextWord(s string) string {
-	end := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) })
-	if end < 0 {
-		end = len(s)
+func nextWord(s string) string { return strings.ToLower(firstWord(s)) }
+
+// firstWord returns the word that s begins with, or "".
+func firstWord(s string) string {
+	if end := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) }); end >= 0 {
+		return s[:end]
 	}
-	return strings.ToLower(s[:end])
+	return s
 }
 
 // isWord reports whether r is part of a word. An apostrophe is not, so that 'YES' in quotes is one; a mark that changes

@@ -18,7 +18,7 @@ import (
 func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 	tb.Helper()
 	r, err := runner.New(cfg, runner.Env{
-		Getenv: os.Getenv, Environ: os.Environ, Redact: redactor(cfg).Writer,
+		Getenv: os.Getenv, Environ: os.Environ, Redact: redactor(cfg),
 		Note: func(n plumb.Note) { tb.Logf("%s: %s", n.Level, n.Text) },
 	})
 	if err != nil {
@@ -33,12 +33,7 @@ func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 // redactor takes what the runners of configs are given, and what else the environment holds that is secret by its name, out of
 // what tests leave behind.
 func redactor(configs ...plumb.RunnerConfig) *redact.Redactor {
-	var secrets []redact.Secret
-	for _, c := range configs {
-		for _, s := range runner.Secrets(c, os.Getenv) {
-			secrets = append(secrets, redact.Secret{Name: s.Name, Value: s.Value})
-		}
-	}
+	secrets := runner.Secrets(os.Getenv, configs)
 	for _, pair := range os.Environ() {
 		if name, value, _ := strings.Cut(pair, "="); runner.SecretName(name) {
 			secrets = append(secrets, redact.Secret{Name: name, Value: value})

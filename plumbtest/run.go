@@ -46,7 +46,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 			t.Errorf("close the run directory: %v", err)
 		}
 	}()
-	if err := dir.WriteSpec(map[string]any{"suite": suite.Name, "test": t.Name()}, nil); err != nil {
+	if err := dir.WriteSpec(map[string]any{"suite": suite.Name, "test": t.Name()}); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	index := &run.Index{}
@@ -62,10 +62,9 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	told := stories{}
-	secret := redactor()
 	o := run.Options{
-		Redact: secret.JSON, Workspaces: run.Workspaces{Redact: secret.Writer},
-		Dir: dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
+		Redact: redactor(),
+		Dir:    dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
 		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
 		Emit: func(ev plumb.Event, r *plumb.Run) error {
 			told.add(ev)

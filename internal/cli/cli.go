@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 )
 
@@ -104,6 +105,9 @@ func Main(ctx context.Context, env Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	for _, c := range a.closers {
+		_ = c.Close() // what standard error does not take, nobody reads
+	}
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):
@@ -168,6 +172,10 @@ type app struct {
 	// readerLeft is closed when nobody reads standard output or standard error any more.
 	readerLeft <-chan struct{}
 	json       bool
+	// redact knows the secrets of this command, as far as they are known yet.
+	redact *redact.Redactor
+	// closers write what redacting writers still hold, when the command has ended.
+	closers []io.Closer
 }
 
 // signals returns the channel of [Env.Signals]; without them it is one on which nothing comes.
@@ -191,6 +199,31 @@ func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, cancel
 }
 
+// redacting returns a writer to standard error, for many goroutines, that leaves out what r knows.
+func (a *app) redacting(r *redact.Redactor) io.Writer {
+	w := &sharedWriter{w: r.Writer(a.Stderr)}
+	a.closers = append(a.closers, w)
+	return w
+}
+
+// sharedWriter lets many goroutines use one writer.
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.WriteCloser
+}
+
+func (s *sharedWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}
+
+func (s *sharedWriter) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Close()
+}
+
 // exitError ends the program with a code; what there is to say has been said.
 type exitError struct{ code int }
 
@@ -210,9 +243,9 @@ func (a *app) complain(err error) {
 		a.problems(problems)
 		return
 	}
-	fmt.Fprintf(a.Stderr, "plumb: %s\n", report.Clean(err.Error()))
+	fmt.Fprintf(a.Stderr, "plumb: %s\n", a.redact.String(report.Clean(err.Error())))
 	if hint := plumb.Hint(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "  try: %s\n", report.Indent(hint, 7))
+		fmt.Fprintf(a.Stderr, "  try: %s\n", a.redact.String(report.Indent(hint, 7)))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -34,7 +35,7 @@ const (
 
 // finding is what the doctor knows of one thing that can run, or could.
 type finding struct {
-	// Kind is "provider", "server", "agent", "runner" or "project".
+	// Kind is "provider", "server", "agent", "runner", "machine" or "project".
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// OK says that it can be used.
@@ -81,7 +82,7 @@ or reports what did not, cannot measure anything: the exit code is then 1.`,
 			if err != nil {
 				return err
 			}
-			found := slices.Concat(a.diagnose(cmd.Context(), p), runners, []finding{a.diagnoseProject(p, broken)})
+			found := slices.Concat(a.diagnose(cmd.Context(), p), runners, []finding{diagnoseMachine(), a.diagnoseProject(p, broken)})
 			if a.json {
 				if err := a.print(found); err != nil {
 					return err
@@ -245,7 +246,7 @@ func usualModel(provider string) string {
 
 // diagnoseRunners finds out which runners of the config could run now.
 func (a *app) diagnoseRunners(p *project) ([]finding, error) {
-	shop, err := a.workshop(p, string(runner.CacheOff), 1, false, p.config.Runners)
+	shop, err := a.workshop(p, string(runner.CacheOff), 1, false, p.redactor(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -308,14 +309,19 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// diagnoseMachine says how surely what an agent starts is ended with its session.
+func diagnoseMachine() finding {
+	return finding{Kind: "machine", Name: "processes", OK: true, Status: "held together by " + proc.Means()}
+}
+
 func (a *app) showDiagnosis(p *project, found []finding) {
 	titles := map[string]string{
 		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs",
-		"runner": "Runners of the config", "project": "This folder",
+		"runner": "Runners of the config", "machine": "This machine", "project": "This folder",
 	}
 	kind := ""
 	runnable, able := "", 0
-	for _, k := range []string{"provider", "server", "agent", "runner", "project"} {
+	for _, k := range []string{"provider", "server", "agent", "runner", "machine", "project"} {
 		for _, f := range found {
 			if f.Kind != k {
 				continue

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -186,19 +187,20 @@ func (a *app) explain(ctx context.Context, dir, config, outputDir string, timeou
 			ref.SessionID = answer.SessionID
 		}
 		out.Questions = append(out.Questions, explanation{
-			Question: q, Answer: runner.shop.redact.String(answer.FinalOutput), SessionID: answer.SessionID, StartedAt: answer.StartedAt,
+			Question: q, Answer: answer.FinalOutput, SessionID: answer.SessionID, StartedAt: answer.StartedAt,
 			EndedAt: answer.EndedAt, DurationMs: answer.DurationMs, RawArtifacts: answer.RawArtifacts,
 		})
 		if !a.json {
-			fmt.Fprintf(a.Stdout, "\nAgent\n%s\n", out.Questions[i].Answer)
+			fmt.Fprintf(a.Stdout, "\nAgent\n%s\n", runner.shop.redact.String(answer.FinalOutput))
 		}
 	}
+	out, _ = redact.Clean(runner.shop.redact, out)
 	out.CreatedAt = a.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 	data, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := run.WriteFile(filepath.Join(dir, explanationsFile), append(runner.shop.redact.JSON(data), '\n')); err != nil {
+	if err := run.WriteFile(filepath.Join(dir, explanationsFile), append(data, '\n')); err != nil {
 		return err
 	}
 	if a.json {
@@ -246,7 +248,7 @@ func (a *app) explainer(ctx context.Context, dir, config, outputDir string, aske
 		return nil, plumb.WithHint(fmt.Errorf("No runner config matches explain runner id: %s", asked.RunnerID), //nolint:staticcheck // the documented text
 			"name the config with --config")
 	}
-	shop, err := a.workshop(p, "off", 1, false, []plumb.RunnerConfig{*cfg})
+	shop, err := a.workshop(p, "off", 1, false, p.redactor(nil, cfg))
 	if err != nil {
 		return nil, err
 	}

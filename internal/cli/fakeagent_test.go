@@ -22,6 +22,7 @@ import (
 //	garbage            what is no JSON           error TEXT       turn.failed
 //	exit N             end at once               sleep SECONDS    wait
 //	orphan             leave a process in a session of its own
+//	hide DIR           leave one without environment, parents, session and files, that works in DIR
 //	stubborn           ignore signals            env NAME         say a variable
 //	counter FILE A B   say A the first time, B from then on
 //	args               say the arguments, without the prompt
@@ -113,6 +114,19 @@ func fakeCodex() {
 				panic(err)
 			}
 			completed(object{"type": "agent_message", "text": "left " + strconv.Itoa(cmd.Process.Pid)})
+		case "hide": // leave a process that drops all that tells where it comes from, and works in DIR: hide DIR
+			file, _ := filepath.Abs("../../../../../../hidden") // in the directory of the script
+			cmd := exec.Command("sh", "-c", `cd "$1" && env -i setsid sh -c 'echo $$ >"$1.new" && mv "$1.new" "$1" && exec sleep 300' - "$2" >/dev/null 2>&1 &`, "-", rest, file)
+			if err := cmd.Run(); err != nil {
+				panic(err)
+			}
+			for range 1000 {
+				if _, err := os.Stat(file); err == nil {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			completed(object{"type": "agent_message", "text": "hidden"})
 		case "stubborn":
 			signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 		case "env":

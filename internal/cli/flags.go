@@ -61,6 +61,7 @@ type runFlags struct {
 	maxCost          float64
 	maxTokens        int64
 	maxDuration      time.Duration
+	allowUnmetered   bool
 	cache            string
 	reports          []string
 	output           string
@@ -166,6 +167,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before spending more than so many US `dollars`")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "stop before using more than so many `tokens`")
 	fs.DurationVar(&f.maxDuration, "max-duration", 0, "start no session after this time")
+	fs.BoolVar(&f.allowUnmetered, "allow-unmetered", false, "go on though a budget cannot be held, since what is used is not reported")
 
 	fs.StringVar(&f.cache, "cache", string(runner.CacheOff), "answers of earlier runs: off, on or only")
 	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report: "+strings.Join(report.Names(), ", ")+"; or a module in TypeScript; repeatable")
@@ -254,7 +256,8 @@ func configValues(c *load.RunConfig) map[string][]string {
 		"schedule": word(c.Schedule), "parallel": number(c.Parallel), "repeat": number(c.Repeat), "retry": pointer(c.Retry),
 		"timeout": duration(c.TimeoutMs), "max-failures": number(c.MaxFailures), "max-cost": pointer(c.MaxCostUSD),
 		"max-tokens": number(c.MaxTokens), "max-duration": duration(c.MaxDurationMs),
-		"workspaces": word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces), "all-repetitions": yes(c.AllRepetitions),
+		"allow-unmetered": yes(c.AllowUnmetered),
+		"workspaces":      word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces), "all-repetitions": yes(c.AllRepetitions),
 		"cache": word(c.Cache), "report": c.Report, "output": word(c.Output), "output-dir": word(c.OutputDir),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,25 +58,29 @@ type garbageProcess struct {
 
 func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error {
 	found := garbage{DryRun: dryRun, Processes: []garbageProcess{}, Workspaces: []string{}, Homes: []string{}}
-	// A directory that is there and is no run's belongs to somebody who makes sessions in another way.
-	dead := func(_, runDir string) bool {
-		if _, err := os.Stat(runDir); err != nil {
-			return runDir != "" && errors.Is(err, os.ErrNotExist)
-		}
-		return exists(filepath.Join(runDir, run.SpecFile)) && !run.Locked(runDir)
+	claims, err := run.Claims()
+	if err != nil {
+		return err
+	}
+	homes, err := agentcli.Sweep(true)
+	if err != nil {
+		return err
 	}
 	reap := proc.Reap
 	if dryRun {
 		reap = proc.Find
 	}
-	processes, errLeft := reap(dead)
-	for _, p := range processes {
-		runID, _, _ := strings.Cut(p.Marker, "/")
-		found.Processes = append(found.Processes, garbageProcess{p.PID, p.Command, runID})
+	l := leftovers{root: resolved(root), claims: claims}
+	for _, home := range homes {
+		l.homes = append(l.homes, resolved(home))
 	}
-	homes, err := agentcli.Sweep(dryRun)
+	processes, errLeft := reap(l.dead)
+	for _, p := range processes {
+		found.Processes = append(found.Processes, garbageProcess{p.PID, p.Command, l.runID(p.Trace)})
+	}
+	homes, err = agentcli.Sweep(dryRun)
 	found.Homes, errLeft = list(homes), errors.Join(errLeft, err)
-	workspaces, err := abandoned(root, a.Now().Add(-age))
+	workspaces, err := abandoned(root, claims, a.Now().Add(-age))
 	if err != nil {
 		return errors.Join(errLeft, err)
 	}
@@ -87,6 +92,9 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 			}
 		}
 		found.Workspaces = append(found.Workspaces, dir)
+	}
+	if !dryRun {
+		errLeft = errors.Join(errLeft, dropClaims(claims))
 	}
 	if a.json {
 		return errors.Join(errLeft, a.print(found))
@@ -116,10 +124,101 @@ func (a *app) showGarbage(found garbage) {
 	}
 }
 
+// leftovers tells what runs left from what is somebody else's.
+type leftovers struct {
+	root   string   // of workspaces
+	homes  []string // of agents of dead processes
+	claims map[string]run.Claim
+}
+
+// dead reports whether a process with this trace belongs to a run that is dead. A run that came to its end has ended its processes
+// itself: who works in a workspace that it kept is the user.
+func (l *leftovers) dead(t proc.Trace) bool {
+	if t.Dir != "" {
+		dir, _ := l.runDir(t)
+		return dir != "" && over(dir) && !exists(filepath.Join(dir, run.ResultsFile)) ||
+			slices.ContainsFunc(l.homes, func(home string) bool { return inside(t.Dir, home) })
+	}
+	if proc.Abandoned(t.Marker) {
+		return true
+	}
+	dir, _ := l.runDir(t)
+	return dir != "" && over(dir)
+}
+
+// over reports whether nobody owns a run, or it is gone. A directory that is there and is no run's belongs to somebody who makes
+// sessions in another way.
+func over(runDir string) bool {
+	if _, err := os.Stat(runDir); err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	return exists(filepath.Join(runDir, run.SpecFile)) && !run.Locked(runDir)
+}
+
+// runDir returns the directory of the run that a trace leads to, "" for none that is known.
+func (l *leftovers) runDir(t proc.Trace) (dir, id string) {
+	if t.Dir != "" {
+		rel, err := filepath.Rel(l.root, t.Dir)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			return "", ""
+		}
+		name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+		c, _ := run.Owner(filepath.Join(l.root, name), l.claims)
+		return c.RunDir, name
+	}
+	id, _, _ = strings.Cut(t.Marker, "/")
+	if c, ok := l.claims[id]; ok {
+		return c.RunDir, filepath.Base(c.RunDir)
+	}
+	return t.RunDir, id
+}
+
+func (l *leftovers) runID(t proc.Trace) string {
+	_, id := l.runDir(t)
+	return id
+}
+
+// resolved resolves the links in a path, as the system names the directories of processes. What is not there stays as it is.
+func resolved(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
+// inside reports whether path is dir or lies below it.
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// dropClaims removes the claims of runs that are gone. Those of others may be needed to tell whose a workspace is.
+func dropClaims(claims map[string]run.Claim) error {
+	var all error
+	for _, c := range claims {
+		if _, err := os.Stat(c.RunDir); errors.Is(err, os.ErrNotExist) {
+			all = errors.Join(all, c.Drop())
+		}
+	}
+	return all
+}
+
 // reapRun ends what an earlier process left of a run that this one now owns: it would work in the directories of the sessions
-// that are made again.
-func (a *app) reapRun(id string) error {
-	ended, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, id+"/") })
+// that are made again. root is that of the run's workspaces.
+func (a *app) reapRun(dir *run.Dir, root string) error {
+	claims, err := run.Claims()
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(dir.Path)
+	if err != nil {
+		return err
+	}
+	path, workspaces := resolved(path), resolved(filepath.Join(cmp.Or(root, run.WorkspaceRoot()), dir.ID))
+	ended, err := proc.Reap(func(t proc.Trace) bool {
+		id, _, _ := strings.Cut(t.Marker, "/")
+		return t.Dir != "" && inside(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
+	})
 	if len(ended) > 0 {
 		fmt.Fprintf(a.Stderr, "plumb: ended what the earlier process had left running: %s\n", plural(len(ended), "program"))
 	}
@@ -131,7 +230,7 @@ func (a *app) reapRun(id string) error {
 
 // abandoned returns the directories of workspaces that nobody needs: those of runs that are older than before and have no
 // owner, and those of runs that are gone.
-func abandoned(root string, before time.Time) ([]string, error) {
+func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -146,13 +245,16 @@ func abandoned(root string, before time.Time) ([]string, error) {
 		if err != nil || !e.IsDir() {
 			continue
 		}
-		owner, err := os.ReadFile(filepath.Join(dir, run.OwnerFile))
-		if err != nil {
-			continue // it is not ours
+		owner, ours := run.Owner(dir, claims)
+		if !ours {
+			continue
 		}
-		runDir := strings.TrimSpace(string(owner))
-		_, gone := os.Stat(runDir)
-		if !run.Locked(runDir) && (errors.Is(gone, os.ErrNotExist) || info.ModTime().Before(before)) {
+		gone := false
+		if owner.RunDir != "" { // else it is forgotten whose it is
+			_, err := os.Stat(owner.RunDir)
+			gone = errors.Is(err, os.ErrNotExist)
+		}
+		if (owner.RunDir == "" || !run.Locked(owner.RunDir)) && (gone || info.ModTime().Before(before)) {
 			dirs = append(dirs, dir)
 		}
 	}

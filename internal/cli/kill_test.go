@@ -32,6 +32,7 @@ func varying() []replacement {
 		{regexp.MustCompile(`req_[0-9a-z]+`), "REQUEST"},
 		{regexp.MustCompile(`\b\d+(\.\d+)? ?(ms|s)\b`), "DURATION"},
 		{regexp.MustCompile(`127\.0\.0\.1:\d+`), "HOST"},
+		{regexp.MustCompile(`held together by .*`), "held together by MEANS"},
 		{regexp.MustCompile(`(?m)^slowest .*\n`), ""},
 	}
 }

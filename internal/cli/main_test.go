@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/cli"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
 // TestMain lets the test binary pose as plumb and as the fake model server.
@@ -47,6 +48,12 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               scriptEnvironment,
 		Cmds:                scriptCommands(),
+		Condition: func(cond string) (bool, error) {
+			if cond != "cgroup" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return strings.Contains(proc.Means(), cond), nil
+		},
 	})
 }
 

@@ -152,7 +152,7 @@ func (a *app) liveModels(ctx context.Context, p *project, named string) (lines [
 		_, key := provider.Key(p.getenv)
 		if failed[i] != nil && (named != "" || key != "" || !provider.Local) {
 			ok = false
-			a.complain(plumb.WithHint(errors.New(p.redactor(nil).String("list the models of "+provider.Name+": "+failed[i].Error())),
+			a.complain(plumb.WithHint(fmt.Errorf("list the models of %s: %w", provider.Name, failed[i]),
 				plumb.Hint(failed[i])))
 		}
 		for _, m := range models[i] {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -51,10 +52,11 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		return r.report(ev, state)
 	}
 	if resumed {
-		if err := a.reapRun(dir.ID); err != nil {
+		if err := a.reapRun(dir, j.options.Workspaces.Root); err != nil {
 			return 0, err
 		}
 	}
+	a.tellExposed(j.shop.redact)
 	executions := len(j.suite.Cases) * len(j.runners)
 	tuneMemory(executions)
 	boundMemory(j.runners, executions, j.options.Parallel)
@@ -74,7 +76,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		err = j.baselines.Save(context.WithoutCancel(ctx))
 	}
 	if err != nil {
-		a.complain(errors.New(j.shop.redact.String(err.Error())))
+		a.complain(err)
 		fmt.Fprintf(a.Stderr, "  what was obtained is in %s; go on with: %s\n", o.Dir,
 			strings.TrimSpace("plumb resume "+dir.ID+" "+p.flags))
 		return exitNotMeasured, nil
@@ -95,7 +97,15 @@ func (a *app) record(dir *run.Dir, j *job) error {
 	}
 	j.bundle.Drop() // it may be large, and is on disk now
 	j.bundle = nil
-	return dir.WriteSpec(j.spec, j.shop.redact.JSON)
+	s, _ := redact.Clean(j.shop.redact, j.spec)
+	return dir.WriteSpec(s)
+}
+
+// tellExposed names the secrets that will not be hidden, or not everywhere.
+func (a *app) tellExposed(r *redact.Redactor) {
+	for _, e := range r.Exposed() {
+		fmt.Fprintf(a.Stderr, "plumb: the secret %s stays visible where it appears: its value %s\n", e.Name, e.Why)
+	}
 }
 
 // exitCode says in a number how a run went.

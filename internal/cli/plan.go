@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,43 +12,10 @@ import (
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner"
 )
 
-const (
-	// assumedOutput is how many tokens an answer is taken to have when the suite does not say.
-	assumedOutput = 200
-	// judgeOverhead is what the instructions to a judge add to the text it judges.
-	judgeOverhead = 200
-	// assumedLatency is how long an answer is taken to take when no earlier run tells.
-	assumedLatency = 3 * time.Second
-)
-
-// guess is what one session is expected to use. A cost that is not known is 0.
-type guess struct {
-	input, output int64
-	cost          float64
-	priced        bool
-}
-
-func (g guess) tokens() int64 { return g.input + g.output }
-
-// estimate guesses what one session of a case uses: a token for four characters of the prompt, and for the answer what
-// is left of the author's estimate.
-func estimate(prices *runner.Prices, c *plumb.Case, r plumb.RunnerInfo) guess {
-	g := guess{output: assumedOutput}
-	for _, m := range c.Messages {
-		g.input += int64(len(m.Content))/4 + 4
-	}
-	if rest := int64(c.TokensEstimate) - g.input; c.TokensEstimate > 0 {
-		g.output = max(rest, 8)
-	}
-	if limit := int64(c.MaxOutputTokens); limit > 0 {
-		g.output = min(g.output, limit)
-	}
-	g.cost, g.priced = prices.Estimate(r, 1, g.input, g.output)
-	return g
-}
+// assumedLatency is how long an answer is taken to take when no earlier run tells.
+const assumedLatency = 3 * time.Second
 
 // plan is what a run would do and use.
 type plan struct {
@@ -67,6 +35,8 @@ type plan struct {
 	CostUSD    *float64 `json:"estimatedCostUsd"`
 	DurationMs int64    `json:"estimatedDurationMs"`
 	PricesDate string   `json:"pricesDate"`
+	// Budget says what a session can use at most, where there is a budget.
+	Budget []string `json:"budget,omitempty"`
 }
 
 type planRunner struct {
@@ -80,6 +50,9 @@ type planRunner struct {
 	LatencyKnown bool `json:"latencyKnown"`
 	// TokensUnknown says that nobody can tell what an agent will use, since it has not been run yet.
 	TokensUnknown bool `json:"tokensUnknown,omitempty"`
+	// CapUSD and CapTokens are what a session can use at most, its judging included; nil where nobody knows.
+	CapUSD    *float64 `json:"sessionCapUsd,omitempty"`
+	CapTokens *float64 `json:"sessionCapTokens,omitempty"`
 }
 
 // plan foresees a job.
@@ -93,24 +66,26 @@ func (a *app) plan(p *project, j *job) plan {
 		pl.Judge = "each model judges itself"
 	}
 	total, known := 0.0, true
+	caps := j.forecast.sessionCaps(j.suite.Cases, j.runners)
+	pl.Budget = capWords(&j.spec, j.runners, caps)
 	history := a.latencies(p)
 	var busy time.Duration
-	for _, r := range j.runners {
+	for i, r := range j.runners {
 		info := r.Info()
-		line := planRunner{Runner: info.ID, LatencyMs: assumedLatency.Milliseconds()}
+		line := planRunner{Runner: info.ID, LatencyMs: assumedLatency.Milliseconds(), CapUSD: finite(caps[i].CostUSD), CapTokens: finite(caps[i].Tokens)}
 		before, ran := history[info.Config]
 		if ran {
 			line.LatencyMs, line.LatencyKnown = before.ms, true
 		}
 		line.TokensUnknown = info.Kind == plumb.RunnerAgent && !ran
 		cost, priced := 0.0, true
-		for i := range j.suite.Cases {
-			c := &j.suite.Cases[i]
+		for k := range j.suite.Cases {
+			c := &j.suite.Cases[k]
 			samples := int64(max(c.Repeat, 1))
 			if c.Repeat == 0 {
 				samples = int64(j.spec.Repeat)
 			}
-			g := estimate(p.prices, c, info)
+			g := j.forecast.session(c, info)
 			if info.Kind == plumb.RunnerAgent { // what it reads and says depends on what it does
 				g = before.guess
 			}
@@ -119,16 +94,10 @@ func (a *app) plan(p *project, j *job) plan {
 			line.OutputTokens += samples * g.output
 			cost += float64(samples) * g.cost
 			priced = priced && g.priced
-			if votes := int64(questions(c) * max(1, j.spec.JudgeVotes)); votes > 0 {
-				pl.JudgeRequests += int(samples * votes)
-				asked := info
-				if j.options.Judge != nil {
-					asked = j.options.Judge.Info()
-				}
-				usd, ok := p.prices.Estimate(asked, 1, g.input+g.output+judgeOverhead, 8)
-				cost += float64(samples*votes) * usd
-				priced = priced && ok
-			}
+			answers, judging := j.forecast.judging(c, info, g)
+			pl.JudgeRequests += int(samples) * answers
+			cost += float64(samples) * judging.cost
+			priced = priced && judging.priced
 		}
 		if priced {
 			line.CostUSD = &cost
@@ -153,6 +122,14 @@ func (a *app) plan(p *project, j *job) plan {
 		pl.CostUSD = &total
 	}
 	return pl
+}
+
+// finite returns n, or nil where it is infinite.
+func finite(n float64) *float64 {
+	if math.IsInf(n, 0) {
+		return nil
+	}
+	return &n
 }
 
 // questions counts the checks of a case that ask a judge.
@@ -260,6 +237,9 @@ func (a *app) showPlans(p *project, jobs []*job) error {
 			(time.Duration(pl.DurationMs) * time.Millisecond).Round(time.Second), pl.PricesDate)
 		if slices.ContainsFunc(pl.Runners, func(r planRunner) bool { return r.TokensUnknown }) {
 			fmt.Fprintln(a.Stdout, "  What an agent will use is known once it has been run; it counts as nothing here.")
+		}
+		for _, line := range pl.Budget {
+			fmt.Fprintf(a.Stdout, "  Budget: %s.\n", line)
 		}
 		fmt.Fprintln(a.Stdout, "  Tokens are guessed: four characters a token, and the suite's estimates for answers. Reasoning models use more.")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +81,10 @@ func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
 	if path == "" {
 		return &load.Config{Dir: a.Dir}, nil
 	}
-	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: a.Environ, Dir: a.Dir})
+	var environment project
+	environment.config, environment.getenv, environment.environ = &load.Config{}, a.Getenv, a.Environ
+	out := a.redacting(environment.redactor(nil))
+	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
 	if err != nil {
 		if problems, ok := errors.AsType[load.Problems](err); ok {
 			return nil, load.Problems(a.near(problems))
@@ -144,34 +148,38 @@ func (a *app) newRun(p *project) (*run.Dir, error) {
 	return run.Create(p.runs(), a.Now())
 }
 
-// redactor removes the values that runners are given, and what else the environment holds that is secret by its name.
-func (p *project) redactor(configs []plumb.RunnerConfig) *redact.Redactor {
-	var secrets []redact.Secret
-	for _, c := range configs {
-		for _, s := range runner.Secrets(c, p.getenv) {
-			secrets = append(secrets, redact.Secret{Name: s.Name, Value: s.Value})
-		}
-	}
+// redactor knows the secrets of the environment, of the project, and of the settings of a command. words are those that
+// stand for something in what the command writes, such as the ids of cases; they are never taken for secrets.
+func (p *project) redactor(words iter.Seq[string], settings ...any) *redact.Redactor {
+	secrets := runner.Secrets(p.getenv, append([]any{p.config}, settings...)...)
+	own := vocabulary()
 	for _, provider := range modelapi.Providers() {
+		own = append(own, provider.Name)
 		for _, name := range provider.KeyEnv {
 			secrets = append(secrets, redact.Secret{Name: name, Value: p.getenv(name)})
 		}
 	}
 	for _, pair := range p.environ() {
 		name, value, _ := strings.Cut(pair, "=")
-		if runner.SecretName(name) {
-			secrets = append(secrets, redact.Secret{Name: name, Value: value})
-		}
-	}
-	for _, name := range p.config.Run.Redact {
-		secrets = append(secrets, redact.Secret{Name: name, Value: p.getenv(name)})
-	}
-	for name, value := range p.dotenv {
 		if runner.SecretName(name) || slices.Contains(p.config.Run.Redact, name) {
 			secrets = append(secrets, redact.Secret{Name: name, Value: value})
 		}
 	}
-	return redact.New(secrets)
+	if words != nil {
+		for word := range words { // of a million cases hardly one is like a secret
+			if slices.ContainsFunc(secrets, stands(word)) {
+				own = append(own, word)
+			}
+		}
+	}
+	return redact.New(secrets, own...)
+}
+
+// stands returns a function that reports whether a secret is in word, in letters of either case.
+func stands(word string) func(redact.Secret) bool {
+	return func(s redact.Secret) bool {
+		return s.Value != "" && len(s.Value) <= len(word) && strings.Contains(strings.ToLower(word), strings.ToLower(s.Value))
+	}
 }
 
 // near gives problems their files as the user would write them.

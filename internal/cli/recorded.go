@@ -13,44 +13,63 @@ import (
 // removed is what stands in run.json where a secret was.
 var removed = regexp.MustCompile(`\[redacted:[^\]]*\]`)
 
-// withSecrets completes a recorded runner: run.json does not hold the secrets that a config wrote out, or a config in code
-// took from the environment. They are taken from the same place of the runner with that id in the config, if what stands
-// there is the same but for secrets.
+// withSecrets completes a recorded runner from the runner of the config with its id.
 func (p *project) withSecrets(s *runnerSpec) error {
-	recorded, err := plain(s)
+	var now any
+	if c := p.config.Runner(s.ID); c != nil {
+		now = specOf(*c)
+	}
+	return p.restore(s, now, "runner "+cmp.Or(s.ID, s.Model, "command"))
+}
+
+// restore completes recorded settings: run.json does not hold the secrets that a config wrote out, or a config in code took
+// from the environment. They are taken from the same place of the settings that are there now, if what stands there is the
+// same but for secrets. recorded is a pointer; what names it to the user.
+func (p *project) restore(recorded, now any, what string) error {
+	was, err := plain(recorded)
 	if err != nil {
 		return err
 	}
-	var now any
-	if c := p.config.Runner(s.ID); c != nil {
-		if now, err = plain(specOf(*c)); err != nil {
-			return err
-		}
+	is, err := plain(now)
+	if err != nil {
+		return err
 	}
-	m := secretsOf{redact: p.redactor(p.config.Runners).String}
-	full := m.complete(recorded, now, "")
+	m := secretsOf{redact: p.redactor(nil).String}
+	full := m.complete(was, is, "")
 	switch {
 	case m.missing != "":
-		return plumb.WithHint(fmt.Errorf("%s of the runner %s was a secret; run.json does not hold secrets, and the config does not have this one", m.missing, cmp.Or(s.ID, s.Model, "command")),
+		return plumb.WithHint(fmt.Errorf("%s of the %s was a secret; run.json does not hold secrets, and the config does not have this one", m.missing, what),
 			"name the config of the run with --config; or refer to an environment variable as ${NAME} in plumb.yaml, and start a new run")
 	case m.found == 0:
 		return nil
 	}
 	data, err := json.Marshal(full)
 	if err == nil {
-		err = json.Unmarshal(data, s)
+		err = json.Unmarshal(data, recorded)
 	}
 	if err != nil {
-		return fmt.Errorf("complete runner %s: %w", s.ID, err)
+		return fmt.Errorf("complete the %s: %w", what, err)
 	}
 	return nil
+}
+
+// restoreWorkspace completes the recorded workspace from the suite or the config, wherever it came from.
+func (p *project) restoreWorkspace(s *spec, suite *plumb.Suite) error {
+	if s.Workspace == nil {
+		return nil
+	}
+	now := p.config.Workspace
+	if suite.Workspace != nil {
+		now = suite.Workspace
+	}
+	return p.restore(s.Workspace, now, "workspace")
 }
 
 // plain returns a value as JSON has it.
 func plain(v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("read a runner: %w", err)
+		return nil, fmt.Errorf("read recorded settings: %w", err)
 	}
 	var out any
 	return out, json.Unmarshal(data, &out)

@@ -56,6 +56,9 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 				if cmd.Flags().Changed("max-duration") {
 					s.MaxDurationMs = f.maxDuration.Milliseconds()
 				}
+				if cmd.Flags().Changed("allow-unmetered") {
+					s.AllowUnmetered = f.allowUnmetered
+				}
 			})
 			if err != nil {
 				return errors.Join(err, dir.Close())
@@ -77,6 +80,7 @@ nor asked for again. RUN is the id of a run, its beginning or end, or a director
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "budget in US `dollars` for the whole run, instead of what it began with; 0 is none")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "budget in `tokens` for the whole run, instead of what it began with; 0 is none")
 	fs.DurationVar(&f.maxDuration, "max-duration", 0, "time for the whole run, instead of what it began with; 0 is no limit")
+	fs.BoolVar(&f.allowUnmetered, "allow-unmetered", false, "go on though a budget cannot be held, since what is used is not reported")
 	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report; repeatable")
 	return cmd
 }
@@ -108,6 +112,9 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 	suite, warnings, err := bundle.SuiteIn(ctx, a.host(p))
 	a.warn(warnings)
 	if err != nil {
+		return nil, errors.Join(err, bundle.Close())
+	}
+	if err := p.restoreWorkspace(&s, suite); err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
 	if s.ScoredFrom != "" && len(s.Runners) > 0 {

@@ -16,36 +16,37 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
 // spec is what run.json keeps: all that a later process needs to go on with a run, beside the bundle.
 type spec struct {
-	PlumbVersion string       `json:"plumbVersion"`
+	PlumbVersion string       `json:"plumbVersion" redact:"-"`
 	CreatedAt    time.Time    `json:"createdAt"`
-	Dir          string       `json:"dir"`
-	Suite        string       `json:"suite"`
-	Filter       run.Filter   `json:"filter"`
+	Dir          string       `json:"dir" redact:"-"`
+	Suite        string       `json:"suite" redact:"-"`
+	Filter       run.Filter   `json:"filter" redact:"-"`
 	Runners      []runnerSpec `json:"runners"`
 	// Selected are the runners that the user chose by name.
-	Selected   []string    `json:"selectedRunners,omitempty"`
+	Selected   []string    `json:"selectedRunners,omitempty" redact:"-"`
 	Judge      *runnerSpec `json:"judge,omitempty"`
 	JudgeVotes int         `json:"judgeVotes,omitempty"`
 	Embedder   *runnerSpec `json:"embedder,omitempty"`
-	ScoredFrom string      `json:"scoredFrom,omitempty"`
+	ScoredFrom string      `json:"scoredFrom,omitempty" redact:"-"`
 	// Sessions are those that took place elsewhere, and are only judged.
-	Sessions *sessionsSpec `json:"sessions,omitempty"`
+	Sessions *sessionsSpec `json:"sessions,omitempty" redact:"-"`
 	// Demo says that the sessions come from the recording that is built in.
 	Demo bool `json:"demo,omitempty"`
 
 	// Workspace is the effective one; nil for runs in which nothing works in a directory.
 	Workspace      *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Cwd            string                 `json:"cwd,omitempty"`
-	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty"`
+	Cwd            string                 `json:"cwd,omitempty" redact:"-"`
+	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty" redact:"-"`
 	KeepWorkspaces bool                   `json:"keepWorkspaces,omitempty"`
 	MaxSteps       int                    `json:"maxSteps,omitempty"`
 	AllRepetitions bool                   `json:"allRepetitions,omitempty"`
-	Snapshots      *snapshotSpec          `json:"snapshots,omitempty"`
+	Snapshots      *snapshotSpec          `json:"snapshots,omitempty" redact:"-"`
 
 	Schedule      run.Schedule `json:"schedule"`
 	Parallel      int          `json:"parallel"`
@@ -56,8 +57,10 @@ type spec struct {
 	MaxCostUSD    float64      `json:"maxCostUsd,omitempty"`
 	MaxTokens     int64        `json:"maxTokens,omitempty"`
 	MaxDurationMs int64        `json:"maxDurationMs,omitempty"`
-	Cache         string       `json:"cache"`
-	Output        string       `json:"output,omitempty"`
+	// AllowUnmetered lets the run go on where a budget cannot be held, since what is used is not known.
+	AllowUnmetered bool   `json:"allowUnmetered,omitempty"`
+	Cache          string `json:"cache" redact:"-"`
+	Output         string `json:"output,omitempty" redact:"-"`
 
 	// planning says that nothing will be asked.
 	planning bool
@@ -216,6 +219,8 @@ type job struct {
 	shop    *workshop
 	runners []plumb.Runner
 	options run.Options
+	// forecast foresees what sessions use.
+	forecast *forecaster
 	// baselines are nil where the project keeps none.
 	baselines *snapshot.Baselines
 	// closers end what the suite's code and the runners hold.
@@ -258,7 +263,7 @@ func (a *app) prepare(ctx context.Context, p *project, f *runFlags, ref string) 
 		Suite: suite.Name, Filter: filter, Selected: f.runners, JudgeVotes: votes,
 		Schedule: run.Schedule(f.schedule), Parallel: f.parallel, Repeat: f.repeat, Retry: f.retry,
 		TimeoutMs: f.timeout.Milliseconds(), MaxFailures: f.maxFailures, MaxCostUSD: f.maxCost, MaxTokens: f.maxTokens,
-		MaxDurationMs: f.maxDuration.Milliseconds(), Cache: f.cache, planning: f.plan,
+		MaxDurationMs: f.maxDuration.Milliseconds(), AllowUnmetered: f.allowUnmetered, Cache: f.cache, planning: f.plan,
 	}
 	for _, c := range configs {
 		s.Runners = append(s.Runners, specOf(c))
@@ -313,7 +318,8 @@ func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*loa
 
 // host is the world that suites in code see. What they print is not part of what plumb prints.
 func (a *app) host(p *project) load.Host {
-	h := load.Host{Stdout: a.Stderr, Stderr: a.Stderr, Environ: p.environ}
+	out := a.redacting(p.redactor(nil))
+	h := load.Host{Stdout: out, Stderr: out, Environ: p.environ}
 	if p.sessionLimit > 0 {
 		h.AssertTimeout = min(p.sessionLimit, load.DefaultAssertTimeout)
 	}
@@ -342,17 +348,11 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	}
 	j.suite = &selected
 	needJudge, needEmbedder := needs(selected.Cases)
-	var configs, all []plumb.RunnerConfig
+	var configs []plumb.RunnerConfig
 	for _, r := range s.Runners {
 		configs = append(configs, r.config())
 	}
-	all = append(all, configs...)
-	for _, r := range []*runnerSpec{s.Judge, s.Embedder} {
-		if r != nil {
-			all = append(all, r.config())
-		}
-	}
-	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, s.planning, all); err != nil {
+	if j.shop, err = a.workshop(p, s.Cache, s.Parallel, s.planning, p.redactor(s.words(j.suite), s)); err != nil {
 		return nil, err
 	}
 	j.shop.env.ReplayFinal = s.ScoredFrom != ""
@@ -366,17 +366,14 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	j.options = run.Options{
 		Base: a.Dir, Unavailable: j.options.Unavailable,
 		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
-		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Keep: s.KeepWorkspaces, Environ: p.environ, Redact: j.shop.redact.Writer},
+		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agentcli.Reach(), Keep: s.KeepWorkspaces, Environ: p.environ},
 		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
 		Budget: run.Budget{
 			CostUSD: s.MaxCostUSD, Tokens: s.MaxTokens, Duration: time.Duration(s.MaxDurationMs) * time.Millisecond,
-			Estimate: func(c *plumb.Case, r plumb.RunnerInfo) (float64, int64) {
-				e := estimate(p.prices, c, r)
-				return e.cost, e.tokens()
-			},
+			Unmetered: s.AllowUnmetered,
 		},
-		Redact: j.shop.redact.JSON,
+		Redact: j.shop.redact,
 		Notes:  j.shop.notes,
 	}
 	if s.Workspace != nil {
@@ -410,16 +407,55 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 		}
 		info.Embedder = j.options.Embedder.Name
 	}
-	if s.MaxCostUSD > 0 {
-		for _, r := range j.runners {
-			if _, ok := p.prices.Of(r.Info()); !ok && r.Info().Kind == plumb.RunnerModel {
-				return nil, plumb.WithHint(fmt.Errorf("--max-cost cannot be kept: no price of %s is known", r.Info().ID),
-					"give its price under prices in plumb.yaml, or use --max-tokens")
-			}
+	j.forecast = &forecaster{prices: p.prices, votes: s.JudgeVotes}
+	if j.options.Judge != nil {
+		j.forecast.judge = new(j.options.Judge.Info())
+	}
+	if j.options.Embedder != nil {
+		provider, model, _ := strings.Cut(j.options.Embedder.Name, ":")
+		j.forecast.embedder = &plumb.RunnerInfo{
+			ID: j.options.Embedder.Name, Kind: plumb.RunnerModel, BaseURL: s.Embedder.config().BaseURL,
+			Agent: plumb.AgentInfo{Type: provider, Model: model},
 		}
+	}
+	j.options.Budget.Forecast = j.forecast.of
+	if err := j.checkBudget(p); err != nil {
+		return nil, err
 	}
 	j.options.Info = info
 	return j, nil
+}
+
+// checkBudget makes sure that a budget can be held, as far as is known beforehand, and notes how far.
+func (j *job) checkBudget(p *project) error {
+	if j.spec.MaxCostUSD > 0 {
+		asked := []*plumb.RunnerInfo{j.forecast.judge, j.forecast.embedder}
+		for _, r := range j.runners {
+			asked = append(asked, new(r.Info()))
+		}
+		for _, r := range asked {
+			if r == nil || r.Kind != plumb.RunnerModel {
+				continue
+			}
+			if _, ok := p.prices.Of(*r); ok {
+				continue
+			}
+			if !j.spec.AllowUnmetered {
+				return plumb.WithHint(fmt.Errorf("--max-cost cannot be kept: no price of %s is known", r.ID),
+					"give its price under prices in plumb.yaml, or use --max-tokens, or go on all the same with --allow-unmetered")
+			}
+			j.shop.env.Note(plumb.Note{
+				Level: "warning", Text: "the budget cannot be held: no price of " + r.ID + " is known; the run goes on, as --allow-unmetered says",
+			})
+		}
+	}
+	if j.spec.MaxCostUSD <= 0 && j.spec.MaxTokens <= 0 {
+		return nil
+	}
+	for _, line := range capWords(&j.spec, j.runners, j.forecast.sessionCaps(j.suite.Cases, j.runners)) {
+		j.shop.env.Note(plumb.Note{Level: "info", Text: line})
+	}
+	return nil
 }
 
 // named is the id of a runner, with the model where the id does not say it.

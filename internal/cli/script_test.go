@@ -24,6 +24,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // scriptCommands are the commands that scripts have beside those of testscript. Files named stdout and stderr are the
@@ -42,6 +43,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"absent":    absent,
 		"same-json": sameJSON,
 		"alone":     alone,
+		"living":    living,
 	}
 }
 
@@ -282,10 +284,39 @@ func alone(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 {
 		ts.Fatalf("usage: alone")
 	}
-	left, err := proc.Find(func(_, runDir string) bool { return strings.HasPrefix(runDir, ts.Getenv("WORK")+"/") })
+	marks := map[string]bool{}
+	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != run.EventsFile {
+			return nil //nolint:nilerr // what is gone by now has no marks
+		}
+		data, err := os.ReadFile(path)
+		for _, found := range regexp.MustCompile(`"marker":"([^"]+)"`).FindAllSubmatch(data, -1) {
+			marks[string(found[1])] = true
+		}
+		return err
+	}))
+	if len(marks) == 0 {
+		ts.Fatalf("no session of an agent has been")
+	}
+	left, err := proc.Find(func(t proc.Trace) bool { return marks[t.Marker] })
 	ts.Check(err)
 	if (len(left) > 0) != neg {
 		ts.Fatalf("left running: %+v", left)
+	}
+}
+
+// living checks that the process runs of which the file says the id.
+func living(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: living file")
+	}
+	stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(ts.ReadFile(args[0])), "stat"))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	if there := err == nil && !strings.HasPrefix(state, "Z"); there == neg {
+		ts.Fatalf("process %s: %q, %v", ts.ReadFile(args[0]), stat, err)
+	}
+	if neg {
+		ts.Check(os.Remove(ts.MkAbs(args[0]))) // for the next one
 	}
 }
 

@@ -25,6 +25,9 @@ func canaries() map[string]string {
 		"UNRELATED_SECRET":  "unrelated canary secret 77",
 		"NAMED_IN_CONFIG":   "configured-canary-4711",
 		"ANTHROPIC_API_KEY": "sk-ant-canary-0042",
+		"DB_PASSWORD":       "bootstrap-canary-31337",
+		"URL_USER":          "user-canary-2718281",
+		"URL_TOKEN":         "query-canary-3141592",
 	}
 }
 
@@ -63,7 +66,9 @@ func TestSecretsReachNoArtifact(t *testing.T) {
 		return leak.String()
 	}})
 	for name, secret := range secrets {
-		if name != "FROM_DOTENV_KEY" {
+		switch name {
+		case "FROM_DOTENV_KEY", "DB_PASSWORD", "URL_USER", "URL_TOKEN": // these are in files
+		default:
 			w.env[name] = secret
 		}
 	}
@@ -80,8 +85,17 @@ runners:
     command: [sh, -c, "cat leak.txt >&2; exit 3"]
   rejected:
     model: anthropic:claude-opus-4-6
+  gateway:
+    model: openai:gpt-4o
+    baseURL: "http://`+secrets["URL_USER"]+`:pw@127.0.0.1:9/v1?api_key=`+secrets["URL_TOKEN"]+`"
 run:
   redact: [NAMED_IN_CONFIG]
+  workspace:
+    mode: isolated
+    bootstrap:
+      command: sh
+      args: [-c, 'echo "$DB_PASSWORD" | tee greeting.txt']
+      env: {DB_PASSWORD: `+secrets["DB_PASSWORD"]+`}
 `)
 	w.write("suite.jsonl", `{"id":"a","category":"factual","input":"Say it.","ideal":"nothing like that","assertion":{"type":"exact_match"}}
 {"id":"b","category":"creative","input":"Say it again.","assertion":{"type":"llm_judge","judge_prompt":"Is it said?"}}
@@ -113,7 +127,7 @@ run:
 		if err != nil {
 			return err
 		}
-		if name := filepath.Base(path); d.IsDir() || name == ".env" || name == "leak.txt" {
+		if name := filepath.Base(path); d.IsDir() || name == ".env" || name == "leak.txt" || name == "plumb.yaml" {
 			return nil
 		}
 		data, err := os.ReadFile(path)

@@ -20,7 +20,7 @@ import (
 
 // runnerSpec is a runner's configuration as run.json keeps it, complete.
 type runnerSpec struct {
-	ID string `json:"id,omitempty"`
+	ID string `json:"id,omitempty" redact:"-"`
 	plumb.RunnerConfig
 	NoTemperature bool `json:"noTemperature,omitempty"`
 	NoSeed        bool `json:"noSeed,omitempty"`
@@ -286,21 +286,22 @@ type workshop struct {
 	distrusts func(plumb.RunnerConfig) *plumb.Failure
 }
 
-func (a *app) workshop(p *project, cache string, parallel int, planning bool, configs []plumb.RunnerConfig) (*workshop, error) {
+func (a *app) workshop(p *project, cache string, parallel int, planning bool, r *redact.Redactor) (*workshop, error) {
 	mode, err := runner.ParseCacheMode(cache)
 	if err != nil {
 		return nil, err
 	}
+	a.redact = r
 	w := &workshop{
 		transport: modelapi.NewTransport(modelapi.TransportOptions{MaxInFlight: parallel, Getenv: p.getenv}),
-		notes:     make(chan plumb.Note, 64), redact: p.redactor(configs),
+		notes:     make(chan plumb.Note, 64), redact: r,
 		distrusts: func(c plumb.RunnerConfig) *plumb.Failure { return a.distrusts(p, c) },
 	}
 	w.env = runner.Env{
 		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Planning: planning, Prices: p.prices, Dir: p.config.Dir,
-		Cache: &runner.Cache{Dir: p.cache(), Redact: w.redact.Report}, Redact: w.redact.Writer, Agents: &agentcli.Shared{},
+		Cache: &runner.Cache{Dir: p.cache(), Redact: r}, Redact: r, Agents: &agentcli.Shared{},
 		Note: func(n plumb.Note) {
-			n.Text, n.Hint = w.redact.String(n.Text), w.redact.String(n.Hint)
+			n, _ = redact.Clean(r, n)
 			select {
 			case w.notes <- n:
 			default: // nobody reads any more; a note is a courtesy

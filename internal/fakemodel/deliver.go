@@ -50,7 +50,9 @@ func (x *exchange) deliver(fault Fault) {
 		x.out = append(x.out[:len(x.out)*2/3], "\x00<garbled>"...)
 		x.send()
 	default:
-		x.breakOff(fault)
+		if !x.hostile(fault) {
+			x.breakOff(fault)
+		}
 	}
 }
 

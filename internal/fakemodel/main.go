@@ -174,7 +174,7 @@ func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) erro
 	fs.DurationVar(&o.Faults.SlowFor, "slow-for", 0, "how long a slow body takes (default 300ms)")
 	fs.Func("fault-kinds", "faults to choose from, separated by commas (default all)", func(list string) error {
 		for kind := range strings.SplitSeq(list, ",") {
-			if !slices.Contains(AllFaults(), Fault(kind)) {
+			if !slices.Contains(slices.Concat(AllFaults(), HostileReplies()), Fault(kind)) {
 				return fmt.Errorf("unknown fault %q", kind)
 			}
 			o.Faults.Kinds = append(o.Faults.Kinds, Fault(kind))

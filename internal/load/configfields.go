@@ -105,6 +105,7 @@ func (r *configReader) runFields(config *Config) []field {
 		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = r.budget(v, path) }},
 		{"maxTokens", func(v value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
 		{"maxDurationMs", func(v value, path string) { c.MaxDurationMs = r.duration(v, path) }},
+		{"allowUnmetered", func(v value, path string) { c.AllowUnmetered = r.yes(v, path) }},
 		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
 		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
 		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},

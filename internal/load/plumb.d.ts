@@ -659,6 +659,7 @@ declare module "plumb" {
 		maxCostUSD?: number;
 		maxTokens?: number;
 		maxDurationMs?: Duration;
+		allowUnmetered?: boolean;
 		cache?: "off" | "on" | "only";
 		report?: string | string[];
 		output?: string;

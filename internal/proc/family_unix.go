@@ -27,6 +27,8 @@ type process struct {
 	// start tells apart two processes that had the same pid, one after the other.
 	start  uint64
 	zombie bool
+	// terminal says that somebody can type to it.
+	terminal bool
 }
 
 // family is a program and all that belongs to it.
@@ -35,6 +37,11 @@ type family struct {
 	mark string
 	dir  string
 	main int
+	// group holds all that belongs to it, where there are control groups.
+	group     *group
+	ungrouped bool
+	// leaders are the programs of a [Group], which lead process groups in the session of this process.
+	leaders map[int]bool
 	// known are the processes that belonged to it whenever it was looked at, by pid, with their start.
 	known map[int]uint64
 	stop  chan struct{} // ends the recording
@@ -55,7 +62,11 @@ func newFamily(cmd *exec.Cmd, mark string) *family {
 // start starts the program; how it ended comes to exited.
 func (f *family) start(exited chan<- error) error {
 	adopt()
-	if err := launch(f.cmd, exited); err != nil {
+	if !f.ungrouped {
+		f.group = newGroup(f.mark)
+	}
+	err := f.grouped(func(cmd *exec.Cmd) error { return launch(cmd, exited) })
+	if err != nil {
 		return err
 	}
 	f.main = f.cmd.Process.Pid
@@ -73,6 +84,26 @@ func (f *family) start(exited chan<- error) error {
 		}
 	}()
 	return nil
+}
+
+// grouped starts the program in the control group, or without one where the system does not let it.
+func (f *family) grouped(start func(*exec.Cmd) error) error {
+	if f.group == nil {
+		return start(f.cmd)
+	}
+	again := &exec.Cmd{
+		Path: f.cmd.Path, Args: f.cmd.Args, Env: f.cmd.Env, Dir: f.cmd.Dir, Err: f.cmd.Err,
+		Stdin: f.cmd.Stdin, Stdout: f.cmd.Stdout, Stderr: f.cmd.Stderr, SysProcAttr: f.cmd.SysProcAttr,
+	}
+	release := f.group.join(f.cmd.SysProcAttr)
+	err := start(f.cmd)
+	release()
+	if err == nil {
+		return nil
+	}
+	f.group.remove()
+	f.group, f.cmd = nil, again
+	return start(again)
 }
 
 // settle ends the recording; from then on the family is looked at by one goroutine.
@@ -97,6 +128,7 @@ func (f *family) interrupt() { _ = f.cmd.Process.Signal(syscall.SIGINT) }
 func (f *family) terminate() { f.signal(syscall.SIGTERM) }
 
 func (f *family) kill() {
+	f.group.kill()
 	f.signal(syscall.SIGKILL)
 	_ = f.cmd.Process.Kill()
 }
@@ -120,11 +152,13 @@ func (f *family) signal(sig syscall.Signal) {
 // end ends what is left once the program has ended.
 func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	f.settle()
-	if f.phase == 0 && f.alone() {
+	defer func() { f.group.remove() }()
+	if f.phase == 0 && f.group.empty() && f.alone() {
 		return nil, nil
 	}
 	members, err := f.members()
 	if err != nil {
+		f.group.kill()
 		_ = syscall.Kill(-f.main, syscall.SIGKILL)
 		return nil, nil
 	}
@@ -147,7 +181,7 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 			return nil
 		}
 		return members
-	})
+	}, f.group.kill)
 	for began := time.Now(); f.dying > 0 && time.Since(began) < leaveTime; {
 		<-time.After(leaveTime / 100)
 		_, _ = f.members() // which waits for zombies; one that stays is no more than an entry in a table
@@ -155,14 +189,18 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	return left, describe(remain)
 }
 
-// finish ends processes: politely, and after grace for good. again tells what is there now. It returns what remains.
-func finish(members []process, grace time.Duration, again func() []process) []process {
+// finish ends processes: politely, and after grace for good. again tells what is there now, and all kills what can be killed at
+// one stroke, so that nothing is born meanwhile. It returns what remains.
+func finish(members []process, grace time.Duration, again func() []process, all func()) []process {
 	asked := map[int]uint64{}
 	pause := 2 * time.Millisecond
 	for began := time.Now(); len(members) > 0; members = again() {
 		spent := time.Since(began)
 		if spent > grace+killPatience {
 			return members
+		}
+		if spent >= grace {
+			all()
 		}
 		for _, p := range members {
 			if spent >= grace {
@@ -190,16 +228,16 @@ func (f *family) members() ([]process, error) {
 	}
 	kin := index(all)
 	self := os.Getpid()
-	belongs := map[int]bool{}
+	belongs, grouped := map[int]bool{}, f.group.pids()
 	for _, p := range all {
 		start, known := f.known[p.pid]
 		switch {
 		case p.pid == self:
-		case known && start == p.start, (p.pid == f.main || p.pgid == f.main) && kin.reachable(p, self):
+		case known && start == p.start, grouped[p.pid], f.leads(p) && kin.reachable(p, self):
 			kin.add(belongs, p.pid)
 		case p.zombie || belongs[p.pid] || !kin.reachable(p, self):
 		default:
-			if f.carries(p, self) {
+			if f.carries(p, self, all) {
 				kin.add(belongs, p.pid)
 			}
 		}
@@ -269,9 +307,14 @@ func (f *family) others() (others, sure bool) {
 	return true, true
 }
 
-// carries reports whether p has the family's mark. A process without any mark, adopted and in the program's directory, has
-// dropped its environment.
-func (f *family) carries(p process, self int) bool {
+// leads reports whether p is the program itself or in a process group that it or, of a [Group], one of the programs leads.
+func (f *family) leads(p process) bool {
+	return f.main > 0 && (p.pid == f.main || p.pgid == f.main) || f.leaders[p.pgid] && p.sid == ownSession()
+}
+
+// carries reports whether p has the family's mark. A process that has no mark and was adopted has dropped its environment: it is
+// the family's if it is in the program's directory, or if nobody else can have left it.
+func (f *family) carries(p process, self int, all []process) bool {
 	env, err := environment(p.pid)
 	if err != nil {
 		return false
@@ -279,7 +322,30 @@ func (f *family) carries(p process, self int) bool {
 	if marker := lookup(env, MarkerEnv); marker != "" {
 		return marker == f.mark
 	}
-	return adopts && p.ppid == self && p.sid != ownSession() && f.dir != "" && within(workingDirectory(p.pid), f.dir) && f.bare(p.pid)
+	if !adopts || p.ppid != self || p.sid == ownSession() || elsewhere(p.pid) {
+		return false // what this process starts itself stays in its session, or has a mark
+	}
+	return f.bare(p.pid) && (f.dir != "" && within(workingDirectory(p.pid), f.dir) || f.sole(p, self, all))
+}
+
+// sole reports whether no other program that still runs can have left the orphan p. One that began after it cannot.
+func (f *family) sole(p process, self int, all []process) bool {
+	syscall.ForkLock.RLock() // no program is without its mark for being about to start
+	defer syscall.ForkLock.RUnlock()
+	for _, other := range all {
+		switch {
+		case other.ppid != self || other.pid == p.pid || other.pid == f.main || other.zombie || other.sid != other.pid || other.start > p.start:
+			continue
+		case commandLine(other.pid) == "":
+			return false // it has ended, or is about to have a name and a mark
+		}
+		env, err := environment(other.pid)
+		mark := lookup(env, MarkerEnv)
+		if err != nil || mark != "" && mark != f.mark && !strings.HasPrefix(mark, groupMark) {
+			return false
+		}
+	}
+	return true
 }
 
 // bare reports whether a process runs without any mark. The program of another session in the same directory has none for
@@ -303,11 +369,11 @@ func within(path, dir string) bool {
 // a zombie that was never seen alive only that much is known that it is not of this process's session. It reports false
 // for one that is not quite dead yet: some thread of it still ends.
 func (f *family) reap(p process, self int) bool {
-	if !adopts || p.ppid != self || p.pid == f.main {
+	if !adopts || p.ppid != self || p.pid == f.main || f.leaders[p.pid] {
 		return true
 	}
 	start, known := f.known[p.pid]
-	if known && start == p.start || p.pgid == f.main || p.sid != ownSession() && p.sid != p.pid {
+	if known && start == p.start || f.leads(p) || p.sid != ownSession() && p.sid != p.pid || f.group.holds(p.pid) {
 		pid, err := syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
 		return pid != 0 || err != nil
 	}
@@ -367,7 +433,7 @@ func describe(processes []process) []Process {
 			continue
 		}
 		env, _ := environment(p.pid) // it may be gone by now, and then has none
-		out = append(out, Process{PID: p.pid, Command: command, Marker: lookup(env, MarkerEnv), RunDir: lookup(env, RunDirEnv)})
+		out = append(out, Process{PID: p.pid, Command: command, Trace: Trace{Marker: lookup(env, MarkerEnv), RunDir: lookup(env, oldRunDirEnv)}})
 	}
 	return out
 }

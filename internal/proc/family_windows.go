@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -14,8 +15,9 @@ import (
 
 // family is a program and all it starts, held together by a job object.
 type family struct {
-	cmd *exec.Cmd
-	job windows.Handle
+	cmd       *exec.Cmd
+	job       windows.Handle
+	ungrouped bool // it always has its job
 }
 
 func newFamily(cmd *exec.Cmd, _ string) *family {
@@ -26,18 +28,10 @@ func newFamily(cmd *exec.Cmd, _ string) *family {
 
 // start starts the program; how it ended comes to exited.
 func (f *family) start(exited chan<- error) (err error) {
-	if f.job, err = windows.CreateJobObject(nil, nil); err != nil {
-		return fmt.Errorf("create a job object: %w", err)
+	if f.job, err = newJob(); err != nil {
+		return err
 	}
-	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
-		LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, // also when this process dies
-	}}
-	_, err = windows.SetInformationJobObject(f.job, windows.JobObjectExtendedLimitInformation,
-		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
-	if err == nil {
-		err = f.cmd.Start()
-	}
-	if err != nil {
+	if err = f.cmd.Start(); err != nil {
 		return errors.Join(err, windows.CloseHandle(f.job))
 	}
 	if err := f.join(); err != nil {
@@ -45,6 +39,23 @@ func (f *family) start(exited chan<- error) (err error) {
 	}
 	go func() { exited <- f.cmd.Wait() }()
 	return nil
+}
+
+// newJob makes a job object of which all ends when nobody holds it any more, also since this process dies.
+func newJob() (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, fmt.Errorf("create a job object: %w", err)
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
+		LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+	}}
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		return 0, errors.Join(err, windows.CloseHandle(job))
+	}
+	return job, nil
 }
 
 // join puts the program into the job and lets it go.
@@ -100,10 +111,10 @@ func (f *family) end(time.Duration) (left, survivors []Process) {
 }
 
 // Find finds nothing: a job ends with the process that holds it.
-func Find(func(marker, runDir string) bool) ([]Process, error) { return nil, nil }
+func Find(func(Trace) bool) ([]Process, error) { return nil, nil }
 
 // Reap has nothing to do, for the same reason.
-func Reap(func(marker, runDir string) bool) ([]Process, error) { return nil, nil }
+func Reap(func(Trace) bool) ([]Process, error) { return nil, nil }
 
 // Alive reports whether there is a process with this id.
 func Alive(pid int) bool {
@@ -118,3 +129,51 @@ func Alive(pid int) bool {
 }
 
 func signalName(state *os.ProcessState) string { return state.String() }
+
+// Means says by what the processes of a program are held together here.
+func Means() string { return "a job object for each program" }
+
+// Group is programs that somebody else starts and waits for, and all that they leave behind, held together by a job object. The
+// zero value is ready. Its methods are safe for concurrent use.
+type Group struct {
+	mu    sync.Mutex
+	job   windows.Handle
+	ended bool
+}
+
+// Start starts a program of the group.
+func (g *Group) Start(cmd *exec.Cmd) (err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return errors.New("the group of programs has ended")
+	}
+	if g.job == 0 {
+		if g.job, err = newJob(); err != nil {
+			return err
+		}
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := (&family{cmd: cmd, job: g.job}).join(); err != nil {
+		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
+	}
+	return nil
+}
+
+// End ends all that is left of the group, and keeps it from starting more.
+func (g *Group) End(time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	if g.job != 0 {
+		_ = windows.TerminateJobObject(g.job, 1)
+		_ = windows.CloseHandle(g.job)
+		g.job = 0
+	}
+}

@@ -35,13 +35,13 @@ func pose(words []string) int {
 		}
 		return ""
 	}
-	number := func(i int) int {
-		n, _ := strconv.Atoi(arg(i))
+	number := func() int {
+		n, _ := strconv.Atoi(arg(1))
 		return n
 	}
 	switch words[0] {
 	case "exit":
-		return number(1)
+		return number()
 	case "suicide":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute)
@@ -54,11 +54,11 @@ func pose(words []string) int {
 	case "say":
 		fmt.Print(strings.NewReplacer("_", " ", "|", "\n", "^", "\r").Replace(arg(1)))
 	case "long": // one line of so many bytes, and one after it
-		fmt.Printf("%s\nshort\n", strings.Repeat("x", number(1)))
+		fmt.Printf("%s\nshort\n", strings.Repeat("x", number()))
 	case "flood": // so many MiB in lines of 1000 bytes
 		out := bufio.NewWriterSize(os.Stdout, 1<<20)
 		line := `{"type":"x","text":"` + strings.Repeat("y", 977) + "\"}\n"
-		for n := number(1) << 20; n > 0; n -= len(line) {
+		for n := number() << 20; n > 0; n -= len(line) {
 			out.WriteString(line)
 		}
 		out.Flush()
@@ -78,6 +78,32 @@ func pose(words []string) int {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		mark()
 		time.Sleep(time.Minute)
+	case "hidden": // sleeps where nothing tells what it belongs to
+		if os.Getppid() == number() {
+			for os.Getppid() == number() { // until its parent has ended
+				time.Sleep(time.Millisecond)
+			}
+		}
+		mark()
+		time.Sleep(time.Minute)
+	case "escape": // leaves one that is hidden: no environment, a session of its own, at the root, without a parent, with closed files
+		cmd := exec.Command(os.Args[0], os.Getenv("MARKS"))
+		cmd.Dir, cmd.Env = "/", []string{poseEnv + "=hidden " + strconv.Itoa(os.Getpid())}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+	case "escapes": // has a child leave one, and ends or sleeps when it is up
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), poseEnv+"=escape")
+		if err := cmd.Run(); err != nil {
+			panic(err)
+		}
+		await(os.Getenv("MARKS"))
+		fmt.Println("ready")
+		if arg(1) == "sleep" {
+			time.Sleep(time.Minute)
+		}
 	case "litter": // leaves a child behind, in the way that the words say, and ends
 		return litter(words[1:], false)
 	case "parent": // the same, and waits
@@ -110,17 +136,24 @@ func litter(words []string, wait bool) int {
 		fmt.Println(err)
 		return 9
 	}
-	for strings.Contains(what, "sleep") || strings.Contains(what, "deaf") { // until it is up
-		if found, _ := filepath.Glob(filepath.Join(os.Getenv("MARKS"), "*")); len(found) > 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
+	if strings.Contains(what, "sleep") || strings.Contains(what, "deaf") {
+		await(os.Getenv("MARKS"))
 	}
 	fmt.Println("ready")
 	if wait {
 		time.Sleep(time.Minute)
 	}
 	return 0
+}
+
+// await waits until a process has left a file in the directory of the test.
+func await(marks string) {
+	for {
+		if found, _ := filepath.Glob(filepath.Join(marks, "[0-9]*")); len(found) > 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // mark leaves a file with the name of this process in the directory of the test.
@@ -142,9 +175,9 @@ func supervise(what string) {
 			n++
 			return nil
 		},
-		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", RunDirEnv+"="+dir),
+		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", oldRunDirEnv+"="+dir),
 	}
-	if strings.HasPrefix(what, "parent") {
+	if !strings.HasPrefix(what, "flood") {
 		c.Observe = nil
 	}
 	if _, err := c.Run(context.Background()); err != nil {

@@ -4,11 +4,18 @@
 // Output goes to files and not through pipes, so that it costs no memory, can be followed while it grows, and nothing that
 // the program leaves behind can hold up its end. The end is that of the program itself; what it leaves is killed then.
 //
-// What belongs to a program is found in three ways. Its descendants are known from the table of processes, which on Linux
-// stays whole since orphans become children of this process (a child subreaper). A mark in the environment, [MarkerEnv],
-// finds what lost its parents, also after this process is gone: see [Reap]. On Windows a job object holds them all. On macOS,
-// which hides the environment of programs that Apple ships, descendants are recorded while the program runs; one that is
-// orphaned within a second of its birth, and is Apple's, can get away. On other systems only the process group is ended.
+// What belongs to a program is found in several ways. On Linux each program has a control group (cgroup v2) where the system
+// lets this process make one; nothing leaves that by dropping its environment, its session, its parents or its directory. Elsewhere
+// its descendants are known from the table of processes, which on Linux stays whole since orphans become children of this process (a
+// child subreaper). An orphan without a mark that this process did not start belongs to the program in whose directory it is, or to
+// the only one that can have left it, or goes when the last of those ends. A mark in the environment, [MarkerEnv], finds what lost
+// its parents, also after this process is gone: see [Reap]; the name of the control group is the same mark. On Windows a job object
+// holds them all. On macOS, which hides the environment of programs that Apple ships, descendants are recorded while the program
+// runs; one that is orphaned within a second of its birth, and is Apple's, can get away. On other systems only the process group is
+// ended. [Means] says what is used.
+//
+// A program that uses this package and starts processes of its own either leaves them in its own session or gives them a mark of
+// their own: see [Group].
 package proc
 
 import (
@@ -19,16 +26,17 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// The environment variables by which processes are found. They are those of package plumb, which this package does not
+// MarkerEnv is the environment variable by which processes are found. It is that of package plumb, which this package does not
 // know.
-const (
-	MarkerEnv = "PLUMB_SESSION"
-	RunDirEnv = "PLUMB_RUN_DIR"
-)
+const MarkerEnv = "PLUMB_SESSION"
+
+// oldRunDirEnv held the directory of the run in processes that earlier builds started.
+const oldRunDirEnv = "PLUMB_RUN_DIR"
 
 // ErrNotStarted says that there never was a process, since the program is not there or cannot be run.
 var ErrNotStarted = errors.New("the program could not be started")
@@ -58,6 +66,8 @@ type Command struct {
 	OutputLimit int64
 	// Grace says how long the program is given to end.
 	Grace Grace
+
+	ungrouped bool // without a control group, for tests
 }
 
 // Grace says how patiently a program is stopped. Zero fields mean the default.
@@ -108,8 +118,17 @@ type Process struct {
 	PID int
 	// Command is what it runs, as far as the system tells.
 	Command string
-	// Marker and RunDir are the values of [MarkerEnv] and [RunDirEnv] in its environment.
-	Marker, RunDir string
+	Trace
+}
+
+// Trace is what tells where a process comes from.
+type Trace struct {
+	// Marker is the value of [MarkerEnv] in its environment, or the mark of its control group.
+	Marker string
+	// RunDir is what older versions of Plumb put beside the mark.
+	RunDir string
+	// Dir is where it works. It is a trace only of a process of this user that has neither a mark nor a terminal.
+	Dir string
 }
 
 // Run runs the program and returns when it has ended and all that belonged to it is gone. When ctx ends, the program is
@@ -139,6 +158,7 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 		cmd.Stderr = files.stderr
 	}
 	family := newFamily(cmd, mark)
+	family.ungrouped = c.ungrouped
 	res := Result{Started: time.Now()}
 	exited := make(chan error, 1)
 	if err := family.start(exited); err != nil {
@@ -169,7 +189,7 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	if said := lines.finish(); said != nil && res.Stopped == nil {
 		res.Stopped = said
 	}
-	res.exited(cmd.ProcessState)
+	res.exited(family.cmd.ProcessState)
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
 		return res, fmt.Errorf("wait for the program: %w", err)
 	}
@@ -263,4 +283,15 @@ func survived(processes []Process) error {
 		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
 	}
 	return fmt.Errorf("these processes do not end: %s", strings.Join(names, ", "))
+}
+
+// groupMark begins the marks of groups; the process that made the group follows.
+const groupMark = "group/"
+
+// Abandoned reports whether a mark is that of a [Group] whose process is gone.
+func Abandoned(mark string) bool {
+	rest, ok := strings.CutPrefix(mark, groupMark)
+	owner, _, _ := strings.Cut(rest, ".")
+	pid, err := strconv.Atoi(owner)
+	return ok && err == nil && !Alive(pid)
 }

@@ -22,8 +22,8 @@ import (
 )
 
 func TestNamesAreThoseOfTheVocabulary(t *testing.T) {
-	if MarkerEnv != plumb.MarkerEnv || RunDirEnv != plumb.RunDirEnv {
-		t.Errorf("%s and %s, but %s and %s", MarkerEnv, RunDirEnv, plumb.MarkerEnv, plumb.RunDirEnv)
+	if MarkerEnv != plumb.MarkerEnv {
+		t.Errorf("%s, but %s", MarkerEnv, plumb.MarkerEnv)
 	}
 }
 
@@ -429,11 +429,11 @@ func TestKilled(t *testing.T) {
 	for len(pids(t, marks)) == 0 {
 		time.Sleep(5 * time.Millisecond)
 	}
-	of := func(marker, runDir string) bool { return marker == "supervised/1" && runDir == marks }
+	of := func(t Trace) bool { return t.Marker == "supervised/1" && t.RunDir == marks }
 	count := func() int {
 		n := 0
 		for _, pid := range marked(t, "supervised/1") {
-			if env, _ := environment(pid); lookup(env, RunDirEnv) == marks {
+			if env, _ := environment(pid); lookup(env, oldRunDirEnv) == marks {
 				n++
 			}
 		}
@@ -471,7 +471,12 @@ func TestKilled(t *testing.T) {
 func TestReapSparesItself(t *testing.T) {
 	asked := 0
 	self, _ := environment(os.Getpid())
-	if _, err := reap(func(marker, _ string) bool { asked++; return marker == lookup(self, MarkerEnv) }, 0); err != nil {
+	if _, err := reap(func(t Trace) bool {
+		if t.Marker != "" {
+			asked++
+		}
+		return t.Marker != "" && t.Marker == lookup(self, MarkerEnv)
+	}, 0); err != nil {
 		t.Error(err)
 	}
 	if lookup(self, MarkerEnv) == "" && asked > 100 {

@@ -7,44 +7,57 @@ import (
 	"time"
 )
 
-// Find returns all processes of this user of which the mark matches, with their descendants: what [Reap] would end.
-func Find(match func(marker, runDir string) bool) ([]Process, error) {
-	h := hunt{match: match, found: map[int]uint64{}}
+// Find returns all processes of this user of which a trace matches, with their descendants: what [Reap] would end. match is
+// asked about one trace at a time, with the other fields empty but for RunDir, which stands beside a Marker.
+func Find(match func(Trace) bool) ([]Process, error) {
+	h := newHunt(match)
 	members, err := h.look()
-	return describe(members), err
+	return h.describe(members), err
 }
 
-// Reap ends all processes of this user of which the mark matches, with their descendants: what runs left that are dead
-// themselves. It never ends this process or its ancestors. The error names what could not be ended.
-func Reap(match func(marker, runDir string) bool) ([]Process, error) {
+// Reap ends all processes of this user of which a trace matches, as [Find] has it, with their descendants: what runs left that
+// are dead themselves. It never ends this process or its ancestors. The error names what could not be ended.
+func Reap(match func(Trace) bool) ([]Process, error) {
 	return reap(match, Grace{}.orDefault().Terminate)
 }
 
-func reap(match func(marker, runDir string) bool, grace time.Duration) ([]Process, error) {
-	h := hunt{match: match, found: map[int]uint64{}}
+func reap(match func(Trace) bool, grace time.Duration) ([]Process, error) {
+	h := newHunt(match)
 	members, err := h.look()
 	if err != nil {
 		return nil, err
 	}
-	killed := describe(members)
+	killed := h.describe(members)
 	remain := finish(members, grace, func() []process {
 		members, err := h.look()
 		if err != nil {
 			return nil
 		}
 		return members
-	})
+	}, func() {})
+	for _, g := range h.groups {
+		g.remove()
+	}
+	sweepGroups(func(mark string) bool { return match(Trace{Marker: mark}) })
 	if len(remain) > 0 {
-		return killed, survived(describe(remain))
+		return killed, survived(h.describe(remain))
 	}
 	return killed, nil
 }
 
-// hunt looks for processes whose mark matches.
+// hunt looks for processes of which a trace matches.
 type hunt struct {
-	match func(marker, runDir string) bool
+	match func(Trace) bool
 	// found are those that matched before, and their descendants, by pid, with their start.
 	found map[int]uint64
+	// traces are what gave them away.
+	traces map[int]Trace
+	// groups are the control groups that they were in, by mark.
+	groups map[string]*group
+}
+
+func newHunt(match func(Trace) bool) *hunt {
+	return &hunt{match: match, found: map[int]uint64{}, traces: map[int]Trace{}, groups: map[string]*group{}}
 }
 
 // look returns the processes that are there now, neither this one nor its ancestors among them.
@@ -60,8 +73,19 @@ func (h *hunt) look() ([]process, error) {
 		if p.zombie || spared[p.pid] || belongs[p.pid] {
 			continue
 		}
-		if start, ok := h.found[p.pid]; ok && start == p.start || h.marked(p.pid) {
-			kin.add(belongs, p.pid)
+		trace := h.traces[p.pid]
+		if start, known := h.found[p.pid]; !known || start != p.start {
+			var ok bool
+			if trace, ok = h.trace(p); !ok {
+				continue
+			}
+		}
+		family := map[int]bool{}
+		kin.add(family, p.pid)
+		for pid := range family {
+			if !belongs[pid] {
+				belongs[pid], h.traces[pid] = true, trace
+			}
 		}
 	}
 	var living []process
@@ -74,12 +98,35 @@ func (h *hunt) look() ([]process, error) {
 	return living, nil
 }
 
-// marked reports whether a process has a mark that matches. One that cannot be asked is somebody else's.
-func (h *hunt) marked(pid int) bool {
-	env, err := environment(pid)
+// trace returns the trace of a process that matches. A process that cannot be asked is somebody else's.
+func (h *hunt) trace(p process) (Trace, bool) {
+	env, err := environment(p.pid)
 	if err != nil {
-		return false
+		return Trace{}, false
 	}
-	marker := lookup(env, MarkerEnv)
-	return marker != "" && h.match(marker, lookup(env, RunDirEnv))
+	t := Trace{Marker: lookup(env, MarkerEnv), RunDir: lookup(env, oldRunDirEnv)}
+	found := t.Marker != "" && h.match(t)
+	for _, mark := range groupMarks(p.pid) {
+		switch {
+		case !found && h.match(Trace{Marker: mark}):
+			t, found = Trace{Marker: mark}, true
+			fallthrough
+		case found && mark == t.Marker:
+			h.groups[mark] = groupOf(p.pid, mark)
+		}
+	}
+	if found || t.Marker != "" || p.terminal {
+		return t, found
+	}
+	t = Trace{Dir: workingDirectory(p.pid)}
+	return t, t.Dir != "" && mine(p.pid) && h.match(t)
+}
+
+// describe says what processes are, and what gave them away.
+func (h *hunt) describe(processes []process) []Process {
+	found := describe(processes)
+	for i := range found {
+		found[i].Trace = h.traces[found[i].PID]
+	}
+	return found
 }

@@ -65,7 +65,10 @@ func commandLine(pid int) string {
 	return path
 }
 
+// workingDirectory is not known here.
 func workingDirectory(int) string { return "" }
+
+func mine(int) bool { return false }
 
 func ownSession() int { return 0 }
 

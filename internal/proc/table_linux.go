@@ -149,7 +149,7 @@ func readStat(pid int, buf []byte) (process, bool) {
 	start, _ := strconv.ParseUint(string(fields[19]), 10, 64) // likewise
 	return process{
 		pid: pid, ppid: number(1), pgid: number(2), sid: number(3), start: start,
-		zombie: fields[0][0] == 'Z' || fields[0][0] == 'X',
+		zombie: fields[0][0] == 'Z' || fields[0][0] == 'X', terminal: number(4) != 0,
 	}, true
 }
 
@@ -181,6 +181,12 @@ func commandLine(pid int) string {
 func workingDirectory(pid int) string {
 	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" is nowhere
 	return strings.TrimSuffix(dir, " (deleted)")
+}
+
+// mine reports whether a process belongs to the user of this one.
+func mine(pid int) bool {
+	var s unix.Stat_t
+	return unix.Stat("/proc/"+strconv.Itoa(pid), &s) == nil && int(s.Uid) == os.Geteuid()
 }
 
 // ownSession is the id of the session that this process belongs to.

@@ -30,7 +30,10 @@ func environment(int) ([]string, error) { return nil, errors.ErrUnsupported }
 
 func commandLine(int) string { return "" }
 
+// workingDirectory is not known here.
 func workingDirectory(int) string { return "" }
+
+func mine(int) bool { return false }
 
 func ownSession() int { return 0 }
 

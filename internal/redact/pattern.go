@@ -12,8 +12,8 @@ import (
 
 // pattern is one spelling of a secret, before any escaping.
 type pattern struct {
-	text   []byte
-	marker string
+	text         []byte
+	name, marker string
 	// fold says that letters may have either case; text is lower-case then.
 	fold bool
 	// A secret within base64 begins and ends in the middle of a character, unless it happens to fill whole ones. text has
@@ -50,13 +50,13 @@ func sextet(c byte) (v byte, ok bool) {
 }
 
 // patterns returns the spellings of one value.
-func patterns(value, marker string) []pattern {
+func patterns(value, name, marker string) []pattern {
 	all := []pattern{
-		{text: []byte(value), marker: marker},
-		{text: []byte(hex.EncodeToString([]byte(value))), marker: marker, fold: true},
+		{text: []byte(value), name: name, marker: marker},
+		{text: []byte(hex.EncodeToString([]byte(value))), name: name, marker: marker, fold: true},
 	}
 	if strings.Contains(value, " ") {
-		all = append(all, pattern{text: []byte(strings.ReplaceAll(value, " ", "+")), marker: marker})
+		all = append(all, pattern{text: []byte(strings.ReplaceAll(value, " ", "+")), name: name, marker: marker})
 	}
 	// What is encoded in base64 may have been escaped before.
 	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
@@ -67,7 +67,7 @@ func patterns(value, marker string) []pattern {
 	for _, form := range slices.Compact(forms) {
 		for offset := range 3 {
 			p := embedded([]byte(form), offset)
-			p.marker = marker
+			p.name, p.marker = name, marker
 			all = append(all, p)
 			if bytes.ContainsAny(p.text, "+/") {
 				p.text = []byte(strings.NewReplacer("+", "-", "/", "_").Replace(string(p.text)))

@@ -18,26 +18,29 @@ package redact
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unsafe"
 )
-
-// minLength is the length, in bytes, below which a value is not looked for: it would be found everywhere.
-const minLength = 6
 
 // Secret is one value to keep out of every artifact.
 type Secret struct {
 	// Name tells the reader what stood there, such as the name of the environment variable.
 	Name string
-	// Value is the secret. White space around it does not count. Values of less than 6 bytes are not redacted.
+	// Value is the secret. White space around it does not count. What New cannot hide is told by
+	// [Redactor.Exposed].
 	Value string
 }
 
 // Redactor replaces each secret it finds by [redacted:NAME]. It is safe for concurrent use. A nil Redactor is valid and
 // changes nothing.
 type Redactor struct {
+	// types holds, by type, which fields of a struct may hold text from outside.
+	types    sync.Map
 	patterns []pattern
+	exposed  []Exposure
 	// starts and places index the patterns by byte: those that begin with it, and all places where it occurs.
 	starts [256][]int32
 	places [256][]place
@@ -50,17 +53,24 @@ type Redactor struct {
 	bucket  [hashes][]int32
 }
 
-// New returns a Redactor for the given secrets. Of secrets with the same value the first gives the name.
-func New(secrets []Secret) *Redactor {
+// New returns a Redactor for the given secrets. Of secrets with the same value the first gives the name. Words are
+// structural: a secret that equals one of them, in either case, is not hidden, nor is one that is short or easy to guess.
+// [Redactor.Exposed] tells which.
+func New(secrets []Secret, words ...string) *Redactor {
 	r := &Redactor{}
+	lower := make(map[string]bool, len(words))
+	for _, word := range words {
+		lower[strings.ToLower(word)] = true
+	}
 	seen := map[string]bool{}
 	for _, s := range secrets {
+		r.expose(s, words, lower)
 		for _, value := range values(s.Value) {
-			if len(value) < minLength || seen[value] {
+			if seen[value] || weakness(value, lower) != "" {
 				continue
 			}
 			seen[value] = true
-			r.patterns = append(r.patterns, patterns(value, marker(s.Name))...)
+			r.patterns = append(r.patterns, patterns(value, s.Name, marker(s.Name))...)
 		}
 	}
 	r.index()
@@ -74,7 +84,7 @@ func values(value string) []string {
 	const long = 20 // parts of a value must be longer than what is common text
 	value = strings.TrimSpace(value)
 	all := []string{value}
-	if scheme, rest, ok := strings.Cut(value, " "); ok && len(scheme) <= 12 && len(rest) >= minLength && !strings.Contains(rest, " ") {
+	if scheme, rest, ok := strings.Cut(value, " "); ok && len(scheme) <= 12 && !strings.Contains(rest, " ") {
 		all = append(all, rest)
 	}
 	if strings.Contains(value, "\n") {
@@ -100,6 +110,11 @@ func marker(name string) string {
 
 // String returns s without the secrets.
 func (r *Redactor) String(s string) string {
+	return r.replaceNamed(s, nil)
+}
+
+// replaceNamed is String, and adds the names of the secrets that it replaces to names, unless that is nil.
+func (r *Redactor) replaceNamed(s string, names map[string]struct{}) string {
 	if r.idle() {
 		return s
 	}
@@ -108,7 +123,21 @@ func (r *Redactor) String(s string) string {
 	if found == nil {
 		return s
 	}
+	if names != nil {
+		for _, m := range found {
+			names[m.pattern.name] = struct{}{}
+		}
+	}
 	return string(replace(nil, text, found))
+}
+
+// Names returns the names of the secrets that are in s, sorted and each once, or nil.
+func (r *Redactor) Names(s string) []string {
+	names := map[string]struct{}{}
+	if r.replaceNamed(s, names); len(names) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // Bytes returns b without the secrets: b itself if it has none, else a new slice. If b is JSON, see [Redactor.JSON].

@@ -3,119 +3,239 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"reflect"
+	"slices"
+	"strings"
 
-	"github.com/plumb-eval/plumb"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSON returns doc, one JSON document, without the secrets, like [Redactor.Bytes], and sees to it that it remains one: a
-// number that is or contains a secret becomes a string. What is not valid JSON is treated as text.
-func (r *Redactor) JSON(doc []byte) []byte {
-	out := r.Bytes(doc)
-	if len(out) == 0 || len(out) == len(doc) && &out[0] == &doc[0] || json.Valid(out) || !json.Valid(doc) {
-		return out
+// tagKey is the key of the struct tag that says what a field holds. Without the tag a field of type string, []string,
+// map[string]string or json.RawMessage holds text from outside, from which secrets are removed. With `redact:"-"` it holds
+// structure, such as an id or an enum, which is never changed. With `redact:"values"` it holds a JSON document of our
+// own: its texts are from outside, its keys and numbers are structure. Texts of a named type, such as
+// plumb.Outcome, are structure too.
+const tagKey = "redact"
+
+// Clean returns v without the secrets in its texts, and the sorted names of those that it removed. It never changes
+// what v points to: whatever holds a secret is copied first. Which texts of v may hold one, their types and tags say; see
+// [tagKey].
+func Clean[T any](r *Redactor, v T) (T, []string) {
+	if r.idle() {
+		return v, nil
 	}
-	// The replaced text was more than a part of one string: redact strings and numbers one by one.
-	out = make([]byte, 0, len(doc))
-	for i := 0; i < len(doc); {
-		end := i + 1
-		switch c := doc[i]; {
-		case c == '"':
-			for doc[end] != '"' {
-				if doc[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end++
-			out = append(out, r.quoted(doc[i:end])...)
-		case c == '-' || c >= '0' && c <= '9':
-			for end < len(doc) && bytes.IndexByte([]byte("+-.0123456789Ee"), doc[end]) >= 0 {
-				end++
-			}
-			token := string(doc[i:end])
-			if clean := r.String(token); clean != token {
-				token = `"` + clean + `"`
-			}
-			out = append(out, token...)
-		default:
-			out = append(out, c)
-		}
-		i = end
+	w := walker{redactor: r}
+	out, changed := w.clean(reflect.ValueOf(&v).Elem(), texts)
+	if !changed {
+		return v, nil
 	}
-	return out
+	slices.Sort(w.names)
+	return out.Interface().(T), slices.Compact(w.names) //nolint:forcetypeassert // clean keeps types
 }
 
-// quoted redacts one string literal of a JSON document.
-func (r *Redactor) quoted(literal []byte) []byte {
-	if out := r.Bytes(literal); json.Valid(out) {
-		return out
-	}
-	var s string
-	if err := json.Unmarshal(literal, &s); err != nil {
-		return []byte(`""`)
-	}
-	out, err := json.Marshal(r.String(s))
-	if err != nil {
-		return []byte(`""`)
-	}
-	return out
-}
+// content says what the texts of a field are.
+type content uint8
 
-// Report removes the secrets from all texts of report, in place, the arguments of tool calls included.
-func (r *Redactor) Report(report *plumb.SessionReport) {
-	if report != nil && !r.idle() {
-		r.walk(reflect.ValueOf(report).Elem())
+const (
+	texts     content = iota // all of them are from outside
+	document                 // a JSON document of our own: keys and numbers are structure
+	structure                // nothing is from outside
+)
+
+func contentOf(f reflect.StructField) content {
+	switch f.Tag.Get(tagKey) {
+	case "-":
+		return structure
+	case "values":
+		return document
+	default:
+		return texts
 	}
 }
 
-// Failure removes the secrets from all texts of f, in place.
-func (r *Redactor) Failure(f *plumb.Failure) {
-	if f != nil && !r.idle() {
-		r.walk(reflect.ValueOf(f).Elem())
-	}
+type walker struct {
+	redactor *Redactor
+	names    []string
 }
 
-// walk redacts all that v holds. It reports whether it changed v. Pointers are replaced, not written through: what they
-// point to can be shared, such as the parameters of a runner.
-func (r *Redactor) walk(v reflect.Value) (changed bool) {
+// text cleans one text.
+func (w *walker) text(s string) (string, bool) {
+	clean := w.redactor.String(s)
+	if clean == s {
+		return s, false
+	}
+	w.names = append(w.names, w.redactor.Names(s)...)
+	return clean, true
+}
+
+// clean returns v without secrets, and whether that differs from v. A value that differs is a copy.
+func (w *walker) clean(v reflect.Value, c content) (reflect.Value, bool) {
 	switch v.Kind() {
 	case reflect.String:
-		s := v.String()
-		clean := r.String(s)
-		if changed = clean != s; changed {
-			v.SetString(clean)
+		if v.Type() != reflect.TypeFor[string]() {
+			return v, false
 		}
+		s, changed := w.text(v.String())
+		if !changed {
+			return v, false
+		}
+		return reflect.ValueOf(s), true
 	case reflect.Struct:
-		for _, f := range v.Fields() {
-			if f.CanSet() && r.walk(f) {
-				changed = true
-			}
-		}
-	case reflect.Pointer:
+		return w.fields(v)
+	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			return false
+			return v, false
 		}
-		c := reflect.New(v.Type().Elem())
-		c.Elem().Set(v.Elem())
-		if changed = r.walk(c.Elem()); changed {
-			v.Set(c)
+		inner, changed := w.clean(v.Elem(), c)
+		if !changed || v.Kind() == reflect.Interface {
+			return inner, changed
 		}
+		p := reflect.New(inner.Type())
+		p.Elem().Set(inner)
+		return p, true
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			text := v.Bytes()
-			clean := r.JSON(text)
-			if changed = !bytes.Equal(text, clean); changed {
-				v.SetBytes(clean)
-			}
-			return changed
+			doc, changed := w.json(v.Bytes(), c)
+			return reflect.ValueOf(doc).Convert(v.Type()), changed
 		}
-		for i := range v.Len() {
-			if r.walk(v.Index(i)) {
-				changed = true
-			}
-		}
+		return w.elements(v, c)
+	case reflect.Map:
+		return w.members(v, c)
 	default: // holds no text
+		return v, false
 	}
-	return changed
+}
+
+func (w *walker) fields(v reflect.Value) (reflect.Value, bool) {
+	out, changed := v, false
+	for _, f := range w.redactor.fieldsOf(v.Type()) {
+		inner, differs := w.clean(v.Field(f.index), f.content)
+		if !differs {
+			continue
+		}
+		if !changed {
+			out, changed = reflect.New(v.Type()).Elem(), true
+			out.Set(v)
+		}
+		out.Field(f.index).Set(inner)
+	}
+	return out, changed
+}
+
+func (w *walker) elements(v reflect.Value, c content) (reflect.Value, bool) {
+	if !mayHoldText(v.Type().Elem()) {
+		return v, false
+	}
+	out, changed := v, false
+	for i := range v.Len() {
+		inner, differs := w.clean(v.Index(i), c)
+		if !differs {
+			continue
+		}
+		if !changed {
+			out, changed = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
+			reflect.Copy(out, v)
+		}
+		out.Index(i).Set(inner)
+	}
+	return out, changed
+}
+
+// members cleans the values of a map. Its keys are names that Plumb or the user's config gave.
+func (w *walker) members(v reflect.Value, c content) (reflect.Value, bool) {
+	out, changed := v, false
+	for at := v.MapRange(); at.Next(); {
+		inner, differs := w.clean(at.Value(), c)
+		if !differs {
+			continue
+		}
+		if !changed {
+			out, changed = reflect.MakeMapWithSize(v.Type(), v.Len()), true
+			for all := v.MapRange(); all.Next(); {
+				out.SetMapIndex(all.Key(), all.Value())
+			}
+		}
+		out.SetMapIndex(at.Key(), inner)
+	}
+	return out, changed
+}
+
+// json cleans a JSON document, which stays one: a number that holds a secret becomes a string. What is not valid JSON
+// is treated as text.
+func (w *walker) json(doc []byte, c content) ([]byte, bool) {
+	if found, _ := w.redactor.find(doc, true); found == nil {
+		return doc, false
+	}
+	if !json.Valid(doc) {
+		w.names = append(w.names, w.redactor.Names(string(doc))...)
+		return w.redactor.Bytes(doc), true
+	}
+	in := jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var b bytes.Buffer
+	out := jsontext.NewEncoder(&b, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	changed := false
+	for {
+		token, err := in.ReadToken()
+		if err == io.EOF { //nolint:errorlint // documented to be io.EOF itself
+			break
+		}
+		if err != nil {
+			return doc, false // json.Valid has read it before
+		}
+		kind, count := in.StackIndex(in.StackDepth())
+		name := kind == '{' && count%2 == 1
+		switch {
+		case token.Kind() != '"' && token.Kind() != '0', c == document && (name || token.Kind() == '0'):
+		default:
+			if s, differs := w.text(token.String()); differs {
+				token, changed = jsontext.String(s), true
+			}
+		}
+		if err := out.WriteToken(token); err != nil {
+			return doc, false
+		}
+	}
+	if !changed {
+		return doc, false
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), true
+}
+
+// field is a field of a struct that may hold text from outside.
+type field struct {
+	index   int
+	content content
+}
+
+// fieldsOf lists the fields of a struct type that may hold text from outside.
+func (r *Redactor) fieldsOf(t reflect.Type) []field {
+	if known, ok := r.types.Load(t); ok {
+		return known.([]field) //nolint:forcetypeassert // nothing else is stored
+	}
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if c := contentOf(f); f.IsExported() && c != structure && mayHoldText(f.Type) {
+			fields = append(fields, field{i, c})
+		}
+	}
+	r.types.Store(t, fields)
+	return fields
+}
+
+// mayHoldText reports whether a value of type t can hold text from outside, as far as t alone tells.
+func mayHoldText(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String:
+		return t == reflect.TypeFor[string]()
+	case reflect.Pointer, reflect.Map:
+		return mayHoldText(t.Elem())
+	case reflect.Slice:
+		return t.Elem().Kind() == reflect.Uint8 || mayHoldText(t.Elem())
+	case reflect.Struct, reflect.Interface:
+		return true
+	default:
+		return false
+	}
 }

@@ -257,6 +257,8 @@ func stopWords(run *plumb.Run) string {
 		return "stopped: the token budget is spent"
 	case plumb.StopDuration:
 		return "stopped: the time budget is spent"
+	case plumb.StopUnmetered:
+		return "stopped: what sessions use is not reported, so the budget cannot be held"
 	}
 	return "stopped: " + oneLine(string(run.End.Stop))
 }

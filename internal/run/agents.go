@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // worksInDirectory reports whether the sessions of a runner work in a directory and leave files behind.
@@ -31,8 +32,11 @@ func (e *engine) place(ctx context.Context, u unit, req *plumb.Request) (*worksp
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the artifact directory: %w", err)
 	}
-	req.ArtifactDir, req.RunDir = dir, e.Dir.Path
-	req.Marker = e.Dir.ID + "/" + strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(e.started.Add(1), 10)
+	id, err := e.places.id()
+	if err != nil {
+		return nil, plumb.Failed(plumb.OriginWorkspace, err), nil
+	}
+	req.ArtifactDir, req.Marker = dir, id+"/"+strconv.FormatInt(e.started.Add(1), 10)
 	ws, failure := e.places.prepare(ctx, u, req.Session, dir)
 	if ws != nil && failure == nil {
 		req.Workspace = ws.path
@@ -49,7 +53,10 @@ func (e *engine) artifacts(u unit, session int) string {
 // that does not work, is known before everything is started.
 func (e *engine) canary(ctx context.Context) error {
 	for _, u := range e.todo.canary() {
-		if err := e.perform(ctx, u); err != nil || e.stopped() {
+		if e.stopped() {
+			return nil
+		}
+		if err := e.perform(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -90,18 +97,14 @@ func skeleton(u unit) *plumb.SessionReport {
 
 // keep writes the artifacts of a session that was judged, and tidies its workspace up.
 func (e *engine) keep(u unit, a *attempt) error {
-	raw := a.raw
-	a.raw = nil // it is not needed again
+	report := a.stored
+	a.stored = nil // it is not needed again
 	if a.workspace == nil && u.info.Kind != plumb.RunnerAgent {
 		return nil
 	}
 	dir := e.artifacts(u, a.session)
-	var report any = a.report
-	switch {
-	case raw != nil:
-		report = raw
-	case a.report == nil:
-		report = skeleton(u)
+	if report == nil {
+		report, _ = redact.Clean(e.Redact, skeleton(u))
 	}
 	if err := writeJSON(filepath.Join(dir, "report.json"), report); err != nil {
 		return fmt.Errorf("write the report of case %s: %w", u.c.ID, err)
@@ -112,11 +115,11 @@ func (e *engine) keep(u unit, a *attempt) error {
 		if name == "" {
 			name = j.Failure.Origin.ErrorName()
 		}
-		what := struct {
+		what, _ := redact.Clean(e.Redact, struct {
 			Name    string `json:"name"`
 			Message string `json:"message"`
 			Stack   string `json:"stack,omitempty"`
-		}{name, j.Failure.Message, j.Failure.Stack}
+		}{name, j.Failure.Message, j.Failure.Stack})
 		if err := writeJSON(filepath.Join(dir, "error.json"), what); err != nil {
 			return fmt.Errorf("write the error of case %s: %w", u.c.ID, err)
 		}
@@ -129,10 +132,10 @@ func (e *engine) keep(u unit, a *attempt) error {
 		if a.report != nil {
 			sessionID = a.report.SessionID
 		}
-		what := Explanation{
+		what, _ := redact.Clean(e.Redact, Explanation{
 			SuitePath: e.state.Info.SuitePath, CaseID: u.c.ID, RunnerID: u.info.ID, Cwd: a.workspace.path,
 			SessionID: sessionID, Questions: questions,
-		}
+		})
 		if err := writeJSON(filepath.Join(dir, ExplainFile), what); err != nil {
 			return fmt.Errorf("write the questions of case %s: %w", u.c.ID, err)
 		}
@@ -148,10 +151,10 @@ const ExplainFile = "explain.json"
 
 // Explanation is that artifact. Its keys are documented.
 type Explanation struct {
-	SuitePath string     `json:"suitePath"`
-	CaseID    string     `json:"caseId"`
-	RunnerID  string     `json:"runnerId"`
-	Cwd       string     `json:"cwd"`
+	SuitePath string     `json:"suitePath" redact:"-"`
+	CaseID    string     `json:"caseId" redact:"-"`
+	RunnerID  string     `json:"runnerId" redact:"-"`
+	Cwd       string     `json:"cwd" redact:"-"`
 	SessionID string     `json:"sessionId,omitempty"`
 	Questions []Question `json:"questions"`
 }
@@ -164,9 +167,9 @@ type Question struct {
 
 // Source is where the check stands that left a question. That its numbers are texts is documented.
 type Source struct {
-	FilePath string `json:"filePath"`
-	Line     string `json:"line"`
-	Column   string `json:"column"`
+	FilePath string `json:"filePath" redact:"-"`
+	Line     string `json:"line" redact:"-"`
+	Column   string `json:"column" redact:"-"`
 }
 
 func (s Source) String() string {

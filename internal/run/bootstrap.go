@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,11 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 	for name, value := range vars {
 		env = append(env, "PLUMB_"+name+"="+value, "SKILLGYM_"+name+"="+value)
 	}
-	env = append(env, plumb.MarkerEnv+"="+w.run.ID+"/bootstrap-"+filepath.Base(dir)+"-"+fmt.Sprint(time.Now().UnixNano()), plumb.RunDirEnv+"="+w.run.Path)
+	id, err := w.id()
+	if err != nil {
+		return plumb.Failed(plumb.OriginWorkspaceBootstrap, err)
+	}
+	env = append(env, plumb.MarkerEnv+"="+id+"/bootstrap-"+rand.Text())
 	said, err := os.MkdirTemp("", "plumb-bootstrap-*") // it may be secret, and is no artifact before that is out
 	if err != nil {
 		return plumb.Failed(plumb.OriginWorkspaceBootstrap, err)
@@ -63,6 +68,9 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 	rec.DurationMs, rec.ExitCode = time.Since(began).Milliseconds(), res.ExitCode
 	if copied := errors.Join(w.copyClean(rec.StdoutPath, stdout), w.copyClean(rec.StderrPath, stderr)); copied != nil && err == nil {
 		err = fmt.Errorf("keep what it printed: %w", copied)
+	}
+	if cleaned := cleanTree(dir, w.redact); cleaned != nil && err == nil {
+		err = fmt.Errorf("keep what it left: %w", cleaned)
 	}
 	failed := func(why string) *plumb.Failure {
 		f := plumb.Failuref(plumb.OriginWorkspaceBootstrap, "Workspace bootstrap failed: %s (%s)", line, why)
@@ -96,11 +104,7 @@ func (w *workspaces) copyClean(to, from string) error {
 	if err != nil {
 		return err
 	}
-	if w.Redact == nil {
-		_, err = io.Copy(file, in)
-		return errors.Join(err, file.Close())
-	}
-	out := w.Redact(file)
+	out := w.redact.Writer(file)
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close(), file.Close())
 }

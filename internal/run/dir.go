@@ -107,14 +107,11 @@ func Locked(path string) bool {
 	return err == nil && !ok
 }
 
-// WriteSpec records what was asked, as run.json. redact removes secrets; it may be nil.
-func (d *Dir) WriteSpec(spec any, redact func([]byte) []byte) error {
+// WriteSpec records what was asked, as run.json. spec must hold no secrets.
+func (d *Dir) WriteSpec(spec any) error {
 	data, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", SpecFile, err)
-	}
-	if redact != nil {
-		data = redact(data)
 	}
 	return WriteFile(d.Join(SpecFile), append(data, '\n'))
 }

@@ -209,14 +209,21 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 			u.attempts = append(u.attempts, *a)
 			n++
 			err = e.judge(ctx, u, &u.attempts[n-1])
-			e.spent.settle(held, &u.attempts[n-1])
+			held.judged(&u.attempts[n-1])
 			if err != nil {
 				return err
 			}
 		} else {
 			a := &u.attempts[n-1]
+			held, reason := e.spent.admit(u.c, u.runner, true, e.stopping)
+			if reason != "" {
+				e.end(reason)
+				return nil
+			}
 			a.workspace = e.places.again(u, a)
-			if err := e.judge(ctx, u, a); err != nil {
+			err := e.judge(ctx, u, a)
+			held.judged(a)
+			if err != nil {
 				return err
 			}
 		}
@@ -247,27 +254,33 @@ func (e *engine) perform(ctx context.Context, u unit) error {
 	}
 }
 
-// session has one session made and records it. A nil attempt without error means that none was: the run is stopping.
-func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, reservation, error) {
+// session has one session made and records it, with what is reserved for its judging. A nil attempt without error means that
+// none was: the run is stopping.
+func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, *reservation, error) {
 	if !e.slot(ctx) {
-		return nil, reservation{}, nil
+		return nil, nil, nil
 	}
-	held, reason := e.spent.admit(u.c, e.Runners[u.runner].Info(), e.stopping)
+	held, reason := e.spent.admit(u.c, u.runner, false, e.stopping)
 	if reason != "" {
 		<-e.slots
 		e.end(reason)
-		return nil, reservation{}, nil
+		return nil, nil, nil
 	}
 	a, err := e.obtain(ctx, u, number)
 	<-e.slots // what follows needs no place among the sessions in flight
 	if err != nil || a == nil {
-		e.spent.settle(held, nil)
-		return nil, reservation{}, err
+		held.release()
+		return nil, nil, err
 	}
 	ev := e.event(plumb.EventSessionFinished, u, number)
 	ev.Report, ev.Failure = a.report, a.failure
 	ev, err = e.log.commit(ev)
-	a.report, a.raw, a.failure = ev.Report, jsontext.Value(ev.RawReport), ev.Failure // without secrets
+	if ev.RawReport != nil {
+		a.stored = jsontext.Value(ev.RawReport)
+	} else if ev.Report != nil {
+		a.stored = ev.Report
+	}
+	held.answered(a)
 	return a, held, err
 }
 
@@ -381,6 +394,10 @@ func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time)
 	if r.DurationMs == 0 {
 		r.DurationMs = r.EndedAt.Sub(*r.StartedAt).Milliseconds()
 	}
+	if r.CostUSD != nil && believed(r.CostUSD) == nil { // a log cannot hold some of them
+		r.Notes = append(r.Notes, fmt.Sprintf("a cost of %g was reported, and left out", *r.CostUSD))
+		r.CostUSD = nil
+	}
 	if r.Events == nil {
 		r.Events = []plumb.SessionEvent{}
 	}
@@ -403,7 +420,9 @@ const judgingTimes = 4
 // unjudged.
 func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, u.c.Timeout))
-	evidence := plumb.Evidence{Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder}
+	evidence := plumb.Evidence{
+		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder, Secrets: e.Redact.Names,
+	}
 	if a.report != nil {
 		evidence.Workspace = a.report.Workspace
 	}
@@ -420,9 +439,8 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 	}
 	ev := e.event(plumb.EventSessionJudged, u, a.session)
 	ev.Judgement = j
-	ev, _, err := e.log.append(ev, asked)
-	a.judgement = ev.Judgement // without secrets
-	if err != nil {
+	a.judgement = j
+	if _, _, err := e.log.append(ev, asked); err != nil {
 		return err
 	}
 	return e.keep(u, a)

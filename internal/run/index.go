@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -36,7 +34,7 @@ type entry struct {
 // OpenIndex reads the log of the run directory at path once and returns its index, with the state of the run. Close it after use.
 func OpenIndex(path string) (*Index, error) {
 	x := &Index{path: path, run: &plumb.Run{}}
-	_, _, err := scan(path, func(line []byte, at int64) error {
+	_, err := scan(path, func(line []byte, at int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
@@ -141,23 +139,24 @@ func (x *Index) ready() (*os.File, error) {
 // pending is what a log says of an execution that has not finished: its sessions so far, by repetition.
 type pending map[int][]attempt
 
-// attempt is one session of a repetition. A nil judgement means that it was obtained but not judged yet.
+// attempt is one session of a repetition. A nil judgement means that it was obtained but not judged yet. What this process
+// obtained is here as it came, for the judgement; what was read from the log has no secrets.
 type attempt struct {
 	session   int
 	report    *plumb.SessionReport
-	raw       jsontext.Value // the report as the log has it, if it is at hand
+	stored    any // the report as the log has it: a jsontext.Value or a *plumb.SessionReport; nil if there is none
 	failure   *plumb.Failure
 	judgement *plumb.Judgement
 	workspace *workspace
 }
 
 // recoverLog reads the log of an earlier process: the state of the run, and the sessions of the executions that did not
-// finish and, with again, of those that could not be measured. A torn last line is cut off the file; torn says that there was one. A run
-// that has no event yet is the zero Run. x gets all that it can find.
-func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, torn bool, err error) {
+// finish and, with again, of those that could not be measured. A torn last line is cut off the file. A run that has no event
+// yet is the zero Run. x gets all that it can find.
+func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, whole extent, err error) {
 	r, open = &plumb.Run{}, map[int]pending{}
 	x.path, x.run = path, r
-	end, torn, err := scan(path, func(line []byte, at int64) error {
+	whole, err = scan(path, func(line []byte, at int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
@@ -194,19 +193,19 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 		return nil
 	})
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, whole, err
 	}
-	if torn {
-		if err := os.Truncate(filepath.Join(path, EventsFile), end); err != nil {
-			return nil, nil, false, fmt.Errorf("cut the torn last line off the run log: %w", err)
+	if whole.torn {
+		if err := os.Truncate(filepath.Join(path, EventsFile), whole.end); err != nil {
+			return nil, nil, whole, fmt.Errorf("cut the torn last line off the run log: %w", err)
 		}
 	}
-	return r, open, torn, nil
+	return r, open, whole, nil
 }
 
 func (p pending) add(ev plumb.Event) {
 	if ev.Type == plumb.EventSessionFinished {
-		p[ev.Repetition] = append(p[ev.Repetition], attempt{session: ev.Session, report: ev.Report, failure: ev.Failure})
+		p[ev.Repetition] = append(p[ev.Repetition], attempt{session: ev.Session, report: ev.Report, stored: ev.Report, failure: ev.Failure})
 		return
 	}
 	for i := range p[ev.Repetition] {

@@ -21,6 +21,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 const (
@@ -37,13 +38,14 @@ const (
 type log struct {
 	file   *os.File
 	blobs  string
-	redact func([]byte) []byte
+	redact *redact.Redactor
 	emit   func(plumb.Event) error
 	// wrote is told where the line of an event is, before it is emitted.
 	wrote  func(ev plumb.Event, offset int64, length int) error
 	offset int64
 
 	mu     sync.Mutex
+	sum    checksum // of all that was added so far
 	next   *batch
 	err    error
 	closed bool
@@ -73,9 +75,9 @@ func (b *batch) again() *batch {
 }
 
 // openLog opens the log of a run directory for appending, and starts the goroutine that writes it. A torn last line must
-// have been cut off before.
+// have been cut off before. sum is the checksum of what the log holds.
 func openLog(
-	d *Dir, redact func([]byte) []byte, wrote func(plumb.Event, int64, int) error, emit func(plumb.Event) error,
+	d *Dir, sum checksum, r *redact.Redactor, wrote func(plumb.Event, int64, int) error, emit func(plumb.Event) error,
 ) (*log, error) {
 	file, err := os.OpenFile(d.Join(EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -86,35 +88,50 @@ func openLog(
 		return nil, errors.Join(fmt.Errorf("open the run log: %w", err), file.Close())
 	}
 	l := &log{
-		file: file, blobs: d.Join(BlobsDir), redact: redact, wrote: wrote, emit: emit, offset: offset,
+		file: file, blobs: d.Join(BlobsDir), redact: r, wrote: wrote, emit: emit, offset: offset, sum: sum,
 		next: newBatch(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go l.write()
 	return l, nil
 }
 
-// append adds ev to the log and returns it as it was recorded: without secrets, and with a session that is not large as the log has
-// it, too. durable says that the event must survive a
-// crash once the returned channel is closed; the channel is closed when the event has been written and emitted, or the
-// log is broken.
+// append adds ev to the log without its secrets, and returns it as it was recorded. RawReport is then the session as the
+// log has it, unless it was too large for that. durable says that the event must survive a crash once the returned
+// channel is closed; the channel is closed when the event has been written and emitted, or the log is broken.
 func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
-	line, raw, err := l.encode(&ev)
-	if err != nil {
-		return ev, nil, err
+	report, names := redact.Clean(l.redact, ev.Report)
+	if names != nil {
+		report.Redacted = union(report.Redacted, names) // report is a copy
 	}
-	done, err := l.add(ev, line, len(line)-1, durable)
-	ev.RawReport = raw
-	return ev, done, err
+	ev.Report = nil
+	stored, _ := redact.Clean(l.redact, ev)
+	stored.Report = report
+	line, raw, err := l.encode(stored)
+	if err != nil {
+		return stored, nil, err
+	}
+	done, err := l.add(stored, line, durable)
+	stored.RawReport = raw
+	return stored, done, err
+}
+
+// union returns the sorted names of both lists.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // announce emits ev in its turn without writing it down: for what only those want to know who watch.
 func (l *log) announce(ev plumb.Event) error {
-	_, err := l.add(ev, nil, -1, false)
+	ev, _ = redact.Clean(l.redact, ev)
+	_, err := l.add(ev, nil, false)
 	return err
 }
 
-func (l *log) add(ev plumb.Event, line []byte, length int, durable bool) (<-chan struct{}, error) {
+// add hands ev to the goroutine that writes. line is how the log has it; nil writes nothing.
+func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
@@ -123,8 +140,12 @@ func (l *log) add(ev plumb.Event, line []byte, length int, durable bool) (<-chan
 	if l.closed {
 		return nil, errors.New("the run log is closed")
 	}
-	b := l.next
-	b.lines = append(b.lines, line...)
+	b, length := l.next, -1
+	if line != nil {
+		from := len(b.lines)
+		b.lines = l.sum.seal(b.lines, line)
+		length = len(b.lines) - from - 1
+	}
 	b.lengths = append(b.lengths, length)
 	b.events = append(b.events, ev)
 	b.durable = b.durable || durable
@@ -236,92 +257,46 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// encode returns ev as a line of the log, and the report that is in it. A large session is written to a blob first. Secrets are
-// removed from the line, and where there were any, from ev.
-func (l *log) encode(ev *plumb.Event) (line, raw []byte, err error) {
-	if ev.Report == nil {
-		line, err = l.line(ev)
+// encode returns ev as a line of the log, and the report that is in it. A large session is written to a blob first.
+func (l *log) encode(ev plumb.Event) (line, raw []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+		}
+	}()
+	report := ev.Report
+	if ev.Report = nil; report == nil {
+		line, err = marshal(&ev)
 		return line, nil, err
 	}
-	rest := *ev
-	rest.Report = nil
-	if len(ev.Report.Events) > streamedEvents {
-		report := *ev.Report
-		if rest.Blob, err = l.stream(&report); err != nil {
-			return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
-		}
-		line, err = l.line(&rest)
-		*ev = rest
-		ev.Report, ev.Blob = &report, ""
-		return line, nil, err
-	}
-	data, err := marshal(ev.Report)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
-	}
-	if len(data) > blobLimit {
-		report := *ev.Report
-		if data, err = l.clean(data, &report); err != nil {
-			return nil, nil, fmt.Errorf("encode the session of case %s: %w", ev.Case, err)
-		}
-		if rest.Blob, err = l.blob(data); err != nil {
+	if len(report.Events) > streamedEvents {
+		if ev.Blob, err = l.stream(report); err != nil {
 			return nil, nil, err
 		}
-		line, err = l.line(&rest)
-		*ev = rest
-		ev.Report, ev.Blob = &report, ""
+		line, err = marshal(&ev)
 		return line, nil, err
 	}
-	if line, err = marshal(&rest); err != nil {
-		return nil, nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	data, err := marshal(report)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw = bytes.TrimSuffix(data, []byte("\n"))
+	if len(data) > blobLimit {
+		if ev.Blob, err = l.blob(data); err != nil {
+			return nil, nil, err
+		}
+		line, err = marshal(&ev)
+		return line, raw, err
+	}
+	if line, err = marshal(&ev); err != nil {
+		return nil, nil, err
 	}
 	line = append(bytes.TrimSuffix(line, []byte("}\n")), reportMember...)
-	from := len(line)
-	line = append(append(line, bytes.TrimSuffix(data, []byte("\n"))...), "}\n"...)
-	cleaned, err := l.clean(line, ev)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-	}
-	if &cleaned[0] == &line[0] {
-		raw = line[from : len(line)-len("}\n")]
-	}
-	return cleaned, raw, nil
+	return append(append(line, raw...), "}\n"...), raw, nil
 }
 
 // reportMember begins the report in the line of an event. Within a text its quotes would have backslashes.
 const reportMember = `,"report":`
-
-// line returns an event without a session as a line of the log.
-func (l *log) line(ev *plumb.Event) ([]byte, error) {
-	line, err := marshal(ev)
-	if err == nil {
-		line, err = l.clean(line, ev)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-	}
-	return line, nil
-}
-
-// clean removes secrets from a line, and if there were any, reads v anew from what is left.
-func (l *log) clean(line []byte, v any) ([]byte, error) {
-	cleaned := l.redact(line)
-	if len(cleaned) == len(line) && &cleaned[0] == &line[0] {
-		return line, nil
-	}
-	switch v := v.(type) {
-	case *plumb.Event:
-		*v = plumb.Event{}
-	case *plumb.SessionReport:
-		*v = plumb.SessionReport{}
-	case *plumb.SessionEvent:
-		*v = plumb.SessionEvent{}
-	}
-	if err := unmarshal(cleaned, v); err != nil {
-		return nil, fmt.Errorf("remove secrets: %w", err)
-	}
-	return cleaned, nil
-}
 
 // marshal encodes v as one line of JSON, leaving <, > and & as they are.
 func marshal(v any) ([]byte, error) {
@@ -345,19 +320,14 @@ func (l *log) blob(data []byte) (string, error) {
 	return name, WriteFile(path, data)
 }
 
-// stream is blob for a session of very many events: what it writes is the same, but it is never in memory as a whole. Secrets
-// are removed event by event, and where there were any, from report.
+// stream is blob for a session of very many events: it writes the same bytes, but never has all of them in memory.
 func (l *log) stream(report *plumb.SessionReport) (string, error) {
-	events := report.Events
-	report.Events = []plumb.SessionEvent{}
-	frame, err := marshal(report)
-	if err == nil {
-		frame, err = l.clean(frame, report)
-	}
+	empty := *report
+	empty.Events = []plumb.SessionEvent{}
+	frame, err := marshal(&empty)
 	if err != nil {
 		return "", err
 	}
-	report.Events = events
 	before, after, ok := bytes.Cut(frame, []byte(`"events":[]`)) // in a text its quotes would be escaped
 	if !ok {
 		return "", errors.New("there is no place for the events")
@@ -373,7 +343,7 @@ func (l *log) stream(report *plumb.SessionReport) (string, error) {
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
 	_, _ = out.Write(before) // what is wrong with it Flush says
 	_, _ = out.WriteString(`"events":[`)
-	err = l.streamEvents(out, report)
+	err = streamEvents(out, report.Events)
 	_ = out.WriteByte(']')
 	_, _ = out.Write(after)
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
@@ -388,28 +358,16 @@ func (l *log) stream(report *plumb.SessionReport) (string, error) {
 	return name, nil
 }
 
-func (l *log) streamEvents(out *bufio.Writer, report *plumb.SessionReport) error {
-	given := report.Events
-	for i := range given {
+func streamEvents(out *bufio.Writer, events []plumb.SessionEvent) error {
+	for i := range events {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
-		ev := given[i]
-		line, err := marshal(&ev)
+		line, err := marshal(&events[i])
 		if err != nil {
 			return err
 		}
-		cleaned, err := l.clean(line, &ev)
-		if err != nil {
-			return err
-		}
-		if len(cleaned) != len(line) || &cleaned[0] != &line[0] {
-			if &report.Events[0] == &given[0] {
-				report.Events = slices.Clone(given)
-			}
-			report.Events[i] = ev
-		}
-		_, _ = out.Write(bytes.TrimSuffix(cleaned, []byte("\n")))
+		_, _ = out.Write(bytes.TrimSuffix(line, []byte("\n"))) // what is wrong with it Flush says
 	}
 	return nil
 }
@@ -417,7 +375,7 @@ func (l *log) streamEvents(out *bufio.Writer, report *plumb.SessionReport) error
 // Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
 // other damage is an error that names the line. The values passed to fn are fn's to keep.
 func Read(path string, fn func(plumb.Event) error) error {
-	_, _, err := scan(path, func(line []byte, _ int64) error {
+	_, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decode(path, line)
 		if err != nil {
 			return err
@@ -430,7 +388,7 @@ func Read(path string, fn func(plumb.Event) error) error {
 // Fold reads the run directory at path and returns the state of its run.
 func Fold(path string) (*plumb.Run, error) {
 	r := &plumb.Run{}
-	_, _, err := scan(path, func(line []byte, _ int64) error {
+	_, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
@@ -469,6 +427,9 @@ func decodeRaw(path string, line []byte) (plumb.Event, error) {
 		head
 		Report    jsontext.Value   `json:"report"`
 		Judgement *plumb.Judgement `json:"judgement"`
+	}
+	if body, _, sealed := unseal(line); sealed {
+		line = append(body, '}') //nolint:gocritic // it takes the place of the comma before the checksum
 	}
 	finished := bytes.HasPrefix(line, []byte(`{"type":"`+plumb.EventSessionFinished+`"`))
 	if before, _, found := bytes.Cut(line, []byte(reportMember+"{")); finished && found && bytes.HasSuffix(line, []byte("}}")) {
@@ -544,32 +505,42 @@ func unmarshal(data []byte, v any) error {
 	return json2.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// scan calls fn with each whole line of the log, and the offset of the line. It returns the offset after the last whole
-// line and whether a torn line follows.
-func scan(path string, fn func(line []byte, at int64) error) (end int64, torn bool, err error) {
+// extent is how far a log is whole.
+type extent struct {
+	end  int64    // the offset after the last whole line
+	torn bool     // a torn line follows
+	sum  checksum // of the whole lines
+}
+
+// scan calls fn with each whole line of the log, and the offset of the line.
+func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
+	var x extent
 	name := filepath.Join(path, EventsFile)
 	f, err := os.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = plumb.WithHint(err, "the run was stopped before it began; start a new one")
 		}
-		return 0, false, fmt.Errorf("read the run log: %w", err)
+		return x, fmt.Errorf("read the run log: %w", err)
 	}
 	defer f.Close()
 	lines := lineReader{r: f, buf: make([]byte, 64<<10)}
-	var offset int64
 	for n := 1; ; n++ {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			return offset, len(line) > 0, nil
+			x.torn = len(line) > 0
+			return x, nil
 		}
 		if err != nil {
-			return 0, false, fmt.Errorf("read the run log: %w", err)
+			return x, fmt.Errorf("read the run log: %w", err)
 		}
-		if err := fn(line, offset); err != nil {
-			return 0, false, fmt.Errorf("read %s: line %d: %w", name, n, err)
+		if err = x.sum.check(line); err == nil {
+			err = fn(line, x.end)
 		}
-		offset += int64(len(line)) + 1
+		if err != nil {
+			return x, fmt.Errorf("read %s: line %d: %w", name, n, err)
+		}
+		x.end += int64(len(line)) + 1
 	}
 }
 

@@ -103,7 +103,7 @@ func TestRunIDsSortByTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(dir.WriteSpec(struct{}{}, nil), dir.Close()); err != nil {
+		if err := errors.Join(dir.WriteSpec(struct{}{}), dir.Close()); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, dir.ID)

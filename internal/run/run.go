@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Options say what to run and how. Dir, Suite and Runners are required.
@@ -66,23 +67,13 @@ type Options struct {
 	Emit func(plumb.Event, *plumb.Run) error
 	// Index, if it is not nil, is filled as the log is written.
 	Index *Index
-	// Redact removes secrets from a JSON text and leaves it valid. It returns its argument itself when there are none. Nil
-	// does nothing.
-	Redact func([]byte) []byte
+	// Redact removes secrets from what is stored, emitted and kept as artifacts. Sessions are judged before. Nil
+	// removes nothing.
+	Redact *redact.Redactor
 	// Drain, when closed, starts no more sessions and lets those in flight finish.
 	Drain <-chan struct{}
 	// Notes are recorded as they come, each text once.
 	Notes <-chan plumb.Note
-}
-
-// Budget limits what a run may use; a zero field is no limit. No session starts that is expected to exceed one; what was
-// not started is skipped.
-type Budget struct {
-	CostUSD  float64
-	Tokens   int64
-	Duration time.Duration
-	// Estimate guesses what a session of the case on a runner costs; nil, or an unknown cost, counts as the mean so far.
-	Estimate func(c *plumb.Case, r plumb.RunnerInfo) (costUSD float64, tokens int64)
 }
 
 // Suite runs what o says until all is done, a budget is spent, Drain is closed, or ctx ends, which abandons what is in
@@ -114,7 +105,8 @@ type engine struct {
 	stopping chan struct{}
 	stop     plumb.StopReason
 
-	noted map[string]bool
+	notedMu sync.Mutex
+	noted   map[string]bool
 }
 
 // blocker remembers why a runner is not asked any more.
@@ -135,9 +127,6 @@ func newEngine(o Options) (*engine, error) {
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
 	}
-	if o.Redact == nil {
-		o.Redact = func(b []byte) []byte { return b }
-	}
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
@@ -157,25 +146,26 @@ func newEngine(o Options) (*engine, error) {
 		e.judges = append(e.judges, j)
 	}
 
-	open, torn := map[int]pending{}, false
+	var open map[int]pending
+	var whole extent
 	var err error
 	if e.Index == nil {
 		e.Index = &Index{}
 	}
 	if e.state = (&plumb.Run{}); exists(o.Dir.Join(EventsFile)) {
-		if e.state, open, torn, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
+		if e.state, open, whole, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
 			return nil, err
 		}
 	}
 	e.Index.path, e.Index.run = o.Dir.Path, e.state
 	resumed := !e.state.StartedAt.IsZero() // else killed before the first event was durable
-	if e.log, err = openLog(o.Dir, o.Redact, e.Index.add, e.apply); err != nil {
+	if e.log, err = openLog(o.Dir, whole.sum, o.Redact, e.Index.add, e.apply); err != nil {
 		return nil, err
 	}
-	if err := e.open(resumed, torn); err != nil {
+	if err := e.open(resumed, whole.torn); err != nil {
 		return nil, errors.Join(err, e.log.close())
 	}
-	e.spent = newLedger(o.Budget, e.state, open)
+	e.spent = newLedger(e, open)
 	e.todo = newTodo(e, open)
 	return e, nil
 }
@@ -289,10 +279,13 @@ func (e *engine) apply(ev plumb.Event) error {
 }
 
 func (e *engine) note(n plumb.Note) error {
-	if e.noted[n.Text] {
+	e.notedMu.Lock()
+	again := e.noted[n.Text]
+	e.noted[n.Text] = true
+	e.notedMu.Unlock()
+	if again {
 		return nil
 	}
-	e.noted[n.Text] = true
 	_, err := e.log.commit(plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n})
 	return err
 }
@@ -322,7 +315,11 @@ func (e *engine) run(ctx context.Context) error {
 	// The watcher owns everything that ends the run from outside.
 	var watch sync.WaitGroup
 	finished := make(chan struct{})
-	watch.Go(func() { e.watch(ctx, finished) })
+	left := e.Budget.Duration - time.Duration(e.state.ActiveMs)*time.Millisecond
+	if e.Budget.Duration > 0 && left <= 0 {
+		e.end(plumb.StopDuration) // before a worker can begin anything
+	}
+	watch.Go(func() { e.watch(ctx, left, finished) })
 	watch.Go(func() { e.takeNotes(finished, cancelWorkers) })
 
 	var work sync.WaitGroup
@@ -382,11 +379,11 @@ func (e *engine) workers() int {
 	return 1
 }
 
-// watch ends the run when it is drained, cancelled or out of time.
-func (e *engine) watch(ctx context.Context, finished <-chan struct{}) {
+// watch ends the run when it is drained, cancelled or out of time: when left is over, if the time is limited.
+func (e *engine) watch(ctx context.Context, left time.Duration, finished <-chan struct{}) {
 	var over <-chan time.Time
-	if d := e.Budget.Duration; d > 0 {
-		timer := time.NewTimer(max(0, d-time.Duration(e.state.ActiveMs)*time.Millisecond))
+	if e.Budget.Duration > 0 {
+		timer := time.NewTimer(max(0, left))
 		defer timer.Stop()
 		over = timer.C
 	}

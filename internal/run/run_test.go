@@ -94,7 +94,7 @@ func newDir(t *testing.T) *run.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.WriteSpec(struct{}{}, nil); err != nil {
+	if err := d.WriteSpec(struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
@@ -282,9 +282,7 @@ func TestStops(t *testing.T) {
 	}{
 		{"cost", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.035}}, plumb.StopCost, 3},
 		{"tokens", run.Options{Runners: f(), Budget: run.Budget{Tokens: 61}}, plumb.StopTokens, 4},
-		{"estimated cost", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.035, Estimate: func(*plumb.Case, plumb.RunnerInfo) (float64, int64) {
-			return 0.02, 0
-		}}}, plumb.StopCost, 2},
+		{"estimated cost", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}}, plumb.StopCost, 0},
 		{"failures", run.Options{Runners: wrong, MaxFailures: 2}, plumb.StopFailFast, 2},
 		{"enough", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.1001}}, "", 10},
 	} {
@@ -566,7 +564,7 @@ func TestDirIsLockedAndFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if err := a.WriteSpec(map[string]string{"suite": "x"}, nil); err != nil {
+	if err := a.WriteSpec(map[string]string{"suite": "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run.Open(a.Path); !errors.Is(err, run.ErrLocked) {
@@ -601,7 +599,7 @@ func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 		}}
 		r := do(t, run.Options{
 			Dir: d, Suite: suite(10), Runners: []plumb.Runner{slow}, Parallel: 8,
-			Budget: run.Budget{CostUSD: 0.2, Estimate: func(*plumb.Case, plumb.RunnerInfo) (float64, int64) { return 0.09, 0 }},
+			Budget: run.Budget{CostUSD: 0.2, Forecast: forecast(0.09, 0.09)},
 		})
 		if r.Totals.Finished != 10 || r.End.Stop != "" {
 			t.Errorf("%d finished, stop %q; want all 10, since they cost 0.1", r.Totals.Finished, r.End.Stop)

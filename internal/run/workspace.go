@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Workspaces say where the sessions of agents and commands work.
@@ -28,12 +28,13 @@ type Workspaces struct {
 	// Root is where workspaces are made, in a directory for each run; "" is [WorkspaceRoot]. It must be outside any project, so that no
 	// instructions and no repository of a parent directory reach the agent.
 	Root string
+	// Reach are the names that agents look for in the directories above the one that they work in, beside those of version control:
+	// instructions, skills, settings. Where one of them is there, no session begins.
+	Reach []string
 	// Keep leaves all workspaces in place, also those of sessions that went well.
 	Keep bool
 	// Environ is the environment of bootstrap programs, as name=value.
 	Environ func() []string
-	// Redact wraps a writer so that secrets do not get through: what bootstrap programs print goes through it. Nil does nothing.
-	Redact func(io.Writer) io.WriteCloser
 }
 
 // WorkspaceRoot is the directory below which workspaces are made unless the user names another.
@@ -49,15 +50,15 @@ func SharedWorkspace(root, id string) string {
 
 const sharedName = "shared"
 
-// OwnerFile is in the directory of each run's workspaces, and holds the directory of that run.
+// OwnerFile is in the directory of each run's workspaces, and holds the id of a [Claim] on that run.
 const OwnerFile = ".run"
 
 // workspaces makes the directories of one run.
 type workspaces struct {
 	Workspaces
 	run       *Dir
-	redact    func([]byte) []byte // of JSON
-	exclusive bool                // no two sessions work in one directory at the same time
+	redact    *redact.Redactor
+	exclusive bool // no two sessions work in one directory at the same time
 
 	once   sync.Once
 	shared *workspace // what mode shared made, also when it failed
@@ -65,6 +66,16 @@ type workspaces struct {
 
 	owned   sync.Once
 	unowned error
+
+	claimed   sync.Once
+	claim     Claim
+	unclaimed error
+}
+
+// id returns the opaque id by which sessions know the run.
+func (w *workspaces) id() (string, error) {
+	w.claimed.Do(func() { w.claim, w.unclaimed = claim(w.run.Path) })
+	return w.claim.ID, w.unclaimed
 }
 
 // workspace is the directory of one session.
@@ -79,9 +90,9 @@ type workspace struct {
 // workspaceRecord is workspace.json. Its keys are documented.
 type workspaceRecord struct {
 	Mode          plumb.WorkspaceMode `json:"mode"`
-	Cwd           string              `json:"cwd"`
-	TemplateDir   string              `json:"templateDir,omitempty"`
-	WorkspacePath string              `json:"workspacePath,omitempty"`
+	Cwd           string              `json:"cwd" redact:"-"`
+	TemplateDir   string              `json:"templateDir,omitempty" redact:"-"`
+	WorkspacePath string              `json:"workspacePath,omitempty" redact:"-"`
 	Bootstrap     *bootstrapRecord    `json:"bootstrap,omitempty"`
 	Preserved     bool                `json:"preserved"`
 	SetupError    string              `json:"setupError,omitempty"`
@@ -93,8 +104,8 @@ type bootstrapRecord struct {
 	Args       []string `json:"args"`
 	DurationMs int64    `json:"durationMs"`
 	ExitCode   *int     `json:"exitCode"`
-	StdoutPath string   `json:"stdoutPath"`
-	StderrPath string   `json:"stderrPath"`
+	StdoutPath string   `json:"stdoutPath" redact:"-"`
+	StderrPath string   `json:"stderrPath" redact:"-"`
 }
 
 // root returns the directory of this run's workspaces.
@@ -111,6 +122,9 @@ func (w *workspaces) prepare(ctx context.Context, u unit, session int, dir strin
 		}
 		ws := w.new(path)
 		limit := cmp.Or(u.c.Timeout, DefaultTimeout)
+		if f := w.reached(path); f != nil {
+			return nil, f
+		}
 		if err := os.RemoveAll(path); err != nil {
 			return nil, plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
 		}
@@ -126,6 +140,11 @@ func (w *workspaces) prepare(ctx context.Context, u unit, session int, dir strin
 			return nil, &f
 		}
 		ws := *w.shared
+		if ws.made {
+			if f := w.reached(ws.path); f != nil {
+				return nil, f
+			}
+		}
 		return &ws, w.look(&ws)
 	default:
 		ws := &workspace{path: cmp.Or(w.Config.Cwd, w.Cwd)}
@@ -154,6 +173,9 @@ func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Fail
 	f := (*plumb.Failure)(nil)
 	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) { // else an earlier process made it
 		if ws.made {
+			if f = w.owning(); f != nil {
+				return ws, f
+			}
 			if err := os.RemoveAll(ws.path); err != nil {
 				f = plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
 			}
@@ -174,10 +196,8 @@ func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Fail
 // fill makes the directory, copies the template, and runs the bootstrap program.
 func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string) *plumb.Failure {
 	if ws.made {
-		w.owned.Do(func() { w.unowned = w.own() })
-		if w.unowned != nil {
-			f := *plumb.Failed(plumb.OriginWorkspace, w.unowned)
-			return &f
+		if f := w.owning(); f != nil {
+			return f
 		}
 	}
 	if err := os.MkdirAll(ws.path, 0o700); err != nil {
@@ -197,35 +217,73 @@ func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duratio
 	return w.bootstrap(ctx, ws, limit, dir, names)
 }
 
+// owning makes the directory of the run's workspaces, once.
+func (w *workspaces) owning() *plumb.Failure {
+	w.owned.Do(func() { w.unowned = w.own() })
+	if w.unowned == nil {
+		return nil
+	}
+	f := *plumb.Failed(plumb.OriginWorkspace, w.unowned)
+	return &f
+}
+
 // own makes the directory of the run's workspaces, and says in it whose they are.
 func (w *workspaces) own() error {
-	if err := w.outside(); err != nil {
-		return err
+	if path := w.reaching(w.root()); path != "" {
+		return plumb.WithHint(fmt.Errorf("workspaces cannot be made in %s: %s would reach the agents", w.root(), path),
+			"name a directory outside any project with --workspaces, or set TMPDIR")
 	}
-	if err := os.MkdirAll(w.root(), 0o700); err != nil {
-		return fmt.Errorf("make the directory of workspaces: %w", err)
-	}
-	dir, err := filepath.Abs(w.run.Path)
+	id, err := w.id()
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(dir+"\n"))
+	if err := private(filepath.Dir(w.root()), w.Root == ""); err != nil {
+		return err
+	}
+	if err := private(w.root(), true); err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(id+"\n"))
 }
 
-// outside makes sure that nothing around the workspaces reaches an agent that works in one of them.
-func (w *workspaces) outside() error {
-	for dir := w.root(); ; {
-		for _, name := range []string{".git", ".hg", ".jj", "AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".cursorrules", ".claude", ".agents", ".opencode"} {
-			if path := filepath.Join(dir, name); exists(path) && !isHome(dir) {
-				return plumb.WithHint(fmt.Errorf("workspaces cannot be made in %s: %s would reach the agents", w.root(), path),
-					"name a directory outside any project with --workspaces, or set TMPDIR")
+// reached makes sure, before each session, that nothing has come around its workspace since the run began.
+func (w *workspaces) reached(ws string) *plumb.Failure {
+	if f := w.owning(); f != nil {
+		return f
+	}
+	path := w.reaching(filepath.Dir(ws))
+	if path == "" {
+		return nil
+	}
+	f := plumb.Failuref(plumb.OriginWorkspace, "%s would reach the agent: an earlier session or somebody else left it there since the run began", path)
+	f.Hint = "delete it, and see which session it was; plumb resume --retry-errors then makes this one again"
+	return f
+}
+
+// reaching returns what an agent that works below dir would find in it or above: a repository, instructions, skills, settings.
+// It returns "" where there is nothing.
+func (w *workspaces) reaching(dir string) string {
+	if path := w.above(dir); path != "" {
+		return path
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || real == dir {
+		return "" // one that is not there yet has nothing in it
+	}
+	return w.above(real)
+}
+
+func (w *workspaces) above(dir string) string {
+	names := append([]string{".git", ".hg", ".jj", ".svn"}, w.Reach...)
+	for on := ""; ; dir, on = filepath.Dir(dir), filepath.Base(dir) {
+		for _, name := range names {
+			if path := filepath.Join(dir, name); name != on && exists(path) && !isHome(dir) {
+				return path
 			}
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return nil
+		if dir == filepath.Dir(dir) {
+			return ""
 		}
-		dir = parent
 	}
 }
 
@@ -304,11 +362,8 @@ func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
 
 // note writes workspace.json.
 func (w *workspaces) note(ws *workspace, dir string) error {
-	text, err := marshal(ws.record)
-	if err != nil {
-		return err
-	}
-	return writeJSON(filepath.Join(dir, "workspace.json"), jsontext.Value(w.redact(text)))
+	record, _ := redact.Clean(w.redact, ws.record)
+	return writeJSON(filepath.Join(dir, "workspace.json"), record)
 }
 
 // close deletes what the run does not need any more: the shared workspace when all went well, and empty directories.
@@ -321,6 +376,9 @@ func (w *workspaces) close(ok bool) error {
 	if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 && exists(owner) {
 		_ = os.Remove(owner)    // what is left is found by plumb gc
 		_ = os.Remove(w.root()) // as above
+	}
+	if w.claim.ID != "" && !exists(owner) {
+		_ = w.claim.Drop() // as above
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -53,7 +55,7 @@ func write(t *testing.T, dir string, files map[string]string) string {
 func isolated(t *testing.T, c plumb.WorkspaceConfig) run.Workspaces {
 	t.Helper()
 	c.Mode = plumb.WorkspaceIsolated
-	return run.Workspaces{Config: c, Root: t.TempDir(), Environ: os.Environ}
+	return run.Workspaces{Config: c, Root: t.TempDir(), Environ: os.Environ, Reach: []string{"AGENTS.md"}}
 }
 
 func TestIsolatedWorkspaces(t *testing.T) {
@@ -69,7 +71,7 @@ func TestIsolatedWorkspaces(t *testing.T) {
 	var seen []string
 	work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 		seen = append(seen, req.Workspace)
-		if req.Marker == "" || req.ArtifactDir == "" || req.RunDir == "" {
+		if req.Marker == "" || req.ArtifactDir == "" {
 			t.Errorf("request %+v lacks directories", req)
 		}
 		for _, file := range [][2]string{{"README.md", "changed\n"}, {"new.txt", "new\n"}, {"out.txt", "overwritten"}, {"link.md", "through the link\n"}} {
@@ -96,7 +98,7 @@ func TestIsolatedWorkspaces(t *testing.T) {
 		}
 		return nil
 	}})
-	if len(sessions) != 2 || len(markers) != 2 || markers[0] == markers[1] || !strings.HasPrefix(markers[0], dir.ID+"/") {
+	if len(sessions) != 2 || len(markers) != 2 || markers[0] == markers[1] || strings.Contains(markers[0], dir.ID) {
 		t.Fatalf("%d sessions, markers %q", len(sessions), markers)
 	}
 	var changes []string
@@ -192,6 +194,65 @@ func TestBootstrap(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBootstrapLeavesNoSecrets has a bootstrap program leave secrets in names, texts and links among the artifacts.
+func TestBootstrapLeavesNoSecrets(t *testing.T) {
+	const secret = "sk-very-secret-0123"
+	bin := write(t, t.TempDir(), map[string]string{"leaks": `#!/bin/sh
+cd "$PLUMB_ARTIFACT_DIR"
+mkdir -p "d-$KEY/empty-$KEY"
+echo "the key is $KEY" >"d-$KEY/f-$KEY.txt"
+echo other >"d-$KEY/f-redacted-KEY.txt"
+printf '\0%s' "$KEY" >binary
+printf '\0fine' >fine
+ln -s "/nowhere/$KEY" link
+mkfifo pipe
+echo fine >plain; chmod 700 plain
+`})
+	for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
+		dir := newDir(t)
+		b := plumb.Bootstrap{Command: filepath.Join(bin, "leaks"), Env: map[string]string{"KEY": secret}}
+		places := run.Workspaces{Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &b}, Root: t.TempDir(), Environ: os.Environ}
+		r := do(t, run.Options{
+			Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)},
+			Redact: redact.New([]redact.Secret{{Name: "KEY", Value: secret}}),
+		})
+		if x := r.Executions[0]; x.Outcome != plumb.OutcomePass {
+			t.Errorf("%s: %+v", mode, x)
+		}
+		found := map[string]string{}
+		if err := filepath.WalkDir(dir.Path, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			text, _ := os.Readlink(path)
+			if d.Type().IsRegular() {
+				data, err := os.ReadFile(path)
+				if text = string(data); err != nil {
+					return err
+				}
+			}
+			if strings.Contains(path+text, secret) {
+				t.Errorf("%s: %s has the secret: %s", mode, path, text)
+			}
+			found[filepath.Base(path)] = text
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		for name, want := range map[string]string{
+			"plain": "fine\n", "fine": "\x00fine", "link": "/nowhere/redacted-KEY", "f-redacted-KEY.txt": "other\n",
+			"f-redacted-KEY.txt~": "the key is [redacted:KEY]\n", "empty-redacted-KEY": "",
+		} {
+			if got, ok := found[name]; !ok || got != want {
+				t.Errorf("%s: %s: %q, %t", mode, name, got, ok)
+			}
+		}
+		if _, ok := found["pipe"]; ok {
+			t.Errorf("%s: the pipe is kept", mode)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -123,26 +122,4 @@ func publicAgent(a *plumb.AgentConfig) *plumb.AgentConfig {
 		shown.MCPServers[name] = server
 	}
 	return &shown
-}
-
-// agentSecrets calls add for each secret value that an agent is given.
-func agentSecrets(a *plumb.AgentConfig, getenv func(string) string, add func(name, value string)) {
-	for name, value := range agentcli.Secrets(a, getenv) {
-		add(name, value)
-	}
-	given := func(values map[string]string) {
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			for _, variable := range references(values[name]) {
-				add(variable, getenv(variable))
-			}
-			if SecretName(name) && len(references(values[name])) == 0 {
-				add(name, values[name])
-			}
-		}
-	}
-	given(a.Env)
-	for _, name := range slices.Sorted(maps.Keys(a.MCPServers)) {
-		given(a.MCPServers[name].Env)
-		given(a.MCPServers[name].Headers)
-	}
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 // commandAnswer is what a command may write to stdout instead of plain text. Its keys are documented and never renamed.
@@ -32,6 +32,9 @@ func answerKeys() []string {
 		"usage.reasoningTokens", "usage.cacheTokens", "usage.cacheWriteTokens", "usage.totalTokens",
 	}
 }
+
+// maxCost is the greatest cost of an answer that is believed, in dollars.
+const maxCost = 1e9
 
 // textAnswer returns a plain answer: all of stdout but the newlines at its end, as a shell would take it.
 func textAnswer(stdout []byte) string {
@@ -59,7 +62,7 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 			err = decodeKey(key, value, &answer.FinishReason, "a string")
 		case "costUsd":
 			err = decodeKey(key, value, &answer.CostUSD, "a number")
-			if c := answer.CostUSD; err == nil && c != nil && (*c < 0 || math.IsInf(*c, 0)) {
+			if c := answer.CostUSD; err == nil && c != nil && (*c < 0 || *c > maxCost) {
 				err = fmt.Errorf("%q of the answer is %g, which is no cost", key, *c)
 			}
 		case "usage":
@@ -72,6 +75,9 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 		if err != nil {
 			return answer, true, err
 		}
+	}
+	if word := answer.FinishReason; word != string(plumb.FinishTimeout) && answer.Error == "" && modelapi.BrokeOff(word) {
+		return answer, true, fmt.Errorf(`the answer broke off: its "finishReason" is %q`, word)
 	}
 	if answer.Error == "" && (!hasOutput || isNull(object["output"])) {
 		return answer, true, fmt.Errorf(`the answer is an object with neither an "output" nor an "error"`)
@@ -123,9 +129,12 @@ func (a *commandAnswer) decodeUsage(value json.RawMessage) error {
 		if err := decodeKey("usage."+key, counts[key], into, "a whole number"); err != nil {
 			return err
 		}
-		if *into != nil && **into < 0 {
-			return fmt.Errorf("%q of the answer is negative", "usage."+key)
+		if n := *into; n != nil && (*n < 0 || *n > modelapi.MaxTokens) {
+			return fmt.Errorf("%q of the answer is %d, which is no count of tokens", "usage."+key, *n)
 		}
+	}
+	if in, cached := a.Usage.InputTokens, a.Usage.CacheTokens; in != nil && cached != nil && *cached > *in {
+		return fmt.Errorf(`"usage" of the answer has %d cacheTokens among %d inputTokens`, *cached, *in)
 	}
 	return nil
 }

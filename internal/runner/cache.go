@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // CacheMode says what the response cache is used for. The zero value is [CacheOff].
@@ -42,7 +43,7 @@ func ParseCacheMode(s string) (CacheMode, error) {
 }
 
 // cacheVersion is part of each key. It changes when entries of before must not be used any more.
-const cacheVersion = "plumb-cache-1"
+const cacheVersion = "plumb-cache-2"
 
 // Cache keeps answers of models in files below Dir, named by what was asked. Each is written whole or not at all, holds a
 // checksum, and is ignored when that does not hold, so that nothing in the directory needs to be trusted or repaired; the
@@ -50,9 +51,8 @@ const cacheVersion = "plumb-cache-1"
 type Cache struct {
 	// Dir is made, with its parents, when the first answer is kept.
 	Dir string
-	// Redact removes secrets from a report before it is kept. The caller gets the redacted report, as it will when the
-	// answer comes from the cache. Optional.
-	Redact func(*plumb.SessionReport)
+	// Redact knows the secrets. An answer that holds one is not kept: without it, it would be another answer. Optional.
+	Redact *redact.Redactor
 
 	hits, misses, damaged atomic.Int64
 	note                  sync.Once
@@ -268,8 +268,8 @@ func (c *cached) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	if err != nil || fresh == nil {
 		return fresh, err
 	}
-	if c.cache.Redact != nil {
-		c.cache.Redact(fresh)
+	if _, names := redact.Clean(c.cache.Redact, fresh); names != nil {
+		return fresh, nil
 	}
 	if err := c.cache.write(key, fresh); err != nil {
 		c.cache.warn(c.note, err)

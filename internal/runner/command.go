@@ -230,7 +230,7 @@ func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (st
 	}
 	environ := append(slices.Clip(c.environ), "PWD="+dir)
 	if req.Marker != "" {
-		environ = append(environ, plumb.MarkerEnv+"="+req.Marker, plumb.RunDirEnv+"="+req.RunDir)
+		environ = append(environ, plumb.MarkerEnv+"="+req.Marker)
 	}
 	program := proc.Command{
 		Path: c.argv[0], Args: c.argv[1:], Dir: dir, Env: environ,

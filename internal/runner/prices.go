@@ -123,6 +123,9 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 		return 0, false
 	}
 	input, output := *u.InputTokens, *u.OutputTokens
+	if input < 0 || output < 0 {
+		return 0, false
+	}
 	// What a provider reports as a part is never more than the whole; where it is, the whole is what was billed.
 	read := min(tokens(u.CacheTokens), input)
 	write := min(tokens(u.CacheWriteTokens), input-read)
@@ -150,6 +153,33 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 		return 0, false
 	}
 	return usd, true
+}
+
+// most returns the most that a request of at most so many tokens can cost: each token at the dearest rate of its side, of
+// all tiers that a request of this size or a smaller one can be in.
+func (p Price) most(input, output int64) (usd float64, known bool) {
+	if p.free() {
+		return 0, true
+	}
+	if p.Input == nil || p.Output == nil && output > 0 {
+		return 0, false
+	}
+	dearest := func(rates ...*Rate) (usd float64) {
+		for _, r := range rates {
+			if r == nil {
+				continue
+			}
+			usd = max(usd, r.USD)
+			for _, t := range r.Tiers {
+				if input > t.Above {
+					usd = max(usd, t.USD)
+				}
+			}
+		}
+		return usd
+	}
+	usd = p.PerRequest + float64(input)/1e6*dearest(p.Input, p.CacheRead, p.CacheWrite)
+	return usd + float64(output)/1e6*dearest(p.Output, p.Reasoning), true
 }
 
 // free reports whether the price is known to be nothing, whatever is used.
@@ -279,6 +309,44 @@ func (p *Prices) Estimate(info plumb.RunnerInfo, requests int, inputTokens, outp
 		OutputTokens: new(outputTokens / int64(requests)),
 	})
 	return usd * float64(requests), known
+}
+
+// Most returns the most that a request to a runner of at most so many tokens can cost: each token at the dearest rate that
+// can apply, with surcharges for caches, tiers, and the prices of other hours.
+func (p *Prices) Most(info plumb.RunnerInfo, inputTokens, outputTokens int64) (usd float64, known bool) {
+	price, ok := p.Of(info)
+	if !ok {
+		return 0, false
+	}
+	if usd, known = price.most(inputTokens, outputTokens); !known {
+		return 0, false
+	}
+	if info.Kind == plumb.RunnerModel {
+		for _, other := range p.atOtherTimes(info) {
+			dear, _ := other.most(inputTokens, outputTokens)
+			usd = max(usd, dear)
+		}
+	}
+	return usd, true
+}
+
+// atOtherTimes returns the prices of a model that may hold before a session that starts now has ended.
+func (p *Prices) atOtherTimes(info plumb.RunnerInfo) (others []Price) {
+	provider, model := strings.ToLower(strings.TrimSpace(info.Agent.Type)), strings.ToLower(strings.TrimSpace(info.Agent.Model))
+	if _, own := p.overrides[provider+":"+model]; own || p.local[provider] {
+		return nil
+	}
+	m := p.model(priceKey{provider, info.BaseURL, model})
+	if m == nil || len(m.Prices) < 2 {
+		return nil
+	}
+	others = append(others, m.at(p.now().Add(24*time.Hour)))
+	if slices.ContainsFunc(m.Prices, func(c priceCondition) bool { return len(c.Hours) > 0 }) {
+		for i := range m.Prices {
+			others = append(others, m.Prices[i].price())
+		}
+	}
+	return others
 }
 
 // Models lists the priced models of a provider, by name, the user's own prices included.

@@ -250,6 +250,54 @@ func TestPriceEstimate(t *testing.T) {
 	}
 }
 
+// TestPriceMost checks that no usage within the bounds costs more than the most, whatever is cached, reasoned, or long, and
+// at whatever hour.
+func TestPriceMost(t *testing.T) {
+	p := noon(t)
+	tiered := Price{
+		Input: &Rate{1, []RateTier{{100, 3}, {200, 2}}}, Output: &Rate{USD: 4}, CacheWrite: &Rate{USD: 2.5}, Reasoning: &Rate{USD: 5}, PerRequest: 0.01,
+	}
+	if err := p.Override(map[string]Price{"openai:tiered": tiered}); err != nil {
+		t.Fatal(err)
+	}
+	info := plumb.RunnerInfo{Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "openai", Model: "tiered"}}
+	for _, input := range []int64{0, 50, 101, 150, 201, 1000} {
+		most, known := p.Most(info, input, 300)
+		if !known {
+			t.Fatal("not known")
+		}
+		for in := int64(0); in <= input; in += 25 {
+			for _, write := range []int64{0, in / 2, in} {
+				for _, thought := range []int64{0, 300} {
+					usd, _ := tiered.Cost(plumb.Usage{
+						InputTokens: &in, OutputTokens: new(int64(300)), CacheWriteTokens: &write, ReasoningTokens: &thought,
+					})
+					if usd > most+1e-12 {
+						t.Errorf("%d tokens, %d written, cost %g; %g at most", in, write, usd, most)
+					}
+				}
+			}
+		}
+	}
+	for provider := range p.lines {
+		for _, m := range p.Models(provider) {
+			info := plumb.RunnerInfo{Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: provider, Model: m.Model}}
+			now := p.now()
+			most, known := p.Most(info, 300_000, 5000)
+			for hour := range 24 {
+				p.Now = func() time.Time { return now.Add(time.Duration(hour) * time.Hour) }
+				if usd, ok := p.Estimate(info, 1, 300_000, 5000); known && ok && usd > most+1e-9 {
+					t.Errorf("%s:%s costs %g in %d hours; %g at most", provider, m.Model, usd, hour, most)
+				}
+			}
+			p.Now = func() time.Time { return now }
+		}
+	}
+	if _, known := p.Most(plumb.RunnerInfo{Kind: plumb.RunnerCommand}, 1, 1); known {
+		t.Error("the price of a command is not known")
+	}
+}
+
 func TestDashedDate(t *testing.T) {
 	for name, want := range map[string]string{
 		"gpt-5-20260131": "gpt-5-2026-01-31", "a-20261399": "a-20261399", "a-20260131:free": "a-2026-01-31:free",

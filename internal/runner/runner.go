@@ -11,12 +11,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
@@ -51,8 +51,8 @@ type Env struct {
 	Dir string
 	// Agents is what the runners of agents know in common; nil means that there is one such runner.
 	Agents *agentcli.Shared
-	// Redact wraps a writer so that secrets do not get through; the artifacts of agents go through it. Optional.
-	Redact func(io.Writer) io.WriteCloser
+	// Redact removes secrets from the artifacts of agents. Optional.
+	Redact *redact.Redactor
 }
 
 func (e Env) getenv(name string) string {

@@ -3,75 +3,169 @@ package runner
 import (
 	"maps"
 	"net/url"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// Secret is a value that must not reach any file, and where it is from.
-type Secret struct {
-	// Name says where the value is from, such as "OPENAI_API_KEY" or "header X-Team".
-	Name  string
-	Value string
-}
-
-// Secrets lists the secret values that a runner of cfg is given: its key, what its headers take from the environment or
-// hold under a secret name, a password in its address, the variables of a command that are secret by their name, and what
-// an agent logs in with.
-// It needs no valid configuration.
-func Secrets(cfg plumb.RunnerConfig, getenv func(string) string) []Secret {
+// Secrets lists the secret values in settings, with the names that tell where they are from. It looks at every text of
+// every setting, found by reflection, so that a new field cannot be forgotten:
+//
+//   - what ${NAME} stands for, and the variable that a field APIKeyEnv names;
+//   - the value of a header, a variable or an argument whose name says that it is secret (see [SecretName]);
+//   - user, password and secret parameters of a URL;
+//   - words that have the form of a well-known kind of key;
+//   - the keys of the provider of a runner, and what an agent logs in with.
+//
+// The settings need not be valid. getenv looks up an environment variable; nil knows none.
+func Secrets(getenv func(string) string, settings ...any) []redact.Secret {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
 	}
-	var found []Secret
-	add := func(name, value string) {
-		value = strings.TrimSpace(value)
-		known := slices.ContainsFunc(found, func(s Secret) bool { return s.Value == value })
-		if value != "" && !known {
-			found = append(found, Secret{name, value})
-		}
+	c := collector{getenv: getenv}
+	for _, s := range settings {
+		c.look(reflect.ValueOf(s), "")
 	}
-	addresses := []string{cfg.BaseURL}
-	if provider, ok := providerOf(cfg.Model); ok {
-		for _, name := range provider.KeyEnv {
-			add(name, getenv(name))
-		}
-		addresses = append(addresses, provider.Address(getenv))
+	return c.found
+}
+
+type collector struct {
+	getenv func(string) string
+	found  []redact.Secret
+}
+
+// add takes in a secret. Of equal values the first name stays.
+func (c *collector) add(name, value string) {
+	value = strings.TrimSpace(value)
+	if value != "" && !slices.ContainsFunc(c.found, func(s redact.Secret) bool { return s.Value == value }) {
+		c.found = append(c.found, redact.Secret{Name: name, Value: value})
 	}
-	if cfg.APIKeyEnv != "" {
-		add(cfg.APIKeyEnv, getenv(cfg.APIKeyEnv))
-	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
-		value := cfg.Headers[name]
-		for _, variable := range references(value) {
-			add(variable, getenv(variable))
+}
+
+// look takes in the secrets of v, which a field of the given name holds.
+func (c *collector) look(v reflect.Value, field string) {
+	switch v.Kind() {
+	case reflect.String:
+		c.text(v.String())
+		if strings.HasSuffix(field, "KeyEnv") {
+			c.add(v.String(), c.getenv(v.String()))
 		}
-		if SecretName(name) && !strings.Contains(value, "${") {
-			add("header "+name, value)
-			if scheme, credentials, ok := strings.Cut(value, " "); ok && scheme != "" { // "Bearer ..."
-				add("header "+name, credentials)
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			c.look(v.Elem(), field)
+		}
+	case reflect.Struct:
+		c.known(v)
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				c.look(v.Field(i), f.Name)
 			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
-		if SecretName(name) {
-			add(name, cfg.Env[name])
+	case reflect.Slice:
+		if args, ok := v.Interface().([]string); ok {
+			c.arguments(args)
 		}
-	}
-	if cfg.Agent != nil {
-		agentSecrets(cfg.Agent, getenv, add)
-		addresses = append(addresses, cfg.Agent.BaseURL)
-	}
-	for _, address := range addresses {
-		if u, err := url.Parse(address); err == nil && u.User != nil {
-			if password, ok := u.User.Password(); ok {
-				add("password of the base URL", password)
+		for i := range v.Len() {
+			c.look(v.Index(i), field)
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			value := v.MapIndex(key)
+			if value.Kind() == reflect.String {
+				name := key.String()
+				if field == "Headers" {
+					name = "header " + name
+				}
+				c.named(name, key.String(), value.String())
 			}
+			c.look(value, key.String())
+		}
+	default: // holds no text
+	}
+}
+
+// known takes in what a runner or an agent is given beside its settings.
+func (c *collector) known(v reflect.Value) {
+	switch s := v.Interface().(type) {
+	case plumb.RunnerConfig:
+		if provider, ok := providerOf(s.Model); ok {
+			for _, name := range provider.KeyEnv {
+				c.add(name, c.getenv(name))
+			}
+			c.text(provider.Address(c.getenv))
+		}
+	case plumb.AgentConfig:
+		for name, value := range agentcli.Secrets(&s, c.getenv) {
+			c.add(name, value)
 		}
 	}
-	return found
+}
+
+// named takes in a value with a name, such as that of a header. A value that refers to variables is no secret itself.
+func (c *collector) named(label, name, value string) {
+	if !SecretName(name) || len(references(value)) > 0 {
+		return
+	}
+	c.add(label, value)
+	if scheme, credentials, ok := strings.Cut(value, " "); ok && scheme != "" { // "Bearer ..."
+		c.add(label, credentials)
+	}
+}
+
+// wellKnown finds words that have the form of a kind of key that many services use.
+var wellKnown = regexp.MustCompile(`\b(?:sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[A-Za-z0-9_.-]{16,}`)
+
+// text takes in the secrets within a text of the settings.
+func (c *collector) text(s string) {
+	for _, variable := range references(s) {
+		c.add(variable, c.getenv(variable))
+	}
+	for _, word := range wellKnown.FindAllString(s, -1) {
+		c.add("key in the config", word)
+	}
+	if !strings.Contains(s, "://") {
+		return
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return
+	}
+	if u.User != nil {
+		c.add("user of the base URL", u.User.Username())
+		password, _ := u.User.Password()
+		c.add("password of the base URL", password)
+	}
+	query := u.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		for _, value := range query[name] {
+			c.named(name+" in the base URL", name, value)
+		}
+	}
+}
+
+// arguments takes in the secrets among the arguments of a program: --token VALUE, --token=VALUE, TOKEN=VALUE and
+// "Authorization: VALUE".
+func (c *collector) arguments(args []string) {
+	for i, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			name, value, ok = strings.Cut(arg, ": ")
+		}
+		if !ok && strings.HasPrefix(arg, "-") && i+1 < len(args) {
+			name, value = arg, args[i+1]
+		}
+		if !strings.ContainsAny(name, " /") {
+			c.named("argument "+strings.TrimLeft(name, "-"), strings.TrimLeft(name, "-"), value)
+		}
+	}
 }
 
 // providerOf returns the provider that a model's name means: what stands before the colon, or what the table knows.

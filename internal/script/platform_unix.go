@@ -12,10 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup puts a process into a process group of its own, so that its descendants can be killed with it.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-// killGroup sends a signal to a process and its descendants.
+// killGroup sends a signal to a process and its descendants: it leads a process group of its own.
 func killGroup(cmd *exec.Cmd, name string) bool {
 	if cmd.Process == nil {
 		return false

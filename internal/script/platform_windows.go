@@ -5,13 +5,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// ownGroup puts a process into a process group of its own.
-func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
-}
 
 // killGroup ends a process and its descendants. Windows has no signals.
 func killGroup(cmd *exec.Cmd, _ string) bool {

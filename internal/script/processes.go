@@ -95,7 +95,8 @@ func (vm *VM) startAsync(id int, op string, a args) error {
 
 var errBuffer = errors.New("more output than maxBuffer")
 
-// runProcess runs a process to its end, in a process group of its own that dies with ctx.
+// runProcess runs a process to its end, in a process group of its own that dies with ctx. What it leaves in the background lives
+// as long as the VM, as a server does that checks ask.
 func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string) (any, error) {
 	var r processRequest
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -126,7 +127,7 @@ func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string
 		return nil, err
 	}
 	result := processResult{}
-	if err := cmd.Start(); err != nil {
+	if err := vm.programs.Start(cmd); err != nil {
 		code, number, _ := errorCode(err)
 		if errors.Is(err, exec.ErrNotFound) {
 			code, number = "ENOENT", int(syscall.ENOENT)
@@ -232,7 +233,6 @@ func command(ctx context.Context, r *processRequest, dir string) (*exec.Cmd, err
 		}
 		cmd.Stdin = bytes.NewReader(input)
 	}
-	ownGroup(cmd)
 	return cmd, nil
 }
 

@@ -8,12 +8,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
 // The defaults of Options.
 const (
 	defaultMemory = 512 << 20
 	defaultGrace  = 2 * time.Second
+	// programGrace is how long programs that the script left in the background have to end.
+	programGrace = time.Second
 )
 
 // VM is a program that was started: its module was evaluated, its functions can be called. It is safe for concurrent
@@ -43,6 +47,7 @@ type VM struct {
 	immediates []immediate
 	waiting    int // async host functions that have not returned
 	children   children
+	programs   proc.Group // what children are, and what they leave
 	dir        string
 	late       []error
 	exec       *execution // set when the VM runs a program like node does
@@ -199,11 +204,12 @@ func (vm *VM) Dead() bool {
 	return vm.dead != nil
 }
 
-// Close ends what is in flight and frees the engine's memory. It returns when the VM's goroutines have ended, or at once
+// Close ends what is in flight, and the programs that the script left in the background, and frees the engine's memory. It returns when the VM's goroutines have ended, or at once
 // when the VM is dead. The error holds what went wrong in the script when no call was there to hear of it, like a promise
 // rejected after the call that made it had ended.
 func (vm *VM) Close() error {
 	vm.finish(ErrClosed)
+	defer vm.programs.End(programGrace)
 	vm.mu.Lock()
 	dead := vm.dead
 	if vm.eng != nil {

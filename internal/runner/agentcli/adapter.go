@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -73,4 +74,22 @@ func adapterOf(agent string) (adapter, error) {
 		}
 		return adapter{}, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", "))
 	}
+}
+
+// Reach lists the names that agents look for in the directories above the one that they work in: instructions, skills, settings.
+// Of a path only its beginning counts: what else is in a directory of an agent's is meant for it, too.
+func Reach() []string {
+	var names []string
+	for _, agent := range Types() {
+		a, err := adapterOf(agent)
+		if err != nil {
+			continue
+		}
+		for _, path := range slices.Concat(a.instructions, a.skillDirs, a.mcp) {
+			name, _, _ := strings.Cut(path, "/")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // Env is what agents need of the world.
@@ -40,9 +40,9 @@ type Env struct {
 	Planning bool
 	// Secret reports whether a variable of this name holds a secret. Those are kept from agents that have no use for them.
 	Secret func(name string) bool
-	// Redact wraps a writer so that secrets do not get through. The artifacts of a session are passed through it once the
-	// agent has ended. Optional.
-	Redact func(io.Writer) io.WriteCloser
+	// Redact removes secrets from the artifacts of a session, which are kept once it has ended. Its report is made of what
+	// the agent really wrote. Optional.
+	Redact *redact.Redactor
 	// Config is the hash of the runner's configuration, which becomes part of what identifies it.
 	Config string
 	// Shared is what the runners of one run know in common; nil means that there are no others.
@@ -191,7 +191,7 @@ func (r *Runner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	defer r.leave()
 	return r.session(ctx, task{
 		prompt: plumb.PromptText(req.Messages), workspace: req.Workspace, artifacts: req.ArtifactDir,
-		marker: req.Marker, runDir: req.RunDir, maxSteps: req.MaxSteps, skills: req.Skills, timeout: r.timeout,
+		marker: req.Marker, maxSteps: req.MaxSteps, skills: req.Skills, timeout: r.timeout,
 	})
 }
 
@@ -245,7 +245,7 @@ var errLingered = errors.New("it was done and did not end")
 type task struct {
 	prompt               string
 	workspace, artifacts string
-	marker, runDir       string
+	marker               string
 	maxSteps             int
 	skills               []string
 	timeout              time.Duration
@@ -298,11 +298,12 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	notes = append(notes, leftNotes(result)...)
 
 	collected := r.collect(given, l, watch)
-	kept := p.keep(r, l, watch.session)
+	gathered := p.gather(r, l, watch.session)
 	report, err := Normalise(r.adapter.agent, Transcript{
-		Stdout: p.stdout, Stderr: p.stderr, Session: p.session, Cwd: p.workspace, Prompt: t.prompt,
+		Stdout: p.out, Stderr: p.err, Session: p.state, Cwd: p.workspace, Prompt: t.prompt,
 		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: stopped,
 	})
+	kept := errors.Join(gathered, p.keep(r.env.Redact))
 	if report != nil {
 		r.complete(given, report, t, p, result, offered)
 		report.Notes = append(report.Notes, notes...)
@@ -374,10 +375,14 @@ func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t ta
 			report.AgentVersion = version
 		}
 	}
+	raw := &report.RawArtifacts
 	if t.artifacts == "" {
-		report.RawArtifacts = plumb.RawArtifacts{} // they are gone
+		*raw = plumb.RawArtifacts{} // they are gone
 	}
-	if raw := &report.RawArtifacts; raw.ExportPath == "" {
+	for _, path := range []*string{&raw.StdoutPath, &raw.StderrPath, &raw.SessionPath, &raw.ExportPath, &raw.TelemetryPath} {
+		*path = p.artifact(r.env.Redact, *path)
+	}
+	if raw.ExportPath == "" {
 		raw.ExportPath = raw.StdoutPath // documented: where the transcript is
 	}
 	if timedOut, ok := errors.AsType[timeoutError](result.Stopped); (ok && timedOut > 0) || errors.Is(result.Stopped, plumb.ErrTimeLimit) {
@@ -393,6 +398,7 @@ func (r *Runner) failure(err error, p *place) error {
 	}
 	f := plumb.Failed(plumb.OriginRunner, err)
 	process := []plumb.Origin{plumb.OriginRunner, plumb.OriginTimeout, plumb.OriginMaxSteps}
+	f.LogPath = p.artifact(r.env.Redact, f.LogPath)
 	if f.LogPath == "" && p.kept && slices.Contains(process, f.Origin) {
 		f.LogPath = p.stderr
 	}

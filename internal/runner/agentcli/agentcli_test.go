@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // scene is a fake agent and what it needs.
@@ -58,7 +58,7 @@ func newScene(t *testing.T, agent, what string) *scene {
 	}
 	mark := s.req.Marker // which is of this scene alone, whatever the test makes of the request
 	t.Cleanup(func() {
-		left, err := proc.Reap(func(marker, _ string) bool { return strings.HasPrefix(marker, mark) })
+		left, err := proc.Reap(func(t proc.Trace) bool { return t.Marker != "" && strings.HasPrefix(t.Marker, mark) })
 		if err != nil || len(left) > 0 {
 			t.Errorf("processes are left: %v, %v", left, err)
 		}
@@ -433,13 +433,16 @@ func TestVersion(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	s := newScene(t, "codex", "leak")
 	s.cfg.Agent.Env["MY_KEY"] = "sk-very-secret"
-	s.env.Redact = func(w io.Writer) io.WriteCloser { return &replacer{w: w} }
+	s.env.Redact = redact.New([]redact.Secret{{Name: "MY_KEY", Value: "sk-very-secret"}})
 	report, err := s.run(t.Context())
-	if err != nil || !strings.Contains(report.FinalOutput, "[redacted]") {
-		t.Errorf("%+v, %v", report, err)
+	if err != nil || !strings.Contains(report.FinalOutput, "sk-very-secret") {
+		t.Errorf("the report is not made of what the agent wrote: %+v, %v", report, err)
 	}
 	found := 0
 	filepath.Walk(s.req.ArtifactDir, func(name string, info os.FileInfo, err error) error {
+		if strings.Contains(name, "sk-very-secret") || strings.ContainsAny(name[len(s.req.ArtifactDir):], ":") {
+			t.Errorf("the name of %s", name)
+		}
 		if err != nil || info.IsDir() {
 			return err
 		}
@@ -453,25 +456,13 @@ func TestSecrets(t *testing.T) {
 		}
 		return err
 	})
-	if found != 3 {
+	if found != 4 {
 		t.Errorf("%d artifacts", found)
 	}
-}
-
-// replacer is a redactor of one value that comes whole.
-type replacer struct {
-	w   io.Writer
-	all []byte
-}
-
-func (r *replacer) Write(b []byte) (int, error) {
-	r.all = append(r.all, b...)
-	return len(b), nil
-}
-
-func (r *replacer) Close() error {
-	_, err := io.WriteString(r.w, strings.ReplaceAll(string(r.all), "sk-very-secret", "[redacted]"))
-	return err
+	named := filepath.Join(s.req.ArtifactDir, "session/.codex/sessions/2026/in-redacted-MY_KEY/a[1]-redacted-MY_KEY.jsonl")
+	if _, err := os.Stat(named); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestCredentials has an agent renew what it logs in with: the user must have the new token.
@@ -646,6 +637,11 @@ func TestSweep(t *testing.T) {
 	}
 	os.WriteFile(filepath.Join(left, "home", "read-only", "x"), nil, 0o400)
 	os.Chmod(filepath.Join(left, "home", "read-only"), 0o500)
+	link := left + "-link" // nobody makes one but to have something else removed
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(link)
 	own, err := newRoot()
 	if err != nil {
 		t.Fatal(err)

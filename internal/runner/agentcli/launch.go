@@ -102,7 +102,7 @@ func (r *Runner) launch(t task, p *place) (*launch, error) {
 			return nil, err
 		}
 	}
-	l.environ = r.environ(l, t.marker, t.runDir)
+	l.environ = r.environ(l, t.marker)
 	return l, nil
 }
 
@@ -160,8 +160,8 @@ func (l *launch) command() proc.Command {
 }
 
 // environ makes the environment of a session: what the user has, without what belongs to other agents, to this program, or to
-// nobody's business; the session's own directories; what the configuration says; and the marks.
-func (r *Runner) environ(l *launch, marker, runDir string) []string {
+// nobody's business; the session's own directories; what the configuration says; and the mark.
+func (r *Runner) environ(l *launch, marker string) []string {
 	values := map[string]string{}
 	for _, v := range r.env.Environ() {
 		name, value, _ := strings.Cut(v, "=")
@@ -187,9 +187,6 @@ func (r *Runner) environ(l *launch, marker, runDir string) []string {
 	maps.Copy(own, l.own)
 	if marker != "" {
 		own[plumb.MarkerEnv] = marker
-	}
-	if runDir != "" {
-		own[plumb.RunDirEnv] = runDir
 	}
 	maps.Copy(values, own)
 	environ := make([]string, 0, len(values))

@@ -49,7 +49,9 @@ func launchCopilot(l *launch) error {
 		if err != nil {
 			return err
 		}
-		l.own["XDG_CACHE_HOME"] = cache // it unpacks 235 MB there
+		if cache != "" {
+			l.own["XDG_CACHE_HOME"] = cache // it unpacks 235 MB there
+		}
 	}
 	if l.cfg.BaseURL != "" {
 		l.env["COPILOT_OFFLINE"] = "true"
@@ -82,11 +84,11 @@ func launchCopilot(l *launch) error {
 }
 
 // sharedCache is a directory for what an agent would otherwise unpack or fetch again for each session. It holds nothing of
-// any session.
+// any session. It is "" for a user without a cache directory: one at a name that everybody knows could be somebody else's.
 func sharedCache(agent string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		base = filepath.Join(os.TempDir(), "plumb-cache")
+		return "", nil //nolint:nilerr // each session then has one of its own
 	}
 	dir := filepath.Join(base, "plumb", "agents", agent)
 	return dir, os.MkdirAll(dir, 0o700)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestLaunch(t *testing.T) {
 					s.cfg.Agent.Skills = []string{s.skill("greet")}
 				}
 				s.req.Messages[0].Content = tt.prompt
-				s.environ, s.req.RunDir = userEnvironment, s.dir
+				s.environ = userEnvironment
 				_, err := s.run(t.Context()) // it says nothing, which is no session
 				t.Log(err)
 				s.golden(filepath.Join("testdata", "launch", agent+"-"+tt.name+".txt"))
@@ -109,6 +110,29 @@ func TestLaunchResumed(t *testing.T) {
 func noServers(a *plumb.AgentConfig) {
 	if check(*a) != nil {
 		a.MCPServers = nil
+	}
+}
+
+// TestReach lists what an agent of any type looks for above its workspace.
+func TestReach(t *testing.T) {
+	have := Reach()
+	for _, want := range []string{
+		"AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", "CONTEXT.md", ".cursorrules", ".agents", ".claude",
+		".codex", ".cursor", ".gemini", ".github", ".opencode", ".qwen", ".mcp.json", "opencode.json", "opencode.jsonc",
+	} {
+		if !slices.Contains(have, want) {
+			t.Errorf("%s is not in %q", want, have)
+		}
+	}
+}
+
+// TestNoSharedCache is for a user without a cache directory.
+func TestNoSharedCache(t *testing.T) {
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData", "home"} {
+		t.Setenv(name, "")
+	}
+	if dir, err := sharedCache("copilot"); dir != "" || err != nil {
+		t.Errorf("%q, %v", dir, err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 // place is where one session happens. Its root is outside the artifacts, readable by this user only, and gone afterwards.
@@ -31,10 +32,9 @@ type place struct {
 	artifacts      string
 	kept           bool
 	stdout, stderr string
-	// out and err are what the agent itself writes to.
-	out, err string
-	// session is what of the agent's state was kept, "" if nothing.
-	session string
+	// out and err are what the agent itself writes to, and state has what belongs to the record of its state, "" if
+	// nothing does. All are as the agent left them: the report is made of them.
+	out, err, state string
 	// skills are those that were put into the workspace.
 	skills []string
 	shared *Shared
@@ -79,7 +79,11 @@ func (r *Runner) place(t task) (_ *place, err error) {
 		}
 	}
 	p.stdout, p.stderr = filepath.Join(p.artifacts, "stdout.log"), filepath.Join(p.artifacts, "stderr.log")
-	p.out, p.err = filepath.Join(root, "stdout"), filepath.Join(root, "stderr")
+	streams := filepath.Join(root, "streams")
+	if err := os.Mkdir(streams, 0o700); err != nil {
+		return nil, err
+	}
+	p.out, p.err = filepath.Join(streams, filepath.Base(p.stdout)), filepath.Join(streams, filepath.Base(p.stderr))
 	if t.state != "" {
 		if err := copyTree(p.home, t.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("bring back the state of the session: %w", err)
@@ -114,8 +118,12 @@ func Sweep(dryRun bool) ([]string, error) {
 	var removed []string
 	for _, root := range found {
 		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(root), rootPrefix), "-")
-		if pid, err := strconv.Atoi(owner); err != nil || proc.Alive(pid) {
+		info, err := os.Lstat(root)
+		if pid, bad := strconv.Atoi(owner); err != nil || !info.IsDir() || bad != nil || proc.Alive(pid) {
 			continue
+		}
+		if entries, err := os.ReadDir(root); len(entries) == 0 && errors.Is(err, fs.ErrPermission) {
+			continue // another user's
 		}
 		if !dryRun {
 			if err := removeAll(root); err != nil {
@@ -255,21 +263,9 @@ func removeAll(root string) error {
 	return os.RemoveAll(root)
 }
 
-// keep puts what belongs to the record into the artifacts, without secrets: what the agent printed, and parts of its state.
-func (p *place) keep(r *Runner, l *launch, session string) error {
-	take := copyFile
-	if redact := r.env.Redact; redact != nil && p.kept {
-		take = func(to, from string, mode fs.FileMode) error { return copyClean(to, from, mode, redact) }
-	}
-	for to, from := range map[string]string{p.stdout: p.out, p.stderr: p.err} {
-		if err := take(to, from, 0o600); err != nil {
-			return err
-		}
-		if err := os.Remove(from); err != nil { // a large one would take the room twice
-			return err
-		}
-	}
-	target := filepath.Join(p.artifacts, "session")
+// gather puts what belongs to the record of the agent's state into one directory, as it is.
+func (p *place) gather(r *Runner, l *launch, session string) error {
+	target := filepath.Join(p.root, "state")
 	home := p.home
 	if r.cfg.InheritConfig {
 		home = userHome(r.env.Getenv)
@@ -282,7 +278,7 @@ func (p *place) keep(r *Runner, l *launch, session string) error {
 		if !exists(source) {
 			continue
 		}
-		err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, take, func(name string, info fs.FileInfo) bool {
+		err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, linkFile, func(name string, info fs.FileInfo) bool {
 			if r.cfg.InheritConfig {
 				return strings.Contains(name, session) && info.ModTime().After(p.started.Add(-time.Second))
 			}
@@ -294,15 +290,72 @@ func (p *place) keep(r *Runner, l *launch, session string) error {
 	}
 	for name, source := range l.keep {
 		if exists(source) {
-			if err := take(filepath.Join(target, name), source, 0o600); err != nil {
+			if err := linkFile(filepath.Join(target, name), source, 0o600); err != nil {
 				return err
 			}
 		}
 	}
 	if exists(target) {
-		p.session = target
+		p.state = target
 	}
 	return nil
+}
+
+// linkFile is copyFile for a file that nobody writes to any more: a link costs nothing.
+func linkFile(to, from string, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return copyFile(to, from, mode)
+}
+
+// keep puts what belongs to the record into the artifacts, without secrets: what the agent printed, and its state.
+func (p *place) keep(r *redact.Redactor) error {
+	take := copyFile
+	if p.kept {
+		take = func(to, from string, mode fs.FileMode) error { return copyClean(to, from, mode, r) }
+	}
+	for _, from := range []string{p.out, p.err} {
+		if err := take(p.artifact(r, from), from, 0o600); err != nil {
+			return err
+		}
+		if err := os.Remove(from); err != nil { // a large one would take the room twice
+			return err
+		}
+	}
+	if p.state == "" {
+		return nil
+	}
+	return filepath.WalkDir(p.state, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return take(p.artifact(r, name), name, info.Mode().Perm()|0o600)
+	})
+}
+
+// artifact returns where in the artifacts a file of the record is kept; any other path is returned as it is.
+func (p *place) artifact(r *redact.Redactor, name string) string {
+	switch {
+	case name == p.out:
+		return p.stdout
+	case name == p.err:
+		return p.stderr
+	case p.state == "":
+		return name
+	}
+	rel, err := filepath.Rel(p.state, name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return name
+	}
+	return filepath.Join(p.artifacts, "session", r.FileName(rel))
 }
 
 func within(name, dir string) bool {
@@ -321,45 +374,8 @@ func secretFile(name string) bool {
 
 // copyClean copies a file without the secrets that are in it. One that is no text is left out if it holds any, since it would
 // be broken.
-func copyClean(to, from string, mode fs.FileMode, redact func(io.Writer) io.WriteCloser) error {
-	return copyWith(to, from, mode, func(out io.Writer, in *os.File) error {
-		head := make([]byte, 512)
-		n, _ := in.ReadAt(head, 0) // a short file is no trouble
-		if bytes.IndexByte(head[:n], 0) < 0 {
-			return pass(out, in, redact)
-		}
-		again, err := os.Open(from)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = again.Close() }() // only read
-		return pass(&comparer{in: again, out: out}, in, redact)
-	})
-}
-
-func pass(to io.Writer, from io.Reader, redact func(io.Writer) io.WriteCloser) error {
-	w := redact(to)
-	_, err := io.Copy(w, from)
-	return errors.Join(err, w.Close())
-}
-
-var errDiffers = errors.New("it holds secrets")
-
-// comparer passes on what is the content of a file, and says when it is not.
-type comparer struct {
-	in  *os.File
-	out io.Writer
-	buf []byte
-}
-
-func (c *comparer) Write(b []byte) (int, error) {
-	if cap(c.buf) < len(b) {
-		c.buf = make([]byte, len(b))
-	}
-	if n, err := io.ReadFull(c.in, c.buf[:len(b)]); err != nil || !bytes.Equal(c.buf[:n], b) {
-		return 0, errDiffers
-	}
-	return c.out.Write(b)
+func copyClean(to, from string, mode fs.FileMode, r *redact.Redactor) error {
+	return copyWith(to, from, mode, func(out io.Writer, _ *os.File) error { return r.CopyFile(out, from) })
 }
 
 // copyTree copies a directory into another.
@@ -414,7 +430,7 @@ func copyWith(to, from string, mode fs.FileMode, fn func(out io.Writer, in *os.F
 	switch err = errors.Join(fn(out, in), out.Close()); {
 	case err == nil:
 		return nil
-	case errors.Is(err, errDiffers):
+	case errors.Is(err, redact.ErrBinary):
 		return os.Remove(to)
 	default:
 		return errors.Join(err, os.Remove(to))

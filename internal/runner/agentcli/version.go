@@ -60,11 +60,13 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 		if err != nil {
 			return "", err
 		}
-		l.own = map[string]string{"XDG_CACHE_HOME": cache}
+		if cache != "" {
+			l.own = map[string]string{"XDG_CACHE_HOME": cache}
+		}
 	}
 	c := proc.Command{
 		Path: r.program.path, Args: append(slices.Clone(r.program.args), "--version"), Dir: root,
-		Env:    r.environ(l, "", ""),
+		Env:    r.environ(l, ""),
 		Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, versionLimit, timeoutError(versionLimit))

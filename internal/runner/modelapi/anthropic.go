@@ -2,9 +2,11 @@ package modelapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -49,31 +51,52 @@ func (anthropicDialect) encode(a ask) ([]byte, error) {
 	return p.MarshalJSON()
 }
 
+// anthropicReply is a message, as far as it matters.
+type anthropicReply struct {
+	failing
+	ID         member[string]                   `json:"id"`
+	Model      member[string]                   `json:"model"`
+	Content    member[[]member[anthropicBlock]] `json:"content"`
+	StopReason member[string]                   `json:"stop_reason"`
+	Usage      member[struct {
+		Input   jsontext.Value `json:"input_tokens"`
+		Output  jsontext.Value `json:"output_tokens"`
+		Read    jsontext.Value `json:"cache_read_input_tokens"`
+		Written jsontext.Value `json:"cache_creation_input_tokens"`
+		Details member[struct {
+			Thinking jsontext.Value `json:"thinking_tokens"`
+		}] `json:"output_tokens_details"`
+	}] `json:"usage"`
+}
+
+type anthropicBlock struct {
+	Type     member[string] `json:"type"`
+	Text     member[string] `json:"text"`
+	Thinking member[string] `json:"thinking"`
+	Name     member[string] `json:"name"`
+	Input    jsontext.Value `json:"input"`
+}
+
 func (anthropicDialect) decode(body []byte) (reply, error) {
-	var m anthropic.Message
-	if err := m.UnmarshalJSON(body); err != nil {
+	m, err := parse[anthropicReply](body)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case m.failed():
+		return reply{}, providerError(body)
+	case m.Type.wrong():
+		return reply{}, missing("type", m.Type.kind)
+	case m.Type.ok && m.Type.value != "message":
+		return reply{}, noAnswer(fmt.Sprintf("type is %q", oneLine(m.Type.value)))
+	case !m.Content.ok:
+		return reply{}, unanswered(body, "content", m.Content.kind)
+	}
+	word, err := endedBy("stop_reason", &m.StopReason)
+	if err != nil {
 		return reply{}, err
 	}
-	if !m.JSON.Content.Valid() {
-		return reply{}, errorWithin(body)
-	}
-	r := reply{id: m.ID, model: m.Model, word: string(m.StopReason)}
-	var answer strings.Builder
-	for i := range m.Content {
-		block := &m.Content[i]
-		switch block.Type {
-		case "text":
-			answer.WriteString(block.Text)
-		case "thinking":
-			if block.Thinking != "" {
-				r.thinking = append(r.thinking, block.Thinking)
-			}
-		case "tool_use", "server_tool_use":
-			r.toolCalls = append(r.toolCalls, toolCall{name: block.Name, args: json.RawMessage(strings.Clone(string(block.Input)))})
-		}
-	}
-	r.text = answer.String()
-	switch m.StopReason {
+	r := reply{id: m.ID.value, model: m.Model.value, word: word}
+	switch anthropic.StopReason(word) {
 	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, "":
 		r.finish = plumb.FinishStop
 	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
@@ -85,17 +108,48 @@ func (anthropicDialect) decode(body []byte) (reply, error) {
 	default:
 		r.finish = plumb.FinishOther
 	}
-	if m.JSON.Usage.Valid() {
-		u := &m.Usage
-		r.usage = plumb.Usage{
-			OutputTokens:     counted(u.JSON.OutputTokens, u.OutputTokens),
-			CacheTokens:      counted(u.JSON.CacheReadInputTokens, u.CacheReadInputTokens),
-			CacheWriteTokens: counted(u.JSON.CacheCreationInputTokens, u.CacheCreationInputTokens),
-			ReasoningTokens:  counted(u.OutputTokensDetails.JSON.ThinkingTokens, u.OutputTokensDetails.ThinkingTokens),
-		}
-		if in := counted(u.JSON.InputTokens, u.InputTokens); in != nil { // net there, gross here
-			r.usage.InputTokens = new(*in + max(0, u.CacheReadInputTokens) + max(0, u.CacheCreationInputTokens))
+	var answer strings.Builder
+	given := false
+	for i := range m.Content.value {
+		place, block := fmt.Sprintf("content[%d]", i), &m.Content.value[i].value
+		switch kind := block.Type.value; {
+		case kind == "text":
+			if !block.Text.ok {
+				return reply{}, missing(place+".text", block.Text.kind)
+			}
+			answer.WriteString(block.Text.value)
+			given = true
+		case kind == "thinking":
+			if block.Thinking.value != "" {
+				r.thinking = append(r.thinking, block.Thinking.value)
+			}
+		case strings.HasSuffix(kind, "tool_use"):
+			if !block.Name.ok {
+				return reply{}, missing(place+".name", block.Name.kind)
+			}
+			r.toolCalls = append(r.toolCalls, toolCall{name: block.Name.value, args: json.RawMessage(block.Input)})
+		case kind == "redacted_thinking", kind == "compaction", kind == "container_upload",
+			strings.HasSuffix(kind, "_tool_result"): // what the provider's own tools did
+		default:
+			return reply{}, unknownPart(place, m.Content.value[i].kind, &block.Type)
 		}
 	}
-	return r, nil
+	r.text = answer.String()
+	r.doubtUsage("usage", m.Usage.kind)
+	u := &m.Usage.value
+	r.usage = plumb.Usage{
+		OutputTokens:     r.count("output_tokens", u.Output),
+		CacheTokens:      r.count("cache_read_input_tokens", u.Read),
+		CacheWriteTokens: r.count("cache_creation_input_tokens", u.Written),
+		ReasoningTokens:  r.count("thinking_tokens", u.Details.value.Thinking),
+	}
+	if in := r.count("input_tokens", u.Input); in != nil { // net there, gross here
+		for _, n := range []*int64{r.usage.CacheTokens, r.usage.CacheWriteTokens} {
+			if n != nil {
+				*in += *n
+			}
+		}
+		r.usage.InputTokens = in
+	}
+	return r, r.whole("the text in content", given, 0)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/openai/openai-go/v3"
 	"google.golang.org/genai"
 
@@ -309,54 +311,121 @@ func googleModel(model string) string {
 	return "models/" + model
 }
 
-var errVectors = errors.New("not one vector for each text, all of one length")
+var errVectors = noAnswer("not one vector of numbers for each text, all of one length")
+
+// embedReply is the answer of OpenAI's embeddings.
+type embedReply struct {
+	failing
+	Model member[string] `json:"model"`
+	Data  member[[]member[struct {
+		Index     jsontext.Value `json:"index"`
+		Embedding vector         `json:"embedding"`
+	}]] `json:"data"`
+	Usage member[struct {
+		Input jsontext.Value `json:"prompt_tokens"`
+	}] `json:"usage"`
+}
+
+// googleEmbedReply is the answer to batchEmbedContents.
+type googleEmbedReply struct {
+	failing
+	Embeddings member[[]member[struct {
+		Values vector `json:"values"`
+	}]] `json:"embeddings"`
+}
+
+// vector is a list of finite numbers; nil for anything else.
+type vector []float32
+
+// UnmarshalJSONFrom reads the numbers, and leaves nil where one is none. Its errors are those of broken JSON.
+func (v *vector) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*v = nil
+	if d.PeekKind() != '[' {
+		return d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	var numbers []float32
+	good := true
+	for d.PeekKind() != ']' {
+		if d.PeekKind() != '0' {
+			good = false
+			if err := d.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		t, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		f, err := t.Float()
+		good = good && err == nil && math.Abs(f) <= math.MaxFloat32
+		numbers = append(numbers, float32(f))
+	}
+	if good {
+		*v = numbers
+	}
+	_, err := d.ReadToken()
+	return err
+}
 
 func decodeEmbed(p Provider, body []byte, texts int) (plumb.Embedding, error) {
 	out := plumb.Embedding{Vectors: make([][]float32, texts)}
 	if p.family == googleFamily {
-		var res genai.EmbedContentResponse
-		if err := json.Unmarshal(body, &res); err != nil {
+		res, err := parse[googleEmbedReply](body)
+		switch {
+		case err != nil:
 			return out, err
-		}
-		if len(res.Embeddings) == 0 {
-			return out, errorWithin(body)
-		}
-		if len(res.Embeddings) != texts {
+		case res.failed():
+			return out, providerError(body)
+		case len(res.Embeddings.value) == 0:
+			return out, unanswered(body, "embeddings", res.Embeddings.kind)
+		case len(res.Embeddings.value) != texts:
 			return out, errVectors
 		}
-		for i, v := range res.Embeddings {
-			if v != nil {
-				out.Vectors[i] = v.Values
-			}
+		for i := range res.Embeddings.value {
+			out.Vectors[i] = res.Embeddings.value[i].value.Values
 		}
-		return out, sameLength(out.Vectors)
+		return out, usable(out.Vectors)
 	}
-	var res openai.CreateEmbeddingResponse
-	if err := res.UnmarshalJSON(body); err != nil {
+	res, err := parse[embedReply](body)
+	switch {
+	case err != nil:
 		return out, err
+	case res.failed():
+		return out, providerError(body)
+	case len(res.Data.value) == 0:
+		return out, unanswered(body, "data", res.Data.kind)
+	case len(res.Data.value) != texts:
+		return out, errVectors
 	}
-	if len(res.Data) == 0 {
-		return out, errorWithin(body)
-	}
-	for _, d := range res.Data {
-		if d.Index < 0 || d.Index >= int64(texts) || out.Vectors[d.Index] != nil {
+	for i := range res.Data.value {
+		d := &res.Data.value[i].value
+		at := number(d.Index)
+		if at == nil && texts == 1 && len(d.Index) == 0 {
+			at = new(float64) // there is no doubt
+		}
+		if at == nil || *at < 0 || *at >= float64(texts) || *at != math.Trunc(*at) || out.Vectors[int(*at)] != nil {
 			return out, errVectors
 		}
-		v := make([]float32, len(d.Embedding))
-		for i, f := range d.Embedding {
-			v[i] = float32(f)
-		}
-		out.Vectors[d.Index] = v
+		out.Vectors[int(*at)] = d.Embedding
 	}
-	out.Model = res.Model
-	out.Usage.InputTokens = counted(res.Usage.JSON.PromptTokens, res.Usage.PromptTokens)
-	return out, sameLength(out.Vectors)
+	out.Model = res.Model.value
+	var r reply
+	out.Usage.InputTokens = r.count("prompt_tokens", res.Usage.value.Input)
+	return out, usable(out.Vectors)
 }
 
-func sameLength(vectors [][]float32) error {
+// usable checks that there is a vector for each text, all of one length, and none without a direction.
+func usable(vectors [][]float32) error {
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {
 			return errVectors
+		}
+		if !slices.ContainsFunc(v, func(f float32) bool { return f != 0 }) {
+			return noAnswer("a vector has no direction: all its numbers are 0")
 		}
 	}
 	return nil

@@ -115,6 +115,8 @@ func (t *target) statusHint(p *problem) string {
 		return "the key is not accepted: check " + strings.Join(t.provider.KeyEnv, " and ") + madeAt(t.provider)
 	case p.status == http.StatusForbidden:
 		return "the key may not do this: check its permissions and the region" + madeAt(t.provider)
+	case p.status < 300: // an error in the dress of a success
+		return "the provider has trouble: go on later with `plumb resume`"
 	case p.status < 400, p.status == http.StatusNotFound, p.status == http.StatusMethodNotAllowed:
 		return t.addressHint()
 	case p.status == http.StatusRequestEntityTooLarge, p.api.code == "context_length_exceeded":

@@ -2,8 +2,10 @@ package modelapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/genai"
 
 	"github.com/plumb-eval/plumb"
@@ -82,79 +84,171 @@ func thinking(model, effort string) *genai.ThinkingConfig {
 	return &genai.ThinkingConfig{ThinkingBudget: &budget}
 }
 
+// googleReply is the answer to generateContent, as far as it matters.
+type googleReply struct {
+	failing
+	ID       member[string] `json:"responseId"`
+	Model    member[string] `json:"modelVersion"`
+	Feedback member[struct {
+		BlockReason member[string] `json:"blockReason"`
+	}] `json:"promptFeedback"`
+	Candidates member[[]member[googleCandidate]] `json:"candidates"`
+	Usage      member[googleUsage]               `json:"usageMetadata"`
+}
+
+type googleCandidate struct {
+	Error        jsontext.Value `json:"error"`
+	FinishReason member[string] `json:"finishReason"`
+	Content      member[struct {
+		Parts member[[]member[googlePart]] `json:"parts"`
+	}] `json:"content"`
+}
+
+type googlePart struct {
+	Text         member[string] `json:"text"`
+	Thought      member[bool]   `json:"thought"`
+	FunctionCall member[struct {
+		Name member[string] `json:"name"`
+		Args jsontext.Value `json:"args"`
+	}] `json:"functionCall"`
+	// InlineData and FileData are media that a model made.
+	InlineData member[struct{}] `json:"inlineData"`
+	FileData   member[struct{}] `json:"fileData"`
+}
+
+type googleUsage struct {
+	Prompt     jsontext.Value `json:"promptTokenCount"`
+	ToolPrompt jsontext.Value `json:"toolUsePromptTokenCount"`
+	Candidates jsontext.Value `json:"candidatesTokenCount"`
+	Thoughts   jsontext.Value `json:"thoughtsTokenCount"`
+	Cached     jsontext.Value `json:"cachedContentTokenCount"`
+}
+
 func (googleDialect) decode(body []byte) (reply, error) {
-	var res genai.GenerateContentResponse
-	if err := json.Unmarshal(body, &res); err != nil {
+	res, err := parse[googleReply](body)
+	blocked := &res.Feedback.value.BlockReason
+	switch {
+	case err != nil:
+		return reply{}, err
+	case res.failed():
+		return reply{}, providerError(body)
+	case res.Feedback.wrong():
+		return reply{}, missing("promptFeedback", res.Feedback.kind)
+	case blocked.wrong():
+		return reply{}, missing("promptFeedback.blockReason", blocked.kind)
+	}
+	r := reply{id: res.ID.value, model: res.Model.value}
+	r.googleUsage(&res.Usage)
+	if blocked.value != "" && blocked.value != "BLOCK_REASON_UNSPECIFIED" {
+		if len(res.Candidates.value) > 0 || res.Candidates.wrong() {
+			return reply{}, noAnswer(fmt.Sprintf("the prompt is blocked (%s), and there are candidates", oneLine(blocked.value)))
+		}
+		r.finish, r.word = plumb.FinishRefused, blocked.value
+		return r, r.whole("candidates", false, res.Candidates.kind)
+	}
+	if len(res.Candidates.value) == 0 {
+		return reply{}, unanswered(body, "candidates", res.Candidates.kind)
+	}
+	c := &res.Candidates.value[0]
+	switch {
+	case !c.ok:
+		return reply{}, missing("candidates[0]", c.kind)
+	case isError(c.value.Error):
+		return reply{}, nestedError(c.value.Error)
+	}
+	if r.word, err = endedBy("finishReason", &c.value.FinishReason); err != nil {
 		return reply{}, err
 	}
-	r := reply{id: res.ResponseID, model: res.ModelVersion, usage: googleUsage(res.UsageMetadata)}
-	if len(res.Candidates) == 0 || res.Candidates[0] == nil {
-		if f := res.PromptFeedback; f != nil && f.BlockReason != "" {
-			r.finish, r.word = plumb.FinishRefused, string(f.BlockReason)
-			return r, nil
+	r.finish = googleFinish(r.word)
+	content := &c.value.Content
+	switch {
+	case content.wrong():
+		return reply{}, missing("content", content.kind)
+	case content.value.Parts.wrong():
+		return reply{}, missing("content.parts", content.value.Parts.kind)
+	}
+	given, err := r.googleParts(content.value.Parts.value)
+	if err != nil {
+		return reply{}, err
+	}
+	return r, r.whole("the text in content.parts", given, 0)
+}
+
+// googleParts reads the parts of a content. given reports whether there is a text among them.
+func (r *reply) googleParts(parts []member[googlePart]) (given bool, err error) {
+	var answer strings.Builder
+	for i := range parts {
+		place, part := fmt.Sprintf("content.parts[%d]", i), &parts[i].value
+		call := &part.FunctionCall
+		switch {
+		case !parts[i].ok:
+			return false, missing(place, parts[i].kind)
+		case part.Text.wrong():
+			return false, missing(place+".text", part.Text.kind)
+		case part.Thought.wrong():
+			return false, missing(place+".thought", part.Thought.kind)
+		case call.wrong(), call.ok && !call.value.Name.ok:
+			return false, missing("the name of the tool in "+place, call.value.Name.kind)
+		case part.InlineData.came(), part.FileData.came():
+			return false, noAnswer(place + " is no text: it holds media")
+		case call.ok:
+			r.toolCalls = append(r.toolCalls, toolCall{name: call.value.Name.value, args: arguments(call.value.Args)})
+		case part.Thought.value:
+			r.thinking = append(r.thinking, part.Text.value)
+		case part.Text.ok:
+			answer.WriteString(part.Text.value)
+			given = true
+		default: // what the provider's own tools did
 		}
-		return reply{}, errorWithin(body)
 	}
-	c := res.Candidates[0]
-	r.word = string(c.FinishReason)
-	if c.Content != nil {
-		var answer strings.Builder
-		for _, part := range c.Content.Parts {
-			switch {
-			case part == nil:
-			case part.FunctionCall != nil:
-				args, _ := json.Marshal(part.FunctionCall.Args) //nolint:errchkjson // came from JSON
-				r.toolCalls = append(r.toolCalls, toolCall{name: part.FunctionCall.Name, args: args})
-			case part.Thought:
-				r.thinking = append(r.thinking, part.Text)
-			default:
-				answer.WriteString(part.Text)
-			}
-		}
-		r.text = answer.String()
-	}
-	if out := r.usage.OutputTokens; out != nil && *out == 0 && r.text != "" {
-		r.usage.OutputTokens = nil // not reported: no text is made of no tokens
-	}
-	switch c.FinishReason {
+	r.text = answer.String()
+	return given, nil
+}
+
+func googleFinish(word string) plumb.FinishReason {
+	switch genai.FinishReason(word) {
 	case genai.FinishReasonStop, genai.FinishReasonUnspecified, "":
-		r.finish = plumb.FinishStop
-		if len(r.toolCalls) > 0 && r.text == "" {
-			r.finish = plumb.FinishToolCalls
-		}
+		return plumb.FinishStop
 	case genai.FinishReasonMaxTokens:
-		r.finish = plumb.FinishTruncated
+		return plumb.FinishTruncated
 	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
 		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
 		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
-		r.finish = plumb.FinishRefused
+		return plumb.FinishRefused
 	default:
-		r.finish = plumb.FinishOther
+		return plumb.FinishOther
 	}
-	return r, nil
 }
 
-// googleUsage adds the thoughts, which are counted apart there, to the output.
-func googleUsage(u *genai.GenerateContentResponseUsageMetadata) plumb.Usage {
-	if u == nil {
-		return plumb.Usage{}
+// googleUsage adds the thoughts, which are counted apart there, to the output. A count of 0 is not written there.
+func (r *reply) googleUsage(u *member[googleUsage]) {
+	r.doubtUsage("usageMetadata", u.kind)
+	if !u.ok {
+		return
 	}
-	count := func(n ...int32) *int64 {
-		var sum int64
-		for _, v := range n {
-			sum += max(0, int64(v))
+	count := func(name string, raw jsontext.Value) *int64 {
+		if len(raw) == 0 || raw.Kind() == 'n' {
+			return new(int64)
 		}
-		return &sum
+		return r.count(name, raw)
 	}
-	out := plumb.Usage{
-		InputTokens:  count(u.PromptTokenCount, u.ToolUsePromptTokenCount),
-		OutputTokens: count(u.CandidatesTokenCount, u.ThoughtsTokenCount),
+	sum := func(a, b *int64) *int64 {
+		if a == nil || b == nil {
+			return nil
+		}
+		return new(*a + *b)
 	}
-	if u.ThoughtsTokenCount > 0 {
-		out.ReasoningTokens = count(u.ThoughtsTokenCount)
+	some := func(n *int64) *int64 {
+		if n == nil || *n == 0 {
+			return nil
+		}
+		return n
 	}
-	if u.CachedContentTokenCount > 0 {
-		out.CacheTokens = count(u.CachedContentTokenCount)
+	thoughts := count("thoughtsTokenCount", u.value.Thoughts)
+	r.usage = plumb.Usage{
+		InputTokens:     sum(count("promptTokenCount", u.value.Prompt), count("toolUsePromptTokenCount", u.value.ToolPrompt)),
+		OutputTokens:    sum(count("candidatesTokenCount", u.value.Candidates), thoughts),
+		ReasoningTokens: some(thoughts),
+		CacheTokens:     some(count("cachedContentTokenCount", u.value.Cached)),
 	}
-	return out
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// chatReply is a reply in two parts, which have an answer of n bytes between them.
-func chatReply() (head, tail string) {
+// chatParts is a reply in two parts, which have an answer of n bytes between them.
+func chatParts() (head, tail string) {
 	return `{"id":"x","object":"chat.completion","model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"`,
 		`"},"finish_reason":"stop"}]}`
 }
@@ -52,7 +52,7 @@ func (c *metered) Close() error {
 func TestLargeRepliesTakeTurns(t *testing.T) {
 	const size, many = 30 << 20, 8
 	answer := strings.Repeat("a", size)
-	head, tail := chatReply()
+	head, tail := chatParts()
 	for name, known := range map[string]bool{"of known size": true, "of unknown size": false} {
 		t.Run(name, func(t *testing.T) {
 			var total, most atomic.Int64
@@ -96,7 +96,7 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 // TestWaitForRoomIsNotTheModels: neither the time limit of a case nor that of a request runs while a reply waits for room.
 func TestWaitForRoomIsNotTheModels(t *testing.T) {
 	t.Parallel()
-	head, tail := chatReply()
+	head, tail := chatParts()
 	large := head + strings.Repeat("a", 2*smallReply) + tail
 	synctest.Test(t, func(t *testing.T) {
 		m := talker(t, always(200, large), TransportOptions{})
@@ -128,7 +128,7 @@ func TestLargeRepliesInMemory(t *testing.T) {
 		t.Skip("it takes much memory")
 	}
 	const size, many = 30 << 20, 8
-	head, tail := chatReply()
+	head, tail := chatParts()
 	body := []byte(head + strings.Repeat("a", size) + tail)
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

@@ -1,8 +1,9 @@
 // Package modelapi runs prompts on language models over HTTP: OpenAI, Anthropic, Google, and every server that speaks
 // OpenAI's wire format.
 //
-// Each wire format is one dialect, a pair of functions between the vocabulary of Plumb and the types of the provider's
-// own SDK. One [Transport] carries the requests of all of them: it finds out how many at once a provider stands, waits
+// Each wire format is one dialect, a pair of functions between the vocabulary of Plumb and the bytes on the wire. Requests
+// have the types of the providers' own SDKs; replies have types that tell an absent member from one that is null or of
+// another type, since a reply without an answer must never be judged. One [Transport] carries the requests of all of them: it finds out how many at once a provider stands, waits
 // when told to, and makes again what failed in passing. A [Model] joins the two, drops parameters that the model does
 // not take, and writes the session report.
 //
@@ -70,8 +71,8 @@ type dialect interface {
 	path(model string) string
 	// encode writes a request.
 	encode(ask) ([]byte, error)
-	// decode reads a reply that is known to be JSON. errNoAnswer, or any other error, means that the reply holds no
-	// answer; an *apiError that it holds an error instead.
+	// decode reads a reply that is known to be JSON. An error means that the reply holds no answer; an *apiError that it
+	// holds an error, whether there is an answer beside it or not.
 	decode(body []byte) (reply, error)
 	// lacks is the set of parameters that the wire format has no place for, needs the one that it cannot do without.
 	lacks() parameter
@@ -99,14 +100,14 @@ type reply struct {
 	word      string
 	usage     plumb.Usage
 	effective plumb.Parameters
+	// notes say what of the reply was not believed.
+	notes []string
 }
 
 type toolCall struct {
 	name string
 	args json.RawMessage
 }
-
-var errNoAnswer = errors.New("the reply holds no answer")
 
 // Model asks one model. It is a [plumb.Runner].
 type Model struct {

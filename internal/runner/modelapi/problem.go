@@ -16,6 +16,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/plumb-eval/plumb"
 )
 
@@ -80,6 +82,9 @@ func (p *problem) passing() bool {
 	case network:
 		return !unreachableForGood(p.err)
 	case refusedByAPI:
+		if p.status < 300 { // an error in the dress of a success, of no known kind
+			return !p.api.outOfMoney() && !p.api.blocked() && !p.api.unknownModel(p.status)
+		}
 		switch p.status {
 		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError,
 			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, statusOverloaded,
@@ -166,15 +171,49 @@ func (e *apiError) Error() string { return e.summary() }
 
 // status returns the HTTP status that the error stands for, where it came with a success.
 func (e *apiError) status(fallback int) int {
-	switch {
-	case e.number >= 400 && e.number < 600:
+	if e.number >= 400 && e.number < 600 {
 		return e.number
-	case e.code == "rate_limit_exceeded":
-		return http.StatusTooManyRequests
-	case e.code == "server_error":
-		return http.StatusInternalServerError
+	}
+	for _, word := range []string{e.code, e.kind} {
+		if status := statusOf(word); status != 0 {
+			return status
+		}
 	}
 	return fallback
+}
+
+// statusOf returns the HTTP status that a provider's word for a kind of error goes with, or 0. The words are those of
+// OpenAI, Anthropic, Google, vLLM and LiteLLM.
+func statusOf(word string) int {
+	word = strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
+	switch strings.TrimSuffix(word, "error") {
+	case "invalidrequest", "badrequest", "invalidprompt", "invalidargument", "failedprecondition", "outofrange",
+		"contextlengthexceeded", "unsupportedparameter", "unsupportedvalue":
+		return http.StatusBadRequest
+	case "authentication", "unauthenticated", "unauthorized", "invalidapikey":
+		return http.StatusUnauthorized
+	case "billing", "insufficientcredits", "billinghardlimitreached", "billingnotactive":
+		return http.StatusPaymentRequired
+	case "permission", "permissiondenied", "forbidden":
+		return http.StatusForbidden
+	case "notfound", "modelnotfound":
+		return http.StatusNotFound
+	case "conflict", "aborted":
+		return http.StatusConflict
+	case "requesttoolarge":
+		return http.StatusRequestEntityTooLarge
+	case "ratelimit", "ratelimited", "ratelimitexceeded", "toomanyrequests", "resourceexhausted", "insufficientquota":
+		return http.StatusTooManyRequests
+	case "server", "internal", "internalserver", "api", "apiconnection", "unknown":
+		return http.StatusInternalServerError
+	case "unavailable", "serviceunavailable":
+		return http.StatusServiceUnavailable
+	case "timeout", "deadlineexceeded", "vectorstoretimeout":
+		return http.StatusGatewayTimeout
+	case "overloaded":
+		return statusOverloaded
+	}
+	return 0
 }
 
 func (e *apiError) summary() string {
@@ -189,7 +228,7 @@ func (e *apiError) summary() string {
 
 // outOfMoney reports whether an account is spent, which waiting does not mend.
 func (e *apiError) outOfMoney() bool {
-	for _, word := range []string{"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits"} {
+	for _, word := range []string{"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits", "billing_error"} {
 		if e.code == word || e.kind == word {
 			return true
 		}
@@ -217,7 +256,7 @@ func (e *apiError) unknownModel(status int) bool {
 	switch status {
 	case http.StatusNotFound:
 		return e.kind == "not_found_error" || e.kind == "NOT_FOUND" || e.code == "NOT_FOUND" || strings.Contains(text, "model")
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusForbidden:
+	case http.StatusOK, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusForbidden:
 		if !strings.Contains(text, "model") {
 			return false
 		}
@@ -248,8 +287,10 @@ func parseAPIError(body []byte) apiError {
 		var nested map[string]json.RawMessage
 		if json.Unmarshal(inner, &nested) == nil && nested != nil {
 			fields = nested
-		} else if s := text(inner); s != "" {
-			return apiError{message: oneLine(s), code: text(top["code"]), kind: text(top["type"])}
+		} else if isError(jsontext.Value(inner)) {
+			s := firstOf(text(inner), "an error without a message: "+string(inner))
+			fields = map[string]json.RawMessage{"code": top["code"], "type": top["type"]}
+			fields["message"], _ = json.Marshal(s) //nolint:errchkjson // a string always has a form
 		}
 	}
 	e := apiError{
@@ -263,6 +304,9 @@ func parseAPIError(body []byte) apiError {
 	}
 	if n, err := strconv.Atoi(e.code); err == nil {
 		e.number, e.code = n, ""
+	}
+	if n, err := strconv.Atoi(text(fields["status"])); err == nil && e.number == 0 {
+		e.number = n
 	}
 	for _, name := range []string{"details", "detail", "metadata", "innererror"} {
 		if raw, ok := fields[name]; ok {
@@ -341,9 +385,18 @@ func looksLikeHTML(body []byte) bool {
 	return len(body) > 0 && body[0] == '<'
 }
 
+// looksLikeStream reports whether a body is a stream of server-sent events.
+func looksLikeStream(contentType string, body []byte) bool {
+	body = bytes.TrimSpace(body)
+	return strings.Contains(contentType, "event-stream") || bytes.HasPrefix(body, []byte("data:")) ||
+		bytes.HasPrefix(body, []byte("event:")) || bytes.HasPrefix(body, []byte(": "))
+}
+
 // notJSON explains a reply that is not JSON.
 func notJSON(contentType string, body []byte) error {
 	switch {
+	case looksLikeStream(contentType, body):
+		return errors.New("a stream of events instead of one JSON object: the server streams, which nobody asked it to")
 	case looksLikeHTML(body):
 		return fmt.Errorf("%s instead of JSON", plainText(body))
 	case contentType != "" && !strings.Contains(contentType, "json"):

@@ -23,11 +23,11 @@ func requestID(h http.Header) string {
 // retryAfter reads how long a reply asks to wait: Retry-After as seconds or as an HTTP date, or retry-after-ms. It is 0
 // when the reply does not say, or says something past or senseless.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, ok := number(h.Get("Retry-After-Ms")); ok && ms > 0 {
+	if ms, ok := decimal(h.Get("Retry-After-Ms")); ok && ms > 0 {
 		return seconds(ms / 1000)
 	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
-	if s, ok := number(v); ok {
+	if s, ok := decimal(v); ok {
 		return seconds(s)
 	}
 	if at, err := http.ParseTime(v); err == nil {
@@ -36,8 +36,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// number reads a decimal number; one that is too large for a float is infinite.
-func number(s string) (n float64, ok bool) {
+// decimal reads a decimal number; one that is too large for a float is infinite.
+func decimal(s string) (n float64, ok bool) {
 	n, err := strconv.ParseFloat(s, 64)
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
@@ -72,7 +72,7 @@ func spentQuota(h http.Header, now time.Time) (wait time.Duration) {
 			reset := h.Get(what[1])
 			d, err := time.ParseDuration(reset)
 			if err != nil {
-				s, _ := number(reset)
+				s, _ := decimal(reset)
 				d = seconds(s)
 			}
 			wait = max(wait, d)
@@ -129,6 +129,6 @@ func retryDelay(details string) time.Duration {
 	if m == nil {
 		return 0
 	}
-	s, _ := number(m[1])
+	s, _ := decimal(m[1])
 	return seconds(s)
 }

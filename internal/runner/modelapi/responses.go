@@ -1,8 +1,11 @@
 package modelapi
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -43,75 +46,162 @@ func (responsesDialect) encode(a ask) ([]byte, error) {
 	return p.MarshalJSON()
 }
 
+// responsesReply is a response, as far as it matters.
+type responsesReply struct {
+	failing
+	ID         member[string] `json:"id"`
+	Model      member[string] `json:"model"`
+	Status     member[string] `json:"status"`
+	Incomplete member[struct {
+		Reason member[string] `json:"reason"`
+	}] `json:"incomplete_details"`
+	Output          member[[]member[responsesItem]] `json:"output"`
+	MaxOutputTokens jsontext.Value                  `json:"max_output_tokens"`
+	Temperature     jsontext.Value                  `json:"temperature"`
+	TopP            jsontext.Value                  `json:"top_p"`
+	Reasoning       member[struct {
+		Effort member[string] `json:"effort"`
+	}] `json:"reasoning"`
+	Usage member[struct {
+		Input   jsontext.Value `json:"input_tokens"`
+		Output  jsontext.Value `json:"output_tokens"`
+		Details member[struct {
+			Cached  jsontext.Value `json:"cached_tokens"`
+			Written jsontext.Value `json:"cache_write_tokens"`
+		}] `json:"input_tokens_details"`
+		OutputDetails member[struct {
+			Reasoning jsontext.Value `json:"reasoning_tokens"`
+		}] `json:"output_tokens_details"`
+	}] `json:"usage"`
+}
+
+type responsesItem struct {
+	Type    member[string]                     `json:"type"`
+	Status  member[string]                     `json:"status"`
+	Content member[[]member[chatPart]]         `json:"content"`
+	Summary member[[]member[responsesThought]] `json:"summary"`
+	chatFunction
+}
+
+type responsesThought struct {
+	Text member[string] `json:"text"`
+}
+
 func (responsesDialect) decode(body []byte) (reply, error) {
-	var res responses.Response
-	if err := res.UnmarshalJSON(body); err != nil {
+	res, err := parse[responsesReply](body)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case res.failed():
+		return reply{}, providerError(body)
+	}
+	r := reply{id: res.ID.value, model: res.Model.value}
+	if err := r.responsesStatus(&res); err != nil {
 		return reply{}, err
 	}
-	if res.Error.Message != "" || res.Status == responses.ResponseStatusFailed {
-		return reply{}, &apiError{
-			message: oneLine(res.Error.Message), code: string(res.Error.Code), param: res.Error.Param, kind: "failed",
-		}
+	if !res.Output.ok {
+		return reply{}, unanswered(body, "output", res.Output.kind)
 	}
-	if !res.JSON.Output.Valid() && res.Status == "" {
-		return reply{}, errorWithin(body)
-	}
-	r := reply{id: res.ID, model: res.Model, word: string(res.Status)}
 	var answer, refusal strings.Builder
-	for i := range res.Output {
-		item := &res.Output[i]
-		switch item.Type {
-		case "message":
-			for j := range item.Content {
-				answer.WriteString(item.Content[j].Text)
-				refusal.WriteString(item.Content[j].Refusal)
+	given := false
+	for i := range res.Output.value {
+		place, item := fmt.Sprintf("output[%d]", i), &res.Output.value[i]
+		switch kind := item.value.Type.value; {
+		case kind == "message":
+			if !item.value.Content.ok {
+				return reply{}, missing(place+".content", item.value.Content.kind)
 			}
-		case "reasoning":
-			for _, s := range item.Summary {
-				r.thinking = append(r.thinking, s.Text)
+			if s := item.value.Status.value; s != "" && s != "completed" && res.Status.value != "incomplete" {
+				return reply{}, noAnswer(fmt.Sprintf("%s.status is %q", place, oneLine(s)))
 			}
-		case "function_call", "custom_tool_call":
-			r.toolCalls = append(r.toolCalls, toolCall{name: item.Name, args: argument(item.Arguments.OfString)})
+			said, declined, came, err := r.chatParts(place+".content", item.value.Content.value)
+			if err != nil {
+				return reply{}, err
+			}
+			answer.WriteString(said)
+			refusal.WriteString(declined)
+			given = given || came
+		case kind == "reasoning":
+			for _, s := range item.value.Summary.value {
+				if s.value.Text.value != "" {
+					r.thinking = append(r.thinking, s.value.Text.value)
+				}
+			}
+		case kind == "function_call", kind == "custom_tool_call":
+			if err := r.chatCall(place, &member[chatFunction]{value: item.value.chatFunction}); err != nil {
+				return reply{}, err
+			}
+		case strings.HasSuffix(kind, "_call"), strings.HasSuffix(kind, "_call_output"), strings.HasPrefix(kind, "mcp_"),
+			kind == "compaction": // what the provider's own tools did
+		default:
+			return reply{}, unknownPart(place, item.kind, &item.value.Type)
 		}
 	}
 	r.text = firstOf(answer.String(), refusal.String())
-	why := res.IncompleteDetails.Reason
-	switch {
-	case why == "max_output_tokens":
-		r.finish, r.word = plumb.FinishTruncated, why
-	case why == "content_filter":
-		r.finish, r.word = plumb.FinishRefused, why
-	case refusal.Len() > 0:
+	if refusal.Len() > 0 && r.finish == plumb.FinishStop {
 		r.finish, r.word = plumb.FinishRefused, "refusal"
-	case len(r.toolCalls) > 0 && r.text == "":
-		r.finish = plumb.FinishToolCalls
-	case res.Status == responses.ResponseStatusCompleted || res.Status == "":
+	}
+	r.responsesUsage(&res)
+	return r, r.whole("the text in output", given, 0)
+}
+
+// responsesStatus reads how a response ended.
+func (r *reply) responsesStatus(res *responsesReply) error {
+	status, err := endedBy("status", &res.Status)
+	if err != nil {
+		return err
+	}
+	why := &res.Incomplete.value.Reason
+	switch {
+	case res.Incomplete.wrong():
+		return missing("incomplete_details", res.Incomplete.kind)
+	case why.wrong():
+		return missing("incomplete_details.reason", why.kind)
+	}
+	r.word = firstOf(why.value, status)
+	switch {
+	case status != "" && status != "completed" && status != "incomplete":
+		return noAnswer(fmt.Sprintf("status is %q", oneLine(status)))
+	case why.value == "max_output_tokens":
+		r.finish = plumb.FinishTruncated
+	case why.value == "content_filter":
+		r.finish = plumb.FinishRefused
+	case why.value != "" || status == "incomplete":
+		return noAnswer(fmt.Sprintf("it is incomplete, and incomplete_details.reason is %q", oneLine(why.value)))
+	default:
 		r.finish = plumb.FinishStop
-	case res.Status == responses.ResponseStatusIncomplete:
-		r.finish, r.word = plumb.FinishOther, firstOf(why, r.word)
-	default: // queued, in progress, cancelled: there is no answer to wait for
-		return reply{}, errNoAnswer
 	}
-	if res.JSON.Usage.Valid() {
-		u := &res.Usage
-		in, out := &u.InputTokensDetails, &u.OutputTokensDetails
-		r.usage = plumb.Usage{
-			InputTokens:      counted(u.JSON.InputTokens, u.InputTokens),
-			OutputTokens:     counted(u.JSON.OutputTokens, u.OutputTokens),
-			CacheTokens:      counted(in.JSON.CachedTokens, in.CachedTokens),
-			CacheWriteTokens: counted(in.JSON.CacheWriteTokens, in.CacheWriteTokens),
-			ReasoningTokens:  counted(out.JSON.ReasoningTokens, out.ReasoningTokens),
-		}
+	return nil
+}
+
+// responsesUsage reads what a response used, and which parameters it says were in effect.
+func (r *reply) responsesUsage(res *responsesReply) {
+	r.doubtUsage("usage", res.Usage.kind)
+	u := &res.Usage.value
+	in, out := &u.Details.value, &u.OutputDetails.value
+	r.usage = plumb.Usage{
+		InputTokens:      r.count("input_tokens", u.Input),
+		OutputTokens:     r.count("output_tokens", u.Output),
+		CacheTokens:      r.count("cached_tokens", in.Cached),
+		CacheWriteTokens: r.count("cache_write_tokens", in.Written),
+		ReasoningTokens:  r.count("reasoning_tokens", out.Reasoning),
 	}
-	r.effective = plumb.Parameters{MaxOutputTokens: counted(res.JSON.MaxOutputTokens, res.MaxOutputTokens)}
-	if res.JSON.Temperature.Valid() {
-		r.effective.Temperature = &res.Temperature
+	r.effective = plumb.Parameters{
+		Temperature: number(res.Temperature), TopP: number(res.TopP), MaxOutputTokens: r.count("max_output_tokens", res.MaxOutputTokens),
 	}
-	if res.JSON.TopP.Valid() {
-		r.effective.TopP = &res.TopP
-	}
-	if effort := string(res.Reasoning.Effort); effort != "" {
+	if effort := res.Reasoning.value.Effort.value; effort != "" {
 		r.effective.ReasoningEffort = &effort
 	}
-	return r, nil
+}
+
+// number reads a number; nil for anything else.
+func number(raw jsontext.Value) *float64 {
+	if raw.Kind() != '0' {
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return nil
+	}
+	return &f
 }

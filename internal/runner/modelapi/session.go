@@ -123,7 +123,7 @@ func (s *session) report(ex exchange) *plumb.SessionReport {
 	r, rep := s.base(), &s.reply
 	r.SessionID, r.Model, r.Fingerprint, r.RequestID = rep.id, rep.model, rep.fingerprint, ex.requestID
 	r.LatencyMs, r.FinalOutput, r.Effective = ceilMs(ex.latency), rep.text, rep.effective
-	r.FinishReason = rep.finish
+	r.FinishReason, r.Notes = rep.finish, rep.notes
 	chars := r.Usage.InputChars
 	r.Usage = rep.usage
 	r.Usage.InputChars, r.Usage.OutputChars = chars, int64(utf8.RuneCountInString(rep.text))

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -313,6 +315,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(b)
 	}
+	for _, row := range replyRows(f) {
+		f.Add([]byte(row.reply))
+	}
 	f.Add([]byte(`{"choices":[{"message":{"tool_calls":[null]}}]}`))
 	f.Add([]byte(`{"output":[{"type":"message","content":[null]}],"status":"completed"}`))
 	f.Add([]byte(`{"error":[1,{"message":2}],"detail":{"a":1}}`))
@@ -333,7 +338,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, p := range Providers() {
 			decodeModels(p, body)
-			decodeEmbed(p, body, 2)
+			if out, err := decodeEmbed(p, body, 2); err == nil {
+				for _, v := range out.Vectors {
+					if len(v) == 0 || len(v) != len(out.Vectors[0]) || slices.ContainsFunc(v, func(f float32) bool { return math.IsInf(float64(f), 0) }) {
+						t.Errorf("%s: vectors %v", p.Name, out.Vectors)
+					}
+				}
+			}
 		}
 		e := parseAPIError(body)
 		if len(e.message) > messageLimit+len("…") || strings.ContainsAny(e.message, "\x1b\n\r") {

@@ -1,0 +1,43 @@
+//go:build unix && !linux
+
+package proc
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// group is a control group, which only Linux has.
+type group struct{}
+
+func newGroup(string) *group { return nil }
+
+func groupMarks(int) []string { return nil }
+
+func elsewhere(int) bool { return false }
+
+func groupOf(int, string) *group { return nil }
+
+func sweepGroups(func(mark string) bool) {}
+
+func (*group) join(*syscall.SysProcAttr) (release func()) { return func() {} }
+
+func (*group) tried() *group { return nil }
+
+func (*group) pids() map[int]bool { return nil }
+
+func (*group) empty() bool { return true }
+
+func (*group) holds(int) bool { return false }
+
+func (*group) kill() {}
+
+func (*group) remove() {}
+
+// Means says by what the processes of a program are held together here.
+func Means() string {
+	if runtime.GOOS == "darwin" {
+		return "descendants, as far as they are seen, and a mark in the environment"
+	}
+	return "the process group only"
+}

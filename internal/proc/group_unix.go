@@ -1,0 +1,81 @@
+//go:build unix
+
+package proc
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// manyPrograms is how many programs of a group may leave zombies until somebody waits for those.
+const manyPrograms = 64
+
+// Group is programs that somebody else starts and waits for, one after the other or at the same time, and all that they leave
+// behind. Unlike those of a [Command] they stay in the session of this process. The zero value is ready. Its methods are safe for
+// concurrent use.
+type Group struct {
+	mu     sync.Mutex
+	family *family
+	ended  bool
+}
+
+// Start starts a program of the group. It adds to the program's environment the mark of the group.
+func (g *Group) Start(cmd *exec.Cmd) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return errors.New("the group of programs has ended")
+	}
+	adopt()
+	if g.family == nil {
+		mark := groupMark + strconv.Itoa(os.Getpid()) + "." + rand.Text()
+		g.family = &family{mark: mark, known: map[int]uint64{}, leaders: map[int]bool{}, group: newGroup(mark).tried()}
+	}
+	if len(g.family.leaders)%manyPrograms == manyPrograms-1 {
+		_, _ = g.family.members() // which waits for the zombies of orphans
+	}
+	cmd.Env = append(slices.DeleteFunc(slices.Clone(cmd.Environ()), func(v string) bool {
+		return strings.HasPrefix(v, MarkerEnv+"=")
+	}), MarkerEnv+"="+g.family.mark)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	release := g.family.group.join(cmd.SysProcAttr)
+	err := cmd.Start()
+	release()
+	if err != nil {
+		return err
+	}
+	g.family.leaders[cmd.Process.Pid] = true
+	return nil
+}
+
+// End ends all that is left of the group, and keeps it from starting more.
+func (g *Group) End(grace time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	f := g.family
+	if f == nil {
+		return
+	}
+	g.family = nil
+	defer f.group.remove()
+	again := func() []process {
+		members, err := f.members()
+		if err != nil {
+			return nil
+		}
+		return members
+	}
+	finish(again(), grace, again, f.group.kill)
+}

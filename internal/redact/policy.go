@@ -1,0 +1,74 @@
+package redact
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+const (
+	// minLength is the length, in bytes, below which a value is not looked for: it would be found everywhere.
+	minLength = 8
+	// minBits is the information, in bits, below which a value is not looked for.
+	minBits = 20
+)
+
+// Exposure tells why a secret, or a place where it stands, is not hidden.
+type Exposure struct {
+	Name string
+	// Why completes a sentence that begins with the name, as in "is shorter than 8 characters".
+	Why string
+}
+
+// Exposed returns what will not be hidden, in the order of the secrets. It never holds a value.
+func (r *Redactor) Exposed() []Exposure {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.exposed)
+}
+
+// weakness says why value is not looked for: hiding it would change text that has nothing to do with it. It is empty if
+// value is looked for. This is the whole rule, for values and for parts of them.
+func weakness(value string, words map[string]bool) string {
+	switch {
+	case len(value) < minLength:
+		return "is shorter than 8 characters"
+	case words[strings.ToLower(value)]:
+		return "is a common word of Plumb's own reports"
+	case information(value) < minBits:
+		return "is too easy to guess: it has few different characters"
+	}
+	return ""
+}
+
+// information returns the length of value times the Shannon entropy of its bytes, in bits; 0 if it is all white space.
+func information(value string) float64 {
+	if strings.TrimSpace(value) == "" {
+		return 0
+	}
+	var counts [256]int
+	for i := range len(value) {
+		counts[value[i]]++
+	}
+	bits := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			bits -= float64(n) * math.Log2(float64(n)/float64(len(value)))
+		}
+	}
+	return bits
+}
+
+// expose notes what of the secret s is not hidden. Words are the structural words as they are, lower those in lower case.
+func (r *Redactor) expose(s Secret, words []string, lower map[string]bool) {
+	value := strings.TrimSpace(s.Value)
+	switch why := weakness(value, lower); {
+	case s.Value == "":
+	case why != "":
+		r.exposed = append(r.exposed, Exposure{s.Name, why})
+	case slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, value) }):
+		r.exposed = append(r.exposed, Exposure{s.Name,
+			"is hidden in texts, but is also a part of a name that stays, such as the id of a case, a runner or a model"})
+	}
+}

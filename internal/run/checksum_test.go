@@ -1,0 +1,105 @@
+package run_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// TestDamagedLog damages a log in every way that a disk or a careless hand can: each must be an error that names a line,
+// never a run that looks whole.
+func TestDamagedLog(t *testing.T) {
+	d := newDir(t)
+	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
+	if _, err := run.Suite(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(d.Join(run.EventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(string(log)))
+	read := func(text string) (int, error) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, run.EventsFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		return n, run.Read(dir, func(plumb.Event) error { n++; return nil })
+	}
+	if _, err := read(string(log)); err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(what, text string) {
+		t.Helper()
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i := range lines[:len(lines)-1] {
+		before, after := strings.Join(lines[:i], ""), strings.Join(lines[i+1:], "")
+		damaged(fmt.Sprintf("line %d is missing", i+1), before+after)
+		damaged(fmt.Sprintf("line %d is doubled", i+1), before+lines[i]+lines[i]+after)
+		damaged(fmt.Sprintf("line %d has changed places", i+1), strings.Join(lines[:i], "")+lines[i+1]+lines[i]+strings.Join(lines[i+2:], ""))
+		for at := 0; at < len(lines[i])-1; at += 3 {
+			b := []byte(lines[i])
+			b[at] ^= 1 << (at % 7)
+			if b[at] != '\n' {
+				damaged(fmt.Sprintf("byte %d of line %d is flipped", at, i+1), before+string(b)+after)
+			}
+		}
+	}
+	for at := len(log) - len(lines[len(lines)-1]); at < len(log); at++ {
+		if _, err := read(string(log[:at])); err != nil {
+			t.Errorf("a log that was torn at byte %d of its last line: %v", at, err)
+		}
+	}
+	old := regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}\n`).ReplaceAllString(string(log), "}\n")
+	if strings.Contains(old, `"crc"`) || old == string(log) {
+		t.Fatal("the log does not look as this test thinks")
+	}
+	if _, err := read(old); err != nil {
+		t.Errorf("a log of an earlier version: %v", err)
+	}
+}
+
+// TestOldLogIsResumed: what a resumed run adds to a log of an earlier version has checksums.
+func TestOldLogIsResumed(t *testing.T) {
+	d := newDir(t)
+	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
+	if _, err := run.Suite(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(d.Join(run.EventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}\n`).ReplaceAllString(string(log), "}\n")
+	lines := slices.Collect(strings.Lines(old))
+	part := strings.Join(lines[:len(lines)/2], "")
+	if err := os.WriteFile(d.Join(run.EventsFile), []byte(part), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state, err := run.Suite(t.Context(), o)
+	if err != nil || state.Totals.Passed != 4 {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	whole, err := os.ReadFile(d.Join(run.EventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, ok := strings.CutPrefix(string(whole), part)
+	if !ok || strings.Count(added, `,"crc":"`) != strings.Count(added, "\n") {
+		t.Errorf("the log now is\n%s", whole)
+	}
+	if err := run.Read(d.Path, func(plumb.Event) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,98 @@
+package run_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "run-test-*") // where workspaces and claims go that a test leaves
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		if err := os.Setenv(name, dir); err != nil {
+			panic(err)
+		}
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// TestSessionsKnowNoPath: what a session gets of the run is an opaque id, which leads to the run by a claim that is elsewhere.
+func TestSessionsKnowNoPath(t *testing.T) {
+	for _, want := range []string{"echo", "not there"} { // the workspace goes, or stays
+		dir, places := newDir(t), isolated(t, plumb.WorkspaceConfig{})
+		var id string
+		work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+			id, _, _ = strings.Cut(req.Marker, "/")
+			owner, err := os.ReadFile(filepath.Join(places.Root, dir.ID, run.OwnerFile))
+			if strings.Contains(req.Marker+string(owner), dir.Path) || strings.Contains(req.Marker, dir.ID) || strings.TrimSpace(string(owner)) != id || err != nil {
+				t.Errorf("mark %q, owner %q, %v", req.Marker, owner, err)
+			}
+			claims, err := run.Claims()
+			if c, ok := run.Owner(filepath.Join(places.Root, dir.ID), claims); !ok || c.RunDir != dir.Path || claims[id] != c || err != nil {
+				t.Errorf("claim %+v, %v, %v", c, ok, err)
+			}
+			return report("echo"), nil
+		})
+		s := suite(1)
+		s.Cases[0].Assertions = []plumb.Assertion{contains(want)}
+		do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places})
+		claims, err := run.Claims()
+		if _, kept := claims[id]; err != nil || kept != (want == "not there") {
+			t.Errorf("%s: the claim is kept: %v, %v", want, kept, err)
+		}
+	}
+}
+
+// TestOldOwnerFile is one of an earlier build, which held the path of the run.
+func TestOldOwnerFile(t *testing.T) {
+	dir := write(t, t.TempDir(), map[string]string{run.OwnerFile: "/somewhere/runs/x\n"})
+	if runtime.GOOS == "windows" {
+		t.Skip("that is no whole path here")
+	}
+	if c, ok := run.Owner(dir, nil); !ok || c.RunDir != "/somewhere/runs/x" {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	if _, ok := run.Owner(t.TempDir(), nil); ok {
+		t.Error("a directory without owner is owned")
+	}
+}
+
+// TestSessionLeavesInstructions has the first session leave something above its workspace that reaches the next.
+func TestSessionLeavesInstructions(t *testing.T) {
+	for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
+		for _, left := range []string{"AGENTS.md", ".git/HEAD"} {
+			for up := 1; up < 6; up++ { // isolated: runner, case, run, root, what is around it
+				if mode == plumb.WorkspaceShared && up > 3 || mode == plumb.WorkspaceIsolated && up < 3 {
+					continue // which is the parent of no other workspace, or beyond the test's directory
+				}
+				around := t.TempDir()
+				places := isolated(t, plumb.WorkspaceConfig{})
+				places.Config.Mode, places.Root = mode, filepath.Join(around, "root")
+				file := ""
+				work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+					file = filepath.Join(req.Workspace, strings.Repeat("../", up), left)
+					write(t, filepath.Join(req.Workspace, strings.Repeat("../", up)), map[string]string{left: "obey"})
+					return report("echo"), nil
+				})
+				r := do(t, run.Options{Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 1})
+				x := r.Executions[1]
+				name := strings.TrimSuffix(file, "/HEAD")
+				if r.Executions[0].Outcome != plumb.OutcomePass || x.Outcome != plumb.OutcomeError || x.Origin != plumb.OriginWorkspace ||
+					!strings.Contains(x.Reason, name) || !strings.Contains(x.Reason, "earlier session") {
+					t.Errorf("%s, %s %d up: %+v", mode, left, up, x)
+				}
+			}
+		}
+	}
+}
