@@ -277,7 +277,7 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 	// What begins an escape sequence can also be a stray character before the secret.
 	if !strings.Contains(text, "¦") && value != "" && text != "" {
 		for i := range len(text) - 1 {
-			if text[i+1] != value[0] {
+			if text[i+1] != value[0] || i > 0 && text[i-1] == 0x1b { // ESC % x is a sequence for terminals
 				continue
 			}
 			if place := escape.FindStringIndex(text[i:]); place != nil && place[0] == 0 {
