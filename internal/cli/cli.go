@@ -243,9 +243,9 @@ func (a *app) complain(err error) {
 		a.problems(problems)
 		return
 	}
-	fmt.Fprintf(a.Stderr, "plumb: %s\n", a.redact.String(report.Clean(err.Error())))
+	fmt.Fprintf(a.Stderr, "plumb: %s\n", a.clean(err.Error()))
 	if hint := plumb.Hint(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "  try: %s\n", a.redact.String(report.Indent(hint, 7)))
+		fmt.Fprintf(a.Stderr, "  try: %s\n", a.indent(hint, 7))
 	}
 }
 
@@ -263,6 +263,7 @@ func (a *app) print(v any) error {
 	enc := json.NewEncoder(&doc)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
+	v, _ = redact.Clean(a.secrets(), v)
 	if err := enc.Encode(v); err != nil {
 		return err
 	}

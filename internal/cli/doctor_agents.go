@@ -173,7 +173,7 @@ func (a *app) showProofs(proofs []proof) {
 	fmt.Fprintln(a.Stdout, "Agents, each in one session that does all of this and in one that only talks of it, with a scripted model:")
 	fmt.Fprintf(a.Stdout, "  %-16s %-12s %-12s %-12s %s\n", "", "version", "command", "file read", "skill")
 	for _, p := range proofs {
-		fmt.Fprintf(a.Stdout, "  %-16s %-12s", report.Line(p.Name, 16), cmp.Or(p.Version, "?"))
+		fmt.Fprintf(a.Stdout, "  %-16s %-12s", a.line(p.Name, 16), cmp.Or(p.Version, "?"))
 		for _, d := range p.Detects {
 			word := "yes and no"
 			switch {
@@ -192,10 +192,10 @@ func (a *app) showProofs(proofs []proof) {
 		case len(p.Detects) == 0:
 			fmt.Fprintf(a.Stdout, " %-38s", "not measured")
 		}
-		fmt.Fprintf(a.Stdout, " %s\n", report.Clean(p.Path))
+		fmt.Fprintf(a.Stdout, " %s\n", a.clean(p.Path))
 		for _, line := range []string{p.Unproven, p.Error, p.Hint} {
 			if line != "" {
-				fmt.Fprintf(a.Stdout, "    %s\n", report.Indent(report.Clean(line), 4))
+				fmt.Fprintf(a.Stdout, "    %s\n", a.indent(line, 4))
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func (a *app) explain(ctx context.Context, dir, config, outputDir string, timeou
 			EndedAt: answer.EndedAt, DurationMs: answer.DurationMs, RawArtifacts: answer.RawArtifacts,
 		})
 		if !a.json {
-			fmt.Fprintf(a.Stdout, "\nAgent\n%s\n", runner.shop.redact.String(answer.FinalOutput))
+			fmt.Fprintf(a.Stdout, "\nAgent\n%s\n", a.clean(answer.FinalOutput))
 		}
 	}
 	out, _ = redact.Clean(runner.shop.redact, out)

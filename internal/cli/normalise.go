@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
@@ -27,7 +28,7 @@ func (a *app) normaliseCommand() *cobra.Command {
 		Short:   "Turn what a coding agent left behind into a session report",
 		Long: `Turn the output of a coding agent, and the files it kept of its session, into a session report, as JSON. It has two keys
 beside those of reports: outcome, "pass" when the agent finished its work and "error" when the session is no measurement,
-and failureOrigin. Secrets are not removed from it.
+and failureOrigin. What the environment holds under the names of secrets is removed from it.
 
 The exit code is 0 when the session is a measurement, 3 when it is none, 2 when there is nothing to look at.`,
 		Example: `  plumb normalise --agent codex --stdout stdout.log --session codex-home --exit-code 0
@@ -129,8 +130,14 @@ func (a *app) normalise(agent string, t agentcli.Transcript) error {
 		f := plumb.Failed(plumb.OriginNormalization, err)
 		doc.Outcome, doc.FailureOrigin, doc.FailureClass, doc.Error = f.Origin.Outcome(session.Began()), f.Origin, &f.Class, f
 	}
+	clean, names := redact.Clean(a.secrets(), doc)
+	if names != nil {
+		report := *clean.SessionReport
+		report.Redacted = names
+		clean.SessionReport = &report
+	}
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
-	if err := json2.MarshalWrite(out, doc, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
+	if err := json2.MarshalWrite(out, clean, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
 		return err
 	}
 	_ = out.WriteByte('\n') // what is wrong with it Flush tells

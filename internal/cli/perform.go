@@ -32,6 +32,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 		}
 	}
 	o := a.reportOptions()
+	o.Fresh = !resumed // the log of a run that is resumed may be of an earlier version
 	o.Dir, o.Flags, o.Closed, o.RunDir = a.shown(dir.Path), p.flags, j.spec.Demo, dir.Path
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()

@@ -128,6 +128,7 @@ func (a *app) project(config *load.Config, outputDir string) (*project, error) {
 		}
 		return all
 	}
+	a.redact = p.redactor(nil)
 	return p, nil
 }
 
@@ -199,6 +200,6 @@ func (a *app) warn(problems []load.Problem) {
 			fmt.Fprintf(a.Stderr, "... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
 			return
 		}
-		fmt.Fprintln(a.Stderr, report.Clean(w.String()))
+		fmt.Fprintln(a.Stderr, a.clean(w.String()))
 	}
 }

@@ -209,7 +209,7 @@ func (a *app) reportOptions() report.Options {
 	_, _, terminal := a.Size()
 	terminal = terminal && a.Getenv("TERM") != "dumb"
 	return report.Options{
-		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "",
+		Redact: a.secrets(), Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "",
 		Unicode: unicode(a.Getenv), Getenv: a.Getenv, Now: a.Now,
 		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },
 	}

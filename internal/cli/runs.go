@@ -71,7 +71,7 @@ func (a *app) runsCommand() *cobra.Command {
 						runners += fmt.Sprintf(" +%d", more)
 					}
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(report.Line(l.Suite, 40)), report.Line(runners, 60), l.State,
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(a.line(l.Suite, 40)), a.line(runners, 60), l.State,
 					l.Passed, l.Failed, l.Errored, l.Planned, dollars(l.CostUSD))
 			}
 			if err := w.Flush(); err != nil {
@@ -79,7 +79,7 @@ func (a *app) runsCommand() *cobra.Command {
 			}
 			for _, l := range lines {
 				if l.Error != "" {
-					fmt.Fprintf(a.Stderr, "plumb: run %s is damaged: %s\n", l.ID, report.Clean(l.Error))
+					fmt.Fprintf(a.Stderr, "plumb: run %s is damaged: %s\n", l.ID, a.clean(l.Error))
 				}
 			}
 			return nil
@@ -148,6 +148,7 @@ func (a *app) reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.redact = p.redactor(loggedWords(path))
 			o := a.reportOptions()
 			o.Terminal, o.Dir, o.Sessions, o.Flags = false, a.shown(path), lazySessions(path), p.flags
 			var s spec
@@ -208,15 +209,16 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.redact = p.redactor(loggedWords(path))
 			if len(args) == 2 {
 				return a.showCase(path, args[1], runnerID)
 			}
-			state, err := run.Fold(path)
+			state, err := a.fold(path)
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return report.WriteResults(a.Stdout, state, lazySessions(path))
+				return report.WriteResults(a.Stdout, state, report.Without(a.redact, lazySessions(path)))
 			}
 			return a.showRun(p, state, path)
 		},
@@ -230,7 +232,7 @@ func (a *app) showCommand() *cobra.Command {
 // showRun lists the executions of a run.
 func (a *app) showRun(p *project, state *plumb.Run, path string) error {
 	info := state.Info
-	fmt.Fprintf(a.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, report.Clean(info.SuiteName),
+	fmt.Fprintf(a.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, a.clean(info.SuiteName),
 		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), a.shown(path))
 	w := report.NewColumns(a.Stdout)
 	fmt.Fprintln(w, "CASE\tRUNNER\tSTATUS\tOUTCOME\tSAMPLES\tLATENCY\tWHY")
@@ -242,7 +244,7 @@ func (a *app) showRun(p *project, state *plumb.Run, path string) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d\t%d ms\t%s\n", c, r, e.Status, e.Outcome, e.Passed, e.Passed+e.Failed+e.Errored, e.LatencyMs,
-			report.Line(e.Reason, 60))
+			a.line(e.Reason, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -298,7 +300,7 @@ func (a *app) showCase(path, caseID, runnerID string) error {
 func (a *app) showSession(ev plumb.Event) {
 	out := func(label, text string) {
 		if text != "" {
-			fmt.Fprintf(a.Stdout, "  %-9s %s\n", label, report.Indent(text, 12))
+			fmt.Fprintf(a.Stdout, "  %-9s %s\n", label, a.indent(text, 12))
 		}
 	}
 	if ev.Type == plumb.EventSessionJudged && ev.Judgement != nil {
@@ -326,7 +328,7 @@ func (a *app) showSession(ev plumb.Event) {
 		fmt.Fprintln(a.Stdout)
 		return
 	}
-	fmt.Fprintf(a.Stdout, "%s on %s, repetition %d, session %d, %s\n", ev.Case, report.Clean(ev.Runner), ev.Repetition, ev.Session,
+	fmt.Fprintf(a.Stdout, "%s on %s, repetition %d, session %d, %s\n", ev.Case, a.clean(ev.Runner), ev.Repetition, ev.Session,
 		ev.At.Format(time.RFC3339))
 	if r := ev.Report; r != nil {
 		out("prompt", r.Prompt)

@@ -135,7 +135,7 @@ The exit code is 1 when there is such a case.`,
 						if f.Info {
 							level = "note"
 						}
-						fmt.Fprintf(a.Stdout, "%s [%s]\n", report.Clean(f.String()), level)
+						fmt.Fprintf(a.Stdout, "%s [%s]\n", a.clean(f.String()), level)
 					}
 				}
 				if bad += faults; !a.json {
@@ -178,7 +178,7 @@ func (a *app) suiteVerify() *cobra.Command {
 			faults := len(load.Problems(found).Errors())
 			if !a.json {
 				for _, f := range found {
-					fmt.Fprintln(a.Stdout, report.Clean(f.String()))
+					fmt.Fprintln(a.Stdout, a.clean(f.String()))
 				}
 				if faults == 0 {
 					fmt.Fprintf(a.Stdout, "%s agrees with its manifest\n", args[0])
@@ -339,14 +339,14 @@ func (a *app) list(problems []load.Problem) {
 			fmt.Fprintf(a.Stderr, "... and %d more\n", len(problems)-most)
 			break
 		}
-		fmt.Fprintln(a.Stderr, report.Clean(problem.String()))
+		fmt.Fprintln(a.Stderr, a.clean(problem.String()))
 	}
 }
 
 // listed is one case as plumb list prints it.
 type listed struct {
-	ID         string   `json:"id"`
-	Hash       string   `json:"hash"`
+	ID         string   `json:"id" redact:"-"`
+	Hash       string   `json:"hash" redact:"-"`
 	Category   string   `json:"category,omitempty"`
 	Difficulty string   `json:"difficulty,omitempty"`
 	Tags       []string `json:"tags,omitempty"`
@@ -377,6 +377,7 @@ func (a *app) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.redact = p.redactor((&spec{}).words(suite))
 			return a.listCases(suite, cases)
 		},
 	}
@@ -442,9 +443,9 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 	w := report.NewColumns(a.Stdout)
 	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(report.Line(l.Category, 40)),
-			orDash(report.Line(l.Difficulty, 20)), orDash(report.Line(strings.Join(l.Tags, ","), 40)),
-			report.Line(l.Prompt, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(a.line(l.Category, 40)),
+			orDash(a.line(l.Difficulty, 20)), orDash(a.line(strings.Join(l.Tags, ","), 40)),
+			a.line(l.Prompt, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -456,7 +457,7 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 // problems prints the problems of a file as they are: each line begins with its place.
 func (a *app) problems(found load.Problems) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, report.Clean(load.Problems(a.near(found)).Error()))
+	fmt.Fprintln(&b, a.clean(load.Problems(a.near(found)).Error()))
 	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// secrets returns what knows the secrets of this command: those of its project or its run, and those of the environment as
+// long as it has none.
+func (a *app) secrets() *redact.Redactor {
+	if a.redact == nil {
+		p := &project{config: &load.Config{}, getenv: a.Getenv, environ: a.Environ}
+		a.redact = p.redactor(nil)
+	}
+	return a.redact
+}
+
+// clean makes text from outside fit to be printed: without what a terminal would obey, and without secrets.
+func (a *app) clean(s string) string { return a.secrets().String(report.Clean(s)) }
+
+// line is clean on one line of at most width cells. No part of a secret is left by the cut.
+func (a *app) line(s string, width int) string { return report.Line(a.clean(s), width) }
+
+// indent is clean with all lines but the first indented by n blanks.
+func (a *app) indent(s string, n int) string { return report.Indent(a.clean(s), n) }
+
+// loggedWords yields what the run in path names in what it writes; see [spec.words].
+func loggedWords(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		enough := errors.New("enough")
+		//nolint:errcheck // what cannot be read is told by whoever reads the run
+		_ = run.Read(path, func(ev plumb.Event) error {
+			var words []string
+			if i := ev.Info; i != nil {
+				words = append(words, i.SuiteName, i.SuiteVersion, i.Tier, i.Judge, i.Embedder)
+				for _, r := range i.Runners {
+					words = append(words, r.ID, r.Agent.Type, r.Agent.Model)
+				}
+			}
+			for i := range ev.Cases {
+				words = append(append(words, ev.Cases[i].ID, ev.Cases[i].Category, ev.Cases[i].Difficulty), ev.Cases[i].Tags...)
+			}
+			for _, word := range words {
+				if !yield(word) {
+					return enough
+				}
+			}
+			if ev.Type == plumb.EventPlanned {
+				return enough
+			}
+			return nil
+		})
+	}
+}
+
+// fold returns the state of the run in path without secrets, which logs of earlier versions may hold.
+func (a *app) fold(path string) (*plumb.Run, error) {
+	if !a.secrets().Hides() {
+		return run.Fold(path)
+	}
+	state := &plumb.Run{}
+	for ev, err := range events(path) {
+		if err != nil {
+			return nil, err
+		}
+		ev, _ = redact.Clean(a.redact, ev) // before the state shortens texts
+		if err := state.Apply(ev); err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
+}
