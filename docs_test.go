@@ -163,3 +163,53 @@ func TestDependenciesHaveReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestPromisesNameTheirTests: each promise of docs/safety.md stands in a table with tests that exist.
+func TestPromisesNameTheirTests(t *testing.T) {
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case strings.HasSuffix(name, ".txtar"):
+			tests["TestScripts/"+strings.TrimSuffix(d.Name(), ".txtar")] = true
+		case strings.HasSuffix(name, "_test.go"):
+			text, err := os.ReadFile(name)
+			for _, m := range declared.FindAllSubmatch(text, -1) {
+				tests[string(m[1])] = true
+			}
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz)[^`]*)`")
+	promises := 0
+	table := false
+	for line := range strings.Lines(documents(t)["docs/safety.md"]) {
+		switch {
+		case strings.HasPrefix(line, "| promise |"):
+			table = true
+			continue
+		case !strings.HasPrefix(line, "|"):
+			table = false
+		}
+		found := named.FindAllStringSubmatch(line, -1)
+		if table && !strings.HasPrefix(line, "|---") {
+			if promises++; found == nil {
+				t.Errorf("no test is named for the promise %s", line)
+			}
+		}
+		for _, m := range found {
+			if !tests[m[1]] {
+				t.Errorf("there is no test %s, which a promise names", m[1])
+			}
+		}
+	}
+	if promises < 30 {
+		t.Errorf("only %d promises found", promises)
+	}
+}

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +34,7 @@ const (
 	exitUsage       = 2   // usage, config or suite invalid; nothing was run
 	exitNotMeasured = 3   // nothing failed, but something could not be measured
 	exitInterrupted = 130 // Ctrl-C
+	exitReaderLeft  = 141 // whoever read the output of a command that is no run left, as in plumb runs | head -1
 	exitTerminated  = 143 // SIGTERM
 )
 
@@ -52,9 +55,16 @@ type Env struct {
 	Now  func() time.Time
 }
 
-// Process returns the world of this process. Interrupts and SIGTERM are the signals.
+// Process returns the world of this process. Interrupts and SIGTERM are the signals. From here on SIGPIPE ends nothing: the
+// system sends it for each socket and pipe that is closed at the other end, whether that is a provider, a program that a
+// suite started or the reader of the output. The writers of [Main] tell the last one from its error. (The signal is not
+// ignored, because programs that plumb starts would inherit that.)
+//
+// The log of the standard library goes nowhere: the HTTP client writes to it what a provider sent unasked, secrets included.
 func Process(args []string) Env {
-	dir, err := os.Getwd() //nolint:forbidigo // the one place that looks at the process
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // of package log, too
+	dir, err := os.Getwd()                         //nolint:forbidigo // the one place that looks at the process
 	if err != nil {
 		dir = "."
 	}
@@ -75,17 +85,20 @@ func Process(args []string) Env {
 
 func signals() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE) // a reader that left must not leave agents behind
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 	return c, func() { signal.Stop(c) }
 }
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, env Env) int {
-	out := &output{Writer: env.Stdout}
+	left := make(chan struct{})
+	leave := sync.OnceFunc(func() { close(left) })
+	out := &output{Writer: env.Stdout, leave: leave}
 	if _, _, terminal := env.Size(); !terminal {
 		env.Stdout = out
 	}
-	a := &app{Env: env}
+	env.Stderr = &output{Writer: env.Stderr, leave: leave, optional: true}
+	a := &app{Env: env, readerLeft: left}
 	root := a.root() //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
@@ -99,6 +112,8 @@ func Main(ctx context.Context, env Env) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
+	case readerLeft(out.failed()) && (err == nil || readerLeft(err)):
+		return exitReaderLeft
 	case out.failed() != nil && (err == nil || errors.Is(err, out.failed())):
 		a.complain(out.failed())
 		return exitNotMeasured
@@ -109,15 +124,25 @@ func Main(ctx context.Context, env Env) int {
 	return exitOK
 }
 
-// output is standard output, which remembers that something could not be written. Not everybody who prints looks.
+// output is standard output or standard error. It remembers that something could not be written, because not everybody who
+// prints looks, and calls leave when nobody reads it any more. Where output is optional that is no error of whoever
+// prints: a check that logs would break, and be blamed.
 type output struct {
 	io.Writer
-	mu  sync.Mutex
-	err error
+	leave    func()
+	optional bool
+	mu       sync.Mutex
+	err      error
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
+	if readerLeft(err) {
+		o.leave()
+		if o.optional {
+			return len(p), nil
+		}
+	}
 	if err != nil {
 		o.mu.Lock()
 		if o.err == nil {
@@ -134,14 +159,44 @@ func (o *output) failed() error {
 	return o.err
 }
 
+// readerLeft reports whether a write failed because nobody reads at the other end of a pipe.
+func readerLeft(err error) bool {
+	const brokenPipe, noData syscall.Errno = 109, 232 // ERROR_BROKEN_PIPE and ERROR_NO_DATA, which Windows has for EPIPE
+	return errors.Is(err, syscall.EPIPE) ||
+		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
+}
+
 // app is the state that commands share.
 type app struct {
 	Env
-	json bool
+	// readerLeft is closed when nobody reads standard output or standard error any more.
+	readerLeft <-chan struct{}
+	json       bool
 	// redact knows the secrets of this command, as far as they are known yet.
 	redact *redact.Redactor
 	// closers write what redacting writers still hold, when the command has ended.
 	closers []io.Closer
+}
+
+// signals returns the channel of [Env.Signals]; without them it is one on which nothing comes.
+func (a *app) signals() (signals <-chan os.Signal, stop func()) {
+	if a.Signals == nil {
+		return nil, func() {}
+	}
+	return a.Signals()
+}
+
+// whileRead returns a context that ends when the reader of the output leaves, for commands whose output is all they do.
+func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-a.readerLeft:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // redacting returns a writer to standard error, for many goroutines, that leaves out what r knows.

@@ -121,13 +121,10 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 	return nil
 }
 
-// untilSignal returns a context that ends with the first signal, so that agents are ended too, and what to call at the end,
-// which returns the signal if there was one.
+// untilSignal returns a context that ends with the first signal, or when the reader of the output leaves, so that agents
+// are ended too, and what to call at the end, which returns the signal if there was one.
 func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signal) {
-	if a.Signals == nil {
-		return ctx, func() os.Signal { return nil }
-	}
-	signals, stop := a.Signals()
+	signals, stop := a.signals()
 	limited, cancel := context.WithCancel(ctx)
 	finished := make(chan struct{})
 	var first os.Signal
@@ -136,6 +133,9 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signa
 		defer stop()
 		select {
 		case first = <-signals:
+			cancel()
+		case <-a.readerLeft:
+			first = syscall.SIGPIPE
 			cancel()
 		case <-finished:
 		}

@@ -17,7 +17,9 @@ process.argv. The exit code is the script's: 1 after an uncaught error, otherwis
   plumb exec scripts/fixture.ts --fast`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := load.Exec(cmd.Context(), a.path(args[0]), load.ExecOptions{
+			ctx, cancel := a.whileRead(cmd.Context())
+			defer cancel()
+			code, err := load.Exec(ctx, a.path(args[0]), load.ExecOptions{
 				Args: args[1:], Stdout: a.Stdout, Stderr: a.Stderr, Environ: a.Environ(), Dir: a.Dir,
 			})
 			if err != nil {

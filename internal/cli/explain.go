@@ -63,7 +63,9 @@ explanations.json beside the questions, and shown from there the next time; --re
 			if _, err := os.Stat(filepath.Join(dir, explanationsFile)); err == nil && !rerun {
 				return a.showExplanations(dir)
 			}
-			return a.explain(cmd.Context(), dir, config, outputDir, timeout)
+			ctx, cancel := a.whileRead(cmd.Context())
+			defer cancel()
+			return a.explain(ctx, dir, config, outputDir, timeout)
 		},
 	}
 	cmd.Flags().BoolVar(&rerun, "rerun", false, "ask again, and replace the answers that are kept")

@@ -159,10 +159,7 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 func (w *world) killedAfter(patience time.Duration, args ...string) (ended bool) {
 	w.t.Helper()
 	cmd := exec.Command("plumb", args...)
-	cmd.Dir, cmd.Env = w.dir, nil
-	for name, value := range w.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Dir, cmd.Env = w.dir, w.environ()
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -81,13 +81,25 @@ func (w *world) serve(o fakemodel.Options) *fakemodel.Server {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	maps.Copy(w.env, map[string]string{
-		"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-test-0123456789abcdef",
-		"ANTHROPIC_BASE_URL": server.URL, "ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef",
-		"GOOGLE_GEMINI_BASE_URL": server.URL, "GEMINI_API_KEY": "gm-test-0123456789abcdef",
-		"OLLAMA_HOST": server.URL,
-	})
+	w.point(server.URL)
 	return s
+}
+
+// point points the providers at a fake model server.
+func (w *world) point(url string) {
+	maps.Copy(w.env, map[string]string{
+		"OPENAI_BASE_URL": url + "/v1", "OPENAI_API_KEY": "sk-test-0123456789abcdef",
+		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef",
+		"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "gm-test-0123456789abcdef",
+		"OLLAMA_HOST": url,
+	})
+}
+
+func (w *world) environ() (all []string) {
+	for name, value := range w.env {
+		all = append(all, name+"="+value)
+	}
+	return all
 }
 
 func (w *world) write(name, text string) {
@@ -115,14 +127,7 @@ func (w *world) plumb(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = cli.Main(w.t.Context(), cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: w.dir, Now: time.Now,
-		Getenv: func(name string) string { return w.env[name] },
-		Environ: func() []string {
-			var all []string
-			for name, value := range w.env {
-				all = append(all, name+"="+value)
-			}
-			return all
-		},
+		Getenv: func(name string) string { return w.env[name] }, Environ: w.environ,
 		Size: func() (int, int, bool) { return 100, 30, w.terminal },
 	})
 	return code, out.String(), errs.String()

@@ -9,15 +9,18 @@ import (
 )
 
 // tuneMemory sets the pace of the garbage collector by what a run of so many executions will keep: a small run may use
-// half as much again before the collector works, which saves CPU time, and a large one is held closer to what it needs.
+// half as much again before the collector works, which saves CPU time, and a large one is held closer to what it needs. Where
+// sessions are very large, the collector goes by a limit: at the pace of a small run garbage would be several times what
+// is in use.
 func tuneMemory(executions int) {
-	const small, large = 44 << 20, 170 << 20
+	const small, large, most = 44 << 20, 170 << 20, 384 << 20
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	kept := m.HeapAlloc + uint64(executions)*350 + 8<<20
 	target := max(uint64(small), min(uint64(large), kept/2*3), kept+kept/6)
 	debug.SetGCPercent(int(100 * (target - kept) / kept))
+	debug.SetMemoryLimit(int64(most + 2*target))
 }
 
 // boundMemory has the collector go by a limit where agents run, whose sessions are large now and then, and mostly are not: it

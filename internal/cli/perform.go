@@ -131,12 +131,9 @@ func (a *app) shown(path string) string {
 }
 
 // interruptible lets signals end a run: the first one lets what is in flight finish, the second one does not. A third one
-// does what signals do by default.
+// does what signals do by default. A reader of the output that leaves counts as the first one.
 func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, interrupted func() os.Signal, done func()) {
-	if a.Signals == nil {
-		return ctx, func() os.Signal { return nil }, func() {}
-	}
-	signals, stop := a.Signals()
+	signals, stop := a.signals()
 	ctx, cancel := context.WithCancelCause(ctx)
 	drain, finished, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	j.options.Drain = drain
@@ -146,6 +143,8 @@ func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, int
 		defer stop()
 		select {
 		case first = <-signals:
+		case <-a.readerLeft:
+			first = syscall.SIGPIPE
 		case <-finished:
 			return
 		}

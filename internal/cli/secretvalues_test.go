@@ -103,7 +103,15 @@ func TestSecretsChangeNothing(t *testing.T) {
 			whole, resumed, stderr := measure(t, value)
 			for name, got := range map[string]any{"whole": whole, "resumed": resumed} {
 				got, want := without(got, r), without(want, r)
-				if !reflect.DeepEqual(got, want) {
+				if name == "resumed" && r.Hides() {
+					// What was obtained and not yet judged has lost the secret: its check may be an error, and never another verdict.
+					was := outcomes(want)
+					for id, outcome := range outcomes(got) {
+						if outcome != was[id] && outcome != "error" {
+							t.Errorf("resumed: %s is a %s, and was a %s", id, outcome, was[id])
+						}
+					}
+				} else if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: %.4000s", name, cmp.Diff(want, got))
 				}
 			}
@@ -112,6 +120,22 @@ func TestSecretsChangeNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// outcomes are those of the cases in a results document.
+func outcomes(doc any) map[string]string {
+	found := map[string]string{}
+	all, _ := doc.(map[string]any)
+	cases, _ := all["cases"].([]any)
+	for _, c := range cases {
+		c, _ := c.(map[string]any)
+		results, _ := c["runnerResults"].([]any)
+		for _, r := range results {
+			r, _ := r.(map[string]any)
+			found[fmt.Sprint(c["caseId"])] = fmt.Sprint(r["outcome"])
+		}
+	}
+	return found
 }
 
 // steady reads a results file without what differs between any two runs.

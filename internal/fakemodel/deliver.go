@@ -13,6 +13,9 @@ func (x *exchange) deliver(fault Fault) {
 	switch fault {
 	case "":
 		x.send()
+	case FaultClosing:
+		x.w.Header().Set("Connection", "close")
+		x.send()
 	case FaultRateSeconds:
 		x.fail(problem{kind: rateLimited})
 	case FaultRateDate:
@@ -143,6 +146,19 @@ func (x *exchange) breakOff(fault Fault) {
 	case FaultSlow:
 		x.dribble()
 		return
+	case FaultDrip:
+		x.header(x.status, x.kind, -1)
+		x.drip()
+	case FaultDropped:
+		x.s.countStatus(0)
+		x.drop(false)
+	case FaultGoAway:
+		x.s.countStatus(0)
+		x.sendAway()
+	case FaultCut:
+		x.header(x.status, x.kind, x.length())
+		x.write(half)
+		x.drop(true)
 	case FaultTruncated:
 		x.header(x.status, x.kind, x.length())
 		x.write(half)
@@ -175,6 +191,41 @@ func (x *exchange) reset() {
 		_ = tcp.SetLinger(0)
 	}
 	_ = raw.Close()
+}
+
+// drop closes the connection.
+func (x *exchange) drop(reset bool) {
+	if c := connectionOf(x.r); c != nil {
+		c.drop(reset)
+	} else {
+		x.reset()
+	}
+}
+
+// sendAway has the client leave, with NO_ERROR, INTERNAL_ERROR or ENHANCE_YOUR_CALM. HTTP/1.1 has no word for it.
+func (x *exchange) sendAway() {
+	c := connectionOf(x.r)
+	if c == nil || !isHTTP2(x.r) {
+		x.drop(false)
+		return
+	}
+	c.sendAway([...]uint32{0x0, 0x2, 0xb}[x.id%3])
+}
+
+// drip writes white space until the client gives up, or HangFor has passed.
+func (x *exchange) drip() {
+	const each = 20 * time.Millisecond
+	limit := x.s.options.Faults.HangFor
+	for began := time.Now(); limit <= 0 || time.Since(began) < limit; {
+		select {
+		case <-x.s.released:
+			return
+		default:
+		}
+		if !x.write([]byte(" ")) || !x.pause(each) {
+			return
+		}
+	}
 }
 
 // silence waits until the client gives up, or HangFor has passed.

@@ -53,6 +53,10 @@ type Options struct {
 	Latency, LatencyJitter time.Duration
 	// MaxConcurrent and RatePerMinute are the limits above which requests get the provider's 429; 0 means none.
 	MaxConcurrent, RatePerMinute int
+	// MaxStreams is how many requests share a connection of HTTP/2, where [Server.Listen] serves it; 0 means 250.
+	MaxStreams int
+	// IdleTimeout is when [Server.Listen] closes a connection on which nothing is asked; 0 means never.
+	IdleTimeout time.Duration
 	// RetryAfter is what a 429 tells clients to wait, in whole seconds on the wire, rounded up; 0 means one second.
 	RetryAfter time.Duration
 	// Seed decides about faults, ids and jitter.

@@ -35,6 +35,15 @@ const (
 	FaultMalformed Fault = "malformed"
 	FaultHTML      Fault = "html"
 	FaultEmpty     Fault = "empty"
+	// FaultDropped closes the connection in place of a reply, FaultCut resets it after half the body, and FaultGoAway says on
+	// HTTP/2 that nothing on the connection was answered, and closes it. On HTTP/2 these break all requests that share the
+	// connection. FaultClosing is a right answer after which the connection is closed in order.
+	FaultDropped Fault = "dropped"
+	FaultCut     Fault = "cut"
+	FaultGoAway  Fault = "go-away"
+	FaultClosing Fault = "closing"
+	// FaultDrip is white space, now and then, in place of a body; see [Faults.HangFor].
+	FaultDrip Fault = "drip"
 	// FaultRefused is a 400 that refuses one of the optional parameters. A request without any is answered.
 	FaultRefused Fault = "refused"
 )
@@ -54,13 +63,16 @@ func AllFaults() []Fault {
 	return []Fault{
 		FaultRateSeconds, FaultRateDate, FaultTimeout, FaultConflict, FaultServer, FaultGateway, FaultOverloaded,
 		FaultReset, FaultHang, FaultStall, FaultSlow, FaultTruncated, FaultAborted, FaultMalformed, FaultHTML,
-		FaultEmpty, FaultRefused,
+		FaultEmpty, FaultRefused, FaultDropped, FaultCut, FaultGoAway, FaultClosing, FaultDrip,
 	}
 }
 
+// answered reports whether the fault is in how an answer arrives, and not in the answer.
+func (f Fault) answered() bool { return f == FaultSlow || f == FaultClosing }
+
 // lasting reports whether a prompt that always meets the fault is never answered. Slow answers arrive, and a client runs
 // out of parameters to be refused.
-func (f Fault) lasting() bool { return f != FaultSlow && f != FaultRefused }
+func (f Fault) lasting() bool { return !f.answered() && f != FaultRefused }
 
 // Faults say how often and how requests break. The zero value breaks none.
 type Faults struct {
@@ -99,7 +111,7 @@ func (f Faults) Truth(seed uint64, prompt string) Truth {
 	for attempt := 0; ; attempt++ {
 		kind := f.at(seed, h, attempt)
 		met = append(met, kind)
-		if kind == "" || kind == FaultSlow {
+		if kind == "" || kind.answered() {
 			return Truth{Faults: met}
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -36,7 +34,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 // settings are the flags that are not [Options].
-type settings struct{ addr, urlFile, answers, scripts, statsFile, life string }
+type settings struct{ addr, protocol, certFile, urlFile, answers, scripts, statsFile, life string }
 
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var set settings
@@ -63,27 +61,30 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, life)
 		defer cancel()
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", set.addr)
-	if err != nil {
-		return err
-	}
-	url := "http://" + l.Addr().String()
-	if set.urlFile != "" {
-		if err := os.WriteFile(set.urlFile, []byte(url+"\n"), 0o600); err != nil {
-			return fmt.Errorf("write the address: %w", err)
-		}
-	}
-	fmt.Fprintln(stdout, "listening", url)
-
 	s := New(o)
 	handler := http.Handler(s)
 	if set.scripts != "" {
+		var err error
 		if handler, err = s.withScripts(set.scripts); err != nil {
 			return err
 		}
 	}
-	if err := s.run(ctx, l, handler); err != nil {
+	l, err := s.Listen(ctx, set.addr, Protocol(set.protocol), handler)
+	if err != nil {
+		return err
+	}
+	if set.certFile != "" {
+		if err := os.WriteFile(set.certFile, l.Certificate, 0o600); err != nil {
+			return fmt.Errorf("write the certificate: %w", err)
+		}
+	}
+	if set.urlFile != "" {
+		if err := os.WriteFile(set.urlFile, []byte(l.URL+"\n"), 0o600); err != nil {
+			return fmt.Errorf("write the address: %w", err)
+		}
+	}
+	fmt.Fprintln(stdout, "listening", l.URL)
+	if err := s.run(ctx, l); err != nil {
 		return err
 	}
 	if set.statsFile == "" {
@@ -119,24 +120,15 @@ func (s *Server) withScripts(file string) (http.Handler, error) {
 	return mux, nil
 }
 
-// run serves l until ctx ends, and then drops what is in flight.
-func (s *Server) run(ctx context.Context, l net.Listener, handler http.Handler) error {
-	hs := &http.Server{
-		Handler: handler, ReadHeaderTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it would log the faults
-	}
-	done := make(chan error, 1)
-	go func() { done <- hs.Serve(l) }()
+// run serves until ctx ends, and then drops what is in flight.
+func (s *Server) run(ctx context.Context, l *Listening) error {
 	select {
-	case err := <-done:
+	case err := <-l.done:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
 	s.Release()
-	_ = hs.Close() // what it complains about is what it closes
-	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve: %w", err)
-	}
+	l.Close()
 	return nil
 }
 
@@ -153,6 +145,15 @@ func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) erro
 	fs := flag.NewFlagSet("fakemodel", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&set.addr, "addr", "127.0.0.1:0", "address to listen on")
+	set.protocol = string(HTTP)
+	fs.Func("protocol", "http, https or http2 (default http)", func(name string) error {
+		if set.protocol = name; !slices.Contains(Protocols(), Protocol(name)) {
+			return fmt.Errorf("unknown protocol %q", name)
+		}
+		return nil
+	})
+	fs.StringVar(&set.certFile, "cert-file", "", "file to write the certificate to that clients must trust")
+	fs.IntVar(&o.MaxStreams, "max-streams", 0, "requests that share a connection of HTTP/2 (default 250)")
 	fs.StringVar(&set.urlFile, "url-file", "", "file to write the address to")
 	fs.StringVar(&set.answers, "answers", "", "files of answers, JSON lines, separated by commas")
 	fs.StringVar(&set.scripts, "agent-scripts", "", "file of scripts for agents, JSON, served at /s/NAME")

@@ -222,7 +222,7 @@ func (x *exchange) count(h uint64) Fault {
 	x.ask.Count = a.answers
 	if fault != "" {
 		s.stats.Faults[fault]++
-		if fault != FaultSlow {
+		if !fault.answered() {
 			return fault
 		}
 	}

@@ -2,6 +2,8 @@ package fakemodel_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -240,6 +242,61 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestProtocols has a client trust the certificate and ask over each protocol; the connection breaks in each way a
+// connection can break, and the next request is answered on another one.
+func TestProtocols(t *testing.T) {
+	t.Parallel()
+	for _, p := range fakemodel.Protocols() {
+		for kind, word := range map[fakemodel.Fault]string{
+			"": "", fakemodel.FaultClosing: "", fakemodel.FaultDropped: "EOF", fakemodel.FaultCut: "",
+			fakemodel.FaultReset: "", fakemodel.FaultTruncated: "", fakemodel.FaultGoAway: "",
+		} {
+			t.Run(string(p)+" "+string(kind), func(t *testing.T) {
+				t.Parallel()
+				o := fakemodel.Options{Answer: func(fakemodel.Ask) string { return strings.Repeat("word ", 50_000) }}
+				if kind != "" {
+					o.Faults = fakemodel.Faults{Rate: 1, MaxConsecutive: 1, Kinds: []fakemodel.Fault{kind}}
+				}
+				l, err := fakemodel.New(o).Listen(t.Context(), "127.0.0.1:0", p, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				trusted := x509.NewCertPool()
+				trusted.AppendCertsFromPEM(l.Certificate)
+				carrier := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: trusted}}
+				defer carrier.CloseIdleConnections()
+				ask := func() (string, string, error) {
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.URL+"/v1/chat/completions", strings.NewReader(chatBody("m", "p")))
+					if err != nil {
+						t.Fatal(err)
+					}
+					req.GetBody = nil // the client must not make it again
+					resp, err := carrier.RoundTrip(req)
+					if err != nil {
+						return "", "", err
+					}
+					defer resp.Body.Close()
+					data, err := io.ReadAll(resp.Body)
+					return resp.Proto, string(data), err
+				}
+				wrong := kind != "" && kind != fakemodel.FaultClosing
+				if _, data, err := ask(); (err != nil) != wrong || err != nil && !strings.Contains(err.Error(), word) {
+					t.Errorf("%d bytes, error %v, want %q", len(data), err, word)
+				}
+				proto, data, err := ask()
+				want := "HTTP/1.1"
+				if p == fakemodel.HTTP2 {
+					want = "HTTP/2.0"
+				}
+				if err != nil || proto != want || !json.Valid([]byte(data)) {
+					t.Errorf("%s, %d bytes, error %v", proto, len(data), err)
+				}
+			})
+		}
+	}
+}
+
 func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *head, data string, err error, took time.Duration) {
 	t.Helper()
 	status := 0
@@ -251,6 +308,7 @@ func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *head, dat
 		fakemodel.FaultServer: 500, fakemodel.FaultGateway: 502, fakemodel.FaultOverloaded: 503, fakemodel.FaultRefused: 400,
 		fakemodel.FaultSlow: 200, fakemodel.FaultMalformed: 200, fakemodel.FaultHTML: 200, fakemodel.FaultEmpty: 200,
 		fakemodel.FaultStall: 200, fakemodel.FaultTruncated: 200, fakemodel.FaultAborted: 200,
+		fakemodel.FaultCut: 200, fakemodel.FaultClosing: 200, fakemodel.FaultDrip: 200,
 	}[kind]
 	if kind == fakemodel.FaultOverloaded && path == "/v1/messages" {
 		want = 529
@@ -265,6 +323,18 @@ func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *head, dat
 	case fakemodel.FaultReset:
 		if err == nil || runtime.GOOS != "windows" && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("error = %v, want a reset", err)
+		}
+	case fakemodel.FaultDropped, fakemodel.FaultGoAway, fakemodel.FaultCut:
+		if err == nil || json.Valid([]byte(data)) {
+			t.Errorf("got %q, %v, want a connection that broke", data, err)
+		}
+	case fakemodel.FaultClosing:
+		if err != nil || !json.Valid([]byte(data)) {
+			t.Errorf("got %q, %v", data, err)
+		}
+	case fakemodel.FaultDrip:
+		if err == nil || took < 200*time.Millisecond || len(data) < 2 || strings.TrimSpace(data) != "" {
+			t.Errorf("got %q, %v after %v", data, err, took)
 		}
 	case fakemodel.FaultHang:
 		if err == nil || took < 200*time.Millisecond {

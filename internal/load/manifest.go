@@ -128,8 +128,10 @@ func parseManifest(file string, data []byte) (*Manifest, Problems) {
 	r := &manifestReader{file: file, lines: indexTOML(data)}
 	if over := r.lines.over; over != "" { // the decoder would take memory by the square of it
 		line, column := r.lines.place(r.lines.overAt)
-		return nil, Problems{{Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
-			Hint: "a manifest has keys such as tiers.cheap.file, and lists of words"}}
+		return nil, Problems{{
+			Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
+			Hint: "a manifest has keys such as tiers.cheap.file, and lists of words",
+		}}
 	}
 	var tree map[string]any
 	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)

@@ -201,3 +201,24 @@ func TestGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepGroups removes what is empty and nobody's any more, and nothing that is in use or about to be.
+func TestSweepGroups(t *testing.T) {
+	if _, ok := means(t)["cgroup"]; !ok {
+		t.Skip("no control group can be made here")
+	}
+	old, fresh, kept := newGroup("old/1"), newGroup("fresh/1"), newGroup(groupMark+"x")
+	defer fresh.remove()
+	defer kept.remove()
+	for _, g := range []*group{old, kept} {
+		if err := os.Chtimes(g.dir, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Skip(err)
+		}
+	}
+	sweepGroups(func(string) bool { return false })
+	for g, want := range map[*group]bool{old: false, fresh: true, kept: true} {
+		if _, err := os.Stat(g.dir); (err == nil) != want {
+			t.Errorf("%s is there: %t", g.dir, !want)
+		}
+	}
+}

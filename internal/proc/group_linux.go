@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -195,7 +196,8 @@ func groupOf(pid int, mark string) *group {
 	return &group{dir: filepath.Join(mount, rel)}
 }
 
-// sweepGroups removes the control groups beside those of this process whose mark is wanted, as long as they are empty.
+// sweepGroups removes empty control groups beside those of this process: those whose mark is wanted, and those that nobody has come
+// to use in a minute. A [Group] may use its own later.
 func sweepGroups(wanted func(mark string) bool) {
 	parent := ownGroupDir()
 	if parent == "" {
@@ -206,8 +208,12 @@ func sweepGroups(wanted func(mark string) bool) {
 		return
 	}
 	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.IsDir() {
+			continue
+		}
 		for _, mark := range marksIn(e.Name()) {
-			if e.IsDir() && wanted(mark) {
+			if wanted(mark) || time.Since(info.ModTime()) > time.Minute && !strings.HasPrefix(mark, groupMark) {
 				(&group{dir: filepath.Join(parent, e.Name())}).remove()
 			}
 		}

@@ -35,24 +35,37 @@ func (p *pattern) equal(i int, c byte) bool {
 	return p.text[i] == c || p.fold && c >= 'A' && c <= 'Z' && p.text[i] == c|0x20
 }
 
+// maxPluses bounds how many characters of a run of blanks are tried as pluses of the secret itself.
+const maxPluses = 16
+
 // forward compares text with p from byte i on, and returns where the match ends: partial if the text does.
 func (p *pattern) forward(i int, text []byte) (end int, ok bool) {
 	for ; i < len(p.text); i++ {
 		if end == len(text) {
 			return partial, true
 		}
-		if p.text[i] == ' ' && !p.fold {
-			n := blanks(text[end:])
-			if n == 0 {
+		if p.text[i] != ' ' || p.fold {
+			if !p.equal(i, text[end]) {
 				return 0, false
 			}
-			end += n
+			end++
 			continue
 		}
-		if !p.equal(i, text[end]) {
+		n := blanks(text[end:])
+		if i+1 < len(p.text) && p.text[i+1] == '+' {
+			for tries := 0; n > 0 && tries < maxPluses; n, tries = n-1, tries+1 {
+				if rest, found := p.forward(i+1, text[end+n:]); found && rest != partial {
+					return end + n + rest, true
+				} else if found {
+					ok = true
+				}
+			}
+			return partial, ok
+		}
+		if n == 0 {
 			return 0, false
 		}
-		end++
+		end += n
 	}
 	return end, true
 }
@@ -60,24 +73,32 @@ func (p *pattern) forward(i int, text []byte) (end int, ok bool) {
 // backward compares the end of text with p up to byte i, and returns where the match starts.
 func (p *pattern) backward(i int, text []byte) (start int, ok bool) {
 	for start = len(text); i > 0; i-- {
-		if p.text[i-1] == ' ' && !p.fold {
-			before := start
-			for start > 0 {
-				c, size := utf8.DecodeLastRune(text[:start])
-				if !isBlank(c) {
-					break
-				}
-				start -= size
-			}
-			if start == before {
+		if p.text[i-1] != ' ' || p.fold {
+			if start == 0 || !p.equal(i-1, text[start-1]) {
 				return 0, false
 			}
+			start--
 			continue
 		}
-		if start == 0 || !p.equal(i-1, text[start-1]) {
+		before := start
+		for start > 0 {
+			c, size := utf8.DecodeLastRune(text[:start])
+			if !isBlank(c) {
+				break
+			}
+			start -= size
+		}
+		if i > 1 && p.text[i-2] == '+' {
+			for tries := 0; start < before && tries < maxPluses; start, tries = start+1, tries+1 {
+				if first, found := p.backward(i-1, text[:start]); found {
+					return first, true
+				}
+			}
 			return 0, false
 		}
-		start--
+		if start == before {
+			return 0, false
+		}
 	}
 	return start, true
 }
@@ -172,24 +193,8 @@ func (r *Redactor) addPatterns(value string, s Secret, words map[string]bool) {
 	}
 }
 
-// collapsed returns value with each run of white space, with the pluses in it, as one blank.
-func collapsed(value string) []byte {
-	words := strings.Fields(value)
-	text := strings.Join(words, " ")
-	for i := range words {
-		if i > 0 {
-			words[i] = strings.TrimLeft(words[i], "+")
-		}
-		if i < len(words)-1 {
-			words[i] = strings.TrimRight(words[i], "+")
-		}
-	}
-	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
-	if short := strings.Join(words, " "); weakness(short, nil) == "" {
-		text = short
-	}
-	return []byte(text)
-}
+// collapsed returns value with each run of white space as one blank.
+func collapsed(value string) []byte { return []byte(strings.Join(strings.Fields(value), " ")) }
 
 func longestWord(text []byte) (at, length int) {
 	for i := 0; i < len(text); {

@@ -63,12 +63,13 @@ func TestSeesThrough(t *testing.T) {
 			}
 		}
 	}
-	// Everywhere at once, as no tool writes it.
+	// Everywhere at once, as no tool writes it. With what is before it, \x9b can be a character.
+	pieces := slices.DeleteFunc(unseen(), func(s string) bool { return s == "\x9b" })
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
 		for i, c := range value {
 			for i > 0 && rapid.IntRange(0, 2).Draw(t, "junk") == 0 {
-				b.WriteString(rapid.SampledFrom(unseen()).Draw(t, "piece"))
+				b.WriteString(rapid.SampledFrom(pieces).Draw(t, "piece"))
 			}
 			b.WriteRune(c)
 		}
@@ -276,7 +277,7 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 	// What begins an escape sequence can also be a stray character before the secret.
 	if !strings.Contains(text, "¦") && value != "" && text != "" {
 		for i := range len(text) - 1 {
-			if text[i+1] != value[0] {
+			if text[i+1] != value[0] || i > 0 && text[i-1] == 0x1b { // ESC % x is a sequence for terminals
 				continue
 			}
 			if place := escape.FindStringIndex(text[i:]); place != nil && place[0] == 0 {
@@ -361,14 +362,14 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 					v, _ := strconv.ParseUint(bits.String()[i:i+8], 2, 8)
 					plain = append(plain, byte(v))
 				}
-				readings(value, strings.ToValidUTF8(string(plain), "¦"), escapes, codes-1, all) // what is no text divides what is
+				readings(value, strings.ToValidUTF8(string(plain), "\n¦\n"), escapes, codes-1, all) // what is no text divides what is
 			}
 			for _, run := range hexRuns.FindAllString(run, -1) {
 				for odd := range 2 {
 					if len(run) > odd {
 						digits := run[odd:]
 						plain, _ := hex.DecodeString(digits[:len(digits)/2*2])
-						readings(value, strings.ToValidUTF8(string(plain), "¦"), escapes, codes-1, all) // what is no text divides what is
+						readings(value, strings.ToValidUTF8(string(plain), "\n¦\n"), escapes, codes-1, all) // what is no text divides what is
 					}
 				}
 			}

@@ -176,7 +176,7 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 		return report, nil
 	case timeUp(given) || isTimeout(err):
 		report.FinishReason = plumb.FinishTimeout
-		c.text(report, stdout)
+		c.begun(report, stdout)
 		return report, c.failure(plumb.OriginTimeout, err, stderr)
 	default:
 		if said := c.answer(report, stdout); said != nil { // a program that knows why it failed says so in its answer
@@ -298,6 +298,19 @@ func (c *command) answer(report *plumb.SessionReport, stdout []byte) error {
 		return errors.New(answer.Error)
 	}
 	return nil
+}
+
+// begun fills in what a program said before its time was up. White space, or an answer that is an error, is no
+// beginning of an answer.
+func (c *command) begun(report *plumb.SessionReport, stdout []byte) {
+	answer, isObject, err := parseAnswer(stdout)
+	switch {
+	case isObject && (err != nil || answer.Error != "") || len(bytes.TrimSpace(stdout)) == 0:
+	case isObject:
+		c.output(report, answer.Output)
+	default:
+		c.output(report, textAnswer(stdout))
+	}
 }
 
 func (c *command) text(report *plumb.SessionReport, stdout []byte) {

@@ -200,6 +200,42 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
+// TestCommandTimeoutWithoutAnAnswer has programs that write something before their time is up, and no text of an answer.
+func TestCommandTimeoutWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		said, want string
+	}{
+		"nothing":             {"", ""},
+		"white space":         {"  \n \t\n", ""},
+		"an error":            {`{"error":"the server is busy"}`, ""},
+		"an empty answer":     {`{"output":""}`, ""},
+		"no answer at all":    {`{"output":17}`, ""},
+		"an answer":           {`{"output":"Paris"}`, "Paris"},
+		"half of a text":      {"Par", "Par"},
+		"a text of two lines": {"Paris\n\nand", "Paris\n\nand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := New(plumb.RunnerConfig{Command: []string{"sh", "-c", `printf %s "$0"; exec sleep 60`, c.said}}, Env{Dir: t.TempDir(), Environ: os.Environ})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := plumb.WithTimeLimit(t.Context(), time.Second)
+			defer cancel()
+			report, err := r.Run(ctx, ask("x"))
+			f := failure(t, err)
+			outcome := plumb.OutcomeError
+			if c.want != "" {
+				outcome = plumb.OutcomeFail
+			}
+			if got := f.Origin.Outcome(report.Began()); f.Origin != plumb.OriginTimeout || got != outcome || report.FinalOutput != c.want {
+				t.Errorf("%s, want %s, with the output %q", got, outcome, report.FinalOutput)
+			}
+		})
+	}
+}
+
 func TestCommandTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*testing.T, *command) context.Context{

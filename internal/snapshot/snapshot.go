@@ -25,12 +25,11 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/plumb-eval/plumb/internal/doc"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // FileName is what the file of baselines is called unless the config says otherwise. It is beside the config.

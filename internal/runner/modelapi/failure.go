@@ -46,8 +46,11 @@ func (d *described) Unwrap() error { return d.cause }
 func (t *target) tooLate(p *problem) string {
 	text := "the time was up before an answer came"
 	var more []string
-	if len(p.partial) > 0 {
+	switch {
+	case len(p.partial) > 0:
 		text = "the time was up while the answer came in"
+	case p.arrived > 0:
+		text = fmt.Sprintf("the time was up before any text of an answer came: the reply had begun, with %d bytes", p.arrived)
 	}
 	if p.status >= 300 {
 		more = append(more, fmt.Sprintf("last: %d %s", p.status, firstOf(p.api.summary(), statusText(p.status))))

@@ -331,7 +331,7 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	}
 }
 
-// broken ends a session without an answer. A reply that had begun to arrive when the time was up is kept.
+// broken ends a session without an answer. An answer that had begun to arrive when the time was up is kept.
 func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
 	if p.kind == stopped && !outOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {

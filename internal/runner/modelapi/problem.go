@@ -41,8 +41,12 @@ type problem struct {
 	requestID string
 	// wait is how long the provider asks to wait; 0 when it does not say.
 	wait time.Duration
-	// partial is what had arrived of a reply that broke off.
-	partial  []byte
+	// arrived is how many bytes had come of a reply that broke off; partial is its beginning where that has some text of the
+	// answer, and nil otherwise.
+	arrived int
+	partial []byte
+	// shared says that a connection broke on which there were other requests.
+	shared   bool
 	err      error
 	attempts int
 	// givenUp says why the call was not made again.
@@ -96,6 +100,11 @@ func (p *problem) passing() bool {
 func (p *problem) nobodyThere() bool {
 	var dns *net.DNSError
 	return p.kind == network && (errors.Is(p.err, syscall.ECONNREFUSED) || errors.As(p.err, &dns))
+}
+
+// tookDownConnection reports whether a whole connection broke, and not one stream of HTTP/2 on it.
+func (p *problem) tookDownConnection() bool {
+	return p.kind == network && !p.nobodyThere() && !unreachableForGood(p.err) && !strings.Contains(p.err.Error(), "stream error: ")
 }
 
 // unreachableForGood tells errors of the configuration from those of the network.
@@ -407,9 +416,7 @@ func statusProblem(res *http.Response, body []byte, requestID string) *problem {
 	p.wait = retryAfter(res.Header, now)
 	if p.wait == 0 && p.throttles() {
 		if p.wait = retryDelay(p.api.details); p.wait == 0 {
-			if until := spentQuota(res.Header, now); !until.IsZero() {
-				p.wait = until.Sub(now)
-			}
+			p.wait = quotaWait(spentQuota(res.Header, now))
 		}
 	}
 	return p

@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"regexp"
@@ -22,11 +23,11 @@ func requestID(h http.Header) string {
 // retryAfter reads how long a reply asks to wait: Retry-After as seconds or as an HTTP date, or retry-after-ms. It is 0
 // when the reply does not say, or says something past or senseless.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+	if ms, ok := decimal(h.Get("Retry-After-Ms")); ok && ms > 0 {
 		return seconds(ms / 1000)
 	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
+	if s, ok := decimal(v); ok {
 		return seconds(s)
 	}
 	if at, err := http.ParseTime(v); err == nil {
@@ -35,12 +36,21 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// seconds is the duration of s seconds, 0 if that is no time to wait, and at most a year.
+// decimal reads a decimal number; one that is too large for a float is infinite.
+func decimal(s string) (n float64, ok bool) {
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// longestWait is as long as any wait that is longer.
+const longestWait = 365 * 24 * time.Hour
+
+// seconds is the duration of s seconds, 0 if that is no time to wait, and at most [longestWait].
 func seconds(s float64) time.Duration {
 	if s <= 0 || math.IsNaN(s) {
 		return 0
 	}
-	return time.Duration(min(s, 365*24*3600) * float64(time.Second))
+	return time.Duration(min(s, longestWait.Seconds()) * float64(time.Second))
 }
 
 // serverTime is the server's own idea of the present, so that dates in a reply mean the same on both sides.
@@ -51,10 +61,9 @@ func serverTime(h http.Header, now time.Time) time.Time {
 	return now
 }
 
-// spentQuota returns until when a lane should rest because a reply says that nothing is left of a quota; zero when
-// something is left, or when the reply does not say. At most a minute: the figures are often those of a whole refill.
-func spentQuota(h http.Header, now time.Time) time.Time {
-	var wait time.Duration
+// spentQuota returns how long the provider says that a quota of which nothing is left takes to come back; 0 when something
+// is left, or when the reply does not say. It is often the time of a whole refill.
+func spentQuota(h http.Header, now time.Time) (wait time.Duration) {
 	for _, what := range [...][2]string{
 		{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
 		{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
@@ -63,7 +72,7 @@ func spentQuota(h http.Header, now time.Time) time.Time {
 			reset := h.Get(what[1])
 			d, err := time.ParseDuration(reset)
 			if err != nil {
-				s, _ := strconv.ParseFloat(reset, 64)
+				s, _ := decimal(reset)
 				d = seconds(s)
 			}
 			wait = max(wait, d)
@@ -81,10 +90,34 @@ func spentQuota(h http.Header, now time.Time) time.Time {
 			}
 		}
 	}
-	if wait <= 0 {
-		return time.Time{}
+	return wait
+}
+
+// quotaWait is the part of that time that is waited: none when it is too long to wait for at all.
+func quotaWait(wait time.Duration) time.Duration {
+	if wait > maxElapsed {
+		return wait
 	}
-	return now.Add(min(wait, maxQuotaPause))
+	return min(wait, maxQuotaPause)
+}
+
+// inWords says how long a wait is, in the largest unit of which there are two.
+func inWords(d time.Duration) string {
+	switch {
+	case d >= longestWait:
+		return "a year or more"
+	case d >= 48*time.Hour:
+		return count(d, 24*time.Hour, "days")
+	case d >= 2*time.Hour:
+		return count(d, time.Hour, "hours")
+	case d >= 2*time.Minute:
+		return count(d, time.Minute, "minutes")
+	}
+	return count(d, time.Second, "seconds")
+}
+
+func count(d, unit time.Duration, name string) string {
+	return strconv.FormatInt(int64((d+unit/2)/unit), 10) + " " + name
 }
 
 // retryDelay reads Google's RetryInfo from the details of an error.
@@ -96,6 +129,6 @@ func retryDelay(details string) time.Duration {
 	if m == nil {
 		return 0
 	}
-	s, _ := strconv.ParseFloat(m[1], 64)
+	s, _ := decimal(m[1])
 	return seconds(s)
 }

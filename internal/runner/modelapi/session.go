@@ -157,19 +157,12 @@ func (s *session) capSpent() bool {
 	return used != nil && most != nil && *used >= *most
 }
 
-// partialLimit bounds what is recorded of a reply that broke off, in bytes.
-const partialLimit = 64 << 10
-
-// cutOff is the record of a session whose time was up when part of the reply had arrived. Its one event holds that part
-// as it came: it shows that the model had answered, or had begun to.
+// cutOff is the record of a session whose time was up when part of the answer had arrived. Its one event holds that part
+// of the reply as it came: it shows that the model had answered, or had begun to.
 func (s *session) cutOff(p *problem) *plumb.SessionReport {
 	r := s.base()
 	r.RequestID, r.FinishReason = p.requestID, plumb.FinishTimeout
-	partial := p.partial
-	if len(partial) > partialLimit {
-		partial = partial[:partialLimit]
-	}
-	r.Events = append(r.Events, message(r.EndedAt, "commentary", string(partial)))
+	r.Events = append(r.Events, message(r.EndedAt, "commentary", string(p.partial)))
 	r.Usage.Total()
 	return r
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -25,8 +26,11 @@ const (
 	defaultMaxAttempts = 6
 	defaultBackoff     = 500 * time.Millisecond
 	maxBackoff         = 30 * time.Second
-	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down".
+	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down", or while
+	// connections break that the request shares with others.
 	throttleFactor = 2
+	// maxSharedBackoff bounds the wait after a shared connection broke.
+	maxSharedBackoff = 4 * time.Second
 	// deadAttempts is the number of attempts on a server of which nothing at all is there.
 	deadAttempts = 3
 	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
@@ -36,6 +40,11 @@ const (
 	// maxBody bounds a response, and maxErrorBody what is read of an error.
 	maxBody      = 64 << 20
 	maxErrorBody = 1 << 20
+	// maxHeld bounds the large replies that are in memory at one time, all lanes together. A reply up to smallReply is not
+	// counted. What is not read yet waits in the buffers of the system and, on HTTP/2, in one of maxStreamBuffer.
+	maxHeld         = 2 * maxBody
+	smallReply      = 256 << 10
+	maxStreamBuffer = 1 << 20
 	// maxKeptBuffer is the largest buffer that is used again.
 	maxKeptBuffer = 1 << 20
 )
@@ -68,6 +77,7 @@ type Transport struct {
 	lanes map[laneKey]*lane
 
 	buffers  sync.Pool
+	held     *semaphore.Weighted // counts the bytes of large replies
 	requests atomic.Int64
 	retries  atomic.Int64
 	throttle atomic.Int64
@@ -83,6 +93,8 @@ type laneKey struct {
 type lane struct {
 	*limiter
 	budget *retryBudget
+	// shares says that requests share connections, as on HTTP/2.
+	shares atomic.Bool
 }
 
 // NewTransport returns a transport. Close it after use.
@@ -96,7 +108,7 @@ func NewTransport(opts TransportOptions) *Transport {
 	if opts.Backoff <= 0 {
 		opts.Backoff = defaultBackoff
 	}
-	t := &Transport{opts: opts, base: opts.Base, lanes: map[laneKey]*lane{}}
+	t := &Transport{opts: opts, base: opts.Base, lanes: map[laneKey]*lane{}, held: semaphore.NewWeighted(maxHeld)}
 	t.buffers.New = func() any { return new(bytes.Buffer) }
 	if t.base == nil {
 		t.base = newBase(opts)
@@ -107,9 +119,11 @@ func NewTransport(opts TransportOptions) *Transport {
 func newBase(opts TransportOptions) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	base := &http.Transport{
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		DialContext:       dialer.DialContext,
+		ForceAttemptHTTP2: true,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, MaxReceiveBufferPerStream: maxStreamBuffer,
+		},
 		MaxIdleConnsPerHost:   opts.MaxInFlight,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -180,7 +194,7 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	defer t.mu.Unlock()
 	l, ok := t.lanes[k]
 	if !ok {
-		l = &lane{newLimiter(t.opts.MaxInFlight), newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		l = &lane{limiter: newLimiter(t.opts.MaxInFlight), budget: newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
 		t.lanes[k] = l
 	}
 	return l
@@ -208,7 +222,7 @@ type exchange struct {
 
 // do makes the call. It returns soon after ctx ends. The problem is nil when the call was answered.
 func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
-	var wait *backoff.ExponentialBackOff
+	var own, others *backoff.ExponentialBackOff // after faults of this request, and after those of its connection
 	started, faults := time.Now(), 0
 	var ex exchange
 	for {
@@ -224,10 +238,12 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 			c.lane.budget.refund()
 			return ex, nil
 		}
-		p.attempts = ex.attempts
-		if p.throttles() {
+		p.attempts, p.shared = ex.attempts, c.lane.shares.Load() && p.tookDownConnection()
+		switch {
+		case p.throttles():
 			t.throttle.Add(1)
-		} else {
+		case p.shared: // any of the requests on the connection may be to blame, or none
+		default:
 			faults++
 		}
 		if p.kind == stopped || !p.passing() {
@@ -239,12 +255,16 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 				c.lane.pause(time.Now().Add(pause))
 			}
 		} else {
-			if wait == nil {
-				wait = &backoff.ExponentialBackOff{
-					InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: maxBackoff,
+			wait, most := &own, maxBackoff
+			if p.shared {
+				wait, most = &others, maxSharedBackoff
+			}
+			if *wait == nil {
+				*wait = &backoff.ExponentialBackOff{
+					InitialInterval: t.opts.Backoff, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: most,
 				}
 			}
-			pause = wait.NextBackOff()
+			pause = (*wait).NextBackOff()
 		}
 		if p.givenUp = t.giveUp(ctx, c, p, faults, ex.attempts, time.Since(started), pause); p.givenUp != "" {
 			return ex, p
@@ -267,10 +287,10 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 func (t *Transport) giveUp(ctx context.Context, c *call, p *problem, faults, attempts int, elapsed, pause time.Duration) string {
 	limit := t.opts.MaxAttempts
 	switch {
-	case p.throttles() && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
-		return "all attempts failed"
 	case p.wait > maxElapsed:
-		return "the provider asks to wait " + p.wait.Round(time.Second).String()
+		return "the provider asks to wait " + inWords(p.wait)
+	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
+		return "all attempts failed"
 	case elapsed+pause > maxElapsed:
 		return "no answer in " + elapsed.Round(time.Second).String()
 	}
@@ -297,7 +317,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // send makes one attempt and tells what came of it.
 func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
-	attempt, cancel := context.WithTimeout(ctx, c.timeout)
+	attempt, cancel := plumb.WithTimeLimit(ctx, c.timeout)
 	defer cancel()
 	req := &http.Request{
 		Method: c.method, URL: c.url, Host: c.url.Host, Header: c.header,
@@ -315,6 +335,9 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 		return interrupted(ctx, attempt, err)
 	}
 	defer res.Body.Close()
+	if shares := res.ProtoMajor >= 2; shares != c.lane.shares.Load() {
+		c.lane.shares.Store(shares)
+	}
 	ex.requestID = requestID(res.Header)
 	buf, _ := t.buffers.Get().(*bytes.Buffer)
 	buf.Reset()
@@ -323,24 +346,59 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 			t.buffers.Put(buf)
 		}
 	}()
-	limit := int64(maxBody)
-	if res.StatusCode >= 300 {
-		limit = maxErrorBody
-	}
-	_, err = buf.ReadFrom(io.LimitReader(res.Body, limit+1))
+	done, err := t.receive(ctx, attempt, res, buf)
+	defer done()
 	ex.latency = time.Since(began)
-	if until := spentQuota(res.Header, time.Now()); !until.IsZero() {
-		c.lane.pause(until)
+	now := time.Now()
+	if wait := spentQuota(res.Header, now); wait > 0 && (res.StatusCode < 300 || wait <= maxElapsed) {
+		c.lane.pause(now.Add(min(wait, maxQuotaPause)))
 	}
 	if res.StatusCode >= 300 {
-		return statusProblem(res, buf.Bytes(), ex.requestID)
+		p := statusProblem(res, buf.Bytes(), ex.requestID)
+		if err == nil || p.passing() {
+			return p
+		}
+		// What the provider objects to is not known: the complaint broke off.
 	}
 	if err != nil {
 		p := interrupted(ctx, attempt, err)
-		p.requestID, p.partial = ex.requestID, bytes.Clone(bytes.TrimSpace(buf.Bytes()))
+		p.requestID, p.arrived = ex.requestID, buf.Len()
+		if res.StatusCode < 300 {
+			p.partial = begun(buf.Bytes())
+		}
 		return p
 	}
 	return t.read(c, res, buf.Bytes(), ex.requestID)
+}
+
+// receive reads the body of a reply into buf, decompressed, as far as it may go. A large one waits until there is room for
+// it, which counts neither against the time limit of the request nor against that of the case. The caller calls done when
+// the bytes are not needed any more.
+func (t *Transport) receive(ctx, attempt context.Context, res *http.Response, buf *bytes.Buffer) (done func(), err error) {
+	done = func() {}
+	limit, size := int64(maxBody), res.ContentLength // -1 where the size is not known, as with what is compressed
+	if res.StatusCode >= 300 {
+		limit = maxErrorBody
+	}
+	n, err := buf.ReadFrom(io.LimitReader(res.Body, smallReply))
+	if err != nil || n < smallReply {
+		return done, err
+	}
+	if size < 0 || size > limit {
+		size = limit
+	}
+	turn, place := plumb.Waiting(attempt), plumb.Waiting(ctx)
+	err = t.held.Acquire(attempt, size)
+	turn()
+	place()
+	if err != nil {
+		return done, err
+	}
+	if res.ContentLength >= 0 {
+		buf.Grow(int(size-n) + 1 + bytes.MinRead) // at once: a buffer that doubles takes half as much again
+	}
+	_, err = buf.ReadFrom(io.LimitReader(res.Body, limit+1-n))
+	return func() { t.held.Release(size) }, err
 }
 
 // read decodes a whole reply.

@@ -50,6 +50,8 @@ func TestWaits(t *testing.T) {
 		"milliseconds first":    {step(429, overloaded, "Retry-After-Ms", "1800", "Retry-After", "60"), 1800 * time.Millisecond, 1800 * time.Millisecond},
 		"reset header":          {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "6.5s"), 6500 * time.Millisecond, 6500 * time.Millisecond},
 		"google's detail":       {step(429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"m","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}`), 34 * time.Second, 34 * time.Second},
+		"reset of a refill":     {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "8m38s"), time.Minute, time.Minute},
+		"negative reset":        {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "-72h"), 250 * time.Millisecond, 750 * time.Millisecond},
 		"past date":             {step(429, overloaded, "Retry-After", "Fri, 31 Dec 1999 23:00:00 GMT"), 250 * time.Millisecond, 750 * time.Millisecond},
 		"senseless":             {step(429, overloaded, "Retry-After", "soon"), 250 * time.Millisecond, 750 * time.Millisecond},
 		"negative":              {step(500, `{}`, "Retry-After", "-5"), 250 * time.Millisecond, 750 * time.Millisecond},
@@ -150,7 +152,10 @@ func TestFinality(t *testing.T) {
 		"bad certificate":    {broken(&tls.CertificateVerificationError{Err: errors.New("expired")}), 1, plumb.OriginRunner, "base URL"},
 		"plain for TLS":      {broken(errors.New("http: server gave HTTP response to HTTPS client")), 1, plumb.OriginRunner, "base URL"},
 		"torn content":       {step(200, `{"id":`), 6, plumb.OriginRunner, "base URL"},
-		"broken off in body": {tornBody, 6, plumb.OriginRunner, "network"},
+		"broken off in body": {tornBody(200), 6, plumb.OriginRunner, "network"},
+		"torn complaint":     {tornBody(400), 6, plumb.OriginRunner, "network"},
+		"torn denial":        {tornBody(401), 6, plumb.OriginRunner, "network"},
+		"torn 500":           {tornBody(500), 6, plumb.OriginRunner, "plumb resume"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,11 +181,13 @@ func TestFinality(t *testing.T) {
 	}
 }
 
-func tornBody() (*http.Response, error) {
-	res := respond(200, "")
-	res.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id":"x","cho`), errReader{io.ErrUnexpectedEOF}))
-	res.ContentLength = 5000
-	return res, nil
+func tornBody(status int) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		res := respond(status, "")
+		res.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id":"x","cho`), errReader{io.ErrUnexpectedEOF}))
+		res.ContentLength = 5000
+		return res, nil
+	}
 }
 
 type errReader struct{ err error }
@@ -478,6 +485,9 @@ func TestCaseTimeLimit(t *testing.T) {
 	}{
 		"silence":                       {"", false, "deadline"},
 		"kept alive only":               {"  \n\n ", false, "deadline"},
+		"head of a reply":               {`{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"`, false, "deadline"},
+		"head only, working time":       {`{"id":"chatcmpl-1",   `, false, "working time"},
+		"an error that drips":           {`{"error":{"message":"The server is ov`, false, "deadline"},
 		"half of a reply":               {`{"id":"chatcmpl-1","choices":[{"message":{"content":"It is`, true, "deadline"},
 		"half of a reply, working time": {`{"id":"chatcmpl-1","choices":[{"message":{"content":"It is`, true, "working time"},
 		"no reply at all":               {"-", false, "deadline"},
@@ -515,6 +525,53 @@ func TestCaseTimeLimit(t *testing.T) {
 				}
 				if c.began && (rep.FinishReason != plumb.FinishTimeout || rep.Events[0].Text != c.body || rep.FinalOutput != "") {
 					t.Errorf("report %+v", rep)
+				}
+			})
+		})
+	}
+}
+
+// TestLongWaits: a provider that asks to wait for longer than a request may take is not asked again, and the message says
+// for how long it asks.
+func TestLongWaits(t *testing.T) {
+	t.Parallel()
+	const day = `{"error":{"code":429,"message":"m","details":[{"retryDelay":"259200s"}]}}`
+	for name, c := range map[string]struct {
+		step func() (*http.Response, error)
+		want string
+	}{
+		"minutes":          {step(429, overloaded, "Retry-After", "660"), "asks to wait 11 minutes"},
+		"hours":            {step(503, `{}`, "Retry-After", "28000"), "asks to wait 8 hours"},
+		"a day":            {step(429, overloaded, "Retry-After", "86400"), "asks to wait 24 hours"},
+		"days":             {step(429, overloaded, "Retry-After", "259200"), "asks to wait 3 days"},
+		"on 529":           {step(529, `{}`, "Retry-After", "259200"), "asks to wait 3 days"},
+		"on 500":           {step(500, `{}`, "Retry-After", "259200"), "asks to wait 3 days"},
+		"milliseconds":     {step(429, overloaded, "Retry-After-Ms", "259200000"), "asks to wait 3 days"},
+		"a date":           {step(429, overloaded, "Retry-After", "Tue, 04 Jan 2000 00:00:00 GMT"), "asks to wait 3 days"},
+		"a date far off":   {step(429, overloaded, "Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT"), "asks to wait a year or more"},
+		"absurd":           {step(429, overloaded, "Retry-After", "1e18"), "asks to wait a year or more"},
+		"more digits":      {step(429, overloaded, "Retry-After", strings.Repeat("9", 400)), "asks to wait a year or more"},
+		"infinite":         {step(429, overloaded, "Retry-After", "Inf"), "asks to wait a year or more"},
+		"google's detail":  {step(429, day), "asks to wait 3 days"},
+		"reset of quota":   {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "72h0m0s"), "asks to wait 3 days"},
+		"reset in seconds": {step(429, overloaded, "X-Ratelimit-Remaining-Tokens", "0", "X-Ratelimit-Reset-Tokens", "1e18"), "asks to wait a year or more"},
+		"reset as a time":  {step(429, `{}`, "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", "2000-01-04T00:00:00Z"), "asks to wait 3 days"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := script(c.step)
+			synctest.Test(t, func(t *testing.T) {
+				m := talker(t, base, TransportOptions{})
+				began := time.Now()
+				for range 3 { // the next ones do not wait either
+					rep, err := m.Run(t.Context(), say("hi"))
+					var f *plumb.Failure
+					if rep != nil || !errors.As(err, &f) || f.Origin != plumb.OriginRunner || !strings.Contains(f.Message, c.want) {
+						t.Errorf("report %v, error %v, want %q in it", rep, err, c.want)
+					}
+				}
+				if took := time.Since(began); took != 0 || len(base.requests) != 3 {
+					t.Errorf("%d requests in %v", len(base.requests), took)
 				}
 			})
 		})
