@@ -213,7 +213,7 @@ func (a *app) showCommand() *cobra.Command {
 			if len(args) == 2 {
 				return a.showCase(path, args[1], runnerID)
 			}
-			state, err := a.fold(path)
+			state, err := run.FoldWithout(path, a.redact)
 			if err != nil {
 				return err
 			}

@@ -36,6 +36,9 @@ func loggedWords(path string) iter.Seq[string] {
 		enough := errors.New("enough")
 		// What cannot be read is told by whoever reads the run.
 		_ = run.Read(path, func(ev plumb.Event) error {
+			if ev.Info == nil && ev.Cases == nil {
+				return enough
+			}
 			var words []string
 			if i := ev.Info; i != nil {
 				words = append(words, i.SuiteName, i.SuiteVersion, i.Tier, i.Judge, i.Embedder)
@@ -51,28 +54,7 @@ func loggedWords(path string) iter.Seq[string] {
 					return enough
 				}
 			}
-			if ev.Type == plumb.EventPlanned {
-				return enough
-			}
 			return nil
 		})
 	}
-}
-
-// fold returns the state of the run in path without secrets, which logs of earlier versions may hold.
-func (a *app) fold(path string) (*plumb.Run, error) {
-	if !a.secrets().Hides() {
-		return run.Fold(path)
-	}
-	state := &plumb.Run{}
-	for ev, err := range events(path) {
-		if err != nil {
-			return nil, err
-		}
-		ev, _ = redact.Clean(a.redact, ev) // before the state shortens texts
-		if err := state.Apply(ev); err != nil {
-			return nil, err
-		}
-	}
-	return state, nil
 }

@@ -388,13 +388,17 @@ func Read(path string, fn func(plumb.Event) error) error {
 }
 
 // Fold reads the run directory at path and returns the state of its run.
-func Fold(path string) (*plumb.Run, error) {
+func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
+
+// FoldWithout is Fold for a log that may hold secrets, as those of earlier versions may: it removes what secrets knows.
+func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
 	_, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decodeSummary(line)
 		if err != nil {
 			return err
 		}
+		ev, _ = redact.Clean(secrets, ev) // before the state shortens texts
 		return r.Apply(ev)
 	})
 	if err == nil && r.StartedAt.IsZero() {
