@@ -62,6 +62,7 @@ func TestSecretsChangeNothing(t *testing.T) {
 	address := httptest.NewServer(server)
 	defer address.Close()
 	measure := func(t *testing.T, value string) (whole, resumed any, stderr string) {
+		t.Helper()
 		w := newWorld(t)
 		w.env["OPENAI_BASE_URL"], w.env["OPENAI_API_KEY"] = address.URL+"/v1", "sk-test-0123456789abcdef"
 		w.write("suite.jsonl", suite.String())

@@ -44,10 +44,10 @@ func vocabulary() []string {
 				return
 			}
 			seen[t] = true
-			for i := range t.NumField() {
-				if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			for f := range t.Fields() {
+				if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 					words = append(words, name)
-					keys(t.Field(i).Type)
+					keys(f.Type)
 				}
 			}
 		default: // has no keys

@@ -68,7 +68,7 @@ func (c *collector) look(v reflect.Value, field string) {
 			}
 		}
 	case reflect.Slice:
-		if args, ok := v.Interface().([]string); ok {
+		if args, ok := reflect.TypeAssert[[]string](v); ok {
 			c.arguments(args)
 		}
 		for i := range v.Len() {
