@@ -171,7 +171,7 @@ type File struct {
 // directly.
 func Create(path string) (*File, error) {
 	for range 40 { // as many links as systems follow
-		if strings.HasPrefix(filepath.Clean(path), "/dev/") { // /dev/stdout may lead to a file that others write, too
+		if isDescriptor(path) {
 			break
 		}
 		to, err := os.Readlink(path)
@@ -186,7 +186,7 @@ func Create(path string) (*File, error) {
 	mode := fs.FileMode(0o600)
 	info, err := os.Stat(path)
 	switch {
-	case strings.HasPrefix(filepath.Clean(path), "/dev/"), err == nil && !info.Mode().IsRegular() && !info.IsDir():
+	case isDescriptor(path), err == nil && !info.Mode().IsRegular() && !info.IsDir():
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return nil, err
@@ -207,6 +207,12 @@ func Create(path string) (*File, error) {
 		}
 	}
 	return &File{f, path}, nil
+}
+
+// isDescriptor reports whether path names an open file of a process, which others may write to, as /dev/stdout does.
+func isDescriptor(path string) bool {
+	path = filepath.Clean(path)
+	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
 }
 
 // Commit ends the writing: the file is on disk, and in its place.
