@@ -98,7 +98,10 @@ func TestSecretsChangeNothing(t *testing.T) {
 	if stderr != "" {
 		t.Errorf("a run without secrets says %s", stderr)
 	}
-	for _, value := range values {
+	for i, value := range values {
+		if testing.Short() && i%6 != 0 {
+			continue // the whole list is for the run without the race detector
+		}
 		t.Run(fmt.Sprintf("%.20q", value), func(t *testing.T) {
 			r := redact.New([]redact.Secret{{Name: "AUTH_PROBE", Value: value}})
 			whole, resumed, stderr := measure(t, value)

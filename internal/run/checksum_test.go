@@ -48,7 +48,7 @@ func TestDamagedLog(t *testing.T) {
 		damaged(fmt.Sprintf("line %d is missing", i+1), before+after)
 		damaged(fmt.Sprintf("line %d is doubled", i+1), before+lines[i]+lines[i]+after)
 		damaged(fmt.Sprintf("line %d has changed places", i+1), strings.Join(lines[:i], "")+lines[i+1]+lines[i]+strings.Join(lines[i+2:], ""))
-		for at := 0; at < len(lines[i])-1; at += 3 {
+		for at := 0; at < len(lines[i])-1; at += 11 {
 			b := []byte(lines[i])
 			b[at] ^= 1 << (at % 7)
 			if b[at] != '\n' {
