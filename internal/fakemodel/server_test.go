@@ -281,10 +281,13 @@ func TestProtocols(t *testing.T) {
 					return resp.Proto, string(data), err
 				}
 				wrong := kind != "" && kind != fakemodel.FaultClosing
-				if _, data, err := ask(); (err != nil) != wrong || err != nil && !strings.Contains(err.Error(), word) {
+				// Which of the two a client sees of a closed connection depends on how far its request was sent.
+				_, data, err := ask()
+				if (err != nil) != wrong || err != nil && !strings.Contains(err.Error(), word) && !errors.Is(err, syscall.ECONNRESET) {
 					t.Errorf("%d bytes, error %v, want %q", len(data), err, word)
 				}
-				proto, data, err := ask()
+				var proto string
+				proto, data, err = ask()
 				want := "HTTP/1.1"
 				if p == fakemodel.HTTP2 {
 					want = "HTTP/2.0"

@@ -97,6 +97,9 @@ func BenchmarkNew(b *testing.B) {
 }
 
 func TestCleanTextCostsNoMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("with the race detector, a sync.Pool drops what it is given at random")
+	}
 	r := redact.New(benchSecrets())
 	line := benchLine()
 	text := string(line)
