@@ -12,7 +12,7 @@ import (
 // user's, closed altogether, and no link; else it may be one that everybody has, such as /tmp, where nobody can touch what is another's.
 func exposed(dir string, info fs.FileInfo, strict bool) string {
 	if !info.IsDir() {
-		return "is no directory"
+		return "is not a directory"
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -41,7 +41,7 @@ func TestForeignDirectories(t *testing.T) {
 		{"a root that is a link", func(temp, root, _ string) {
 			check(os.Mkdir(filepath.Join(temp, "theirs"), 0o700))
 			check(os.Symlink("theirs", root))
-		}, "is no directory"},
+		}, "is not a directory"},
 		{"a root that is a file", func(_, root, _ string) { check(os.WriteFile(root, nil, 0o600)) }, "directory"},
 		{"a root of another user", func(_, root, _ string) { check(os.Mkdir(root, 0o755)); owned(root) }, "belongs to another user"},
 		{"an open root of another user", func(_, root, _ string) {
@@ -53,7 +53,7 @@ func TestForeignDirectories(t *testing.T) {
 			check(os.Mkdir(filepath.Join(temp, "theirs"), 0o700))
 			check(os.Mkdir(root, 0o700))
 			check(os.Symlink("../theirs", dir))
-		}, "is no directory"},
+		}, "is not a directory"},
 		{"a run's directory of another user", func(_, _, dir string) { check(os.MkdirAll(dir, 0o700)); owned(dir) }, "belongs to another user"},
 		{"a run's directory that is open", func(_, _, dir string) { check(os.MkdirAll(dir, 0o700)); check(os.Chmod(dir, 0o777)) }, ""},
 		{"claims of another user", func(temp, root, _ string) {

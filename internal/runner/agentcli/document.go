@@ -215,7 +215,7 @@ func (v *valueEnd) find(piece []byte) (int, bool) {
 	return len(piece), false
 }
 
-// sessionFiles returns the files below dir that match, in lexical order; none where there is no directory.
+// sessionFiles returns the files below dir that match, in lexical order; none where there is not a directory.
 func sessionFiles(dir string, match func(path string) bool) ([]string, error) {
 	if dir == "" {
 		return nil, nil
