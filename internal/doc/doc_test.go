@@ -54,12 +54,13 @@ func TestWriteBelowDev(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("/dev/shm is there on Linux only")
 	}
-	dir, err := os.MkdirTemp("/dev/shm", "plumb-test-")
+	file, err := os.CreateTemp("/dev/shm", "plumb-test-")
 	if err != nil {
 		t.Skip(err)
 	}
-	defer os.RemoveAll(dir)
-	if err := write(filepath.Join(dir, "file"), "text"); err != nil {
+	file.Close()
+	defer os.Remove(file.Name())
+	if err := write(file.Name(), "text"); err != nil {
 		t.Error(err)
 	}
 }
