@@ -49,9 +49,9 @@ var layers = map[string]int{
 var homes = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"github.com/spf13/pflag":                 {"internal/cli"},
-	"github.com/openai/openai-go":            {"internal/runner/modelapi"},
-	"github.com/anthropics/anthropic-sdk-go": {"internal/runner/modelapi"},
-	"google.golang.org/genai":                {"internal/runner/modelapi"},
+	"github.com/openai/openai-go":            {},
+	"github.com/anthropics/anthropic-sdk-go": {},
+	"google.golang.org/genai":                {},
 	"github.com/cenkalti/backoff":            {"internal/runner/modelapi"},
 	"github.com/goccy/go-yaml":               {"internal/load"},
 	"github.com/BurntSushi/toml":             {"internal/load"},

@@ -226,7 +226,7 @@ func TestWholeReplyOfALongList(t *testing.T) {
 	t.Parallel()
 	const parts = 200_000
 	body := `{"content":[` + strings.Join(slices.Repeat([]string{`{"type":"text","text":"0123456789"}`}, parts), ",") + `],"stop_reason":"end_turn"}`
-	r, err := anthropicDialect{}.decode([]byte(body))
+	r, err := anthropic{}.decode([]byte(body))
 	if err != nil || len(r.text) != 10*parts {
 		t.Errorf("%d bytes, %v", len(r.text), err)
 	}

@@ -1,7 +1,6 @@
-package fakemodel_test
+package sdktest
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -315,58 +314,5 @@ func TestOllama(t *testing.T) {
 	var e *openai.Error
 	if !errors.As(err, &e) || e.StatusCode != http.StatusNotFound || !strings.Contains(e.Message, "'qwen9' not found") {
 		t.Errorf("an unknown model gave %v", err)
-	}
-
-	type reply struct {
-		Model      string
-		Message    struct{ Role, Content string }
-		Done       bool
-		DoneReason string `json:"done_reason"`
-		Prompt     int    `json:"prompt_eval_count"`
-		Eval       int    `json:"eval_count"`
-		Embeddings [][]float32
-		Models     []struct{ Name, Digest string }
-		Error      string
-	}
-	call := func(path, body string) (int, []reply) {
-		t.Helper()
-		status, data := post(t, url+path, body, nil)
-		var out []reply
-		for d := json.NewDecoder(strings.NewReader(data)); d.More(); {
-			var r reply
-			if err := d.Decode(&r); err != nil {
-				t.Fatalf("%s: %v in %s", path, err, data)
-			}
-			out = append(out, r)
-		}
-		return status, out
-	}
-	body := `{"model":"qwen3","messages":[{"role":"user","content":"` + question + `"}],"options":{"temperature":0,"seed":42,"num_predict":1000}`
-	_, whole := call("/api/chat", body+`,"stream":false}`)
-	if len(whole) != 1 || whole[0].Message.Content != answer || !whole[0].Done || whole[0].DoneReason != "stop" || whole[0].Eval == 0 || whole[0].Prompt == 0 {
-		t.Errorf("chat gave %+v", whole)
-	}
-	_, lines := call("/api/chat", body+`}`)
-	text := ""
-	for _, l := range lines {
-		text += l.Message.Content
-	}
-	if text != answer || len(lines) < 3 || !lines[len(lines)-1].Done || lines[0].Done {
-		t.Errorf("the stream gave %q in %d lines", text, len(lines))
-	}
-	if status, r := call("/api/chat", `{"model":"qwen9","messages":[]}`); status != 404 || r[0].Error != "model 'qwen9' not found" {
-		t.Errorf("an unknown model gave %d %+v", status, r)
-	}
-	if _, r := call("/api/embed", `{"model":"nomic-embed-text","input":["a","b"]}`); len(r[0].Embeddings) != 2 || len(r[0].Embeddings[0]) != 128 {
-		t.Errorf("embeddings = %+v", r)
-	}
-	resp, err := http.Get(url + "/api/tags")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var tags reply
-	if err := json.NewDecoder(resp.Body).Decode(&tags); err != nil || len(tags.Models) == 0 || len(tags.Models[0].Digest) != 64 {
-		t.Errorf("tags = %+v, %v", tags, err)
 	}
 }

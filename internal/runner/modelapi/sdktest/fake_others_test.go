@@ -1,4 +1,4 @@
-package fakemodel_test
+package sdktest
 
 import (
 	"context"
