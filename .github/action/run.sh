@@ -105,7 +105,7 @@ key() {
 	local suite hash
 	split "${IN_SUITES:-}"
 	if [ ${#items[@]} = 0 ]; then
-		hash=$(cat plumb.yaml plumb.yml plumb.config.* 2>/dev/null | sha256)
+		hash=$({ cat plumb.yaml plumb.yml plumb.config.* 2>/dev/null || true; } | sha256)
 	else
 		hash=$(for suite in "${items[@]}"; do
 			"$PROGRAM" suite hash -- "$suite" 2>/dev/null || printf '%s\n' "$suite"
