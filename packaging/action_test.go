@@ -26,14 +26,12 @@ func newJob(t *testing.T) *job {
 			t.Fatal(err)
 		}
 	}
-	j.env = []string{
-		"GITHUB_OUTPUT=" + j.path(
-			"output",
-		), "GITHUB_STEP_SUMMARY=" + j.path("summary"), "GITHUB_PATH=" + j.path("path"),
-		"RUNNER_TEMP=" + j.path(
-			"temp",
-		), "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "IN_WORKING_DIRECTORY=" + j.path("work"),
-		"PROGRAM=" + j.path("plumb"),
+	j.env = []string{"RUNNER_OS=Linux", "RUNNER_ARCH=X64"}
+	for name, path := range map[string]string{
+		"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary", "GITHUB_PATH": "path", "RUNNER_TEMP": "temp",
+		"IN_WORKING_DIRECTORY": "work", "PROGRAM": "plumb", "CALLS": "calls",
+	} {
+		j.env = append(j.env, name+"="+j.path(path))
 	}
 	// The program records its arguments, one on each line, and ends as the environment says.
 	j.executable("plumb", `#!/bin/sh
@@ -45,7 +43,6 @@ if [ "$1 $2" = "suite hash" ]; then
 fi
 exit "${STATUS:-0}"
 `)
-	j.env = append(j.env, "CALLS="+j.path("calls"))
 	return j
 }
 

@@ -17,17 +17,8 @@ import (
 // built here.
 func tarballs(t *testing.T) []string {
 	t.Helper()
-	platform := strings.Replace(
-		runtime.GOOS,
-		"windows",
-		"win32",
-		1,
-	) + "-" + strings.Replace(
-		runtime.GOARCH,
-		"amd64",
-		"x64",
-		1,
-	)
+	names := strings.NewReplacer("windows", "win32", "amd64", "x64") // as Node has them
+	platform := names.Replace(runtime.GOOS + "-" + runtime.GOARCH)
 	dir := filepath.Join(os.Getenv("PLUMB_DIST"), "npm")
 	if os.Getenv("PLUMB_DIST") == "" {
 		scratch := t.TempDir()
@@ -68,18 +59,19 @@ func try(t *testing.T, dir string, env []string, name string, args ...string) (s
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// project installs the npm packages in a new JavaScript project, without network.
-func project(t *testing.T) (dir string) {
-	t.Helper()
+// The npm packages work in a JavaScript project, where they are installed without network.
+func TestNpm(t *testing.T) {
 	if os.Getenv("PLUMB_CI") == "" {
 		t.Skip("the npm packages are packed and installed with PLUMB_CI=1, because a build of plumb takes long")
 	}
 	program(t, "npm")
-	dir = t.TempDir()
+	dir := t.TempDir()
 	write(t, dir, "package.json", `{"private": true}`)
 	install := append([]string{"install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund"}, tarballs(t)...)
 	command(t, dir, nil, "npm", install...)
-	return dir
+	t.Run("types", func(t *testing.T) { npmTypes(t, dir) })
+	t.Run("interrupts", func(t *testing.T) { npmInterrupts(t, dir) })
+	t.Run("commands", func(t *testing.T) { npmCommands(t, dir) }) // it removes the binary at its end
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -89,10 +81,11 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-const npmSuite = `{"id": "sum", "input": "1+1", "assertion": {"type": "contains", "value": "2"}}` + "\n"
+const npmSuite = `{"id": "sum", "category": "reasoning", "input": "1+1", "ideal": "2",` +
+	` "assertion": {"type": "contains"}}` + "\n"
 
-func TestNpmPackage(t *testing.T) {
-	dir := project(t)
+func npmCommands(t *testing.T, dir string) {
+	t.Helper()
 	npx := func(args ...string) (string, int) {
 		t.Helper()
 		return try(t, dir, nil, "npx", append([]string{"--no", "--offline", "plumb-eval"}, args...)...)
@@ -122,22 +115,18 @@ func TestNpmPackage(t *testing.T) {
 	})
 }
 
-// A suite in TypeScript finds the types of "plumb" through the package.
-func TestNpmTypes(t *testing.T) {
-	dir := project(t)
+// npmTypes: a suite in TypeScript finds the types of "plumb" through the package.
+func npmTypes(t *testing.T, dir string) {
+	t.Helper()
 	tsc, err := filepath.Abs("../third_party/script-packages/node_modules/.bin/tsc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(tsc); err != nil {
-		t.Skip("there is no TypeScript compiler: run npm ci in third_party/script-packages")
+		t.Fatal("there is no TypeScript compiler: run npm ci --prefix third_party/script-packages")
 	}
-	write(
-		t,
-		dir,
-		"tsconfig.json",
-		`{"compilerOptions": {"strict": true, "noEmit": true, "module": "esnext", "types": ["plumb-eval"]}}`,
-	)
+	const config = `{"compilerOptions": {"strict": true, "noEmit": true, "module": "esnext", "types": ["plumb-eval"]}}`
+	write(t, dir, "tsconfig.json", config)
 	write(t, dir, "suite.ts", `import { assert, type Case } from "plumb";
 const cases: Case[] = [{ id: "a", prompt: "b", assert(report) { assert.output.notEmpty(report); } }];
 export default cases;
@@ -149,18 +138,14 @@ export default cases;
 	}
 }
 
-// One Ctrl-C at a terminal reaches npx, the launcher and plumb, and the first two pass it on. The run
-// must end as after one Ctrl-C: what is in flight finishes, and the exit code is 130.
-func TestNpmPassesInterrupts(t *testing.T) {
+// npmInterrupts: one Ctrl-C at a terminal reaches npx, the launcher and plumb, and the first two pass it
+// on. The run must end as after one Ctrl-C: what is in flight finishes, and the exit code is 130.
+func npmInterrupts(t *testing.T, dir string) {
+	t.Helper()
 	posix(t)
-	dir := project(t)
 	write(t, dir, "suite.jsonl", npmSuite+strings.Replace(npmSuite, "sum", "more", 1))
-	write(
-		t,
-		dir,
-		"plumb.yaml",
-		"run: {parallel: 1}\nrunners:\n  slow: {command: [sh, -c, 'touch started; sleep 2; echo 2']}\n",
-	)
+	const runner = "slow: {command: [sh, -c, 'touch started; sleep 2; echo 2']}"
+	write(t, dir, "plumb.yaml", "run: {parallel: 1}\nrunners:\n  "+runner+"\n")
 	for name, args := range map[string][]string{
 		"launcher": {"node_modules/.bin/plumb-eval"},
 		"npx":      {"npx", "--no", "--offline", "plumb-eval"},

@@ -149,12 +149,8 @@ func TestScriptAgreesWithGoreleaser(t *testing.T) {
 	equal("main", one("main"), build.Main)
 	equal("env", one("env"), strings.Join(build.Env, " "))
 	equal("ldflags", one("ldflags"), strings.Join(build.Ldflags, " "))
-	flags := strings.Replace(
-		one("flags"),
-		"-buildvcs=false",
-		"-buildvcs=true",
-		1,
-	) // false where Git refuses the directory
+	// The script has false where Git refuses the directory.
+	flags := strings.Replace(one("flags"), "-buildvcs=false", "-buildvcs=true", 1)
 	equal("flags", flags, strings.Join(build.Flags, " "))
 	if !slices.Equal(build.Goos, []string{"linux", "darwin", "windows"}) || build.Binary != "plumb" {
 		t.Errorf("builds: %+v", build)
@@ -193,10 +189,8 @@ func TestScriptAgreesWithGoreleaser(t *testing.T) {
 		!strings.Contains(text, ">"+config.Checksum.NameTemplate) {
 		t.Error(".ci/release puts the binary or the checksums elsewhere")
 	}
-	if version := strings.Replace(config.Snapshot.VersionTemplate, "{{ .ShortCommit }}", "$commit", 1); !strings.Contains(
-		text,
-		version,
-	) {
+	version := strings.Replace(config.Snapshot.VersionTemplate, "{{ .ShortCommit }}", "$commit", 1)
+	if !strings.Contains(text, version) {
 		t.Errorf(".ci/release does not call a snapshot %s", version)
 	}
 }
@@ -355,7 +349,7 @@ func TestScriptsAreClean(t *testing.T) {
 	if err != nil {
 		t.Skip("shellcheck is not on the PATH")
 	}
-	for _, name := range []string{".ci/release", ".github/action/run.sh"} {
+	for _, name := range []string{".ci/adding", ".ci/release", ".github/action/run.sh"} {
 		if out, err := exec.CommandContext(t.Context(), shellcheck, filepath.Join(root, name)).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
