@@ -196,7 +196,7 @@ func TestActionInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	const name = "plumb_1.2.3_linux_amd64.tar.gz"
-	command(t, j.dir, nil, "tar", "-czf", filepath.Join(release, name), "plumb")
+	command(t, j.dir, "tar", "-czf", filepath.Join(release, name), "plumb")
 	data, err := os.ReadFile(filepath.Join(release, name))
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ func TestAddingFollowsTheGuide(t *testing.T) {
 	posix(t)
 	program(t, "git")
 	tree := t.TempDir()
-	command(t, tree, nil, "git", "init", "--quiet")
+	command(t, tree, "git", "init", "--quiet")
 	write(t, tree, "list.txt", "begin\n  one\nend\n")
 	write(t, tree, "check.sh", "for f in two.txt generated.txt; do [ -e $f ]; done\ngrep -q two list.txt\n")
 	const good = `# Adding

@@ -24,8 +24,8 @@ func tarballs(t *testing.T) []string {
 		scratch := t.TempDir()
 		dir = filepath.Join(scratch, "npm")
 		binary := filepath.Join(scratch, "plumb")
-		command(t, root, nil, "go", "build", "-o", binary, "./cmd/plumb")
-		command(t, root, nil, "node", "packaging/npm/pack.mjs", "0.0.0-test", dir, platform+"="+binary)
+		command(t, root, "go", "build", "-o", binary, "./cmd/plumb")
+		command(t, root, "node", "packaging/npm/pack.mjs", "0.0.0-test", dir, platform+"="+binary)
 	}
 	var found []string
 	for _, name := range []string{"plumb-eval-" + platform + "-*.tgz", "plumb-eval-[0-9]*.tgz"} {
@@ -39,19 +39,19 @@ func tarballs(t *testing.T) []string {
 }
 
 // command runs a program that must succeed.
-func command(t *testing.T, dir string, env []string, name string, args ...string) string {
+func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
-	out, code := try(t, dir, env, name, args...)
+	out, code := try(t, dir, name, args...)
 	if code != 0 {
 		t.Fatalf("%s %v: exit code %d\n%s", name, args, code, out)
 	}
 	return out
 }
 
-func try(t *testing.T, dir string, env []string, name string, args ...string) (string, int) {
+func try(t *testing.T, dir, name string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestNpm(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "package.json", `{"private": true}`)
 	install := append([]string{"install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund"}, tarballs(t)...)
-	command(t, dir, nil, "npm", install...)
+	command(t, dir, "npm", install...)
 	t.Run("types", func(t *testing.T) { npmTypes(t, dir) })
 	t.Run("interrupts", func(t *testing.T) { npmInterrupts(t, dir) })
 	t.Run("commands", func(t *testing.T) { npmCommands(t, dir) }) // it removes the binary at its end
@@ -88,7 +88,7 @@ func npmCommands(t *testing.T, dir string) {
 	t.Helper()
 	npx := func(args ...string) (string, int) {
 		t.Helper()
-		return try(t, dir, nil, "npx", append([]string{"--no", "--offline", "plumb-eval"}, args...)...)
+		return try(t, dir, "npx", append([]string{"--no", "--offline", "plumb-eval"}, args...)...)
 	}
 	if out, code := npx("version"); code != 0 || !strings.Contains(out, "plumb ") ||
 		!strings.Contains(out, runtime.GOOS+"/"+runtime.GOARCH) {
@@ -131,9 +131,9 @@ func npmTypes(t *testing.T, dir string) {
 const cases: Case[] = [{ id: "a", prompt: "b", assert(report) { assert.output.notEmpty(report); } }];
 export default cases;
 `)
-	command(t, dir, nil, tsc)
+	command(t, dir, tsc)
 	write(t, dir, "suite.ts", `import { type Case } from "plumb"; export const c: Case = { id: 1, prompt: "b" };`)
-	if out, code := try(t, dir, nil, tsc); code == 0 || !strings.Contains(out, "not assignable") {
+	if out, code := try(t, dir, tsc); code == 0 || !strings.Contains(out, "not assignable") {
 		t.Errorf("a wrong suite: exit code %d\n%s", code, out)
 	}
 }
