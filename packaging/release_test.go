@@ -230,6 +230,55 @@ func TestGoreleaserMakesTheRest(t *testing.T) {
 	}
 }
 
+// The release workflow finds the six binaries where goreleaser leaves them, and publishes plumb-eval last.
+func TestWorkflowPublishesNpm(t *testing.T) {
+	posix(t)
+	var workflow struct {
+		Jobs map[string]struct{ Steps []struct{ Name, Run string } }
+	}
+	readYAML(t, ".github/workflows/release.yml", &workflow)
+	dir := t.TempDir()
+	for _, path := range []string{
+		"linux_amd64_v1/plumb", "linux_arm64_v8.0/plumb", "darwin_amd64_v1/plumb", "darwin_arm64_v8.0/plumb",
+		"windows_amd64_v1/plumb.exe", "windows_arm64_v8.0/plumb.exe",
+	} {
+		path = "dist/plumb_" + path
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, path, "")
+	}
+	write(t, dir, "dist/plumb_1.2.3-rc.1_linux_amd64.tar.gz", "")
+	// Fakes of node, which packs, and of npm.
+	var run string
+	for _, step := range workflow.Jobs["release"].Steps {
+		if step.Name == "npm" {
+			run = step.Run
+		}
+	}
+	write(t, dir, "run.sh", `GITHUB_REF_NAME=v1.2.3-rc.1
+node() {
+	shift 3
+	mkdir dist/npm
+	echo "node $#" >>calls
+	for a; do echo "$a" >>calls; [ -e "${a#*=}" ]; touch "dist/npm/plumb-eval-${a%%=*}-1.2.3-rc.1.tgz"; done
+	touch dist/npm/plumb-eval-1.2.3-rc.1.tgz
+}
+npm() { echo "npm $*" >>calls; }
+`+run)
+	command(t, dir, "bash", "-e", "run.sh")
+	data, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := strings.Split(strings.TrimSpace(string(data)), "\n")
+	last := "npm publish --access public --provenance --tag next dist/npm/plumb-eval-1.2.3-rc.1.tgz"
+	if len(calls) != 14 || calls[0] != "node 6" || calls[13] != last ||
+		!slices.Contains(calls, "win32-arm64=dist/plumb_windows_arm64_v8.0/plumb.exe") {
+		t.Errorf("calls:\n%s", data)
+	}
+}
+
 // dist is where .ci/release left a snapshot.
 func dist(t *testing.T) string {
 	t.Helper()
