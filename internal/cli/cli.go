@@ -83,12 +83,6 @@ func Process(args []string) Env {
 	}
 }
 
-func signals() (<-chan os.Signal, func()) {
-	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
-	return c, func() { signal.Stop(c) }
-}
-
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, env Env) int {
 	left := make(chan struct{})
