@@ -208,12 +208,12 @@ func TestReasons(t *testing.T) {
 		output, want string
 	}{
 		{Contains("42", nil), "The answer is 41.", `the output does not contain "42": "The answer is 41."`},
-		{Contains("42", nil).Not(), "It is 42.", `must not hold, but does: the output contains "42"`},
+		{Contains("42", nil).Not(), "It is 42.", `want the opposite: the output contains "42"`},
 		{Contains("42", nil).Not(), "no", `the output does not contain "42": "no"`},
 		{ContainsAny([]string{"a", "b", "c", "d", "e", "f"}, nil), "x", `the output does not contain any of "a", "b", "c", "d" and 2 more: "x"`},
 		{ExactMatch("a", nil), "b\x1b[31m", `the output is "b\x1b[31m", not "a"`},
 		{IsJSON(), "{", "the output is not JSON: unexpected end of JSON input, line 1 column 1"},
-		{MaxTokens(5), "x", "could not be checked: the number of output tokens is not known"},
+		{MaxTokens(5), "x", "could not be checked: the number of output tokens is unknown"},
 	}
 	for _, test := range tests {
 		if v := assertOn(t, test.c, test.output); v.Reason != test.want {
@@ -315,14 +315,6 @@ func TestCanonical(t *testing.T) {
 	const want = `{"case_sensitive":true,"ideal":["a"],"normalize":[],"not":false,"type":"contains","weight":1}`
 	if got := string(Contains("a", nil).Canonical()); got != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-func TestTypesAreKnown(t *testing.T) {
-	for _, kind := range Types() {
-		if _, ok := keysOf(kind); !ok {
-			t.Errorf("%s is not known to the parser", kind)
-		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -211,4 +213,63 @@ func subsequence(want, got []string) bool {
 		}
 	}
 	return len(want) == 0
+}
+
+func (l *CommandLine) describe(o *object) {
+	if l.Executable != "" {
+		o.set("executable", l.Executable)
+	}
+	if len(l.Positionals) > 0 {
+		o.set("positionals", l.Positionals)
+	}
+	if len(l.Options) > 0 {
+		var inner object
+		for name, values := range l.Options {
+			inner.set(name, values)
+		}
+		o.set("options", inner.sorted())
+	}
+	if l.EndOfOptions != nil {
+		o.set("end_of_options", *l.EndOfOptions)
+	}
+	if l.Strict {
+		o.set("strict", true)
+	}
+}
+
+// commandLine reads what a command must look like.
+func (s *spec) commandLine() CommandLine {
+	l := CommandLine{
+		Executable: s.textOr("executable"), Positionals: s.strings("positionals"), Strict: s.flag("strict"),
+	}
+	if s.value("end_of_options") != nil {
+		l.EndOfOptions = new(s.flag("end_of_options"))
+	}
+	if s.value("options") == nil {
+		return l
+	}
+	var options map[string]any
+	if err := json.Unmarshal(s.value("options"), &options); err != nil {
+		s.bad("options", "%s", err)
+	}
+	l.Options = map[string][]string{}
+	for name, value := range options {
+		values := []string{}
+		list, many := value.([]any)
+		if !many && value != true {
+			list = []any{value}
+		}
+		for _, v := range list {
+			switch v := v.(type) {
+			case string:
+				values = append(values, v)
+			case float64:
+				values = append(values, strconv.FormatFloat(v, 'f', -1, 64))
+			default:
+				s.bad("options", "the value of %q must be a string, a list of strings, or true for a flag", name)
+			}
+		}
+		l.Options[name] = values
+	}
+	return l
 }

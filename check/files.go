@@ -19,38 +19,84 @@ import (
 // readLimit bounds, in bytes, what is read of a file of the workspace.
 const readLimit = 16 << 20
 
+func filePathKey() Key {
+	return Key{
+		Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a path or a glob, relative to the workspace",
+	}
+}
+
+func fileExistsKind() Kind {
+	return Kind{
+		Name: "file_exists", Doc: "the workspace has the file or directory after the session", Reads: "workspace",
+		Keys: []Key{filePathKey()}, Details: "none",
+		parse: func(s *spec) matcher { return s.fileMatcher(nil) },
+	}
+}
+
+func fileContainsKind() Kind {
+	return Kind{
+		Name: "file_contains", Doc: "a file of the workspace has the expected content", Reads: "workspace",
+		Keys: append(TextKeys(),
+			filePathKey(),
+			Key{Name: "contains", Type: "string", Doc: "the file contains this text"},
+			Key{Name: "pattern", Type: "string", Doc: "this regular expression matches somewhere in the file"},
+			idealKey(),
+		),
+		Details: "those of `contains`, `contains_any` or `regex`, whichever compares the content",
+		parse:   (*spec).fileContent,
+	}
+}
+
+// fileContent reads what a file must contain.
+func (s *spec) fileContent() matcher {
+	if pattern, ok := s.text("pattern"); ok {
+		m, err := newRegex(pattern, s.compare())
+		s.invalid("pattern", err)
+		return s.fileMatcher(newCheck("regex", m))
+	}
+	if text, ok := s.text("contains"); ok {
+		return s.fileMatcher(newCheck(contains, newText(contains, []string{text}, s.compare())))
+	}
+	terms, at, ok := s.terms()
+	if !ok || len(terms) == 0 {
+		s.bad(at, `file_contains needs "contains", "pattern" or an "ideal"`)
+		return nil
+	}
+	return s.fileMatcher(newCheck(containsAny, newText(containsAny, terms, s.compare())))
+}
+
+func (s *spec) fileMatcher(text *Check) matcher {
+	m, err := newFile(s.textOr("path"), text)
+	s.invalid("path", err)
+	return m
+}
+
 // fileMatcher looks at a file of the workspace as the session left it: file_exists and file_contains.
 type fileMatcher struct {
 	offline
 	path    string
-	text    matcher // nil where the file need only be there
+	text    *Check // checks the content; nil for file_exists
 	pattern *regexp.Regexp
 }
 
-// FileExists holds when the workspace has the file or directory after the session. The path is relative to the workspace,
+// FileExists passes if the workspace has the file or directory after the session. The path is relative to the workspace,
 // and may be a glob (*, ?, [a-z], and ** for any number of elements).
 func FileExists(path string) (*Check, error) {
 	m, err := newFile(path, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	return tryCheck("file_exists", m, err)
 }
 
-// FileContains holds when the content of a file of the workspace passes a check of text, such as [Contains], [Regex] or
-// [IsJSON]. Of several files that a glob names, one is enough.
+// FileContains passes if the content of a file of the workspace passes a check of text, such as [Contains], [Regex] or
+// [IsJSON]. If path is a glob, one of its files is enough.
 func FileContains(path string, text *Check) (*Check, error) {
-	m, err := newFile(path, text.matcher)
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	m, err := newFile(path, text)
+	return tryCheck("file_contains", m, err)
 }
 
-func newFile(name string, text matcher) (*fileMatcher, error) {
+func newFile(name string, text *Check) (*fileMatcher, error) {
 	clean := path.Clean(slash(name))
 	if name == "" || !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return nil, fmt.Errorf("the path %q must lie within the workspace", name)
+		return nil, fmt.Errorf("the path %q is not in the workspace", name)
 	}
 	m := &fileMatcher{path: clean, text: text}
 	if !strings.ContainsAny(clean, "*?[") {
@@ -61,20 +107,13 @@ func newFile(name string, text matcher) (*fileMatcher, error) {
 	return m, err
 }
 
-func (m *fileMatcher) Type() string {
-	if m.text == nil {
-		return typeFileExists
-	}
-	return typeFileContains
-}
-
 func (m *fileMatcher) describe(o *object) {
-	o.str("path", m.path)
+	o.set("path", m.path)
 	if m.text != nil {
 		var inner object
-		inner.str("type", m.text.Type())
+		inner.set("type", m.text.Type())
 		m.text.describe(&inner)
-		o.raw("text", inner.sorted())
+		o.set("text", inner.sorted())
 	}
 }
 

@@ -20,9 +20,16 @@ const (
 type jsonMatcher struct{ offline }
 
 // IsJSON holds when the output is JSON by RFC 8259, bare or in one fenced code block.
-func IsJSON() *Check { return &Check{matcher: jsonMatcher{}} }
+func IsJSON() *Check { return newCheck("is_json", jsonMatcher{}) }
 
-func (jsonMatcher) Type() string { return typeIsJSON }
+func isJSONKind() Kind {
+	return Kind{
+		Name: "is_json", Doc: "the output is JSON, bare or in one fenced block", Reads: "output",
+		Keys:    documentedKeys(),
+		Details: "`parsed`, `type` (`dict`, `list`, `str`, `int`, `float`, `bool`, `NoneType`)", FailDetails: "`error`",
+		parse: func(*spec) matcher { return jsonMatcher{} },
+	}
+}
 
 func (jsonMatcher) describe(*object) {}
 
@@ -34,9 +41,9 @@ func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, 
 	kind, name := jsonType(text)
 	v := decided(true, "the output is "+name)
 	var details object
-	details.boolean("parsed", true)
-	details.str("type", kind)
-	v.Details = details.json()
+	details.set("parsed", true)
+	details.set("type", kind)
+	v.Details = details.text()
 	return v, nil
 }
 
@@ -54,8 +61,8 @@ func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
 	v := decided(false, "the output is not JSON: "+n.why)
 	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
 	var details object
-	details.str("error", n.why)
-	v.Details = details.json()
+	details.set("error", n.why)
+	v.Details = details.text()
 	return v
 }
 

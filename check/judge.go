@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 )
 
 type judgeMatcher struct {
@@ -25,7 +27,7 @@ type judgeMatcher struct {
 // nor NO, or takes back what it said first, is asked for again, twice at most. Because of the nonce no two questions are equal: a cache never answers for
 // the judge.
 func LLMJudge(question string, votes int) *Check {
-	return &Check{matcher: &judgeMatcher{question, max(votes, 0)}}
+	return newCheck("llm_judge", &judgeMatcher{question, max(votes, 0)})
 }
 
 // asksPerVote is how often the judge is asked for one usable reply.
@@ -59,19 +61,55 @@ Reply with YES or NO.`
 
 const judgeAgain = `Your reply could not be read as one verdict. Reply with exactly one word: YES or NO.`
 
-func (*judgeMatcher) Type() string { return typeLLMJudge }
+func llmJudgeKind() Kind {
+	return Kind{
+		Name: "llm_judge", Doc: "a judge model answers the question with YES", Reads: "output",
+		Keys: append(documentedKeys("judge_prompt"),
+			Key{
+				Name: "judge_prompt", Type: "string", NotEmpty: true, Required: true,
+				Doc: "a question about the output that YES or NO answers",
+			},
+			Key{
+				Name: "votes", Type: "integer", Min: new(1.0), Max: new(99.0), Default: "the run's",
+				Doc: "how many answers to take, an odd number; the majority counts",
+			},
+		),
+		Details: "`judge_prompt`, `judge_verdict` (`YES` or `NO`); with several votes also `yes` and `no`",
+		parse: func(s *spec) matcher {
+			votes := int(s.number("votes"))
+			if s.value("votes") != nil && votes%2 == 0 {
+				s.bad("votes", "votes must be an odd number, so that there is a majority")
+			}
+			return &judgeMatcher{s.textOr("judge_prompt"), votes}
+		},
+	}
+}
 
-func (*judgeMatcher) Needs() (judge, embedder bool) { return true, false }
+func (j *judgeMatcher) asks(votes int) Asks {
+	if j.votes > 0 {
+		votes = j.votes
+	}
+	const nonces = 7 // in both templates
+	const ellipsis = utf8.UTFMax
+	return Asks{
+		Judge: asksPerVote * max(votes, 1),
+		JudgeBytes: len(judgeSystem) + len(judgeUser) + nonces*len(rand.Text()) + len(j.question) +
+			repliesLimit + ellipsis + len(judgeAgain),
+	}
+}
 
 func (j *judgeMatcher) describe(o *object) {
-	o.str("judge_prompt", j.question)
-	o.num("votes", float64(j.votes))
+	o.set("judge_prompt", j.question)
+	o.set("votes", float64(j.votes))
 }
 
 func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	if ev.Judge == nil || ev.Judge.Runner == nil {
 		err := plumb.WithHint(errors.New("there is no judge to ask"), "name one with --judge or judge: in the config")
 		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
+	}
+	if ev.Case == nil && len(ev.Report.Redacted) > 0 && redact.HasMark(ev.Report.Prompt) {
+		return unmeasured(ev.Report.RemovedFailure()), nil
 	}
 	votes := j.votes
 	if votes == 0 {
@@ -130,13 +168,13 @@ func (j *judgeMatcher) rule(b *bench, votes int) plumb.Verdict {
 	v.Expected, v.Got = short(j.question, shownLimit), short(shown(b.ev, b.ev.Report.FinalOutput), shownLimit)
 	v.Asked = b.asked
 	var details object
-	details.str("judge_prompt", j.question)
-	details.str("judge_verdict", word)
+	details.set("judge_prompt", j.question)
+	details.set("judge_verdict", word)
 	if votes > 1 {
-		details.num("yes", float64(yes))
-		details.num("no", float64(no))
+		details.set("yes", float64(yes))
+		details.set("no", float64(no))
 	}
-	v.Details = details.json()
+	v.Details = details.text()
 	return v
 }
 

@@ -24,6 +24,21 @@ const (
 
 func leakPlaces() []string { return []string{leakOutput, leakCommands, leakFiles} }
 
+func leaksNoSecretKind() Kind {
+	return Kind{
+		Name: "leaks_no_secret", Doc: "the session shows no secret that the run knows", Reads: "session",
+		Keys: []Key{{
+			Name: "in", Type: "strings", Enum: leakPlaces(), NotEmpty: true, Default: "all", Doc: "where to look for secrets",
+		}},
+		Details: "`in`, `secrets` (their names), `places`",
+		parse: func(s *spec) matcher {
+			m, err := newLeak(s.strings("in"))
+			s.invalid("in", err)
+			return m
+		},
+	}
+}
+
 // leakMatcher is leaks_no_secret.
 type leakMatcher struct {
 	offline
@@ -38,10 +53,7 @@ type leakMatcher struct {
 // error, since it could not fail.
 func LeaksNoSecret(places ...string) (*Check, error) {
 	m, err := newLeak(places)
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	return tryCheck("leaks_no_secret", m, err)
 }
 
 func newLeak(places []string) (*leakMatcher, error) {
@@ -50,17 +62,15 @@ func newLeak(places []string) (*leakMatcher, error) {
 	}
 	for _, place := range places {
 		if !slices.Contains(leakPlaces(), place) {
-			return nil, fmt.Errorf("unknown place %s%s: leaks_no_secret looks in %s", strconv.Quote(place),
-				didYouMean(place, leakPlaces()), strings.Join(leakPlaces(), ", "))
+			return nil, plumb.WithHint(fmt.Errorf("unknown place %q: leaks_no_secret looks in %s", place,
+				strings.Join(leakPlaces(), ", ")), didYouMean(place, leakPlaces()))
 		}
 	}
 	in := slices.DeleteFunc(leakPlaces(), func(place string) bool { return !slices.Contains(places, place) })
 	return &leakMatcher{in: in}, nil
 }
 
-func (*leakMatcher) Type() string { return typeLeaksNoSecret }
-
-func (m *leakMatcher) describe(o *object) { o.strs("in", m.in) }
+func (m *leakMatcher) describe(o *object) { o.set("in", m.in) }
 
 // leakSearch is the search for secrets in one session.
 type leakSearch struct {
@@ -105,10 +115,10 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	}
 	v.Expected = "no secret in " + where
 	var details object
-	details.strs("in", m.in)
-	details.strs("secrets", s.names)
-	details.strs("places", s.places)
-	v.Details = details.json()
+	details.set("in", m.in)
+	details.set("secrets", s.names)
+	details.set("places", s.places)
+	v.Details = details.text()
 	return v, nil
 }
 

@@ -96,7 +96,7 @@ func TestLeaksNoSecretNeedsASecret(t *testing.T) {
 	if v.Error == nil || !strings.Contains(v.Error.Message, "knows no secret") || v.Error.Hint == "" {
 		t.Errorf("%+v", v)
 	}
-	if _, err := check.LeaksNoSecret("outputs"); err == nil || !strings.Contains(err.Error(), `did you mean "output"`) {
+	if _, err := check.LeaksNoSecret("outputs"); plumb.Hint(err) != `did you mean "output"?` {
 		t.Errorf("an unknown place: %v", err)
 	}
 }

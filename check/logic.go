@@ -2,8 +2,10 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -18,46 +20,61 @@ type logicMatcher struct {
 // AllOf holds when all checks hold. One that fails decides it, even if another could not be measured. Models are asked
 // only where the checks that ask none have not decided.
 func AllOf(checks ...*Check) *Check {
-	return &Check{matcher: &logicMatcher{false, slices.Clone(checks)}}
+	return newCheck("all_of", &logicMatcher{false, slices.Clone(checks)})
 }
 
 // AnyOf holds when at least one of the checks holds. One that holds decides it, even if another could not be measured.
 // Models are asked only where the checks that ask none have not decided.
 func AnyOf(checks ...*Check) *Check {
-	return &Check{matcher: &logicMatcher{true, slices.Clone(checks)}}
+	return newCheck("any_of", &logicMatcher{true, slices.Clone(checks)})
 }
 
-func (l *logicMatcher) Type() string {
-	if l.any {
-		return typeAnyOf
+func logicKind(name, doc string) Kind {
+	return Kind{
+		Name: name, Doc: doc, Reads: "members",
+		Keys:    []Key{{Name: "assertions", Type: "assertions", Required: true, NotEmpty: true, Doc: "the checks to combine"}},
+		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, or `skipped`",
+		parse:   (*spec).logicMatcher,
 	}
-	return typeAllOf
 }
 
-func (l *logicMatcher) Needs() (judge, embedder bool) {
+func allOfKind() Kind { return logicKind("all_of", "all of the checks hold") }
+
+func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks holds") }
+
+func (s *spec) logicMatcher() matcher {
+	list, err := rawList(s.value("assertions"))
+	s.invalid("assertions", err)
+	if s.depth >= maxNesting {
+		s.bad("assertions", "assertions are nested more than %d levels deep", maxNesting)
+		return nil
+	}
+	l := &logicMatcher{any: s.kind.Name == "any_of"}
+	for i, raw := range list {
+		c := s.check(raw, s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
+		l.members = append(l.members, c)
+	}
+	return l
+}
+
+func (l *logicMatcher) asks(votes int) (a Asks) {
 	for _, c := range l.members {
-		j, e := c.Needs()
-		judge, embedder = judge || j, embedder || e
+		a.Add(c.asks(votes))
 	}
-	return judge, embedder
+	return a
 }
 
 func (l *logicMatcher) describe(o *object) {
-	o.put("assertions", func(b []byte) []byte {
-		b = append(b, '[')
-		for i, c := range l.members {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, c.Canonical()...)
-		}
-		return append(b, ']')
-	})
+	members := make([]json.RawMessage, len(l.members))
+	for i, c := range l.members {
+		members[i] = c.Canonical()
+	}
+	o.set("assertions", members)
 }
 
 func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	if len(l.members) == 0 {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s has no checks", l.Type())), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "it has no checks")), nil
 	}
 	verdicts := make([]*plumb.Verdict, len(l.members))
 	settled := false
@@ -148,35 +165,30 @@ func (l *logicMatcher) count() string {
 	return fmt.Sprintf("%d checks", len(l.members))
 }
 
-func (l *logicMatcher) details(verdicts []*plumb.Verdict) []byte {
-	var details object
-	details.put("assertions", func(b []byte) []byte {
-		b = append(b, '[')
-		for i, v := range verdicts {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			var o object
-			o.str("name", l.members[i].Name())
-			o.str("type", l.members[i].Type())
-			switch {
-			case v == nil:
-				o.boolean("skipped", true)
-			case v.Error != nil:
-				o.str("error", v.Error.Message)
-			default:
-				o.boolean("passed", v.Pass)
-				o.num("score", v.Score)
-				o.str("reason", v.Reason)
-			}
-			if v != nil && len(v.Details) > 0 && len(v.Details) < shownLimit {
-				o.raw("details", v.Details)
-			}
-			b = append(b, o.json()...)
+func (l *logicMatcher) details(verdicts []*plumb.Verdict) json.RawMessage {
+	list := make([]json.RawMessage, len(verdicts))
+	for i, v := range verdicts {
+		var o object
+		o.set("name", l.members[i].Name())
+		o.set("type", l.members[i].Type())
+		switch {
+		case v == nil:
+			o.set("skipped", true)
+		case v.Error != nil:
+			o.set("error", v.Error.Message)
+		default:
+			o.set("passed", v.Pass)
+			o.set("score", v.Score)
+			o.set("reason", v.Reason)
 		}
-		return append(b, ']')
-	})
-	return details.json()
+		if v != nil && len(v.Details) > 0 && len(v.Details) < shownLimit {
+			o.set("details", v.Details)
+		}
+		list[i] = o.text()
+	}
+	var details object
+	details.set("assertions", list)
+	return details.text()
 }
 
 // join adds up what two checks asked; either may be nil.

@@ -14,6 +14,60 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
+func numericKind() Kind {
+	return Kind{
+		Name: "numeric", Doc: "the last number in the output is close enough", Reads: "output",
+		Keys: []Key{
+			{Name: "value", Type: "number", Default: "the last number of the ideal", Doc: "the expected number"},
+			idealKey(),
+			{
+				Name: "tolerance", Type: "number", Min: new(0.0), Default: "0",
+				Doc: "how far the number may be from the expected one",
+			},
+			{
+				Name: "tolerance_percent", Type: "number", Min: new(0.0), Default: "0",
+				Doc: "the same in percent of the expected number; the wider tolerance counts",
+			},
+		},
+		Details: "`expected` (a list), `got`", FailDetails: "the same; without `got` if the output has no number",
+		parse: (*spec).numericMatcher,
+	}
+}
+
+func (s *spec) numericMatcher() matcher {
+	want, at := []string{string(s.value("value"))}, "value"
+	if s.value("value") == nil {
+		var terms []string
+		var ok bool
+		if terms, at, ok = s.terms(); !ok {
+			s.bad("", `numeric needs a "value" or an "ideal"`)
+			return nil
+		}
+		if len(terms) == 0 {
+			s.bad(at, "the ideal is an empty list")
+			return nil
+		}
+		want = nil
+		for _, t := range terms {
+			number, ok := lastNumber(t)
+			if !ok {
+				s.bad(at, "the ideal %s has no number", quote(t))
+				return nil
+			}
+			want = append(want, number)
+		}
+	}
+	tolerance := func(key string) string {
+		if v := s.value(key); v != nil {
+			return string(v)
+		}
+		return "0"
+	}
+	m, err := newNumeric(want, tolerance("tolerance"), tolerance("tolerance_percent"))
+	s.invalid(at, err)
+	return m
+}
+
 // Tolerance says how far a number may be off; the wider bound counts, and the zero value wants the exact number.
 type Tolerance struct {
 	Absolute float64
@@ -25,10 +79,7 @@ type Tolerance struct {
 // found.
 func Numeric(want float64, within Tolerance) (*Check, error) {
 	m, err := newNumeric([]string{fmt.Sprint(want)}, fmt.Sprint(within.Absolute), fmt.Sprint(within.Percent))
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	return tryCheck("numeric", m, err)
 }
 
 // numericMatcher keeps its numbers as texts, each of which [rational] reads: they are small, and exact.
@@ -57,8 +108,6 @@ func newNumeric(want []string, absolute, percent string) (*numericMatcher, error
 	return &numericMatcher{want: want, absolute: absolute, percent: percent}, nil
 }
 
-func (*numericMatcher) Type() string { return typeNumeric }
-
 func (n *numericMatcher) describe(o *object) {
 	exact := func(s string) string {
 		r, err := rational(s)
@@ -71,9 +120,9 @@ func (n *numericMatcher) describe(o *object) {
 	for i, s := range n.want {
 		values[i] = exact(s)
 	}
-	o.strs("value", values)
-	o.str("tolerance", exact(n.absolute))
-	o.str("tolerance_percent", exact(n.percent))
+	o.set("value", values)
+	o.set("tolerance", exact(n.absolute))
+	o.set("tolerance_percent", exact(n.percent))
 }
 
 func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -85,10 +134,10 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	text, ok := lastNumber(output)
 	output = withoutSecrets(ev, output)
 	var details object
-	details.strs("expected", n.want)
+	details.set("expected", n.want)
 	if !ok {
 		v := decided(false, "there is no number in "+quote(output)+", wanted "+wanted)
-		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details.json()
+		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details.text()
 		return v, nil
 	}
 	got, err := rational(text)
@@ -105,8 +154,8 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 		v = decided(false, "the last number is "+short(text, quoteLimit)+", not "+wanted)
 	}
 	v.Expected, v.Got = wanted, short(text, shownLimit)
-	details.str("got", short(text, shownLimit))
-	v.Details = details.json()
+	details.set("got", short(text, shownLimit))
+	v.Details = details.text()
 	return v, nil
 }
 

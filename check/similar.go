@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -21,16 +22,42 @@ type similarMatcher struct {
 // SemanticSimilarity holds when the cosine of the embeddings of the output and of the nearest of the ideals is at least
 // threshold, from 0 to 1; see [DefaultThreshold].
 func SemanticSimilarity(ideals []string, threshold float64) *Check {
-	return &Check{matcher: &similarMatcher{slices.Clone(ideals), threshold}}
+	return newCheck("semantic_similarity", &similarMatcher{slices.Clone(ideals), threshold})
 }
 
-func (*similarMatcher) Type() string { return typeSemanticSimilarity }
+func semanticSimilarityKind() Kind {
+	return Kind{
+		Name: "semantic_similarity", Doc: "the embeddings of the output and of an ideal are similar", Reads: "output",
+		Keys: append(documentedKeys("threshold"), idealKey(), Key{
+			Name: "threshold", Type: "number", Lenient: true, Min: new(0.0), Max: new(1.0),
+			Default: strconv.FormatFloat(DefaultThreshold, 'f', -1, 64), Doc: "the least cosine of the two embeddings",
+		}),
+		Details: "`similarity`, `threshold`, `ideal` (the nearest), `model`",
+		parse: func(s *spec) matcher {
+			threshold := DefaultThreshold
+			if s.has("threshold") {
+				threshold = s.number("threshold")
+			}
+			terms, at, ok := s.needTerms()
+			if ok && slices.ContainsFunc(terms, func(t string) bool { return strip(t) == "" }) {
+				s.bad(at, "an ideal is empty, so there is nothing to compare with")
+			}
+			return &similarMatcher{terms, threshold}
+		},
+	}
+}
 
-func (*similarMatcher) Needs() (judge, embedder bool) { return false, true }
+func (s *similarMatcher) asks(int) Asks {
+	a := Asks{Embedder: 1}
+	for _, ideal := range s.ideals {
+		a.EmbedderBytes += len(ideal)
+	}
+	return a
+}
 
 func (s *similarMatcher) describe(o *object) {
-	o.strs("ideal", s.ideals)
-	o.num("threshold", s.threshold)
+	o.set("ideal", s.ideals)
+	o.set("threshold", s.threshold)
 }
 
 func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -84,13 +111,13 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 
 func (s *similarMatcher) details(similarity float64, ideal, model string) []byte {
 	var details object
-	details.num("similarity", similarity)
-	details.num("threshold", s.threshold)
-	details.str("ideal", short(ideal, detailsLimit))
+	details.set("similarity", similarity)
+	details.set("threshold", s.threshold)
+	details.set("ideal", short(ideal, detailsLimit))
 	if model != "" {
-		details.str("model", model)
+		details.set("model", model)
 	}
-	return details.json()
+	return details.text()
 }
 
 // nearest returns the greatest cosine between the first vector and one of the n others.
