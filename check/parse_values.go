@@ -188,15 +188,14 @@ func oneOf(words []string) string {
 
 // jsonName describes a JSON value for a message: short ones as they are.
 func jsonName(v jsontext.Value) string {
-	switch v.Kind() {
-	case '{':
+	const most = 40
+	switch kind := v.Kind(); {
+	case kind == '{':
 		return "an object"
-	case '[':
-		if len(v) > 40 {
-			return "a list"
-		}
+	case kind == '[' && len(v) > most:
+		return "a list"
 	}
-	return short(string(v), 40)
+	return short(string(v), most)
 }
 
 // text returns the string at a key, and whether there is one. [spec.checkKeys] has checked its type.
@@ -369,7 +368,7 @@ func unquote(v jsontext.Value) (string, error) {
 
 func stringList(v jsontext.Value) ([]string, error) {
 	list, err := rawList(v)
-	if err != nil {
+	if err != nil || v.Kind() != '[' {
 		return nil, errors.New("must be a list of strings")
 	}
 	texts := make([]string, len(list))
