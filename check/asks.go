@@ -1,11 +1,12 @@
 package check
 
-// Asks bounds what judging one session can ask of models.
+// Asks is the most that judging one session asks of models.
 type Asks struct {
-	// Judge counts the requests to the judge, those for replies that are no verdict included. Each carries the task, the
-	// output, and at most JudgeBytes bytes of other text.
+	// Judge counts the requests to the judge, repeated ones included. Each has the task, the output,
+	// and at most JudgeBytes bytes of other text.
 	Judge, JudgeBytes int
-	// Embedder counts the requests to the embedder. Each carries the output, and at most EmbedderBytes bytes of other text.
+	// Embedder counts the requests to the embedder. Each has the output, and at most EmbedderBytes
+	// bytes of other text.
 	Embedder, EmbedderBytes int
 }
 
@@ -15,5 +16,6 @@ func (a *Asks) Add(b Asks) {
 	a.Embedder, a.EmbedderBytes = a.Embedder+b.Embedder, max(a.EmbedderBytes, b.EmbedderBytes)
 }
 
-// Asks returns what the check asks at most. votes is what the run takes where the check does not say; 0 means 1.
+// Asks returns the most that the check asks. votes is the number of votes if the check has none of
+// its own; 0 means 1.
 func (c *Check) Asks(votes int) Asks { return c.asks(votes) }

@@ -1,10 +1,12 @@
-// Package check has the assertions that Plumb ships: Go constructors, and [Parse], which reads the declarative specs of
-// suite files. Both make a [*Check], an immutable value that judges any number of sessions, also concurrently.
+// Package check has the assertions that Plumb ships: Go constructors, and [Parse], which reads the
+// declarative specs of suite files. Both make a [*Check], an immutable value that judges any number
+// of sessions, also concurrently.
 //
-// A check looks at a finished session and returns one [plumb.Verdict], whose Details have the documented keys of its type.
-// [Kinds] describes all types, and docs/assertions.md is the manual.
+// A check looks at a finished session and returns one [plumb.Verdict], whose Details have the
+// documented keys of its type. [Kinds] describes all types, and docs/assertions.md is the manual.
 //
-// A check that cannot be made neither passes nor fails: its verdict has an Error, which [Check.Not] keeps.
+// A check that cannot be made neither passes nor fails: its verdict has an Error, which [Check.Not]
+// keeps.
 package check
 
 import (
@@ -15,8 +17,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Check is one assertion. It is immutable and safe for concurrent use. The zero value is not usable; make one with a
-// constructor or with [Parse].
+// Check is one assertion. It is immutable and safe for concurrent use. The zero value is not
+// usable; make one with a constructor or with [Parse].
 type Check struct {
 	matcher
 	kind   *Kind
@@ -29,8 +31,8 @@ var _ plumb.Assertion = (*Check)(nil)
 
 // A matcher is the part of a check that differs between the kinds.
 type matcher interface {
-	// match judges a session whose report is set. It ignores name, weight and negation. An error means that ctx ended; any
-	// other reason why the check cannot be made is the verdict's Error.
+	// match judges a session whose report is set. It ignores name, weight and negation. An error means
+	// that ctx ended; any other reason why the check cannot be made is the verdict's Error.
 	match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error)
 	// describe writes the options that decide, defaults included.
 	describe(o *object)
@@ -55,8 +57,8 @@ func (c *Check) Needs() (judge, embedder bool) {
 	return a.Judge > 0, a.Embedder > 0
 }
 
-// Assert judges the session and returns exactly one verdict. The error is not nil only when ctx ended before the judge
-// or the embedder had answered.
+// Assert judges the session and returns exactly one verdict. The error is not nil only when ctx
+// ended before the judge or the embedder had answered.
 func (c *Check) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
 	v, err := c.verdict(ctx, &ev)
 	if err != nil {
@@ -95,9 +97,9 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 	return v, nil
 }
 
-// Canonical returns everything that decides the check as one JSON text: keys sorted, defaults explicit, with the ideal where
-// the type uses it, with the weight and without the name. Checks that decide alike have equal texts, however they were
-// written.
+// Canonical returns everything that decides the check as one JSON text: keys sorted, defaults
+// explicit, with the ideal where the type uses it, with the weight and without the name. Checks
+// that decide alike have equal texts, however they were written.
 func (c *Check) Canonical() json.RawMessage {
 	var o object
 	weight := c.weight
@@ -111,7 +113,8 @@ func (c *Check) Canonical() json.RawMessage {
 	return o.sorted()
 }
 
-// Not returns a check that passes where c fails, and fails where c passes. A check that cannot be made stays an error.
+// Not returns a check that passes where c fails, and fails where c passes. A check that cannot be
+// made stays an error.
 func (c *Check) Not() *Check {
 	n := *c
 	n.not = !c.not

@@ -19,7 +19,8 @@ import (
 	"github.com/plumb-eval/plumb/plumbtest"
 )
 
-// kindTest has a spec of one kind, a session that passes and a session that fails. The ideal of the case is "ready".
+// kindTest has a spec of one kind, a session that passes and a session that fails. The ideal of the
+// case is "ready".
 type kindTest struct {
 	spec       string
 	pass, fail plumb.SessionReport
@@ -121,8 +122,8 @@ func (readyJudge) Run(ctx context.Context, r plumb.Request) (*plumb.SessionRepor
 	return &plumb.SessionReport{FinalOutput: reply}, nil
 }
 
-// evidence is a session with everything that a kind may look at. A session whose output is "with the file" has the file
-// ready.txt in its workspace.
+// evidence is a session with everything that a kind may look at. A session whose output is "with
+// the file" has the file ready.txt in its workspace.
 func evidence(t *testing.T, report plumb.SessionReport) plumb.Evidence {
 	t.Helper()
 	workspace := t.TempDir()
@@ -163,7 +164,8 @@ func parse(t *testing.T, spec string) *check.Check {
 	return c
 }
 
-// TestContract checks that one check of each kind, and its negation, keep the contract of assertions.
+// TestContract checks that one check of each kind, and its negation, keep the contract of
+// assertions.
 func TestContract(t *testing.T) {
 	tests := kindTests()
 	for _, kind := range check.Kinds() {
@@ -276,7 +278,8 @@ func TestKindsAreComplete(t *testing.T) {
 	}
 }
 
-// TestKeysDecide checks that each key of each kind changes what the check does, so that no key is described and not read.
+// TestKeysDecide checks that each key of each kind changes what the check does, so that no key is
+// described and not read.
 func TestKeysDecide(t *testing.T) {
 	samples := map[string]string{
 		"string": `"some"`, "boolean": `true`, "number": `0.25`, "integer": `7`, "strings": `["some"]`, "object": `{"-a":"b"}`,

@@ -16,7 +16,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// readLimit bounds, in bytes, what is read of a file of the workspace.
+// readLimit is the largest file of the workspace that is read, in bytes.
 const readLimit = 16 << 20
 
 func filePathKey() Key {
@@ -71,7 +71,8 @@ func (s *spec) fileMatcher(text *Check) matcher {
 	return m
 }
 
-// fileMatcher looks at a file of the workspace as the session left it: file_exists and file_contains.
+// fileMatcher looks at a file of the workspace as the session left it: file_exists and
+// file_contains.
 type fileMatcher struct {
 	offline
 	path    string
@@ -79,15 +80,15 @@ type fileMatcher struct {
 	pattern *regexp.Regexp
 }
 
-// FileExists passes if the workspace has the file or directory after the session. The path is relative to the workspace,
-// and may be a glob (*, ?, [a-z], and ** for any number of elements).
+// FileExists passes if the workspace has the file or directory after the session. The path is
+// relative to the workspace, and may be a glob (*, ?, [a-z], and ** for any number of elements).
 func FileExists(path string) (*Check, error) {
 	m, err := newFile(path, nil)
 	return tryCheck("file_exists", m, err)
 }
 
-// FileContains passes if the content of a file of the workspace passes a check of text, such as [Contains], [Regex] or
-// [IsJSON]. If path is a glob, one of its files is enough.
+// FileContains passes if the content of a file of the workspace passes a check of text, such as
+// [Contains], [Regex] or [IsJSON]. If path is a glob, one of its files is enough.
 func FileContains(path string, text *Check) (*Check, error) {
 	m, err := newFile(path, text)
 	return tryCheck("file_contains", m, err)
@@ -125,7 +126,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	defer root.Close()
 	names, err := m.names(root)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "look into the workspace: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the workspace: %w", err)), nil
 	}
 	what := m.path
 	if m.text != nil {
@@ -152,7 +153,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
 		}
 		report := *ev.Report
-		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // it is as it was left
+		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // a file is complete
 		of := *ev
 		of.Report = &report
 		v, err := m.text.match(ctx, &of)
@@ -168,19 +169,21 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	return last, nil
 }
 
-// openWorkspace opens the directory that a session worked in, so that no path leads out of it.
+// openWorkspace opens the directory that a session worked in. No path leads out of the returned
+// root.
 func openWorkspace(dir string) (*os.Root, error) {
 	if dir == "" {
-		return nil, plumb.WithHint(errors.New("the session has no workspace to look into"), "only agents and commands have one")
+		return nil, plumb.WithHint(errors.New("the session has no workspace"), "only agents and commands have one")
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, plumb.WithHint(fmt.Errorf("the workspace %s is gone", dir), "keep it with --keep-workspaces to judge the session again")
+		return nil, plumb.WithHint(fmt.Errorf("the workspace %s was deleted", dir),
+			"keep it with --keep-workspaces to judge the session again")
 	}
 	return root, err
 }
 
-// names returns the paths that fit, in order.
+// names returns the paths that match, sorted.
 func (m *fileMatcher) names(root *os.Root) ([]string, error) {
 	if m.pattern == nil {
 		_, err := root.Stat(filepath.FromSlash(m.path))
@@ -195,7 +198,7 @@ func (m *fileMatcher) names(root *os.Root) ([]string, error) {
 		case err != nil && name == ".":
 			return err
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not there
+			return nil //nolint:nilerr // a directory that cannot be read has no files
 		case d.IsDir() && name != "." && (d.Name() == ".git" || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case name != "." && m.pattern.MatchString(name):
@@ -215,17 +218,18 @@ func readFile(root *os.Root, name string) (string, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, readLimit+1))
 	if err == nil && len(data) > readLimit {
-		err = fmt.Errorf("it is longer than %d MB", readLimit>>20)
+		err = fmt.Errorf("it is larger than %d MB", readLimit>>20)
 	}
 	return string(data), err
 }
 
-// glob compiles a pattern of slash-separated paths: * and ? stay within an element, ** spans any number of them.
+// glob compiles a pattern of slash-separated paths. * and ? match within an element, ** matches any
+// number of elements.
 func glob(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile("^" + globText(pattern) + "$")
 }
 
-// pathPattern compiles what a path is compared with by its last elements.
+// pathPattern compiles a pattern that matches the last elements of a path.
 func pathPattern(pattern string) (*regexp.Regexp, error) {
 	pattern = strings.TrimPrefix(path.Clean(slash(pattern)), "./")
 	if strings.HasPrefix(pattern, "/") {
@@ -265,7 +269,8 @@ func globText(pattern string) string {
 
 func slash(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
-// relative returns a path as it is within the workspace, with slashes.
+// relative returns a path relative to the workspace, with slashes. A path outside of it stays
+// absolute.
 func relative(name, workspace string) string {
 	if workspace == "" {
 		return slash(name)

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Kinds returns all types of assertions, in the order of the manual. It is the only list of them: the parser reads it, and
-// `go generate ./...` writes the JSON Schema, the types for TypeScript and the tables of docs/assertions.md from it.
+// Kinds returns all types of assertions, in the order of the manual. It is the only list of them:
+// the parser reads it, and `go generate ./...` writes the JSON Schema, the types for TypeScript and
+// the tables of docs/assertions.md from it.
 func Kinds() []Kind {
 	return []Kind{
 		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(), jsonSchemaKind(),
@@ -24,12 +25,14 @@ type Kind struct {
 	Name string
 	// Doc says when a check of this type holds, as in "the output contains the ideal".
 	Doc string
-	// Reads is the part of a session that the check looks at: "output", "workspace", "usage", "session" for several parts,
-	// "members" for those of the assertions in it, or what an agent did, such as "commands".
+	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
+	// "session" for several parts, "members" for those of the assertions in it, or what an agent did,
+	// such as "commands".
 	Reads string
 	// Keys are the keys of a spec, without [CommonKeys].
 	Keys []Key
-	// Details lists the members of the verdict's Details, in Markdown. FailDetails is set where a failed check has others.
+	// Details lists the members of the verdict's Details, in Markdown. FailDetails is set where a
+	// failed check has others.
 	Details, FailDetails string
 
 	parse func(*spec) matcher
@@ -43,8 +46,9 @@ type Key struct {
 	Name string
 	// Alias is another name of the key, for compatibility. At most one of the two may be given.
 	Alias string
-	// Type is the type of the value: "string", "boolean", "number", "integer", "strings" (a list), "object", "schema" (a JSON
-	// Schema), "ideal" (a string or a list of strings), "assertion", "assertions" (a list) or "any".
+	// Type is the type of the value: "string", "boolean", "number", "integer", "strings" (a list),
+	// "object", "schema" (a JSON Schema), "ideal" (a string or a list of strings), "assertion",
+	// "assertions" (a list) or "any".
 	Type string
 	// Enum lists the strings that the value may have, or may consist of.
 	Enum []string
@@ -55,7 +59,8 @@ type Key struct {
 	Positive bool
 	// Required rejects a spec without the key.
 	Required bool
-	// Lenient accepts other spellings: words and numbers for a boolean, text for a number, one string for a list of strings.
+	// Lenient accepts other spellings: words and numbers for a boolean, text for a number, one string
+	// for a list of strings.
 	Lenient bool
 	// Ignored accepts any value, for compatibility, and warns that it has no effect.
 	Ignored bool
@@ -102,8 +107,8 @@ func idealKey() Key {
 	return Key{Name: "ideal", Type: "ideal", Default: "the case's", Doc: "the expected text, or a list of texts"}
 }
 
-// documentedKeys returns the keys that the documented format allows for all of its types, except those named in used, which
-// the kind describes itself.
+// documentedKeys returns the keys that the documented format allows for all of its types, except
+// those named in used, which the kind describes itself.
 func documentedKeys(used ...string) []Key {
 	keys := []Key{
 		{Name: "case_sensitive", Type: "boolean", Lenient: true, Doc: "accepted for compatibility, without effect"},

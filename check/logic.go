@@ -11,20 +11,21 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// logicMatcher is all_of and any_of, in three-valued logic: what could not be measured may hold or not.
+// logicMatcher is all_of and any_of, in three-valued logic: a check that could not be made might
+// pass or fail.
 type logicMatcher struct {
 	any     bool
 	members []*Check
 }
 
-// AllOf holds when all checks hold. One that fails decides it, even if another could not be measured. Models are asked
-// only where the checks that ask none have not decided.
+// AllOf passes if all checks pass. It fails if one fails, even if another could not be made. It
+// asks models only if the checks that ask none have not decided.
 func AllOf(checks ...*Check) *Check {
 	return newCheck("all_of", &logicMatcher{false, slices.Clone(checks)})
 }
 
-// AnyOf holds when at least one of the checks holds. One that holds decides it, even if another could not be measured.
-// Models are asked only where the checks that ask none have not decided.
+// AnyOf passes if at least one of the checks passes, even if another could not be made. It asks
+// models only if the checks that ask none have not decided.
 func AnyOf(checks ...*Check) *Check {
 	return newCheck("any_of", &logicMatcher{true, slices.Clone(checks)})
 }
@@ -38,9 +39,9 @@ func logicKind(name, doc string) Kind {
 	}
 }
 
-func allOfKind() Kind { return logicKind("all_of", "all of the checks hold") }
+func allOfKind() Kind { return logicKind("all_of", "all of the checks pass") }
 
-func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks holds") }
+func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks passes") }
 
 func (s *spec) logicMatcher() matcher {
 	list, err := rawList(s.value("assertions"))
@@ -88,7 +89,7 @@ func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 				return v, err
 			}
 			verdicts[i] = &v
-			// Checks that ask no model are all made: they cost nothing, and a reader wants to know.
+			// Checks that ask no model are all made: they cost nothing and help the reader.
 			settled = asks && l.decides(&v)
 		}
 		settled = slices.ContainsFunc(verdicts, l.decides)
@@ -101,12 +102,12 @@ func asksModel(c *Check) bool {
 	return judge || embedder
 }
 
-// decides reports whether v settles the matter whatever the others say.
+// decides reports whether v decides the whole, whatever the other verdicts are.
 func (l *logicMatcher) decides(v *plumb.Verdict) bool {
 	return v != nil && v.Error == nil && v.Pass == l.any
 }
 
-// combine sums up the verdicts; one is nil where nobody had to ask.
+// combine makes one verdict of the verdicts. A verdict is nil if its check was not needed.
 func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) plumb.Verdict {
 	var out plumb.Verdict
 	var failure *plumb.Failure
@@ -143,26 +144,23 @@ func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) pl
 	}
 	switch {
 	case l.any && len(passed) > 0:
-		out.Pass, out.Reason = true, strings.Join(passed, ", ")+" of "+l.count()+" holds"
+		out.Pass, out.Reason = true, l.passed(len(passed))+": "+strings.Join(passed, ", ")
 	case !l.any && len(failed) > 0:
 		out.Reason = strings.Join(failed, "; ")
 	case len(broken) > 0:
 		out.Error = failure
 	case l.any:
-		out.Reason = "none of " + l.count() + " holds: " + strings.Join(failed, "; ")
+		out.Reason = l.passed(0) + ": " + strings.Join(failed, "; ")
 	default:
-		out.Pass, out.Reason = true, "all of "+l.count()+" hold"
+		out.Pass, out.Reason = true, l.passed(len(passed))
 	}
 	out.Reason = short(shown(ev, out.Reason), 500)
 	out.Details = l.details(verdicts)
 	return out
 }
 
-func (l *logicMatcher) count() string {
-	if len(l.members) == 1 {
-		return "1 check"
-	}
-	return fmt.Sprintf("%d checks", len(l.members))
+func (l *logicMatcher) passed(n int) string {
+	return fmt.Sprintf("passed %d of %d %s", n, len(l.members), plural(len(l.members), "check", "checks"))
 }
 
 func (l *logicMatcher) details(verdicts []*plumb.Verdict) json.RawMessage {
@@ -191,7 +189,7 @@ func (l *logicMatcher) details(verdicts []*plumb.Verdict) json.RawMessage {
 	return details.text()
 }
 
-// join adds up what two checks asked; either may be nil.
+// join adds up what two checks asked of models; either may be nil.
 func join(a, b *plumb.Asked) *plumb.Asked {
 	if a == nil || b == nil {
 		if a == nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// object is a JSON object with its members in the order in which they were set. [Check.Canonical] and the details of
-// verdicts are written with it rather than with encoding/json: the hashes of cases depend on these bytes.
+// object is a JSON object with its members in the order in which they were set. [Check.Canonical]
+// and the details of verdicts are written with it rather than with encoding/json: the hashes of
+// cases depend on these bytes.
 type object struct {
 	buf     []byte // the values, one after the other
 	members []member
@@ -94,7 +95,8 @@ func appendString(b []byte, s string) []byte {
 	return b
 }
 
-// canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form, integers exact.
+// canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form,
+// integers exact.
 func canonicalJSON(val []byte) (json.RawMessage, error) {
 	v := jsontext.Value(bytes.Clone(val))
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
@@ -103,14 +105,15 @@ func canonicalJSON(val []byte) (json.RawMessage, error) {
 	return json.RawMessage(v), nil
 }
 
-// The most that verdicts repeat of a text, in bytes: for a person to compare, and in the details.
+// The most of a text that a verdict shows, in bytes: in Expected and Got, in Details, and in a
+// reason.
 const (
 	shownLimit   = 4 << 10
 	detailsLimit = 64 << 10
 	quoteLimit   = 100
 )
 
-// short cuts s to about limit bytes, at a letter's border.
+// short cuts s to about limit bytes, between two characters.
 func short(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -122,8 +125,9 @@ func short(s string, limit int) string {
 	return s[:cut] + "…"
 }
 
-// shown returns a text of a session for a verdict to repeat a part of, with [short] or [quote]: without its secrets, if it is so
-// long that it will be cut. Otherwise whoever stores the verdict removes them.
+// shown prepares a text of a session for [short] or [quote]. If the text is long enough to be cut,
+// it removes the secrets first, since a part of a secret cannot be found later. The code that
+// stores a verdict removes secrets from short texts.
 func shown(ev *plumb.Evidence, s string) string {
 	if len(s) <= quoteLimit {
 		return s
@@ -131,8 +135,8 @@ func shown(ev *plumb.Evidence, s string) string {
 	return withoutSecrets(ev, s)
 }
 
-// withoutSecrets is shown for a text that is changed before a verdict repeats it, as by lower-casing: whoever stores the
-// verdict would not find a secret in what comes of it.
+// withoutSecrets removes the secrets from a text that is changed before a verdict shows it, for
+// example lower-cased. A changed secret cannot be found later.
 func withoutSecrets(ev *plumb.Evidence, s string) string {
 	if ev.Redact == nil {
 		return s
@@ -140,13 +144,13 @@ func withoutSecrets(ev *plumb.Evidence, s string) string {
 	return ev.Redact(s)
 }
 
-// partOfSecret stands in a verdict where a part of the output would that is not there without its secrets.
+// partOfSecret replaces a part of the output that overlaps a secret.
 const partOfSecret = "(a part of a secret)"
 
-// quote renders s for a reason: quoted, shortened, control characters escaped.
+// quote makes s fit for a reason: quoted, shortened, with control characters escaped.
 func quote(s string) string { return strconv.Quote(short(s, quoteLimit)) }
 
-// quotes renders the first few of terms for a reason.
+// quotes quotes the first terms for a reason.
 func quotes(terms []string) string {
 	const most = 4
 	var b strings.Builder

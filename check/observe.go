@@ -17,7 +17,8 @@ import (
 type observed struct {
 	// list returns all of them, in order.
 	list func(*seenMatcher, *plumb.Evidence) []observation
-	// event is the type of their events, some of which a report may lack; "" if a report always has all of them.
+	// event is the type of their events, some of which a report may lack; "" if a report always has
+	// all of them.
 	event plumb.SessionEventType
 }
 
@@ -60,7 +61,8 @@ func toolResultsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 	return eventsOf(ev.Report, plumb.SessionToolResult, func(e *plumb.SessionEvent) string { return e.Output })
 }
 
-// fileReadsOf returns the events of file reads, or the list of reads if it has more than the events.
+// fileReadsOf returns the events of file reads, or the list of reads if it has more than the
+// events.
 func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
 	r := ev.Report
 	all := eventsOf(r, plumb.SessionFileRead, func(e *plumb.SessionEvent) string { return e.Path })
@@ -78,7 +80,8 @@ func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
 	return all
 }
 
-// skillsOf returns the skills, each at the first sign of it: that it was loaded, or that its SKILL.md was read.
+// skillsOf returns the skills, each at the first sign of it: that it was loaded, or that its
+// SKILL.md was read.
 func skillsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 	var all []observation
 	for _, s := range ev.Report.DetectedSkills {
@@ -91,7 +94,8 @@ func skillsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 	return all
 }
 
-// changedFilesOf returns the changed files with paths relative to the workspace: those that the agent reports are absolute.
+// changedFilesOf returns the changed files with paths relative to the workspace: those that the
+// agent reports are absolute.
 func changedFilesOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 	var all []observation
 	for _, c := range ev.Report.Files.Changed {
@@ -112,7 +116,8 @@ func denialsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 	return all
 }
 
-// fits reports whether an observation matches. sure is false if the session report does not show it.
+// fits reports whether an observation matches. sure is false if the session report does not show
+// it.
 func (m *seenMatcher) fits(o observation, workspace string) (fits, sure bool) {
 	w := &m.want
 	switch {
@@ -165,7 +170,8 @@ func (m *seenMatcher) argsFit(args json.RawMessage) bool {
 	return json.Unmarshal(args, &got) == nil && contained(m.args, got)
 }
 
-// contained reports whether got has everything that want has: objects may have more members, other values must be equal.
+// contained reports whether got has everything that want has: objects may have more members, other
+// values must be equal.
 func contained(want, got any) bool {
 	w, ok := want.(map[string]any)
 	if !ok {
@@ -189,7 +195,8 @@ func contained(want, got any) bool {
 // matches is what a check finds in a session.
 type matches struct {
 	found, all []observation
-	// unsure is how many others might match, and missing how many may be missing from the report, unsure ones included.
+	// unsure is how many others might match, and missing how many may be missing from the report,
+	// unsure ones included.
 	unsure, missing int
 	// uncertainFrom is the index of the first of those, or noIndex.
 	uncertainFrom int

@@ -15,24 +15,27 @@ import (
 
 // Problem is something wrong with a spec.
 type Problem struct {
-	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is the whole spec.
+	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is
+	// the whole spec.
 	Pointer string
 	// Key says that the key at Pointer is wrong, not its value.
 	Key bool
-	// Message says what is wrong, and Hint, where there is one, what to do, such as `did you mean "contains"?`.
+	// Message says what is wrong, and Hint, where there is one, what to do, such as `did you mean
+	// "contains"?`.
 	Message, Hint string
 	// Warning says that the spec is usable, but probably not what its author means.
 	Warning bool
 }
 
-// Parse reads one declarative spec, with the ideal of its case. It reports everything that is wrong with it. The check is
-// nil if any problem is more than a warning.
+// Parse reads one declarative spec, with the ideal of its case. It reports everything that is wrong
+// with it. The check is nil if any problem is more than a warning.
 //
-// Parse is strict: unknown keys and types, wrong JSON types, missing ideals and questions, patterns, schemas and paths
-// that do not compile, and thresholds out of range are problems. For compatibility it accepts the spellings of the
-// documented format for case_sensitive and threshold ("yes", "0.8") and the documented keys for all documented types, and
-// only warns about a spec that the documented format runs although it makes no sense, such as a search for the empty text.
-// If a key is there twice, the last one counts; the reader of the file must reject duplicates.
+// Parse is strict: unknown keys and types, wrong JSON types, missing ideals and questions,
+// patterns, schemas and paths that do not compile, and thresholds out of range are problems. For
+// compatibility it accepts the spellings of the documented format for case_sensitive and threshold
+// ("yes", "0.8") and the documented keys for all documented types, and only warns about a spec that
+// the documented format runs although it makes no sense, such as a search for the empty text. If a
+// key is there twice, the last one counts; the reader of the file must reject duplicates.
 func Parse(raw json.RawMessage, ideal Ideal) (*Check, []Problem) {
 	p := parser{ideal: ideal}
 	c := p.check(raw, "", 0)
@@ -163,8 +166,8 @@ func (s *spec) has(name string) bool {
 	return v != nil && v.Kind() != 'n'
 }
 
-// checkKeys reports missing, unknown and misplaced keys, and values that their descriptions do not allow. It returns whether
-// the kind can read its own keys.
+// checkKeys reports missing, unknown and misplaced keys, and values that their descriptions do not
+// allow. It returns whether the kind can read its own keys.
 func (s *spec) checkKeys() bool {
 	usable := s.kind != nil
 	for _, m := range s.members {

@@ -16,9 +16,9 @@ import (
 // Ideal is the documented "ideal" of a case: a text, a list of texts, or null.
 type Ideal struct {
 	Values []string
-	// List says that it was written as a list, which may be empty.
+	// List says that it is a list, which may be empty.
 	List bool
-	// Set says that it was given, and not null.
+	// Set says that it is there and not null.
 	Set bool
 }
 
@@ -53,7 +53,8 @@ func (i Ideal) MarshalJSON() ([]byte, error) {
 	return appendList(nil, i.Values, appendString), nil
 }
 
-// checkValue reports a value that the description of its key does not allow, and returns whether it is allowed.
+// checkValue reports a value that the description of its key does not allow, and returns whether it
+// is allowed.
 func (s *spec) checkValue(key *Key, name string, v jsontext.Value) bool {
 	want := key.wants(v)
 	switch want {
@@ -77,7 +78,8 @@ func (s *spec) checkValue(key *Key, name string, v jsontext.Value) bool {
 // notEmpty is what wants returns for an empty value that must not be empty.
 const notEmpty = "not empty"
 
-// wants returns what the value of a key must be where v is not that, as in "a string"; "" if v is allowed.
+// wants returns what the value of a key must be where v is not that, as in "a string"; "" if v is
+// allowed.
 func (k *Key) wants(v jsontext.Value) string {
 	kind := v.Kind()
 	switch k.Type {
@@ -198,7 +200,8 @@ func jsonName(v jsontext.Value) string {
 	return short(string(v), most)
 }
 
-// text returns the string at a key, and whether there is one. [spec.checkKeys] has checked its type.
+// text returns the string at a key, and whether there is one. [spec.checkKeys] has checked its
+// type.
 func (s *spec) text(key string) (string, bool) { return textOf(s.value(key)) }
 
 // textOr is text for a key that may be missing.
@@ -255,8 +258,8 @@ func (s *spec) compare() Text {
 	return how
 }
 
-// terms returns the ideal that counts: the assertion's own, or else that of the case. at is the key that a problem with it
-// is reported at.
+// terms returns the ideal that counts: the assertion's own, or else that of the case. at is the key
+// that a problem with it is reported at.
 func (s *spec) terms() (terms []string, at string, ok bool) {
 	ideal := s.ideal
 	if s.has("ideal") {
@@ -299,7 +302,7 @@ func rawList(v jsontext.Value) (list []json.RawMessage, err error) {
 	return list, err
 }
 
-// lenientFlag reads a boolean in any of the spellings that the documented format takes.
+// lenientFlag reads a boolean in any spelling of the documented format.
 func lenientFlag(v jsontext.Value) (val, ok bool) {
 	switch v.Kind() {
 	case 't', 'f':
@@ -323,7 +326,7 @@ func lenientFlag(v jsontext.Value) (val, ok bool) {
 	return false, false
 }
 
-// lenientNumber reads a finite number in any of the spellings that the documented format takes.
+// lenientNumber reads a finite number in any spelling of the documented format.
 func lenientNumber(v jsontext.Value) (float64, bool) {
 	text := string(v)
 	switch v.Kind() {
@@ -356,7 +359,7 @@ func unquote(v jsontext.Value) (string, error) {
 	}
 	b, err := jsontext.AppendUnquote(nil, v)
 	if err != nil {
-		// A lone surrogate, which the documented format takes; encoding/json puts U+FFFD in its place.
+		// A lone surrogate, which the documented format accepts. encoding/json replaces it with U+FFFD.
 		var text string
 		if json.Unmarshal(v, &text) != nil {
 			return "", err

@@ -34,22 +34,22 @@ func jsonPathKind() Kind {
 	}
 }
 
-// Path says what is wanted of the value at a path; the zero value wants that there is one.
+// Path is what the value at a path must be. The zero value accepts any value.
 type Path struct {
-	// Equals is the wanted JSON value. Numbers are equal by value, objects whatever the order of their keys.
+	// Equals is a JSON value. Numbers are equal by value, and objects in any order of their keys.
 	Equals json.RawMessage
-	// OneOf are wanted texts, of which the value must be one: a string as it is, other values as JSON.
+	// OneOf are texts, one of which the value must be: a string as it is, another value as JSON.
 	OneOf []string
-	// Contains is a text that the value contains if it is a string, or has among its elements if it is an array.
+	// Contains is a text that a string must contain, or that an array must have as an element.
 	Contains string
-	// Absent wants that there is no value.
+	// Absent demands that there is no value.
 	Absent bool
-	// Text says how strings are compared.
+	// Text is how strings are compared.
 	Text *Text
 }
 
-// JSONPath holds when a value at the path fits, in the JSON of the output, found as by [IsJSON]. Where the path selects
-// several values, one that fits is enough.
+// JSONPath passes if a value at the path matches, in the JSON of the output, which it finds as
+// [IsJSON] does. If the path selects several values, one match is enough.
 func JSONPath(path string, want Path) (*Check, error) {
 	m, err := newPath(path, want, want.Text.value())
 	return tryCheck("json_path", m, err)
@@ -64,7 +64,7 @@ type pathMatcher struct {
 
 func newPath(path string, want Path, how Text) (*pathMatcher, error) {
 	if path == "" {
-		return nil, errors.New(`path is empty; "$" is the whole value`)
+		return nil, errors.New(`path is empty: "$" is the whole value`)
 	}
 	if _, err := jp.ParseString(path); err != nil {
 		return nil, fmt.Errorf("path %s: %w", quote(path), err)
@@ -122,20 +122,20 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	var v plumb.Verdict
 	switch {
 	case p.want.Absent:
-		if v = decided(len(found) == 0, "there is nothing "+at); !v.Pass {
-			v.Reason = at + " there is " + short(got, quoteLimit)
+		if v = decided(len(found) == 0, "there is no value "+at); !v.Pass {
+			v.Reason = "the value " + at + " is " + short(got, quoteLimit) + ", want none"
 		}
 	case len(found) == 0:
-		v = decided(false, "there is nothing "+at)
+		v = decided(false, "there is no value "+at+", want "+short(p.expected(), quoteLimit))
 		v.Expected = p.expected()
 	case hit >= 0:
-		v = decided(true, at+" there is "+short(got, quoteLimit))
+		v = decided(true, "the value "+at+" is "+short(got, quoteLimit))
 		v.Expected = p.expected()
 	default:
-		v = decided(false, at+" there is "+short(got, quoteLimit)+", not "+short(p.expected(), quoteLimit))
+		v = decided(false, "the value "+at+" is "+short(got, quoteLimit)+", want "+short(p.expected(), quoteLimit))
 		if len(found) > 1 {
-			v.Reason = fmt.Sprintf("none of %d values %s is %s: the first is %s",
-				len(found), at, short(p.expected(), quoteLimit), short(got, quoteLimit))
+			v.Reason = fmt.Sprintf("none of the %d values %s matches: the first is %s, want %s",
+				len(found), at, short(got, quoteLimit), short(p.expected(), quoteLimit))
 		}
 		v.Expected = p.expected()
 	}
@@ -150,7 +150,8 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	return v, nil
 }
 
-// selectValues follows a path. Filters are small programs, so a defect in their interpreter is contained here.
+// selectValues follows a path. A filter is a small program, so selectValues recovers from a panic
+// of its interpreter.
 func selectValues(path string, doc any) (found []any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -182,7 +183,8 @@ func (p *pathMatcher) fits(got, want any) bool {
 	return true
 }
 
-// isText compares a value with a text: a string as it is, another value with the JSON that the text spells.
+// isText compares a value with a text: a string as it is, another value as the JSON that the text
+// spells.
 func (p *pathMatcher) isText(got any, text string) bool {
 	if s, ok := got.(string); ok {
 		return p.how.fold(s) == p.how.fold(text)
@@ -226,7 +228,7 @@ func (p *pathMatcher) equal(a, b any) bool {
 	return a == b // null, booleans, integers, and numbers too large for both
 }
 
-// expected says what is wanted of the value, as JSON where there is one value, else in words.
+// expected describes the expected value: as JSON if it is known, else in words.
 func (p *pathMatcher) expected() string {
 	switch {
 	case p.want.Equals != nil:
@@ -236,7 +238,7 @@ func (p *pathMatcher) expected() string {
 	case len(p.want.OneOf) > 1:
 		return "any of " + quotes(p.want.OneOf)
 	case p.want.Contains != "":
-		return "something with " + quote(p.want.Contains)
+		return "a value with " + quote(p.want.Contains)
 	}
 	return "a value"
 }

@@ -27,8 +27,9 @@ func regexKind() Kind {
 	}
 }
 
-// lazy keeps a compiled form until the garbage collector needs its memory, and compiles it again when it is used after
-// that. Compiled patterns and schemas take kilobytes, and a suite of 100,000 cases must fit into memory.
+// lazy keeps a compiled form until the garbage collector needs its memory, and compiles it again
+// when it is used after that. Compiled patterns and schemas take kilobytes, and a suite of 100,000
+// cases must fit into memory.
 type lazy[T any] struct {
 	mu   sync.Mutex
 	held weak.Pointer[T]
@@ -54,7 +55,7 @@ type regexMatcher struct {
 	compiled lazy[regexp.Regexp]
 }
 
-// Regex holds when the pattern, in the syntax of package regexp, matches somewhere in the output.
+// Regex passes if the pattern, in the syntax of package regexp, matches somewhere in the output.
 func Regex(pattern string, how *Text) (*Check, error) {
 	m, err := newRegex(pattern, how.value())
 	return tryCheck("regex", m, err)
@@ -98,7 +99,7 @@ func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdi
 		v = decided(true, "the pattern matches "+quote(found))
 		details.set("match", short(found, shownLimit))
 	} else {
-		v = decided(false, "nothing matches "+quote(r.pattern)+" in "+quote(seen))
+		v = decided(false, "the pattern "+quote(r.pattern)+" does not match: "+quote(seen))
 	}
 	v.Expected, v.Got = short("/"+r.pattern+"/", shownLimit), short(seen, shownLimit)
 	v.Details = details.text()

@@ -7,8 +7,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// A stored session has marks in place of secrets, and [plumb.SessionReport.Redacted] names them. A check that depends on the
-// text at a mark is an error. A check that the rest of the text decides is made.
+// A stored session has marks in place of secrets, and [plumb.SessionReport.Redacted] names them. A
+// check that depends on the text at a mark is an error. A check that the rest of the text decides
+// is made.
 
 // JudgesRedacted reports true: a check that depends on a removed secret is an error.
 func (c *Check) JudgesRedacted() bool { return true }
@@ -18,7 +19,8 @@ func outputRedacted(r *plumb.SessionReport) bool {
 	return len(r.Redacted) > 0 && redact.HasMark(r.FinalOutput)
 }
 
-// judgeRedacted judges an output from which a secret was removed. A check that looks for a text passes if the rest has it.
+// judgeRedacted judges an output from which a secret was removed. A check that looks for a text
+// passes if the rest has it.
 func judgeRedacted(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Verdict {
 	t, ok := m.(*textMatcher)
 	if !ok || t.kind.Name == exactMatch {

@@ -37,8 +37,9 @@ type schemaMatcher struct {
 	compiled lazy[jsonschema.Schema]
 }
 
-// JSONSchema holds when the JSON in the output, found as by [IsJSON], is valid by the schema. A schema may refer to
-// itself and to the drafts' own meta-schemas, but to no other file or address. Formats are asserted.
+// JSONSchema passes if the JSON in the output, which it finds as [IsJSON] does, is valid against
+// the schema. A schema may refer to itself and to the meta-schemas of the drafts, but to no other
+// file or address. Formats are checked.
 func JSONSchema(schema json.RawMessage) (*Check, error) {
 	m, err := newSchema(schema)
 	return tryCheck("json_schema", m, err)
@@ -85,7 +86,7 @@ func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
-	return nil, errors.New("a schema may refer to itself only; put the definitions into $defs")
+	return nil, errors.New("a schema may refer only to itself: put the definitions into $defs")
 }
 
 func (s *schemaMatcher) describe(o *object) { o.set("schema", s.schema) }
@@ -109,16 +110,16 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verd
 	details.set("type", kind)
 	err = schema.Validate(instance)
 	if err == nil {
-		v := decided(true, "the output is "+name+" that is valid by the schema")
+		v := decided(true, "the output is "+name+", valid against the schema")
 		v.Details = details.text()
 		return v, nil
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate by the schema: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate against the schema: %w", err)), nil
 	}
 	list := complaints(ev, invalid, 20)
-	v := decided(false, "the output is not valid by the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
+	v := decided(false, "the output is not valid against the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
 	v.Got = short(shown(ev, text), shownLimit)
 	details.set("errors", list)
 	v.Details = details.text()
@@ -143,7 +144,7 @@ func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) 
 	return list
 }
 
-// pointer renders the way to a value within a JSON text, "/" for all of it.
+// pointer makes the JSON pointer of a value, "/" for the whole text.
 func pointer(path []string) string {
 	var b strings.Builder
 	for _, p := range path {

@@ -13,23 +13,25 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Seen describes what an agent did, for [RanCommand] and the other checks of this kind. Each check looks at some of the
-// fields. A zero field matches anything, and the zero Seen matches everything of the kind.
+// Seen describes what an agent did, for [RanCommand] and the other checks of this kind. Each check
+// looks at some of the fields. A zero field matches anything, and the zero Seen matches everything
+// of the kind.
 type Seen struct {
-	// Is, Contains and Pattern (RE2, not anchored) match the text: the command, the path that was read or changed, the name
-	// of the tool or skill, the output of a tool.
+	// Is, Contains and Pattern (RE2, not anchored) match the text: the command, the path that was read
+	// or changed, the name of the tool or skill, the output of a tool.
 	Is, Contains, Pattern string
-	// Path matches the last elements of a path, or is a glob (*, ?, [a-z], and ** for any number of elements) relative to the
-	// workspace. For files only.
+	// Path matches the last elements of a path, or is a glob (*, ?, [a-z], and ** for any number of
+	// elements) relative to the workspace. For files only.
 	Path string
 	// Command matches the parts of a command, and ExitCode its exit code. For commands only.
 	Command  CommandLine
 	ExitCode *int
-	// Tool is the exact name of the tool, for tool calls and their results. Args is a JSON object: the arguments must have its
-	// members, and may have others.
+	// Tool is the exact name of the tool, for tool calls and their results. Args is a JSON object: the
+	// arguments must have its members, and may have others.
 	Tool string
 	Args json.RawMessage
-	// Skill is the exact name of the skill, and MinConfidence "weak", "medium", "strong" or "explicit".
+	// Skill is the exact name of the skill, and MinConfidence "weak", "medium", "strong" or
+	// "explicit".
 	Skill, MinConfidence string
 	// Change is "add", "update" or "delete". For file changes only.
 	Change string
@@ -38,8 +40,8 @@ type Seen struct {
 	Exactly, AtLeast, AtMost *int
 	// Only allows nothing else of the kind.
 	Only bool
-	// Before must match later: the first match of the check must come before the first match of Before. Kind is the type of
-	// Before, such as "read_file"; "" is the type of the check.
+	// Before must match later: the first match of the check must come before the first match of
+	// Before. Kind is the type of Before, such as "read_file"; "" is the type of the check.
 	Before *Seen
 	Kind   string
 }
@@ -62,7 +64,8 @@ func ToolReturned(want Seen) (*Check, error) { return newSeen("tool_returned", w
 // ChangedFile passes if the session changed a file that matches.
 func ChangedFile(want Seen) (*Check, error) { return newSeen("changed_file", want) }
 
-// WasDenied passes if the agent was denied a permission and the denial matches. It is mostly used with [Check.Not].
+// WasDenied passes if the agent was denied a permission and the denial matches. It is mostly used
+// with [Check.Not].
 func WasDenied(want Seen) (*Check, error) { return newSeen("was_denied", want) }
 
 func newSeen(kind string, want Seen) (*Check, error) {
@@ -175,7 +178,8 @@ type seenMatcher struct {
 	path    *regexp.Regexp
 	args    any
 	before  *seenMatcher
-	// orderOfReads says that the order of two file reads matters. The list of reads has it even if the events do not.
+	// orderOfReads says that the order of two file reads matters. The list of reads has it even if the
+	// events do not.
 	orderOfReads bool
 }
 

@@ -192,7 +192,8 @@ func TestFileChecksNeedTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestNothingIsConcludedFromWhatWasCutOff: where a report does not have all, absence is no verdict, whether it is wanted or not.
+// TestNothingIsConcludedFromWhatWasCutOff: where a report does not have all, absence is no verdict,
+// whether it is wanted or not.
 func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 	r := &plumb.SessionReport{
 		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "the beginning… [cut]",
@@ -240,7 +241,8 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 	})
 }
 
-// TestOrderOfReads: where there are no events of reads, their list tells their order, but not when they were made.
+// TestOrderOfReads: where there are no events of reads, their list tells their order, but not when
+// they were made.
 func TestOrderOfReads(t *testing.T) {
 	r := &plumb.SessionReport{
 		Files:  plumb.Files{ObservedReads: []string{"/w/a", "/w/b"}},

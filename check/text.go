@@ -12,15 +12,17 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Text says how texts are compared. A nil *Text compares them as they are.
+// Text is how texts are compared. A nil *Text compares them as they are.
 type Text struct {
-	// IgnoreCase compares in lower case: full lower-casing, not case folding, so that "ß" and "SS" differ.
+	// IgnoreCase compares in lower case. This is full lower-casing and not case folding, so "ß" and
+	// "SS" differ.
 	IgnoreCase bool
 	// Unicode composes letters and their accents (NFC).
 	Unicode bool
-	// Typography maps typographic quotes, dashes, ellipses and spaces to their ASCII forms, and drops invisible ones.
+	// Typography replaces typographic quotes, dashes, ellipses and spaces with ASCII, and removes
+	// invisible characters.
 	Typography bool
-	// Whitespace collapses each run of space and line ends to one space, and cuts it at both ends.
+	// Whitespace replaces each run of spaces and line ends with one space, and trims both ends.
 	Whitespace bool
 }
 
@@ -163,22 +165,24 @@ func (s *spec) textMatcher() matcher {
 	return t
 }
 
-// ExactMatch holds when the output equals want, both stripped of surrounding space.
+// ExactMatch passes if the output equals want. White space around both is ignored.
 func ExactMatch(want string, how *Text) *Check {
 	return newTextCheck(exactMatch, []string{want}, how)
 }
 
-// Contains holds when the output contains term, which is not stripped, anywhere, also within a word.
+// Contains passes if the output contains term anywhere, also within a word. White space in term
+// counts.
 func Contains(term string, how *Text) *Check {
 	return newTextCheck(contains, []string{term}, how)
 }
 
-// ContainsAny holds when the output contains at least one of the terms.
+// ContainsAny passes if the output contains at least one of the terms.
 func ContainsAny(terms []string, how *Text) *Check {
 	return newTextCheck(containsAny, slices.Clone(terms), how)
 }
 
-// StartsWith holds when the output, its leading space cut, starts with one of the prefixes.
+// StartsWith passes if the output starts with one of the prefixes. White space before the output is
+// ignored.
 func StartsWith(prefixes []string, how *Text) *Check {
 	return newTextCheck(startsWith, slices.Clone(prefixes), how)
 }
@@ -249,9 +253,9 @@ func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
 	if same {
 		v = decided(true, "the output is "+quote(got))
 	} else {
-		v = decided(false, "the output is "+quote(got)+", not "+quote(want))
+		v = decided(false, "the output is "+quote(got)+", want "+quote(want))
 	}
-	if same { // so that the two are seen to be the same
+	if same { // show the same text twice
 		want = got
 	}
 	v.Expected, v.Got = short(want, shownLimit), short(got, shownLimit)
@@ -262,16 +266,17 @@ func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
 	return v
 }
 
-// strip cuts the white space that Python's str.strip cuts: the documented meaning of "stripped". Byte order marks and
-// zero-width spaces stay.
+// strip trims the white space that Python's str.strip trims, as the documented format does. Byte
+// order marks and zero-width spaces stay.
 func strip(s string) string { return strings.TrimFunc(s, isSpace) }
 
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F
 }
 
-// lower lower-cases s as Python's str.lower does, which is full Unicode lower-casing. It differs from [strings.ToLower]
-// in two letters: U+0130 keeps its dot, and a capital sigma becomes a final one at the end of a word.
+// lower lower-cases s as Python's str.lower does, which is full Unicode lower-casing. It differs
+// from [strings.ToLower] for two letters: U+0130 keeps its dot, and a capital sigma at the end of a
+// word becomes a final sigma.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "\u0130\u03A3") {
 		return strings.ToLower(s)
@@ -291,8 +296,8 @@ func lower(s string) string {
 	return b.String()
 }
 
-// isFinal applies the Final_Sigma condition of the Unicode standard, section 3.13: a cased letter comes before, and none
-// after, whatever is ignorable in between.
+// isFinal applies the Final_Sigma condition of the Unicode standard, section 3.13: a cased letter
+// comes before, and none after, with any ignorable characters in between.
 func isFinal(before, after string) bool {
 	for len(before) > 0 {
 		r, size := utf8.DecodeLastRuneInString(before)

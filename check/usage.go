@@ -122,12 +122,13 @@ func duration(r *plumb.SessionReport) (float64, error) {
 	return 0, errors.New("the duration is unknown")
 }
 
-// MaxTokens passes if the answer took at most limit output tokens, reasoning included, as the provider counted them. If the
-// provider did not count, the check is an error.
+// MaxTokens passes if the answer took at most limit output tokens, reasoning included, as the
+// provider counted them. If the provider did not count, the check is an error.
 func MaxTokens(limit int64) *Check { return maxUsage("max_tokens", float64(limit)) }
 
-// MaxLatency passes if the answered request took at most limit, without waits for rate limits and retries. If only the
-// whole session was timed, its duration counts. A cached answer has the latency that was recorded.
+// MaxLatency passes if the answered request took at most limit, without waits for rate limits and
+// retries. If only the whole session was timed, its duration counts. A cached answer has the
+// latency that was recorded.
 func MaxLatency(limit time.Duration) *Check {
 	return maxUsage("max_latency_ms", float64(limit.Milliseconds()))
 }
@@ -138,10 +139,12 @@ func MaxSteps(limit int) *Check { return maxUsage("max_steps", float64(limit)) }
 // MaxInputTokens passes if the session took at most limit input tokens, cached ones included.
 func MaxInputTokens(limit int64) *Check { return maxUsage("max_input_tokens", float64(limit)) }
 
-// MaxTotalTokens passes if the session took at most limit tokens, without those that a cache served.
+// MaxTotalTokens passes if the session took at most limit tokens, without those that a cache
+// served.
 func MaxTotalTokens(limit int64) *Check { return maxUsage("max_total_tokens", float64(limit)) }
 
-// MaxCost passes if the session cost at most limit US dollars. If the cost is unknown, the check is an error.
+// MaxCost passes if the session cost at most limit US dollars. If the cost is unknown, the check is
+// an error.
 func MaxCost(limit float64) *Check { return maxUsage("max_cost_usd", limit) }
 
 // MaxDuration passes if the session took at most limit from its start to its end.

@@ -53,7 +53,8 @@ func hasKeys(k check.Kind, keys []check.Key) bool {
 	return true
 }
 
-// ownKeys returns the keys of a kind without those that it shares with a group of others, and those without effect.
+// ownKeys returns the keys of a kind without those that it shares with a group of others, and those
+// without effect.
 func ownKeys(k check.Kind) []check.Key {
 	var shared []check.Key
 	if comparesText(k) {
@@ -126,7 +127,8 @@ func schemaOf(k check.Key) value {
 	return v
 }
 
-// schemaDefs returns the definitions of all kinds, of an assertion, and of what comes later than it.
+// schemaDefs returns the definitions of all kinds, of an assertion, and of what comes later than
+// it.
 func schemaDefs() (string, error) {
 	var b strings.Builder
 	var names, conditions []string
@@ -405,8 +407,8 @@ func kindTable(reads ...string) func(string) (string, error) {
 	}
 }
 
-// anchorOf returns the anchor of the section of the manual about a kind: its heading names the kind, or its first example is
-// there.
+// anchorOf returns the anchor of the section of the manual about a kind: its heading names the
+// kind, or its first example is there.
 func anchorOf(manual string, k check.Kind) (string, error) {
 	heading := ""
 	for line := range strings.Lines(manual) {

@@ -62,8 +62,8 @@ func assertionSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// TestSchemaAgrees checks that the schema and the parser agree on the examples of the manual, and on what becomes of them
-// with any key of any kind and with values of all sorts.
+// TestSchemaAgrees checks that the schema and the parser agree on the examples of the manual, and
+// on what becomes of them with any key of any kind and with values of all sorts.
 func TestSchemaAgrees(t *testing.T) {
 	s := assertionSchema(t)
 	manual, err := os.ReadFile("../../docs/assertions.md")
@@ -119,7 +119,8 @@ func TestSchemaAgrees(t *testing.T) {
 			}
 			for _, v := range some {
 				spec[name] = json.RawMessage(v)
-				// What a schema cannot say: other spellings, whether a text compiles, and what keys say together.
+				// What a schema cannot say: other spellings, whether a text compiles, and what keys say
+				// together.
 				agree(spec, !there && key.Name != "ideal" && len(problemsBeyondSchema(t, spec, name)) == 0)
 			}
 			if delete(spec, name); there {
@@ -135,8 +136,8 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// problemsBeyondSchema returns the problems with a spec that its schema does not know: those with other values than that of
-// the key, and those of a value whose type is right.
+// problemsBeyondSchema returns the problems with a spec that its schema does not know: those with
+// other values than that of the key, and those of a value whose type is right.
 func problemsBeyondSchema(t *testing.T, spec map[string]json.RawMessage, name string) []check.Problem {
 	t.Helper()
 	text, err := json.Marshal(spec)

@@ -1,8 +1,9 @@
-// Command gen writes what is derived from one description into the files that repeat it: JSON Schemas, types for TypeScript
-// and tables of the manual. `go generate ./...` runs it, and a test fails when a file is stale.
+// Command gen writes what is derived from one description into the files that repeat it: JSON
+// Schemas, types for TypeScript and tables of the manual. `go generate ./...` runs it, and a test
+// fails when a file is stale.
 //
-// A generated section lies between a line with "BEGIN <name>" and a line with "END <name>". To generate from another list,
-// add its sections to [sections].
+// A generated section lies between a line with "BEGIN <name>" and a line with "END <name>". To
+// generate from another list, add its sections to [sections].
 package main
 
 //go:generate go run .
@@ -93,7 +94,8 @@ func replace(text, name, inner string) (string, error) {
 	return text[:begin] + inner + after[len(rest):], nil
 }
 
-// cutLine cuts text before and after the first line that has mark, followed by a colon, a quote or a space.
+// cutLine cuts text before and after the first line that has mark, followed by a colon, a quote or
+// a space.
 func cutLine(text, mark string) (before, after string, found bool) {
 	at := 0
 	for line := range strings.Lines(text) {

@@ -346,7 +346,7 @@ declare module "plumb" {
 		threshold?: number;
 	}
 
-	/** Passes if all of the checks hold. */
+	/** Passes if all of the checks pass. */
 	export interface AllOfAssertion extends AssertionKeys {
 		/** The type of the check. */
 		type: "all_of";
@@ -354,7 +354,7 @@ declare module "plumb" {
 		assertions: readonly DeclarativeAssertion[];
 	}
 
-	/** Passes if at least one of the checks holds. */
+	/** Passes if at least one of the checks passes. */
 	export interface AnyOfAssertion extends AssertionKeys {
 		/** The type of the check. */
 		type: "any_of";
