@@ -42,6 +42,7 @@ var layers = map[string]int{
 	"plumbtest":                4,
 	"cmd/plumb":                5,
 	"internal/bench":           5,
+	"internal/gen":             5,
 }
 
 // homes says which packages may import a module or a package of the standard library; all others may not. Test files may
