@@ -1,9 +1,6 @@
 package plumb
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // EventType tells the lines of the run log apart.
 type EventType string
@@ -48,9 +45,7 @@ type Event struct {
 	Info  *RunInfo   `json:"info,omitempty"`
 	Cases []CaseInfo `json:"cases,omitempty"`
 	// Report is the session's record. On disk a large one is replaced by Blob, the name of a file beside the log.
-	Report *SessionReport `json:"report,omitempty"`
-	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of Report.
-	RawReport json.RawMessage  `json:"-" redact:"values"`
+	Report    *SessionReport   `json:"report,omitempty"`
 	Blob      string           `json:"blob,omitempty" redact:"-"`
 	Failure   *Failure         `json:"failure,omitempty"`
 	Judgement *Judgement       `json:"judgement,omitempty"`

@@ -56,7 +56,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 		}
 	}()
 	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{
-		Sessions: index.Sessions, RawSessions: index.Raw, RunDir: dir.Path, Dir: dir.Path, Closed: true,
+		Sessions: index.Sessions, RunDir: dir.Path, Dir: dir.Path, Closed: true,
 	})
 	if err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)

@@ -172,7 +172,6 @@ func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedC
 				res, figures, err := renderCase(run, s, d, from+i)
 				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
-					buf.Grow(res.size())
 					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
 				out[i] = renderedCase{json: escapeControls(buf.Bytes()), figures: figures, err: err}
@@ -200,12 +199,8 @@ func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []case
 		case d == brief && plain(run, e, info):
 			rec = summarised(e)
 		default:
-			decode := figures
-			if plain(run, e, info) {
-				decode = func(json.RawMessage) (*plumb.SessionReport, error) { return figuresOf(e), nil }
-			}
 			var err error
-			if rec, err = recordWith(s, info.ID, run.Info.Runners[r].ID, decode); err != nil {
+			if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
 				return res, nil, err
 			}
 		}

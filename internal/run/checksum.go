@@ -28,9 +28,9 @@ func (c *checksum) add(body []byte) {
 	c.crc = crc32.Update(c.crc, crc32.MakeTable(crc32.Castagnoli), body)
 }
 
-// seal appends line, a JSON object and its newline, to out, with the checksum in it.
+// seal appends line, a JSON object, to out, with the checksum in it and a newline after it.
 func (c *checksum) seal(out, line []byte) []byte {
-	body := bytes.TrimSuffix(line, []byte("}\n"))
+	body := line[:len(line)-len("}")]
 	c.add(body)
 	c.sealed = true
 	out = append(append(out, body...), crcMember...)

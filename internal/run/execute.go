@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -275,11 +273,7 @@ func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, *re
 	ev := e.event(plumb.EventSessionFinished, u, number)
 	ev.Report, ev.Failure = a.report, a.failure
 	ev, err = e.log.commit(ev)
-	if ev.RawReport != nil {
-		a.stored = jsontext.Value(ev.RawReport)
-	} else if ev.Report != nil {
-		a.stored = ev.Report
-	}
+	a.stored = ev.Report
 	held.answered(a)
 	return a, held, err
 }

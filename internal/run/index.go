@@ -69,25 +69,6 @@ func (x *Index) Run() *plumb.Run { return x.run }
 
 // Sessions calls yield with the session-finished and session-judged events of one execution, in the order of the log.
 func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
-	return x.each(caseID, runnerID, decode, yield)
-}
-
-// Raw is Sessions for those who pass reports on as they are: RawReport is set instead of Report.
-func (x *Index) Raw(caseID, runnerID string, yield func(plumb.Event) error) error {
-	return x.each(caseID, runnerID, decodeRaw, yield)
-}
-
-// Close closes the log, if it is open.
-func (x *Index) Close() error {
-	if x.file == nil {
-		return nil
-	}
-	f := x.file
-	x.file = nil
-	return f.Close()
-}
-
-func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb.Event, error), yield func(plumb.Event) error) error {
 	n, err := x.run.Index(caseID, runnerID)
 	if err != nil {
 		return err
@@ -119,6 +100,16 @@ func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb
 	return nil
 }
 
+// Close closes the log, if it is open.
+func (x *Index) Close() error {
+	if x.file == nil {
+		return nil
+	}
+	f := x.file
+	x.file = nil
+	return f.Close()
+}
+
 // ready sorts the index and opens the log, if that is still to be done.
 func (x *Index) ready() (*os.File, error) {
 	x.mu.Lock()
@@ -144,7 +135,7 @@ type pending map[int][]attempt
 type attempt struct {
 	session   int
 	report    *plumb.SessionReport
-	stored    any // the report as the log has it: a jsontext.Value or a *plumb.SessionReport; nil if there is none
+	stored    *plumb.SessionReport // the report as the log has it, without secrets
 	failure   *plumb.Failure
 	judgement *plumb.Judgement
 	workspace *workspace

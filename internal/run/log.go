@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,9 +96,9 @@ func openLog(
 	return l, nil
 }
 
-// append adds ev to the log without its secrets, and returns it as it was recorded. RawReport is then the session as the
-// log has it, unless it was too large for that. durable says that the event must survive a crash once the returned
-// channel is closed; the channel is closed when the event has been written and emitted, or the log is broken.
+// append adds ev to the log without its secrets, and returns it as it was recorded. durable means that
+// the event must survive a crash once the returned channel is closed. The channel is closed when the
+// event has been written and emitted, or the log is broken.
 func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
 	report, names := redact.Clean(l.redact, ev.Report)
@@ -109,12 +108,11 @@ func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}
 	ev.Report = nil
 	stored, _ := redact.Clean(l.redact, ev)
 	stored.Report = report
-	line, raw, err := l.encode(stored)
+	line, err := l.encode(stored)
 	if err != nil {
 		return stored, nil, err
 	}
 	done, err := l.add(stored, line, durable)
-	stored.RawReport = raw
 	return stored, done, err
 }
 
@@ -259,119 +257,75 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// encode returns ev as a line of the log, and the report that is in it. A large session is written to a blob first.
-func (l *log) encode(ev plumb.Event) (line, raw []byte, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-		}
-	}()
-	report := ev.Report
-	if ev.Report = nil; report == nil {
-		line, err = marshal(&ev)
-		return line, nil, err
+// logLine is an event as the log holds it. Its report is encoded first, because the size of the report
+// decides whether it goes to a file of its own.
+type logLine struct {
+	plumb.Event
+	Report jsontext.Value `json:"report,omitempty"`
+}
+
+// encode returns ev as a line of the log. It writes a large session to a blob first.
+func (l *log) encode(ev plumb.Event) (data []byte, err error) {
+	line := logLine{Event: ev}
+	if ev.Report != nil {
+		line.Report, line.Blob, err = l.encodeReport(ev.Report)
 	}
+	if err == nil {
+		data, err = marshal(&line)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	}
+	return data, nil
+}
+
+// encodeReport returns a report as JSON, or the name of the blob that it wrote for a large one.
+func (l *log) encodeReport(report *plumb.SessionReport) (data []byte, blob string, err error) {
 	if len(report.Events) > streamedEvents {
-		if ev.Blob, err = l.stream(report); err != nil {
-			return nil, nil, err
-		}
-		line, err = marshal(&ev)
-		return line, nil, err
+		blob, err = l.writeBlob(func(w io.Writer) error { return json2.MarshalWrite(w, report, encoding()) })
+		return nil, blob, err
 	}
-	data, err := marshal(report)
-	if err != nil {
-		return nil, nil, err
+	data, err = marshal(report)
+	if err != nil || len(data) <= blobLimit {
+		return data, "", err
 	}
-	raw = bytes.TrimSuffix(data, []byte("\n"))
-	if len(data) > blobLimit {
-		if ev.Blob, err = l.blob(data); err != nil {
-			return nil, nil, err
-		}
-		line, err = marshal(&ev)
-		return line, raw, err
-	}
-	if line, err = marshal(&ev); err != nil {
-		return nil, nil, err
-	}
-	line = append(bytes.TrimSuffix(line, []byte("}\n")), reportMember...)
-	return append(append(line, raw...), "}\n"...), raw, nil
+	blob, err = l.writeBlob(func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	return nil, blob, err
 }
 
-// reportMember begins the report in the line of an event. Within a text its quotes would have backslashes.
-const reportMember = `,"report":`
-
-// marshal encodes v as one line of JSON, leaving <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	line, err := json2.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
-	if err != nil {
-		return nil, err
-	}
-	return append(line, '\n'), nil
+// encoding leaves <, > and & as they are.
+func encoding() json2.Options {
+	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 }
 
-func (l *log) blob(data []byte) (string, error) {
-	sum := sha256.Sum256(data)
-	name := hex.EncodeToString(sum[:])
-	path := filepath.Join(l.blobs, name)
-	if _, err := os.Stat(path); err == nil {
-		return name, nil
-	}
+func marshal(v any) ([]byte, error) { return json2.Marshal(v, encoding()) }
+
+// writeBlob writes one line of JSON to a file named by its SHA-256, and returns that name.
+func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
 	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory of blobs: %w", err)
+		return "", fmt.Errorf("create the blob directory: %w", err)
 	}
-	return name, WriteFile(path, data)
-}
-
-// stream is blob for a session of very many events: it writes the same bytes, but never has all of them in memory.
-func (l *log) stream(report *plumb.SessionReport) (string, error) {
-	empty := *report
-	empty.Events = []plumb.SessionEvent{}
-	frame, err := marshal(&empty)
+	f, err := os.CreateTemp(l.blobs, ".session-*") // created with 0600
 	if err != nil {
-		return "", err
-	}
-	before, after, ok := bytes.Cut(frame, []byte(`"events":[]`)) // in a text its quotes would be escaped
-	if !ok {
-		return "", errors.New("there is no place for the events")
-	}
-	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory of blobs: %w", err)
-	}
-	f, err := os.CreateTemp(l.blobs, ".session-*") // made with 0600
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("write a session: %w", err)
 	}
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
-	_, _ = out.Write(before) // what is wrong with it Flush says
-	_, _ = out.WriteString(`"events":[`)
-	err = streamEvents(out, report.Events)
-	_ = out.WriteByte(']')
-	_, _ = out.Write(after)
+	err = write(out)
+	_ = out.WriteByte('\n') // Flush returns the error
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
-	name := hex.EncodeToString(sum.Sum(nil))
+	name = hex.EncodeToString(sum.Sum(nil))
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(l.blobs, name))
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says what went wrong
+		_ = os.Remove(f.Name()) // err says what went wrong
 		return "", fmt.Errorf("write a session: %w", err)
 	}
 	return name, nil
-}
-
-func streamEvents(out *bufio.Writer, events []plumb.SessionEvent) error {
-	for i := range events {
-		if i > 0 {
-			_ = out.WriteByte(',')
-		}
-		line, err := marshal(&events[i])
-		if err != nil {
-			return err
-		}
-		_, _ = out.Write(bytes.TrimSuffix(line, []byte("\n"))) // what is wrong with it Flush says
-	}
-	return nil
 }
 
 // Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
@@ -424,41 +378,6 @@ func decode(path string, line []byte) (plumb.Event, error) {
 	}
 	ev.Blob = ""
 	return ev, nil
-}
-
-// decodeRaw is decode for those who pass reports on: RawReport is set instead of Report. A report that stands at the end of its
-// line, as this package writes it, is taken as it is, and found wrong by those who encode it again.
-func decodeRaw(path string, line []byte) (plumb.Event, error) {
-	var ev struct {
-		head
-		Report    jsontext.Value   `json:"report"`
-		Judgement *plumb.Judgement `json:"judgement"`
-	}
-	if body, _, sealed := unseal(line); sealed {
-		line = append(body, '}') //nolint:gocritic // it takes the place of the comma before the checksum
-	}
-	finished := bytes.HasPrefix(line, []byte(`{"type":"`+plumb.EventSessionFinished+`"`))
-	if before, _, found := bytes.Cut(line, []byte(reportMember+"{")); finished && found && bytes.HasSuffix(line, []byte("}}")) {
-		ev.Report = line[len(before)+len(reportMember) : len(line)-1]
-		line = append(bytes.Clone(before), '}')
-	}
-	if err := unmarshal(line, &ev); err != nil {
-		return plumb.Event{}, err
-	}
-	out := ev.event()
-	out.Judgement = ev.Judgement
-	if ev.Blob != "" {
-		data, err := readBlob(path, ev.Blob)
-		if err != nil {
-			return out, err
-		}
-		ev.Report = data
-	}
-	if len(ev.Report) == 0 {
-		return out, nil
-	}
-	out.RawReport = json.RawMessage(bytes.TrimSuffix(ev.Report, []byte("\n")))
-	return out, nil
 }
 
 func readBlob(path, name string) ([]byte, error) {

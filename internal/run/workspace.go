@@ -404,20 +404,12 @@ func writeJSON(name string, v any) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	indent := jsontext.WithIndent("  ")
-	if text, ready := v.(jsontext.Value); ready {
-		text, err = jsontext.AppendFormat(make([]byte, 0, len(text)+len(text)/4), text, indent, jsontext.PreserveRawStrings(true))
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
-		}
-		return os.WriteFile(name, append(text, '\n'), 0o600)
-	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), indent); err != nil {
+	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
 		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
 	}
 	_, err = f.WriteString("\n")
