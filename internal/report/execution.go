@@ -249,6 +249,21 @@ type caseResult struct {
 	RunnerResults []runnerResult `json:"runnerResults"`
 }
 
+// size estimates the encoded size of the reports of a case, so that the buffer for it does not grow in steps.
+func (c *caseResult) size() int {
+	n := 4 << 10
+	for i := range c.RunnerResults {
+		if r := c.RunnerResults[i].Report; r != nil {
+			n += len(r.Prompt) + len(r.FinalOutput)
+			for j := range r.Events {
+				e := &r.Events[j]
+				n += len(e.Text) + len(e.Args) + len(e.Output) + len(e.Command) + 256
+			}
+		}
+	}
+	return n + n/16
+}
+
 // detail says how much of the sessions a document shows.
 type detail int
 

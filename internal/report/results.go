@@ -146,7 +146,7 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 // would take more than renderBytes together.
 const (
 	renderBatch = 256
-	renderBytes = 8 << 20
+	renderBytes = 4 << 20
 )
 
 // renderedCase is one case of a document, and what the runners' averages need of it.
@@ -172,6 +172,7 @@ func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedC
 				res, figures, err := renderCase(run, s, d, from+i)
 				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
+					buf.Grow(res.size())
 					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
 				out[i] = renderedCase{json: escapeControls(buf.Bytes()), figures: figures, err: err}

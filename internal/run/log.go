@@ -26,27 +26,28 @@ import (
 )
 
 const (
-	// blobLimit is the size above which a session goes to a file of its own.
+	// blobLimit is the size above which a session is written to its own file.
 	blobLimit = 256 << 10
-	// streamedEvents is the number of events above which a session is written event by event; it is larger than blobLimit then.
+	// streamedEvents is the number of events above which a session is encoded while it is written.
+	// Such a session is always larger than blobLimit.
 	streamedEvents = 10_000
-	// syncInterval is the least time between two fsyncs, so that many sessions share one.
+	// syncInterval is the minimum time between two fsyncs, so that many sessions share one.
 	syncInterval = 3 * time.Millisecond
 )
 
-// log is the append-only event log of a run. Events are encoded by their callers; one goroutine writes them in batches,
-// makes a batch durable with one fsync, and only then hands its events to emit, in order.
+// log is the append-only event log of a run. The callers encode their events. One goroutine writes
+// them in batches, makes a batch durable with one fsync, and only then emits its events, in order.
 type log struct {
 	file   *os.File
 	blobs  string
 	redact *redact.Redactor
 	emit   func(plumb.Event) error
-	// wrote is told where the line of an event is, before it is emitted.
-	wrote  func(ev plumb.Event, offset int64, length int) error
-	offset int64
+	// onWritten is called with the position of each event's line, before the event is emitted.
+	onWritten func(ev plumb.Event, offset int64, length int) error
+	offset    int64
 
 	mu     sync.Mutex
-	sum    checksum // of all that was added so far
+	sum    checksum // of all lines so far
 	next   *batch
 	err    error
 	closed bool
@@ -54,10 +55,10 @@ type log struct {
 	done   chan struct{}
 }
 
-// batch is what is written and synced at once.
+// batch holds the events that are written and synced together.
 type batch struct {
 	lines   []byte
-	lengths []int // of the lines, their ends left out; -1 for an event without one
+	lengths []int // of the lines, without newlines; -1 for an event that is not written
 	events  []plumb.Event
 	durable bool
 	done    chan struct{}
@@ -65,9 +66,9 @@ type batch struct {
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
-// again returns an empty batch in the memory of b, which nobody uses any more.
-func (b *batch) again() *batch {
-	const most = 1 << 20 // what a flood of events took is given back
+// reset returns an empty batch that reuses the memory of b.
+func (b *batch) reset() *batch {
+	const most = 1 << 20 // larger buffers are freed
 	if cap(b.lines) > most {
 		return newBatch()
 	}
@@ -75,10 +76,11 @@ func (b *batch) again() *batch {
 	return &batch{lines: b.lines[:0], lengths: b.lengths[:0], events: b.events[:0], done: make(chan struct{})}
 }
 
-// openLog opens the log of a run directory for appending, and starts the goroutine that writes it. A torn last line must
-// have been cut off before. sum is the checksum of what the log holds.
+// openLog opens the log of a run directory for appending, and starts the goroutine that writes it.
+// The caller must have removed an incomplete last line. sum is the checksum of the existing lines.
 func openLog(
-	d *Dir, sum checksum, r *redact.Redactor, wrote func(plumb.Event, int64, int) error, emit func(plumb.Event) error,
+	d *Dir, sum checksum, r *redact.Redactor, onWritten func(plumb.Event, int64, int) error,
+	emit func(plumb.Event) error,
 ) (*log, error) {
 	file, err := os.OpenFile(d.Join(EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -89,16 +91,16 @@ func openLog(
 		return nil, errors.Join(fmt.Errorf("open the run log: %w", err), file.Close())
 	}
 	l := &log{
-		file: file, blobs: d.Join(BlobsDir), redact: r, wrote: wrote, emit: emit, offset: offset, sum: sum,
+		file: file, blobs: d.Join(BlobsDir), redact: r, onWritten: onWritten, emit: emit, offset: offset, sum: sum,
 		next: newBatch(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go l.write()
 	return l, nil
 }
 
-// append adds ev to the log without its secrets, and returns it as it was recorded. durable means that
-// the event must survive a crash once the returned channel is closed. The channel is closed when the
-// event has been written and emitted, or the log is broken.
+// append adds ev to the log without its secrets, and returns it as it was recorded. durable means
+// that the event must survive a crash once the returned channel is closed. The channel is closed
+// when the event has been written and emitted, or the log is broken.
 func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
 	report, names := redact.Clean(l.redact, ev.Report)
@@ -123,14 +125,15 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// announce emits ev in its turn without writing it down: for what only those want to know who watch.
-func (l *log) announce(ev plumb.Event) error {
+// emitOnly emits ev in its turn without writing it to the log, for events that only matter to live
+// views.
+func (l *log) emitOnly(ev plumb.Event) error {
 	ev, _ = redact.Clean(l.redact, ev)
 	_, err := l.add(ev, nil, false)
 	return err
 }
 
-// add hands ev to the goroutine that writes. line is how the log has it; nil writes nothing.
+// add queues ev for the writing goroutine. line is its encoded form; nil writes nothing.
 func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +162,9 @@ func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, e
 // commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
 func (l *log) commit(ev plumb.Event) (plumb.Event, error) { return l.wait(ev, true) }
 
-// hand appends ev and waits until the system has it: it survives this process, though not the machine.
-func (l *log) hand(ev plumb.Event) error {
+// appendUnsynced appends ev and waits until the operating system has it. The event survives a crash
+// of this process, but not of the machine.
+func (l *log) appendUnsynced(ev plumb.Event) error {
 	_, err := l.wait(ev, false)
 	return err
 }
@@ -174,14 +178,14 @@ func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
 	return ev, l.failed()
 }
 
-// failed returns what broke the log, or nil.
+// failed returns the error that broke the log, or nil.
 func (l *log) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// close writes what is left, and returns what broke the log, if anything did.
+// close writes the remaining events, and returns the error that broke the log, or nil.
 func (l *log) close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -204,7 +208,7 @@ func (l *log) write() {
 		durable := l.next.durable
 		l.mu.Unlock()
 		if wait := syncInterval - time.Since(synced); durable && wait > 0 && !synced.IsZero() {
-			<-time.After(wait) // let others share the fsync
+			<-time.After(wait) // so that later events share the fsync
 		}
 		l.mu.Lock()
 		b := l.next
@@ -225,13 +229,13 @@ func (l *log) write() {
 		if closed {
 			return
 		}
-		spare = b.again()
+		spare = b.reset()
 	}
 }
 
 func (l *log) flush(b *batch) error {
 	if err := l.failed(); err != nil {
-		return nil //nolint:nilerr // the log is broken already; what comes later is dropped with it
+		return nil //nolint:nilerr // the log is already broken, and later events are dropped
 	}
 	if len(b.lines) > 0 {
 		if _, err := l.file.Write(b.lines); err != nil {
@@ -245,7 +249,7 @@ func (l *log) flush(b *batch) error {
 	}
 	for i, ev := range b.events {
 		if length := b.lengths[i]; length >= 0 {
-			if err := l.wrote(ev, l.offset, length); err != nil {
+			if err := l.onWritten(ev, l.offset, length); err != nil {
 				return err
 			}
 			l.offset += int64(length) + 1
@@ -257,8 +261,8 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// logLine is an event as the log holds it. Its report is encoded first, because the size of the report
-// decides whether it goes to a file of its own.
+// logLine is an event as the log holds it. Its report is encoded first, because the size of the
+// report decides whether it goes to a file of its own.
 type logLine struct {
 	plumb.Event
 	Report jsontext.Value `json:"report,omitempty"`
@@ -328,8 +332,9 @@ func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
 	return name, nil
 }
 
-// Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
-// other damage is an error that names the line. The values passed to fn are fn's to keep.
+// Read calls fn with the events of the run directory at path, in order, including sessions. It
+// ignores an incomplete last line. Any other damage is an error that names the line. fn may keep
+// the events.
 func Read(path string, fn func(plumb.Event) error) error {
 	_, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decode(path, line)
@@ -344,7 +349,8 @@ func Read(path string, fn func(plumb.Event) error) error {
 // Fold reads the run directory at path and returns the state of its run.
 func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
 
-// FoldWithout is Fold for a log that may hold secrets, as those of earlier versions may: it removes what secrets knows.
+// FoldWithout is Fold for a log that may hold secrets, such as a log of an earlier version. It
+// removes the given secrets.
 func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
 	_, err := scan(path, func(line []byte, _ int64) error {
@@ -352,11 +358,11 @@ func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 		if err != nil {
 			return err
 		}
-		ev, _ = redact.Clean(secrets, ev) // before the state shortens texts
+		ev, _ = redact.Clean(secrets, ev) // before Apply shortens texts
 		return r.Apply(ev)
 	})
 	if err == nil && r.StartedAt.IsZero() {
-		err = fmt.Errorf("read %s: the run has not begun", filepath.Join(path, EventsFile))
+		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
 	}
 	return r, err
 }
@@ -389,12 +395,13 @@ func readBlob(path, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != name {
-		return nil, fmt.Errorf("session %s: its bytes have changed since they were written", filepath.Join(BlobsDir, name))
+		return nil, fmt.Errorf("session file %s was changed after it was written", filepath.Join(BlobsDir, name))
 	}
 	return data, nil
 }
 
-// head is what the fold looks at of an event: sessions and judgements, which are most of the bytes, are passed over.
+// head is the part of an event that the fold needs. It omits sessions and judgements, which are
+// most of the bytes.
 type head struct {
 	Type       plumb.EventType        `json:"type"`
 	At         time.Time              `json:"at"`
@@ -413,31 +420,33 @@ type head struct {
 
 func (h *head) event() plumb.Event {
 	return plumb.Event{
-		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session, Info: h.Info,
+		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session,
+		Info:  h.Info,
 		Cases: h.Cases, Blob: h.Blob, Failure: h.Failure, Result: h.Result, Note: h.Note, End: h.End,
 	}
 }
 
-// decodeSummary decodes what the fold looks at.
+// decodeSummary decodes the part of an event that the fold needs.
 func decodeSummary(line []byte) (plumb.Event, error) {
 	var h head
 	err := unmarshal(line, &h)
 	return h.event(), err
 }
 
-// unmarshal is that of encoding/json/v2, at a third of the cost of the first version, and as tolerant as that.
+// unmarshal decodes with encoding/json/v2, at a third of the cost of the first version, and accepts
+// the same input.
 func unmarshal(data []byte, v any) error {
 	return json2.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// extent is how far a log is whole.
+// extent describes the complete lines of a log.
 type extent struct {
-	end  int64    // the offset after the last whole line
-	torn bool     // a torn line follows
-	sum  checksum // of the whole lines
+	end  int64    // the offset after the last complete line
+	torn bool     // an incomplete line follows
+	sum  checksum // of the complete lines
 }
 
-// scan calls fn with each whole line of the log, and the offset of the line.
+// scan calls fn with each complete line of the log, and the offset of the line.
 func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 	var x extent
 	name := filepath.Join(path, EventsFile)
@@ -448,7 +457,7 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = plumb.WithHint(err, "the run was stopped before it began; start a new one")
+			err = plumb.WithHint(err, "the run stopped before its first event; start a new run")
 		}
 		return x, fmt.Errorf("read the run log: %w", err)
 	}
@@ -476,12 +485,12 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 // lineReader reads lines of any length.
 type lineReader struct {
 	r          io.Reader
-	buf        []byte // all of it is usable; what was read and not yet returned is buf[start:end]
+	buf        []byte // buf[start:end] was read and not yet returned
 	start, end int
 }
 
-// next returns the next line without its newline; it is valid until the next call. With io.EOF it returns what follows
-// the last newline.
+// next returns the next line without its newline; it is valid until the next call. With io.EOF it
+// returns what follows the last newline.
 func (l *lineReader) next() ([]byte, error) {
 	searched := l.start
 	for {
@@ -495,7 +504,7 @@ func (l *lineReader) next() ([]byte, error) {
 			l.start = 0
 		}
 		if l.end >= doc.LineBytes {
-			return nil, fmt.Errorf("the line has more than %s", doc.Size(doc.LineBytes))
+			return nil, fmt.Errorf("the line is longer than %s", doc.Size(doc.LineBytes))
 		}
 		if l.end == len(l.buf) {
 			l.buf = append(l.buf, make([]byte, len(l.buf))...)

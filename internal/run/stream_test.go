@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestStreamedSession checks that a session of very many events, which is never encoded as a whole in
-// memory, becomes the same file as one that is.
+// TestStreamedSession checks that a session of very many events, which is never encoded as a whole
+// in memory, becomes the same file as one that is.
 func TestStreamedSession(t *testing.T) {
 	report := &plumb.SessionReport{Prompt: `says "events":[] and KEY`, FinalOutput: "ok"}
 	for i := range streamedEvents + 1 {
