@@ -223,7 +223,7 @@ func TestRunnerContract(t *testing.T) {
 		}}, "Run changed the messages"},
 		{"other runner", but(func(r *plumb.SessionReport) { r.Runner.ID = "x" }), "the report names the runner"},
 		{"no prompt", but(func(r *plumb.SessionReport) { r.Prompt = "" }), "no prompt"},
-		{"no times", but(func(r *plumb.SessionReport) { r.EndedAt = nil }), "lacks StartedAt or EndedAt"},
+		{"no times", but(func(r *plumb.SessionReport) { r.EndedAt = nil }), "has no StartedAt or EndedAt"},
 		{"times", but(func(r *plumb.SessionReport) { r.EndedAt = new(r.StartedAt.Add(-1)) }), "before it started"},
 		{
 			"old times", but(func(r *plumb.SessionReport) { r.StartedAt = new(r.StartedAt.Add(-time.Hour)) }),
@@ -590,8 +590,8 @@ func TestCheckSuite(t *testing.T) {
 		{nil, []plumb.Runner{r}, "no cases"},
 		{[]plumb.Case{{}}, []plumb.Runner{r}, "case 1 has no id"},
 		{[]plumb.Case{good, good}, []plumb.Runner{r}, `two cases have the id "a"`},
-		{[]plumb.Case{{ID: "b", Assertions: good.Assertions}}, []plumb.Runner{r}, "asks nothing"},
-		{[]plumb.Case{{ID: "b", Messages: good.Messages}}, []plumb.Runner{r}, "checks nothing"},
+		{[]plumb.Case{{ID: "b", Assertions: good.Assertions}}, []plumb.Runner{r}, "has no messages"},
+		{[]plumb.Case{{ID: "b", Messages: good.Messages}}, []plumb.Runner{r}, "has no assertions"},
 		{[]plumb.Case{good}, []plumb.Runner{r, r}, `two runners have the id "fake"`},
 	} {
 		if err := checkSuite(&plumb.Suite{Name: "s", Cases: test.cases}, test.runners); err == nil ||

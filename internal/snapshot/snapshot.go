@@ -164,7 +164,8 @@ func read(path string) (map[string]entry, error) {
 		err = errors.New("it has no entries")
 	}
 	if err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("Failed to load snapshots from %s: %w", path, err), //nolint:staticcheck
+		err = fmt.Errorf("Failed to load snapshots from %s: %w", path, err) //nolint:staticcheck // documented
+		return nil, plumb.WithHint(err,
 			"repair the file, or delete it to accept the next measurement as the baseline")
 	}
 	return f.Entries, nil
