@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Confidence is the level of the intervals that reports show.
-const Confidence = 0.95
+// confidence is the level of the intervals that reports show.
+const confidence = 0.95
 
 // Wilson returns the score interval of Wilson (1927) for k successes in n trials, at confidence
 // level conf, such as 0.95. Without trials it is the whole range from 0 to 1. It returns NaN if k

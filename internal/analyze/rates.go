@@ -35,8 +35,8 @@ func (r Rate) Value() (rate float64, ok bool) {
 	return float64(r.Passed) / float64(r.Measured()), true
 }
 
-// Interval returns the bounds of the pass rate at level [Confidence]; see [Wilson].
-func (r Rate) Interval() (lo, hi float64) { return Wilson(r.Passed, r.Measured(), Confidence) }
+// Interval returns the bounds of the pass rate at level confidence; see [Wilson].
+func (r Rate) Interval() (lo, hi float64) { return Wilson(r.Passed, r.Measured(), confidence) }
 
 // Coverage returns the measured part of the planned executions, from 0 to 1. It is 1 if none are
 // planned.

@@ -54,7 +54,7 @@ func (r Rate) Figures() RateFigures {
 	f := RateFigures{
 		Planned: r.Planned, Measured: r.Measured(), Passed: r.Passed, Failed: r.Failed, Errored: r.Errored,
 		Skipped: r.NotRun(), ExpectedFailed: r.ExpectedFailed, UnexpectedPassed: r.UnexpectedPassed,
-		Coverage: r.Coverage(), Confidence: Confidence,
+		Coverage: r.Coverage(), Confidence: confidence,
 	}
 	if value, ok := r.Value(); ok {
 		lo, hi := r.Interval()

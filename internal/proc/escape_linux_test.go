@@ -86,7 +86,7 @@ func TestEscapeBeside(t *testing.T) {
 			kept := pids(t, lookup(long.Env, "MARKS"))
 			short := command(t, "escapes")
 			short.ungrouped = ungrouped
-			short.Env = append(short.Env, MarkerEnv+"=short/1")
+			short.Env = append(short.Env, markerEnv+"=short/1")
 			if _, err := short.Run(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -301,7 +301,7 @@ func (f *family) others() (others, sure bool) {
 				continue
 			}
 			env, err := environment(pid)
-			switch mark := lookup(env, MarkerEnv); {
+			switch mark := lookup(env, markerEnv); {
 			case mark == f.mark:
 				return false, true
 			case err == nil && mark != "":
@@ -329,7 +329,7 @@ func (f *family) carries(p process, self int, all []process) bool {
 	if err != nil {
 		return false
 	}
-	if marker := lookup(env, MarkerEnv); marker != "" {
+	if marker := lookup(env, markerEnv); marker != "" {
 		return marker == f.mark
 	}
 	if !adopts || p.ppid != self || p.sid == ownSession() || elsewhere(p.pid) {
@@ -352,7 +352,7 @@ func (f *family) sole(p process, self int, all []process) bool {
 			return false // it has ended, or it is about to get its name and its mark
 		}
 		env, err := environment(other.pid)
-		mark := lookup(env, MarkerEnv)
+		mark := lookup(env, markerEnv)
 		if err != nil || mark != "" && mark != f.mark && !strings.HasPrefix(mark, groupMark) {
 			return false
 		}
@@ -370,7 +370,7 @@ func (f *family) bare(pid int) bool {
 		return false
 	}
 	env, err := environment(pid)
-	return err == nil && lookup(env, MarkerEnv) == ""
+	return err == nil && lookup(env, markerEnv) == ""
 }
 
 func within(path, dir string) bool {
@@ -450,7 +450,7 @@ func describe(processes []process) []Process {
 			out,
 			Process{
 				PID: p.pid, Command: command,
-				Trace: Trace{Marker: lookup(env, MarkerEnv), RunDir: lookup(env, oldRunDirEnv)},
+				Trace: Trace{Marker: lookup(env, markerEnv), RunDir: lookup(env, oldRunDirEnv)},
 			},
 		)
 	}

@@ -40,8 +40,8 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 		_, _ = g.family.members() // reaps the zombies of orphans
 	}
 	cmd.Env = append(slices.DeleteFunc(slices.Clone(cmd.Environ()), func(v string) bool {
-		return strings.HasPrefix(v, MarkerEnv+"=")
-	}), MarkerEnv+"="+g.family.mark)
+		return strings.HasPrefix(v, markerEnv+"=")
+	}), markerEnv+"="+g.family.mark)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

@@ -175,7 +175,7 @@ func supervise(what string) {
 			n++
 			return nil
 		},
-		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", oldRunDirEnv+"="+dir),
+		Env: append(os.Environ(), poseEnv+"="+what, markerEnv+"=supervised/1", oldRunDirEnv+"="+dir),
 	}
 	if !strings.HasPrefix(what, "flood") {
 		c.Observe = nil

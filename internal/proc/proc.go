@@ -11,7 +11,7 @@
 // descendants in the process table. On Linux that table is complete, because orphans become
 // children of this process (a child subreaper). An orphan without a mark that this process did not
 // start belongs to the program that runs in the same directory, or to the only program that can
-// have left it, or is ended with the last program. A mark in the environment, [MarkerEnv], finds
+// have left it, or is ended with the last program. A mark in the environment, markerEnv, finds
 // processes that lost their parents, even after this process has ended: see [Reap]. The name of the
 // control group contains the same mark. On Windows a job object holds all processes. macOS hides
 // the environment of programs that Apple ships, so descendants are recorded while the program runs;
@@ -35,9 +35,9 @@ import (
 	"time"
 )
 
-// MarkerEnv is the environment variable that marks processes. It equals plumb.MarkerEnv; this
+// markerEnv is the environment variable that marks processes. It equals plumb.MarkerEnv; this
 // package does not import package plumb.
-const MarkerEnv = "PLUMB_SESSION"
+const markerEnv = "PLUMB_SESSION"
 
 // oldRunDirEnv held the run directory in processes that earlier builds started.
 const oldRunDirEnv = "PLUMB_RUN_DIR"
@@ -56,7 +56,7 @@ type Command struct {
 	Args []string
 	// Dir is its working directory.
 	Dir string
-	// Env is its whole environment. A [MarkerEnv] in it must be unique: every process with the same
+	// Env is its whole environment. A markerEnv in it must be unique: every process with the same
 	// value is killed at the end. Without one, Run adds one.
 	Env []string
 	// Stdin, Stdout and Stderr are files. Without Stdin the program reads an empty input. Without
@@ -129,7 +129,7 @@ type Process struct {
 
 // Trace is the information that identifies the origin of a process.
 type Trace struct {
-	// Marker is the value of [MarkerEnv] in its environment, or the mark of its control group.
+	// Marker is the value of markerEnv in its environment, or the mark of its control group.
 	Marker string
 	// RunDir is the run directory that earlier versions of Plumb stored beside the mark.
 	RunDir string
@@ -151,10 +151,10 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	// immediately.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, slices.Clip(c.Env)
-	mark := lookup(c.Env, MarkerEnv)
+	mark := lookup(c.Env, markerEnv)
 	if mark == "" {
 		mark = newMark(ownMark)
-		cmd.Env = append(cmd.Env, MarkerEnv+"="+mark)
+		cmd.Env = append(cmd.Env, markerEnv+"="+mark)
 	}
 	// Set them only if there is a file: an io.Writer with a nil *os.File is not nil.
 	if files.stdin != nil {

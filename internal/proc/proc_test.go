@@ -22,8 +22,8 @@ import (
 )
 
 func TestNamesAreThoseOfTheVocabulary(t *testing.T) {
-	if MarkerEnv != plumb.MarkerEnv {
-		t.Errorf("%s, but %s", MarkerEnv, plumb.MarkerEnv)
+	if markerEnv != plumb.MarkerEnv {
+		t.Errorf("%s, but %s", markerEnv, plumb.MarkerEnv)
 	}
 }
 
@@ -58,7 +58,7 @@ func command(t *testing.T, what string) Command {
 	}
 	return Command{
 		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, MarkerEnv+"="+mark),
+		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, markerEnv+"="+mark),
 		Grace: grace,
 	}
 }
@@ -71,7 +71,7 @@ func marked(t *testing.T, mark string) []int {
 	}
 	var found []int
 	for _, p := range all {
-		if env, err := environment(p.pid); err == nil && !p.zombie && lookup(env, MarkerEnv) == mark {
+		if env, err := environment(p.pid); err == nil && !p.zombie && lookup(env, markerEnv) == mark {
 			found = append(found, p.pid)
 		}
 	}
@@ -297,7 +297,7 @@ func TestNoInterrupt(t *testing.T) {
 func TestSomebodyElseKillsIt(t *testing.T) {
 	c := command(t, "parent sleep")
 	when(t, c, "ready", func() {
-		for _, pid := range marked(t, lookup(c.Env, MarkerEnv)) {
+		for _, pid := range marked(t, lookup(c.Env, markerEnv)) {
 			if p, ok := processOf(pid); ok && p.pgid == pid {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -331,7 +331,7 @@ func TestParallel(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 20 {
 		c := command(t, "litter setsid sleep")
-		c.Env = append(c.Env, MarkerEnv+"="+t.Name()+strconv.Itoa(i))
+		c.Env = append(c.Env, markerEnv+"="+t.Name()+strconv.Itoa(i))
 		wait.Go(func() {
 			result, err := c.Run(t.Context())
 			if err != nil || result.Text() != "exit code 0" || len(result.Left) != 1 {
@@ -353,7 +353,7 @@ func TestOneDirectory(t *testing.T) {
 				name := strconv.Itoa(worker)
 				c := Command{
 					Path: "/bin/sh", Args: []string{"-c", "exec true"}, Dir: dir,
-					Env:    []string{fmt.Sprintf("%s=one/%d.%d", MarkerEnv, worker, i)},
+					Env:    []string{fmt.Sprintf("%s=one/%d.%d", markerEnv, worker, i)},
 					Stdout: filepath.Join(logs, name+".out"), Stderr: filepath.Join(logs, name+".err"),
 				}
 				r, err := c.Run(t.Context())
@@ -485,11 +485,11 @@ func TestReapSparesItself(t *testing.T) {
 		if t.Marker != "" {
 			asked++
 		}
-		return t.Marker != "" && t.Marker == lookup(self, MarkerEnv)
+		return t.Marker != "" && t.Marker == lookup(self, markerEnv)
 	}, 0); err != nil {
 		t.Error(err)
 	}
-	if lookup(self, MarkerEnv) == "" && asked > 100 {
+	if lookup(self, markerEnv) == "" && asked > 100 {
 		t.Errorf("asked %d times", asked)
 	}
 }
@@ -499,7 +499,7 @@ func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		c := Command{
 			Path: "/bin/true", Dir: dir, Stdout: filepath.Join(dir, "out"), Stderr: filepath.Join(dir, "err"),
-			Env: []string{MarkerEnv + "=bench/1"}, Observe: func([]byte) error { return nil },
+			Env: []string{markerEnv + "=bench/1"}, Observe: func([]byte) error { return nil },
 		}
 		if _, err := c.Run(b.Context()); err != nil {
 			b.Fatal(err)

@@ -106,7 +106,7 @@ func (h *hunt) trace(p process) (Trace, bool) {
 	if err != nil {
 		return Trace{}, false
 	}
-	t := Trace{Marker: lookup(env, MarkerEnv), RunDir: lookup(env, oldRunDirEnv)}
+	t := Trace{Marker: lookup(env, markerEnv), RunDir: lookup(env, oldRunDirEnv)}
 	found := t.Marker != "" && h.match(t)
 	for _, mark := range groupMarks(p.pid) {
 		switch {

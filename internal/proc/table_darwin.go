@@ -50,7 +50,7 @@ func environment(pid int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(string(data), MarkerEnv+"=") {
+	if !strings.Contains(string(data), markerEnv+"=") {
 		return nil, nil
 	}
 	return strings.Split(string(data), "\x00"), nil

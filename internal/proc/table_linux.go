@@ -161,7 +161,7 @@ func environment(pid int) ([]string, error) {
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
-	if !bytes.Contains(data, []byte(MarkerEnv+"=")) {
+	if !bytes.Contains(data, []byte(markerEnv+"=")) {
 		return nil, nil
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00"), nil

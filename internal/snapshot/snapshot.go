@@ -36,18 +36,18 @@ import (
 // FileName is the default name of the file of baselines. It is beside the config.
 const FileName = "plumb.snapshots.json"
 
-// DefaultMetric is the metric if the config names none.
-const DefaultMetric = "totalTokens"
+// defaultMetric is the metric if the config names none.
+const defaultMetric = "totalTokens"
 
-// Metrics lists the available metrics: the token counts of [plumb.Usage], by their JSON keys.
-func Metrics() []string {
-	return []string{DefaultMetric, "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
+// metrics lists the available metrics: the token counts of [plumb.Usage], by their JSON keys.
+func metrics() []string {
+	return []string{defaultMetric, "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
 }
 
 // Options describe the comparison.
 type Options struct {
 	Path   string
-	Metric string // "" means DefaultMetric
+	Metric string // "" means defaultMetric
 	// Absolute and Percent are the allowed increase over the baseline. If both are set, a result
 	// within either of them passes. At least one is set.
 	Absolute, Percent *float64
@@ -131,10 +131,10 @@ type Baselines struct {
 
 // Open reads the file of baselines. If it does not exist, there are no baselines.
 func Open(o Options) (*Baselines, error) {
-	o.Metric = cmp.Or(o.Metric, DefaultMetric)
-	if !slices.Contains(Metrics(), o.Metric) {
+	o.Metric = cmp.Or(o.Metric, defaultMetric)
+	if !slices.Contains(metrics(), o.Metric) {
 		return nil, fmt.Errorf(
-			"snapshots: unknown metric %q: expected one of %s", o.Metric, strings.Join(Metrics(), ", "),
+			"snapshots: unknown metric %q: expected one of %s", o.Metric, strings.Join(metrics(), ", "),
 		)
 	}
 	if o.Now == nil {
