@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,7 +16,8 @@ import (
 
 const module = "github.com/plumb-eval/plumb"
 
-// layers puts each package on a level. A package imports lower levels only; neighbours on one level never know each other.
+// layers assigns a level to each package. A package imports only packages of lower levels, and
+// never one of its own level.
 var layers = map[string]int{
 	".":                        0,
 	"suites":                   0,
@@ -45,8 +47,8 @@ var layers = map[string]int{
 	"internal/gen":             5,
 }
 
-// homes says which packages may import a module or a package of the standard library; all others may not. Test files may
-// import anything.
+// homes lists the packages that may import a third-party module or a package of the standard
+// library. Test files may import anything.
 var homes = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"github.com/spf13/pflag":                 {"internal/cli"},
@@ -70,15 +72,19 @@ var homes = map[string][]string{
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
 	"github.com/tidwall/gjson":               {"internal/runner/agentcli"},
 	"testing":                                {"plumbtest"},
-	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/cli", "internal/bench"},
-	"database/sql":                           {},
-	"github.com/stretchr/testify":            {},
-	"github.com/chromedp":                    {}, // in tests only
-	"math/rand":                              {},
-	"log":                                    {},
+	"os/exec": {
+		"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script",
+		"internal/cli", "internal/bench",
+	},
+	"database/sql":                {},
+	"github.com/stretchr/testify": {},
+	"github.com/chromedp":         {}, // only in tests
+	"math/rand":                   {},
+	"log":                         {},
 }
 
-// sources parses the imports and comments of all Go files of the module that are not tests, by package directory.
+// sources parses the imports and comments of all Go files of the module except tests, by package
+// directory.
 func sources(t *testing.T) map[string][]source {
 	t.Helper()
 	found := map[string][]source{}
@@ -86,7 +92,8 @@ func sources(t *testing.T) map[string][]source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+		if d.IsDir() &&
+			(name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
 			return fs.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
@@ -133,7 +140,7 @@ func TestLayers(t *testing.T) {
 				if !ours {
 					continue
 				}
-				to := cmpDot(strings.TrimPrefix(rest, "/"))
+				to := path.Clean("./" + rest)
 				if layers[to] >= level {
 					t.Errorf("%s: level %d imports %s of level %d", file.name, level, to, layers[to])
 				}
@@ -147,20 +154,13 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-func cmpDot(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
-}
-
 func TestHomes(t *testing.T) {
 	for dir, files := range sources(t) {
 		for _, file := range files {
 			for _, imported := range file.imports {
 				for home, allowed := range homes {
 					within := imported == home || strings.HasPrefix(imported, home+"/")
-					if home == "log" || home == "math/rand" { // log/slog and math/rand/v2 are welcome
+					if home == "log" || home == "math/rand" { // log/slog and math/rand/v2 are allowed
 						within = imported == home
 					}
 					if within && !slices.Contains(allowed, dir) {
@@ -176,8 +176,11 @@ func TestVocabularyDoesNoIO(t *testing.T) {
 	for _, file := range sources(t)["."] {
 		for _, imported := range file.imports {
 			first, _, _ := strings.Cut(imported, "/")
-			if strings.Contains(first, ".") || slices.Contains([]string{"os", "io", "net", "net/http", "log/slog"}, imported) {
-				t.Errorf("%s imports %s; the vocabulary is data and interfaces, on the standard library", file.name, imported)
+			if strings.Contains(first, ".") ||
+				slices.Contains([]string{"os", "io", "net", "net/http", "log/slog"}, imported) {
+				t.Errorf(
+					"%s imports %s; the vocabulary uses only the standard library and does no I/O", file.name, imported,
+				)
 			}
 		}
 	}
@@ -197,14 +200,15 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestWalkNamesWhatExists keeps docs/walk.md true: each file it mentions is there.
+// TestWalkNamesWhatExists checks that each file that docs/walk.md mentions exists.
 func TestWalkNamesWhatExists(t *testing.T) {
 	text, err := os.ReadFile("docs/walk.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	mentioned := 0
-	for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return strings.ContainsRune(" \n()[]`,", r) }) {
+	separator := func(r rune) bool { return strings.ContainsRune(" \n()[]`,", r) }
+	for word := range strings.FieldsFuncSeq(string(text), separator) {
 		if !strings.HasSuffix(word, ".go") {
 			continue
 		}

@@ -20,7 +20,10 @@ func documents(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "third_party", "node_modules"}, d.Name())):
+		case d.IsDir() &&
+			(name != "." && strings.HasPrefix(d.Name(), ".") || slices.Contains(
+				[]string{"testdata", "third_party", "node_modules"}, d.Name(),
+			)):
 			return fs.SkipDir
 		case d.IsDir() || filepath.Ext(name) != ".md":
 			return nil
@@ -112,7 +115,9 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			if !nested && !strings.HasSuffix(m[1], ".go") {
 				continue
 			}
-			if nested && !slices.Contains([]string{"cmd", "internal", "check", "digest", "plumbtest", "schema", "docs", "examples", ".ci", "third_party"}, first) {
+			if nested && !slices.Contains([]string{
+				"cmd", "internal", "check", "digest", "plumbtest", "schema", "docs", "examples", ".ci", "third_party",
+			}, first) {
 				continue
 			}
 			at := []string{m[1], path.Join(path.Dir(name), m[1])}
@@ -143,10 +148,12 @@ func TestIndexesAreComplete(t *testing.T) {
 	}
 }
 
-// TestDependenciesHaveReasons makes sure that docs/dependencies.md has a line for each module that the binary imports.
+// TestDependenciesHaveReasons makes sure that docs/dependencies.md has a line for each module that
+// the binary imports.
 func TestDependenciesHaveReasons(t *testing.T) {
 	var named []string
-	for _, m := range regexp.MustCompile("`([^`\\s]+\\.[^`\\s]+/[^`\\s]+)`").FindAllStringSubmatch(documents(t)["docs/dependencies.md"], -1) {
+	modules := regexp.MustCompile("`([^`\\s]+\\.[^`\\s]+/[^`\\s]+)`")
+	for _, m := range modules.FindAllStringSubmatch(documents(t)["docs/dependencies.md"], -1) {
 		named = append(named, m[1])
 	}
 	for _, files := range sources(t) {
@@ -156,7 +163,9 @@ func TestDependenciesHaveReasons(t *testing.T) {
 				if !strings.Contains(first, ".") || strings.HasPrefix(imported, module) {
 					continue
 				}
-				if !slices.ContainsFunc(named, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
+				if !slices.ContainsFunc(
+					named, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") },
+				) {
 					t.Errorf("%s imports %s, of which docs/dependencies.md says nothing", file.name, imported)
 				}
 			}
@@ -164,7 +173,8 @@ func TestDependenciesHaveReasons(t *testing.T) {
 	}
 }
 
-// TestPromisesNameTheirTests: each promise of docs/safety.md stands in a table with tests that exist.
+// TestPromisesNameTheirTests: each promise of docs/safety.md stands in a table with tests that
+// exist.
 func TestPromisesNameTheirTests(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

@@ -1,39 +1,39 @@
 package plumb
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
-// EventType tells the lines of the run log apart.
+// EventType is the type of a line of the run log.
 type EventType string
 
-// The event types, in the order in which a run emits them. One execution's sessions follow each other; those of
-// different executions interleave.
+// The event types, in the order in which a run emits them. The sessions of one execution follow
+// each other; those of different executions interleave.
 const (
 	// EventRunStarted opens the log; Info is set.
 	EventRunStarted EventType = "run-started"
-	// EventPlanned lists cases of the run, in suite order; a run has as many of these as it takes. Cases is set.
+	// EventPlanned lists cases of the run, in suite order. A run has as many of these events as it
+	// needs. Cases is set.
 	EventPlanned EventType = "planned"
-	// EventRunResumed says that a later process goes on with the run.
+	// EventRunResumed means that a later process continues the run.
 	EventRunResumed EventType = "run-resumed"
-	// EventSessionStarted says that a session is about to begin. That of an agent is in the log before the agent starts, with
-	// Marker set; of others it is for those who watch only.
+	// EventSessionStarted means that a session is about to begin. For an agent, the event is in the
+	// log before the agent starts, with Marker set. For other runners it is only emitted, for live
+	// views.
 	EventSessionStarted EventType = "session-started"
-	// EventSessionFinished holds what was obtained; Report or Failure, or both, are set.
+	// EventSessionFinished holds the result of the runner. Report or Failure is set, or both.
 	EventSessionFinished EventType = "session-finished"
-	// EventSessionJudged holds what the assertions say of it; Judgement is set.
+	// EventSessionJudged holds the result of the assertions. Judgement is set.
 	EventSessionJudged EventType = "session-judged"
 	// EventExecutionFinished ends an execution; Result is set.
 	EventExecutionFinished EventType = "execution-finished"
-	// EventNote tells the user something that is neither a result nor fatal; Note is set.
+	// EventNote tells the user something that is neither a result nor fatal. Note is set.
 	EventNote EventType = "note"
-	// EventRunFinished ends what one process did of the run; End is set. A stopped run can be resumed after it.
+	// EventRunFinished ends the work of one process on the run. End is set. A stopped run can be
+	// resumed after it.
 	EventRunFinished EventType = "run-finished"
 )
 
-// Event is one line of the run log. Which fields are set depends on Type; Case, Runner, Repetition and Session name what
-// it is about.
+// Event is one line of the run log. Type decides which fields are set. Case, Runner, Repetition and
+// Session name the subject of the event.
 type Event struct {
 	Type       EventType `json:"type"`
 	At         time.Time `json:"at"`
@@ -42,15 +42,14 @@ type Event struct {
 	Repetition int       `json:"repetition,omitempty"`
 	Session    int       `json:"session,omitempty"`
 
-	// Marker finds the processes of a session; see [MarkerEnv].
+	// Marker identifies the processes of a session; see [MarkerEnv].
 	Marker string `json:"marker,omitempty" redact:"-"`
 
 	Info  *RunInfo   `json:"info,omitempty"`
 	Cases []CaseInfo `json:"cases,omitempty"`
-	// Report is the session's record. On disk a large one is replaced by Blob, the name of a file beside the log.
-	Report *SessionReport `json:"report,omitempty"`
-	// RawReport is the report as the log has it. Readers of the log that only pass reports on may get it in place of Report.
-	RawReport json.RawMessage  `json:"-" redact:"values"`
+	// Report is the record of the session. On disk, Blob replaces a large one: the name of a file
+	// beside the log.
+	Report    *SessionReport   `json:"report,omitempty"`
 	Blob      string           `json:"blob,omitempty" redact:"-"`
 	Failure   *Failure         `json:"failure,omitempty"`
 	Judgement *Judgement       `json:"judgement,omitempty"`
@@ -59,7 +58,7 @@ type Event struct {
 	End       *RunEnd          `json:"end,omitempty"`
 }
 
-// RunInfo says what a run set out to do and what it was made with.
+// RunInfo describes the plan of a run and the versions that made it.
 type RunInfo struct {
 	ID           string `json:"id" redact:"-"`
 	PlumbVersion string `json:"plumbVersion" redact:"-"`
@@ -73,11 +72,11 @@ type RunInfo struct {
 	DeclaredTags []string     `json:"declaredTags,omitempty" redact:"-"`
 	SelectedTags []string     `json:"selectedTags,omitempty" redact:"-"`
 	Runners      []RunnerInfo `json:"runners"`
-	// Cases is the number of cases that were selected of SuiteCases.
+	// Cases is the number of selected cases, out of SuiteCases.
 	Cases      int `json:"cases"`
 	SuiteCases int `json:"suiteCases"`
-	// Judge and Embedder name the models that judge, as "provider:model"; SelfJudged says that each runner judges
-	// itself.
+	// Judge and Embedder name the models that judge, as "provider:model". SelfJudged means that
+	// each runner judges its own answers.
 	Judge      string `json:"judge,omitempty" redact:"-"`
 	SelfJudged bool   `json:"selfJudged,omitempty"`
 	Embedder   string `json:"embedder,omitempty" redact:"-"`
@@ -87,15 +86,15 @@ type RunInfo struct {
 	Repeat   int    `json:"repeat"`
 	Retry    int    `json:"retry"`
 	MaxSteps int    `json:"maxSteps,omitempty"`
-	// Workspace is where agents worked; nil for runs without any.
+	// Workspace is where agents worked; nil if the run has no agents.
 	Workspace *WorkspaceConfig `json:"workspace,omitempty"`
 	// ArtifactDir is the run directory.
 	ArtifactDir string `json:"artifactDir,omitempty" redact:"-"`
-	// ScoredFrom is the id of the run whose sessions were judged again.
+	// ScoredFrom is the id of the run whose sessions this run judged again.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
 }
 
-// CaseInfo is what reports need to know of a case.
+// CaseInfo is the part of a case that reports need.
 type CaseInfo struct {
 	ID           string   `json:"id" redact:"-"`
 	Hash         string   `json:"hash,omitempty" redact:"-"`
@@ -106,11 +105,12 @@ type CaseInfo struct {
 	ExpectedFail bool     `json:"expectedFail,omitempty"`
 }
 
-// Judgement is what the assertions say of one session.
+// Judgement is the result of all assertions on one session.
 type Judgement struct {
 	Outcome Outcome `json:"outcome"`
 	Status  Status  `json:"status"`
-	// Score is the weighted mean of the verdicts' scores, from 0 to 1; it means nothing when Outcome is an error.
+	// Score is the weighted mean of the verdicts' scores, from 0 to 1; it means nothing when
+	// Outcome is an error.
 	Score    float64   `json:"score"`
 	Verdicts []Verdict `json:"verdicts"`
 	// Failure is set when the outcome is a fail or an error.
@@ -134,20 +134,20 @@ type ExecutionResult struct {
 	Sessions int `json:"sessions"`
 	// Cached counts sessions answered from the cache.
 	Cached int `json:"cached,omitempty"`
-	// Steps is the sum over all sessions of what their agents call a step.
+	// Steps is the sum over all sessions. Each agent defines what a step is.
 	Steps int `json:"steps,omitempty"`
 	// DurationMs and LatencyMs are means over the repetitions.
 	DurationMs int64 `json:"durationMs"`
 	LatencyMs  int64 `json:"latencyMs,omitempty"`
-	// Usage and CostUSD are sums over all sessions, judges and embedders included in JudgeUsage and JudgeCostUSD only.
-	// What came from the cache counts as no cost.
+	// Usage and CostUSD are sums over all sessions. Judges and embedders are only included in
+	// JudgeUsage and JudgeCostUSD. Answers from the cache cost nothing.
 	Usage        Usage    `json:"usage"`
 	CostUSD      *float64 `json:"costUsd,omitempty"`
 	JudgeUsage   Usage    `json:"judgeUsage,omitzero"`
 	JudgeCostUSD *float64 `json:"judgeCostUsd,omitempty"`
 }
 
-// Note is something the user should know that is neither a result nor fatal. A run emits each note once.
+// Note is information for the user that is neither a result nor fatal. A run emits each note once.
 type Note struct {
 	// Level is "info" or "warning".
 	Level string `json:"level" redact:"-"`
@@ -155,7 +155,7 @@ type Note struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-// StopReason says why a run ended before all that was planned was done.
+// StopReason is the reason why a run ended before all planned work was done.
 type StopReason string
 
 // The stop reasons; "" means that the run is complete.
@@ -165,14 +165,15 @@ const (
 	StopCost        StopReason = "max-cost"
 	StopTokens      StopReason = "max-tokens"
 	StopDuration    StopReason = "max-duration"
-	// StopUnmetered says that what sessions use is not reported, so that the budget could not be held.
+	// StopUnmetered means that the usage of sessions is not reported, so that the budget cannot be
+	// enforced.
 	StopUnmetered StopReason = "unmetered"
 )
 
-// RunEnd says how one process left the run.
+// RunEnd describes how one process left the run.
 type RunEnd struct {
 	Stop StopReason `json:"stop,omitempty"`
-	// Remaining counts executions that were not finished.
+	// Remaining counts unfinished executions.
 	Remaining  int   `json:"remaining"`
 	DurationMs int64 `json:"durationMs"`
 }

@@ -12,7 +12,7 @@ var ErrTimeLimit = errors.New("time limit reached")
 
 type timeLimitKey struct{}
 
-// timeLimit counts working time down; it stands still while somebody waits.
+// timeLimit counts the working time down. The clock stops while the work waits.
 type timeLimit struct {
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -21,9 +21,9 @@ type timeLimit struct {
 	waiting int
 }
 
-// WithTimeLimit returns a context that ends with the cause [ErrTimeLimit] after d of working time. Time in which a runner
-// waits for its turn, and says so with [Waiting], does not count: a rate limit is no fault of the model. A d of 0 or less
-// means no limit.
+// WithTimeLimit returns a context that ends with the cause [ErrTimeLimit] after d of working time.
+// The time in which a runner waits for its turn, and reports it with [Waiting], does not count: the
+// model does not cause a rate limit. If d is 0 or less, there is no limit.
 func WithTimeLimit(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	if d <= 0 {
@@ -37,8 +37,9 @@ func WithTimeLimit(parent context.Context, d time.Duration) (context.Context, co
 	}
 }
 
-// Waiting says that the work under ctx waits for its turn, at a rate limit for example, and stops the clock of the
-// nearest [WithTimeLimit] until the returned function is called. It may be called many times, from many goroutines.
+// Waiting reports that the work under ctx waits for its turn, for example at a rate limit. It stops
+// the clock of the nearest [WithTimeLimit] until the returned function is called. It may be called
+// many times, from many goroutines.
 func Waiting(ctx context.Context) (resume func()) {
 	l, ok := ctx.Value(timeLimitKey{}).(*timeLimit)
 	if !ok {

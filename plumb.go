@@ -1,17 +1,20 @@
-// Package plumb is the vocabulary of Plumb, a tool that puts language models and coding agents to the test and tells
-// when they change.
+// Package plumb is the vocabulary of Plumb, a tool that tests language models and coding agents and
+// reports when they change.
 //
-// It holds data and four small interfaces, uses the standard library only, and does no I/O. Everything else is built
-// around one journey:
+// It holds data and four small interfaces, uses only the standard library, and does no I/O. The
+// rest of the program is built around one sequence:
 //
-//	suite -> cases -> x runners -> executions -> sessions -> session reports -> verdicts -> events -> reports
+//	suite -> cases -> x runners -> executions -> sessions -> session reports -> verdicts
+//	  -> events -> reports
 //
-// A [Suite] is an ordered list of [Case] values. A [Runner] turns one prompt into one session, recorded as a
-// [SessionReport]. An [Assertion] judges a finished session with [Verdict] values. All that happens is a stream of
-// [Event] values; [Run] is the fold over that stream, and a [Reporter] renders it.
+// A [Suite] is an ordered list of [Case] values. A [Runner] turns one prompt into one session,
+// recorded as a [SessionReport]. An [Assertion] checks a finished session and returns [Verdict]
+// values. A run is a stream of [Event] values; [Run] is the fold over that stream, and a [Reporter]
+// renders it.
 //
-// Three kinds of trouble are kept apart everywhere. A [Verdict] that does not hold is the suite's opinion of a session.
-// A [Failure] says that a session failed, or could not be measured, and why. An error means that the tool cannot go on.
+// Plumb keeps three kinds of trouble apart. A [Verdict] that does not pass is the result of a check
+// on a session. A [Failure] means that a session failed or could not be measured, and gives the
+// reason. An error means that the tool cannot continue.
 package plumb
 
 import (
@@ -19,7 +22,7 @@ import (
 	"fmt"
 )
 
-// Outcome says what is known about a session or an execution once it has ended.
+// Outcome is the result of a finished session or execution.
 type Outcome string
 
 // The outcomes. OutcomeError means "could not measure" and counts neither as a pass nor as a fail.
@@ -30,13 +33,14 @@ const (
 	OutcomeSkipped Outcome = "skipped"
 )
 
-// Measured reports whether o is an opinion about the model: a pass or a fail.
+// Measured reports whether o is a result of the model: a pass or a fail.
 func (o Outcome) Measured() bool { return o == OutcomePass || o == OutcomeFail }
 
-// Status is the documented, expectation-aware word for how an execution ended.
+// Status is the documented result of an execution. It takes the expected result into account.
 type Status string
 
-// The statuses. An execution that could not be measured has StatusFailed; its [Outcome] tells it apart.
+// The statuses. An execution that could not be measured has StatusFailed; use its [Outcome] to tell
+// the difference.
 const (
 	StatusPassed           Status = "passed"
 	StatusFailed           Status = "failed"
@@ -48,8 +52,8 @@ const (
 // OK reports whether an execution with status s leaves the suite green.
 func (s Status) OK() bool { return s == StatusPassed || s == StatusExpectedFailed }
 
-// StatusOf combines an outcome with the case's expectation. Only a failed assertion can be expected: an execution that
-// broke in any other way is failed whatever was expected of it.
+// StatusOf combines an outcome with the expected result of the case. Only a failed assertion can be
+// expected: an execution that broke in any other way has StatusFailed, whatever the case expects.
 func StatusOf(outcome Outcome, origin Origin, expectedFail bool) Status {
 	switch {
 	case outcome == OutcomeSkipped:
@@ -65,10 +69,10 @@ func StatusOf(outcome Outcome, origin Origin, expectedFail bool) Status {
 	}
 }
 
-// Origin says where the trouble of a session came from.
+// Origin is the source of a failure of a session.
 type Origin string
 
-// The failure origins, with the words of the session results.
+// The failure origins, as written in the session results.
 const (
 	OriginAssertion          Origin = "assertion"
 	OriginAssertHook         Origin = "assert-hook"
@@ -84,8 +88,9 @@ const (
 	OriginSnapshot           Origin = "snapshot"
 )
 
-// Outcome returns what trouble of origin o means for a session. began says whether the model had begun to answer, which
-// decides what a time limit means: before the first sign of an answer nothing was measured.
+// Outcome returns the outcome of a session that failed with origin o. began means that the model
+// had begun to answer. It decides the outcome of a time limit: before the first sign of an answer
+// nothing was measured.
 func (o Origin) Outcome(began bool) Outcome {
 	switch o {
 	case OriginAssertion, OriginMaxSteps, OriginSnapshot:
@@ -100,13 +105,13 @@ func (o Origin) Outcome(began bool) Outcome {
 	}
 }
 
-// FailureClass groups failures of one cause. Suites may invent their own.
+// FailureClass groups failures with the same cause. Suites may define their own classes.
 type FailureClass struct {
 	ID    string `json:"id"`
 	Label string `json:"label,omitempty"`
 }
 
-// Class returns the class that a failure of origin o has unless the suite says otherwise.
+// Class returns the default class of a failure with origin o. A suite can set another one.
 func (o Origin) Class() FailureClass {
 	switch o {
 	case OriginAssertion:
@@ -136,8 +141,8 @@ func (o Origin) Class() FailureClass {
 	}
 }
 
-// ErrorName returns the documented name of an error of origin o that has none of its own: scripts tell failed assertions,
-// time limits and step limits by it.
+// ErrorName returns the documented name of an error with origin o that has no name of its own.
+// Scripts use it to distinguish failed assertions, time limits and step limits.
 func (o Origin) ErrorName() string {
 	switch o {
 	case OriginAssertion:
@@ -151,7 +156,7 @@ func (o Origin) ErrorName() string {
 	}
 }
 
-// ClassUnexpectedPass is the class of a pass where a failure was expected.
+// ClassUnexpectedPass is the class of a pass of a case that is expected to fail.
 func ClassUnexpectedPass() FailureClass { return FailureClass{"unexpected-passed", "Unexpected pass"} }
 
 // ClassTruncated is the class of a failed check on an answer that a token cap cut off.
@@ -160,24 +165,25 @@ func ClassTruncated() FailureClass { return FailureClass{"truncated", "Truncated
 // ClassRefused is the class of a failed check on an answer that the provider blocked.
 func ClassRefused() FailureClass { return FailureClass{"refused", "Refused answer"} }
 
-// A Failure says why one session failed or could not be measured. It is an error, so that a [Runner] can return it, and
-// it is data, so that it can be recorded.
+// A Failure explains why one session failed or could not be measured. It is an error, so that a
+// [Runner] can return it, and it is data, so that it can be recorded.
 type Failure struct {
 	Origin  Origin       `json:"origin"`
 	Class   FailureClass `json:"class"`
 	Message string       `json:"message"`
-	// Hint is what the user can do about it. Optional.
+	// Hint tells the user what to do about it. Optional.
 	Hint string `json:"hint,omitempty"`
-	// Provider, HTTPStatus and RequestID name the reply of a model API that caused the failure. Optional.
+	// Provider, HTTPStatus and RequestID name the reply of a model API that caused the failure.
+	// Optional.
 	Provider   string `json:"provider,omitempty" redact:"-"`
 	HTTPStatus int    `json:"httpStatus,omitempty"`
 	RequestID  string `json:"requestId,omitempty"`
-	// Attempts is how many requests were made before giving up; 0 where that is not known.
+	// Attempts is the number of requests before the runner gave up; 0 if it is not known.
 	Attempts int `json:"attempts,omitempty"`
-	// LogPath is the artifact to read first. Optional.
+	// LogPath is the artifact that the user should read first. Optional.
 	LogPath string `json:"logPath,omitempty" redact:"-"`
-	// Name is that of the error in the suite's own language, such as "AssertionError"; Source and Stack are where it was
-	// thrown. All are for suites in code.
+	// Name is the name of the error in the suite's own language, such as "AssertionError". Source
+	// and Stack are the place where it was thrown. Only suites in code set them.
 	Name   string    `json:"name,omitempty"`
 	Source *Position `json:"source,omitempty"`
 	Stack  string    `json:"stack,omitempty"`
@@ -185,8 +191,9 @@ type Failure struct {
 	cause error
 }
 
-// Failed wraps err as a failure of the given origin, with the origin's default class. If err already is a *Failure, it
-// is returned unchanged: who knew first knows best. A nil err gives nil.
+// Failed wraps err as a failure with the given origin and the default class of that origin. If err
+// already is a *Failure, Failed returns it unchanged: the innermost failure wins. A nil err gives
+// nil.
 func Failed(origin Origin, err error) *Failure {
 	if err == nil {
 		return nil
@@ -208,7 +215,7 @@ func (f *Failure) Error() string { return f.Message }
 // Unwrap returns the error that f was made from, or nil when f was read from a log.
 func (f *Failure) Unwrap() error { return f.cause }
 
-// WithHint adds advice that the command line prints below the error.
+// WithHint adds advice to err. The command line prints it below the error.
 func WithHint(err error, hint string) error {
 	if err == nil || hint == "" {
 		return err
@@ -236,8 +243,8 @@ func (h *hinted) Advice() string { return h.hint }
 // Advice returns the failure's hint; it makes [Hint] find it.
 func (f *Failure) Advice() string { return f.Hint }
 
-// Nearest returns the word of known that is closest to word, for "did you mean" hints, or "" when none is close: at most
-// a third of the letters may differ, and at least one difference is always allowed.
+// Nearest returns the known word that is closest to word, for "did you mean" hints, or "" when none
+// is close. At most a third of the letters may differ, and one difference is always allowed.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", max(1, len([]rune(word))/3)+1
 	for _, k := range known {
@@ -248,7 +255,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// distance is the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
+// distance is the optimal string alignment distance. It counts insertions, deletions, substitutions
+// and swaps of adjacent letters.
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	before, prev, cur := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Run is the state of a run: the fold of its events so far. The zero value is a run of which nothing is known.
+// Run is the state of a run: the fold of its events so far. The zero value is a run without events.
 //
-// It keeps summaries only, a few hundred bytes an execution; whoever needs whole sessions streams the log.
+// It keeps only summaries, a few hundred bytes per execution. To get whole sessions, read the log.
 type Run struct {
 	Info      RunInfo
 	StartedAt time.Time
@@ -16,13 +16,13 @@ type Run struct {
 	EndedAt time.Time
 	// Cases are the selected cases, in suite order.
 	Cases []CaseInfo
-	// Executions are case-major: that of case c on runner r is at c*len(Info.Runners)+r.
+	// Executions are in case-major order: case c on runner r is at c*len(Info.Runners)+r.
 	Executions []Execution
 	Totals     Totals
 	Notes      []Note
-	// End is set once the run, or what one process did of it, has ended.
+	// End is set when the run has ended, or when one process has ended its work on the run.
 	End *RunEnd
-	// ActiveMs is the time that processes have spent on the run, those of earlier processes included.
+	// ActiveMs is the time that processes have worked on the run, including earlier processes.
 	ActiveMs int64
 
 	cases   map[string]int
@@ -31,7 +31,7 @@ type Run struct {
 	resumed time.Time
 }
 
-// ExecutionState says how far an execution is.
+// ExecutionState is the progress of an execution.
 type ExecutionState uint8
 
 // The execution states.
@@ -48,24 +48,24 @@ type Execution struct {
 	Status  Status
 	Origin  Origin
 	Class   *FailureClass
-	// Reason says why it failed or could not be measured, shortened.
+	// Reason explains why it failed or could not be measured, shortened.
 	Reason string
 	Score  float64
-	// Passed, Failed and Errored count repetitions; Sessions all sessions.
+	// Passed, Failed and Errored count repetitions. Sessions counts all sessions.
 	Passed, Failed, Errored, Sessions, Cached int32
 	// Steps is the sum over all sessions.
 	Steps                 int32
 	DurationMs, LatencyMs int64
-	// Token counts are sums over all sessions; what was not reported counts as 0.
+	// Token counts are sums over all sessions. A count that was not reported is 0.
 	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, CacheWriteTokens, TotalTokens int64
-	// Reported says which of the token counts were reported at all, by the bits of ReportedInput and so on.
+	// Reported has a bit for each token count that was reported: ReportedInput and so on.
 	Reported uint8
-	// Characters are sums over all sessions too.
+	// Character counts are sums over all sessions, too.
 	InputChars, OutputChars, ReasoningChars int32
-	// CostUSD is what the sessions cost; Priced says that it is known.
+	// CostUSD is the cost of the sessions. Priced means that it is known.
 	CostUSD float64
 	Priced  bool
-	// JudgeCostUSD is what judging cost, where known, and JudgeTokens the tokens that it took.
+	// JudgeCostUSD is the known cost of judging, and JudgeTokens is the number of tokens it used.
 	JudgeCostUSD float64
 	JudgeTokens  int64
 }
@@ -80,7 +80,7 @@ const (
 	ReportedTotal
 )
 
-// Usage returns what the sessions of e used.
+// Usage returns the usage of the sessions of e.
 func (e *Execution) Usage() Usage {
 	reported := func(bit uint8, n int64) *int64 {
 		if e.Reported&bit == 0 {
@@ -90,9 +90,12 @@ func (e *Execution) Usage() Usage {
 	}
 	u := Usage{
 		InputTokens: reported(ReportedInput, e.InputTokens), OutputTokens: reported(ReportedOutput, e.OutputTokens),
-		ReasoningTokens: reported(ReportedReasoning, e.ReasoningTokens), CacheTokens: reported(ReportedCache, e.CacheTokens),
-		CacheWriteTokens: reported(ReportedCacheWrite, e.CacheWriteTokens), TotalTokens: reported(ReportedTotal, e.TotalTokens),
-		InputChars: int64(e.InputChars), OutputChars: int64(e.OutputChars), ReasoningChars: int64(e.ReasoningChars),
+		ReasoningTokens:  reported(ReportedReasoning, e.ReasoningTokens),
+		CacheTokens:      reported(ReportedCache, e.CacheTokens),
+		CacheWriteTokens: reported(ReportedCacheWrite, e.CacheWriteTokens),
+		TotalTokens:      reported(ReportedTotal, e.TotalTokens),
+		InputChars:       int64(e.InputChars), OutputChars: int64(e.OutputChars),
+		ReasoningChars: int64(e.ReasoningChars),
 	}
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
 	return u
@@ -107,13 +110,13 @@ type Totals struct {
 	ExpectedFailed, UnexpectedPassed int
 	Sessions, Cached                 int
 	InputTokens, OutputTokens        int64
-	// CostUSD is the known part of what the run cost, judges included in it and in JudgeCostUSD. Unpriced counts
-	// executions of which the cost is not known.
+	// CostUSD is the known part of the cost of the run. It includes JudgeCostUSD, the cost of the
+	// judges. Unpriced counts executions with an unknown cost.
 	CostUSD, JudgeCostUSD float64
 	Unpriced              int
 }
 
-// Measured counts executions with an opinion about the model.
+// Measured counts executions that passed or failed.
 func (t Totals) Measured() int { return t.Passed + t.Failed }
 
 // OK counts finished executions that leave the suite green.
@@ -122,13 +125,14 @@ func (t Totals) OK() int { return t.Passed - t.UnexpectedPassed + t.ExpectedFail
 // NotOK counts measured executions that do not leave the suite green.
 func (t Totals) NotOK() int { return t.Measured() - t.OK() }
 
-// reasonLimit bounds what the fold keeps of a reason, in bytes.
+// reasonLimit bounds the length of a reason that the fold keeps, in bytes.
 const reasonLimit = 160
 
-// Apply folds ev into the run. An event about an unknown case or runner is an error: the log is damaged.
+// Apply folds ev into the run. An event about an unknown case or runner is an error: the log is
+// damaged.
 func (r *Run) Apply(ev Event) error {
 	if (r.cases == nil) != (ev.Type == EventRunStarted) {
-		return fmt.Errorf("event %q is out of place: a run starts once, before all else", ev.Type)
+		return fmt.Errorf("event %q is out of order: a run starts once, with its first event", ev.Type)
 	}
 	last := r.EndedAt
 	if ev.At.After(r.EndedAt) {
@@ -144,13 +148,13 @@ func (r *Run) Apply(ev Event) error {
 		for i, info := range ev.Info.Runners {
 			r.runners[info.ID] = i
 		}
-		const most = 1 << 20 // a damaged log may promise anything
+		const most = 1 << 20 // a damaged log can hold any number
 		n := min(max(ev.Info.Cases, 0), most)
 		r.cases = make(map[string]int, n)
 		r.Cases = make([]CaseInfo, 0, n)
 		r.Executions = make([]Execution, 0, min(n*len(ev.Info.Runners), most))
 	case EventRunResumed:
-		if r.End == nil && last.After(r.resumed) { // a process that was killed worked until its last event at least
+		if r.End == nil && last.After(r.resumed) { // a killed process worked at least until its last event
 			r.ActiveMs += last.Sub(r.resumed).Milliseconds()
 		}
 		r.End, r.resumed = nil, ev.At
@@ -217,7 +221,7 @@ func (r *Run) Execution(caseID, runnerID string) (*Execution, error) {
 	return &r.Executions[i], nil
 }
 
-// Case returns what is known of the case with the given id, or nil.
+// Case returns the case with the given id, or nil.
 func (r *Run) Case(id string) *CaseInfo {
 	if i, ok := r.cases[id]; ok {
 		return &r.Cases[i]
@@ -246,9 +250,9 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 	switch e.State {
 	case ExecutionRunning:
 		r.Totals.Running--
-	case ExecutionDone: // measured again: the later result includes the sessions of the earlier
+	case ExecutionDone: // measured again: the later result includes the earlier sessions
 		r.count(e, -1)
-	default: // planned: in no total yet
+	default: // planned: not in a total yet
 	}
 	*e = Execution{
 		State: ExecutionDone, Outcome: res.Outcome, Status: res.Status, Origin: res.Origin, Class: r.class(res.Class),
@@ -265,7 +269,9 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		Priced:         res.CostUSD != nil,
 	}
 	u := &res.Usage
-	for i, p := range [...]*int64{u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens, u.TotalTokens} {
+	for i, p := range [...]*int64{
+		u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens, u.TotalTokens,
+	} {
 		if p != nil {
 			e.Reported |= 1 << i
 		}
@@ -280,13 +286,13 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 	return nil
 }
 
-// tokens reads a figure of a log: what was not reported, or is negative, counts as 0.
+// tokens returns a token count from a log. A count that was not reported, or is negative, is 0.
 func tokens(p *int64) int64 { return max(value(p), 0) }
 
-// count32 is n as far as 32 bits hold it.
+// count32 returns n, limited to the range of 32 bits.
 func count32[T int | int64](n T) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
-// count adds e to the totals, or takes it away when sign is -1.
+// count adds e to the totals, or subtracts it when sign is -1.
 func (r *Run) count(e *Execution, sign int) {
 	t := &r.Totals
 	t.Finished += sign
@@ -297,14 +303,14 @@ func (r *Run) count(e *Execution, sign int) {
 		t.Failed += sign
 	case OutcomeError:
 		t.Errored += sign
-	default: // skipped: among the finished alone
+	default: // skipped: counted only in Finished
 	}
 	switch e.Status {
 	case StatusExpectedFailed:
 		t.ExpectedFailed += sign
 	case StatusUnexpectedPassed:
 		t.UnexpectedPassed += sign
-	default: // what was expected says no more than its outcome
+	default: // the outcome counts
 	}
 	t.Sessions += sign * int(e.Sessions)
 	t.Cached += sign * int(e.Cached)
@@ -320,7 +326,8 @@ func (r *Run) count(e *Execution, sign int) {
 	}
 }
 
-// class returns one shared value for each class, so that a million failures of one class cost one.
+// class returns one shared value for each class, so that a million failures with the same class use
+// the memory of one.
 func (r *Run) class(c *FailureClass) *FailureClass {
 	if c == nil {
 		return nil

@@ -18,11 +18,16 @@ func TestClassesKeepTheirLabels(t *testing.T) {
 		}
 	}
 	classes := []plumb.FailureClass{{ID: "k"}, {ID: "k", Label: "L"}, {ID: "k"}, {ID: "k", Label: "M"}}
-	apply(plumb.Event{Type: plumb.EventRunStarted, Info: &plumb.RunInfo{Cases: len(classes), Runners: []plumb.RunnerInfo{{ID: "r"}}}})
+	apply(plumb.Event{
+		Type: plumb.EventRunStarted, Info: &plumb.RunInfo{Cases: len(classes), Runners: []plumb.RunnerInfo{{ID: "r"}}},
+	})
 	for i, class := range classes {
 		id := string(rune('a' + i))
 		apply(plumb.Event{Type: plumb.EventPlanned, Cases: []plumb.CaseInfo{{ID: id}}})
-		apply(plumb.Event{Type: plumb.EventExecutionFinished, Case: id, Runner: "r", Result: &plumb.ExecutionResult{Outcome: plumb.OutcomeFail, Class: &class}})
+		apply(plumb.Event{
+			Type: plumb.EventExecutionFinished, Case: id, Runner: "r",
+			Result: &plumb.ExecutionResult{Outcome: plumb.OutcomeFail, Class: &class},
+		})
 	}
 	for i, class := range classes {
 		if got := r.Executions[i].Class; *got != class {
@@ -37,14 +42,16 @@ func TestClassesKeepTheirLabels(t *testing.T) {
 // Sums of usage neither overflow nor go down, whatever a provider, or a damaged log, says.
 func TestUsageDoesNotOverflow(t *testing.T) {
 	huge := plumb.Usage{
-		InputTokens: new(int64(math.MaxInt64)), OutputTokens: new(int64(math.MaxInt64)), CacheTokens: new(int64(math.MinInt64)),
-		InputChars: math.MaxInt64,
+		InputTokens: new(int64(math.MaxInt64)), OutputTokens: new(int64(math.MaxInt64)),
+		CacheTokens: new(int64(math.MinInt64)),
+		InputChars:  math.MaxInt64,
 	}
 	u := huge
 	u.Add(huge)
 	u.Add(plumb.Usage{InputTokens: new(int64(-5)), OutputTokens: new(int64(math.MinInt64)), InputChars: -1})
 	u.Total()
-	if *u.InputTokens != math.MaxInt64 || *u.OutputTokens != math.MaxInt64 || u.Tokens() != math.MaxInt64 || *u.CacheTokens != 0 ||
+	if *u.InputTokens != math.MaxInt64 || *u.OutputTokens != math.MaxInt64 || u.Tokens() != math.MaxInt64 ||
+		*u.CacheTokens != 0 ||
 		*u.TotalTokens != math.MaxInt64 || u.InputChars != math.MaxInt64 {
 		t.Errorf("%d in, %d out, %d, %d chars", *u.InputTokens, *u.OutputTokens, u.Tokens(), u.InputChars)
 	}
@@ -56,7 +63,9 @@ func TestUsageDoesNotOverflow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	apply(plumb.Event{Type: plumb.EventRunStarted, Info: &plumb.RunInfo{Cases: 3, Runners: []plumb.RunnerInfo{{ID: "r"}}}})
+	apply(plumb.Event{
+		Type: plumb.EventRunStarted, Info: &plumb.RunInfo{Cases: 3, Runners: []plumb.RunnerInfo{{ID: "r"}}},
+	})
 	apply(plumb.Event{Type: plumb.EventPlanned, Cases: []plumb.CaseInfo{{ID: "a"}, {ID: "b"}, {ID: "c"}}})
 	for _, id := range []string{"a", "b", "a"} { // the last is measured again
 		apply(plumb.Event{Type: plumb.EventExecutionFinished, Case: id, Runner: "r", Result: &plumb.ExecutionResult{
@@ -67,7 +76,8 @@ func TestUsageDoesNotOverflow(t *testing.T) {
 		Outcome: plumb.OutcomePass, Usage: plumb.Usage{InputTokens: new(int64(-7)), InputChars: -7},
 	}})
 	e := r.Executions[0]
-	if r.Totals.InputTokens != math.MaxInt64 || e.InputChars != math.MaxInt32 || e.Steps != math.MaxInt32 || e.JudgeTokens != math.MaxInt64 ||
+	if r.Totals.InputTokens != math.MaxInt64 || e.InputChars != math.MaxInt32 || e.Steps != math.MaxInt32 ||
+		e.JudgeTokens != math.MaxInt64 ||
 		r.Executions[2].InputTokens != 0 || r.Executions[2].InputChars != 0 {
 		t.Errorf("%+v, %+v", r.Totals, e)
 	}
@@ -91,7 +101,9 @@ func TestActiveTimeOfAKilledProcess(t *testing.T) {
 		{plumb.EventRunFinished, time.Minute},
 	} {
 		at = at.Add(ev.after)
-		if err := r.Apply(plumb.Event{Type: ev.kind, At: at, Info: &plumb.RunInfo{}, End: &plumb.RunEnd{}}); err != nil {
+		if err := r.Apply(
+			plumb.Event{Type: ev.kind, At: at, Info: &plumb.RunInfo{}, End: &plumb.RunEnd{}},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

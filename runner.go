@@ -11,34 +11,37 @@ import (
 
 // A Runner turns one prompt into one session.
 //
-// Run is called from many goroutines at once, each call for one repetition or retry, and returns soon after ctx ends.
-// It returns a report whenever a session took place, even a bad one. A nil report means that no session could be had,
-// and the error, never nil then, is a *[Failure] when its origin is known. Both together mean that the session broke
-// off: the report holds what was obtained, the error says why. Retrying what is worth retrying is the runner's own
-// business; while it waits for its turn it says so with [Waiting], since ctx carries the case's time limit.
+// Run is called from many goroutines at once, each call for one repetition or retry. It returns
+// soon after ctx ends. It returns a report whenever a session took place, even a bad one. If there
+// was no session, the report is nil and the error is not; the error is a *[Failure] if its origin
+// is known. If the session broke off, Run returns both: the report holds what was received, and the
+// error gives the reason. The runner itself retries requests that are worth it. While it waits for
+// its turn, it reports that with [Waiting], because ctx carries the time limit of the case.
 type Runner interface {
 	Info() RunnerInfo
 	Run(ctx context.Context, req Request) (*SessionReport, error)
 }
 
-// An Explainer is a Runner that can resume a session to ask about it. It is optional: callers find it by a type
-// assertion. Explain is called after the run, once a question, from one goroutine a session.
+// An Explainer is a Runner that can resume a session to ask a question about it. It is optional:
+// callers find it by a type assertion. Explain is called after the run, once per question, from one
+// goroutine per session.
 type Explainer interface {
 	Runner
 	Explain(ctx context.Context, s SessionRef, question string) (*SessionReport, error)
 }
 
-// An Assertion judges a finished session: one verdict for each thing it looked at.
+// An Assertion judges a finished session. It returns one verdict for each thing that it checked.
 //
-// Assert may be called from many goroutines at once, for many sessions. An error means that it could not judge, never
-// that the session failed; it is a *[Failure] when its origin is known, and otherwise counts as [OriginAssertHook].
+// Assert may be called from many goroutines at once, for many sessions. An error means that the
+// check could not be made, never that the session failed. It is a *[Failure] if its origin is
+// known, and otherwise counts as [OriginAssertHook].
 type Assertion interface {
 	Assert(ctx context.Context, ev Evidence) ([]Verdict, error)
 }
 
-// A RedactedAssertion can judge a session from whose stored texts secrets were removed; see [SessionReport.Redacted].
-// It is optional. For an assertion that does not say so, such a session is an error, and Assert is not called: the
-// assertion would take what is left for what came.
+// A RedactedAssertion can judge a session whose stored texts have lost their secrets; see
+// [SessionReport.Redacted]. It is optional. For any other assertion such a session is an error, and
+// Assert is not called, because the assertion would judge the changed text as the model's answer.
 type RedactedAssertion interface {
 	Assertion
 	JudgesRedacted() bool
@@ -46,14 +49,15 @@ type RedactedAssertion interface {
 
 // A Reporter renders a run.
 //
-// Report is called once for each event, in order, never concurrently; run is the state after ev and must be neither
-// changed nor kept. An error ends the run. Close is called once, after the last event, also when the run broke off.
+// Report is called once for each event, in order, never concurrently. run is the state after ev;
+// Report must neither change nor keep it. An error ends the run. Close is called once, after the
+// last event, even if the run broke off.
 type Reporter interface {
 	Report(ev Event, run *Run) error
 	Close() error
 }
 
-// RunnerKind tells the families of runners apart.
+// RunnerKind is the kind of a runner.
 type RunnerKind string
 
 // The runner kinds.
@@ -64,28 +68,30 @@ const (
 	RunnerReplay  RunnerKind = "replay"
 )
 
-// RunnerInfo identifies a runner and what it was configured to do.
+// RunnerInfo identifies a runner and its configuration.
 type RunnerInfo struct {
 	ID string `json:"id" redact:"-"`
-	// PathKey is the runner's name in artifact paths; see [PathKey].
+	// PathKey is the name of the runner in artifact paths; see [PathKey].
 	PathKey string     `json:"pathKey" redact:"-"`
 	Kind    RunnerKind `json:"kind"`
 	Agent   AgentInfo  `json:"agent"`
-	// BaseURL is set where it is not the provider's own.
+	// BaseURL is set if it is not the provider's own address.
 	BaseURL string `json:"baseUrl,omitempty"`
-	// Parameters are the requested ones.
+	// Parameters are the requested parameters.
 	Parameters Parameters `json:"parameters,omitzero"`
-	// Config is the hash of the whole runner configuration, secrets left out.
+	// Config is the hash of the whole runner configuration, without secrets.
 	Config string `json:"config,omitempty" redact:"-"`
 }
 
-// AgentInfo says what a runner drives: the provider ("openai") or agent CLI ("codex") and the model asked for.
+// AgentInfo names the provider ("openai") or agent CLI ("codex") of a runner, and the requested
+// model.
 type AgentInfo struct {
 	Type  string `json:"type" redact:"-"`
 	Model string `json:"model" redact:"-"`
 }
 
-// PathKey returns the name that a runner id has in artifact paths: a slug and the first 8 hex digits of its SHA-256.
+// PathKey returns the name of a runner id in artifact paths: a slug and the first 8 hex digits of
+// its SHA-256.
 func PathKey(id string) string {
 	var slug strings.Builder
 	gap := false
@@ -107,7 +113,8 @@ func PathKey(id string) string {
 	return slug.String() + "--" + hex.EncodeToString(sum[:4])
 }
 
-// ExecutionDir returns the artifact directory of one case on one runner, below the directory of the run.
+// ExecutionDir returns the artifact directory of one case on one runner, below the directory of the
+// run.
 func ExecutionDir(runDir, caseID string, r *RunnerInfo) string {
 	safe := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c) {
@@ -118,8 +125,8 @@ func ExecutionDir(runDir, caseID string, r *RunnerInfo) string {
 	return filepath.Join(runDir, safe, r.PathKey)
 }
 
-// SessionDir returns the artifact directory of one session, below that of its execution: repeat-N, and session-M in it for
-// retries.
+// SessionDir returns the artifact directory of one session, below that of its execution: repeat-N,
+// and for retries session-M in it.
 func SessionDir(executionDir string, repetition, session int) string {
 	dir := filepath.Join(executionDir, "repeat-"+strconv.Itoa(repetition))
 	if session > 1 {
@@ -134,22 +141,24 @@ type Request struct {
 	Messages []Message
 	// MaxOutputTokens caps the answer; 0 leaves it to the runner.
 	MaxOutputTokens int
-	// Repetition counts planned samples from 1. Session counts the sessions of one repetition from 1; above 1 it is a
-	// retry.
+	// Repetition counts planned samples from 1. Session counts the sessions of one repetition from
+	// 1; a session above 1 is a retry.
 	Repetition, Session int
-	// Workspace and ArtifactDir are directories of this session; "" where there are none.
+	// Workspace and ArtifactDir are directories of this session; "" if it has none.
 	Workspace, ArtifactDir string
-	// MaxSteps stops an agent that takes more steps; 0 is no limit.
+	// MaxSteps stops an agent that takes more steps; 0 means no limit.
 	MaxSteps int
-	// Marker is the value of the environment variable [MarkerEnv] in all processes of the session, by which they are found
-	// when nobody else knows of them. It is in the log before the session begins.
+	// Marker is the value of the environment variable [MarkerEnv] in all processes of the session.
+	// Plumb uses it to find processes that it has lost track of. It is in the log before the
+	// session begins.
 	Marker string
-	// Skills are what the suite offers beside what the runner does: directories with a SKILL.md.
+	// Skills are directories with a SKILL.md that the suite offers in addition to those of the
+	// runner.
 	Skills []string
 }
 
-// MarkerEnv is the environment variable that marks the processes of a session. It holds "<id>/<n>": the id stands for the run,
-// and only this machine's plumb knows for which.
+// MarkerEnv is the environment variable that marks the processes of a session. It holds "<id>/<n>".
+// The id stands for the run; only Plumb on this machine can look the run up.
 const MarkerEnv = "PLUMB_SESSION"
 
 // SessionRef names a session that can be resumed.
@@ -159,35 +168,36 @@ type SessionRef struct {
 	ArtifactDir string `json:"artifactDir"`
 }
 
-// Evidence is all that an assertion may look at.
+// Evidence is the input of an assertion.
 type Evidence struct {
 	Case   *Case
 	Report *SessionReport
-	// Judge answers questions about the session. It is never nil when a suite that needs one runs.
+	// Judge answers questions about the session. It is never nil for a suite that needs one.
 	Judge *Judge
-	// Embedder is nil where none is configured and no assertion needs one.
+	// Embedder is nil if none is configured and no assertion needs one.
 	Embedder *Embedder
-	// Workspace is the directory the session worked in; "" for models.
+	// Workspace is the directory in which the session worked; "" for models.
 	Workspace string
-	// Secrets returns the names of the secrets that a text holds, in order; nil for none. The Secrets
-	// function itself is nil where the run knows no secret that it could find.
+	// Secrets returns the names of the secrets in a text, in order, or nil. The Secrets function
+	// itself is nil if the run has no secrets to find.
 	Secrets func(text string) []string
-	// Redact returns a text without those secrets. Whoever repeats a part of a text, such as its beginning, cuts what is left,
-	// since a part of a secret cannot be found any more. It is nil where Secrets is.
+	// Redact returns a text without those secrets. A caller that repeats a part of a text, such as
+	// its beginning, must redact before it cuts, because a part of a secret cannot be found. It is
+	// nil if Secrets is nil.
 	Redact func(text string) string
 }
 
 // Judge is the model that answers the questions of llm_judge.
 type Judge struct {
 	Runner Runner
-	// Self says that the model under test judges its own answers.
+	// Self means that the model under test judges its own answers.
 	Self bool
-	// Votes is how many answers are taken; 0 means 1.
+	// Votes is the number of answers to take; 0 means 1.
 	Votes int
 }
 
-// Embedder turns texts into vectors. Embed is called from many goroutines at once, and returns one vector a text, in
-// order, with what it used in all.
+// Embedder turns texts into vectors. Embed is called from many goroutines at once. It returns one
+// vector per text, in order, and the total usage.
 type Embedder struct {
 	// Name is "provider:model".
 	Name  string
@@ -197,7 +207,7 @@ type Embedder struct {
 // Embedding is the answer of an [Embedder].
 type Embedding struct {
 	Vectors [][]float32
-	// Model is as the provider reported it.
+	// Model is the name that the provider reported.
 	Model    string
 	Requests int
 	Usage    Usage

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// SessionReport is the normalised record of one session. Its JSON keys are documented and never renamed.
+// SessionReport is the normalized record of one session. Its JSON keys are documented and never
+// renamed.
 type SessionReport struct {
 	Runner RunnerInfo `json:"runner"`
-	// SessionID is the name the provider or the agent gave the session.
+	// SessionID is the name that the provider or the agent gave to the session.
 	SessionID string `json:"sessionId,omitempty"`
-	// Prompt is what was asked, as one text.
+	// Prompt is the prompt as one text.
 	Prompt         string           `json:"prompt"`
 	Usage          Usage            `json:"usage"`
 	Files          Files            `json:"files"`
@@ -23,72 +24,79 @@ type SessionReport struct {
 	FinalOutput string     `json:"finalOutput"`
 	StartedAt   *time.Time `json:"startedAt,omitempty"`
 	EndedAt     *time.Time `json:"endedAt,omitempty"`
-	// DurationMs spans the whole session, waits for rate limits and retries included; LatencyMs only the request that
-	// was answered.
+	// DurationMs is the time of the whole session, including waits for rate limits and retries.
+	// LatencyMs is the time of the answered request only.
 	DurationMs   int64        `json:"durationMs"`
 	LatencyMs    int64        `json:"latencyMs,omitempty"`
 	RawArtifacts RawArtifacts `json:"rawArtifacts"`
 
-	// Model and Fingerprint are as the provider reported them, RequestID is its name for the request.
+	// Model and Fingerprint are the provider's values. RequestID is the provider's name for the
+	// request.
 	Model        string       `json:"model,omitempty"`
 	Fingerprint  string       `json:"fingerprint,omitempty"`
 	RequestID    string       `json:"requestId,omitempty"`
 	FinishReason FinishReason `json:"finishReason,omitempty"`
-	// ProviderFinishReason is the provider's own word where it differs from FinishReason.
+	// ProviderFinishReason is the provider's own word, if it differs from FinishReason.
 	ProviderFinishReason string `json:"providerFinishReason,omitempty"`
-	// Requested is what the run asked for, Sent what went over the wire, Effective what the provider says it used.
-	// Refused names the parameters that the provider did not take.
+	// Requested holds the parameters that the run requested, Sent those in the HTTP request, and
+	// Effective those that the provider reports. Refused names the parameters that the provider
+	// rejected.
 	Requested Parameters `json:"requested,omitzero"`
 	Sent      Parameters `json:"sent,omitzero"`
 	Effective Parameters `json:"effective,omitzero"`
 	Refused   []string   `json:"refused,omitempty" redact:"-"`
 	// Requests is the number of requests or attempts that the session took.
 	Requests int `json:"requests,omitempty"`
-	// CostUSD is nil where no price is known.
+	// CostUSD is nil if no price is known.
 	CostUSD *float64 `json:"costUsd,omitempty"`
-	// Cached says that the answer came from the local cache, and cost nothing now.
+	// Cached means that the answer came from the local cache, and cost nothing now.
 	Cached bool `json:"cached,omitempty"`
-	// Recorded says that the answer is a replay of an earlier session.
+	// Recorded means that the answer is a replay of an earlier session.
 	Recorded bool `json:"recorded,omitempty"`
 
-	// The rest is for sessions of agents. AgentVersion is the version of the agent CLI.
+	// The fields below are for sessions of agents. AgentVersion is the version of the agent CLI.
 	AgentVersion string `json:"agentVersion,omitempty"`
-	// Workspace is the directory that the session worked in; it may be gone.
+	// Workspace is the directory in which the session worked. It may no longer exist.
 	Workspace string `json:"workspace,omitempty" redact:"-"`
-	// ExitCode is how the agent's process ended; nil when a signal ended it or nobody knows.
+	// ExitCode is the exit code of the agent; nil if a signal ended it or the code is unknown.
 	ExitCode *int `json:"exitCode,omitempty"`
-	// Steps counts what the agent calls a step; each agent has its own definition.
+	// Steps counts the steps of the agent; each agent has its own definition.
 	Steps int `json:"steps,omitempty"`
-	// RequestUsage is the usage of each request to the model, in order, where the agent tells. Subagents are included.
+	// RequestUsage is the usage of each request to the model, in order, if the agent reports it. It
+	// includes subagents.
 	RequestUsage []RequestUsage `json:"requestUsage,omitempty"`
-	// Offered lists what the agent found when it began: skills, MCP servers, memory, instructions.
+	// Offered lists what was available to the agent at the start: skills, MCP servers, memory,
+	// instructions.
 	Offered []Offer `json:"offered,omitempty"`
-	// PermissionDenials are what the agent was not allowed to do.
+	// PermissionDenials are the actions that were denied to the agent.
 	PermissionDenials []PermissionDenial `json:"permissionDenials,omitempty"`
-	// Subagents are those that the session started. What they did is among Events, marked with their ID.
+	// Subagents are the agents that the session started. Their actions are among Events, marked
+	// with their ID.
 	Subagents []Subagent `json:"subagents,omitempty"`
-	// Incomplete names the kinds of events of which the report does not have all, and "finalOutput" where that was cut off. What is
-	// absent from those says nothing.
+	// Incomplete names the kinds of events that the report does not hold completely, and
+	// "finalOutput" if that text was cut off. The absence of such an event proves nothing.
 	Incomplete []string `json:"incomplete,omitempty" redact:"-"`
-	// Redacted names the secrets that were removed from this record before it was stored. A session is
-	// judged before anything is removed, so this is set only in what was read back from storage.
+	// Redacted names the secrets that were removed from this record before it was stored. A session
+	// is judged before secrets are removed, so this is only set in records that were read back from
+	// storage.
 	Redacted []string `json:"redacted,omitempty" redact:"-"`
-	// Notes say what a reader of the report should know: requests that were tried again, records that were not
-	// understood, texts that were cut short.
+	// Notes are for the reader of the report: requests that were retried, records that were not
+	// understood, texts that were shortened.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// RemovedFailure is the failure of a check that depends on a text of r from which secrets were removed before it was
-// stored.
+// RemovedFailure returns the failure of a check that depends on a text of r from which secrets were
+// removed before it was stored.
 func (r *SessionReport) RemovedFailure() *Failure {
-	f := Failuref(OriginAssertHook, "the check depends on text from which secrets were removed before the session was stored: %s",
+	f := Failuref(OriginAssertHook,
+		"the check depends on text from which secrets were removed before the session was stored: %s",
 		strings.Join(r.Redacted, ", "))
 	f.Class = FailureClass{ID: "redacted", Label: "Secrets were removed"}
-	f.Hint = "run the case again: a new session is judged before secrets are removed"
+	f.Hint = "run the case again: Plumb judges a new session before it removes secrets"
 	return f
 }
 
-// RequestUsage is what one request to the model used; nil figures were not reported.
+// RequestUsage is the usage of one request to the model. A nil count was not reported.
 type RequestUsage struct {
 	At               *time.Time `json:"at,omitempty"`
 	Model            string     `json:"model,omitempty"`
@@ -100,10 +108,10 @@ type RequestUsage struct {
 	CacheWriteTokens *int64     `json:"cacheWriteTokens,omitempty"`
 }
 
-// OfferKind tells apart what a session can be offered.
+// OfferKind is the kind of an [Offer].
 type OfferKind string
 
-// The kinds of what a session can be offered.
+// The kinds of offers.
 const (
 	OfferSkill        OfferKind = "skill"
 	OfferMCPServer    OfferKind = "mcp-server"
@@ -112,19 +120,20 @@ const (
 	OfferPlugin       OfferKind = "plugin"
 )
 
-// Offer is something that the agent had at hand, whether it used it or not.
+// Offer is something that was available to the agent, whether the agent used it or not.
 type Offer struct {
 	Kind OfferKind `json:"kind"`
 	Name string    `json:"name"`
-	// Path is where it came from, where that is known.
+	// Path is its origin, if that is known.
 	Path string `json:"path,omitempty"`
-	// Source is the agent's own word for where it came from, such as "project", "user" or "builtin".
+	// Source is the agent's own word for its origin, such as "project", "user" or "builtin".
 	Source string `json:"source,omitempty"`
-	// Undeclared says that neither the suite nor the runner brought it: it leaked in from the machine.
+	// Undeclared means that neither the suite nor the runner declared it: it leaked in from the
+	// machine.
 	Undeclared bool `json:"undeclared,omitempty"`
 }
 
-// PermissionDenial is something that the agent wanted to do and was not allowed to.
+// PermissionDenial is an action that was denied to the agent.
 type PermissionDenial struct {
 	Tool    string     `json:"tool"`
 	CallID  string     `json:"callId,omitempty"`
@@ -134,24 +143,27 @@ type PermissionDenial struct {
 
 // Subagent is an agent that the session started for a part of its work.
 type Subagent struct {
-	// ID is what marks its events.
+	// ID marks the events of the subagent.
 	ID   string `json:"id"`
 	Type string `json:"type,omitempty"`
-	// Usage is what it used, where the agent tells; it is not part of the session's own.
+	// Usage is the usage of the subagent, if the agent reports it. The usage of the session does
+	// not include it.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
-// Began reports whether the model had begun to answer: whether the session shows any sign of it. What the user said is none.
+// Began reports whether the model had begun to answer: whether the report has an answer or an event
+// other than a message of the user.
 func (r *SessionReport) Began() bool {
 	return r != nil && (r.FinalOutput != "" || slices.ContainsFunc(r.Events, func(e SessionEvent) bool {
 		return e.Type != SessionMessage || e.Role != RoleUser
 	}))
 }
 
-// FinishReason says why the model stopped, in one vocabulary for all providers.
+// FinishReason is the reason why the model stopped, in one vocabulary for all providers.
 type FinishReason string
 
-// The finish reasons. FinishTruncated is an answer cut off by a token cap, FinishRefused one that the provider blocked.
+// The finish reasons. FinishTruncated is an answer that a token cap cut off. FinishRefused is an
+// answer that the provider blocked.
 const (
 	FinishStop      FinishReason = "stop"
 	FinishTruncated FinishReason = "truncated"
@@ -161,7 +173,7 @@ const (
 	FinishOther     FinishReason = "other"
 )
 
-// Parameters are the sampling parameters of a session. A nil field was not given.
+// Parameters are the sampling parameters of a session. A nil field was not set.
 type Parameters struct {
 	Temperature     *float64 `json:"temperature,omitempty"`
 	TopP            *float64 `json:"topP,omitempty"`
@@ -173,9 +185,10 @@ type Parameters struct {
 // IsZero reports whether no parameter is given.
 func (p Parameters) IsZero() bool { return p == Parameters{} }
 
-// Usage counts what a session used, by one convention for all providers. InputTokens is gross: it includes what was read
-// from (CacheTokens) and written to (CacheWriteTokens) a prompt cache. OutputTokens is gross: it includes
-// ReasoningTokens. TotalTokens is what was not served from a cache: input + output - cache. A nil field was not reported.
+// Usage is the usage of a session, by one convention for all providers. InputTokens is gross: it
+// includes the tokens that were read from a prompt cache (CacheTokens) and written to it
+// (CacheWriteTokens). OutputTokens is gross: it includes ReasoningTokens. TotalTokens excludes
+// tokens served from a cache: input + output - cache. A nil field was not reported.
 type Usage struct {
 	InputTokens      *int64 `json:"inputTokens,omitempty"`
 	OutputTokens     *int64 `json:"outputTokens,omitempty"`
@@ -190,17 +203,17 @@ type Usage struct {
 	Source         UsageSource `json:"source"`
 }
 
-// UsageSource says where each figure comes from: "provider" or "chars".
+// UsageSource is the source of each count: "provider" or "chars".
 type UsageSource struct {
 	Input     string `json:"input" redact:"-"`
 	Output    string `json:"output" redact:"-"`
 	Reasoning string `json:"reasoning" redact:"-"`
 }
 
-// Tokens returns gross input plus gross output tokens: all that the session moved. Unknown figures count as 0.
+// Tokens returns gross input plus gross output tokens. An unknown count is 0.
 func (u Usage) Tokens() int64 { return sum(value(u.InputTokens), value(u.OutputTokens)) }
 
-// Total fills TotalTokens and Source from the figures that are known.
+// Total sets TotalTokens and Source from the known counts.
 func (u *Usage) Total() {
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
 	if u.InputTokens != nil && u.OutputTokens != nil {
@@ -208,8 +221,8 @@ func (u *Usage) Total() {
 	}
 }
 
-// Add adds v to u. A figure that only one of them knows is kept. Negative figures count as 0, and a sum stops at the largest
-// number that there is.
+// Add adds v to u. A count that only one of them has is kept. A negative count is 0, and a sum is
+// limited to the largest int64.
 func (u *Usage) Add(v Usage) {
 	add := func(a **int64, b *int64) {
 		if b != nil {
@@ -228,7 +241,7 @@ func (u *Usage) Add(v Usage) {
 	u.Source = UsageSource{source(u.InputTokens), source(u.OutputTokens), source(u.ReasoningTokens)}
 }
 
-// sum adds two counts. A negative one counts as 0, and the sum does not overflow.
+// sum adds two counts. A negative count is 0, and the sum does not overflow.
 func sum(a, b int64) int64 {
 	a, b = max(a, 0), max(b, 0)
 	if a > math.MaxInt64-b {
@@ -251,12 +264,12 @@ func source(p *int64) string {
 	return "provider"
 }
 
-// Files lists what a session touched, as absolute paths.
+// Files lists the files that a session touched, as absolute paths.
 type Files struct {
 	ObservedReads      []string `json:"observedReads"`
 	ObservedSkillReads []string `json:"observedSkillReads"`
-	// Changed lists what is different in the workspace after the session, or, where that cannot be compared, what the
-	// agent says that it changed.
+	// Changed lists the differences in the workspace after the session or, if Plumb cannot compare
+	// the workspace, the changes that the agent reports.
 	Changed []FileChange `json:"changed,omitempty"`
 }
 
@@ -265,11 +278,12 @@ type FileChange struct {
 	Path string `json:"path"`
 	// Kind is "add", "update" or "delete".
 	Kind string `json:"kind" redact:"-"`
-	// Diff is a unified diff, shortened; "" for files that are not text, or not known before and after.
+	// Diff is a unified diff, shortened. It is "" for a file that is not text, or whose content
+	// before or after is not known.
 	Diff string `json:"diff,omitempty"`
 }
 
-// SkillDetection says that a session used a skill, and how sure that is.
+// SkillDetection means that a session used a skill, with a confidence.
 type SkillDetection struct {
 	Skill string `json:"skill"`
 	// Confidence is "explicit", "strong", "medium" or "weak".
@@ -277,7 +291,7 @@ type SkillDetection struct {
 	Evidence   []string `json:"evidence"`
 }
 
-// SessionEventType tells session events apart.
+// SessionEventType is the type of a session event.
 type SessionEventType string
 
 // The session event types.
@@ -292,7 +306,7 @@ const (
 	SessionDenial     SessionEventType = "permissionDenied"
 )
 
-// SessionEvent is one thing observed in a session. Which fields are set depends on Type.
+// SessionEvent is one thing observed in a session. Type decides which fields are set.
 type SessionEvent struct {
 	Type SessionEventType `json:"type"`
 	At   *time.Time       `json:"at,omitempty"`
@@ -300,19 +314,20 @@ type SessionEvent struct {
 	Role  string `json:"role,omitempty" redact:"-"`
 	Phase string `json:"phase,omitempty" redact:"-"`
 	Text  string `json:"text,omitempty"`
-	// Tool, Args and Output belong to tool calls and their results. CallID joins a call, its result, and what else was
-	// derived from it. IsError says that the agent reported the result as an error.
+	// Tool, Args and Output belong to tool calls and their results. CallID connects a call, its
+	// result and other events derived from it. IsError means that the agent reported the result as
+	// an error.
 	Tool    string          `json:"tool,omitempty"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Output  string          `json:"output,omitempty"`
 	CallID  string          `json:"callId,omitempty"`
 	IsError bool            `json:"isError,omitempty"`
-	// Truncated says that a text of the event was cut off.
+	// Truncated means that a text of the event was cut off.
 	Truncated bool `json:"truncated,omitempty"`
-	// Subagent is the ID of the subagent that did it; "" is the main thread.
+	// Subagent is the ID of the subagent that caused the event; "" is the main thread.
 	Subagent string `json:"subagent,omitempty"`
-	// Command and ExitCode belong to commands, Path to file reads and changes, Change ("add", "update", "delete") to file
-	// changes, Skill and Signal to skill signals.
+	// Command and ExitCode belong to commands, Path to file reads and changes, Change ("add",
+	// "update", "delete") to file changes, Skill and Signal to skill signals.
 	Command  string `json:"command,omitempty"`
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Path     string `json:"path,omitempty"`
@@ -321,7 +336,8 @@ type SessionEvent struct {
 	Signal   string `json:"signal,omitempty"`
 }
 
-// RawArtifacts are the paths of what a session was normalised from. Model sessions have none.
+// RawArtifacts are the paths of the files from which a session was normalized. Model sessions have
+// none.
 type RawArtifacts struct {
 	StdoutPath    string `json:"stdoutPath,omitempty" redact:"-"`
 	StderrPath    string `json:"stderrPath,omitempty" redact:"-"`

@@ -10,27 +10,29 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// CaseContent is what a case asks and how it is judged.
+// CaseContent is the prompt and the checks of a case.
 type CaseContent struct {
 	Messages []plumb.Message
-	// MaxOutputTokens caps the answer; 0 means that the case says nothing of it.
+	// MaxOutputTokens caps the answer; 0 means that the case sets no cap.
 	MaxOutputTokens int
 	// Assertions are the specs of the checks as JSON, with all defaults written out.
 	Assertions []json.RawMessage
 }
 
-// Case returns the case hash: equal for cases that ask the same and judge it the same, whatever their ids, categories,
-// metadata, tiers and suite versions. It names the stream of a case's results over time, so it never changes for the
-// same content.
+// Case returns the case hash. Cases with the same prompt and the same checks have the same hash,
+// whatever their ids, categories, metadata, tiers and suite versions are. The hash names the stream
+// of a case's results over time, so it never changes for the same content.
 //
-// It is the SHA-256 of the line "plumb-case-v1\n" followed by one object in canonical JSON (see the package comment):
+// It is the SHA-256 of the line "plumb-case-v1\n" followed by one object in canonical JSON (see the
+// package comment):
 //
 //	{"assertions":[...],"max_output_tokens":100,"messages":[{"content":"...","role":"user"}]}
 //
-// "max_output_tokens" is left out when it is 0. The messages keep their order. The assertions, each in canonical JSON,
-// are sorted by their bytes, because all must hold whatever the order; one that is not valid JSON stands as a JSON string
-// of its text. In a text that is not UTF-8, each offending byte 0xNN stands as the lone surrogate \udcNN. Fields that
-// later versions add will be left out where a case does not use them. In Python, for valid UTF-8:
+// "max_output_tokens" is omitted if it is 0. The messages keep their order. The assertions, each in
+// canonical JSON, are sorted by their bytes, because their order has no effect; an assertion that
+// is not valid JSON is encoded as a JSON string of its text. In a text that is not UTF-8, each
+// invalid byte 0xNN is encoded as the lone surrogate \udcNN. Fields that later versions add will be
+// omitted if a case does not use them. In Python, for valid UTF-8:
 //
 //	dumps = lambda v: json.dumps(v, sort_keys=True, separators=(",", ":"))
 //	content = {"messages": messages, "assertions": sorted(assertions, key=dumps)}
@@ -60,7 +62,7 @@ func Case(c CaseContent) string {
 	return Bytes(append(out, "]}"...))
 }
 
-// canonicalValue returns one JSON value in canonical form, and a text that is none as a string.
+// canonicalValue returns one JSON value in canonical form, and a text that is not JSON as a string.
 func canonicalValue(text []byte) []byte {
 	p := &parser{data: text, lines: true}
 	p.space()

@@ -16,8 +16,9 @@ import (
 	"github.com/plumb-eval/plumb/digest"
 )
 
-// otherIDs are the vectors in which an id is not a string. The tool that made them hashes such suites although it cannot
-// load them; here they are errors, because their order depends on the interpreter.
+// otherIDs are the vectors in which an id is not a string. The tool that made them hashes such
+// suites although it cannot load them; here they are errors, because their order depends on the
+// interpreter.
 var otherIDs = map[string]bool{"id_int_single": true, "id_null_single": true, "id_list": true, "id_nan_sort": true}
 
 func TestSuiteVectors(t *testing.T) {
@@ -81,7 +82,8 @@ func TestResultVectors(t *testing.T) {
 				v.ModelID, output = surrogate(v.ModelID), surrogate(output)
 			}
 			// Where the vectors have an error, the hash is missing.
-			if got, err := digest.Result(v.ModelID, v.TestID, output); got != v.ResultHash || (err == nil) != (got != "") {
+			if got, err := digest.Result(v.ModelID, v.TestID, output); got != v.ResultHash ||
+				(err == nil) != (got != "") {
 				t.Errorf("result hash %q, %v, want %q", got, err, v.ResultHash)
 			}
 			if got, err := digest.Output(output); got != v.OutputHash || (err == nil) != (got != "") {
@@ -110,9 +112,15 @@ func TestSuiteErrors(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{"{\"id\":\"a\"}\r\n\r\r{\"id\":\"b\",}", `line 4:11: expected a key in double quotes, not '}'`},
 		{"\n\u00a0\n{\"é\":\"ü\" 1}", `line 3:10: expected "," or "}" after a value, not '1'`},
-		{"\ufeff{\"id\":\"a\"}", "line 1:1: expected a value, not a byte order mark (U+FEFF); save the file as UTF-8 without it"},
+		{
+			"\ufeff{\"id\":\"a\"}",
+			"line 1:1: expected a value, not a byte order mark (U+FEFF); save the file as UTF-8 without it",
+		},
 		{"{\"id\":\"a\xff\"}", "line 1:9: invalid UTF-8 (byte 0xff)"},
-		{"{\"id\":\"a\nb\"}", "line 1:7: the string that begins here is not closed on its line; write a line break as \\n"},
+		{
+			"{\"id\":\"a\nb\"}",
+			"line 1:7: the string that begins here is not closed on its line; write a line break as \\n",
+		},
 		{"{\"id\":\"a\tb\"}", "line 1:9: control character U+0009 in a string; write it as \\u0009"},
 		{`{"id":"a`, "line 1:7: the string that begins here is not closed"},
 		{`{"id":"\ud8"}`, `line 1:8: \u must be followed by four hex digits`},
@@ -120,7 +128,10 @@ func TestSuiteErrors(t *testing.T) {
 		{`{"id":"a"`, `line 1:10: expected "," or "}" after a value, not the end of the text`},
 		{"{\"id\":\n\"a\"}", "line 1:7: expected a value, not the end of the line"},
 		{`{"id":01}`, `line 1:8: expected "," or "}" after a value, not '1'`},
-		{`{"id":"a"} {"id":"b"}`, `line 1:12: unexpected '{' after the end of the record; each line holds one JSON object`},
+		{
+			`{"id":"a"} {"id":"b"}`,
+			`line 1:12: unexpected '{' after the end of the record; each line holds one JSON object`,
+		},
 		{`[{"id":"a"}]`, "line 1:1: a record must be a JSON object, not a list"},
 		{"{\"id\":\"a\"}\n{\"x\":{\"id\":\"b\"}}", `line 2:1: the record has no "id"`},
 		{`{"id":12}`, `line 1:1: "id" must be a string, not a number`},
@@ -137,13 +148,37 @@ func TestSuiteErrors(t *testing.T) {
 
 func TestCanonicalEdges(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"exponents that a long fraction makes up for", `{"id":"a","n":[0.` + strings.Repeat("0", 123455) + `1e123456,-1` + strings.Repeat("0", 20000) + `e-20000,0e99999,-0e-123456789012345678901,1e123456789012345678901,-1e-12345]}`, `[{"id":"a","n":[1.0,-1.0,0.0,-0.0,Infinity,-0.0]}]`},
-		{"depth limit is inclusive", `{"id":"a","n":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`, `[{"id":"a","n":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}]`},
-		{"duplicates at every depth, unescaped", `{"b":{"y":1,"x":2,"\u0079":3},"id":"z","id":"a","b":{"y":1,"x":2,"\u0079":3}}`, `[{"b":{"x":2,"y":3},"id":"a"}]`},
-		{"id moves when keys are sorted", `{"metadata":{"id":"no"},"id":"a","category":"x","id2":1,"i":0}`, `[{"category":"x","i":0,"id":"a","id2":1,"metadata":{"id":"no"}}]`},
-		{"order of keys", `{"id":"a","` + "\U00010000" + `":1,"\ue000":2,"\ud800":3,"` + "\ud7ff" + `":4,"A":5,"_":6,"9":7,"10":8,"\u0000":9,"\"":10,"\\":11,"\ud800x":12}`, `[{"\u0000":9,"\"":10,"10":8,"9":7,"A":5,"\\":11,"_":6,"id":"a","\ud7ff":4,"\ud800":3,"\ud800x":12,"\ue000":2,"\ud800\udc00":1}]`},
-		{"order of ids with escapes", "{\"id\":\"\\ue000\"}\n{\"id\":\"\\ud83d\\ude00\"}\n{\"id\":\"\\ud83d\"}\n{\"id\":\"a\\\"\"}\n{\"id\":\"a!\"}\n{\"id\":\"a\"}", `[{"id":"a"},{"id":"a!"},{"id":"a\""},{"id":"\ud83d"},{"id":"\ue000"},{"id":"\ud83d\ude00"}]`},
-		{"equal ids keep their order", "{\"id\":\"b\",\"n\":1}\n{\"id\":\"a\",\"n\":2}\n{\"id\":\"\\u0062\",\"n\":0}\n{\"id\":\"a\",\"n\":1}", `[{"id":"a","n":2},{"id":"a","n":1},{"id":"b","n":1},{"id":"b","n":0}]`},
+		{"exponents that a long fraction makes up for", `{"id":"a","n":[0.` + strings.Repeat(
+			"0", 123455,
+		) + `1e123456,-1` + strings.Repeat("0", 20000) + `e-20000,0e99999,-0e-123456789012345678901,1e123456789012345678901,-1e-12345]}`, `[{"id":"a","n":[1.0,-1.0,0.0,-0.0,Infinity,-0.0]}]`},
+		{
+			"depth limit is inclusive", `{"id":"a","n":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`,
+			`[{"id":"a","n":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}]`,
+		},
+		{
+			"duplicates at every depth, unescaped",
+			`{"b":{"y":1,"x":2,"\u0079":3},"id":"z","id":"a","b":{"y":1,"x":2,"\u0079":3}}`,
+			`[{"b":{"x":2,"y":3},"id":"a"}]`,
+		},
+		{
+			"id moves when keys are sorted", `{"metadata":{"id":"no"},"id":"a","category":"x","id2":1,"i":0}`,
+			`[{"category":"x","i":0,"id":"a","id2":1,"metadata":{"id":"no"}}]`,
+		},
+		{
+			"order of keys",
+			`{"id":"a","` + "\U00010000" + `":1,"\ue000":2,"\ud800":3,"` + "\ud7ff" + `":4,"A":5,"_":6,"9":7,"10":8,"\u0000":9,"\"":10,"\\":11,"\ud800x":12}`,
+			`[{"\u0000":9,"\"":10,"10":8,"9":7,"A":5,"\\":11,"_":6,"id":"a","\ud7ff":4,"\ud800":3,"\ud800x":12,"\ue000":2,"\ud800\udc00":1}]`,
+		},
+		{
+			"order of ids with escapes",
+			"{\"id\":\"\\ue000\"}\n{\"id\":\"\\ud83d\\ude00\"}\n{\"id\":\"\\ud83d\"}\n{\"id\":\"a\\\"\"}\n{\"id\":\"a!\"}\n{\"id\":\"a\"}",
+			`[{"id":"a"},{"id":"a!"},{"id":"a\""},{"id":"\ud83d"},{"id":"\ue000"},{"id":"\ud83d\ude00"}]`,
+		},
+		{
+			"equal ids keep their order",
+			"{\"id\":\"b\",\"n\":1}\n{\"id\":\"a\",\"n\":2}\n{\"id\":\"\\u0062\",\"n\":0}\n{\"id\":\"a\",\"n\":1}",
+			`[{"id":"a","n":2},{"id":"a","n":1},{"id":"b","n":1},{"id":"b","n":0}]`,
+		},
 	} {
 		got, err := digest.Canonical([]byte(test.in))
 		if err != nil || string(got) != test.want {
@@ -153,7 +188,8 @@ func TestCanonicalEdges(t *testing.T) {
 	}
 }
 
-// TestSuiteStreams makes suites larger than what is hashed at once, whose order breaks late, early or never.
+// TestSuiteStreams makes suites larger than what is hashed at once, whose order breaks late, early
+// or never.
 func TestSuiteStreams(t *testing.T) {
 	for _, last := range []string{"zzz", "case-000500", "a"} {
 		var b bytes.Buffer
@@ -184,7 +220,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// FuzzSuite checks that the canonical form is a fixed point: written as one record a line it is the same suite.
+// FuzzSuite checks that the canonical form is a fixed point: written as one record a line it is the
+// same suite.
 func FuzzSuite(f *testing.F) {
 	var vectors []struct {
 		JSONL  *string
@@ -203,7 +240,8 @@ func FuzzSuite(f *testing.F) {
 		hash, suiteErr := digest.Suite(data)
 		if err != nil {
 			var syntax *digest.SyntaxError
-			if suiteErr == nil || !errors.As(err, &syntax) || syntax.Line < 1 || syntax.Column < 1 || !utf8.ValidString(syntax.Message) {
+			if suiteErr == nil || !errors.As(err, &syntax) || syntax.Line < 1 || syntax.Column < 1 ||
+				!utf8.ValidString(syntax.Message) {
 				t.Fatalf("errors %v and %v", err, suiteErr)
 			}
 			return
@@ -245,8 +283,8 @@ func split(canonical []byte) [][]byte {
 	return records
 }
 
-// BenchmarkSuite hashes suites shaped like the published ones: with ids in order, in random order, and in an order that
-// breaks only at the end, which is the worst case.
+// BenchmarkSuite hashes suites shaped like the published ones: with ids in order, in random order,
+// and in an order that breaks only at the end, which is the worst case.
 func BenchmarkSuite(b *testing.B) {
 	const cases = 100_000
 	late := slices.Concat(shuffled(cases, false)[1:], []int{0})
@@ -256,7 +294,11 @@ func BenchmarkSuite(b *testing.B) {
 	}{{"sorted", shuffled(cases, false)}, {"shuffled", shuffled(cases, true)}, {"late", late}} {
 		var data bytes.Buffer
 		for _, i := range bench.order {
-			fmt.Fprintf(&data, `{"id":"reasoning-%06d","category":"reasoning","input":"A train leaves at %d:15 and arrives %d minutes later. When does it arrive? Answer with the time only, as \"HH:MM\".\nDo not explain.","ideal":["%d:35","%d.35 o’clock"],"assertion":{"type":"contains_any","case_sensitive":false,"threshold":%.2f},"metadata":{"difficulty":"easy","tokens_est":%d,"tags":["time","arithmetic"]}}`+"\n", i, i%24, i%100, i%24, i%24, float64(i%100)/100, 20+i%80)
+			fmt.Fprintf(
+				&data,
+				`{"id":"reasoning-%06d","category":"reasoning","input":"A train leaves at %d:15 and arrives %d minutes later. When does it arrive? Answer with the time only, as \"HH:MM\".\nDo not explain.","ideal":["%d:35","%d.35 o’clock"],"assertion":{"type":"contains_any","case_sensitive":false,"threshold":%.2f},"metadata":{"difficulty":"easy","tokens_est":%d,"tags":["time","arithmetic"]}}`+"\n",
+				i, i%24, i%100, i%24, i%24, float64(i%100)/100, 20+i%80,
+			)
 		}
 		b.Run(bench.name, func(b *testing.B) {
 			b.SetBytes(int64(data.Len()))

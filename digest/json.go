@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep values may nest.
+// maxDepth is the maximum nesting of values.
 const maxDepth = 10000
 
-// SyntaxError says where a text is not what the format wants. Line and Column count from 1; the column counts characters.
+// SyntaxError is the place of an error in the format. Line and Column count from 1; the column
+// counts characters.
 type SyntaxError struct {
 	Line, Column int
 	Message      string
@@ -22,25 +23,27 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d:%d: %s", e.Line, e.Column, e.Message)
 }
 
-// parser turns JSON into canonical JSON in one pass. It knows the values of strings and numbers only long enough to
-// write them; what it must remember are the places of the members of open objects, to bring them into order at the end.
+// parser converts JSON to canonical JSON in one pass. It only keeps the values of strings and
+// numbers until it has written them. It stores the places of the members of open objects, to sort
+// them at the end.
 //
 // encoding/json cannot do this: it replaces lone surrogates, rejects NaN, and escapes differently.
 type parser struct {
 	data []byte
 	pos  int
 	out  []byte
-	// id and idEnd enclose, in out, the value of "id" of the outermost object last parsed; id is -1 if it has none.
+	// id and idEnd enclose, in out, the value of "id" of the outermost object that was parsed last;
+	// id is -1 if it has none.
 	id, idEnd int
 	depth     int
-	// lines says that LF and CR are white space, not the end of the text.
+	// lines means that LF and CR are white space, not the end of the text.
 	lines   bool
 	members []member
 	scratch []byte
 }
 
-// member is one member of an object, "key":value, by its places in out: start is the key's opening quote, key is behind
-// its closing quote, end is behind the value.
+// member is one member of an object, "key":value, by its places in out: start is the key's opening
+// quote, key is after its closing quote, end is after the value.
 type member struct{ start, key, end int }
 
 func (p *parser) value() error {
@@ -158,11 +161,11 @@ func (p *parser) object() error {
 	return p.leave('}')
 }
 
-// sort brings the members of the object that begins at start, the last of out, into order, and drops all but the last of
-// those with the same key. It returns the members that are left, in their new places.
+// sort sorts the members of the object that begins at start, the last one in out, and keeps only
+// the last of members with the same key. It returns the remaining members, in their new places.
 func (p *parser) sort(start int, members []member) []member {
 	slices.SortStableFunc(members, p.compare)
-	start++ // behind the brace
+	start++ // after the brace
 	text, kept := p.scratch[:0], members[:0]
 	for i, m := range members {
 		if i+1 < len(members) && p.compare(m, members[i+1]) == 0 {
@@ -184,7 +187,7 @@ func (p *parser) compare(a, b member) int {
 	return compare(p.out[a.start+1:a.key-1], p.out[b.start+1:b.key-1])
 }
 
-// enter opens a list or an object and moves to what comes first in it.
+// enter opens a list or an object and moves to its first value.
 func (p *parser) enter(c byte) error {
 	p.depth++
 	if p.depth > maxDepth {
@@ -203,7 +206,7 @@ func (p *parser) leave(c byte) error {
 	return nil
 }
 
-// token copies the byte c, which must come next; want says what was expected there.
+// token copies the byte c, which must come next; want describes the expected token.
 func (p *parser) token(c byte, want string) error {
 	if !p.at(c) {
 		return p.fail(p.pos, "expected %s, not %s", want, p.found(p.pos))
@@ -260,9 +263,10 @@ func (p *parser) string() error {
 	}
 }
 
-// plain returns the length of the prefix of s that canonical strings hold as it is: U+0020 to U+007E without the quote
-// and the backslash. It looks at eight bytes at a time; a bit of mask is the top bit of a byte that ends the prefix, and
-// the lowest such bit is exact, since borrows and carries only reach the bytes above.
+// plain returns the length of the prefix of s that is unchanged in canonical strings: U+0020 to
+// U+007E without the quote and the backslash. It checks eight bytes at a time. A bit of mask is the
+// top bit of a byte that ends the prefix. The lowest such bit is exact, because borrows and carries
+// only reach the bytes above.
 func plain(s []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -282,7 +286,8 @@ func plain(s []byte) int {
 	return n
 }
 
-// escape reads one escape sequence. Surrogates need no pairing: a pair and its halves are written alike.
+// escape reads one escape sequence. Surrogates need no pairing: a pair and its halves are written
+// in the same way.
 func (p *parser) escape() error {
 	if p.pos+1 >= len(p.data) {
 		return p.fail(p.pos, "the text ends within an escape sequence")
@@ -321,7 +326,7 @@ func (p *parser) fail(at int, format string, args ...any) error {
 	return &SyntaxError{line, utf8.RuneCount(p.data[begin:at]) + 1, fmt.Sprintf(format, args...)}
 }
 
-// found describes what is at a place of the data, for error messages.
+// found describes the data at a place, for error messages.
 func (p *parser) found(at int) string {
 	if at >= len(p.data) {
 		return "the end of the text"
@@ -373,7 +378,8 @@ func appendUnit(out []byte, u uint16) []byte {
 	}
 }
 
-// compare orders two canonical strings, given without their quotes, by the code points that they stand for.
+// compare compares two canonical strings, without their quotes, by the code points that they
+// represent.
 func compare(a, b []byte) int {
 	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
 		return bytes.Compare(a, b)
@@ -389,7 +395,8 @@ func compare(a, b []byte) int {
 	return len(a) - len(b)
 }
 
-// decode returns the first code point of a canonical string and the length of its spelling. A lone surrogate is itself.
+// decode returns the first code point of a canonical string and the length of its encoding. A lone
+// surrogate is returned as it is.
 func decode(s []byte) (r rune, n int) {
 	if s[0] != '\\' {
 		return rune(s[0]), 1

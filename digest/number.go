@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// maxDigits is how many digits an integer may have.
+// maxDigits is the maximum number of digits of an integer.
 const maxDigits = 4300
 
-// number reads the longest prefix that is a number; whatever follows it is somebody else's to judge.
+// number reads the longest prefix that is a number. The caller checks the rest.
 func (p *parser) number() error {
 	start, i := p.pos, p.pos
 	if p.data[i] == '-' {
@@ -56,7 +56,7 @@ func (p *parser) number() error {
 	return nil
 }
 
-// digits returns where the digits that begin at i end.
+// digits returns the end of the digits that begin at i.
 func digits(s []byte, i int) int {
 	for i < len(s) && isDigit(s[i]) {
 		i++
@@ -66,13 +66,13 @@ func digits(s []byte, i int) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// parseFloat returns the double nearest to a number that obeys the grammar. It leaves the work to [strconv.ParseFloat],
-// which is correctly rounded but takes exponents of more than four digits for less than they are, and they can matter:
-// a long enough fraction makes up for any exponent.
+// parseFloat returns the double nearest to a number that matches the grammar. [strconv.ParseFloat]
+// is correctly rounded, but reads an exponent of more than four digits as a smaller one. Such an
+// exponent can matter: a long fraction can compensate any exponent.
 func parseFloat(s []byte) float64 {
 	e := bytes.IndexAny(s, "eE")
 	if e < 0 || len(s)-e <= 5 {
-		f, _ := strconv.ParseFloat(string(s), 64) // out of range gives an infinity, which is what the format wants
+		f, _ := strconv.ParseFloat(string(s), 64) // out of range gives an infinity, as the format requires
 		return f
 	}
 	mantissa, exponent := s[:e], s[e+1:]
@@ -97,7 +97,7 @@ func parseFloat(s []byte) float64 {
 	return f
 }
 
-// saturate reads an exponent, held within a range that no mantissa in memory can make up for.
+// saturate reads an exponent and limits it to a range that no mantissa in memory can compensate.
 func saturate(exponent []byte) int {
 	const limit = math.MaxInt / 4
 	n, err := strconv.Atoi(string(exponent))
@@ -111,7 +111,7 @@ func saturate(exponent []byte) int {
 	}
 }
 
-// appendFloat appends f in the fewest digits that read back as f.
+// appendFloat appends f with the fewest digits that read back as f.
 func appendFloat(out []byte, f float64) []byte {
 	switch abs := math.Abs(f); {
 	case math.IsInf(f, 1):

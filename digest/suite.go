@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// flushAt is how much canonical text is gathered before it is hashed: large enough for few calls, and within the cache.
+// flushAt is the amount of canonical text that is collected before it is hashed: large enough for
+// few calls, and small enough for the cache.
 const flushAt = 32 << 10
 
-// stream hashes the canonical form of a file whose records are already in order, in memory that does not grow with the
-// file. It gives up, and returns false, at the first record that is out of order.
+// stream hashes the canonical form of a file whose records are already sorted, in memory that does
+// not grow with the file. It returns false at the first record that is out of order.
 func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 	p := newParser(data)
 	p.out = append(make([]byte, 0, flushAt+4096), '[')
@@ -40,13 +41,13 @@ func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 	return true, nil
 }
 
-// records is a suite in canonical text, record by record, with the order in which they belong.
+// records is a suite in canonical text, with the places of its records in sorted order.
 type records struct {
 	text    []byte
 	records []record
 }
 
-// record is one record's place in the canonical text, its id without the quotes included.
+// record is the place of one record in the canonical text, and of its id, without quotes.
 type record struct{ start, end, id, idEnd int }
 
 func collect(data []byte) (*records, error) {
@@ -63,7 +64,7 @@ func collect(data []byte) (*records, error) {
 		all = append(all, record{start, len(p.out), at, at + len(id)})
 	}
 	text := p.out
-	slices.SortFunc(all, func(a, b record) int { // the place breaks ties: equal ids keep the order of the file
+	slices.SortFunc(all, func(a, b record) int { // records with equal ids keep the order of the file
 		return cmp.Or(compare(text[a.id:a.idEnd], text[b.id:b.idEnd]), cmp.Compare(a.start, b.start))
 	})
 	return &records{text, all}, nil
@@ -82,7 +83,8 @@ func (r *records) each(write func([]byte)) {
 	write([]byte("]"))
 }
 
-// newParser returns a parser at the first record of a suite file, with the white space around the whole text stripped.
+// newParser returns a parser at the first record of a suite file, without the white space around
+// the whole text.
 func newParser(data []byte) *parser {
 	end := len(bytes.TrimRightFunc(data, isSpace))
 	start := end - len(bytes.TrimLeftFunc(data[:end], isSpace))
@@ -111,8 +113,9 @@ func (p *parser) more() bool {
 	return false
 }
 
-// record appends the canonical form of the record at the current line to p.out, moves behind the line, and returns the
-// record's id, in canonical form without the quotes. It is valid until the next call, and begins at p.id.
+// record appends the canonical form of the record at the current line to p.out, moves past the
+// line, and returns the record's id, in canonical form without the quotes. The id is valid until
+// the next call, and begins at p.id.
 func (p *parser) record() ([]byte, error) {
 	line, start := p.pos, len(p.out)
 	p.space()
@@ -123,9 +126,11 @@ func (p *parser) record() ([]byte, error) {
 	p.space()
 	if p.pos < len(p.data) {
 		if !isLineEnd(p.data[p.pos]) {
-			return nil, p.fail(p.pos, "unexpected %s after the end of the record; each line holds one JSON object", p.found(p.pos))
+			return nil, p.fail(
+				p.pos, "unexpected %s after the end of the record; each line holds one JSON object", p.found(p.pos),
+			)
 		}
-		p.pos++ // the LF of CRLF is then an empty line
+		p.pos++ // then the LF of CRLF is an empty line
 	}
 	switch {
 	case p.out[start] != '{':
@@ -139,7 +144,7 @@ func (p *parser) record() ([]byte, error) {
 	return p.out[p.id : p.idEnd-1], nil
 }
 
-// kind names the type of a canonical JSON value by its first byte.
+// kind returns the name of the type of a canonical JSON value, by its first byte.
 func kind(c byte) string {
 	switch c {
 	case '{':
@@ -157,7 +162,8 @@ func kind(c byte) string {
 	}
 }
 
-// isSpace is the white space that the suite format strips: Unicode's, and the four ASCII separators U+001C to U+001F.
+// isSpace reports whether c is white space that the suite format strips: that of Unicode, and the
+// four ASCII separators U+001C to U+001F.
 func isSpace(r rune) bool {
 	if r < 0x80 {
 		return r == ' ' || r >= 0x09 && r <= 0x0d || r >= 0x1c && r <= 0x1f

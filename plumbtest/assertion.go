@@ -13,20 +13,21 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestAssertion checks that a keeps the contract of [plumb.Assertion]: it holds for passing and not for failing; each
-// verdict has a name, a score from 0 to 1 and a reason; it says the same each time, also from many goroutines at once; it
-// leaves the evidence alone; and it returns soon after its context has ended. Assertions that ask a judge or an embedder
-// need evidence with ones that answer the same each time.
+// TestAssertion checks that a fulfills the contract of [plumb.Assertion]: it passes for passing
+// evidence and fails for failing evidence; each verdict has a name, a score from 0 to 1 and a
+// reason; it returns the same verdicts each time, also from many goroutines at once; it does not
+// change the evidence; and it returns soon after its context has ended. An assertion with a judge
+// or an embedder needs evidence whose judge and embedder return the same answer each time.
 func TestAssertion(tb testing.TB, a plumb.Assertion, passing, failing plumb.Evidence) {
 	tb.Helper()
 	c := &assertionTest{TB: tb, assertion: a}
 	pass, passOK := c.judge(tb.Context(), "the passing evidence", passing)
 	fail, failOK := c.judge(tb.Context(), "the failing evidence", failing)
 	if passOK && !holds(pass) {
-		tb.Errorf("the assertion does not hold for the passing evidence: %s", show(pass))
+		tb.Errorf("the assertion fails for the passing evidence: %s", show(pass))
 	}
 	if failOK && holds(fail) {
-		tb.Errorf("the assertion holds for the failing evidence: %s", show(fail))
+		tb.Errorf("the assertion passes for the failing evidence: %s", show(fail))
 	}
 	if !passOK || !failOK {
 		return
@@ -40,7 +41,9 @@ func TestAssertion(tb testing.TB, a plumb.Assertion, passing, failing plumb.Evid
 		}{{"the passing evidence", passing, pass}, {"the failing evidence", failing, fail}} {
 			wg.Go(func() {
 				if got, ok := c.judge(tb.Context(), again.what, again.ev); ok && show(got) != show(again.want) {
-					tb.Errorf("%s is judged differently another time:\n%s\n%s", again.what, show(again.want), show(got))
+					tb.Errorf(
+						"%s gets different verdicts another time:\n%s\n%s", again.what, show(again.want), show(got),
+					)
 				}
 			})
 		}
@@ -55,7 +58,7 @@ type assertionTest struct {
 	assertion plumb.Assertion
 }
 
-// judge asks for an opinion that the assertion must have.
+// judge calls the assertion, which must return verdicts.
 func (c *assertionTest) judge(ctx context.Context, what string, ev plumb.Evidence) ([]plumb.Verdict, bool) {
 	c.Helper()
 	before := evidence(ev)
@@ -85,20 +88,20 @@ func checkVerdict(v *plumb.Verdict) error {
 	var details map[string]json.RawMessage
 	switch {
 	case v.Name == "":
-		return errors.New("it has no name")
+		return errors.New("the name is missing")
 	case v.Reason == "":
-		return errors.New("it has no reason")
-	case !(v.Score >= 0 && v.Score <= 1): // also when it is not a number
-		return fmt.Errorf("its score %v is not from 0 to 1", v.Score)
+		return errors.New("the reason is missing")
+	case !(v.Score >= 0 && v.Score <= 1): // also if it is NaN
+		return fmt.Errorf("the score %v is not between 0 and 1", v.Score)
 	case !(v.Weight >= 0):
-		return fmt.Errorf("its weight is %v", v.Weight)
+		return fmt.Errorf("the weight %v is invalid", v.Weight)
 	case v.Details != nil && (json.Unmarshal(v.Details, &details) != nil || details == nil):
-		return fmt.Errorf("its details are no JSON object: %s", v.Details)
+		return fmt.Errorf("the details are not a JSON object: %s", v.Details)
 	}
 	return nil
 }
 
-// cancelled asks for an opinion with a context that has ended. Any answer will do, but it must come.
+// cancelled calls the assertion with an ended context. It may return anything, but it must return.
 func (c *assertionTest) cancelled(ev plumb.Evidence) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
@@ -118,7 +121,8 @@ func (c *assertionTest) cancelled(ev plumb.Evidence) {
 	}
 }
 
-// evidence returns what an assertion must not change, in a form that can be compared.
+// evidence returns the parts of the evidence that an assertion must not change, in a comparable
+// form.
 func evidence(ev plumb.Evidence) []byte {
 	var messages []plumb.Message
 	if ev.Case != nil {
@@ -140,7 +144,7 @@ func holds(verdicts []plumb.Verdict) bool {
 	return true
 }
 
-// show renders what must be the same each time.
+// show formats the parts of verdicts that must be the same each time.
 func show(verdicts []plumb.Verdict) string {
 	var b bytes.Buffer
 	for _, v := range verdicts {

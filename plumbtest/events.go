@@ -10,22 +10,23 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Controls are sequences that a terminal obeys, each with a mark of its own. The events of [Events] carry them in all
-// texts that come from models and providers. None of them, as it stands here, may be in what a reporter writes.
-func Controls() []string {
+// controlSequences returns sequences that a terminal interprets, each with its own marker. The
+// events of [Events] contain them in all texts from models and providers. The output of a reporter
+// must not contain any of them.
+func controlSequences() []string {
 	return []string{
-		"\x1b[31337m",             // a colour that no reporter uses
-		"\x1b]0;plumbtest\x07",    // sets the title of the window
+		"\x1b[31337m",             // a color that no reporter uses
+		"\x1b]0;plumbtest\x07",    // sets the window title
 		"\x1b[2J\x1b[1337;1H",     // clears the screen
 		"\x1bPplumbtest\x1b\\",    // a device control string
 		"\u009b31337m",            // the introducer as one character
-		"\u009d0;plumbtest\u009c", // likewise
+		"\u009d0;plumbtest\u009c", // the introducer as one character
 		"\x00", "\a", "\b", "\x7f", "\v", "\f",
-		"\rplumbtest", // writes over what was shown before
+		"\rplumbtest", // overwrites the current line
 	}
 }
 
-// scene tells how one execution of the synthetic run goes, session by session.
+// scene describes one execution of the synthetic run, session by session.
 type scene struct {
 	c        plumb.CaseInfo
 	prompt   string
@@ -42,15 +43,22 @@ type act struct {
 	change              func(*plumb.SessionReport)
 }
 
-// Events returns a synthetic run: every kind of event, and executions that pass, fail, cannot be measured, are skipped,
-// fail as expected, and pass unexpectedly, on two runners; with retries, repetitions, truncated, refused and cached
-// answers, unknown prices and token counts, empty and very long texts, many scripts, and [Controls]. It is the same each
+// Events returns a synthetic run with every kind of event. Its executions pass, fail, cannot be
+// measured, are skipped, fail as expected, and pass unexpectedly, on two runners. They have
+// retries, repetitions, truncated, refused and cached answers, unknown prices and token counts,
+// empty and very long texts, many scripts, and terminal control sequences. The run is the same each
 // time, and each call returns new values.
 func Events() []plumb.Event {
 	s := &stage{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	runners := []plumb.RunnerInfo{
-		{ID: "openai:gpt-5", Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "openai", Model: "gpt-5"}, Parameters: plumb.Parameters{Temperature: new(0.0), Seed: new(int64(42))}},
-		{ID: "local <b>&\"x\"", Kind: plumb.RunnerCommand, Agent: plumb.AgentInfo{Type: "command", Model: "./answer --fast"}},
+		{
+			ID: "openai:gpt-5", Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "openai", Model: "gpt-5"},
+			Parameters: plumb.Parameters{Temperature: new(0.0), Seed: new(int64(42))},
+		},
+		{
+			ID: "local <b>&\"x\"", Kind: plumb.RunnerCommand,
+			Agent: plumb.AgentInfo{Type: "command", Model: "./answer --fast"},
+		},
 	}
 	for i := range runners {
 		runners[i].PathKey = plumb.PathKey(runners[i].ID)
@@ -58,10 +66,12 @@ func Events() []plumb.Event {
 	}
 	scenes := scenes()
 	s.add(plumb.Event{Type: plumb.EventRunStarted, Info: &plumb.RunInfo{
-		ID: "20260102-030405-abcdef", PlumbVersion: "1.2.3", SuiteName: "v1.0-cheap", SuitePath: "suites/v1.0/cheap.jsonl",
+		ID: "20260102-030405-abcdef", PlumbVersion: "1.2.3", SuiteName: "v1.0-cheap",
+		SuitePath:    "suites/v1.0/cheap.jsonl",
 		SuiteVersion: "v1.0", Tier: "cheap", SuiteHash: "sha256:" + strings.Repeat("0123456789abcdef", 4),
 		DeclaredTags: []string{"math", "json"}, Runners: runners, Cases: len(scenes), SuiteCases: len(scenes) + 2,
-		SelfJudged: true, Schedule: "parallel", Parallel: 4, Repeat: 1, Retry: 1, ArtifactDir: ".plumb/runs/20260102-030405-abcdef",
+		SelfJudged: true, Schedule: "parallel", Parallel: 4, Repeat: 1, Retry: 1,
+		ArtifactDir: ".plumb/runs/20260102-030405-abcdef",
 	}})
 	var cases []plumb.CaseInfo
 	for i := range scenes {
@@ -74,11 +84,23 @@ func Events() []plumb.Event {
 	}
 	s.add(plumb.Event{Type: plumb.EventPlanned, Cases: cases[:3]})
 	s.add(plumb.Event{Type: plumb.EventPlanned, Cases: cases[3:]})
-	s.add(plumb.Event{Type: plumb.EventNote, Note: &plumb.Note{Level: "warning", Text: "each model judges its own answers", Hint: "name a judge with --judge"}})
+	s.add(
+		plumb.Event{
+			Type: plumb.EventNote,
+			Note: &plumb.Note{
+				Level: "warning", Text: "each model judges its own answers", Hint: "name a judge with --judge",
+			},
+		},
+	)
 	for i := range scenes {
 		s.play(&scenes[i], &runners[0])
 		if i == 2 {
-			s.add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{Stop: plumb.StopInterrupted, Remaining: 2*len(scenes) - 3, DurationMs: 9000}})
+			s.add(
+				plumb.Event{
+					Type: plumb.EventRunFinished,
+					End:  &plumb.RunEnd{Stop: plumb.StopInterrupted, Remaining: 2*len(scenes) - 3, DurationMs: 9000},
+				},
+			)
 			s.add(plumb.Event{Type: plumb.EventRunResumed})
 		}
 	}
@@ -101,10 +123,10 @@ func Fold(events []plumb.Event) (*plumb.Run, error) {
 	return run, nil
 }
 
-// unicodeText has scripts, widths and joined characters that renderers get wrong.
+// unicodeText has scripts, widths and joined characters that are difficult to render.
 const unicodeText = "Grüße, 世界! 👩‍👩‍👧 e\u0301 שלום \u202eabc\u202c नमस्ते"
 
-// nasty is text that documents and terminals would obey if it were not escaped.
+// nasty is text with a meaning in document formats and terminals if it is not escaped.
 const nasty = "</script><b>\"bold\"</b> & 'x' ]]> `code` | cell | ::error::plumbtest %0A #{x} \\ "
 
 func verdict(pass bool, name, reason string) plumb.Verdict {
@@ -116,7 +138,7 @@ func verdict(pass bool, name, reason string) plumb.Verdict {
 }
 
 func scenes() []scene {
-	controls := strings.Join(Controls(), "·")
+	controls := strings.Join(controlSequences(), "·")
 	pass := []plumb.Verdict{verdict(true, "contains", `found "6"`)}
 	differs := verdict(false, "exact_match", "the answer is not the expected one: "+controls)
 	differs.Expected, differs.Got = "line one\nline two\n", "line one\nline 2 "+controls+"\n"+unicodeText
@@ -125,36 +147,104 @@ func scenes() []scene {
 	partial := verdict(false, "all_of", "1 of 2 checks hold")
 	partial.Score, partial.Weight = 0.5, 2
 	judged := verdict(true, "llm_judge", "yes by 2 of 3 votes")
-	judged.Asked = &plumb.Asked{Model: "judge-1" + controls, Self: true, Replies: []string{"YES", "NO", "**yes** " + controls}, Yes: 2, No: 1, Requests: 3, CostUSD: new(0.0003)}
-	unjudged := plumb.Verdict{Name: "llm_judge", Reason: "the judge gave no verdict", Error: plumb.Failuref(plumb.OriginJudge, "the judge answered neither YES nor NO: %s", controls)}
+	judged.Asked = &plumb.Asked{
+		Model: "judge-1" + controls, Self: true, Replies: []string{"YES", "NO", "**yes** " + controls}, Yes: 2, No: 1,
+		Requests: 3, CostUSD: new(0.0003),
+	}
+	unjudged := plumb.Verdict{
+		Name: "llm_judge", Reason: "the judge gave no verdict",
+		Error: plumb.Failuref(plumb.OriginJudge, "the judge answered neither YES nor NO: %s", controls),
+	}
 	outage := plumb.Failuref(plumb.OriginRunner, "openai answered 503: overloaded %s %s", controls, nasty)
 	outage.Provider, outage.HTTPStatus, outage.RequestID, outage.Attempts = "openai", 503, "req_123", 5
 	outage.Hint = "try again later, or raise --retry"
 	late := plumb.Failuref(plumb.OriginTimeout, "no answer within 2m0s")
 	return []scene{
-		{c: plumb.CaseInfo{ID: "reasoning-001", Category: "reasoning", Difficulty: "easy", Tags: []string{"math"}}, prompt: "What is 2*3?", sessions: []act{{1, 1, "6", pass, nil, nil}}},
-		{c: plumb.CaseInfo{ID: "factual-002", Category: "factual", Difficulty: "medium"}, prompt: controls + nasty, sessions: []act{{1, 1, controls + nasty, []plumb.Verdict{pass[0], differs, partial}, nil, nil}, {1, 2, unicodeText, []plumb.Verdict{differs}, nil, nil}}},
-		{c: plumb.CaseInfo{ID: "coding-003", Category: "coding", Difficulty: "hard", Tags: []string{"json", "math"}}, prompt: unicodeText, sessions: []act{{1, 1, unicodeText, pass, nil, nil}, {2, 1, "", []plumb.Verdict{verdict(false, "is_json", "the answer is empty")}, nil, nil}, {3, 1, "{}", pass, nil, nil}}},
-		{c: plumb.CaseInfo{ID: "safety-004", Category: "safety", Difficulty: "medium"}, prompt: "?", sessions: []act{{1, 1, "", nil, outage, nil}}},
-		{c: plumb.CaseInfo{ID: "creative-005", Category: "creative", Difficulty: "hard"}, prompt: "Write.", sessions: []act{{1, 1, strings.Repeat("long line "+unicodeText+"\n", 400), []plumb.Verdict{unjudged}, nil, nil}}},
-		{c: plumb.CaseInfo{ID: "factual-006", Category: "factual", Difficulty: "easy", ExpectedFail: true}, prompt: "A known gap?", sessions: []act{{1, 1, "no", []plumb.Verdict{verdict(false, "contains", `"yes" is missing`)}, nil, nil}}},
-		{c: plumb.CaseInfo{ID: "factual-007", Category: "factual", Difficulty: "easy", ExpectedFail: true}, prompt: "A closed gap?", sessions: []act{{1, 1, "yes", []plumb.Verdict{judged}, nil, nil}}},
-		{c: plumb.CaseInfo{ID: "instruction_following-008", Category: "instruction_following", Difficulty: "easy"}, prompt: "Count.", sessions: []act{{1, 1, "one two thr", []plumb.Verdict{verdict(false, "regex", "no match")}, nil, func(r *plumb.SessionReport) {
+		{
+			c: plumb.CaseInfo{
+				ID: "reasoning-001", Category: "reasoning", Difficulty: "easy", Tags: []string{"math"},
+			},
+			prompt: "What is 2*3?", sessions: []act{{1, 1, "6", pass, nil, nil}},
+		},
+		{
+			c: plumb.CaseInfo{ID: "factual-002", Category: "factual", Difficulty: "medium"}, prompt: controls + nasty,
+			sessions: []act{
+				{1, 1, controls + nasty, []plumb.Verdict{pass[0], differs, partial}, nil, nil},
+				{1, 2, unicodeText, []plumb.Verdict{differs}, nil, nil},
+			},
+		},
+		{
+			c: plumb.CaseInfo{
+				ID: "coding-003", Category: "coding", Difficulty: "hard", Tags: []string{"json", "math"},
+			},
+			prompt: unicodeText,
+			sessions: []act{
+				{1, 1, unicodeText, pass, nil, nil},
+				{2, 1, "", []plumb.Verdict{verdict(false, "is_json", "the answer is empty")}, nil, nil},
+				{3, 1, "{}", pass, nil, nil},
+			},
+		},
+		{
+			c: plumb.CaseInfo{ID: "safety-004", Category: "safety", Difficulty: "medium"}, prompt: "?",
+			sessions: []act{{1, 1, "", nil, outage, nil}},
+		},
+		{
+			c: plumb.CaseInfo{ID: "creative-005", Category: "creative", Difficulty: "hard"}, prompt: "Write.",
+			sessions: []act{
+				{1, 1, strings.Repeat("long line "+unicodeText+"\n", 400), []plumb.Verdict{unjudged}, nil, nil},
+			},
+		},
+		{
+			c:        plumb.CaseInfo{ID: "factual-006", Category: "factual", Difficulty: "easy", ExpectedFail: true},
+			prompt:   "A known gap?",
+			sessions: []act{{1, 1, "no", []plumb.Verdict{verdict(false, "contains", `"yes" is missing`)}, nil, nil}},
+		},
+		{
+			c:      plumb.CaseInfo{ID: "factual-007", Category: "factual", Difficulty: "easy", ExpectedFail: true},
+			prompt: "A closed gap?", sessions: []act{{1, 1, "yes", []plumb.Verdict{judged}, nil, nil}},
+		},
+		{c: plumb.CaseInfo{
+			ID: "instruction_following-008", Category: "instruction_following", Difficulty: "easy",
+		}, prompt: "Count.", sessions: []act{{1, 1, "one two thr", []plumb.Verdict{
+			verdict(false, "regex", "no match"),
+		}, nil, func(r *plumb.SessionReport) {
 			r.FinishReason, r.ProviderFinishReason = plumb.FinishTruncated, "length"+controls
 		}}}},
-		{c: plumb.CaseInfo{ID: "safety-009", Category: "safety", Difficulty: "hard"}, prompt: "How?", sessions: []act{{1, 1, "", []plumb.Verdict{verdict(false, "contains", "nothing was said")}, nil, func(r *plumb.SessionReport) {
+		{c: plumb.CaseInfo{
+			ID: "safety-009", Category: "safety", Difficulty: "hard",
+		}, prompt: "How?", sessions: []act{{1, 1, "", []plumb.Verdict{
+			verdict(false, "contains", "nothing was said"),
+		}, nil, func(r *plumb.SessionReport) {
 			r.FinishReason, r.Refused = plumb.FinishRefused, []string{"temperature", "seed"}
 		}}}},
-		{c: plumb.CaseInfo{ID: "coding-010", Category: "coding", Difficulty: "easy"}, prompt: "Again.", sessions: []act{{1, 1, "done", pass, nil, func(r *plumb.SessionReport) { r.Cached = true }}}},
-		{c: plumb.CaseInfo{ID: "reasoning-011"}, prompt: "Slow?", sessions: []act{{1, 1, "well, " + controls, nil, late, func(r *plumb.SessionReport) { r.FinishReason = plumb.FinishTimeout }}}},
-		{c: plumb.CaseInfo{ID: "reasoning-012", Category: "reasoning", Difficulty: "easy"}, prompt: "Too dear.", skipped: true},
+		{
+			c: plumb.CaseInfo{ID: "coding-010", Category: "coding", Difficulty: "easy"}, prompt: "Again.",
+			sessions: []act{{1, 1, "done", pass, nil, func(r *plumb.SessionReport) { r.Cached = true }}},
+		},
+		{
+			c: plumb.CaseInfo{ID: "reasoning-011"}, prompt: "Slow?",
+			sessions: []act{
+				{
+					1, 1, "well, " + controls, nil, late,
+					func(r *plumb.SessionReport) { r.FinishReason = plumb.FinishTimeout },
+				},
+			},
+		},
+		{
+			c: plumb.CaseInfo{ID: "reasoning-012", Category: "reasoning", Difficulty: "easy"}, prompt: "Too dear.",
+			skipped: true,
+		},
 	}
 }
 
-// mirrored is how the second runner does: mostly well, without prices and counts, and with other trouble.
+// mirrored returns the second runner's version of a scene: mostly passing, without prices and
+// counts, and with other failures.
 func mirrored(sc *scene, i int) *scene {
 	m := scene{c: sc.c, prompt: sc.prompt}
-	a := act{repetition: 1, session: 1, answer: "6 " + unicodeText, verdicts: []plumb.Verdict{verdict(true, "contains", `found "6"`)}}
+	a := act{
+		repetition: 1, session: 1, answer: "6 " + unicodeText,
+		verdicts: []plumb.Verdict{verdict(true, "contains", `found "6"`)},
+	}
 	a.change = func(r *plumb.SessionReport) {
 		r.Usage = plumb.Usage{InputChars: 12, OutputChars: 40}
 		r.Usage.Total()
@@ -162,7 +252,7 @@ func mirrored(sc *scene, i int) *scene {
 	}
 	if i == 1 {
 		a.answer, a.verdicts = "", nil
-		a.failure = plumb.Failuref(plumb.OriginModelRejected, "no such model %s", strings.Join(Controls(), ""))
+		a.failure = plumb.Failuref(plumb.OriginModelRejected, "no such model %s", strings.Join(controlSequences(), ""))
 	}
 	for r := range sc.c.Repeat {
 		a.repetition = r + 1
@@ -171,7 +261,7 @@ func mirrored(sc *scene, i int) *scene {
 	return &m
 }
 
-// stage makes events with a clock of its own.
+// stage creates events with its own clock.
 type stage struct {
 	at     time.Time
 	events []plumb.Event
@@ -186,15 +276,19 @@ func (s *stage) add(ev plumb.Event) {
 // play adds the events of one execution.
 func (s *stage) play(sc *scene, runner *plumb.RunnerInfo) {
 	if sc.skipped {
-		s.add(plumb.Event{Type: plumb.EventExecutionFinished, Case: sc.c.ID, Runner: runner.ID, Result: &plumb.ExecutionResult{
+		res := &plumb.ExecutionResult{
 			Outcome: plumb.OutcomeSkipped, Status: plumb.StatusSkipped, Reason: "the budget of 1.00 USD is spent",
-		}})
+		}
+		s.add(plumb.Event{Type: plumb.EventExecutionFinished, Case: sc.c.ID, Runner: runner.ID, Result: res})
 		return
 	}
 	result := &plumb.ExecutionResult{}
 	last := map[int]*plumb.Judgement{} // by repetition
 	for _, a := range sc.sessions {
-		ev := plumb.Event{Type: plumb.EventSessionStarted, Case: sc.c.ID, Runner: runner.ID, Repetition: a.repetition, Session: a.session}
+		ev := plumb.Event{
+			Type: plumb.EventSessionStarted, Case: sc.c.ID, Runner: runner.ID, Repetition: a.repetition,
+			Session: a.session,
+		}
 		s.add(ev)
 		ev.Type, ev.Failure = plumb.EventSessionFinished, a.failure
 		if a.failure == nil || a.answer != "" {
@@ -215,7 +309,12 @@ func (s *stage) play(sc *scene, runner *plumb.RunnerInfo) {
 				result.JudgeCostUSD = new(value(result.JudgeCostUSD) + *v.Asked.CostUSD)
 			}
 		}
-		s.add(plumb.Event{Type: plumb.EventSessionJudged, Case: sc.c.ID, Runner: runner.ID, Repetition: a.repetition, Session: a.session, Judgement: j})
+		s.add(
+			plumb.Event{
+				Type: plumb.EventSessionJudged, Case: sc.c.ID, Runner: runner.ID, Repetition: a.repetition,
+				Session: a.session, Judgement: j,
+			},
+		)
 		result.Sessions++
 		result.DurationMs, result.LatencyMs = 1200, 900
 	}
@@ -236,27 +335,32 @@ func (s *stage) play(sc *scene, runner *plumb.RunnerInfo) {
 	}
 	result.Outcome, result.Status = worst.Outcome, worst.Status
 	if f := worst.Failure; f != nil {
-		result.Origin, result.Class, result.Reason = f.Origin, &plumb.FailureClass{ID: f.Class.ID, Label: f.Class.Label}, f.Message
+		result.Origin, result.Class, result.Reason = f.Origin, &plumb.FailureClass{
+			ID: f.Class.ID, Label: f.Class.Label,
+		}, f.Message
 	}
 	s.add(plumb.Event{Type: plumb.EventExecutionFinished, Case: sc.c.ID, Runner: runner.ID, Result: result})
 }
 
 func (s *stage) report(sc *scene, a *act, runner *plumb.RunnerInfo) *plumb.SessionReport {
-	controls := strings.Join(Controls(), "")
+	controls := strings.Join(controlSequences(), "")
 	r := &plumb.SessionReport{
 		Runner: *runner, SessionID: "session-1" + controls, Prompt: sc.prompt, FinalOutput: a.answer,
-		Files: plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}, DetectedSkills: []plumb.SkillDetection{},
+		Files:          plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}},
+		DetectedSkills: []plumb.SkillDetection{},
 		Events: []plumb.SessionEvent{
 			{Type: plumb.SessionMessage, Role: plumb.RoleUser, Text: sc.prompt},
 			{Type: plumb.SessionMessage, Role: plumb.RoleAssistant, Phase: "final", Text: a.answer},
 		},
 		StartedAt: new(s.at), EndedAt: new(s.at.Add(200 * time.Millisecond)), DurationMs: 1200, LatencyMs: 900,
 		Model: "gpt-5-2026-01-01" + controls, Fingerprint: "fp_1" + controls, RequestID: "req_1" + controls,
-		FinishReason: plumb.FinishStop, Requested: runner.Parameters, Sent: runner.Parameters, Requests: 1, CostUSD: new(0.00125),
+		FinishReason: plumb.FinishStop, Requested: runner.Parameters, Sent: runner.Parameters, Requests: 1,
+		CostUSD: new(0.00125),
 	}
 	r.Usage = plumb.Usage{
-		InputTokens: new(int64(120)), OutputTokens: new(int64(30)), ReasoningTokens: new(int64(10)), CacheTokens: new(int64(20)),
-		InputChars: int64(len(sc.prompt)), OutputChars: int64(len(a.answer)),
+		InputTokens: new(int64(120)), OutputTokens: new(int64(30)), ReasoningTokens: new(int64(10)),
+		CacheTokens: new(int64(20)),
+		InputChars:  int64(len(sc.prompt)), OutputChars: int64(len(a.answer)),
 	}
 	r.Usage.Total()
 	if a.change != nil {
@@ -265,7 +369,7 @@ func (s *stage) report(sc *scene, a *act, runner *plumb.RunnerInfo) *plumb.Sessi
 	return r
 }
 
-// judge says what became of a session, in the simplest way that is right for the scenes.
+// judge sets the judgement of a session, by the simplest rule that fits the scenes.
 func judge(sc *scene, a *act) *plumb.Judgement {
 	j := &plumb.Judgement{Outcome: plumb.OutcomePass, Verdicts: slices.Clone(a.verdicts), Failure: a.failure}
 	origin := plumb.OriginAssertion

@@ -13,8 +13,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
-// Open makes the runner that cfg describes, as plumb run would from a config file: a model, an agent, a command or a replay.
-// Keys come from the environment of the test. It ends the test when the runner cannot be had.
+// Open returns the runner that cfg describes, as plumb run would create it from a config file: a
+// model, an agent, a command or a replay. Keys come from the environment of the test. Open ends the
+// test if the runner cannot be created.
 func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 	tb.Helper()
 	r, err := runner.New(cfg, runner.Env{
@@ -30,8 +31,8 @@ func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 	return r
 }
 
-// redactor takes what the runners of configs are given, and what else the environment holds that is secret by its name, out of
-// what tests leave behind.
+// redactor returns a redactor for the secrets of runner configs, and for values of the environment
+// whose names suggest a secret.
 func redactor(configs ...plumb.RunnerConfig) *redact.Redactor {
 	secrets := runner.Secrets(os.Getenv, configs)
 	for _, pair := range os.Environ() {
@@ -42,7 +43,7 @@ func redactor(configs ...plumb.RunnerConfig) *redact.Redactor {
 	return redact.New(secrets)
 }
 
-// reports are those that the environment asks for.
+// reports are the reporters that the environment requests.
 type reports struct {
 	reporters []plumb.Reporter
 	files     []*os.File

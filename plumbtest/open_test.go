@@ -12,21 +12,29 @@ import (
 	"github.com/plumb-eval/plumb/plumbtest"
 )
 
-// TestRunKeepsItsRecord runs a suite in Go as users do, with a program in place of a model, and looks for the reports.
+// TestRunKeepsItsRecord runs a suite in Go as users do, with a program in place of a model, and
+// looks for the reports.
 func TestRunKeepsItsRecord(t *testing.T) {
 	runs, junit := filepath.Join(t.TempDir(), "runs"), filepath.Join(t.TempDir(), "results.xml")
 	t.Setenv("PLUMB_TEST_RUNS", runs)
 	t.Setenv("PLUMB_TEST_REPORT", "junit:"+junit+",html")
 	const key = "sk-of-nobody-else-1234567890"
 	t.Setenv("SHOP_API_KEY", key)
-	sh := plumbtest.Open(t, plumb.RunnerConfig{ID: "sh", Command: []string{"sh", "-c", "echo made > made.txt; echo done with $SHOP_API_KEY; echo $SHOP_API_KEY >&2"}})
+	sh := plumbtest.Open(
+		t,
+		plumb.RunnerConfig{
+			ID:      "sh",
+			Command: []string{"sh", "-c", "echo made > made.txt; echo done with $SHOP_API_KEY; echo $SHOP_API_KEY >&2"},
+		},
+	)
 	made, err := check.FileContains("made.txt", check.Contains("made", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	plumbtest.Run(t, &plumb.Suite{
 		Name: "in-go", Workspace: &plumb.WorkspaceConfig{
-			Mode: plumb.WorkspaceIsolated, Bootstrap: &plumb.Bootstrap{Command: "sh", Args: []string{"-c", "echo $SHOP_API_KEY", key}},
+			Mode:      plumb.WorkspaceIsolated,
+			Bootstrap: &plumb.Bootstrap{Command: "sh", Args: []string{"-c", "echo $SHOP_API_KEY", key}},
 		},
 		Cases: []plumb.Case{{
 			ID: "makes-a-file", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "Make a file."}},

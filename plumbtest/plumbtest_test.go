@@ -101,7 +101,9 @@ func work(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) 
 		return nil, plumb.Failed(plumb.OriginRunner, context.Cause(ctx))
 	case <-time.After(2 * time.Millisecond):
 	}
-	r := &plumb.SessionReport{Runner: (&fakeRunner{}).Info(), Prompt: plumb.PromptText(req.Messages), FinalOutput: "hello"}
+	r := &plumb.SessionReport{
+		Runner: (&fakeRunner{}).Info(), Prompt: plumb.PromptText(req.Messages), FinalOutput: "hello",
+	}
 	r.StartedAt, r.EndedAt = new(start), new(time.Now())
 	return r, nil
 }
@@ -131,19 +133,58 @@ func TestRunnerContract(t *testing.T) {
 		{"replay", but(func(r *plumb.SessionReport) {
 			r.Recorded, r.StartedAt, r.EndedAt = true, new(time.Unix(1, 0)), new(time.Unix(2, 0))
 		}), ""},
-		{"no id", &fakeRunner{run: work, info: func() plumb.RunnerInfo { return plumb.RunnerInfo{} }}, "Info has no ID"},
-		{"path key", &fakeRunner{run: work, info: func() plumb.RunnerInfo { return plumb.RunnerInfo{ID: "fake", PathKey: "fake"} }}, "want plumb.PathKey of the ID"},
-		{"kind", &fakeRunner{run: work, info: func() plumb.RunnerInfo { return plumb.RunnerInfo{ID: "fake", Kind: "other"} }}, `Info has Kind "other"`},
+		{
+			"no id", &fakeRunner{run: work, info: func() plumb.RunnerInfo { return plumb.RunnerInfo{} }},
+			"Info has no ID",
+		},
+		{
+			"path key",
+			&fakeRunner{
+				run: work, info: func() plumb.RunnerInfo { return plumb.RunnerInfo{ID: "fake", PathKey: "fake"} },
+			},
+			"want plumb.PathKey of the ID",
+		},
+		{
+			"kind",
+			&fakeRunner{
+				run: work, info: func() plumb.RunnerInfo { return plumb.RunnerInfo{ID: "fake", Kind: "other"} },
+			},
+			`Info has Kind "other"`,
+		},
 		{"changing info", &fakeRunner{run: work, info: func() plumb.RunnerInfo {
-			return plumb.RunnerInfo{ID: "fake", PathKey: plumb.PathKey("fake"), Kind: plumb.RunnerAgent, Config: fmt.Sprint(count.Add(1))}
+			return plumb.RunnerInfo{
+				ID: "fake", PathKey: plumb.PathKey("fake"), Kind: plumb.RunnerAgent, Config: fmt.Sprint(count.Add(1)),
+			}
 		}}, "Info changed"},
-		{"nothing", &fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, nil }}, "neither a report nor an error"},
+		{
+			"nothing",
+			&fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, nil }},
+			"neither a report nor an error",
+		},
 		{"typed nil", &fakeRunner{run: func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 			r, _ := work(ctx, req)
 			return r, (*plumb.Failure)(nil)
 		}}, "nil *plumb.Failure"},
-		{"empty failure", &fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, &plumb.Failure{} }}, "the failure lacks its origin"},
-		{"no answer", &fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, errors.New("down") }}, "Run gave no answer: down"},
+		{
+			"empty failure",
+			&fakeRunner{
+				run: func(
+					context.Context, plumb.Request,
+				) (*plumb.SessionReport, error) {
+					return nil, &plumb.Failure{}
+				},
+			},
+			"the failure has no origin",
+		},
+		{
+			"no answer",
+			&fakeRunner{
+				run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
+					return nil, errors.New("down")
+				},
+			},
+			"Run returned no answer: down",
+		},
 		{"deaf", &fakeRunner{run: func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 			r, err := work(context.WithoutCancel(ctx), req)
 			time.Sleep(300 * time.Millisecond)
@@ -158,7 +199,7 @@ func TestRunnerContract(t *testing.T) {
 				}
 				return work(ctx, req)
 			}}
-		}(), "a session after others were cancelled: Run gave no answer"},
+		}(), "a session after others were cancelled: Run returned no answer"},
 		{"not for many", func() *fakeRunner {
 			var busy atomic.Bool
 			return &fakeRunner{run: func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
@@ -168,29 +209,47 @@ func TestRunnerContract(t *testing.T) {
 				defer busy.Store(false)
 				return work(ctx, req)
 			}}
-		}(), "one of many sessions at once: Run gave no answer: busy"},
-		{"shared report", &fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return shared, nil }}, "two sessions share one report"},
-		{"changes the request", &fakeRunner{run: func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+		}(), "one of many sessions at once: Run returned no answer: busy"},
+		{
+			"shared report",
+			&fakeRunner{run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return shared, nil }},
+			"two sessions share one report",
+		},
+		{"changes the request", &fakeRunner{run: func(
+			ctx context.Context, req plumb.Request,
+		) (*plumb.SessionReport, error) {
 			req.Messages[0].Content = "?"
 			return work(ctx, req)
 		}}, "Run changed the messages"},
 		{"other runner", but(func(r *plumb.SessionReport) { r.Runner.ID = "x" }), "the report names the runner"},
 		{"no prompt", but(func(r *plumb.SessionReport) { r.Prompt = "" }), "no prompt"},
-		{"no times", but(func(r *plumb.SessionReport) { r.EndedAt = nil }), "lacks StartedAt or EndedAt"},
+		{"no times", but(func(r *plumb.SessionReport) { r.EndedAt = nil }), "has no StartedAt or EndedAt"},
 		{"times", but(func(r *plumb.SessionReport) { r.EndedAt = new(r.StartedAt.Add(-1)) }), "before it started"},
-		{"old times", but(func(r *plumb.SessionReport) { r.StartedAt = new(r.StartedAt.Add(-time.Hour)) }), "but Run from"},
+		{
+			"old times", but(func(r *plumb.SessionReport) { r.StartedAt = new(r.StartedAt.Add(-time.Hour)) }),
+			"but Run from",
+		},
 		{"duration", but(func(r *plumb.SessionReport) { r.LatencyMs = -1 }), "negative duration"},
 		{"cost", but(func(r *plumb.SessionReport) { r.CostUSD = new(math.NaN()) }), "cost NaN USD"},
-		{"tokens", but(func(r *plumb.SessionReport) { r.Usage.OutputTokens = new(int64(-1)) }), "negative counts of tokens: output"},
+		{
+			"tokens", but(func(r *plumb.SessionReport) { r.Usage.OutputTokens = new(int64(-1)) }),
+			"negative counts of tokens: output",
+		},
 		{"net input", but(func(r *plumb.SessionReport) {
 			r.Usage.InputTokens, r.Usage.CacheTokens = new(int64(1)), new(int64(2))
 		}), "input is gross"},
 		{"net output", but(func(r *plumb.SessionReport) {
 			r.Usage.OutputTokens, r.Usage.ReasoningTokens = new(int64(1)), new(int64(2))
 		}), "output is gross"},
-		{"finish reason", but(func(r *plumb.SessionReport) { r.FinishReason = "length" }), `unknown finish reason "length"`},
+		{
+			"finish reason", but(func(r *plumb.SessionReport) { r.FinishReason = "length" }),
+			`unknown finish reason "length"`,
+		},
 		{"text", but(func(r *plumb.SessionReport) { r.FinalOutput = "\xff" }), "not valid UTF-8"},
-		{"args", but(func(r *plumb.SessionReport) { r.Events = []plumb.SessionEvent{{Args: json.RawMessage("{")}} }), "cannot be recorded"},
+		{
+			"args", but(func(r *plumb.SessionReport) { r.Events = []plumb.SessionEvent{{Args: json.RawMessage("{")}} }),
+			"cannot be recorded",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -235,18 +294,31 @@ func TestAssertionContract(t *testing.T) {
 		want      string
 	}{
 		{"good", hello, ""},
-		{"always", changed(func(v *plumb.Verdict) { v.Pass = true }), "holds for the failing evidence"},
-		{"never", changed(func(v *plumb.Verdict) { v.Pass = false }), "does not hold for the passing evidence"},
-		{"name", changed(func(v *plumb.Verdict) { v.Name = "" }), "no name"},
-		{"reason", changed(func(v *plumb.Verdict) { v.Reason = "" }), "no reason"},
-		{"score", changed(func(v *plumb.Verdict) { v.Score = 1.5 }), "score 1.5 is not from 0 to 1"},
+		{"always", changed(func(v *plumb.Verdict) { v.Pass = true }), "passes for the failing evidence"},
+		{"never", changed(func(v *plumb.Verdict) { v.Pass = false }), "fails for the passing evidence"},
+		{"name", changed(func(v *plumb.Verdict) { v.Name = "" }), "the name is missing"},
+		{"reason", changed(func(v *plumb.Verdict) { v.Reason = "" }), "the reason is missing"},
+		{"score", changed(func(v *plumb.Verdict) { v.Score = 1.5 }), "score 1.5 is not between 0 and 1"},
 		{"score NaN", changed(func(v *plumb.Verdict) { v.Score = math.NaN() }), "score NaN"},
-		{"weight", changed(func(v *plumb.Verdict) { v.Weight = -1 }), "weight is -1"},
-		{"details", changed(func(v *plumb.Verdict) { v.Details = json.RawMessage("[1]") }), "no JSON object"},
-		{"unable", changed(func(v *plumb.Verdict) { v.Error = plumb.Failuref(plumb.OriginJudge, "no judge") }), "could not be made: no judge"},
-		{"moody", changed(func(v *plumb.Verdict) { v.Reason = fmt.Sprint(count.Add(1)) }), "judged differently another time"},
-		{"silent", func(context.Context, plumb.Evidence) ([]plumb.Verdict, error) { return nil, nil }, "returned no verdict"},
-		{"error", func(context.Context, plumb.Evidence) ([]plumb.Verdict, error) { return nil, errors.New("broken") }, "cannot be judged: broken"},
+		{"weight", changed(func(v *plumb.Verdict) { v.Weight = -1 }), "weight -1 is invalid"},
+		{"details", changed(func(v *plumb.Verdict) { v.Details = json.RawMessage("[1]") }), "not a JSON object"},
+		{
+			"unable", changed(func(v *plumb.Verdict) { v.Error = plumb.Failuref(plumb.OriginJudge, "no judge") }),
+			"could not be made: no judge",
+		},
+		{
+			"moody", changed(func(v *plumb.Verdict) { v.Reason = fmt.Sprint(count.Add(1)) }),
+			"different verdicts another time",
+		},
+		{
+			"silent", func(context.Context, plumb.Evidence) ([]plumb.Verdict, error) { return nil, nil },
+			"returned no verdict",
+		},
+		{
+			"error",
+			func(context.Context, plumb.Evidence) ([]plumb.Verdict, error) { return nil, errors.New("broken") },
+			"cannot be judged: broken",
+		},
 		{"writes", func(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
 			v, err := hello(ctx, ev)
 			once.Do(func() { ev.Report.FinalOutput += "!" })
@@ -358,7 +430,10 @@ func TestReporterContract(t *testing.T) {
 			}
 			return nil
 		}, nil, "did not see it begin"},
-		{"error", func(*fakeReporter, plumb.Event, *plumb.Run) error { return errors.New("disk full") }, nil, "run-started: Report returned an error: disk full"},
+		{
+			"error", func(*fakeReporter, plumb.Event, *plumb.Run) error { return errors.New("disk full") }, nil,
+			"run-started: Report returned an error: disk full",
+		},
 		{"close", nil, func() error { return errors.New("no end") }, "Close returned an error: no end"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -393,7 +468,8 @@ func TestEvents(t *testing.T) {
 	if got != want {
 		t.Errorf("totals %+v, want %+v", got, want)
 	}
-	if run.End == nil || run.End.Stop != "" || len(run.Notes) != 2 || run.Totals.Unpriced == 0 || run.Totals.CostUSD == 0 {
+	if run.End == nil || run.End.Stop != "" || len(run.Notes) != 2 || run.Totals.Unpriced == 0 ||
+		run.Totals.CostUSD == 0 {
 		t.Errorf("end %+v, notes %v, totals %+v", run.End, run.Notes, run.Totals)
 	}
 	statuses, types := map[plumb.Status]bool{}, map[plumb.EventType]bool{}
@@ -430,7 +506,10 @@ func TestEvents(t *testing.T) {
 }
 
 func caseOf(id string, a plumb.Assertion) plumb.Case {
-	return plumb.Case{ID: id, Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "Say hello."}}, Assertions: []plumb.Assertion{a}}
+	return plumb.Case{
+		ID: id, Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "Say hello."}},
+		Assertions: []plumb.Assertion{a},
+	}
 }
 
 // TestRunSuite runs a suite for real; each subtest must pass or skip.
@@ -448,17 +527,30 @@ func TestRunSuite(t *testing.T) {
 
 func TestTell(t *testing.T) {
 	done := func(o plumb.Outcome, s plumb.Status) *plumb.Execution {
-		return &plumb.Execution{State: plumb.ExecutionDone, Outcome: o, Status: s, Origin: plumb.OriginRunner, Reason: "why", Passed: 1, Failed: 2}
+		return &plumb.Execution{
+			State: plumb.ExecutionDone, Outcome: o, Status: s, Origin: plumb.OriginRunner, Reason: "why", Passed: 1,
+			Failed: 2,
+		}
 	}
 	told := stories{}
-	told.add(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 2, Failure: plumb.Failuref(plumb.OriginRunner, "down")})
-	told.add(plumb.Event{Type: plumb.EventSessionJudged, Repetition: 2, Session: 1, Judgement: &plumb.Judgement{Verdicts: []plumb.Verdict{
+	told.add(
+		plumb.Event{
+			Type: plumb.EventSessionFinished, Repetition: 1, Session: 2,
+			Failure: plumb.Failuref(plumb.OriginRunner, "down"),
+		},
+	)
+	verdicts := []plumb.Verdict{
 		{Name: "a", Pass: true, Reason: "fine"},
 		{Name: "b", Reason: "differs", Expected: "x\n", Got: "y"},
 		{Name: "c", Error: plumb.Failuref(plumb.OriginJudge, "no judge")},
-	}}})
+	}
+	told.add(plumb.Event{
+		Type: plumb.EventSessionJudged, Repetition: 2, Session: 1, Judgement: &plumb.Judgement{Verdicts: verdicts},
+	})
 	story := told[key{}]
-	const detail = "why\nrepetition 1, session 2: runner: down\nrepetition 2, session 1: b: differs\n  want \"x\\n\"\n  got  \"y\"\nrepetition 2, session 1: c could not be checked: no judge"
+	const detail = "why\nrepetition 1, session 2: runner: down\n" +
+		"repetition 2, session 1: b: differs\n  want \"x\\n\"\n  got  \"y\"\n" +
+		"repetition 2, session 1: c could not be checked: no judge"
 	for _, test := range []struct {
 		e       *plumb.Execution
 		want    string
@@ -469,7 +561,10 @@ func TestTell(t *testing.T) {
 		{done(plumb.OutcomeError, plumb.StatusFailed), "could not be measured (runner): " + detail, false},
 		{done(plumb.OutcomeSkipped, plumb.StatusSkipped), "", true},
 		{done(plumb.OutcomeFail, plumb.StatusExpectedFailed), "", false},
-		{done(plumb.OutcomePass, plumb.StatusUnexpectedPassed), "passed (1/3), but is expected to fail; drop ExpectedFail", false},
+		{
+			done(plumb.OutcomePass, plumb.StatusUnexpectedPassed),
+			"passed (1/3), but is expected to fail; remove ExpectedFail if this is fixed", false,
+		},
 		{&plumb.Execution{}, "", true},
 	} {
 		var skipped bool
@@ -495,11 +590,12 @@ func TestCheckSuite(t *testing.T) {
 		{nil, []plumb.Runner{r}, "no cases"},
 		{[]plumb.Case{{}}, []plumb.Runner{r}, "case 1 has no id"},
 		{[]plumb.Case{good, good}, []plumb.Runner{r}, `two cases have the id "a"`},
-		{[]plumb.Case{{ID: "b", Assertions: good.Assertions}}, []plumb.Runner{r}, "asks nothing"},
-		{[]plumb.Case{{ID: "b", Messages: good.Messages}}, []plumb.Runner{r}, "checks nothing"},
+		{[]plumb.Case{{ID: "b", Assertions: good.Assertions}}, []plumb.Runner{r}, "has no messages"},
+		{[]plumb.Case{{ID: "b", Messages: good.Messages}}, []plumb.Runner{r}, "has no assertions"},
 		{[]plumb.Case{good}, []plumb.Runner{r, r}, `two runners have the id "fake"`},
 	} {
-		if err := checkSuite(&plumb.Suite{Name: "s", Cases: test.cases}, test.runners); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := checkSuite(&plumb.Suite{Name: "s", Cases: test.cases}, test.runners); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %s", err, test.want)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestReporter checks that the reporters that newReporter makes keep the contract of [plumb.Reporter], with the synthetic
-// run of [Events]: they accept every event, the end of a run that broke off anywhere, and a run that another process had
-// begun; they neither change nor keep the state of the run; the same events give the same output; and what models and
-// providers wrote cannot control a terminal.
+// TestReporter checks that the reporters of newReporter fulfill the contract of [plumb.Reporter],
+// with the synthetic run of [Events]: they accept every event, a run that broke off anywhere, and a
+// run that another process began; they neither change nor keep the state of the run; the same
+// events give the same output; and texts of models and providers cannot control a terminal.
 //
-// newReporter is called many times. A reporter with a clock needs one that stands still here.
+// newReporter is called many times. A reporter that uses a clock needs a fixed one here.
 func TestReporter(tb testing.TB, newReporter func(w io.Writer) (plumb.Reporter, error)) {
 	tb.Helper()
 	c := &reporterTest{TB: tb, new: newReporter}
@@ -48,9 +48,10 @@ type reporterTest struct {
 	new func(w io.Writer) (plumb.Reporter, error)
 }
 
-// report feeds events, from the one with the index first, to a new reporter, and returns what it wrote. Ends of a run that
-// is resumed later are left out: a reporter sees one end at most. With spoil, the state of the run is spoilt as soon as
-// Report has returned; a reporter that kept it will show that.
+// report passes events, from the one with the index first, to a new reporter, and returns its
+// output. It omits the ends of a run that is resumed later: a reporter sees at most one end. With
+// spoil, it changes the state of the run as soon as Report has returned, which exposes a reporter
+// that kept it.
 func (c *reporterTest) report(when string, events []plumb.Event, first int, spoil bool) (output []byte, ok bool) {
 	c.Helper()
 	var b bytes.Buffer
@@ -105,14 +106,14 @@ func (c *reporterTest) checkOutput(output []byte) {
 	if !utf8.Valid(output) {
 		c.Errorf("the output is not valid UTF-8")
 	}
-	for _, control := range Controls() {
+	for _, control := range controlSequences() {
 		if at := bytes.Index(output, []byte(control)); at >= 0 {
 			c.Errorf("the output contains %q, as a model wrote it: %q", control, around(output, at))
 		}
 	}
 }
 
-// state returns v in a form that can be compared.
+// state returns v in a comparable form.
 func state(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -130,7 +131,7 @@ func difference(a, b []byte) string {
 	return strings.Join([]string{around(a, at), around(b, at)}, "\n--- and ---\n")
 }
 
-// around returns what is near a place of a text.
+// around returns the text near a place.
 func around(text []byte, at int) string {
 	return string(bytes.ToValidUTF8(text[max(0, at-60):min(len(text), at+60)], nil))
 }

@@ -14,20 +14,22 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// parallel is how many sessions [Run] has at the same time.
+// parallel is the number of concurrent sessions of [Run].
 const parallel = 8
 
-// Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest case/runner. It passes if
-// the execution leaves the suite green, expected failures included. It fails if a check does not hold, if a case that
-// should fail passes, and if the execution could not be measured, and then says so. What was skipped is skipped.
+// Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest
+// case/runner. A subtest passes if the execution leaves the suite green, including expected
+// failures. It fails if a check fails, if a case that should fail passes, or if the execution could
+// not be measured; the message says which. Skipped executions become skipped subtests.
 //
-// The sessions come first, several at a time, each runner judging itself where a judge is needed; the subtests then tell
-// what became of them. Agents work in workspaces as suite.Workspace says, one after the other where it says nothing; [Open] makes runners.
-// Sessions end with t.Context.
+// The sessions run first, several at a time. If a judge is needed, each runner judges itself. The
+// subtests then report the results. suite.Workspace decides where agents work; without it, each
+// session has an empty directory. [Open] creates runners. Sessions end with t.Context.
 //
-// The record of the run is kept in the test's temporary directory, or, when the environment variable PLUMB_TEST_RUNS names a
-// directory of runs such as .plumb/runs, there, where plumb show, plumb report and plumb explain find it. PLUMB_TEST_REPORT names
-// reports to write as well, as for plumb run --report: "junit:results.xml,html:report.html".
+// The record of the run is kept in the test's temporary directory. If the environment variable
+// PLUMB_TEST_RUNS names a directory of runs, such as .plumb/runs, the record is kept there, and
+// plumb show, plumb report and plumb explain find it. PLUMB_TEST_REPORT names reports to write, as
+// for plumb run --report: "junit:results.xml,html:report.html".
 func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	t.Helper()
 	if err := checkSuite(suite, runners); err != nil {
@@ -56,7 +58,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 		}
 	}()
 	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{
-		Sessions: index.Sessions, RawSessions: index.Raw, RunDir: dir.Path, Dir: dir.Path, Closed: true,
+		Sessions: index.Sessions, RunDir: dir.Path, Dir: dir.Path, Closed: true,
 	})
 	if err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
@@ -65,7 +67,10 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	o := run.Options{
 		Redact: redactor(),
 		Dir:    dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
-		Info: plumb.RunInfo{SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash},
+		Info: plumb.RunInfo{
+			SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier,
+			SuiteHash: suite.Hash,
+		},
 		Emit: func(ev plumb.Event, r *plumb.Run) error {
 			told.add(ev)
 			return reports.add(ev, r)
@@ -86,10 +91,12 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	}
 }
 
-// workspaces says where agents work: as the suite wants it, else in an empty directory for each session.
+// workspaces sets where agents work: as the suite says, otherwise in an empty directory for each
+// session.
 func workspaces(t *testing.T, o *run.Options) error {
 	t.Helper()
-	o.Workspaces.Root, o.Workspaces.Environ, o.Workspaces.Keep = t.TempDir(), os.Environ, true // go test deletes it all in the end
+	// go test deletes all of it
+	o.Workspaces.Root, o.Workspaces.Environ, o.Workspaces.Keep = t.TempDir(), os.Environ, true
 	for _, r := range o.Runners {
 		if r.Info().Kind == plumb.RunnerAgent {
 			o.Workspaces.Config.Mode = plumb.WorkspaceIsolated
@@ -108,7 +115,7 @@ func workspaces(t *testing.T, o *run.Options) error {
 			*dir = abs
 		}
 		if w.Mode != plumb.WorkspaceIsolated {
-			o.Parallel = 1 // sessions would be in each other's way
+			o.Parallel = 1 // sessions would disturb each other
 		}
 	}
 	var err error
@@ -133,9 +140,9 @@ func checkSuite(suite *plumb.Suite, runners []plumb.Runner) error {
 		case seen[c.ID]:
 			return fmt.Errorf("two cases have the id %q", c.ID)
 		case len(c.Messages) == 0:
-			return fmt.Errorf("case %s asks nothing: it has no messages", c.ID)
+			return fmt.Errorf("case %s has no messages", c.ID)
 		case len(c.Assertions) == 0:
-			return fmt.Errorf("case %s checks nothing: it has no assertions", c.ID)
+			return fmt.Errorf("case %s has no assertions", c.ID)
 		}
 		seen[c.ID] = true
 	}
@@ -152,7 +159,7 @@ func checkSuite(suite *plumb.Suite, runners []plumb.Runner) error {
 
 type key struct{ caseID, runnerID string }
 
-// stories holds what there is to tell of executions that did not simply pass.
+// stories holds the details of executions that did not simply pass.
 type stories map[key]*strings.Builder
 
 func (s stories) add(ev plumb.Event) {
@@ -184,7 +191,7 @@ func (s stories) add(ev plumb.Event) {
 	}
 }
 
-// tell makes a subtest say what became of an execution.
+// tell reports the result of an execution in its subtest.
 func tell(tb testing.TB, e *plumb.Execution, story *strings.Builder) {
 	tb.Helper()
 	detail := ""
@@ -200,7 +207,7 @@ func tell(tb testing.TB, e *plumb.Execution, story *strings.Builder) {
 	case e.Outcome == plumb.OutcomeError:
 		tb.Errorf("could not be measured (%s): %s%s", e.Origin, e.Reason, detail)
 	case e.Status == plumb.StatusUnexpectedPassed:
-		tb.Errorf("passed (%s), but is expected to fail; drop ExpectedFail", repetitions)
+		tb.Errorf("passed (%s), but is expected to fail; remove ExpectedFail if this is fixed", repetitions)
 	case e.Status == plumb.StatusExpectedFailed:
 		tb.Logf("failed as expected (%s): %s", repetitions, e.Reason)
 	case !e.Status.OK():

@@ -1,13 +1,14 @@
-// Package plumbtest helps people who write Go around Plumb to test it: contract tests for runners, assertions and
-// reporters, a synthetic run to feed them with, and a way to run a suite inside go test.
+// Package plumbtest helps to test Go code that uses Plumb. It has contract tests for runners,
+// assertions and reporters, a synthetic run as their input, and a way to run a suite inside go
+// test.
 //
-// A contract test checks what the comment of the interface promises, and says which promise is broken:
+// A contract test checks the promises in the comment of the interface, and reports the broken ones:
 //
 //	func TestRunner(t *testing.T) {
 //		plumbtest.TestRunner(t, mine.New(), plumbtest.RunnerOptions{})
 //	}
 //
-// The contract tests take a [testing.TB], so that benchmarks and tests of tests can use them too.
+// The contract tests take a [testing.TB], so that benchmarks and tests of tests can use them.
 package plumbtest
 
 import (
@@ -27,29 +28,31 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// defaultStop is how long work may go on after its context has ended.
+// defaultStop is the time that work may continue after its context has ended.
 const defaultStop = 5 * time.Second
 
-// RunnerOptions adapt [TestRunner] to a runner. The zero value works for any runner that can answer "Say hello.".
+// RunnerOptions adapt [TestRunner] to a runner. The zero value works for any runner that can answer
+// "Say hello.".
 type RunnerOptions struct {
-	// Request is what the runner is asked; the zero value asks it to say hello.
+	// Request is the request to the runner; the zero value asks it to say hello.
 	Request plumb.Request
-	// Slow is a request that takes the runner longer than CancelAfter to answer. The zero value is Request, which makes
-	// the test of cancelling in the middle of a session a test of cancelling at some time.
+	// Slow is a request whose answer takes longer than CancelAfter. The zero value is Request; the
+	// session may then end before it is cancelled.
 	Slow plumb.Request
-	// CancelAfter is when a session is cancelled in the middle; 0 means 50 ms.
+	// CancelAfter is the time after which a session is cancelled; 0 means 50 ms.
 	CancelAfter time.Duration
-	// Stop is how soon Run must return after its context has ended; 0 means 5 s.
+	// Stop is the time in which Run must return after its context has ended; 0 means 5 s.
 	Stop time.Duration
-	// Timeout is how long an answer may take; 0 means 1 min.
+	// Timeout is the time limit of an answer; 0 means 1 min.
 	Timeout time.Duration
-	// Parallel is the number of sessions at the same time; 0 means 8.
+	// Parallel is the number of concurrent sessions; 0 means 8.
 	Parallel int
 }
 
-// TestRunner checks that r keeps the contract of [plumb.Runner]: its Info is stable and complete; it answers, and the
-// report names the runner and has times in order; it returns a report, an error, or both; it leaves the request alone; it
-// can be called from many goroutines at once; and it returns soon after its context has ended, and works on afterwards.
+// TestRunner checks that r fulfills the contract of [plumb.Runner]: its Info is stable and
+// complete; it answers, and the report names the runner and has plausible times; it returns a
+// report, an error, or both; it does not change the request; it can be called from many goroutines
+// at once; and it returns soon after its context has ended, and still works afterwards.
 func TestRunner(tb testing.TB, r plumb.Runner, o RunnerOptions) {
 	tb.Helper()
 	if len(o.Request.Messages) == 0 {
@@ -96,14 +99,15 @@ func (c *runnerTest) checkInfo() {
 	}
 }
 
-// session is what came of one call of Run.
+// session is the result of one call of Run.
 type session struct {
 	report        *plumb.SessionReport
 	err           error
 	before, after time.Time
 }
 
-// call calls Run, and gives up on it when it has not returned by the given time after ctx ended.
+// call calls Run, and reports a failure if it does not return within the given time after ctx
+// ended.
 func (c *runnerTest) call(ctx context.Context, what string, req plumb.Request) (s session, ok bool) {
 	c.Helper()
 	req.Messages = slices.Clone(req.Messages)
@@ -138,7 +142,7 @@ func (c *runnerTest) call(ctx context.Context, what string, req plumb.Request) (
 			return s, false
 		}
 		if f.Origin == "" || f.Class.ID == "" || f.Message == "" {
-			c.Errorf("%s: the failure lacks its origin, class or message: %+v", what, *f)
+			c.Errorf("%s: the failure has no origin, class or message: %+v", what, *f)
 		}
 	}
 	if s.report != nil {
@@ -147,7 +151,7 @@ func (c *runnerTest) call(ctx context.Context, what string, req plumb.Request) (
 	return s, true
 }
 
-// answer asks for a session that succeeds.
+// answer makes a session, which must succeed.
 func (c *runnerTest) answer(what string, req plumb.Request) *plumb.SessionReport {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), c.timeout)
@@ -157,12 +161,12 @@ func (c *runnerTest) answer(what string, req plumb.Request) *plumb.SessionReport
 		return nil
 	}
 	if s.err != nil {
-		c.Errorf("%s: Run gave no answer: %v", what, s.err)
+		c.Errorf("%s: Run returned no answer: %v", what, s.err)
 	}
 	return s.report
 }
 
-// concurrent asks for many sessions at once. Reports belong to the caller, so no two may be the same.
+// concurrent makes many sessions at once. Reports belong to the caller, so no two may be the same.
 func (c *runnerTest) concurrent(req plumb.Request, parallel int) {
 	c.Helper()
 	reports := make([]*plumb.SessionReport, parallel)
@@ -185,7 +189,7 @@ func (c *runnerTest) concurrent(req plumb.Request, parallel int) {
 	}
 }
 
-// cancelled asks for a session and cancels it after a while. It may still have come to its end before.
+// cancelled starts a session and cancels it after a while. The session may end before that.
 func (c *runnerTest) cancelled(req plumb.Request, after time.Duration) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
@@ -215,11 +219,15 @@ func (c *runnerTest) checkReport(what string, s session) {
 	}
 	switch {
 	case r.StartedAt == nil || r.EndedAt == nil:
-		c.Errorf("%s: the report lacks StartedAt or EndedAt", what)
+		c.Errorf("%s: the report has no StartedAt or EndedAt", what)
 	case r.EndedAt.Before(*r.StartedAt):
 		c.Errorf("%s: the session ended at %s, before it started at %s", what, r.EndedAt, r.StartedAt)
-	case !r.Recorded && !r.Cached && (r.StartedAt.Before(s.before.Add(-time.Second)) || r.EndedAt.After(s.after.Add(time.Second))):
-		c.Errorf("%s: the session went from %s to %s, but Run from %s to %s", what, r.StartedAt, r.EndedAt, s.before, s.after)
+	case !r.Recorded && !r.Cached &&
+		(r.StartedAt.Before(s.before.Add(-time.Second)) || r.EndedAt.After(s.after.Add(time.Second))):
+		c.Errorf(
+			"%s: the session went from %s to %s, but Run from %s to %s", what, r.StartedAt, r.EndedAt, s.before,
+			s.after,
+		)
 	}
 	if r.DurationMs < 0 || r.LatencyMs < 0 {
 		c.Errorf("%s: negative duration (%d ms) or latency (%d ms)", what, r.DurationMs, r.LatencyMs)
@@ -233,7 +241,10 @@ func (c *runnerTest) checkReport(what string, s session) {
 		plumb.FinishOther,
 	}
 	if !slices.Contains(reasons, r.FinishReason) {
-		c.Errorf("%s: unknown finish reason %q; the provider's own word belongs in ProviderFinishReason", what, r.FinishReason)
+		c.Errorf(
+			"%s: unknown finish reason %q; the provider's own word belongs in ProviderFinishReason", what,
+			r.FinishReason,
+		)
 	}
 	if _, err := json.Marshal(r); err != nil {
 		c.Errorf("%s: the report cannot be recorded: %v", what, err)
@@ -253,7 +264,9 @@ func (c *runnerTest) checkUsage(what string, u plumb.Usage) {
 		return *n
 	}
 	input, output := count("input", u.InputTokens), count("output", u.OutputTokens)
-	cached, reasoning := count("cache", u.CacheTokens)+count("cache-write", u.CacheWriteTokens), count("reasoning", u.ReasoningTokens)
+	cached, reasoning := count("cache", u.CacheTokens)+count(
+		"cache-write", u.CacheWriteTokens,
+	), count("reasoning", u.ReasoningTokens)
 	count("total", u.TotalTokens)
 	if names != nil {
 		c.Errorf("%s: negative counts of tokens: %s", what, strings.Join(names, ", "))

@@ -1,7 +1,8 @@
-// Package analyze computes the figures that reports show: rates with their uncertainty, sums, quantiles and groups.
+// Package analyze computes the numbers that reports show: rates with their uncertainty, sums,
+// quantiles and groups.
 //
-// Its functions are pure. A figure that more than one report shows is computed here, once, so that no two reports can
-// disagree about it.
+// Its functions are pure. A number that more than one report shows is computed here, once, so that
+// reports cannot disagree about it.
 package analyze
 
 import (
@@ -10,12 +11,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Confidence is the level of the intervals that reports show.
-const Confidence = 0.95
+// confidence is the level of the intervals that reports show.
+const confidence = 0.95
 
-// Wilson returns the score interval of Wilson (1927) for a proportion of which k of n trials succeeded, at confidence
-// level conf, such as 0.95. Without trials it is the whole range from 0 to 1. A k outside 0..n, or a conf that is not
-// between 0 and 1, gives NaN.
+// Wilson returns the score interval of Wilson (1927) for k successes in n trials, at confidence
+// level conf, such as 0.95. Without trials it is the whole range from 0 to 1. It returns NaN if k
+// is not in 0..n, or conf is not between 0 and 1.
 func Wilson(k, n int, conf float64) (lo, hi float64) {
 	if k < 0 || n < 0 || k > n || !(conf > 0 && conf < 1) {
 		return math.NaN(), math.NaN()
@@ -24,8 +25,9 @@ func Wilson(k, n int, conf float64) (lo, hi float64) {
 		return 0, 1
 	}
 	z := distuv.UnitNormal.Quantile(0.5 + conf/2)
-	// With p = k/n the bounds are the roots of (p - x)^2 = z^2 x (1 - x) / n. The lower one is taken for the successes
-	// and the upper one for the failures, each in the form that does not cancel, so that 0 and 1 come out exactly.
+	// With p = k/n, the bounds are the roots of (p - x)^2 = z^2 x (1 - x) / n. The lower bound is
+	// computed from the successes and the upper one from the failures, each in the form without
+	// cancellation, so that 0 and 1 are exact.
 	return lower(float64(k), float64(n), z), 1 - lower(float64(n-k), float64(n), z)
 }
 

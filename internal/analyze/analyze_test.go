@@ -88,8 +88,8 @@ func TestWilsonOutside(t *testing.T) {
 	}
 }
 
-// example is a run of five cases on two runners. Runner a: pass, fail, error, expected failure, not ended. Runner b
-// passes all, the expected failure included.
+// example is a run of five cases on two runners. Runner a: pass, fail, error, expected failure, not
+// ended. Runner b passes all, the expected failure included.
 func example(t *testing.T) *plumb.Run {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -100,7 +100,11 @@ func example(t *testing.T) *plumb.Run {
 			t.Fatal(err)
 		}
 	}
-	apply(plumb.Event{Type: plumb.EventRunStarted, Info: &plumb.RunInfo{Runners: []plumb.RunnerInfo{{ID: "a"}, {ID: "b"}}}})
+	apply(
+		plumb.Event{
+			Type: plumb.EventRunStarted, Info: &plumb.RunInfo{Runners: []plumb.RunnerInfo{{ID: "a"}, {ID: "b"}}},
+		},
+	)
 	apply(plumb.Event{Type: plumb.EventPlanned, Cases: []plumb.CaseInfo{
 		{ID: "m-1", Category: "math", Difficulty: "easy", Tags: []string{"x", "y"}},
 		{ID: "m-2", Category: "math", Difficulty: "hard", Tags: []string{"y"}},
@@ -109,10 +113,13 @@ func example(t *testing.T) *plumb.Run {
 		{ID: "f-3", Category: "facts"},
 	}})
 	cost := 0.25
-	finish := func(id, runner string, outcome plumb.Outcome, status plumb.Status, origin plumb.Origin, ms int64, cost *float64) {
+	finish := func(
+		id, runner string, outcome plumb.Outcome, status plumb.Status, origin plumb.Origin, ms int64, cost *float64,
+	) {
 		res := &plumb.ExecutionResult{
-			Outcome: outcome, Status: status, Origin: origin, Sessions: 1, DurationMs: 2 * ms, LatencyMs: ms, CostUSD: cost,
-			Usage: plumb.Usage{InputTokens: new(int64(10)), OutputTokens: new(int64(2))},
+			Outcome: outcome, Status: status, Origin: origin, Sessions: 1, DurationMs: 2 * ms, LatencyMs: ms,
+			CostUSD: cost,
+			Usage:   plumb.Usage{InputTokens: new(int64(10)), OutputTokens: new(int64(2))},
 		}
 		if origin != "" {
 			res.Class = new(origin.Class())
@@ -191,7 +198,9 @@ func TestFigures(t *testing.T) {
 	if got := analyze.Spent(run, 0); got.CostUSD != 0.75 || got.Sessions != 4 {
 		t.Errorf("spending of a: %+v", got)
 	}
-	if diff := cmp.Diff(analyze.Distribution{N: 8, P50: 13, P90: 300, P99: 300, Max: 300}, analyze.Times(run)); diff != "" {
+	if diff := cmp.Diff(
+		analyze.Distribution{N: 8, P50: 13, P90: 300, P99: 300, Max: 300}, analyze.Times(run),
+	); diff != "" {
 		t.Errorf("times (-want +got):\n%s", diff)
 	}
 	var slow []string
@@ -230,9 +239,13 @@ func TestRunnerSummary(t *testing.T) {
 	a.Add(200, plumb.Usage{InputTokens: new(int64(11))})
 	s := a.Summary(run, 0)
 	if s.TotalCases != 5 || s.PassedCases != 2 || s.SuccessRate != 0.4 {
-		t.Errorf("cases %d, passed %d, rate %v: expected failures count as passed", s.TotalCases, s.PassedCases, s.SuccessRate)
+		t.Errorf(
+			"cases %d, passed %d, rate %v: expected failures count as passed", s.TotalCases, s.PassedCases,
+			s.SuccessRate,
+		)
 	}
-	if s.AverageDurationMs != 150 || *s.AverageInputTokens != 10.5 || *s.AverageOutputTokens != 3 || s.AverageCacheTokens != nil {
+	if s.AverageDurationMs != 150 || *s.AverageInputTokens != 10.5 || *s.AverageOutputTokens != 3 ||
+		s.AverageCacheTokens != nil {
 		t.Errorf("averages: %+v", s)
 	}
 	if s.Unpriced != 1 || *s.CostUSD != 0.75 || s.Rate.Planned != 5 || s.Rate.Skipped != 1 {
@@ -248,7 +261,10 @@ func TestMeanUsage(t *testing.T) {
 	}
 	got := analyze.MeanUsage([]plumb.Usage{usage(10, 2, 5), usage(20, 3, 6), {}})
 	if *got.InputTokens != 15 || *got.OutputTokens != 3 || *got.TotalTokens != 18 || got.InputChars != 4 {
-		t.Errorf("mean: in %d, out %d, total %d, chars %d", *got.InputTokens, *got.OutputTokens, *got.TotalTokens, got.InputChars)
+		t.Errorf(
+			"mean: in %d, out %d, total %d, chars %d", *got.InputTokens, *got.OutputTokens, *got.TotalTokens,
+			got.InputChars,
+		)
 	}
 	if got.Source.Input != "provider" || got.Source.Reasoning != "chars" {
 		t.Errorf("sources: %+v", got.Source)

@@ -9,19 +9,20 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Spending is what a run used, summed over all sessions of all finished executions. Tokens that were not reported count
-// as 0.
+// Spending is the usage of a run, summed over all sessions of all finished executions. An
+// unreported token count is 0.
 type Spending struct {
 	InputTokens, OutputTokens, ReasoningTokens, CacheTokens, TotalTokens int64
-	// CostUSD is the known part of the cost, judging included; JudgeCostUSD is the judges' part of it. Unpriced counts
-	// executions of which the cost is not known.
+	// CostUSD is the known part of the cost, including judging. JudgeCostUSD is the cost of
+	// judging. Unpriced counts executions with an unknown cost.
 	CostUSD, JudgeCostUSD float64
 	Unpriced              int
-	// Sessions counts all sessions, and Cached those answered from the local cache.
+	// Sessions counts all sessions, and Cached those that were answered from the local cache.
 	Sessions, Cached int
 }
 
-// Spent sums up what the runner at index i of run.Info.Runners used, or all of them when i is negative.
+// Spent returns the usage of the runner at index i of run.Info.Runners, or of all runners if i is
+// negative.
 func Spent(run *plumb.Run, i int) Spending {
 	var s Spending
 	n := len(run.Info.Runners)
@@ -46,13 +47,14 @@ func Spent(run *plumb.Run, i int) Spending {
 	return s
 }
 
-// Priced reports whether the cost of anything is known, which is when a sum of money means something.
+// Priced reports whether any cost is known, so that a sum of money is meaningful.
 func (s Spending) Priced(run *plumb.Run) bool {
 	return s.CostUSD > 0 || slices.ContainsFunc(run.Executions, func(e plumb.Execution) bool { return e.Priced })
 }
 
-// Elapsed is how long an execution took, in milliseconds: the latency of the model where it is known, since waiting for
-// rate limits says nothing about the model, and the whole duration otherwise.
+// Elapsed returns the time of an execution in milliseconds: the latency of the model if it is
+// known, because waiting for rate limits is not a property of the model, and otherwise the whole
+// duration.
 func Elapsed(e *plumb.Execution) int64 {
 	if e.LatencyMs > 0 {
 		return e.LatencyMs
@@ -60,19 +62,19 @@ func Elapsed(e *plumb.Execution) int64 {
 	return e.DurationMs
 }
 
-// timed reports whether e has a time worth comparing: whether it ended, and a session took place.
+// timed reports whether e has a meaningful time: it ended, and it had a session.
 func timed(e *plumb.Execution) bool {
 	return e.State == plumb.ExecutionDone && e.Sessions > 0 && Elapsed(e) > 0
 }
 
-// Distribution sums up times in milliseconds.
+// Distribution summarizes times in milliseconds.
 type Distribution struct {
 	N                  int
 	P50, P90, P99, Max int64
 }
 
-// Times returns how the times of a run's executions are distributed; see [Elapsed]. Its quantiles are observed values,
-// not interpolated ones.
+// Times returns the distribution of the times of a run's executions; see [Elapsed]. Its quantiles
+// are observed values, not interpolated ones.
 func Times(run *plumb.Run) Distribution {
 	times := make([]float64, 0, len(run.Executions))
 	for i := range run.Executions {
@@ -88,9 +90,10 @@ func Times(run *plumb.Run) Distribution {
 	return Distribution{N: len(times), P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: int64(times[len(times)-1])}
 }
 
-// Slowest returns the indices in run.Executions of the n slowest executions, the slowest first; see [Elapsed].
+// Slowest returns the indices in run.Executions of the n slowest executions, the slowest first; see
+// [Elapsed].
 func Slowest(run *plumb.Run, n int) []int {
-	var top []int // sorted, at most n long: n is small
+	var top []int // sorted; at most n, which is small
 	for i := range run.Executions {
 		e := &run.Executions[i]
 		if !timed(e) || len(top) == n && (n == 0 || Elapsed(&run.Executions[top[n-1]]) >= Elapsed(e)) {
@@ -110,18 +113,18 @@ func Slowest(run *plumb.Run, n int) []int {
 	return top
 }
 
-// Group is a number of executions that ended the same way.
+// Group is a set of executions that ended in the same way.
 type Group struct {
 	Class plumb.FailureClass
 	Count int
-	// Executions are the indices in run.Executions of the first of them.
+	// Executions are the indices in run.Executions of the first of these executions.
 	Executions []int
 }
 
-// Findings are the executions of a run that somebody may want to look at, by how they ended. The groups of each list
-// are sorted by size, the largest first.
+// Findings are the executions of a run that need attention, by the way in which they ended. The
+// groups of each list are sorted by size, the largest first.
 type Findings struct {
-	// Failed has what did not hold, Errored what could not be measured.
+	// Failed holds failed executions, Errored those that could not be measured.
 	Failed, Errored []Group
 	// ExpectedFailed leaves the suite green, UnexpectedPassed does not.
 	ExpectedFailed, UnexpectedPassed Group

@@ -2,30 +2,32 @@ package analyze
 
 import "github.com/plumb-eval/plumb"
 
-// Rate is a pass rate as counts: Passed of Measured executions hold, and Measured of Planned could be measured at all.
+// Rate is a pass rate as counts: Passed of Measured executions passed, and Measured of Planned
+// could be measured.
 type Rate struct {
-	// Name is the category, difficulty, runner or tag that the executions share; "" where the cases have none.
+	// Name is the category, difficulty, runner or tag of the executions; "" for cases without one.
 	Name    string
 	Planned int
 	Passed  int
 	Failed  int
 	Errored int
-	// Skipped counts executions that ended without being tried; what is in none of the counts did not end.
+	// Skipped counts executions that ended without a session. An execution that is in none of the
+	// counts did not end.
 	Skipped int
 	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
 	ExpectedFailed, UnexpectedPassed int
 }
 
-// Measured counts executions with an opinion about the model.
+// Measured counts executions that passed or failed.
 func (r Rate) Measured() int { return r.Passed + r.Failed }
 
-// Unmeasured counts executions that say nothing about the model, for whatever reason.
+// Unmeasured counts executions without a result of the model, for any reason.
 func (r Rate) Unmeasured() int { return r.Planned - r.Measured() }
 
 // NotRun counts executions that were skipped or did not end.
 func (r Rate) NotRun() int { return r.Unmeasured() - r.Errored }
 
-// Value returns the pass rate over measured executions. It does not exist when nothing was measured.
+// Value returns the pass rate over measured executions. ok is false if there are none.
 func (r Rate) Value() (rate float64, ok bool) {
 	if r.Measured() == 0 {
 		return 0, false
@@ -33,10 +35,11 @@ func (r Rate) Value() (rate float64, ok bool) {
 	return float64(r.Passed) / float64(r.Measured()), true
 }
 
-// Interval returns the bounds of the pass rate at level [Confidence]; see [Wilson].
-func (r Rate) Interval() (lo, hi float64) { return Wilson(r.Passed, r.Measured(), Confidence) }
+// Interval returns the bounds of the pass rate at level confidence; see [Wilson].
+func (r Rate) Interval() (lo, hi float64) { return Wilson(r.Passed, r.Measured(), confidence) }
 
-// Coverage returns the measured part of what was planned, from 0 to 1. Of nothing planned, all is covered.
+// Coverage returns the measured part of the planned executions, from 0 to 1. It is 1 if none are
+// planned.
 func (r Rate) Coverage() float64 {
 	if r.Planned == 0 {
 		return 1
@@ -68,8 +71,9 @@ func (r *Rate) add(e *plumb.Execution) {
 	}
 }
 
-// Breakdown is the pass rate of a run, over all and by what the cases and runners have in common. Each list is in order
-// of first appearance in the suite. A case with several tags counts under each.
+// Breakdown is the pass rate of a run, over all executions and by properties of the cases and
+// runners. Each list is in order of first appearance in the suite. A case with several tags counts
+// for each of them.
 type Breakdown struct {
 	Overall                            Rate
 	Categories, Difficulties, Tags     []Rate
@@ -77,10 +81,10 @@ type Breakdown struct {
 	hasCategory, hasDifficulty, hasTag bool
 }
 
-// HasCategories reports whether any case names a category, which is when a table of them says something.
+// HasCategories reports whether any case has a category, so that a table of them is useful.
 func (b Breakdown) HasCategories() bool { return b.hasCategory }
 
-// HasDifficulties reports whether any case names a difficulty.
+// HasDifficulties reports whether any case has a difficulty.
 func (b Breakdown) HasDifficulties() bool { return b.hasDifficulty }
 
 // HasTags reports whether any case has a tag.

@@ -6,15 +6,16 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// RunnerSummary is what one runner did in a run, with the documented keys first.
+// RunnerSummary is the result of one runner in a run. The documented keys come first.
 type RunnerSummary struct {
 	Runner plumb.RunnerInfo `json:"runner"`
-	// TotalCases counts the runner's executions, PassedCases those that leave the suite green: expected failures are
-	// among them. SuccessRate is their quotient, 0 when there are none.
+	// TotalCases counts the runner's executions. PassedCases counts those that leave the suite
+	// green, including expected failures. SuccessRate is their quotient, 0 if there are no
+	// executions.
 	TotalCases  int     `json:"totalCases"`
 	PassedCases int     `json:"passedCases"`
 	SuccessRate float64 `json:"successRate"`
-	// The averages are over the executions that have the figure.
+	// The averages are over the executions that have the value.
 	AverageDurationMs      float64  `json:"averageDurationMs"`
 	AverageInputTokens     *float64 `json:"averageInputTokens,omitempty"`
 	AverageOutputTokens    *float64 `json:"averageOutputTokens,omitempty"`
@@ -23,12 +24,12 @@ type RunnerSummary struct {
 	AverageTotalTokens     *float64 `json:"averageTotalTokens,omitempty"`
 
 	Rate RateFigures `json:"rate"`
-	// CostUSD is the known part of the cost; it is absent when nothing is known.
+	// CostUSD is the known part of the cost; it is absent if no cost is known.
 	CostUSD  *float64 `json:"costUsd,omitempty"`
 	Unpriced int      `json:"unpriced"`
 }
 
-// RateFigures is a [Rate] with all that follows from it, for machines.
+// RateFigures is a [Rate] with the values derived from it, for machines.
 type RateFigures struct {
 	Planned          int `json:"planned"`
 	Measured         int `json:"measured"`
@@ -38,8 +39,8 @@ type RateFigures struct {
 	Skipped          int `json:"skipped"`
 	ExpectedFailed   int `json:"expectedFailed"`
 	UnexpectedPassed int `json:"unexpectedPassed"`
-	// Coverage is Measured / Planned, PassRate is Passed / Measured, and Low and High bound it at level Confidence;
-	// these three are null when nothing was measured.
+	// Coverage is Measured / Planned, PassRate is Passed / Measured, and Low and High bound it at
+	// level Confidence. PassRate, Low and High are null if nothing was measured.
 	Coverage   float64  `json:"coverage"`
 	PassRate   *float64 `json:"passRate"`
 	Low        *float64 `json:"low"`
@@ -47,12 +48,13 @@ type RateFigures struct {
 	Confidence float64  `json:"confidence"`
 }
 
-// Figures spells r out. What did not end counts as skipped: the run is over.
+// Figures returns the counts and derived values of r. Executions that did not end count as skipped,
+// because the run is over.
 func (r Rate) Figures() RateFigures {
 	f := RateFigures{
 		Planned: r.Planned, Measured: r.Measured(), Passed: r.Passed, Failed: r.Failed, Errored: r.Errored,
 		Skipped: r.NotRun(), ExpectedFailed: r.ExpectedFailed, UnexpectedPassed: r.UnexpectedPassed,
-		Coverage: r.Coverage(), Confidence: Confidence,
+		Coverage: r.Coverage(), Confidence: confidence,
 	}
 	if value, ok := r.Value(); ok {
 		lo, hi := r.Interval()
@@ -66,7 +68,8 @@ type Averages struct {
 	duration, input, output, reasoning, cache, total mean
 }
 
-// Add takes in an execution that took place. Usage is that of the execution as its result shows it; see [MeanUsage].
+// Add adds an execution that took place. usage is the usage that the result of the execution shows;
+// see [MeanUsage].
 func (a *Averages) Add(durationMs int64, usage plumb.Usage) {
 	a.duration.add(&durationMs)
 	a.input.add(usage.InputTokens)
@@ -76,7 +79,7 @@ func (a *Averages) Add(durationMs int64, usage plumb.Usage) {
 	a.total.add(usage.TotalTokens)
 }
 
-// Summary sums up the runner at index i of run.Info.Runners.
+// Summary returns the summary of the runner at index i of run.Info.Runners.
 func (a *Averages) Summary(run *plumb.Run, i int) RunnerSummary {
 	rate := RunnerRates(run, i).Overall
 	s := RunnerSummary{
@@ -101,7 +104,8 @@ func (a *Averages) Summary(run *plumb.Run, i int) RunnerSummary {
 	return s
 }
 
-// MeanUsage returns the mean of several sessions' usage, each figure over those that have it, rounded to whole tokens.
+// MeanUsage returns the mean of the usage of several sessions. The mean of each count is over the
+// sessions that have it, rounded to whole tokens.
 func MeanUsage(usages []plumb.Usage) plumb.Usage {
 	if len(usages) == 1 {
 		return usages[0]
@@ -123,10 +127,11 @@ func MeanUsage(usages []plumb.Usage) plumb.Usage {
 		InputTokens: input.rounded(), OutputTokens: output.rounded(), ReasoningTokens: reasoning.rounded(),
 		CacheTokens: cache.rounded(), CacheWriteTokens: write.rounded(),
 	}
-	m.Total() // sets the sources; the total itself is a mean like the others
+	m.Total() // sets the sources; the total itself is a mean, too
 	m.TotalTokens = total.rounded()
 	if len(usages) > 0 {
-		m.InputChars, m.OutputChars, m.ReasoningChars = *inputChars.rounded(), *outputChars.rounded(), *reasoningChars.rounded()
+		m.InputChars, m.OutputChars = *inputChars.rounded(), *outputChars.rounded()
+		m.ReasoningChars = *reasoningChars.rounded()
 	}
 	return m
 }

@@ -36,7 +36,7 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	o.Dir, o.Flags, o.Closed, o.RunDir = a.shown(dir.Path), p.flags, j.spec.Demo, dir.Path
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
-	o.Sessions, o.RawSessions = index.Sessions, index.Raw
+	o.Sessions = index.Sessions
 	r, err := a.reporters(ctx, p, j, reports, o)
 	if err != nil {
 		if !resumed {
@@ -165,13 +165,13 @@ func (a *app) interruptible(ctx context.Context, j *job) (_ context.Context, int
 
 // writeResults writes results.json into the run directory, and appends to the file that the user named.
 func writeResults(dir *run.Dir, j *job, state *plumb.Run, index *run.Index) error {
-	if err := writeResultsFile(dir.Path, state, index.Raw); err != nil {
+	if err := writeResultsFile(dir.Path, state, index.Sessions); err != nil {
 		return err
 	}
 	if j.spec.Output == "" {
 		return nil
 	}
-	return report.AppendBlock(j.spec.Output, state, index.Raw)
+	return report.AppendBlock(j.spec.Output, state, index.Sessions)
 }
 
 func writeResultsFile(path string, state *plumb.Run, sessions report.Sessions) error {

@@ -1,8 +1,8 @@
-// Package doc opens the documents that Plumb reads, each within a bound, and replaces those that it writes: they are there
-// whole or not at all.
+// Package doc reads documents within limits, and replaces documents atomically: a file is written
+// completely or not at all.
 //
-// A document is a regular file. What could wait for ever, or never end, is refused before a byte is read: named pipes,
-// devices, sockets.
+// A document is a regular file. Files that could block or never end are refused before a byte is
+// read: named pipes, devices, sockets.
 package doc
 
 import (
@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// Read reads the file at path, of at most so many bytes. Anything else than a regular file is an error, but for the null
-// device, which is an empty file.
+// Read reads the file at path, of at most most bytes. It returns an error for anything but a
+// regular file, except for the null device, which is an empty file.
 func Read(path string, most int64) ([]byte, error) { return read(path, most, false) }
 
-// ReadStream is [Read] for what a pipe may give, too, such as <(generate) of a shell. A named pipe that nobody begins to
-// write to within a few seconds is an error.
+// ReadStream is [Read] that also accepts a named pipe, such as <(generate) of a shell. If no
+// process writes to the pipe within a few seconds, it returns an error.
 func ReadStream(path string, most int64) ([]byte, error) { return read(path, most, true) }
 
 func read(path string, most int64, pipes bool) ([]byte, error) {
-	// To open a pipe that nobody writes to would wait for somebody who does.
+	// Without O_NONBLOCK, opening a pipe waits for a writer.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func read(path string, most int64, pipes bool) ([]byte, error) {
 
 // ReadFS is [Read] for a file of a file system.
 func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
-	info, err := fs.Stat(fsys, name) // before it is opened, which could wait for ever
+	info, err := fs.Stat(fsys, name) // before opening it, which could block
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +75,14 @@ func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
 
 func readAll(r io.Reader, size, most int64) ([]byte, error) {
 	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
-	n, err := data.ReadFrom(io.LimitReader(r, most+1)) // it may grow
+	n, err := data.ReadFrom(io.LimitReader(r, most+1)) // the file may grow
 	if err == nil && n > most {
 		return nil, tooLarge(0, most)
 	}
 	return data.Bytes(), err
 }
 
-// readPipe reads a pipe to its end. As long as nobody has written to it, it seems to be at its end.
+// readPipe reads a pipe to its end. Before a process writes to it, the pipe looks empty.
 func readPipe(f *os.File, most int64) ([]byte, error) {
 	const patience = 10 * time.Second
 	for end := time.Now().Add(patience); ; {
@@ -91,13 +91,13 @@ func readPipe(f *os.File, most int64) ([]byte, error) {
 			return data, err
 		}
 		if time.Now().After(end) {
-			return nil, errors.New("nobody writes to the pipe")
+			return nil, errors.New("no process writes to the pipe")
 		}
 		<-time.After(20 * time.Millisecond)
 	}
 }
 
-// Regular returns the error that [Read] would return of the kind and size of the file at path.
+// Regular returns the error that [Read] would return for the kind and size of the file at path.
 func Regular(path string, most int64) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -120,10 +120,12 @@ func tooLarge(size, most int64) error {
 	if size > 0 {
 		has = Size(size) + ", more"
 	}
-	return &refusal{fmt.Sprintf("it has %s than the %s that such a file may have", has, Size(most)), "make it smaller, or split it"}
+	return &refusal{
+		fmt.Sprintf("it has %s than the limit of %s for such a file", has, Size(most)), "make it smaller, or split it",
+	}
 }
 
-// Size is a number of bytes as people read it: "300 bytes", "256 KiB", "1.5 GiB".
+// Size formats a number of bytes for people: "300 bytes", "256 KiB", "1.5 GiB".
 func Size(n int64) string {
 	if n < 1<<10 {
 		return strconv.FormatInt(n, 10) + " bytes"
@@ -148,10 +150,10 @@ func kindError(path string, m fs.FileMode) error {
 	case m&fs.ModeSocket != 0:
 		what = "a socket"
 	}
-	return &refusal{"it is " + what + ", not a file", "write what it gives to a file, and name that"}
+	return &refusal{"it is " + what + ", not a file", "write its content to a file, and use that file"}
 }
 
-// refusal is why a file is not read, with what to do.
+// refusal is the reason for not reading a file, with a hint.
 type refusal struct{ reason, advice string }
 
 func (r *refusal) Error() string { return r.reason }
@@ -159,18 +161,18 @@ func (r *refusal) Error() string { return r.reason }
 // Advice returns the hint that the command line prints.
 func (r *refusal) Advice() string { return r.advice }
 
-// File is a document that is being written. What it replaces stays until [File.Commit].
+// File is a document that is being written. The old file stays in place until [File.Commit].
 type File struct {
 	*os.File
-	// target is the file to replace; "" when File is the target itself.
+	// target is the file to replace; "" if File writes to the target directly.
 	target string
 }
 
-// Create begins to write the file at path, readable by its owner only; one that is replaced keeps its permissions. A
-// symbolic link stays one: the file behind it is replaced. A pipe, a device, and whatever is in /dev is written to
-// directly.
+// Create starts to write the file at path, readable only by its owner. A replaced file keeps its
+// permissions. Create follows a symbolic link and replaces the file behind it. It writes directly
+// to a pipe, a device or a file in /dev.
 func Create(path string) (*File, error) {
-	for range 40 { // as many links as systems follow
+	for range 40 { // the usual limit of systems
 		if isDescriptor(path) {
 			break
 		}
@@ -197,7 +199,7 @@ func Create(path string) (*File, error) {
 	case err == nil:
 		mode = info.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // made with 0600
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // created with 0600
 	if err != nil {
 		return nil, err
 	}
@@ -209,13 +211,14 @@ func Create(path string) (*File, error) {
 	return &File{f, path}, nil
 }
 
-// isDescriptor reports whether path names an open file of a process, which others may write to, as /dev/stdout does.
+// isDescriptor reports whether path names an open file of a process, such as /dev/stdout, to which
+// other processes may write.
 func isDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
 }
 
-// Commit ends the writing: the file is on disk, and in its place.
+// Commit ends the writing: it syncs the file and moves it into place.
 func (f *File) Commit() error {
 	if f.target == "" {
 		return f.Close()
@@ -233,7 +236,7 @@ func (f *File) Commit() error {
 	return err
 }
 
-// Discard ends the writing and leaves what was there before.
+// Discard ends the writing and keeps the old file.
 func (f *File) Discard() error {
 	err := f.Close()
 	if f.target != "" {
@@ -242,7 +245,7 @@ func (f *File) Discard() error {
 	return err
 }
 
-// Write replaces the file at path with what write writes; see [Create].
+// Write replaces the file at path with the output of write; see [Create].
 func Write(path string, write func(*File) error) error {
 	f, err := Create(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// means are the ways to hold processes together, with whether they leave out control groups.
+// means returns the ways to track processes, and whether they work without control groups.
 func means(t *testing.T) map[string]bool {
 	t.Helper()
 	if !strings.Contains(Means(), "cgroup") {
@@ -23,8 +23,8 @@ func means(t *testing.T) map[string]bool {
 	return map[string]bool{"subreaper": true, "cgroup": false}
 }
 
-// TestEscape has programs leave a process without their environment, in a session of its own, at the root of the file system, without
-// a parent and without their files.
+// TestEscape runs programs that leave a process without their environment, in a new session, in the
+// root directory, as an orphan and without their files.
 func TestEscape(t *testing.T) {
 	for name, ungrouped := range means(t) {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestEscapeStopped is the same for a program that is stopped.
+// TestEscapeStopped does the same with a program that is stopped.
 func TestEscapeStopped(t *testing.T) {
 	for name, ungrouped := range means(t) {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +59,9 @@ func TestEscapeStopped(t *testing.T) {
 	}
 }
 
-// TestEscapeBeside has several programs at the same time. With control groups, each ends its own only. Without, what an orphan
-// belongs to is known by when it began, or it goes with the last; a program that runs loses nothing that may be its own.
+// TestEscapeBeside runs several programs at the same time. With control groups, each one ends only
+// its own processes. Without them, the start time shows the owner of an orphan, or the orphan ends
+// with the last program; a running program never loses a process that may be its own.
 func TestEscapeBeside(t *testing.T) {
 	for name, ungrouped := range means(t) {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestEscapeBeside(t *testing.T) {
 			kept := pids(t, lookup(long.Env, "MARKS"))
 			short := command(t, "escapes")
 			short.ungrouped = ungrouped
-			short.Env = append(short.Env, MarkerEnv+"=short/1")
+			short.Env = append(short.Env, markerEnv+"=short/1")
 			if _, err := short.Run(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -107,7 +108,8 @@ func TestEscapeBeside(t *testing.T) {
 	}
 }
 
-// TestEscapeKilled kills a supervisor. What its program had hidden is found by its control group.
+// TestEscapeKilled kills a supervisor. The control group finds the process that its program had
+// hidden.
 func TestEscapeKilled(t *testing.T) {
 	if !strings.Contains(Means(), "cgroup") {
 		t.Skip("no control group can be made here")
@@ -137,7 +139,8 @@ func TestEscapeKilled(t *testing.T) {
 	}
 }
 
-// TestReapByDirectory finds what has no mark by where it works, but nothing that somebody types to.
+// TestReapByDirectory finds a process without a mark by its working directory, but never one with a
+// terminal.
 func TestReapByDirectory(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sleep", "60")
@@ -161,9 +164,11 @@ func TestReapByDirectory(t *testing.T) {
 	}
 }
 
-// TestGroup has programs of a group leave something behind in all the ways there are.
+// TestGroup runs programs of a group that leave processes behind in every way.
 func TestGroup(t *testing.T) {
-	for _, what := range []string{"litter sleep", "litter setsid sleep", "litter bare sleep", "litter double deaf", "escapes"} {
+	for _, what := range []string{
+		"litter sleep", "litter setsid sleep", "litter bare sleep", "litter double deaf", "escapes",
+	} {
 		t.Run(what, func(t *testing.T) {
 			c := command(t, what)
 			g := &Group{}
@@ -202,7 +207,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestSweepGroups removes what is empty and nobody's any more, and nothing that is in use or about to be.
+// TestSweepGroups removes empty abandoned control groups, and none that is in use or about to be.
 func TestSweepGroups(t *testing.T) {
 	if _, ok := means(t)["cgroup"]; !ok {
 		t.Skip("no control group can be made here")

@@ -13,41 +13,43 @@ import (
 )
 
 const (
-	// rememberEvery is how often the descendants of a running program are recorded.
+	// rememberEvery is the interval at which the descendants of a running program are recorded.
 	rememberEvery = time.Second
-	// leaveTime is how long the children of a program that has ended have to follow it.
+	// leaveTime is the time that the children of an ended program have to end by themselves.
 	leaveTime = 100 * time.Millisecond
-	// killPatience is how long processes may take to be gone after SIGKILL: the kernel may be busy for them.
+	// killPatience is the time that processes may take to end after SIGKILL: the kernel may still
+	// be busy with them.
 	killPatience = 10 * time.Second
 )
 
-// process is a line of the table of processes.
+// process is an entry of the process table.
 type process struct {
 	pid, ppid, pgid, sid int
-	// start tells apart two processes that had the same pid, one after the other.
+	// start distinguishes two processes that had the same pid at different times.
 	start  uint64
 	zombie bool
-	// terminal says that somebody can type to it.
+	// terminal means that the process has a controlling terminal.
 	terminal bool
 }
 
-// family is a program and all that belongs to it.
+// family is a program and all of its processes.
 type family struct {
 	cmd  *exec.Cmd
 	mark string
 	dir  string
 	main int
-	// group holds all that belongs to it, where there are control groups.
+	// group is the control group of the family, if the system has control groups.
 	group     *group
 	ungrouped bool
-	// leaders are the programs of a [Group], which lead process groups in the session of this process.
+	// leaders are the programs of a [Group]. They lead process groups in the session of this
+	// process.
 	leaders map[int]bool
-	// known are the processes that belonged to it whenever it was looked at, by pid, with their start.
+	// known are all recorded processes of the family: pid and start time.
 	known map[int]uint64
 	stop  chan struct{} // ends the recording
 	idle  chan struct{} // the recording has ended
 	phase syscall.Signal
-	dying int // zombies that could not be waited for yet
+	dying int // zombies that cannot be reaped yet
 }
 
 func newFamily(cmd *exec.Cmd, mark string) *family {
@@ -56,10 +58,12 @@ func newFamily(cmd *exec.Cmd, mark string) *family {
 	if err != nil || cmd.Dir == "" {
 		dir = ""
 	}
-	return &family{cmd: cmd, mark: mark, dir: dir, known: map[int]uint64{}, stop: make(chan struct{}), idle: make(chan struct{})}
+	return &family{
+		cmd: cmd, mark: mark, dir: dir, known: map[int]uint64{}, stop: make(chan struct{}), idle: make(chan struct{}),
+	}
 }
 
-// start starts the program; how it ended comes to exited.
+// start starts the program. Its result is sent to exited.
 func (f *family) start(exited chan<- error) error {
 	adopt()
 	if !f.ungrouped {
@@ -79,14 +83,14 @@ func (f *family) start(exited chan<- error) error {
 			case <-f.stop:
 				return
 			case <-tick.C:
-				_, _ = f.members() // what cannot be read now is read later, or not at all
+				_, _ = f.members() // the next call may succeed
 			}
 		}
 	}()
 	return nil
 }
 
-// grouped starts the program in the control group, or without one where the system does not let it.
+// grouped starts the program in the control group, or without one if the system does not allow it.
 func (f *family) grouped(start func(*exec.Cmd) error) error {
 	if f.group == nil {
 		return start(f.cmd)
@@ -106,7 +110,7 @@ func (f *family) grouped(start func(*exec.Cmd) error) error {
 	return start(again)
 }
 
-// settle ends the recording; from then on the family is looked at by one goroutine.
+// settle ends the recording. After that only one goroutine uses the family.
 func (f *family) settle() {
 	select {
 	case <-f.idle:
@@ -116,13 +120,13 @@ func (f *family) settle() {
 	}
 }
 
-// remember records all that belongs to the program, before the ties are cut.
+// remember records all processes of the family while their parents still run.
 func (f *family) remember() {
 	f.settle()
-	_, _ = f.members() // likewise
+	_, _ = f.members() // the next call may succeed
 }
 
-// interrupt asks the program itself to end.
+// interrupt sends SIGINT to the program itself.
 func (f *family) interrupt() { _ = f.cmd.Process.Signal(syscall.SIGINT) }
 
 func (f *family) terminate() { f.signal(syscall.SIGTERM) }
@@ -133,12 +137,12 @@ func (f *family) kill() {
 	_ = f.cmd.Process.Kill()
 }
 
-// signal sends sig to all members, the program included.
+// signal sends sig to all members, including the program.
 func (f *family) signal(sig syscall.Signal) {
 	f.phase = sig
 	members, err := f.members()
 	if err != nil {
-		_ = syscall.Kill(-f.main, sig) // the group is all that can be told
+		_ = syscall.Kill(-f.main, sig) // only the process group is known
 		return
 	}
 	_ = f.cmd.Process.Signal(sig)
@@ -149,7 +153,7 @@ func (f *family) signal(sig syscall.Signal) {
 	}
 }
 
-// end ends what is left once the program has ended.
+// end ends the processes that remain after the program has ended.
 func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	f.settle()
 	defer func() { f.group.remove() }()
@@ -163,7 +167,7 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 		return nil, nil
 	}
 	for began := time.Now(); len(members) > 0 && f.phase == 0 && time.Since(began) < leaveTime; {
-		<-time.After(leaveTime / 10) // what was only told to end by the program's own end is not left behind
+		<-time.After(leaveTime / 10) // children that end because the program ended do not count as left behind
 		if members, err = f.members(); err != nil {
 			return nil, nil
 		}
@@ -184,13 +188,14 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	}, f.group.kill)
 	for began := time.Now(); f.dying > 0 && time.Since(began) < leaveTime; {
 		<-time.After(leaveTime / 100)
-		_, _ = f.members() // which waits for zombies; one that stays is no more than an entry in a table
+		_, _ = f.members() // reaps zombies; one that remains is only a table entry
 	}
 	return left, describe(remain)
 }
 
-// finish ends processes: politely, and after grace for good. again tells what is there now, and all kills what can be killed at
-// one stroke, so that nothing is born meanwhile. It returns what remains.
+// finish ends processes: with SIGTERM, and after grace with SIGKILL. again returns the processes
+// that exist now. all kills all processes that can be killed at once, so that they cannot start new
+// ones. finish returns the remaining processes.
 func finish(members []process, grace time.Duration, again func() []process, all func()) []process {
 	asked := map[int]uint64{}
 	pause := 2 * time.Millisecond
@@ -208,7 +213,7 @@ func finish(members []process, grace time.Duration, again func() []process, all 
 			} else if start, ok := asked[p.pid]; !ok || start != p.start {
 				asked[p.pid] = p.start
 				_ = syscall.Kill(p.pid, syscall.SIGTERM)
-				_ = syscall.Kill(p.pid, syscall.SIGCONT) // what is stopped cannot end itself
+				_ = syscall.Kill(p.pid, syscall.SIGCONT) // a stopped process cannot end itself
 			}
 		}
 		if spent < grace {
@@ -220,7 +225,7 @@ func finish(members []process, grace time.Duration, again func() []process, all 
 	return nil
 }
 
-// members looks who belongs to the program now, zombies left out, and records it.
+// members returns the processes of the family, without zombies, and records them.
 func (f *family) members() ([]process, error) {
 	all, err := table()
 	if err != nil {
@@ -260,10 +265,11 @@ func (f *family) members() ([]process, error) {
 	return living, nil
 }
 
-// alone reports whether it is certain, without a look at all processes, that the program has left nothing: what it leaves
-// is among the children of this process, and all of these carry the mark of somebody else. A child that ends meanwhile may
-// hide another one from the list, but then it has no environment any more either; nor has one that is just being
-// started or waited for, which is soon over.
+// alone reports whether it is certain, without reading the whole process table, that the program
+// has left no process: everything that it leaves is among the children of this process, and each
+// child carries the mark of another program. A child that ends at that moment may hide another one
+// from the list, but then its environment cannot be read either. The same is true for a child that
+// is being started or reaped, which takes a short time.
 func (f *family) alone() bool {
 	for range 3 {
 		others, sure := f.others()
@@ -275,9 +281,11 @@ func (f *family) alone() bool {
 	return false
 }
 
-// others reports whether all children of this process are somebody else's, if that can be told. While it looks no child is
-// between fork and exec, where it has no environment of its own. Programs that have ended have none either: those that somebody
-// is about to wait for are passed over, once the list was read after their end, for it has the children they left then.
+// others reports whether all children of this process certainly belong to other programs. While it
+// reads the list, no child is between fork and exec, where it does not have its own environment
+// yet. An ended program has no environment either: others skips those that another goroutine is
+// about to reap, if the list was read after they ended, because it then contains the children that
+// they left.
 func (f *family) others() (others, sure bool) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -293,7 +301,7 @@ func (f *family) others() (others, sure bool) {
 				continue
 			}
 			env, err := environment(pid)
-			switch mark := lookup(env, MarkerEnv); {
+			switch mark := lookup(env, markerEnv); {
 			case mark == f.mark:
 				return false, true
 			case err == nil && mark != "":
@@ -307,40 +315,44 @@ func (f *family) others() (others, sure bool) {
 	return true, true
 }
 
-// leads reports whether p is the program itself or in a process group that it or, of a [Group], one of the programs leads.
+// leads reports whether p is the program itself, or is in a process group that the program leads
+// or, for a [Group], one of its programs.
 func (f *family) leads(p process) bool {
 	return f.main > 0 && (p.pid == f.main || p.pgid == f.main) || f.leaders[p.pgid] && p.sid == ownSession()
 }
 
-// carries reports whether p has the family's mark. A process that has no mark and was adopted has dropped its environment: it is
-// the family's if it is in the program's directory, or if nobody else can have left it.
+// carries reports whether p has the family's mark. An adopted process without a mark has dropped
+// its environment. It belongs to the family if it works in the program's directory, or if no other
+// program can have left it.
 func (f *family) carries(p process, self int, all []process) bool {
 	env, err := environment(p.pid)
 	if err != nil {
 		return false
 	}
-	if marker := lookup(env, MarkerEnv); marker != "" {
+	if marker := lookup(env, markerEnv); marker != "" {
 		return marker == f.mark
 	}
 	if !adopts || p.ppid != self || p.sid == ownSession() || elsewhere(p.pid) {
-		return false // what this process starts itself stays in its session, or has a mark
+		return false // processes that this process starts itself stay in its session, or have a mark
 	}
 	return f.bare(p.pid) && (f.dir != "" && within(workingDirectory(p.pid), f.dir) || f.sole(p, self, all))
 }
 
-// sole reports whether no other program that still runs can have left the orphan p. One that began after it cannot.
+// sole reports whether no other running program can have left the orphan p. A program that started
+// after p cannot.
 func (f *family) sole(p process, self int, all []process) bool {
-	syscall.ForkLock.RLock() // no program is without its mark for being about to start
+	syscall.ForkLock.RLock() // no child is between fork and exec, where it has no mark
 	defer syscall.ForkLock.RUnlock()
 	for _, other := range all {
 		switch {
-		case other.ppid != self || other.pid == p.pid || other.pid == f.main || other.zombie || other.sid != other.pid || other.start > p.start:
+		case other.ppid != self || other.pid == p.pid || other.pid == f.main || other.zombie ||
+			other.sid != other.pid || other.start > p.start:
 			continue
 		case commandLine(other.pid) == "":
-			return false // it has ended, or is about to have a name and a mark
+			return false // it has ended, or it is about to get its name and its mark
 		}
 		env, err := environment(other.pid)
-		mark := lookup(env, MarkerEnv)
+		mark := lookup(env, markerEnv)
 		if err != nil || mark != "" && mark != f.mark && !strings.HasPrefix(mark, groupMark) {
 			return false
 		}
@@ -348,9 +360,9 @@ func (f *family) sole(p process, self int, all []process) bool {
 	return true
 }
 
-// bare reports whether a process runs without any mark. The program of another session in the same directory has none for
-// a moment: between fork and exec, which the lock excludes, its environment is the one of this process, and then it is empty until
-// the new program has its arguments.
+// bare reports whether a process runs without any mark. A program of another session in the same
+// directory briefly has none: between fork and exec, which the lock excludes, it has the
+// environment of this process, and then an empty one until exec has set its arguments.
 func (f *family) bare(pid int) bool {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -358,16 +370,17 @@ func (f *family) bare(pid int) bool {
 		return false
 	}
 	env, err := environment(pid)
-	return err == nil && lookup(env, MarkerEnv) == ""
+	return err == nil && lookup(env, markerEnv) == ""
 }
 
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// reap waits for a zombie that this process has adopted. One that it started itself belongs to somebody who waits for it: of
-// a zombie that was never seen alive only that much is known that it is not of this process's session. It reports false
-// for one that is not quite dead yet: some thread of it still ends.
+// reap reaps a zombie that this process has adopted. A zombie that this process started itself
+// belongs to the goroutine that waits for it. For a zombie that was never seen alive, reap only
+// knows that it is not in this process's session. It returns false if a thread of the process is
+// still ending.
 func (f *family) reap(p process, self int) bool {
 	if !adopts || p.ppid != self || p.pid == f.main || f.leaders[p.pid] {
 		return true
@@ -380,7 +393,7 @@ func (f *family) reap(p process, self int) bool {
 	return true
 }
 
-// kinship says who is whose child.
+// kinship maps each process to its children.
 type kinship struct {
 	parent   map[int]int
 	children map[int][]int
@@ -415,8 +428,8 @@ func (k kinship) ancestors(pid int) map[int]bool {
 	return set
 }
 
-// reachable reports whether p can belong to something that this process started: where orphans are adopted, only its
-// descendants can.
+// reachable reports whether p can be a process that this process started: where this process adopts
+// orphans, only its descendants can be.
 func (k kinship) reachable(p process, self int) bool {
 	if !adopts && p.ppid == 1 {
 		return true
@@ -424,7 +437,7 @@ func (k kinship) reachable(p process, self int) bool {
 	return k.ancestors(p.pid)[self]
 }
 
-// describe says what processes are; those that have ended meanwhile are left out.
+// describe returns the command lines of processes, except those that have ended.
 func describe(processes []process) []Process {
 	var out []Process
 	for _, p := range processes {
@@ -432,13 +445,19 @@ func describe(processes []process) []Process {
 		if command == "" {
 			continue
 		}
-		env, _ := environment(p.pid) // it may be gone by now, and then has none
-		out = append(out, Process{PID: p.pid, Command: command, Trace: Trace{Marker: lookup(env, MarkerEnv), RunDir: lookup(env, oldRunDirEnv)}})
+		env, _ := environment(p.pid) // empty if the process has ended
+		out = append(
+			out,
+			Process{
+				PID: p.pid, Command: command,
+				Trace: Trace{Marker: lookup(env, markerEnv), RunDir: lookup(env, oldRunDirEnv)},
+			},
+		)
 	}
 	return out
 }
 
-// Alive reports whether there is a process with this id.
+// Alive reports whether a process with this id exists.
 func Alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// family is a program and all it starts, held together by a job object.
+// family is a program and all of its processes, held together by a job object.
 type family struct {
 	cmd       *exec.Cmd
 	job       windows.Handle
-	ungrouped bool // it always has its job
+	ungrouped bool // unused: Windows always has a job object
 }
 
 func newFamily(cmd *exec.Cmd, _ string) *family {
-	// It is suspended so that it starts nothing before it is in the job.
+	// It starts suspended, so that it cannot start a process before it is in the job.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED}
 	return &family{cmd: cmd}
 }
 
-// start starts the program; how it ended comes to exited.
+// start starts the program. Its result is sent to exited.
 func (f *family) start(exited chan<- error) (err error) {
 	if f.job, err = newJob(); err != nil {
 		return err
@@ -41,15 +41,18 @@ func (f *family) start(exited chan<- error) (err error) {
 	return nil
 }
 
-// newJob makes a job object of which all ends when nobody holds it any more, also since this process dies.
+// newJob creates a job object. All of its processes end when the last handle to it is closed, which
+// also happens when this process dies.
 func newJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return 0, fmt.Errorf("create a job object: %w", err)
 	}
-	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
-		LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
-	}}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
+			LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+		},
+	}
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	if err != nil {
@@ -58,7 +61,7 @@ func newJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// join puts the program into the job and lets it go.
+// join adds the program to the job and resumes it.
 func (f *family) join() error {
 	pid := uint32(f.cmd.Process.Pid)
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
@@ -73,7 +76,7 @@ func (f *family) join() error {
 	if err != nil {
 		return err
 	}
-	defer windows.CloseHandle(threads) //nolint:errcheck // it was only read
+	defer windows.CloseHandle(threads) //nolint:errcheck // opened only for reading
 	entry := windows.ThreadEntry32{Size: uint32(unsafe.Sizeof(windows.ThreadEntry32{}))}
 	for err = windows.Thread32First(threads, &entry); err == nil; err = windows.Thread32Next(threads, &entry) {
 		if entry.OwnerProcessID != pid {
@@ -91,7 +94,8 @@ func (f *family) join() error {
 
 func (f *family) remember() {}
 
-// interrupt is Ctrl-Break, the one polite way that reaches another process group; it needs a common console.
+// interrupt sends Ctrl-Break, the only signal that reaches another process group. It needs a shared
+// console.
 func (f *family) interrupt() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(f.cmd.Process.Pid))
 }
@@ -103,20 +107,20 @@ func (f *family) kill() {
 	_ = f.cmd.Process.Kill()
 }
 
-// end ends what is left once the program has ended.
+// end ends the processes that remain after the program has ended.
 func (f *family) end(time.Duration) (left, survivors []Process) {
 	_ = windows.TerminateJobObject(f.job, 1)
 	_ = windows.CloseHandle(f.job)
 	return nil, nil
 }
 
-// Find finds nothing: a job ends with the process that holds it.
+// Find returns no processes: a job ends with the process that holds it.
 func Find(func(Trace) bool) ([]Process, error) { return nil, nil }
 
-// Reap has nothing to do, for the same reason.
+// Reap does nothing, for the same reason.
 func Reap(func(Trace) bool) ([]Process, error) { return nil, nil }
 
-// Alive reports whether there is a process with this id.
+// Alive reports whether a process with this id exists.
 func Alive(pid int) bool {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
@@ -130,11 +134,11 @@ func Alive(pid int) bool {
 
 func signalName(state *os.ProcessState) string { return state.String() }
 
-// Means says by what the processes of a program are held together here.
+// Means returns the method that tracks the processes of a program on this system.
 func Means() string { return "a job object for each program" }
 
-// Group is programs that somebody else starts and waits for, and all that they leave behind, held together by a job object. The
-// zero value is ready. Its methods are safe for concurrent use.
+// Group tracks programs that the caller starts and waits for, and their processes, with a job
+// object. The zero value is ready. Its methods are safe for concurrent use.
 type Group struct {
 	mu    sync.Mutex
 	job   windows.Handle
@@ -166,7 +170,7 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	return nil
 }
 
-// End ends all that is left of the group, and keeps it from starting more.
+// End ends all remaining processes of the group, and prevents new starts.
 func (g *Group) End(time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,28 +9,29 @@ import (
 	"time"
 )
 
-// LineLimit is how much of one line an observer gets, in bytes.
-const LineLimit = 1 << 20
+// lineLimit is the number of bytes of one line that an observer gets.
+const lineLimit = 1 << 20
 
-// How often a file is looked at: soon while it grows, less often while it does not.
+// The intervals at which a file is checked: short while it grows, longer while it does not.
 const (
 	followSoon = 10 * time.Millisecond
 	followLate = 100 * time.Millisecond
 )
 
-// follower hands the lines of a growing file to an observer, and watches how large it becomes. A nil follower follows nothing.
+// follower passes the lines of a growing file to an observer, and checks its size. A nil follower
+// does nothing.
 type follower struct {
 	file    *os.File
-	observe func(line []byte) error // nil only watches
-	limit   int64                   // of what is in files, in bytes; 0 is none
+	observe func(line []byte) error // nil only checks the size
+	limit   int64                   // of all files together, in bytes; 0 means no limit
 	files   []string
-	line    []byte // the beginning of a line of which the end is not known yet
-	cut     bool   // the rest of the line is too much
+	line    []byte // the start of an unfinished line
+	cut     bool   // the line reached lineLimit
 	buf     []byte
 
 	stop   chan struct{}
-	no     chan struct{} // closed when the observer has refused
-	said   error         // what it said then
+	no     chan struct{} // closed when the observer returned an error
+	said   error         // that error
 	failed error
 	done   sync.WaitGroup
 }
@@ -48,7 +49,7 @@ func (c *Command) follow() (*follower, error) {
 	return f, nil
 }
 
-// refused is closed once the observer wants the program to stop.
+// refused returns a channel that is closed when the program should be stopped.
 func (f *follower) refused() <-chan struct{} {
 	if f == nil {
 		return nil
@@ -56,10 +57,11 @@ func (f *follower) refused() <-chan struct{} {
 	return f.no
 }
 
-// reason is what the observer said; it is there when refused is closed.
+// reason returns the error of the observer. It is set when refused is closed.
 func (f *follower) reason() error { return f.said }
 
-// finish hands over what is left and returns what the observer said, also of an earlier line.
+// finish passes on the remaining lines and returns the error of the observer, including an earlier
+// one.
 func (f *follower) finish() error {
 	if f == nil {
 		return nil
@@ -96,14 +98,14 @@ func (f *follower) run() {
 	}
 }
 
-// measure refuses files that have become too large.
+// measure returns an error if the files are too large.
 func (f *follower) measure() {
 	if f.limit <= 0 {
 		return
 	}
 	total := int64(0)
 	for _, name := range f.files {
-		if info, err := os.Stat(name); err == nil { // there may be no file for stderr
+		if info, err := os.Stat(name); err == nil { // stderr may not have a file
 			total += info.Size()
 		}
 	}
@@ -113,7 +115,7 @@ func (f *follower) measure() {
 	}
 }
 
-// read hands over all lines that are there, and returns how many bytes it read.
+// read passes on all available lines, and returns the number of bytes that it read.
 func (f *follower) read() int {
 	total := 0
 	for f.measure(); f.said == nil && f.observe != nil; f.measure() {
@@ -144,7 +146,7 @@ func (f *follower) split(b []byte) {
 			f.hand(f.line)
 			f.line, f.cut = f.line[:0], false
 			if cap(f.line) > len(f.buf) {
-				f.line = nil // one long line is no reason to keep that much
+				f.line = nil // do not keep the memory of a long line
 			}
 		}
 		b = b[end+1:]
@@ -152,7 +154,7 @@ func (f *follower) split(b []byte) {
 }
 
 func (f *follower) keep(b []byte) {
-	room := LineLimit - len(f.line)
+	room := lineLimit - len(f.line)
 	if len(b) > room {
 		b, f.cut = b[:room], true
 	}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// group is a control group, which only Linux has.
+// group is a control group. Only Linux has them.
 type group struct{}
 
 func newGroup(string) *group { return nil }
@@ -34,7 +34,7 @@ func (*group) kill() {}
 
 func (*group) remove() {}
 
-// Means says by what the processes of a program are held together here.
+// Means returns the method that tracks the processes of a program on this system.
 func Means() string {
 	if runtime.GOOS == "darwin" {
 		return "descendants, as far as they are seen, and a mark in the environment"

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// manyPrograms is how many programs of a group may leave zombies until somebody waits for those.
+// manyPrograms is the number of programs of a group after which zombies are reaped.
 const manyPrograms = 64
 
-// Group is programs that somebody else starts and waits for, one after the other or at the same time, and all that they leave
-// behind. Unlike those of a [Command] they stay in the session of this process. The zero value is ready. Its methods are safe for
-// concurrent use.
+// Group tracks programs that the caller starts and waits for, one after the other or at the same
+// time, and the processes that they leave. Unlike those of a [Command], they stay in the session of
+// this process. The zero value is ready. Its methods are safe for concurrent use.
 type Group struct {
 	mu     sync.Mutex
 	family *family
 	ended  bool
 }
 
-// Start starts a program of the group. It adds to the program's environment the mark of the group.
+// Start starts a program of the group. It adds the mark of the group to the program's environment.
 func (g *Group) Start(cmd *exec.Cmd) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -37,11 +37,11 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 		g.family = &family{mark: mark, known: map[int]uint64{}, leaders: map[int]bool{}, group: newGroup(mark).tried()}
 	}
 	if len(g.family.leaders)%manyPrograms == manyPrograms-1 {
-		_, _ = g.family.members() // which waits for the zombies of orphans
+		_, _ = g.family.members() // reaps the zombies of orphans
 	}
 	cmd.Env = append(slices.DeleteFunc(slices.Clone(cmd.Environ()), func(v string) bool {
-		return strings.HasPrefix(v, MarkerEnv+"=")
-	}), MarkerEnv+"="+g.family.mark)
+		return strings.HasPrefix(v, markerEnv+"=")
+	}), markerEnv+"="+g.family.mark)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -56,7 +56,7 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// End ends all that is left of the group, and keeps it from starting more.
+// End ends all remaining processes of the group, and prevents new starts.
 func (g *Group) End(grace time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

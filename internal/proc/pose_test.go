@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// poseEnv makes the test binary pose as a program that a test runs.
+// poseEnv makes the test binary act as a program of a test.
 const poseEnv = "PROC_TEST_POSE"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pose is what the program called by words does.
+// pose performs the actions that words name.
 func pose(words []string) int {
 	arg := func(i int) string {
 		if i < len(words) {
@@ -53,32 +53,32 @@ func pose(words []string) int {
 		fmt.Println("lines:", n)
 	case "say":
 		fmt.Print(strings.NewReplacer("_", " ", "|", "\n", "^", "\r").Replace(arg(1)))
-	case "long": // one line of so many bytes, and one after it
+	case "long": // one line of this many bytes, and another one
 		fmt.Printf("%s\nshort\n", strings.Repeat("x", number()))
-	case "flood": // so many MiB in lines of 1000 bytes
+	case "flood": // this many MiB in lines of 1000 bytes
 		out := bufio.NewWriterSize(os.Stdout, 1<<20)
 		line := `{"type":"x","text":"` + strings.Repeat("y", 977) + "\"}\n"
 		for n := number() << 20; n > 0; n -= len(line) {
 			out.WriteString(line)
 		}
 		out.Flush()
-	case "polite": // ends with 0 at the first signal, whatever it is
+	case "polite": // ends with 0 at the first signal
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, syscall.SIGINT, syscall.SIGTERM)
 		fmt.Println("ready")
 		fmt.Println("asked", <-asked)
-	case "stubborn": // ends for SIGKILL only
+	case "stubborn": // ends only by SIGKILL
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 		fmt.Println("ready")
 		time.Sleep(time.Minute)
 	case "sleep":
 		mark()
 		time.Sleep(time.Minute)
-	case "deaf": // sleeps, and ends for SIGKILL only
+	case "deaf": // sleeps, and ends only by SIGKILL
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		mark()
 		time.Sleep(time.Minute)
-	case "hidden": // sleeps where nothing tells what it belongs to
+	case "hidden": // sleeps without any trace of its origin
 		if os.Getppid() == number() {
 			for os.Getppid() == number() { // until its parent has ended
 				time.Sleep(time.Millisecond)
@@ -86,14 +86,14 @@ func pose(words []string) int {
 		}
 		mark()
 		time.Sleep(time.Minute)
-	case "escape": // leaves one that is hidden: no environment, a session of its own, at the root, without a parent, with closed files
+	case "escape": // leaves a hidden process: no environment, a new session, in /, an orphan, with closed files
 		cmd := exec.Command(os.Args[0], os.Getenv("MARKS"))
 		cmd.Dir, cmd.Env = "/", []string{poseEnv + "=hidden " + strconv.Itoa(os.Getpid())}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			panic(err)
 		}
-	case "escapes": // has a child leave one, and ends or sleeps when it is up
+	case "escapes": // a child leaves a hidden process; then ends or sleeps
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), poseEnv+"=escape")
 		if err := cmd.Run(); err != nil {
@@ -104,22 +104,22 @@ func pose(words []string) int {
 		if arg(1) == "sleep" {
 			time.Sleep(time.Minute)
 		}
-	case "litter": // leaves a child behind, in the way that the words say, and ends
+	case "litter": // leaves a child behind, as the words describe, and ends
 		return litter(words[1:], false)
 	case "parent": // the same, and waits
 		return litter(words[1:], true)
-	case "supervise": // runs a program as this package does; says what memory that took
+	case "supervise": // runs a program with this package; prints the memory used
 		supervise(strings.Join(words[1:], " "))
 	}
 	return 0
 }
 
-// litter starts a child: "setsid" in a session of its own, "bare" without an environment, "double" through a child that
-// ends at once; the last word is what it does.
+// litter starts a child: "setsid" in a new session, "bare" without an environment, "double" through
+// a child that ends at once. The last word is the action of the child.
 func litter(words []string, wait bool) int {
 	what := words[len(words)-1]
 	cmd := exec.Command(os.Args[0], os.Getenv("MARKS"))
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // which it holds open
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // the child keeps them open
 	cmd.Env = append(os.Environ(), poseEnv+"="+what)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	for _, w := range words[:len(words)-1] {
@@ -175,7 +175,7 @@ func supervise(what string) {
 			n++
 			return nil
 		},
-		Env: append(os.Environ(), poseEnv+"="+what, MarkerEnv+"=supervised/1", oldRunDirEnv+"="+dir),
+		Env: append(os.Environ(), poseEnv+"="+what, markerEnv+"=supervised/1", oldRunDirEnv+"="+dir),
 	}
 	if !strings.HasPrefix(what, "flood") {
 		c.Observe = nil

@@ -1,21 +1,25 @@
-// Package proc runs one program and sees to it that nothing of it is left when it is over: not the program, not what it
-// started, not what that put into process groups and sessions of its own.
+// Package proc runs one program and makes sure that it leaves no process behind: not the program
+// itself, not its children, not processes in other process groups or sessions.
 //
-// Output goes to files and not through pipes, so that it costs no memory, can be followed while it grows, and nothing that
-// the program leaves behind can hold up its end. The end is that of the program itself; what it leaves is killed then.
+// Output goes to files, not through pipes. It uses no memory, can be followed while it grows, and a
+// process that the program leaves behind cannot delay the end. Run returns when the program itself
+// has ended; processes that it left are then killed.
 //
-// What belongs to a program is found in several ways. On Linux each program has a control group (cgroup v2) where the system
-// lets this process make one; nothing leaves that by dropping its environment, its session, its parents or its directory. Elsewhere
-// its descendants are known from the table of processes, which on Linux stays whole since orphans become children of this process (a
-// child subreaper). An orphan without a mark that this process did not start belongs to the program in whose directory it is, or to
-// the only one that can have left it, or goes when the last of those ends. A mark in the environment, [MarkerEnv], finds what lost
-// its parents, also after this process is gone: see [Reap]; the name of the control group is the same mark. On Windows a job object
-// holds them all. On macOS, which hides the environment of programs that Apple ships, descendants are recorded while the program
-// runs; one that is orphaned within a second of its birth, and is Apple's, can get away. On other systems only the process group is
-// ended. [Means] says what is used.
+// Plumb finds the processes of a program in several ways. On Linux each program has a control group
+// (cgroup v2) if the system allows this process to create one; a process cannot leave it by
+// dropping its environment, its session, its parents or its directory. Otherwise Plumb finds
+// descendants in the process table. On Linux that table is complete, because orphans become
+// children of this process (a child subreaper). An orphan without a mark that this process did not
+// start belongs to the program that runs in the same directory, or to the only program that can
+// have left it, or is ended with the last program. A mark in the environment, markerEnv, finds
+// processes that lost their parents, even after this process has ended: see [Reap]. The name of the
+// control group contains the same mark. On Windows a job object holds all processes. macOS hides
+// the environment of programs that Apple ships, so descendants are recorded while the program runs;
+// an Apple program that becomes an orphan within a second of its start can escape. On other systems
+// only the process group is ended. [Means] returns the method in use.
 //
-// A program that uses this package and starts processes of its own either leaves them in its own session or gives them a mark of
-// their own: see [Group].
+// A program that uses this package and starts other processes must leave them in its own session or
+// give them their own marks: see [Group].
 package proc
 
 import (
@@ -31,49 +35,51 @@ import (
 	"time"
 )
 
-// MarkerEnv is the environment variable by which processes are found. It is that of package plumb, which this package does not
-// know.
-const MarkerEnv = "PLUMB_SESSION"
+// markerEnv is the environment variable that marks processes. It equals plumb.MarkerEnv; this
+// package does not import package plumb.
+const markerEnv = "PLUMB_SESSION"
 
-// oldRunDirEnv held the directory of the run in processes that earlier builds started.
+// oldRunDirEnv held the run directory in processes that earlier builds started.
 const oldRunDirEnv = "PLUMB_RUN_DIR"
 
-// ErrNotStarted says that there never was a process, since the program is not there or cannot be run.
+// ErrNotStarted means that no process started, because the program does not exist or cannot be
+// executed.
 var ErrNotStarted = errors.New("the program could not be started")
 
-// ErrOutput is why a program was stopped that writes too much.
-var ErrOutput = errors.New("it writes too much")
+// ErrOutput is the reason for stopping a program that exceeds OutputLimit.
+var ErrOutput = errors.New("its output is too large")
 
 // Command is a program to run.
 type Command struct {
-	// Path is the program, Args are its arguments without its name.
+	// Path is the program. Args are its arguments without its name.
 	Path string
 	Args []string
-	// Dir is where it works.
+	// Dir is its working directory.
 	Dir string
-	// Env is its whole environment. [MarkerEnv] in it must be its own: whatever carries the same is killed at the end. Without
-	// one it is given one.
+	// Env is its whole environment. A markerEnv in it must be unique: every process with the same
+	// value is killed at the end. Without one, Run adds one.
 	Env []string
-	// Stdin, Stdout and Stderr are files. Without Stdin the program reads nothing; without Stdout or Stderr, what it writes
-	// there is lost. The files are truncated.
+	// Stdin, Stdout and Stderr are files. Without Stdin the program reads an empty input. Without
+	// Stdout or Stderr, that output is discarded. Run truncates the files.
 	Stdin, Stdout, Stderr string
-	// Observe is called with each line of Stdout while the program runs, without the line's end, and with what follows the
-	// last. Of a line longer than [LineLimit] it gets the beginning. An error stops the program. It is called from one
-	// goroutine, which is done when Run returns; the line is only valid during the call.
+	// Observe is called with each line of Stdout while the program runs, without the newline, and
+	// with an unfinished last line. A line longer than lineLimit is cut off. An error stops the
+	// program. One goroutine makes all calls and ends before Run returns. The line is only valid
+	// during the call.
 	Observe func(line []byte) error
-	// OutputLimit is how large Stdout and Stderr may become together, in bytes; beyond it the program is stopped with
-	// [ErrOutput]. 0 is no limit.
+	// OutputLimit is the maximum size of Stdout and Stderr together, in bytes. If they exceed it,
+	// the program is stopped with [ErrOutput]. 0 means no limit.
 	OutputLimit int64
-	// Grace says how long the program is given to end.
+	// Grace is the time that the program gets to end.
 	Grace Grace
 
 	ungrouped bool // without a control group, for tests
 }
 
-// Grace says how patiently a program is stopped. Zero fields mean the default.
+// Grace is the time between the steps of stopping a program. A zero field means its default.
 type Grace struct {
-	// Interrupt is how long the program itself has after SIGINT, 2 s by default; less than 0 sends none. Terminate is how
-	// long all that belongs to it has after SIGTERM, 3 s by default.
+	// Interrupt is the time after SIGINT to the program itself, 2 s by default; a negative value
+	// sends no SIGINT. Terminate is the time after SIGTERM to all its processes, 3 s by default.
 	Interrupt, Terminate time.Duration
 }
 
@@ -87,25 +93,25 @@ func (g Grace) orDefault() Grace {
 	return g
 }
 
-// Result says how a program ended.
+// Result describes how a program ended.
 type Result struct {
-	// ExitCode is nil where a signal ended it; Signal then names that.
+	// ExitCode is nil if a signal ended the program; Signal then names it.
 	ExitCode *int
 	Signal   string
-	// Stopped is why this package ended the program: the cause of its context, or what Observe said. It is nil where it
-	// ended by itself, also by a signal of somebody else.
+	// Stopped is the reason why this package ended the program: the cause of its context, or the
+	// error of Observe. It is nil if the program ended by itself or another process ended it.
 	Stopped error
-	// Left are the processes that were still there when the program had ended, and had to be ended too.
+	// Left are the processes that remained after the program had ended, and that Run ended.
 	Left []Process
-	// Survivors could not be ended, within the time that is reasonable.
+	// Survivors are the processes that did not end in time.
 	Survivors []Process
 
 	Started, Ended time.Time
-	// CPU is what the program and those of its children that it waited for have used.
+	// CPU is the CPU time of the program and of those of its children that it waited for.
 	CPU time.Duration
 }
 
-// Text says how the program ended: "exit code 3" or "signal: killed".
+// Text describes how the program ended: "exit code 3" or "signal: killed".
 func (r Result) Text() string {
 	if r.ExitCode != nil {
 		return fmt.Sprintf("exit code %d", *r.ExitCode)
@@ -113,41 +119,44 @@ func (r Result) Text() string {
 	return "signal: " + r.Signal
 }
 
-// Process is one process that was found.
+// Process is one running process.
 type Process struct {
 	PID int
-	// Command is what it runs, as far as the system tells.
+	// Command is its command line, as far as the system shows it.
 	Command string
 	Trace
 }
 
-// Trace is what tells where a process comes from.
+// Trace is the information that identifies the origin of a process.
 type Trace struct {
-	// Marker is the value of [MarkerEnv] in its environment, or the mark of its control group.
+	// Marker is the value of markerEnv in its environment, or the mark of its control group.
 	Marker string
-	// RunDir is what older versions of Plumb put beside the mark.
+	// RunDir is the run directory that earlier versions of Plumb stored beside the mark.
 	RunDir string
-	// Dir is where it works. It is a trace only of a process of this user that has neither a mark nor a terminal.
+	// Dir is its working directory. It is only set for a process of this user that has neither a
+	// mark nor a terminal.
 	Dir string
 }
 
-// Run runs the program and returns when it has ended and all that belonged to it is gone. When ctx ends, the program is
-// stopped: politely first. The error is [ErrNotStarted], or says what is wrong with a file.
+// Run runs the program and returns when it and all of its processes have ended. When ctx ends, Run
+// stops the program: first with SIGINT, then with SIGTERM, then with SIGKILL. The error is
+// [ErrNotStarted], or a file error.
 func (c *Command) Run(ctx context.Context) (Result, error) {
 	files, err := c.open()
 	if err != nil {
 		return Result{}, err
 	}
 	defer files.close()
-	// It is not for os/exec to stop it when ctx ends: that would end the program only, and at once.
+	// os/exec must not stop the program when ctx ends: it would kill only the program, and
+	// immediately.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, slices.Clip(c.Env)
-	mark := lookup(c.Env, MarkerEnv)
+	mark := lookup(c.Env, markerEnv)
 	if mark == "" {
 		mark = newMark(ownMark)
-		cmd.Env = append(cmd.Env, MarkerEnv+"="+mark)
+		cmd.Env = append(cmd.Env, markerEnv+"="+mark)
 	}
-	// These are set only where there is a file: a nil *os.File in an io.Writer would be no nil.
+	// Set them only if there is a file: an io.Writer with a nil *os.File is not nil.
 	if files.stdin != nil {
 		cmd.Stdin = files.stdin
 	}
@@ -196,7 +205,7 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
-// halt ends the program, politely first, and returns how it ended.
+// halt stops the program, first with SIGINT, and returns how it ended.
 func (f *family) halt(grace Grace, exited <-chan error) error {
 	f.remember()
 	if grace.Interrupt > 0 {
@@ -248,7 +257,7 @@ func (c *Command) open() (files, error) {
 		if out.name == "" {
 			continue
 		}
-		// Appending keeps what two processes write from overwriting each other.
+		// With O_APPEND, two processes do not overwrite each other's output.
 		if *out.file, err = os.OpenFile(out.name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 			f.close()
 			return files{}, err
@@ -260,7 +269,7 @@ func (c *Command) open() (files, error) {
 func (f files) close() {
 	for _, file := range []*os.File{f.stdin, f.stdout, f.stderr} {
 		if file != nil {
-			_ = file.Close() // what is written was written by others
+			_ = file.Close() // this process wrote nothing
 		}
 	}
 }
@@ -276,16 +285,17 @@ func lookup(env []string, name string) string {
 	return value
 }
 
-// survived says what could not be ended.
+// survived returns an error that names the remaining processes.
 func survived(processes []Process) error {
 	var names []string
 	for _, p := range processes {
 		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
 	}
-	return fmt.Errorf("these processes do not end: %s", strings.Join(names, ", "))
+	return fmt.Errorf("these processes could not be ended: %s", strings.Join(names, ", "))
 }
 
-// ownMark and groupMark begin the marks that this package gives to programs and groups; the process that does so follows.
+// ownMark and groupMark are the prefixes of the marks that this package gives to programs and
+// groups. The id of this process follows.
 const (
 	ownMark   = "own/"
 	groupMark = "group/"
@@ -293,7 +303,7 @@ const (
 
 func newMark(kind string) string { return kind + strconv.Itoa(os.Getpid()) + "." + rand.Text() }
 
-// Abandoned reports whether a mark is one that this package gave, in a process that is gone.
+// Abandoned reports whether this package made the mark in a process that has ended.
 func Abandoned(mark string) bool {
 	rest, ok := strings.CutPrefix(mark, groupMark)
 	if !ok {

@@ -22,13 +22,13 @@ import (
 )
 
 func TestNamesAreThoseOfTheVocabulary(t *testing.T) {
-	if MarkerEnv != plumb.MarkerEnv {
-		t.Errorf("%s, but %s", MarkerEnv, plumb.MarkerEnv)
+	if markerEnv != plumb.MarkerEnv {
+		t.Errorf("%s, but %s", markerEnv, plumb.MarkerEnv)
 	}
 }
 
-// command makes a command of the test binary, posing as what says. When the test ends, nothing with
-// its mark may be left.
+// command returns a command that runs the test binary with the given pose. When the test ends, no
+// process with its mark may remain.
 func command(t *testing.T, what string) Command {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func command(t *testing.T, what string) Command {
 			}
 		}
 	})
-	// What ends when it is asked to gets all the time that a busy machine may take, what does not gets none.
+	// Programs that end when asked get enough time for a busy machine; the others get none.
 	grace := Grace{Interrupt: time.Minute, Terminate: time.Minute}
 	if what == "stubborn" {
 		grace.Interrupt = 300 * time.Millisecond
@@ -58,7 +58,7 @@ func command(t *testing.T, what string) Command {
 	}
 	return Command{
 		Path: os.Args[0], Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, MarkerEnv+"="+mark),
+		Env:   append(os.Environ(), poseEnv+"="+what, "MARKS="+marks, markerEnv+"="+mark),
 		Grace: grace,
 	}
 }
@@ -71,7 +71,7 @@ func marked(t *testing.T, mark string) []int {
 	}
 	var found []int
 	for _, p := range all {
-		if env, err := environment(p.pid); err == nil && !p.zombie && lookup(env, MarkerEnv) == mark {
+		if env, err := environment(p.pid); err == nil && !p.zombie && lookup(env, markerEnv) == mark {
 			found = append(found, p.pid)
 		}
 	}
@@ -93,7 +93,7 @@ func pids(t *testing.T, dir string) []int {
 	return all
 }
 
-// living reports whether a process is there and no zombie.
+// living reports whether a process exists and is not a zombie.
 func living(pid int) bool {
 	all, err := table()
 	if err != nil {
@@ -148,7 +148,8 @@ func TestEnds(t *testing.T) {
 func TestNotStarted(t *testing.T) {
 	c := command(t, "exit 0")
 	c.Path = filepath.Join(c.Dir, "no-such-program")
-	if _, err := c.Run(t.Context()); !errors.Is(err, ErrNotStarted) || !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "no-such-program") {
+	if _, err := c.Run(t.Context()); !errors.Is(err, ErrNotStarted) || !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "no-such-program") {
 		t.Error(err)
 	}
 	c.Path = c.Stdout // a file that is no program
@@ -185,10 +186,10 @@ func TestObserve(t *testing.T) {
 }
 
 func TestObserveLongLine(t *testing.T) {
-	c := command(t, fmt.Sprintf("long %d", 3*LineLimit))
+	c := command(t, fmt.Sprintf("long %d", 3*lineLimit))
 	var sizes []int
 	c.Observe = func(line []byte) error { sizes = append(sizes, len(line)); return nil }
-	if _, err := c.Run(t.Context()); err != nil || fmt.Sprint(sizes) != fmt.Sprint([]int{LineLimit, 5}) {
+	if _, err := c.Run(t.Context()); err != nil || fmt.Sprint(sizes) != fmt.Sprint([]int{lineLimit, 5}) {
 		t.Errorf("%v, %v", sizes, err)
 	}
 }
@@ -208,7 +209,8 @@ func TestObserverStops(t *testing.T) {
 
 func TestOutputLimit(t *testing.T) {
 	for _, observe := range []func([]byte) error{nil, func([]byte) error { return nil }} {
-		for _, what := range []string{"flood 50", "flood 1000000"} { // the first ends, perhaps before anybody has noticed
+		// the first ends, perhaps before anybody has noticed
+		for _, what := range []string{"flood 50", "flood 1000000"} {
 			c := command(t, what)
 			c.OutputLimit, c.Observe = 20<<20, observe
 			if result, err := c.Run(t.Context()); err != nil || !errors.Is(result.Stopped, ErrOutput) {
@@ -246,14 +248,16 @@ func TestStops(t *testing.T) {
 			if err != nil || !errors.Is(result.Stopped, why) || result.Text() != tt.text || len(result.Survivors) > 0 {
 				t.Errorf("%+v, %v", result, err)
 			}
-			if got := output(t, c); got != tt.output && (got != "ready\n" || !strings.Contains(tt.what, "double")) { // one may come too late
+			// one may come too late
+			if got := output(t, c); got != tt.output && (got != "ready\n" || !strings.Contains(tt.what, "double")) {
 				t.Errorf("output %q", got)
 			}
 		})
 	}
 }
 
-// TestLeavesNothing has programs that end, with something of theirs still there that holds their output open.
+// TestLeavesNothing runs programs that end while one of their processes still holds their output
+// open.
 func TestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"sleep", "deaf", "setsid sleep", "setsid deaf", "bare sleep", "double sleep", "double deaf"}
@@ -265,7 +269,8 @@ func TestLeavesNothing(t *testing.T) {
 			t.Parallel()
 			c := command(t, "litter "+kind)
 			result, err := c.Run(t.Context())
-			if err != nil || result.Text() != "exit code 0" || result.Stopped != nil || len(result.Left) == 0 || len(result.Survivors) > 0 {
+			if err != nil || result.Text() != "exit code 0" || result.Stopped != nil || len(result.Left) == 0 ||
+				len(result.Survivors) > 0 {
 				t.Errorf("%+v, %v", result, err)
 			}
 			for _, p := range result.Left {
@@ -277,13 +282,14 @@ func TestLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestNoInterrupt is stopped with SIGTERM only.
+// TestNoInterrupt stops a program with SIGTERM only.
 func TestNoInterrupt(t *testing.T) {
 	c := command(t, "polite")
 	c.Grace.Interrupt = -1
 	ctx, cancel := context.WithCancel(t.Context())
 	when(t, c, "ready", cancel)
-	if result, err := c.Run(ctx); err != nil || result.Text() != "exit code 0" || output(t, c) != "ready\nasked terminated\n" {
+	if result, err := c.Run(ctx); err != nil || result.Text() != "exit code 0" ||
+		output(t, c) != "ready\nasked terminated\n" {
 		t.Errorf("%+v, %v: %q", result, err, output(t, c))
 	}
 }
@@ -291,7 +297,7 @@ func TestNoInterrupt(t *testing.T) {
 func TestSomebodyElseKillsIt(t *testing.T) {
 	c := command(t, "parent sleep")
 	when(t, c, "ready", func() {
-		for _, pid := range marked(t, lookup(c.Env, MarkerEnv)) {
+		for _, pid := range marked(t, lookup(c.Env, markerEnv)) {
 			if p, ok := processOf(pid); ok && p.pgid == pid {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -318,14 +324,14 @@ func processOf(pid int) (process, bool) {
 	return process{}, false
 }
 
-// TestParallel runs many at once, each of which leaves a child of its own, and checks that each ends its own only: a
-// program that still runs must not lose its child to one that ends.
+// TestParallel runs many programs at once. Each leaves a child, and each must end only its own: a
+// running program must not lose its child to one that ends.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	var wait sync.WaitGroup
 	for i := range 20 {
 		c := command(t, "litter setsid sleep")
-		c.Env = append(c.Env, MarkerEnv+"="+t.Name()+strconv.Itoa(i))
+		c.Env = append(c.Env, markerEnv+"="+t.Name()+strconv.Itoa(i))
 		wait.Go(func() {
 			result, err := c.Run(t.Context())
 			if err != nil || result.Text() != "exit code 0" || len(result.Left) != 1 {
@@ -336,7 +342,8 @@ func TestParallel(t *testing.T) {
 	wait.Wait()
 }
 
-// TestOneDirectory: programs that work in the same directory at the same time, and are over at once, leave each other alone.
+// TestOneDirectory runs programs in the same directory at the same time. They end at once and must
+// not end each other.
 func TestOneDirectory(t *testing.T) {
 	dir, logs := t.TempDir(), t.TempDir()
 	var wg sync.WaitGroup
@@ -345,7 +352,8 @@ func TestOneDirectory(t *testing.T) {
 			for i := range 30 {
 				name := strconv.Itoa(worker)
 				c := Command{
-					Path: "/bin/sh", Args: []string{"-c", "exec true"}, Dir: dir, Env: []string{fmt.Sprintf("%s=one/%d.%d", MarkerEnv, worker, i)},
+					Path: "/bin/sh", Args: []string{"-c", "exec true"}, Dir: dir,
+					Env:    []string{fmt.Sprintf("%s=one/%d.%d", markerEnv, worker, i)},
 					Stdout: filepath.Join(logs, name+".out"), Stderr: filepath.Join(logs, name+".err"),
 				}
 				r, err := c.Run(t.Context())
@@ -359,7 +367,8 @@ func TestOneDirectory(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNoZombies checks that adopted orphans are waited for, and the children of others are not.
+// TestNoZombies checks that adopted orphans are reaped, and that children of other goroutines are
+// not.
 func TestNoZombies(t *testing.T) {
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), poseEnv+"=exit 7")
@@ -388,7 +397,7 @@ func zombie(pid int) bool {
 	return ok && p.zombie
 }
 
-// TestMemory has a program print much, and compares the memory that watching it takes with that for a little.
+// TestMemory compares the memory needed to follow a large output with that for a small one.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("prints 200 MB")
@@ -414,7 +423,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestKilled kills a supervisor for good. Its program dies with it; what that had started is found by its mark.
+// TestKilled kills a supervisor with SIGKILL. Its program dies with it; the mark finds the
+// processes of that program.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a program with its supervisor")
@@ -467,7 +477,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestReapSparesItself is asked to end everything that is marked, in a process that is.
+// TestReapSparesItself reaps every marked process from within a marked process.
 func TestReapSparesItself(t *testing.T) {
 	asked := 0
 	self, _ := environment(os.Getpid())
@@ -475,11 +485,11 @@ func TestReapSparesItself(t *testing.T) {
 		if t.Marker != "" {
 			asked++
 		}
-		return t.Marker != "" && t.Marker == lookup(self, MarkerEnv)
+		return t.Marker != "" && t.Marker == lookup(self, markerEnv)
 	}, 0); err != nil {
 		t.Error(err)
 	}
-	if lookup(self, MarkerEnv) == "" && asked > 100 {
+	if lookup(self, markerEnv) == "" && asked > 100 {
 		t.Errorf("asked %d times", asked)
 	}
 }
@@ -489,7 +499,7 @@ func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		c := Command{
 			Path: "/bin/true", Dir: dir, Stdout: filepath.Join(dir, "out"), Stderr: filepath.Join(dir, "err"),
-			Env: []string{MarkerEnv + "=bench/1"}, Observe: func([]byte) error { return nil },
+			Env: []string{markerEnv + "=bench/1"}, Observe: func([]byte) error { return nil },
 		}
 		if _, err := c.Run(b.Context()); err != nil {
 			b.Fatal(err)

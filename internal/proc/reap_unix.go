@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Find returns all processes of this user of which a trace matches, with their descendants: what [Reap] would end. match is
-// asked about one trace at a time, with the other fields empty but for RunDir, which stands beside a Marker.
+// Find returns all processes of this user with a matching trace, and their descendants: those that
+// [Reap] would end. match is called with one trace at a time; its other fields are empty, except
+// for RunDir beside a Marker.
 func Find(match func(Trace) bool) ([]Process, error) {
 	h := newHunt(match)
 	members, err := h.look()
 	return h.describe(members), err
 }
 
-// Reap ends all processes of this user of which a trace matches, as [Find] has it, with their descendants: what runs left that
-// are dead themselves. It never ends this process or its ancestors. The error names what could not be ended.
+// Reap ends all processes that [Find] returns: those that dead runs left behind. It never ends this
+// process or its ancestors. The error names the processes that could not be ended.
 func Reap(match func(Trace) bool) ([]Process, error) {
 	return reap(match, Grace{}.orDefault().Terminate)
 }
@@ -45,14 +46,14 @@ func reap(match func(Trace) bool, grace time.Duration) ([]Process, error) {
 	return killed, nil
 }
 
-// hunt looks for processes of which a trace matches.
+// hunt is a search for processes with a matching trace.
 type hunt struct {
 	match func(Trace) bool
-	// found are those that matched before, and their descendants, by pid, with their start.
+	// found are the processes that matched before, and their descendants: pid and start time.
 	found map[int]uint64
-	// traces are what gave them away.
+	// traces are the matching traces, by pid.
 	traces map[int]Trace
-	// groups are the control groups that they were in, by mark.
+	// groups are the control groups of these processes, by mark.
 	groups map[string]*group
 }
 
@@ -60,7 +61,7 @@ func newHunt(match func(Trace) bool) *hunt {
 	return &hunt{match: match, found: map[int]uint64{}, traces: map[int]Trace{}, groups: map[string]*group{}}
 }
 
-// look returns the processes that are there now, neither this one nor its ancestors among them.
+// look returns the matching processes that exist now, without this one and its ancestors.
 func (h *hunt) look() ([]process, error) {
 	all, err := table()
 	if err != nil {
@@ -98,13 +99,14 @@ func (h *hunt) look() ([]process, error) {
 	return living, nil
 }
 
-// trace returns the trace of a process that matches. A process that cannot be asked is somebody else's.
+// trace returns the trace of a process that matches. A process that cannot be read belongs to
+// another user.
 func (h *hunt) trace(p process) (Trace, bool) {
 	env, err := environment(p.pid)
 	if err != nil {
 		return Trace{}, false
 	}
-	t := Trace{Marker: lookup(env, MarkerEnv), RunDir: lookup(env, oldRunDirEnv)}
+	t := Trace{Marker: lookup(env, markerEnv), RunDir: lookup(env, oldRunDirEnv)}
 	found := t.Marker != "" && h.match(t)
 	for _, mark := range groupMarks(p.pid) {
 		switch {
@@ -122,7 +124,7 @@ func (h *hunt) trace(p process) (Trace, bool) {
 	return t, t.Dir != "" && mine(p.pid) && h.match(t)
 }
 
-// describe says what processes are, and what gave them away.
+// describe returns processes with their command lines and traces.
 func (h *hunt) describe(processes []process) []Process {
 	found := describe(processes)
 	for i := range found {

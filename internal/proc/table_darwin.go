@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopts is false: macOS gives orphans to launchd.
+// adopts is false: on macOS, launchd adopts orphans.
 const adopts = false
 
 func adopt() {}
 
-// attributes make a session of its own, which has no terminal to ask for a password on.
+// attributes create a new session, which has no terminal for a password prompt.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func launch(cmd *exec.Cmd, exited chan<- error) error {
@@ -24,7 +24,7 @@ func launch(cmd *exec.Cmd, exited chan<- error) error {
 	return nil
 }
 
-// table reads the table of processes.
+// table reads the process table.
 func table() ([]process, error) {
 	found, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
@@ -43,14 +43,14 @@ func table() ([]process, error) {
 	return all, nil
 }
 
-// environment returns the arguments and the environment of a process of this user: the system does not say where the one
-// ends and the other begins, and hides the environment of programs that Apple ships.
+// environment returns the arguments and the environment of a process of this user. The system does
+// not mark where the arguments end, and it hides the environment of programs that Apple ships.
 func environment(pid int) ([]string, error) {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(string(data), MarkerEnv+"=") {
+	if !strings.Contains(string(data), markerEnv+"=") {
 		return nil, nil
 	}
 	return strings.Split(string(data), "\x00"), nil
@@ -61,19 +61,19 @@ func commandLine(pid int) string {
 	if err != nil || len(data) < 4 {
 		return ""
 	}
-	path, _, _ := strings.Cut(string(data[4:]), "\x00") // after the number of arguments stands the program's path
+	path, _, _ := strings.Cut(string(data[4:]), "\x00") // the program's path follows the number of arguments
 	return path
 }
 
-// workingDirectory is not known here.
+// workingDirectory returns "": it is not available here.
 func workingDirectory(int) string { return "" }
 
 func mine(int) bool { return false }
 
 func ownSession() int { return 0 }
 
-// children is not known here.
+// children returns false: the list is not available here.
 func children() (pids []int, ok bool) { return nil, false }
 
-// awaited reports whether a child has ended and somebody is about to wait for it, which is not looked into here.
+// awaited returns false: it does not check whether a child has ended.
 func awaited(int) bool { return false }

@@ -14,19 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopts says that orphans become children of this process, so that all a program starts stays among its descendants.
+// adopts means that orphans become children of this process, so that all processes of a program
+// stay among its descendants.
 const adopts = true
 
-// adopt makes this process the one that orphans among its descendants go to. Asking again changes nothing.
+// adopt makes this process adopt the orphans among its descendants. Repeated calls change nothing.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// attributes make a session of its own, which has no terminal: whoever asks for a password there is told so, and does not
-// wait for ever. Its leader is killed when this process is, by whatever.
+// attributes create a new session, which has no terminal: a password prompt fails there and does
+// not wait. The session leader is killed when this process dies.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// launch starts cmd from a thread that lives as long as it does, since Pdeathsig means the death of a thread.
+// launch starts cmd from a thread that lives as long as cmd, because Pdeathsig is sent when the
+// parent thread ends.
 func launch(cmd *exec.Cmd, exited chan<- error) error {
 	started := make(chan error)
 	go func() {
@@ -43,7 +45,7 @@ func launch(cmd *exec.Cmd, exited chan<- error) error {
 	return <-started
 }
 
-// table reads the table of processes.
+// table reads the process table.
 func table() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -67,7 +69,7 @@ func table() ([]process, error) {
 	return all, nil
 }
 
-// children returns the children of this process. ok is false where the kernel does not list them.
+// children returns the children of this process. ok is false if the kernel does not list them.
 func children() (pids []int, ok bool) {
 	const tasks = "/proc/self/task"
 	dir, err := os.Open(tasks)
@@ -81,7 +83,7 @@ func children() (pids []int, ok bool) {
 	data := make([]byte, 0, 4<<10)
 	for _, thread := range threads {
 		if data, err = slurp(data, tasks+"/"+thread+"/children"); err != nil {
-			return nil, false // also when the thread has ended: its children are another's now
+			return nil, false // also if the thread has ended: another thread has its children now
 		}
 		for text := range strings.FieldsSeq(string(data)) {
 			pid, err := strconv.Atoi(text)
@@ -94,22 +96,22 @@ func children() (pids []int, ok bool) {
 	return pids, true
 }
 
-// awaited reports whether a child of this process has ended and led a session, as the programs do that this package starts:
-// whoever started it is about to wait for it.
+// awaited reports whether a child of this process has ended and led a session, as the programs do
+// that this package starts: the goroutine that started it is about to reap it.
 func awaited(pid int) bool {
 	var buf [1024]byte
 	p, ok := readStat(pid, buf[:])
 	return ok && p.zombie && p.sid == p.pid
 }
 
-// slurp reads a file of /proc into the memory of data. With package os it would take three times as many system calls, and there
-// are many files.
+// slurp reads a file of /proc into the memory of data. Package os would need three times as many
+// system calls, and there are many files.
 func slurp(data []byte, name string) ([]byte, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = syscall.Close(fd) }() // only read
+	defer func() { _ = syscall.Close(fd) }() // opened only for reading
 	data = slices.Grow(data[:0], 1<<10)
 	for {
 		n, err := syscall.Read(fd, data[len(data):cap(data)])
@@ -125,7 +127,7 @@ func slurp(data []byte, name string) ([]byte, error) {
 	}
 }
 
-// readStat reads what /proc says of one process; one that is gone by now is not ok.
+// readStat reads the /proc entry of one process. ok is false if the process has ended.
 func readStat(pid int, buf []byte) (process, bool) {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -136,17 +138,17 @@ func readStat(pid int, buf []byte) (process, bool) {
 	if err != nil || n <= 0 {
 		return process{}, false
 	}
-	// The name of the program stands in parentheses, and may contain any.
+	// The name of the program is in parentheses, and may contain parentheses.
 	i := bytes.LastIndexByte(buf[:n], ')')
 	fields := bytes.Fields(buf[i+1 : n])
 	if i < 0 || len(fields) < 20 {
 		return process{}, false
 	}
 	number := func(i int) int {
-		v, _ := strconv.Atoi(string(fields[i])) // the kernel writes numbers
+		v, _ := strconv.Atoi(string(fields[i])) // always a number
 		return v
 	}
-	start, _ := strconv.ParseUint(string(fields[19]), 10, 64) // likewise
+	start, _ := strconv.ParseUint(string(fields[19]), 10, 64) // always a number
 	return process{
 		pid: pid, ppid: number(1), pgid: number(2), sid: number(3), start: start,
 		zombie: fields[0][0] == 'Z' || fields[0][0] == 'X', terminal: number(4) != 0,
@@ -159,7 +161,7 @@ func environment(pid int) ([]string, error) {
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
-	if !bytes.Contains(data, []byte(MarkerEnv+"=")) {
+	if !bytes.Contains(data, []byte(markerEnv+"=")) {
 		return nil, nil
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00"), nil
@@ -179,7 +181,7 @@ func commandLine(pid int) string {
 }
 
 func workingDirectory(pid int) string {
-	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" is nowhere
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" if unknown
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 

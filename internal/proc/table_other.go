@@ -12,7 +12,7 @@ const adopts = false
 
 func adopt() {}
 
-// attributes make a session of its own, which has no terminal to ask for a password on.
+// attributes create a new session, which has no terminal for a password prompt.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func launch(cmd *exec.Cmd, exited chan<- error) error {
@@ -23,22 +23,22 @@ func launch(cmd *exec.Cmd, exited chan<- error) error {
 	return nil
 }
 
-// table says that the processes of this system cannot be read.
+// table returns an error: the process table of this system cannot be read.
 func table() ([]process, error) { return nil, errors.ErrUnsupported }
 
 func environment(int) ([]string, error) { return nil, errors.ErrUnsupported }
 
 func commandLine(int) string { return "" }
 
-// workingDirectory is not known here.
+// workingDirectory returns "": it is not available here.
 func workingDirectory(int) string { return "" }
 
 func mine(int) bool { return false }
 
 func ownSession() int { return 0 }
 
-// children is not known here.
+// children returns false: the list is not available here.
 func children() (pids []int, ok bool) { return nil, false }
 
-// awaited reports whether a child has ended and somebody is about to wait for it, which is not looked into here.
+// awaited returns false: it does not check whether a child has ended.
 func awaited(int) bool { return false }

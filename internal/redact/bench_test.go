@@ -19,18 +19,26 @@ func benchSecrets() []redact.Secret {
 		{"ANTHROPIC_API_KEY", "sk-ant-api03-9fKd2LmNq7RsTv4WxYz1AbCeGh6JkPu8Ei3Oo5Qy_-Bn0VcXwZtS2MgHpAA"},
 		{"GEMINI_API_KEY", "AIzaSyB7x2Kf9QmT4vLw8NcR1pZs6HdJ3gYuE0o"},
 		{"PASSWORD", "p@ss/w+rd\"<7>"},
-		{"AUTHORIZATION", "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"},
+		{
+			"AUTHORIZATION",
+			"Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+		},
 	}
 }
 
 // benchText is what an agent may write: prose and code, in no encoding.
 func benchText() string {
-	return strings.Repeat("The train arrives at 14:35, so the answer is \"14:35\".\n\nfunc (s *server) Close(ctx context.Context) error {\n\treturn errors.Join(s.listener.Close(), s.wait(ctx)) // see internal/server/close_test.go\n}\n", 8)
+	return strings.Repeat(
+		"The train arrives at 14:35, so the answer is \"14:35\".\n\nfunc (s *server) Close(ctx context.Context) error {\n\treturn errors.Join(s.listener.Close(), s.wait(ctx)) // see internal/server/close_test.go\n}\n",
+		8,
+	)
 }
 
 // benchLine is a log line of about 2 KB: an event with a session report in it.
 func benchLine() []byte {
-	answer := strings.Repeat("The train arrives at 14:35, so the answer is \"14:35\".\nIt takes 80 minutes & costs 20% less. ", 12)
+	answer := strings.Repeat(
+		"The train arrives at 14:35, so the answer is \"14:35\".\nIt takes 80 minutes & costs 20% less. ", 12,
+	)
 	line := fmt.Sprintf(`{"type":"session-finished","at":"2026-11-20T12:00:00.123456789Z","case":"reasoning-017","runner":"openai:gpt-5","repetition":1,"session":1,"report":{"runner":{"id":"openai:gpt-5","pathKey":"openai-gpt-5--0a1b2c3d"},"prompt":"When?","usage":{"inputTokens":212,"outputTokens":96},"finalOutput":%q,"startedAt":"2026-11-20T11:59:59.000000000Z","durationMs":1123,"requestId":"req_011CVKx9yQm8wZ4sT2nB7pLd","args":%q}}`,
 		answer, `{"path":"a\/b","text":"two\nlines \u00e9"}`)
 	return []byte(line + "\n")
@@ -63,7 +71,10 @@ func BenchmarkBytes(b *testing.B) {
 		var many []redact.Secret
 		for i := range 30 {
 			value := sha256.Sum256([]byte{byte(i)})
-			many = append(many, redact.Secret{Name: fmt.Sprint(i), Value: "key-" + base64.RawURLEncoding.EncodeToString(value[:])})
+			many = append(
+				many,
+				redact.Secret{Name: fmt.Sprint(i), Value: "key-" + base64.RawURLEncoding.EncodeToString(value[:])},
+			)
 		}
 		r := redact.New(many)
 		text := []byte(benchText())

@@ -7,13 +7,15 @@ import (
 )
 
 const (
-	// minLine is how many digits of base64 or hexadecimal a line must have that is continued on the next.
+	// minLine is the minimum number of base64 or hexadecimal digits in a line that continues on the
+	// next one.
 	minLine = 16
-	// alignments are the ways to divide digits of base64 into bytes, and then those of hex.
+	// alignments are the ways to divide base64 digits into bytes, and then those of hexadecimal
+	// digits.
 	alignments, base64Alignments = 6, 4
 )
 
-// sextets returns what characters stand for in base64, in either alphabet: -1 if they do not.
+// sextets returns the values of characters in base64, in either alphabet; -1 for other characters.
 func sextets() (table [256]int8) {
 	for c := range table {
 		table[c] = -1
@@ -26,13 +28,13 @@ func sextets() (table [256]int8) {
 	return table
 }
 
-// run is a run of digits in a text, which can be wrapped over lines.
+// run is a run of digits in a text. It may be wrapped over lines.
 type run struct {
-	from, to, n int // n is how many digits it has
+	from, to, n int // n is the number of digits
 	open        bool
 }
 
-// decode looks at what runs of digits in v stand for, in base64 and in hexadecimal digits.
+// decode searches the runs of digits in v, decoded from base64 and from hexadecimal digits.
 func (s *search) decode(v *view, escapes, codes int) {
 	s.findRuns(v)
 	if len(s.runs) == 0 {
@@ -71,8 +73,9 @@ func (s *search) decode(v *view, escapes, codes int) {
 	}
 }
 
-// findRuns sets s.runs to the runs of digits that are long enough to hold a secret, and the one that can go on behind v.
-// A run goes on over a line break if there are at least minLine digits before it.
+// findRuns sets s.runs to the runs of digits that are long enough for a secret, and the one that
+// can continue after v. A run continues over a line break if there are at least minLine digits
+// before it.
 func (s *search) findRuns(v *view) {
 	text, digits := v.text, &s.r.digits
 	s.runs = s.runs[:0]
@@ -118,7 +121,7 @@ func (s *search) findRuns(v *view) {
 	}
 }
 
-// copies reports whether a run, with what is beside it, stands in the upper view as it is.
+// copies reports whether a run and its surroundings appear unchanged in the upper view.
 func (v *view) copies(r run) bool {
 	i := sort.Search(len(v.marks), func(i int) bool { return int(v.marks[i].at) >= r.from }) - 1
 	if i < 0 || v.marks[i].width > 0 {
@@ -129,7 +132,8 @@ func (v *view) copies(r run) bool {
 
 func isGap(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c == '\t' }
 
-// openLine returns the last line of the run that can go on behind the text, or a run that ends at -1.
+// openLine returns the last line of the run that can continue after the text, or a run that ends at
+// -1.
 func (s *search) openLine(text []byte) run {
 	to := len(text)
 	if to > 1 && text[to-1] == '=' && s.r.digits[text[to-2]] >= 0 {
@@ -148,11 +152,12 @@ func (s *search) openLine(text []byte) run {
 	return run{from: from, to: to, n: to - from, open: true}
 }
 
-// base64 appends to u what the digits at s.places stand for, without the first so many bits. Padding ends at pad.
+// base64 appends to u the decoded digits at s.places, without the first skip bits. Padding ends at
+// pad.
 func (s *search) base64(u *view, open bool, skip int, pad int32) {
 	n := max(0, 6*len(s.sextets)-skip) / 8
 	s.plain = slices.Grow(s.plain[:0], n)[:n]
-	i, past := skip/6, skip%6 // a byte begins so many bits past the beginning of a digit
+	i, past := skip/6, skip%6 // a byte begins this many bits after the start of a digit
 	for k := range s.plain {
 		s.plain[k] = s.sextets[i]<<(2+past) | s.sextets[i+1]>>(4-past)
 		if i, past = i+1, past+2; past == 6 {
@@ -168,7 +173,7 @@ func (s *search) base64(u *view, open bool, skip int, pad int32) {
 	})
 }
 
-// hex appends to two views what the hexadecimal digits among those at s.places stand for.
+// hex appends the decoded hexadecimal digits among those at s.places to two views.
 func (s *search) hex(views []*view, open bool) {
 	text := views[0].up.text
 	for i := 0; i < len(s.places); i++ {
@@ -196,8 +201,8 @@ func (s *search) hex(views []*view, open bool) {
 	}
 }
 
-// segments appends to u those parts of s.plain that are text and long enough to hold a secret, with walls between. Place
-// tells where the digits of a byte are.
+// segments appends to u the parts of s.plain that are text and long enough for a secret, with walls
+// between them. place returns the position of the digits of a byte.
 func (s *search) segments(u *view, open bool, place func(i int) (start, end int32)) {
 	plain := s.plain
 	for i := 0; i < len(plain); {

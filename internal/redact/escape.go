@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// levels is how many escapings on top of each other are undone.
+// levels is the number of nested escapings that are undone.
 const levels = 3
 
-// partial is the width of what more text could complete.
+// partial is the width of an incomplete sequence that more text could complete.
 const partial = -1
 
-// An escaping is one way to write characters by others.
+// An escaping is a way to write characters with others.
 type escaping uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	escapings
 )
 
-// next returns the first place from at on where an escape sequence can begin, or the length of text.
+// next returns the first place from at where an escape sequence can begin, or the length of text.
 func (e escaping) next(text []byte, at int) int {
 	var n int
 	switch e {
@@ -40,8 +40,8 @@ func (e escaping) next(text []byte, at int) int {
 	return at + n
 }
 
-// read appends to plain what the escape sequence at the beginning of text stands for, and returns its width: 0 if there is
-// none.
+// read appends to plain the character of the escape sequence at the beginning of text, and returns
+// the width of the sequence: 0 if there is none.
 func (e escaping) read(plain, text []byte, final bool) (_ []byte, width int) {
 	var c rune
 	switch {
@@ -65,8 +65,9 @@ func (e escaping) read(plain, text []byte, final bool) (_ []byte, width int) {
 	return plain, width
 }
 
-// unescape returns v with one way of escaping undone, or nil if that changes nothing. What looks like an escape sequence can
-// be a stray character before a secret: unclear says that there are such places, and with stray these are left as they are.
+// unescape returns v with one kind of escaping undone, or nil if that changes nothing. An apparent
+// escape sequence can be a stray character before a secret: unclear means that there are such
+// places, and with stray these are left unchanged.
 func (s *search) unescape(v *view, e escaping, stray bool) (u *view, unclear bool) {
 	var buffer [utf8.UTFMax]byte
 	last, end := 0, len(v.text)
@@ -110,14 +111,14 @@ func (s *search) unescape(v *view, e escaping, stray bool) (u *view, unclear boo
 	return u, unclear
 }
 
-// yes is what [Redactor.strays] returns if a secret can begin there.
+// yes is the result of [Redactor.strays] if a secret can begin there.
 const yes = 1
 
-// strays reports whether text, which begins like an escape sequence, can be one character before a secret instead. It is 0
-// if not, and partial if the text ends too early to know.
+// strays reports whether text, which begins like an escape sequence, can be one character before a
+// secret instead. It returns 0 if not, and partial if the text is too short to decide.
 func (r *Redactor) strays(e escaping, text []byte, final bool) int {
 	for _, id := range r.starts[text[1]] {
-		if p := &r.patterns[id]; !p.fold { // a hex dump is not escaped
+		if p := &r.patterns[id]; !p.fold { // hex dumps are not escaped
 			if result := p.spelled(e, text[1:], final); result != 0 {
 				return result
 			}
@@ -126,8 +127,8 @@ func (r *Redactor) strays(e escaping, text []byte, final bool) int {
 	return 0
 }
 
-// spelled reports whether text can begin with p, some of it escaped: yes also if it has something that must be looked at
-// more closely.
+// spelled reports whether text can begin with p, partly escaped. It also returns yes if a closer
+// check is needed.
 func (p *pattern) spelled(e escaping, text []byte, final bool) int {
 	var buffer [utf8.UTFMax]byte
 	for i := 0; i < len(p.text); {
@@ -142,7 +143,7 @@ func (p *pattern) spelled(e escaping, text []byte, final bool) int {
 		}
 		if c := text[0]; p.equal(i, c) {
 			if e.next(text[:1], 0) == 0 {
-				return yes // is it itself, or does it introduce itself?
+				return yes // a backslash or percent sign can be part of the secret
 			}
 			i, text = i+1, text[1:]
 			continue
@@ -208,7 +209,7 @@ func backslash(text []byte, final bool) (c rune, width int) {
 	return 0, 0
 }
 
-// number reads so many hex digits.
+// number reads the given number of hex digits.
 func number(text []byte, digits int, final bool) (v rune, width int) {
 	for i := range digits {
 		if i == len(text) {
@@ -236,10 +237,10 @@ func hexDigit(c byte) (v byte, ok bool) {
 	}
 }
 
-// longestEntity bounds the name of an entity, zeros before a number included.
+// longestEntity is the maximum length of an entity name, including zeros before a number.
 const longestEntity = 16
 
-// entity reads an entity of HTML: those that escaping writes.
+// entity reads an HTML entity of the kinds that escaping produces.
 func entity(text []byte, final bool) (c rune, width int) {
 	end := 1
 	for ; ; end++ {

@@ -8,12 +8,12 @@ import (
 	"regexp"
 )
 
-// ErrBinary says that a file is no text and holds a secret, so that it would be broken without.
-var ErrBinary = errors.New("it is no text and holds secrets")
+// ErrBinary means that a binary file contains a secret. Removing the secret would corrupt the file.
+var ErrBinary = errors.New("it is a binary file that contains secrets")
 
 var errDiffers = errors.New("it differs")
 
-// FileName returns a path without the secrets, in characters that every system takes.
+// FileName returns a path without the secrets, with characters that are valid on every system.
 func (r *Redactor) FileName(path string) string {
 	clean := r.String(path)
 	if clean == path {
@@ -22,7 +22,8 @@ func (r *Redactor) FileName(path string) string {
 	return regexp.MustCompile(`\[redacted:([^]]*)]`).ReplaceAllString(clean, "redacted-$1")
 }
 
-// CopyFile writes to to what a file holds, without the secrets. The error is [ErrBinary] where that is not to be had.
+// CopyFile copies a file to to, without the secrets. It returns [ErrBinary] for a binary file with
+// secrets.
 func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
 	in, err := os.Open(name)
 	if err != nil {
@@ -30,7 +31,7 @@ func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	head := make([]byte, 512)
-	n, _ := in.ReadAt(head, 0) // a short file is no trouble
+	n, _ := in.ReadAt(head, 0) // the file may be shorter
 	if bytes.IndexByte(head[:n], 0) < 0 {
 		return r.copy(to, in)
 	}
@@ -45,7 +46,7 @@ func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
 	return err
 }
 
-// InFile reports whether a file holds secrets.
+// InFile reports whether a file contains secrets.
 func (r *Redactor) InFile(name string) (found bool, err error) {
 	var in [2]*os.File
 	for i := range in {
@@ -67,7 +68,7 @@ func (r *Redactor) copy(to io.Writer, from io.Reader) error {
 	return errors.Join(err, w.Close())
 }
 
-// comparer says when it gets something else than what another reader has.
+// comparer returns errDiffers when the written bytes differ from those of another reader.
 type comparer struct {
 	with io.Reader
 	buf  []byte

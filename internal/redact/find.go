@@ -7,50 +7,52 @@ import (
 	"slices"
 )
 
-// maxCodes is how many encodings in base64 or hexadecimal digits on top of each other are undone.
+// maxCodes is the number of nested base64 or hexadecimal encodings that are undone.
 const maxCodes = 2
 
-// search finds the secrets in one text. It reads the text in all the ways in which the encodings can be undone, and looks
-// for the patterns in each of these views.
+// search finds the secrets in one text. It decodes the text in every possible way, and looks for
+// the patterns in each of these views.
 type search struct {
 	r     *Redactor
-	views []*view // those in use, the text itself first
+	views []*view // the views in use; the first is the text itself
 	spare []*view
 	found []match
 	seen  []known
-	// hold is the place up to which more text changes nothing.
+	// hold is the place before which more text changes nothing.
 	hold int
-	// torn is where the first unit begins that is not complete, those of decoded digits aside.
+	// torn is the start of the first incomplete unit, except those of decoded digits.
 	torn int
-	// lag tells of the secret that may begin at hold: where what the text has of it ends, and whether with a blank.
+	// lag describes the secret that may begin at hold: the end of its visible part, and whether it
+	// ends with a blank.
 	lag lag
-	// The rest is room to work in.
+	// The fields below are scratch memory.
 	runs           []run
 	places         []int32
 	sextets, plain []byte
 }
 
-// lag is where, in the text that is redacted, what is there of an unfinished secret begins and ends.
+// lag is the position of an unfinished secret in the redacted text.
 type lag struct {
 	start, end int
 	blank      bool
 }
 
-// known is a view that was explored: a hash of its text, and how deep it was.
+// known is an explored view: a hash of its text, and its depth.
 type known struct {
 	view    *view
 	hash    uint64
 	escapes int
 }
 
-// match is one place where a secret was found.
+// match is the position of a found secret.
 type match struct {
 	start, end int
 	pattern    *pattern
 }
 
-// find returns a search that found all secrets in text, in order and apart from each other. If the text is not final, more is
-// to come, and hold is the place up to which that cannot change anything. Who calls it calls done.
+// find returns a search that found all secrets in text, in order and without overlaps. If the text
+// is not final, more text follows, and cannot change the result before hold. The caller must call
+// done.
 func (r *Redactor) find(text []byte, final bool) *search {
 	s, ok := r.searches.Get().(*search)
 	if !ok {
@@ -69,15 +71,15 @@ func (r *Redactor) find(text []byte, final bool) *search {
 	return s
 }
 
-// done gives s back.
+// done returns s to the pool.
 func (s *search) done() {
-	s.views[0].text = nil // not ours
+	s.views[0].text = nil // it belongs to the caller
 	s.spare = append(s.spare, s.views...)
 	s.views, s.found, s.seen, s.lag = s.views[:0], s.found[:0], s.seen[:0], lag{}
 	s.r.searches.Put(s)
 }
 
-// view returns an empty view of what up holds.
+// view returns an empty view below up.
 func (s *search) view(up *view) *view {
 	var v *view
 	if n := len(s.spare); n > 0 {
@@ -93,7 +95,8 @@ func (s *search) view(up *view) *view {
 	return v
 }
 
-// known reports whether a view that says the same, of the same places, was explored with as many escapings left to undo.
+// known reports whether an equal view, of the same places, was explored with at least as many
+// remaining escapings.
 func (s *search) known(v *view, escapes int) bool {
 	if v.coded {
 		return false
@@ -108,7 +111,8 @@ func (s *search) known(v *view, escapes int) bool {
 	return false
 }
 
-// explore looks for secrets in v, of which so many escapings and encodings were undone, and in what can be made from it.
+// explore looks for secrets in v, at the given depth of escapings and encodings, and in all views
+// derived from it.
 func (s *search) explore(v *view, escapes, codes int) {
 	s.literal(v)
 	s.descend(v, escapes, codes)
@@ -133,7 +137,7 @@ func (s *search) explore(v *view, escapes, codes int) {
 	}
 }
 
-// descend explores what can be decoded from v.
+// descend explores the views that can be decoded from v.
 func (s *search) descend(v *view, escapes, codes int) {
 	if escapes < levels {
 		for e := range escapings {
@@ -154,8 +158,8 @@ func (s *search) descend(v *view, escapes, codes int) {
 	}
 }
 
-// literal finds the patterns in v as they are. It looks at the last two bytes of a window: if no pattern has them there, the
-// window moves on to where one could.
+// literal finds the patterns in v. It looks at the last two bytes of a window: if no pattern has
+// them there, it moves the window to the next possible place.
 func (s *search) literal(v *view) {
 	r, text := s.r, v.text
 	for i := r.window - 1; i < len(text); {
@@ -186,7 +190,7 @@ func (s *search) literal(v *view) {
 	}
 }
 
-// compare adds a match if v has p, with its longest word at a place.
+// compare adds a match if v contains p with its longest word at a place.
 func (s *search) compare(v *view, p *pattern, at int) {
 	end, ok := p.forward(p.anchor, v.text[at:])
 	if !ok || end == partial {
@@ -203,13 +207,13 @@ func (s *search) compare(v *view, p *pattern, at int) {
 	}
 }
 
-// unfinished looks for the first place of v from which on it could be the beginning of a secret.
+// unfinished finds the first place of v that could be the beginning of a secret.
 func (s *search) unfinished(v *view) {
 	r, text := s.r, v.text
 	from := len(text)
 	for n := 1; from > 0 && n < r.longest; n++ {
 		from--
-		if r.spaced { // a run of white space is one character
+		if r.spaced { // count a run of white space as one character
 			from = min(from, len(bytes.TrimRightFunc(text[:from+1], isBlank)))
 		}
 	}
@@ -217,7 +221,7 @@ func (s *search) unfinished(v *view) {
 		for _, id := range r.starts[text[at]] {
 			p := &r.patterns[id]
 			if at+1 < len(text) && p.text[1] != ' ' && !p.equal(1, text[at+1]) {
-				continue // as nearly always
+				continue // the usual case
 			}
 			if end, ok := p.forward(0, text[at:]); !ok || end != partial {
 				continue
@@ -235,10 +239,10 @@ func (s *search) unfinished(v *view) {
 	}
 }
 
-// wait holds back the text from a place on.
+// wait holds back the text from the given place.
 func (s *search) wait(at int) { s.hold = min(s.hold, at) }
 
-// tear notes that a unit of v that begins at a place is not complete.
+// tear records that the unit of v at a place is incomplete.
 func (s *search) tear(v *view, at int) {
 	place := v.start(at)
 	if !v.coded {
@@ -247,7 +251,8 @@ func (s *search) tear(v *view, at int) {
 	s.wait(place)
 }
 
-// settle moves hold back to where text can be cut so that its halves are redacted like the whole.
+// settle moves hold back to a place where the text can be split so that both parts are redacted
+// like the whole.
 func (s *search) settle() {
 	for before := -1; s.hold != before; {
 		s.indent()
@@ -263,7 +268,7 @@ func (s *search) settle() {
 	}
 }
 
-// indent moves hold back to where runs of digits that go on behind it are still seen to.
+// indent moves hold back so that runs of digits that continue after it are still found.
 func (s *search) indent() {
 	to := s.hold
 	for _, v := range s.views {
@@ -272,7 +277,7 @@ func (s *search) indent() {
 	s.hold = to
 }
 
-// merge orders matches and joins those that overlap, which makes them one match of the longest of them.
+// merge sorts the matches and joins overlapping ones into one match of the longest.
 func merge(found []match) []match {
 	slices.SortFunc(found, func(a, b match) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))

@@ -10,11 +10,11 @@ const (
 	markClose = "]"
 )
 
-// HasMark reports whether a text that was stored has a mark where a secret was.
+// HasMark reports whether a stored text contains the mark of a removed secret.
 func HasMark(text string) bool { return strings.Contains(text, markOpen) }
 
-// Marks returns the names in the marks of a stored text, sorted and each once. [Redactor.String] may have changed
-// characters of a name.
+// Marks returns the names in the marks of a stored text, sorted and each once. [Redactor.String]
+// may have changed characters of a name.
 func Marks(text string) []string {
 	var names []string
 	for HasMark(text) {
@@ -29,7 +29,7 @@ func Marks(text string) []string {
 	return slices.Compact(names)
 }
 
-// BetweenMarks returns what is left of a stored text before, between and behind its marks.
+// BetweenMarks returns the parts of a stored text before, between and after its marks.
 func BetweenMarks(text string) []string {
 	var parts []string
 	for {

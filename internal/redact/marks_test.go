@@ -28,7 +28,8 @@ func TestArraysAreLookedInto(t *testing.T) {
 	r := New([]Secret{{"A_KEY", "sk-canary-4711-a"}})
 	was := [][2]string{{"path", "/tmp/sk-canary-4711-a"}, {"a", "b"}}
 	got, names := Clean(r, was)
-	if got[0] != [2]string{"path", "/tmp/[redacted:A_KEY]"} || got[1] != was[1] || !slices.Equal(names, []string{"A_KEY"}) {
+	if got[0] != [2]string{"path", "/tmp/[redacted:A_KEY]"} || got[1] != was[1] ||
+		!slices.Equal(names, []string{"A_KEY"}) {
 		t.Errorf("got %q, removed %q", got, names)
 	}
 	if was[0][1] != "/tmp/sk-canary-4711-a" {

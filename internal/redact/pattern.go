@@ -10,35 +10,41 @@ import (
 )
 
 const (
-	// hashes is the size of the tables that are indexed by two neighbouring bytes.
+	// hashes is the size of the tables that are indexed by two adjacent bytes.
 	hashes = 1 << 13
-	// minWindow is how long a word of a pattern must be for the index.
+	// minWindow is the minimum length of a pattern's word in the index.
 	minWindow = 4
-	// maxWindow bounds the window of the literal search: more would fill the table and slow it down.
+	// maxWindow limits the window of the literal search: a larger one would fill the table and slow
+	// the search down.
 	maxWindow = 16
 )
 
 func hash(a, b byte) uint { return (uint(a)<<6 ^ uint(b)) & (hashes - 1) }
 
-// pattern is one spelling of a secret, with runs of white space as one blank, which stands for any of them.
+// pattern is one spelling of a secret, with each run of white space as one blank, which matches any
+// run of white space.
 type pattern struct {
 	text []byte
-	// anchor is where the longest word of text begins, and word its length: the literal search looks for this word.
+	// anchor is the position of the longest word of text, and word its length. The literal search
+	// looks for this word.
 	anchor, word int
 	name, marker string
-	// fold says that letters may have either case, and blanks are as they are; text is lower-case then.
+	// fold means that letters match in either case, and blanks match exactly. text is then in lower
+	// case.
 	fold bool
 }
 
-// equal reports whether the character c stands for byte i of the pattern.
+// equal reports whether the character c matches byte i of the pattern.
 func (p *pattern) equal(i int, c byte) bool {
 	return p.text[i] == c || p.fold && c >= 'A' && c <= 'Z' && p.text[i] == c|0x20
 }
 
-// maxPluses bounds how many characters of a run of blanks are tried as pluses of the secret itself.
+// maxPluses limits the characters of a run of blanks that are tried as plus signs of the secret
+// itself.
 const maxPluses = 16
 
-// forward compares text with p from byte i on, and returns where the match ends: partial if the text does.
+// forward compares text with p from byte i on, and returns the end of the match, or partial if the
+// text ends first.
 func (p *pattern) forward(i int, text []byte) (end int, ok bool) {
 	for ; i < len(p.text); i++ {
 		if end == len(text) {
@@ -70,7 +76,7 @@ func (p *pattern) forward(i int, text []byte) (end int, ok bool) {
 	return end, true
 }
 
-// backward compares the end of text with p up to byte i, and returns where the match starts.
+// backward compares the end of text with p up to byte i, and returns the start of the match.
 func (p *pattern) backward(i int, text []byte) (start int, ok bool) {
 	for start = len(text); i > 0; i-- {
 		if p.text[i-1] != ' ' || p.fold {
@@ -103,10 +109,10 @@ func (p *pattern) backward(i int, text []byte) (start int, ok bool) {
 	return start, true
 }
 
-// isBlank reports whether c can stand for a blank: white space, or a plus, as in queries of URLs.
+// isBlank reports whether c can represent a blank: white space, or a plus sign, as in URL queries.
 func isBlank(c rune) bool { return c == '+' || unicode.IsSpace(c) }
 
-// blanks returns how much of text, at its beginning, can stand for a blank.
+// blanks returns the length of the blanks at the beginning of text.
 func blanks(text []byte) (n int) {
 	for n < len(text) {
 		c, size := rune(text[n]), 1
@@ -121,17 +127,18 @@ func blanks(text []byte) (n int) {
 	return n
 }
 
-// values returns the texts that give a secret value away.
+// values returns the texts that reveal a secret value.
 func values(value string) []string {
-	const long = 20 // lines must be longer than what is common text
+	const long = 20 // shorter lines can be common text
 	value = strings.TrimSpace(value)
 	all := []string{value}
-	// A value with \n in it, as a key has in an .env file, is used with line breaks in their place.
+	// A value with \n in it, as a key has in an .env file, is also used with line breaks instead.
 	if plain := unescaped(value); plain != value {
 		all = append(all, plain)
 	}
 	for _, value := range slices.Clip(all) {
-		if scheme, rest, ok := strings.Cut(value, " "); ok && len(scheme) <= 12 && !strings.ContainsFunc(rest, unicode.IsSpace) {
+		if scheme, rest, ok := strings.Cut(value, " "); ok && len(scheme) <= 12 &&
+			!strings.ContainsFunc(rest, unicode.IsSpace) {
 			all = append(all, rest)
 		}
 		if strings.Contains(value, "\n") {
@@ -145,7 +152,7 @@ func values(value string) []string {
 	return all
 }
 
-// unescaped returns value with escape sequences that begin with a backslash undone.
+// unescaped returns value with its backslash escapes undone.
 func unescaped(value string) string {
 	if !strings.Contains(value, `\`) {
 		return value
@@ -170,7 +177,7 @@ func (r *Redactor) addPatterns(value string, s Secret, words map[string]bool) {
 			r.patterns = append(r.patterns, p)
 		}
 	}
-	// What a text shows of the value, if that has something in it that is not seen.
+	// The value without its invisible characters, as a text shows it.
 	work := &search{r: r}
 	v := &view{text: []byte(value), final: true}
 	add(pattern{text: collapsed(value)})
@@ -182,7 +189,7 @@ func (r *Redactor) addPatterns(value string, s Secret, words map[string]bool) {
 			}
 		}
 	}
-	// As a hex dump on one line shows it. Without separators it is found by decoding.
+	// The value as a hex dump on one line. A dump without separators is found by decoding.
 	digits := hex.EncodeToString([]byte(value))
 	for _, separator := range [...]byte{' ', ':'} {
 		text := make([]byte, 0, len(value)*3)
@@ -210,7 +217,8 @@ func longestWord(text []byte) (at, length int) {
 	return at, length
 }
 
-// index prepares the search: tables after Wu and Manber, and what the decoding needs to know of the patterns.
+// index prepares the search: tables after Wu and Manber, and the data of the patterns that decoding
+// needs.
 func (r *Redactor) index() {
 	if len(r.patterns) == 0 {
 		return
@@ -267,7 +275,8 @@ func cases(c byte, fold bool) []byte {
 	return []byte{c}
 }
 
-// mark gives each pattern what replaces it: a text that no secret has, not even in part or together with what is around it.
+// mark sets the replacement of each pattern: a text that no secret contains, not even partly or
+// together with the text around it.
 func (r *Redactor) mark() {
 	for i := range r.patterns {
 		p := &r.patterns[i]
@@ -288,7 +297,8 @@ func (r *Redactor) mark() {
 	}
 }
 
-// plainName returns name as it can stand within a JSON string, a URL, an attribute and a shell word.
+// plainName returns name with characters that are valid in a JSON string, a URL, an attribute and a
+// shell word.
 func plainName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("_-.", c) {
@@ -298,7 +308,8 @@ func plainName(name string) string {
 	}, name)
 }
 
-// mixes reports whether a secret can be found in a text where marker stands and that does not have it otherwise.
+// mixes reports whether a text with marker can contain a secret that it does not contain without
+// it.
 func (r *Redactor) mixes(marker string) bool {
 	for _, p := range r.patterns {
 		text := string(p.text)

@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	// minLength is the length, in bytes, below which a value is not looked for: it would be found everywhere.
+	// minLength is the minimum length of a hidden value, in bytes. Shorter values would match
+	// unrelated text.
 	minLength = 8
-	// minBits is the information, in bits, below which a value is not looked for.
+	// minBits is the minimum information of a hidden value, in bits.
 	minBits = 20
 )
 
-// Exposure tells why a secret, or a place where it stands, is not hidden.
+// Exposure describes why a secret, or a place that contains it, is not hidden.
 type Exposure struct {
 	Name string
 	// Why completes a sentence that begins with the name, as in "is shorter than 8 characters".
 	Why string
 }
 
-// Exposed returns what will not be hidden, in the order of the secrets. It never holds a value.
+// Exposed returns the secrets that are not hidden, in order. It never returns a value.
 func (r *Redactor) Exposed() []Exposure {
 	if r == nil {
 		return nil
@@ -28,8 +29,8 @@ func (r *Redactor) Exposed() []Exposure {
 	return slices.Clone(r.exposed)
 }
 
-// weakness says why value is not looked for: hiding it would change text that has nothing to do with it. It is empty if
-// value is looked for. This is the whole rule, for values and for parts of them.
+// weakness returns why value is not hidden, or "" if it is hidden. Hiding a weak value would change
+// unrelated text. This is the whole rule, for values and for parts of them.
 func weakness(value string, words map[string]bool) string {
 	switch {
 	case len(value) < minLength:
@@ -42,7 +43,8 @@ func weakness(value string, words map[string]bool) string {
 	return ""
 }
 
-// information returns the length of value times the Shannon entropy of its bytes, in bits; 0 if it is all white space.
+// information returns the length of value times the Shannon entropy of its bytes, in bits; 0 for
+// white space.
 func information(value string) float64 {
 	if strings.TrimSpace(value) == "" {
 		return 0
@@ -60,7 +62,8 @@ func information(value string) float64 {
 	return bits
 }
 
-// expose notes what of the secret s is not hidden. Words are the structural words as they are, lower those in lower case.
+// expose records how the secret s is not hidden. words are the structural words, and lower the same
+// in lower case.
 func (r *Redactor) expose(s Secret, words []string, lower map[string]bool) {
 	value := strings.TrimSpace(s.Value)
 	switch why := weakness(value, lower); {
@@ -70,7 +73,7 @@ func (r *Redactor) expose(s Secret, words []string, lower map[string]bool) {
 	case slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, value) }):
 		r.exposed = append(r.exposed, Exposure{
 			s.Name,
-			"is hidden in texts, but is also a part of a name that stays, such as the id of a case, a runner or a model",
+			"is hidden in texts, but not in names that contain it, such as the id of a case, a runner or a model",
 		})
 	}
 }

@@ -13,7 +13,7 @@ func TestExposed(t *testing.T) {
 		short = "is shorter than 8 characters"
 		word  = "is a common word of Plumb's own reports"
 		weak  = "is too easy to guess: it has few different characters"
-		part  = "is hidden in texts, but is also a part of a name that stays, such as the id of a case, a runner or a model"
+		part  = "is hidden in texts, but not in names that contain it, such as the id of a case, a runner or a model"
 	)
 	words := []string{"outcome", "session-finished", "anthropic", "Reasoning-017", "openai:gpt-5-canary"}
 	for _, test := range []struct{ value, why string }{
@@ -59,15 +59,21 @@ func TestExposed(t *testing.T) {
 	if got := (*redact.Redactor)(nil).Exposed(); got != nil {
 		t.Errorf("nil: %v", got)
 	}
-	r := redact.New([]redact.Secret{{"B", "short"}, {"A", "anthropic"}, {"OK", "sk-0123456789"}, {"B", "short"}}, words...)
-	if got, want := r.Exposed(), []redact.Exposure{{"B", short}, {"A", word}, {"B", short}}; !reflect.DeepEqual(got, want) {
+	r := redact.New(
+		[]redact.Secret{{"B", "short"}, {"A", "anthropic"}, {"OK", "sk-0123456789"}, {"B", "short"}}, words...,
+	)
+	if got, want := r.Exposed(), []redact.Exposure{
+		{"B", short}, {"A", word}, {"B", short},
+	}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 // TestParts holds parts of a value to the same rule.
 func TestParts(t *testing.T) {
-	r := redact.New([]redact.Secret{{"A", "Bearer anthropic"}, {"B", "Bearer tok-en-0123"}, {"C", "Basic short"}}, "anthropic")
+	r := redact.New(
+		[]redact.Secret{{"A", "Bearer anthropic"}, {"B", "Bearer tok-en-0123"}, {"C", "Basic short"}}, "anthropic",
+	)
 	const in = "Bearer anthropic, anthropic, tok-en-0123, Basic short, short"
 	if got, want := r.String(in), "[redacted:A], anthropic, [redacted:B], [redacted:C], short"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -75,7 +81,11 @@ func TestParts(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	r := redact.New([]redact.Secret{{"Z KEY", "zebra-0123456"}, {"A", "sk-ant-0123456"}, {"B", "unseen-0123456"}, {"C", "zebra-0123456"}})
+	r := redact.New(
+		[]redact.Secret{
+			{"Z KEY", "zebra-0123456"}, {"A", "sk-ant-0123456"}, {"B", "unseen-0123456"}, {"C", "zebra-0123456"},
+		},
+	)
 	for _, test := range []struct {
 		text string
 		want []string

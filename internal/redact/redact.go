@@ -1,32 +1,37 @@
-// Package redact removes secret values from every text that is written to disk or shown: the sixth law of measurement.
+// Package redact removes secret values from every text that is written to disk or shown: the sixth
+// law of measurement.
 //
-// It knows the values that Plumb injected or read from the environment. It finds each of them
+// It gets the values that Plumb injected or read from the environment. It finds each value
 //
-//   - as it is;
-//   - with any of its characters escaped as in JSON, JavaScript or Go (\", \/, \n, \u00e9, \xe9, \U0001f600), in URLs
-//     (%2f, and + for a blank) or in HTML (&quot;, &#34;, &#x22;), with up to three such encodings on top of each other,
-//     such as JSON in a string of JSON, or a percent-encoded text in JSON;
-//   - in base64, with both alphabets, padded or not, also when it is a part of what was encoded, as in "user:secret";
-//   - in hexadecimal digits of either case, and as a hex dump on one line with blanks or colons between the bytes;
-//   - in base64 or hexadecimal digits of one of the above, base64 and hexadecimal digits themselves included, up to two of
-//     these on top of each other, and escaped in turn;
+//   - unchanged;
+//   - with any of its characters escaped as in JSON, JavaScript or Go (\", \/, \n, \u00e9, \xe9,
+//     \U0001f600), in URLs (%2f, and + for a space) or in HTML (&quot;, &#34;, &#x22;), with up
+//     to three such encodings on top of each other, such as JSON in a JSON string, or
+//     percent-encoding in JSON;
+//   - in base64, with both alphabets, with or without padding, also when it is a part of the
+//     encoded text, as in "user:secret";
+//   - in hexadecimal digits of either case, and as a hex dump on one line with spaces or colons
+//     between the bytes;
+//   - in base64 or hexadecimal digits of one of the above, including base64 and hexadecimal
+//     digits, up to two of these on top of each other, and escaped in turn;
 //   - with base64 or hexadecimal digits wrapped over lines that have at least 16 digits each.
 //
-// Between any two of its characters, on each of these levels, there may be what is not seen: escape sequences for
-// terminals, controls, zero-width and other ignorable characters, marks of direction, tags, bytes that are no UTF-8. The
-// reports remove these from what they show, and so would put the secret together again. White space in a value stands for
-// any run of white space. What is replaced goes from the first character of the secret to the last; the rest stays byte for
-// byte, except that more than 64 KiB of unseen characters within what may be a secret can be dropped; see
-// [Redactor.Writer].
+// Between any two of its characters, on each of these levels, invisible characters are allowed:
+// escape sequences for terminals, control characters, zero-width and other ignorable characters,
+// direction marks, tags, bytes that are not UTF-8. The reports remove these from the text that they
+// show, and would otherwise join the secret together again. White space in a value matches any run
+// of white space. A replacement covers the secret from its first to its last character. The rest of
+// the text does not change, except that more than 64 KiB of invisible characters within a possible
+// secret can be dropped; see [Redactor.Writer].
 //
-// A value of several lines is also found line by line, one such as "Bearer x" also by its second word, and one with \n in
-// it also with line breaks instead.
+// For a value of several lines, each line is also a secret. For a value such as "Bearer x", the
+// second word is also a secret. A value with \n in it is also found with line breaks instead.
 //
-// What it cannot find: values that were compressed, encrypted or hashed, and values cut into pieces with other text between
-// them, as a provider does that streams an answer in many small JSON events.
+// It cannot find values that were compressed, encrypted or hashed, and values that are split with
+// other text between the parts, as when a provider streams an answer in many small JSON events.
 //
-// A search reads the text in all the ways in which the encodings can be undone, level by level, and looks for the plain
-// values in each reading. Each reading knows where its bytes come from.
+// A search decodes the text in every possible way, level by level, and looks for the plain values
+// in each decoded view. Each view maps its bytes back to the original text.
 package redact
 
 import (
@@ -40,43 +45,46 @@ import (
 	"unsafe"
 )
 
-// Secret is one value to keep out of every artifact.
+// Secret is one value to remove from every artifact.
 type Secret struct {
-	// Name tells the reader what stood there, such as the name of the environment variable.
+	// Name replaces the value for the reader, such as the name of the environment variable.
 	Name string
-	// Value is the secret. White space around it does not count. [Redactor.Exposed] tells which values are not hidden.
+	// Value is the secret. White space around it is ignored. [Redactor.Exposed] lists values that
+	// are not hidden.
 	Value string
 }
 
-// Redactor replaces each secret it finds by [redacted:NAME]. It is safe for concurrent use. A nil Redactor is valid and
-// changes nothing.
+// Redactor replaces each secret by [redacted:NAME]. It is safe for concurrent use. A nil Redactor
+// is valid and changes nothing.
 type Redactor struct {
-	// types holds, by type, which fields of a struct may hold text from outside.
+	// types caches, by type, the fields of a struct that may hold text from outside.
 	types    sync.Map
 	patterns []pattern
 	exposed  []Exposure
-	// starts holds the patterns by their first byte; shift and bucket the index of the literal search, which looks at the
-	// first bytes, the window, of each pattern.
+	// starts holds the patterns by their first byte. shift and bucket are the index of the literal
+	// search, which uses the first bytes of each pattern, the window.
 	starts            [256][]int32
 	shift             [hashes]uint8
 	bucket            [hashes][]int32
 	loose             []int32 // patterns that are not in the index
 	window            int
 	shortest, longest int
-	// spaced says that a pattern has white space, binary that one is no UTF-8.
+	// spaced means that a pattern has white space, binary that one is not UTF-8.
 	spaced, binary bool
-	// digits holds what the digits of base64 stand for; minDigits is the least number of them that a secret takes.
+	// digits maps the digits of base64 to their values. minDigits is the minimum number of digits
+	// of an encoded secret.
 	digits    [256]int8
 	minDigits int
-	// wall is a character that is in no pattern and stands between pieces of text that do not belong together.
+	// wall is a character that no pattern contains. It separates unrelated pieces of text.
 	wall     byte
 	seed     maphash.Seed
 	searches sync.Pool
 }
 
-// New returns a Redactor for the given secrets. Of secrets with the same value the first gives the name. Words are
-// structural: a secret that equals one of them, in either case, is not hidden, nor is one that is short or easy to guess.
-// [Redactor.Exposed] tells which.
+// New returns a Redactor for the given secrets. If several secrets have the same value, the first
+// gives the name. words are structural: a secret that equals one of them, ignoring case, is not
+// hidden. A secret that is short or easy to guess is not hidden either. [Redactor.Exposed] lists
+// them.
 func New(secrets []Secret, words ...string) *Redactor {
 	r := &Redactor{seed: maphash.MakeSeed()}
 	lower := make(map[string]bool, len(words))
@@ -84,7 +92,9 @@ func New(secrets []Secret, words ...string) *Redactor {
 		lower[strings.ToLower(word)] = true
 	}
 	r.spaced = slices.ContainsFunc(secrets, func(s Secret) bool {
-		return slices.ContainsFunc(values(s.Value), func(value string) bool { return strings.ContainsFunc(value, unicode.IsSpace) })
+		return slices.ContainsFunc(
+			values(s.Value), func(value string) bool { return strings.ContainsFunc(value, unicode.IsSpace) },
+		)
 	})
 	for _, s := range secrets {
 		r.expose(s, words, lower)
@@ -101,7 +111,7 @@ func New(secrets []Secret, words ...string) *Redactor {
 
 func (r *Redactor) idle() bool { return r == nil || len(r.patterns) == 0 }
 
-// Hides reports whether r knows any secret that it hides.
+// Hides reports whether r has a secret to hide.
 func (r *Redactor) Hides() bool { return !r.idle() }
 
 // String returns s without the secrets.
@@ -109,20 +119,21 @@ func (r *Redactor) String(s string) string {
 	return r.replaceNamed(s, nil)
 }
 
-// replaceNamed is String, and adds the names of the secrets that it replaces to names, unless that is nil.
+// replaceNamed is String. It also adds the names of the replaced secrets to names, unless names is
+// nil.
 func (r *Redactor) replaceNamed(s string, names map[string]struct{}) string {
 	if r.idle() {
 		return s
 	}
-	text := unsafe.Slice(unsafe.StringData(s), len(s)) // without a copy: nothing writes to it
+	text := unsafe.Slice(unsafe.StringData(s), len(s)) // without a copy; it is only read
 	if clean := r.rewrite(text, names); clean != nil {
 		return string(clean)
 	}
 	return s
 }
 
-// rewrite returns text without the secrets, or nil if it has none. The names of those that it has go to names unless that is
-// nil.
+// rewrite returns text without the secrets, or nil if it has none. It adds the names of the found
+// secrets to names, unless names is nil.
 func (r *Redactor) rewrite(text []byte, names map[string]struct{}) []byte {
 	if len(text) > block {
 		var b bytes.Buffer
@@ -145,7 +156,7 @@ func (r *Redactor) rewrite(text []byte, names map[string]struct{}) []byte {
 	return replace(make([]byte, 0, len(text)), text, s.found)
 }
 
-// Names returns the names of the secrets that are in s, sorted and each once, or nil.
+// Names returns the names of the secrets in s, sorted and each once, or nil.
 func (r *Redactor) Names(s string) []string {
 	names := map[string]struct{}{}
 	if r.replaceNamed(s, names); len(names) == 0 {
@@ -154,7 +165,7 @@ func (r *Redactor) Names(s string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Bytes returns b without the secrets: b itself if it has none, else a new slice. If b is JSON, see [Redactor.JSON].
+// Bytes returns b without the secrets: b itself if it has none, otherwise a new slice.
 func (r *Redactor) Bytes(b []byte) []byte {
 	if r.idle() {
 		return b
@@ -165,7 +176,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// replace appends text to out, with the marker of each match in its place.
+// replace appends text to out, with each match replaced by its marker.
 func replace(out, text []byte, found []match) []byte {
 	at := 0
 	for _, m := range found {

@@ -22,7 +22,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// The encodings that leave what surrounds the secret alone. Each is tried alone and on top of each other.
+// The encodings that leave what surrounds the secret alone. Each is tried alone and on top of each
+// other.
 func encodings() map[string]func(string) string {
 	jsonString := func(escapeHTML bool) func(string) string {
 		return func(s string) string {
@@ -96,11 +97,14 @@ func TestEncodings(t *testing.T) {
 	for outer, encode := range all {
 		for inner, before := range all {
 			t.Run(inner+" in "+outer, func(t *testing.T) {
-				if _, ok := strings.CutPrefix(outer, "base64"); (ok || strings.EqualFold(outer, "hex")) && inner != "raw" {
+				if _, ok := strings.CutPrefix(outer, "base64"); (ok || strings.EqualFold(outer, "hex")) &&
+					inner != "raw" {
 					t.Skip("not promised")
 				}
 				form := encode(before(secretValue))
-				for _, around := range [...][2]string{{"", ""}, {"key=", "&x=1"}, {`{"k":"`, `"}`}, {"a\\n", "\\n%41&lt;"}, {"中 ", " 中"}} {
+				for _, around := range [...][2]string{
+					{"", ""}, {"key=", "&x=1"}, {`{"k":"`, `"}`}, {"a\\n", "\\n%41&lt;"}, {"中 ", " 中"},
+				} {
 					text := around[0] + form + around[1]
 					if got, want := r.String(text), around[0]+"[redacted:API_KEY]"+around[1]; got != want {
 						t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
@@ -117,9 +121,12 @@ func TestEncodings(t *testing.T) {
 func TestBase64Embedded(t *testing.T) {
 	r := redact.New([]redact.Secret{{Name: "KEY", Value: "hunter2hunter"}})
 	for _, test := range []struct{ before, after string }{
-		{"", ""}, {"a", ""}, {"ab", ""}, {"abc", ""}, {"user:", ""}, {"u:", "\n"}, {"user:", ":realm"}, {"\xff\xfe", "\xff\xff\xff"},
+		{"", ""}, {"a", ""}, {"ab", ""}, {"abc", ""}, {"user:", ""}, {"u:", "\n"}, {"user:", ":realm"},
+		{"\xff\xfe", "\xff\xff\xff"},
 	} {
-		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+		for _, enc := range []*base64.Encoding{
+			base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding,
+		} {
 			text := "Basic " + enc.EncodeToString([]byte(test.before+"hunter2hunter"+test.after)) + " x"
 			got := r.String(text)
 			before, rest, ok := strings.Cut(got, "[redacted:KEY]")
@@ -135,7 +142,9 @@ func TestBase64Embedded(t *testing.T) {
 			if test.after == "" && rest != " x" {
 				t.Errorf("%s: behind the secret %s", text, rest)
 			}
-			if want := test.after; len(want) >= 3 && !strings.HasSuffix(rest, enc.EncodeToString([]byte(want[len(want)-1:]))[1:]+" x") && !strings.HasSuffix(text, rest) {
+			if want := test.after; len(want) >= 3 &&
+				!strings.HasSuffix(rest, enc.EncodeToString([]byte(want[len(want)-1:]))[1:]+" x") &&
+				!strings.HasSuffix(text, rest) {
 				t.Errorf("%s: behind the secret %s", text, rest)
 			}
 		}
@@ -170,7 +179,10 @@ func TestValues(t *testing.T) {
 		{"2024 MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "2024 [redacted:PEM]"},
 		{"-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----"},
 		{"weird-valueweird-value", "[redacted:W_EIRD__name_][redacted:W_EIRD__name_]"},
-		{"hex 77656972642D76616C7565 and 77656972642d76616c7565", "hex [redacted:W_EIRD__name_] and [redacted:W_EIRD__name_]"},
+		{
+			"hex 77656972642D76616C7565 and 77656972642d76616c7565",
+			"hex [redacted:W_EIRD__name_] and [redacted:W_EIRD__name_]",
+		},
 	} {
 		if got := r.String(test.in); got != test.want {
 			t.Errorf("%q\ngot  %q\nwant %q", test.in, got, test.want)
@@ -217,7 +229,9 @@ func TestProperty(t *testing.T) {
 	for name := range all {
 		names = append(names, name)
 	}
-	secret := rapid.StringOfN(rapid.RuneFrom([]rune(`abcxyzABC0123456789-_./+=:"\'<>&%? é中😀`)), 8, 40, -1).Filter(func(s string) bool {
+	secret := rapid.StringOfN(
+		rapid.RuneFrom([]rune(`abcxyzABC0123456789-_./+=:"\'<>&%? é中😀`)), 8, 40, -1,
+	).Filter(func(s string) bool {
 		return len(strings.TrimSpace(s)) == len(s) && redact.New([]redact.Secret{{"S", s}}).Exposed() == nil
 	})
 	around := rapid.StringMatching(`([ -}\n]{0,20}~)?`)
@@ -243,7 +257,8 @@ func TestProperty(t *testing.T) {
 		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
 			text := enc.EncodeToString([]byte(inner))
 			got := r.String(text)
-			if head, _, ok := strings.Cut(got, "[redacted:S]"); !ok || !strings.HasPrefix(text, head) || len(head) > (len(before)*8)/6 {
+			if head, _, ok := strings.Cut(got, "[redacted:S]"); !ok || !strings.HasPrefix(text, head) ||
+				len(head) > (len(before)*8)/6 {
 				t.Fatalf("base64 of %q: %q", inner, got)
 			}
 			if again := chunked(t, r, text); got != again {
@@ -255,7 +270,9 @@ func TestProperty(t *testing.T) {
 
 // TestChunks feeds texts made of whole and broken encodings to a Writer, cut at random.
 func TestChunks(t *testing.T) {
-	secrets := []redact.Secret{{"A", `\ab"c\\d`}, {"B", "zzzzzzz"}, {"C", "sk-ant/0123+456"}, {"D", "é中😀&%41x"}, {"E", "x+y z=?!"}}
+	secrets := []redact.Secret{
+		{"A", `\ab"c\\d`}, {"B", "zzzzzzz"}, {"C", "sk-ant/0123+456"}, {"D", "é中😀&%41x"}, {"E", "x+y z=?!"},
+	}
 	r := redact.New(secrets)
 	var forms []string
 	for _, s := range secrets {
@@ -306,8 +323,8 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// FuzzRedact holds the redactor to the reference: what it leaves does not say the secret, and what does not say it stays.
-// Cuts change nothing, nor does a second time, and JSON stays JSON.
+// FuzzRedact holds the redactor to the reference: what it leaves does not say the secret, and what
+// does not say it stays. Cuts change nothing, nor does a second time, and JSON stays JSON.
 func FuzzRedact(f *testing.F) {
 	for name, encode := range encodings() {
 		f.Add(secretValue, "x"+encode(secretValue)+`\`+name, uint8(3))
@@ -315,7 +332,10 @@ func FuzzRedact(f *testing.F) {
 	f.Add("12345678", `{"a":12345678,"b":"\u005c12345678"}`, uint8(1))
 	f.Add("sk-proj-4Qx7", "\x1b[35m\x1b[K.env\x1b[m\x1b[K:KEY=\x1b[01;31m\x1b[Ksk-proj\x1b[m\x1b[K-4Qx7\n", uint8(5))
 	f.Add("sk-proj-4Qx7ZpT9vB2nLkRw8Y", "eHNrLXByb2otNFF4N1\r\npwVDl2QjJuTGtSdzhZeA==", uint8(7))
-	f.Add("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----", `{"a":"{\"b\":\"-----BEGIN KEY-----\\n  MIIEvQIBADANBgkqhkiG\\r\\n-----END KEY-----\"}"}`, uint8(9))
+	f.Add(
+		"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----",
+		`{"a":"{\"b\":\"-----BEGIN KEY-----\\n  MIIEvQIBADANBgkqhkiG\\r\\n-----END KEY-----\"}"}`, uint8(9),
+	)
 	f.Fuzz(func(t *testing.T, value, text string, size uint8) {
 		if len(value) > 60 || len(text) > 200 {
 			t.Skip("the reference is slow")
@@ -332,7 +352,9 @@ type failer interface {
 // compare checks all that holds for a text and a redactor of a value.
 func compare(t failer, value, text string, chunk func() int) {
 	t.Helper()
-	for _, secrets := range [][]redact.Secret{{{"S", value}}, {{"S", value}, {"T", reverse(value)}, {"U", value[:len(value)/2] + "x"}}} {
+	for _, secrets := range [][]redact.Secret{
+		{{"S", value}}, {{"S", value}, {"T", reverse(value)}, {"U", value[:len(value)/2] + "x"}},
+	} {
 		r := redact.New(secrets)
 		got := r.String(text)
 		var b bytes.Buffer
@@ -359,8 +381,10 @@ func compare(t failer, value, text string, chunk func() int) {
 		if says(got, value, false) {
 			t.Fatalf("%q in %q is left in %q", value, text, got)
 		}
-		whole := !strings.ContainsAny(value, " \\\n") && strings.TrimSpace(value) == value && redact.New([]redact.Secret{{"V", value}}).String("<"+value+">") != ""
-		if whole && got != text && !says(text, value, true) && utf8.ValidString(value) && value == strings.Map(visible, value) {
+		whole := !strings.ContainsAny(value, " \\\n") && strings.TrimSpace(value) == value &&
+			redact.New([]redact.Secret{{"V", value}}).String("<"+value+">") != ""
+		if whole && got != text && !says(text, value, true) && utf8.ValidString(value) &&
+			value == strings.Map(visible, value) {
 			t.Fatalf("%q is not in %q, which became %q", value, text, got)
 		}
 	}
@@ -373,7 +397,8 @@ func visible(c rune) rune {
 	return c
 }
 
-// TestAgainstReference makes texts of forms of a secret, whole and broken, with what is not seen in them.
+// TestAgainstReference makes texts of forms of a secret, whole and broken, with what is not seen in
+// them.
 func TestAgainstReference(t *testing.T) {
 	all := encodings()
 	var names []string

@@ -12,16 +12,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// tagKey is the key of the struct tag that says what a field holds. Without the tag a field of type string, []string,
-// map[string]string or json.RawMessage holds text from outside, from which secrets are removed. With `redact:"-"` it holds
-// structure, such as an id or an enum, which is never changed. With `redact:"values"` it holds a JSON document of our
-// own: its texts are from outside, its keys and numbers are structure. Texts of a named type, such as
-// plumb.Outcome, are structure too.
+// tagKey is the key of the struct tag for redaction. Without the tag, a field of type string,
+// []string, map[string]string or json.RawMessage holds text from outside, from which secrets are
+// removed. With `redact:"-"` it holds structure, such as an id or an enum, which never changes.
+// With `redact:"values"` it holds a JSON document made by Plumb: its texts are from outside, its
+// keys and numbers are structure. Texts of a named type, such as plumb.Outcome, are structure too.
 const tagKey = "redact"
 
-// Clean returns v without the secrets in its texts, and the sorted names of those that it removed. It never changes
-// what v points to: whatever holds a secret is copied first. Which texts of v may hold one, their types and tags say; see
-// [tagKey].
+// Clean returns v without the secrets in its texts, and the sorted names of the removed secrets. It
+// never changes the data that v points to: it copies each part that contains a secret. The types
+// and tags of v decide which texts may contain one; see [tagKey].
 func Clean[T any](r *Redactor, v T) (T, []string) {
 	if r.idle() {
 		return v, nil
@@ -34,13 +34,13 @@ func Clean[T any](r *Redactor, v T) (T, []string) {
 	return out.Interface().(T), slices.Sorted(maps.Keys(w.names)) //nolint:forcetypeassert // clean keeps types
 }
 
-// content says what the texts of a field are.
+// content is the kind of text that a field holds.
 type content uint8
 
 const (
-	texts     content = iota // all of them are from outside
-	document                 // a JSON document of our own: keys and numbers are structure
-	structure                // nothing is from outside
+	texts     content = iota // all texts are from outside
+	document                 // a JSON document made by Plumb: keys and numbers are structure
+	structure                // no text is from outside
 )
 
 func contentOf(f reflect.StructField) content {
@@ -65,7 +65,7 @@ func (w *walker) text(s string) (string, bool) {
 	return clean, clean != s
 }
 
-// clean returns v without secrets, and whether that differs from v. A value that differs is a copy.
+// clean returns v without secrets, and whether it changed. A changed value is a copy.
 func (w *walker) clean(v reflect.Value, c content) (reflect.Value, bool) {
 	switch v.Kind() {
 	case reflect.String:
@@ -145,7 +145,7 @@ func (w *walker) elements(v reflect.Value, c content) (reflect.Value, bool) {
 	return out, changed
 }
 
-// members cleans the values of a map. Its keys are names that Plumb or the user's config gave.
+// members cleans the values of a map. Its keys come from Plumb or from the user's config.
 func (w *walker) members(v reflect.Value, c content) (reflect.Value, bool) {
 	out, changed := v, false
 	for at := v.MapRange(); at.Next(); {
@@ -164,8 +164,8 @@ func (w *walker) members(v reflect.Value, c content) (reflect.Value, bool) {
 	return out, changed
 }
 
-// json cleans a JSON document, which stays one: a number that holds a secret becomes a string. What is not valid JSON
-// is treated as text.
+// json cleans a JSON document. The result is still valid JSON: a number that contains a secret
+// becomes a string. Invalid JSON is treated as text.
 func (w *walker) json(doc []byte, c content) ([]byte, bool) {
 	found := map[string]struct{}{}
 	asText := w.redactor.rewrite(doc, found)
@@ -186,7 +186,7 @@ func (w *walker) json(doc []byte, c content) ([]byte, bool) {
 			break
 		}
 		if err != nil {
-			return doc, false // json.Valid has read it before
+			return doc, false // cannot happen: json.Valid accepted it
 		}
 		kind, count := in.StackIndex(in.StackDepth())
 		name := kind == '{' && count%2 == 1
@@ -213,7 +213,7 @@ type field struct {
 	content content
 }
 
-// fieldsOf lists the fields of a struct type that may hold text from outside.
+// fieldsOf returns the fields of a struct type that may hold text from outside.
 func (r *Redactor) fieldsOf(t reflect.Type) []field {
 	if known, ok := r.types.Load(t); ok {
 		return known.([]field) //nolint:forcetypeassert // nothing else is stored
@@ -229,7 +229,7 @@ func (r *Redactor) fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// mayHoldText reports whether a value of type t can hold text from outside, as far as t alone tells.
+// mayHoldText reports whether a value of type t can hold text from outside, judged by t alone.
 func mayHoldText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String:

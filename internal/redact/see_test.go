@@ -24,12 +24,17 @@ import (
 // unseen are texts that can stand between the characters of a word without being seen.
 func unseen() []string {
 	return []string{
-		"\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[01;31m\x1b[K", "\x1b[38;5;1m", "\x1b]0;a title\x07", "\x1b]8;;http://x.example/\x1b\\", "\x1b]0;x\u009c",
-		"\x1bPq#0;2\x1b\\", "\x1b_apc\x1b\\", "\x1b(B", "\x1b7", "\x1bM", "\u009b1m", "\u009d0;x\x07", "\u0085", "\u0080", "\x00", "\b", "\x07", "\x7f", "\v", "\f",
-		"\u00ad", "\u034f", "\u061c", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180e", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u202a", "\u202e",
-		"\u2060", "\u2064", "\u2066", "\u2069", "\u206f", "\u3164", "\ufe00", "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\ufffb", "\ufffd",
+		"\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[01;31m\x1b[K", "\x1b[38;5;1m", "\x1b]0;a title\x07",
+		"\x1b]8;;http://x.example/\x1b\\", "\x1b]0;x\u009c",
+		"\x1bPq#0;2\x1b\\", "\x1b_apc\x1b\\", "\x1b(B", "\x1b7", "\x1bM", "\u009b1m", "\u009d0;x\x07", "\u0085",
+		"\u0080", "\x00", "\b", "\x07", "\x7f", "\v", "\f",
+		"\u00ad", "\u034f", "\u061c", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180e", "\u200b", "\u200c", "\u200d",
+		"\u200e", "\u200f", "\u202a", "\u202e",
+		"\u2060", "\u2064", "\u2066", "\u2069", "\u206f", "\u3164", "\ufe00", "\ufe0f", "\ufeff", "\uffa0", "\ufff9",
+		"\ufffb", "\ufffd",
 		"\U0001bca0", "\U0001d173", "\U000e0001", "\U000e0041", "\U000e007f", "\U000e0100", "\U000e01ef",
-		"\xff", "\xc3", "\xe2\x80", "\x9b", "\r", "\u2028", "\u2029", strings.Repeat("\u200b", 1000), "\x1b[31m\u200b\x00\x1b[0m",
+		"\xff", "\xc3", "\xe2\x80", "\x9b", "\r", "\u2028", "\u2029", strings.Repeat("\u200b", 1000),
+		"\x1b[31m\u200b\x00\x1b[0m",
 	}
 }
 
@@ -43,7 +48,9 @@ func TestSeesThrough(t *testing.T) {
 			if at == 0 {
 				continue
 			}
-			for _, name := range []string{"raw", "json", "json \\u", "percent", "html hex", "json in json", "percent in json"} {
+			for _, name := range []string{
+				"raw", "json", "json \\u", "percent", "html hex", "json in json", "percent in json",
+			} {
 				outer, inner, twice := strings.Cut(name, " in ")
 				encode := func(s string) string {
 					if twice {
@@ -92,7 +99,8 @@ func TestGrep(t *testing.T) {
 	}
 }
 
-// TestSecretsThatAreHardToSee has secrets with something in them that is not seen, and hides them as they are and cleaned.
+// TestSecretsThatAreHardToSee has secrets with something in them that is not seen, and hides them
+// as they are and cleaned.
 func TestSecretsThatAreHardToSee(t *testing.T) {
 	for _, test := range []struct{ value, shown string }{
 		{"abc\x1b[31mdef-0123", "abcdef-0123"},
@@ -104,7 +112,10 @@ func TestSecretsThatAreHardToSee(t *testing.T) {
 		{`.*(a|b)+[^c]$`, `.*(a|b)+[^c]$`},
 		{"a b c d e f g h i j", "a  b\nc\td e f\r\n g h i j"},
 		{"correct horse battery staple", "correct\n\thorse battery\u2003staple"},
-		{`-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----`, "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----"},
+		{
+			`-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----`,
+			"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----",
+		},
 	} {
 		r := redact.New([]redact.Secret{{"KEY", test.value}})
 		if why := r.Exposed(); why != nil {
@@ -136,11 +147,13 @@ func TestWrapped(t *testing.T) {
 			for before := range 4 {
 				plain := []byte("user"[:before] + value)
 				for name, digits := range map[string]string{
-					"base64": base64.StdEncoding.EncodeToString(plain), "raw url": base64.RawURLEncoding.EncodeToString(plain), "hex": hex.EncodeToString(plain),
+					"base64":  base64.StdEncoding.EncodeToString(plain),
+					"raw url": base64.RawURLEncoding.EncodeToString(plain), "hex": hex.EncodeToString(plain),
 				} {
 					text := "<" + wrap(digits, width, end) + ">\n"
 					got := r.String(text)
-					if !strings.HasSuffix(got, "[redacted:KEY]>\n") || len(got) > 1+len("[redacted:KEY]>\n")+2*before || before == 0 && got != "<[redacted:KEY]>\n" {
+					if !strings.HasSuffix(got, "[redacted:KEY]>\n") || len(got) > 1+len("[redacted:KEY]>\n")+2*before ||
+						before == 0 && got != "<[redacted:KEY]>\n" {
 						t.Errorf("%s at %d by %q:\n%q\n%q", name, width, end, text, got)
 					}
 				}
@@ -163,16 +176,23 @@ func TestCodes(t *testing.T) {
 	all := encodings()
 	r := redact.New([]redact.Secret{{"API_KEY", secretValue}})
 	for outer, names := range map[string][]string{
-		"base64":    {"raw", "base64", "base64url", "hex", "HEX", "json", "json plain", "query", "path", "html", "json ascii", "go"},
-		"base64url": {"raw", "base64", "base64url", "hex", "HEX", "json", "json plain", "query", "path", "html", "json ascii", "go"},
-		"hex":       {"raw", "base64", "base64url", "hex", "json"},
-		"HEX":       {"raw", "base64", "base64url", "HEX", "json plain"},
+		"base64": {
+			"raw", "base64", "base64url", "hex", "HEX", "json", "json plain", "query", "path", "html", "json ascii",
+			"go",
+		},
+		"base64url": {
+			"raw", "base64", "base64url", "hex", "HEX", "json", "json plain", "query", "path", "html", "json ascii",
+			"go",
+		},
+		"hex": {"raw", "base64", "base64url", "hex", "json"},
+		"HEX": {"raw", "base64", "base64url", "HEX", "json plain"},
 	} {
 		for _, inner := range names {
 			for _, around := range [...][2]string{{"", ""}, {"{", "}"}, {"ab", "c"}, {"abc", "de"}, {"user:", "\n"}} {
 				text := "<" + all[outer](around[0]+all[inner](secretValue)+around[1]) + ">"
 				got := r.String(text)
-				if strings.Count(got, "[redacted:API_KEY]") != 1 || len(got) > len("<[redacted:API_KEY]>")+4*len(around[0]+around[1]) {
+				if strings.Count(got, "[redacted:API_KEY]") != 1 ||
+					len(got) > len("<[redacted:API_KEY]>")+4*len(around[0]+around[1]) {
 					t.Errorf("%s in %s in %q:\n%s\n%s", inner, outer, around, text, got)
 				}
 				for _, escape := range []string{"json \\u", "percent", "html hex"} {
@@ -197,7 +217,10 @@ func TestMarkers(t *testing.T) {
 		{{"A", "first-0123456"}, {"B", "[]()<>{}**||"}},
 	} {
 		r := redact.New(secrets)
-		for _, text := range []string{"first-0123456", "xxfirst-0123456yy", "second-0123first-0123456", "first-0123456second-0123", "xx[redacted:A]yy"} {
+		for _, text := range []string{
+			"first-0123456", "xxfirst-0123456yy", "second-0123first-0123456", "first-0123456second-0123",
+			"xx[redacted:A]yy",
+		} {
 			got := r.String(text)
 			if again := r.String(got); again != got {
 				t.Errorf("%v: %q gave %q, then %q", secrets, text, got, again)
@@ -245,7 +268,9 @@ func TestLongUnseen(t *testing.T) {
 // TestLines holds that a line comes out when it is written, unless a secret may go on behind it.
 func TestLines(t *testing.T) {
 	r := redact.New([]redact.Secret{{"KEY", "sk-proj-4Qx7ZpT9vB2nLk"}, {"AUTH", "Bearer sk-proj-4Qx7ZpT9vB2nLk"}})
-	for _, line := range []string{"a line of words\n", "The answer is face\n", "done 100%\n", "\x1b[32mok\x1b[0m\n", `{"a":"b"}` + "\n", "été\n"} {
+	for _, line := range []string{
+		"a line of words\n", "The answer is face\n", "done 100%\n", "\x1b[32mok\x1b[0m\n", `{"a":"b"}` + "\n", "été\n",
+	} {
 		var b bytes.Buffer
 		w := r.Writer(&b)
 		w.Write([]byte(line))
@@ -258,14 +283,16 @@ func TestLines(t *testing.T) {
 // The reference reads a text in all ways, slowly, and asks for each whether it says the secret.
 
 var (
-	sequences = regexp.MustCompile(`(?:\x1b\[|\x{9b})[ -?]{0,510}[@-~]|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\n\x1b\x{80}-\x{9f}]{0,509}(?:\x07|\x1b\\|\x{9c})|\x1b[()*+#% ][0-~]|\x1b[78=>DEHMNOZc\\]`)
-	runs      = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{16,}[\r\n][ \t\r\n]*)*[A-Za-z0-9+/_-]+`)
-	hexRuns   = regexp.MustCompile(`(?:[0-9A-Fa-f]+[ \t\r\n]*)+`)
-	spaces    = regexp.MustCompile(`[\s\x{85}\p{Z}]+`)
-	slashes   = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U00[01][0-9a-fA-F]{5}|\\x[0-9a-fA-F]{2}|\\["\\/'` + "`" + `abfnrtv]`)
-	percents  = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
-	entities  = regexp.MustCompile(`&(?:amp|lt|gt|quot|apos|nbsp|shy|zwj|zwnj|#[0-9]{1,15}|#[xX][0-9a-fA-F]{1,14});`)
-	escape    = regexp.MustCompile(slashes.String() + "|" + percents.String() + "|" + entities.String())
+	sequences = regexp.MustCompile(
+		`(?:\x1b\[|\x{9b})[ -?]{0,510}[@-~]|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\n\x1b\x{80}-\x{9f}]{0,509}(?:\x07|\x1b\\|\x{9c})|\x1b[()*+#% ][0-~]|\x1b[78=>DEHMNOZc\\]`,
+	)
+	runs     = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{16,}[\r\n][ \t\r\n]*)*[A-Za-z0-9+/_-]+`)
+	hexRuns  = regexp.MustCompile(`(?:[0-9A-Fa-f]+[ \t\r\n]*)+`)
+	spaces   = regexp.MustCompile(`[\s\x{85}\p{Z}]+`)
+	slashes  = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U00[01][0-9a-fA-F]{5}|\\x[0-9a-fA-F]{2}|\\["\\/'` + "`" + `abfnrtv]`)
+	percents = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+	entities = regexp.MustCompile(`&(?:amp|lt|gt|quot|apos|nbsp|shy|zwj|zwnj|#[0-9]{1,15}|#[xX][0-9a-fA-F]{1,14});`)
+	escape   = regexp.MustCompile(slashes.String() + "|" + percents.String() + "|" + entities.String())
 )
 
 func readings(value, text string, escapes, codes int, all map[string]int) {
@@ -362,14 +389,14 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 					v, _ := strconv.ParseUint(bits.String()[i:i+8], 2, 8)
 					plain = append(plain, byte(v))
 				}
-				readings(value, strings.ToValidUTF8(string(plain), "\n¦\n"), escapes, codes-1, all) // what is no text divides what is
+				readings(value, strings.ToValidUTF8(string(plain), "\n¦\n"), escapes, codes-1, all)
 			}
 			for _, run := range hexRuns.FindAllString(run, -1) {
 				for odd := range 2 {
 					if len(run) > odd {
 						digits := run[odd:]
 						plain, _ := hex.DecodeString(digits[:len(digits)/2*2])
-						readings(value, strings.ToValidUTF8(string(plain), "\n¦\n"), escapes, codes-1, all) // what is no text divides what is
+						readings(value, strings.ToValidUTF8(string(plain), "\n¦\n"), escapes, codes-1, all)
 					}
 				}
 			}
@@ -377,8 +404,8 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 	}
 }
 
-// says reports whether any reading of text has the secret, or what is seen of it. With stray, a character that begins an
-// escape sequence may also be one by itself.
+// says reports whether any reading of text has the secret, or what is seen of it. With stray, a
+// character that begins an escape sequence may also be one by itself.
 func says(text, value string, stray bool) bool {
 	value = strings.TrimSpace(value)
 	all := map[string]int{}

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// ignorable reports whether a character can stand within a word without being seen: whatever the reports remove from text
-// before they show it, and what Unicode says that need not be shown. Bytes that are no UTF-8 count too.
+// ignorable reports whether a character is invisible within a word: the reports remove it from
+// text, or Unicode says that it need not be shown. This includes bytes that are not UTF-8.
 func ignorable(c rune) bool {
 	switch {
 	case c < ' ':
@@ -17,7 +17,8 @@ func ignorable(c rune) bool {
 		return c < 0xa0 || c == 0xad
 	case c == utf8.RuneError:
 		return true
-	case c < 0x34f, c > 0x34f && c < 0x600, c > 0x2070 && c < 0x3164, c > 0x3164 && c < 0xfe00, c > 0x1f000 && c < 0xe0000:
+	case c < 0x34f, c > 0x34f && c < 0x600, c > 0x2070 && c < 0x3164, c > 0x3164 && c < 0xfe00,
+		c > 0x1f000 && c < 0xe0000:
 		return false // most text
 	case c >= 0xe0000 && c <= 0xe0fff:
 		return true
@@ -25,12 +26,13 @@ func ignorable(c rune) bool {
 	return unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// longestSequence bounds what goes with the character that introduces an escape sequence, in bytes, as in the reports.
+// longestSequence is the maximum length of an escape sequence, in bytes, as in the reports.
 const longestSequence = 512
 
-// sequence returns how long the escape sequence at the beginning of text is, with the ESC or the character that stands for
-// ESC and another one. If it is not complete, or too long, that is the length of this character. It is partial if more text
-// could complete it.
+// sequence returns the length of the escape sequence at the beginning of text, which begins with
+// ESC or with the one character that stands for ESC and another one. If the sequence is incomplete
+// or too long, it returns the length of that character. It returns partial if more text could
+// complete it.
 func sequence(text []byte, final bool) int {
 	intro, size := utf8.DecodeRune(text)
 	rest, first := text[size:], byte(intro-0x40)
@@ -80,7 +82,8 @@ func sequence(text []byte, final bool) int {
 		if 0x30 <= rest[0] && rest[0] < 0x7f {
 			return used + 1
 		}
-	case '7', '8', '=', '>', 'D', 'E', 'H', 'M', 'N', 'O', 'Z', 'c', '\\': // save, restore, reset, and other single ones
+	// save, restore, reset, and other single ones
+	case '7', '8', '=', '>', 'D', 'E', 'H', 'M', 'N', 'O', 'Z', 'c', '\\':
 		return used
 	}
 	return size

@@ -6,25 +6,27 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text as it reads after one more step of decoding or cleaning. Marks lead from its bytes back to the text that is
-// redacted.
+// view is a text after one more step of decoding or cleaning. Its marks map its bytes back to the
+// redacted text.
 type view struct {
-	up    *view // what it was made from; nil for the text that is redacted
+	up    *view // the view it was made from; nil for the original text
 	text  []byte
 	marks []mark
-	// final says that the text ends here; otherwise more is to come.
+	// final means that the text ends here; otherwise more text follows.
 	final bool
-	// digits says that the view was decoded from base64 or hexadecimal digits; coded that it or one that it was made from was.
+	// digits means that the view was decoded from base64 or hexadecimal digits. coded means that
+	// this view or one above it was.
 	digits, coded bool
-	// escaped says that it was made by undoing escapes, so that all that is a copy was seen in the upper view.
+	// escaped means that the view was made by undoing escapes, so that all unchanged text was
+	// already searched in the upper view.
 	escaped bool
 }
 
-// mark says where, in the text that is redacted, the bytes from at on, up to the next mark, come from. If width is 0 they are
-// a copy of what stands at from. Otherwise they, or nothing, stand for a unit of that width.
+// mark maps the bytes from at, up to the next mark, to the original text. If width is 0, they are a
+// copy of the text at from. Otherwise they represent a unit of that width, or are empty.
 type mark struct{ at, from, width int32 }
 
-// copied appends what the upper view has between two places.
+// copied appends the text of the upper view between two places.
 func (v *view) copied(from, to int) {
 	if from >= to {
 		return
@@ -48,7 +50,7 @@ func (v *view) copied(from, to int) {
 	}
 }
 
-// add appends a mark, unless it only goes on with a copy.
+// add appends a mark, unless it only continues a copy.
 func (v *view) add(m mark) {
 	if n := len(v.marks); n > 0 && m.width == 0 {
 		if last := v.marks[n-1]; last.width == 0 && m.from-last.from == m.at-last.at {
@@ -58,23 +60,23 @@ func (v *view) add(m mark) {
 	v.marks = append(v.marks, m)
 }
 
-// unit appends what a unit of the upper view stands for.
+// unit appends the decoded text of a unit of the upper view.
 func (v *view) unit(from, width int, plain []byte) {
 	start := v.up.start(from)
 	v.marks = append(v.marks, mark{int32(len(v.text)), int32(start), int32(v.up.end(from+width) - start)})
 	v.text = append(v.text, plain...)
 }
 
-// index returns which mark holds for the byte at a place of v, or -1.
+// index returns the mark of the byte at a place of v, or -1.
 func (v *view) index(at int) int {
 	return sort.Search(len(v.marks), func(i int) bool { return int(v.marks[i].at) > at }) - 1
 }
 
-// start returns where, in the text that is redacted, the byte at a place of v begins.
+// start returns the place in the original text where the byte at a place of v begins.
 func (v *view) start(at int) int {
 	i := v.index(at)
 	if i < 0 {
-		return at // the text itself
+		return at // v is the original text
 	}
 	m := v.marks[i]
 	if m.width > 0 {
@@ -83,11 +85,11 @@ func (v *view) start(at int) int {
 	return at + int(m.from-m.at)
 }
 
-// end returns where, in the text that is redacted, the byte before a place of v ends.
+// end returns the place in the original text where the byte before a place of v ends.
 func (v *view) end(at int) int {
 	i := v.index(at - 1)
 	if i < 0 {
-		return at // the text itself
+		return at // v is the original text
 	}
 	m := v.marks[i]
 	if m.width > 0 {
@@ -96,7 +98,7 @@ func (v *view) end(at int) int {
 	return at + int(m.from-m.at)
 }
 
-// align moves hold, a place of the text that is redacted, to the beginning of the unit of v that it divides.
+// align moves hold, a place of the original text, to the beginning of the unit of v that it splits.
 func (v *view) align(hold int) int {
 	if v.digits {
 		return hold
@@ -108,7 +110,8 @@ func (v *view) align(hold int) int {
 	return hold
 }
 
-// indent moves hold back over as many digits of v as a wrapped line must have before its end; see [search.runs].
+// indent moves hold back over as many digits of v as a wrapped line must have before its end; see
+// [search.runs].
 func (v *view) indent(hold int, digits *[256]int8) int {
 	at := sort.Search(len(v.text), func(i int) bool { return v.start(i) >= hold })
 	n := at
@@ -121,9 +124,9 @@ func (v *view) indent(hold int, digits *[256]int8) int {
 	return min(hold, v.start(n))
 }
 
-// strip returns v without what is not seen: without escape sequences for terminals, or only without the characters that
-// introduce them; and with line separators kept as white space, or without them. It reports whether v has such sequences
-// and separators.
+// strip returns v without invisible characters: without escape sequences for terminals, or only
+// without the characters that introduce them; and with line separators kept as white space, or
+// without them. It reports whether v has such sequences and separators.
 func (s *search) strip(v *view, sequences, lines bool) (u *view, hasSequences, hasLines bool) {
 	u = s.view(v)
 	last, at := 0, 0
@@ -176,7 +179,7 @@ func (s *search) strip(v *view, sequences, lines bool) (u *view, hasSequences, h
 	return u, hasSequences, hasLines
 }
 
-// unseen returns the first place from at on that [search.strip] has to look at, or the length of text.
+// unseen returns the first place from at that [search.strip] must check, or the length of text.
 func (r *Redactor) unseen(text []byte, at int) int {
 	for ; at < len(text); at++ {
 		c := text[at]
@@ -184,7 +187,7 @@ func (r *Redactor) unseen(text []byte, at int) int {
 			continue
 		}
 		if c == '\r' && r.spaced && bytes.HasPrefix(text[at+1:], []byte{'\n'}) {
-			continue // white space in any case
+			continue // always white space
 		}
 		if c < utf8.RuneSelf {
 			return at

@@ -3,22 +3,22 @@ package redact
 import "io"
 
 const (
-	// block is how much text is looked at in one go.
+	// block is the amount of text that is searched at once.
 	block = 1 << 18
-	// maxUnseen bounds what is held back of characters that are not seen, between those of a secret.
+	// maxUnseen limits the invisible characters between those of a secret that are held back.
 	maxUnseen = 1 << 16
-	// maxHeld bounds what a writer holds back. Only text that is nothing but overlapping secrets, or that hides unseen
-	// characters in base64, can reach it.
+	// maxHeld limits the text that a writer holds back. Only text that consists of overlapping
+	// secrets, or that hides invisible characters in base64, can reach it.
 	maxHeld = 1 << 20
 )
 
-// Writer returns a writer that passes on what is written to it, without the secrets, to w. It finds them across the borders
-// of what single calls of Write get: its output is that of [Redactor.Bytes] for all of the input. To that end it holds
-// back the end of the input as long as that can be the beginning of a secret; Close writes it, and does not close w.
-// It is not safe for concurrent use.
+// Writer returns a writer that passes its input on to w, without the secrets. It finds secrets that
+// are split over several calls of Write: its output is that of [Redactor.Bytes] for the whole
+// input. For that, it holds back the end of the input while that can be the beginning of a secret.
+// Close writes the rest, and does not close w. The writer is not safe for concurrent use.
 //
-// More than 64 KiB of characters that are not seen, or of white space, between those of what may be a secret are
-// dropped, so that a secret cannot be driven apart.
+// It drops more than 64 KiB of invisible characters, or of white space, between the characters of a
+// possible secret, so that they cannot split a secret.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 	return &writer{redactor: r, to: w}
 }
@@ -26,9 +26,9 @@ func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 type writer struct {
 	redactor *Redactor
 	to       io.Writer
-	names    map[string]struct{} // if not nil, gets the names of what is found
+	names    map[string]struct{} // if not nil, collects the names of the found secrets
 	held     []byte
-	looked   int // how much of held was looked at
+	looked   int // the part of held that was searched
 	out      []byte
 }
 
@@ -40,7 +40,7 @@ func (w *writer) Write(b []byte) (int, error) {
 		n := min(len(rest), block)
 		w.held = append(w.held, rest[:n]...)
 		rest = rest[n:]
-		// Looking again at what is held back pays only with enough that is new.
+		// Searching the held text again is only worth it with enough new text.
 		if len(w.held)-w.looked < w.looked/4-maxUnseen/64 {
 			continue
 		}
@@ -58,7 +58,7 @@ func (w *writer) Close() error {
 	return w.flush(true)
 }
 
-// flush writes what can be written; if final, that is all.
+// flush writes the text that cannot change any more; with final, all of it.
 func (w *writer) flush(final bool) error {
 	s := w.redactor.find(w.held, final)
 	if len(w.held)-s.hold > maxHeld {
@@ -95,6 +95,6 @@ func (w *writer) flush(final bool) error {
 
 // all passes text through w.
 func (w *writer) all(text []byte) {
-	_, _ = w.Write(text) // memory takes everything
+	_, _ = w.Write(text) // writing to memory cannot fail
 	_ = w.Close()
 }

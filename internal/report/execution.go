@@ -2,12 +2,9 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -22,7 +19,6 @@ type recording struct {
 type session struct {
 	repetition, number int
 	report             *plumb.SessionReport
-	raw                json.RawMessage // all of the report, where report has what figures says only
 	failure            *plumb.Failure
 	judgement          *plumb.Judgement
 }
@@ -30,40 +26,11 @@ type session struct {
 // record collects the sessions of one execution. Its repetitions may have run side by side, so that their events
 // interleave. A session that was measured or judged again counts as it was last.
 func record(s Sessions, caseID, runnerID string) (*recording, error) {
-	return recordWith(s, caseID, runnerID, figures)
-}
-
-// figures decodes what results need of a report that is otherwise passed on as it is.
-func figures(raw json.RawMessage) (*plumb.SessionReport, error) {
-	var r struct {
-		Usage       plumb.Usage          `json:"usage"`
-		FinalOutput string               `json:"finalOutput"`
-		Events      []plumb.SessionEvent `json:"events"`
-		DurationMs  int64                `json:"durationMs"`
-		LatencyMs   int64                `json:"latencyMs"`
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, err
-	}
-	return &plumb.SessionReport{
-		Usage: r.Usage, FinalOutput: r.FinalOutput, Events: r.Events, DurationMs: r.DurationMs, LatencyMs: r.LatencyMs,
-	}, nil
-}
-
-func recordWith(
-	s Sessions, caseID, runnerID string, figures func(json.RawMessage) (*plumb.SessionReport, error),
-) (*recording, error) {
 	rec := &recording{}
 	if s == nil {
 		return rec, nil
 	}
 	err := s(caseID, runnerID, func(ev plumb.Event) error {
-		if ev.RawReport != nil && ev.Report == nil {
-			var err error
-			if ev.Report, err = figures(ev.RawReport); err != nil {
-				return err
-			}
-		}
 		rec.add(ev)
 		return nil
 	})
@@ -78,7 +45,7 @@ func (r *recording) add(ev plumb.Event) {
 	switch ev.Type {
 	case plumb.EventSessionFinished:
 		*r.session(ev.Repetition, ev.Session) = session{
-			repetition: ev.Repetition, number: ev.Session, report: ev.Report, raw: ev.RawReport, failure: ev.Failure,
+			repetition: ev.Repetition, number: ev.Session, report: ev.Report, failure: ev.Failure,
 		}
 	case plumb.EventSessionJudged:
 		r.session(ev.Repetition, ev.Session).judgement = ev.Judgement
@@ -194,18 +161,6 @@ func (s *session) status(expectedFail bool) plumb.Status {
 	return plumb.StatusOf(s.outcome(), origin, expectedFail)
 }
 
-// document returns the report as a document shows it, or nil.
-func (s *session) document() any {
-	switch {
-	case s.raw != nil:
-		return jsontext.Value(s.raw) // which is taken over as it is
-	case s.report != nil:
-		return s.report
-	default:
-		return nil
-	}
-}
-
 // output returns the answer, or "".
 func (s *session) output() string {
 	if s == nil || s.report == nil {
@@ -243,9 +198,9 @@ type sessionResult struct {
 	ExecutionArtifactDir string            `json:"executionArtifactDir,omitempty"`
 	ArtifactDir          string            `json:"artifactDir,omitempty"`
 	trouble
-	Verdicts []plumb.Verdict `json:"verdicts,omitempty"`
-	Usage    *plumb.Usage    `json:"usage,omitempty"`
-	Report   any             `json:"report,omitempty"`
+	Verdicts []plumb.Verdict      `json:"verdicts,omitempty"`
+	Usage    *plumb.Usage         `json:"usage,omitempty"`
+	Report   *plumb.SessionReport `json:"report,omitempty"`
 }
 
 type repetitionResult struct {
@@ -276,11 +231,11 @@ type runnerResult struct {
 	ExecutionArtifactDir  string           `json:"executionArtifactDir,omitempty"`
 	ArtifactDir           string           `json:"artifactDir,omitempty"`
 	trouble
-	Verdicts    []plumb.Verdict    `json:"verdicts,omitempty"`
-	Usage       *plumb.Usage       `json:"usage,omitempty"`
-	Report      any                `json:"report,omitempty"`
-	Sessions    []sessionResult    `json:"sessions,omitempty"`
-	Repetitions []repetitionResult `json:"repetitions,omitempty"`
+	Verdicts    []plumb.Verdict      `json:"verdicts,omitempty"`
+	Usage       *plumb.Usage         `json:"usage,omitempty"`
+	Report      *plumb.SessionReport `json:"report,omitempty"`
+	Sessions    []sessionResult      `json:"sessions,omitempty"`
+	Repetitions []repetitionResult   `json:"repetitions,omitempty"`
 }
 
 type caseResult struct {
@@ -294,15 +249,19 @@ type caseResult struct {
 	RunnerResults []runnerResult `json:"runnerResults"`
 }
 
-// size is about how many bytes the reports of a case have, so that a large one is not moved again and again.
+// size estimates the encoded size of the reports of a case, so that the buffer for it does not grow in steps.
 func (c *caseResult) size() int {
-	n := 0
+	n := 4 << 10
 	for i := range c.RunnerResults {
-		if raw, ok := c.RunnerResults[i].Report.(jsontext.Value); ok {
-			n += len(raw) + 4<<10
+		if r := c.RunnerResults[i].Report; r != nil {
+			n += len(r.Prompt) + len(r.FinalOutput)
+			for j := range r.Events {
+				e := &r.Events[j]
+				n += len(e.Text) + len(e.Args) + len(e.Output) + len(e.Command) + 256
+			}
 		}
 	}
-	return n
+	return n + n/16
 }
 
 // detail says how much of the sessions a document shows.
@@ -371,7 +330,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		res.Usage = &usage // of a lone repetition the report has it
 	}
 	if d == full {
-		res.Report = shown.document()
+		res.Report = shown.report
 		if shown.judgement != nil {
 			res.Verdicts = shown.judgement.Verdicts
 		}
@@ -486,7 +445,7 @@ func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir s
 		}
 	}
 	if d == full {
-		r.Report = s.document()
+		r.Report = s.report
 		if s.judgement != nil {
 			r.Verdicts = s.judgement.Verdicts
 		}

@@ -35,9 +35,7 @@ type Options struct {
 	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY. It may be nil.
 	Getenv func(name string) string
 	// Sessions gives access to recorded sessions. Reporters that show outputs need it and leave them out without it.
-	// RawSessions is the same for those that pass reports on as they are: its events may have RawReport in
-	// place of Report. When it is nil, Sessions serves.
-	Sessions, RawSessions Sessions
+	Sessions Sessions
 	// RunDir is the run directory itself, for reporters that are a file in it unless the user names another one: with it,
 	// html writes report.html there and says so on Out; without it, the page goes to Out.
 	RunDir string
@@ -102,11 +100,11 @@ func newReporter(name string, o Options) (plumb.Reporter, error) {
 		return newTerminal(o), nil
 	case JSON:
 		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.RawSessions, full, o.recorded(run))
+			return writeDocument(o.Out, run, o.Sessions, full, o.recorded(run))
 		}}, nil
 	case JSONSummary:
 		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.RawSessions, brief, o.recorded(run))
+			return writeDocument(o.Out, run, o.Sessions, brief, o.recorded(run))
 		}}, nil
 	case JUnit:
 		return &atEnd{func(run *plumb.Run) error { return writeJUnit(o, run) }}, nil

@@ -146,7 +146,7 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 // would take more than renderBytes together.
 const (
 	renderBatch = 256
-	renderBytes = 8 << 20
+	renderBytes = 4 << 20
 )
 
 // renderedCase is one case of a document, and what the runners' averages need of it.
@@ -200,12 +200,8 @@ func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []case
 		case d == brief && plain(run, e, info):
 			rec = summarised(e)
 		default:
-			decode := figures
-			if plain(run, e, info) {
-				decode = func(json.RawMessage) (*plumb.SessionReport, error) { return figuresOf(e), nil }
-			}
 			var err error
-			if rec, err = recordWith(s, info.ID, run.Info.Runners[r].ID, decode); err != nil {
+			if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
 				return res, nil, err
 			}
 		}

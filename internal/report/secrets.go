@@ -58,12 +58,9 @@ func (g *guarded) Broke(err error) {
 
 // guarded returns options whose sessions have no secrets.
 func (o Options) guarded() Options {
-	if o.RawSessions == nil {
-		o.RawSessions = o.Sessions
-	}
 	if o.Fresh {
 		return o
 	}
-	o.Sessions, o.RawSessions = Without(o.Redact, o.Sessions), Without(o.Redact, o.RawSessions)
+	o.Sessions = Without(o.Redact, o.Sessions)
 	return o
 }

@@ -14,30 +14,31 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// worksInDirectory reports whether the sessions of a runner work in a directory and leave files behind.
+// worksInDirectory reports whether the sessions of a runner work in a directory and write files
+// there.
 func worksInDirectory(r *plumb.RunnerInfo) bool {
 	return r.Kind == plumb.RunnerAgent || r.Kind == plumb.RunnerCommand
 }
 
-// place gives a session its directories: where it works, and where its artifacts go. What is left of an earlier process's
-// attempt at the same session is removed.
-func (e *engine) place(ctx context.Context, u unit, req *plumb.Request) (*workspace, *plumb.Failure, error) {
-	if u.info.Kind != plumb.RunnerAgent && (u.info.Kind != plumb.RunnerCommand || e.places.Config.Mode == "") {
+// prepareDirs creates the directories of a session: its workspace and its artifact directory. It
+// removes the files that an earlier process left for the same session.
+func (e *engine) prepareDirs(ctx context.Context, t task, req *plumb.Request) (*workspace, *plumb.Failure, error) {
+	if t.info.Kind != plumb.RunnerAgent && (t.info.Kind != plumb.RunnerCommand || e.places.Config.Mode == "") {
 		return nil, nil, nil
 	}
-	dir := e.artifacts(u, req.Session)
+	dir := e.artifacts(t, req.Session)
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, nil, fmt.Errorf("clear the artifact directory: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the artifact directory: %w", err)
+		return nil, nil, fmt.Errorf("create the artifact directory: %w", err)
 	}
 	id, err := e.places.id()
 	if err != nil {
 		return nil, plumb.Failed(plumb.OriginWorkspace, err), nil
 	}
 	req.ArtifactDir, req.Marker = dir, id+"/"+strconv.FormatInt(e.started.Add(1), 10)
-	ws, failure := e.places.prepare(ctx, u, req.Session, dir)
+	ws, failure := e.places.prepare(ctx, t, req.Session, dir)
 	if ws != nil && failure == nil {
 		req.Workspace = ws.path
 	}
@@ -45,71 +46,74 @@ func (e *engine) place(ctx context.Context, u unit, req *plumb.Request) (*worksp
 }
 
 // artifacts returns the artifact directory of a session.
-func (e *engine) artifacts(u unit, session int) string {
-	return plumb.SessionDir(plumb.ExecutionDir(e.Dir.Path, u.c.ID, &u.info), u.repetition, session)
+func (e *engine) artifacts(t task, number int) string {
+	return plumb.SessionDir(plumb.ExecutionDir(e.Dir.Path, t.c.ID, &t.info), t.repetition, number)
 }
 
-// canary does the executions of the first case on agents one after the other, so that a model that is rejected, or an agent
-// that does not work, is known before everything is started.
+// canary performs the executions of the first case on agents one after the other, so that a
+// rejected model or a broken agent is found before everything starts.
 func (e *engine) canary(ctx context.Context) error {
-	for _, u := range e.todo.canary() {
+	for _, t := range e.queue.canary() {
 		if e.stopped() {
 			return nil
 		}
-		if err := e.perform(ctx, u); err != nil {
+		if err := e.perform(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// classify lets the case name the class of a failure. A classifier that cannot leaves it as it is, and says so.
-func (e *engine) classify(ctx context.Context, u unit, ev plumb.Evidence, a *attempt, j *plumb.Judgement) {
-	if u.c.Classify == nil || j.Failure == nil {
+// classify lets the case choose the class of a failure. If the classifier fails, the class stays,
+// and the hint says so.
+func (e *engine) classify(ctx context.Context, t task, ev plumb.Evidence, s *session, j *plumb.Judgement) {
+	if t.c.Classify == nil || j.Failure == nil {
 		return
 	}
 	dir := ""
-	if worksInDirectory(&u.info) {
-		dir = e.artifacts(u, a.session)
+	if worksInDirectory(&t.info) {
+		dir = e.artifacts(t, s.number)
 	}
 	if ev.Report == nil {
-		ev.Report = skeleton(u)
+		ev.Report = skeleton(t)
 	}
-	class, err := u.c.Classify(ctx, plumb.FailedSession{Evidence: ev, Judgement: j, ArtifactDir: dir, ExecutionArtifactDir: dir})
+	class, err := t.c.Classify(
+		ctx, plumb.FailedSession{Evidence: ev, Judgement: j, ArtifactDir: dir, ExecutionArtifactDir: dir},
+	)
 	failure := *j.Failure // the judgement may share it with the session
 	switch {
 	case err != nil:
-		failure.Hint = "classifyFailure of the case broke: " + err.Error()
+		failure.Hint = "classifyFailure of the case failed: " + err.Error()
 	case class != nil:
 		failure.Class = *class
 	}
 	j.Failure = &failure
 }
 
-// skeleton is the documented report where there is none.
-func skeleton(u unit) *plumb.SessionReport {
-	report := &plumb.SessionReport{Runner: u.info, Prompt: plumb.PromptText(u.c.Messages)}
-	complete(report, plumb.Request{Messages: u.c.Messages}, time.Now(), time.Now())
+// skeleton returns the documented report for a session without one.
+func skeleton(t task) *plumb.SessionReport {
+	report := &plumb.SessionReport{Runner: t.info, Prompt: plumb.PromptText(t.c.Messages)}
+	fillDefaults(report, plumb.Request{Messages: t.c.Messages}, time.Now(), time.Now())
 	report.Usage.InputChars = int64(len(utf16.Encode([]rune(report.Prompt))))
 	report.Usage.Total()
 	return report
 }
 
-// keep writes the artifacts of a session that was judged, and tidies its workspace up.
-func (e *engine) keep(u unit, a *attempt) error {
-	report := a.stored
-	a.stored = nil // it is not needed again
-	if a.workspace == nil && u.info.Kind != plumb.RunnerAgent {
+// writeArtifacts writes the artifacts of a judged session, and cleans up its workspace.
+func (e *engine) writeArtifacts(t task, s *session) error {
+	report := s.stored
+	s.stored = nil // free the memory
+	if s.workspace == nil && t.info.Kind != plumb.RunnerAgent {
 		return nil
 	}
-	dir := e.artifacts(u, a.session)
+	dir := e.artifacts(t, s.number)
 	if report == nil {
-		report, _ = redact.Clean(e.Redact, skeleton(u))
+		report, _ = redact.Clean(e.Redact, skeleton(t))
 	}
 	if err := writeJSON(filepath.Join(dir, "report.json"), report); err != nil {
-		return fmt.Errorf("write the report of case %s: %w", u.c.ID, err)
+		return fmt.Errorf("write the report of case %s: %w", t.c.ID, err)
 	}
-	j := a.judgement
+	j := s.judgement
 	if j.Failure != nil {
 		name := j.Failure.Name
 		if name == "" {
@@ -121,35 +125,35 @@ func (e *engine) keep(u unit, a *attempt) error {
 			Stack   string `json:"stack,omitempty"`
 		}{name, j.Failure.Message, j.Failure.Stack})
 		if err := writeJSON(filepath.Join(dir, "error.json"), what); err != nil {
-			return fmt.Errorf("write the error of case %s: %w", u.c.ID, err)
+			return fmt.Errorf("write the error of case %s: %w", t.c.ID, err)
 		}
 	}
-	if a.workspace == nil { // it was not asked
+	if s.workspace == nil { // the agent did not run
 		return nil
 	}
 	if questions := e.questionsOf(j); len(questions) > 0 {
 		sessionID := ""
-		if a.report != nil {
-			sessionID = a.report.SessionID
+		if s.report != nil {
+			sessionID = s.report.SessionID
 		}
 		what, _ := redact.Clean(e.Redact, Explanation{
-			SuitePath: e.state.Info.SuitePath, CaseID: u.c.ID, RunnerID: u.info.ID, Cwd: a.workspace.path,
+			SuitePath: e.state.Info.SuitePath, CaseID: t.c.ID, RunnerID: t.info.ID, Cwd: s.workspace.path,
 			SessionID: sessionID, Questions: questions,
 		})
 		if err := writeJSON(filepath.Join(dir, ExplainFile), what); err != nil {
-			return fmt.Errorf("write the questions of case %s: %w", u.c.ID, err)
+			return fmt.Errorf("write the questions of case %s: %w", t.c.ID, err)
 		}
 	}
-	if err := e.places.leave(a.workspace, dir, j.Status.OK()); err != nil {
-		return fmt.Errorf("record the workspace of case %s: %w", u.c.ID, err)
+	if err := e.places.cleanUp(s.workspace, dir, j.Status.OK()); err != nil {
+		return fmt.Errorf("record the workspace of case %s: %w", t.c.ID, err)
 	}
 	return nil
 }
 
-// ExplainFile is the artifact that holds the questions that failed checks leave for the agent.
+// ExplainFile is the artifact with the questions for the agent about failed checks.
 const ExplainFile = "explain.json"
 
-// Explanation is that artifact. Its keys are documented.
+// Explanation is the content of [ExplainFile]. Its keys are documented.
 type Explanation struct {
 	SuitePath string     `json:"suitePath" redact:"-"`
 	CaseID    string     `json:"caseId" redact:"-"`
@@ -159,13 +163,13 @@ type Explanation struct {
 	Questions []Question `json:"questions"`
 }
 
-// Question is one question of that artifact.
+// Question is one question in an [Explanation].
 type Question struct {
 	Question string `json:"question"`
 	Source   Source `json:"source"`
 }
 
-// Source is where the check stands that left a question. That its numbers are texts is documented.
+// Source is the place of the check that asks a question. Its numbers are strings, as documented.
 type Source struct {
 	FilePath string `json:"filePath" redact:"-"`
 	Line     string `json:"line" redact:"-"`
@@ -176,7 +180,7 @@ func (s Source) String() string {
 	return strings.TrimRight(strings.TrimPrefix(s.FilePath, "file://")+":"+s.Line+":"+s.Column, ":")
 }
 
-// questionsOf lists the questions of a judgement, with paths that mean the same wherever somebody reads them.
+// questionsOf returns the questions of a judgement, with absolute paths.
 func (e *engine) questionsOf(j *plumb.Judgement) []Question {
 	var questions []Question
 	for i := range j.Verdicts {
@@ -185,24 +189,27 @@ func (e *engine) questionsOf(j *plumb.Judgement) []Question {
 			if file != "" && !filepath.IsAbs(file) {
 				file = filepath.Join(e.Base, file)
 			}
-			questions = append(questions, Question{q.Question, Source{file, strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}})
+			questions = append(
+				questions,
+				Question{q.Question, Source{file, strconv.Itoa(q.Source.Line), strconv.Itoa(q.Source.Column)}},
+			)
 		}
 	}
 	return questions
 }
 
-// verify lets Options.Verify find fault with an execution that is green so far.
-func (e *engine) verify(g *gather, res *plumb.ExecutionResult) {
+// verify lets Options.Verify reject an execution that is green so far.
+func (e *engine) verify(x *execution, res *plumb.ExecutionResult) {
 	if e.Verify == nil || res.Status != plumb.StatusPassed {
 		return
 	}
-	var sessions []*plumb.SessionReport
-	for _, attempts := range g.repetitions {
-		if r := attempts[len(attempts)-1].report; r != nil {
-			sessions = append(sessions, r)
+	var reports []*plumb.SessionReport
+	for _, sessions := range x.repetitions {
+		if r := sessions[len(sessions)-1].report; r != nil {
+			reports = append(reports, r)
 		}
 	}
-	f := e.Verify(g.c, g.info, sessions)
+	f := e.Verify(x.c, x.info, reports)
 	if f == nil {
 		return
 	}

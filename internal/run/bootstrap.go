@@ -17,9 +17,12 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-// bootstrap runs the program that prepares a workspace, with the documented variables, and writes down what it said. Its
-// output goes to dir. limit is the session's own; the program may have one that differs.
-func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string) *plumb.Failure {
+// bootstrap runs the program that prepares a workspace, with the documented variables, and records
+// the result. Its output goes to dir. limit is the time limit of the session; the program may have
+// its own.
+func (w *workspaces) bootstrap(
+	ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string,
+) *plumb.Failure {
 	b := w.Config.Bootstrap
 	if b.TimeoutMs > 0 {
 		limit = time.Duration(b.TimeoutMs) * time.Millisecond
@@ -32,8 +35,9 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 	line := strings.Join(append([]string{b.Command}, b.Args...), " ")
 	path, err := program(b.Command, ws.path)
 	if err != nil {
-		return plumb.Failed(plumb.OriginWorkspaceBootstrap, plumb.WithHint(fmt.Errorf("Workspace bootstrap failed: %s: %w", line, err), //nolint:staticcheck // the documented text
-			"a program beside the suite is written ./"+filepath.Base(b.Command)))
+		err = fmt.Errorf("Workspace bootstrap failed: %s: %w", line, err) //nolint:staticcheck // documented
+		return plumb.Failed(plumb.OriginWorkspaceBootstrap, plumb.WithHint(err,
+			"for a program in the same directory as the suite, write ./"+filepath.Base(b.Command)))
 	}
 	var env []string
 	if w.Environ != nil {
@@ -52,12 +56,13 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 		return plumb.Failed(plumb.OriginWorkspaceBootstrap, err)
 	}
 	env = append(env, plumb.MarkerEnv+"="+id+"/bootstrap-"+rand.Text())
-	said, err := os.MkdirTemp("", "plumb-bootstrap-*") // it may be secret, and is no artifact before that is out
+	// the output may hold secrets, so it is redacted before it becomes an artifact
+	output, err := os.MkdirTemp("", "plumb-bootstrap-*")
 	if err != nil {
 		return plumb.Failed(plumb.OriginWorkspaceBootstrap, err)
 	}
-	defer os.RemoveAll(said)
-	stdout, stderr := filepath.Join(said, "stdout"), filepath.Join(said, "stderr")
+	defer os.RemoveAll(output)
+	stdout, stderr := filepath.Join(output, "stdout"), filepath.Join(output, "stderr")
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, bootstrapTimeout(limit))
 	defer cancel()
 	began := time.Now()
@@ -66,34 +71,35 @@ func (w *workspaces) bootstrap(ctx context.Context, ws *workspace, limit time.Du
 		Grace: proc.Grace{Interrupt: 200 * time.Millisecond, Terminate: time.Second},
 	}).Run(ctx)
 	rec.DurationMs, rec.ExitCode = time.Since(began).Milliseconds(), res.ExitCode
-	if copied := errors.Join(w.copyClean(rec.StdoutPath, stdout), w.copyClean(rec.StderrPath, stderr)); copied != nil && err == nil {
-		err = fmt.Errorf("keep what it printed: %w", copied)
+	if copied := errors.Join(w.copyClean(rec.StdoutPath, stdout), w.copyClean(rec.StderrPath, stderr)); copied != nil &&
+		err == nil {
+		err = fmt.Errorf("save its output: %w", copied)
 	}
 	if cleaned := cleanTree(dir, w.redact); cleaned != nil && err == nil {
-		err = fmt.Errorf("keep what it left: %w", cleaned)
+		err = fmt.Errorf("redact its files: %w", cleaned)
 	}
-	failed := func(why string) *plumb.Failure {
+	failure := func(why string) *plumb.Failure {
 		f := plumb.Failuref(plumb.OriginWorkspaceBootstrap, "Workspace bootstrap failed: %s (%s)", line, why)
 		f.LogPath = rec.StderrPath
 		if last := lastLine(rec.StderrPath); last != "" {
-			f.Hint = "it said: " + last
+			f.Hint = "the last line of its output: " + last
 		}
 		return f
 	}
 	switch {
 	case err != nil:
-		return failed(err.Error())
+		return failure(err.Error())
 	case res.Stopped != nil:
-		return failed(res.Stopped.Error())
+		return failure(res.Stopped.Error())
 	case res.ExitCode == nil:
-		return failed("exit null, " + res.Text())
+		return failure("exit null, " + res.Text())
 	case *res.ExitCode != 0:
-		return failed(fmt.Sprintf("exit %d", *res.ExitCode))
+		return failure(fmt.Sprintf("exit %d", *res.ExitCode))
 	}
 	return nil
 }
 
-// copyClean copies a log without secrets.
+// copyClean copies a log file without secrets.
 func (w *workspaces) copyClean(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -112,10 +118,10 @@ func (w *workspaces) copyClean(to, from string) error {
 type bootstrapTimeout time.Duration
 
 func (t bootstrapTimeout) Error() string {
-	return fmt.Sprintf("exit null, not done within %s", time.Duration(t))
+	return fmt.Sprintf("exit null, not finished within %s", time.Duration(t))
 }
 
-// program finds an executable. A relative path starts at dir.
+// program finds an executable. A relative path is relative to dir.
 func program(name, dir string) (string, error) {
 	if filepath.Base(name) != name && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
@@ -127,7 +133,7 @@ func program(name, dir string) (string, error) {
 	return path, err
 }
 
-// lastLine returns the last line of a log that is not empty.
+// lastLine returns the last line of a log file that is not empty.
 func lastLine(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -10,30 +10,33 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Budget limits what a run may use; a zero field is no limit. What was not started for it is skipped.
+// Budget limits the usage of a run; a zero field means no limit. Sessions that did not start
+// because of the budget are skipped.
 //
-// A session starts when it fits beside what is spent and the most that the others in flight can use. So a run spends at most
-// the cap of one session more than its budget, wherever caps are known and usage is reported.
+// A session starts if its expected usage fits beside the spent usage and the caps of the other
+// sessions in flight. So a run exceeds its budget by at most the cap of one session, if caps are
+// known and usage is reported.
 type Budget struct {
 	CostUSD  float64
 	Tokens   int64
 	Duration time.Duration
-	// Forecast says what a session of the case on a runner uses; nil means that nothing is known.
+	// Forecast returns the expected usage of a session of the case on a runner; nil means that
+	// nothing is known.
 	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast
-	// Unmetered lets the run go on when a runner, or who judges, does not report what is used.
+	// Unmetered lets the run continue when a runner, judge or embedder does not report its usage.
 	Unmetered bool
 }
 
-// Forecast is what one session uses by itself, and what those use who judge it.
+// Forecast is the expected usage of one session, and of judging it.
 type Forecast struct{ Session, Judging Part }
 
-// Part is what a part of a session is expected to use, and the most that it can use.
+// Part is the expected usage of a part of a session, and its cap.
 type Part struct{ Expected, Cap Use }
 
-// Use is an amount of what a budget limits.
+// Use is an amount of the limited resources.
 type Use struct{ CostUSD, Tokens float64 }
 
-// Unbounded is the cap where none is known.
+// Unbounded is the cap if no cap is known.
 func Unbounded() Use { return Use{math.Inf(1), math.Inf(1)} }
 
 // amount is a Use by dimension.
@@ -47,15 +50,15 @@ const (
 
 func (u Use) amount() amount { return amount{cost: u.CostUSD, tokens: u.Tokens} }
 
-// plausible is the largest number of tokens that a session is believed to have used.
+// plausible is the largest believable token count of a session.
 const plausible = 1 << 40
 
-// slack is the part of a limit that rounding may take.
+// slack is the part of a limit that is allowed for rounding.
 const slack = 1e-9
 
-// ledger keeps what the run has used, and the most that the sessions in flight can use.
+// ledger tracks the spent usage of the run and the caps of the sessions in flight.
 type ledger struct {
-	limits    amount // 0 is none
+	limits    amount // 0 means no limit
 	forecast  func(*plumb.Case, plumb.RunnerInfo) Forecast
 	unmetered bool
 	note      func(plumb.Note)
@@ -63,44 +66,44 @@ type ledger struct {
 
 	mu              sync.Mutex
 	spent, reserved amount
-	over            plumb.StopReason // nothing is admitted any more
+	over            plumb.StopReason // if set, no session is admitted
 	inFlight        int              // reservations
 	meters          []runnerMeter    // by runner
-	settled         chan struct{}    // closed, and replaced, when something settles
+	settled         chan struct{}    // closed and replaced when a part settles
 }
 
-// runnerMeter has what is known of a runner's sessions, and of their judging.
+// runnerMeter holds the measured usage of a runner's sessions, and of judging them.
 type runnerMeter struct {
 	info         plumb.RunnerInfo
 	own, judging meter
 }
 
-// meter is what is known of what a part of the sessions of one runner uses.
+// meter holds the measured usage of one part of the sessions of one runner.
 type meter struct {
-	who     string  // for notes
-	seen    [2]bool // something was measured
-	most    amount  // the most that was
+	who     string  // named in notes
+	seen    [2]bool // a usage was measured
+	most    amount  // the largest measured usage
 	overran [2]bool // a session used more than its cap
-	silent  [2]bool // a session that went well did not report what it used
-	open    bool    // nothing is reported, and the run goes on all the same
-	blind   int     // parts in flight of which neither a cap nor a measurement is known
+	silent  [2]bool // a successful session did not report its usage
+	open    bool    // usage is not reported, and the run continues anyway
+	blind   int     // parts in flight with neither a cap nor a measurement
 }
 
-// part is a part of one session that is in flight.
+// part is a part of one session in flight.
 type part struct {
 	*meter
 	expected, cap, held amount
 	blind               bool
 }
 
-// reservation is what one session in flight holds. A nil one holds nothing.
+// reservation is the usage reserved for one session in flight. A nil reservation holds nothing.
 type reservation struct {
 	l            *ledger
 	own, judging *part // nil once settled
 }
 
-// newLedger counts what the run has used so far; open has the sessions of executions that are not finished. It is nil, and
-// all its methods do nothing, where there is no limit.
+// newLedger counts the usage of the run so far. open has the sessions of unfinished executions. It
+// returns nil if there is no limit; all methods of a nil ledger do nothing.
 func newLedger(e *engine, open map[int]pending) *ledger {
 	b := &e.Budget
 	if b.CostUSD <= 0 && b.Tokens <= 0 {
@@ -108,7 +111,7 @@ func newLedger(e *engine, open map[int]pending) *ledger {
 	}
 	l := &ledger{
 		limits: amount{max(b.CostUSD, 0), float64(max(b.Tokens, 0))}, forecast: b.Forecast, unmetered: b.Unmetered,
-		note: func(n plumb.Note) { _ = e.note(n) }, // a log that cannot be written ends the run at its next event
+		note: func(n plumb.Note) { _ = e.note(n) }, // if the log is broken, the next event ends the run
 		stop: e.end, settled: make(chan struct{}),
 	}
 	if l.forecast == nil {
@@ -128,11 +131,11 @@ func newLedger(e *engine, open map[int]pending) *ledger {
 			l.recount(x, c, runner)
 			continue
 		}
-		for _, attempts := range open[n] {
-			for i := range attempts {
+		for _, sessions := range open[n] {
+			for i := range sessions {
 				r := l.reservation(c, runner, false)
-				l.charge(r.own, ownUse(&attempts[i]))
-				l.charge(r.judging, judgingUse(&attempts[i]))
+				l.charge(r.own, ownUse(&sessions[i]))
+				l.charge(r.judging, judgingUse(&sessions[i]))
 			}
 		}
 	}
@@ -146,14 +149,16 @@ func newLedger(e *engine, open map[int]pending) *ledger {
 	return l
 }
 
-// recount adds what the sessions of an execution used that an earlier process finished.
+// recount adds the usage of an execution that an earlier process finished.
 func (l *ledger) recount(x *plumb.Execution, c *plumb.Case, runner int) {
 	m, asked := &l.meters[runner], float64(x.Sessions-x.Cached)
 	if m.info.Kind == plumb.RunnerReplay {
 		asked = 0
 	}
 	reported := plumb.ReportedInput | plumb.ReportedOutput
-	own, known := amount{x.CostUSD, float64(x.InputTokens) + float64(x.OutputTokens)}, [2]bool{x.Priced, x.Reported&reported == reported}
+	own, known := amount{
+		x.CostUSD, float64(x.InputTokens) + float64(x.OutputTokens),
+	}, [2]bool{x.Priced, x.Reported&reported == reported}
 	judging := amount{x.JudgeCostUSD, float64(x.JudgeTokens)}
 	most := l.forecast(c, m.info).Session.Cap.amount()
 	for d := range own {
@@ -174,10 +179,12 @@ func (l *ledger) recount(x *plumb.Execution, c *plumb.Case, runner int) {
 	}
 }
 
-// admit reserves the most that a session can use, or says which limit what is expected of it would exceed. While only sessions
-// in flight stand in the way, it waits for what they really use; it gives up when stopping is closed. With judged the session
-// was made before, and is only to be judged.
-func (l *ledger) admit(c *plumb.Case, runner int, judged bool, stopping <-chan struct{}) (*reservation, plumb.StopReason) {
+// admit reserves the cap of a session, or returns the limit that its expected usage would exceed.
+// If only sessions in flight prevent it, admit waits for their actual usage. It gives up when
+// stopping is closed. judged means that the session already exists and only has to be judged.
+func (l *ledger) admit(
+	c *plumb.Case, runner int, judged bool, stopping <-chan struct{},
+) (*reservation, plumb.StopReason) {
 	if l == nil {
 		return nil, ""
 	}
@@ -202,7 +209,7 @@ func (l *ledger) admit(c *plumb.Case, runner int, judged bool, stopping <-chan s
 	}
 }
 
-// reservation is what a session of the case on a runner would reserve.
+// reservation returns the reservation for a session of the case on a runner.
 func (l *ledger) reservation(c *plumb.Case, runner int, judged bool) *reservation {
 	m := &l.meters[runner]
 	f := l.forecast(c, m.info)
@@ -217,13 +224,13 @@ func newPart(m *meter, p Part) *part {
 	return &part{meter: m, expected: p.Expected.amount(), cap: p.Cap.amount()}
 }
 
-// parts are those that are not settled.
+// parts returns the parts that are not settled.
 func (r *reservation) parts() []*part {
 	return slices.DeleteFunc([]*part{r.own, r.judging}, func(p *part) bool { return p == nil })
 }
 
-// reserve is one attempt to admit: it reserves, or says which limit is spent, or returns a channel that is closed when it is
-// worth trying again.
+// reserve tries to admit once. It reserves, or returns the spent limit, or returns a channel that
+// is closed when it is worth another try.
 func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,11 +274,12 @@ func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan 
 	return "", nil
 }
 
-// blindIn reports whether nothing says what the part uses, so that only one such part may be in flight.
+// blindIn reports whether the usage of the part is unknown, so that only one such part may be in
+// flight.
 func (p *part) blindIn(d int) bool { return math.IsInf(p.cap[d], 1) && !p.seen[d] && !p.open }
 
-// want decides what the part holds: its cap or, where none is known or kept, the most that was seen so far. It returns what
-// the part is expected to use.
+// want sets the reserved amount: the cap or, if the cap is unknown or was exceeded, the largest
+// measured usage. It returns the expected usage.
 func (p *part) want(d int) (expected float64) {
 	expected = p.expected[d]
 	if p.seen[d] {
@@ -292,22 +300,22 @@ func (m *meter) measure(d int, used float64) {
 	m.seen[d], m.most[d] = true, max(m.most[d], used)
 }
 
-// answered settles what a session used by itself, as soon as it has come back; what its judges can use stays reserved. It ends
-// the run when that shows that the budget cannot be held.
-func (r *reservation) answered(a *attempt) {
+// answered settles the usage of the session itself as soon as it has ended; the part for judging
+// stays reserved. It ends the run if the budget cannot be enforced.
+func (r *reservation) answered(s *session) {
 	if r != nil {
-		r.settle(&r.own, ownUse(a))
+		r.settle(&r.own, ownUse(s))
 	}
 }
 
-// judged settles what the judges of a session used.
-func (r *reservation) judged(a *attempt) {
+// judged settles the usage of judging a session.
+func (r *reservation) judged(s *session) {
 	if r != nil {
-		r.settle(&r.judging, judgingUse(a))
+		r.settle(&r.judging, judgingUse(s))
 	}
 }
 
-// release settles all that is left as not used.
+// release settles the rest as unused.
 func (r *reservation) release() {
 	if r != nil {
 		r.settle(&r.own, metered{})
@@ -330,7 +338,7 @@ func (r *reservation) settle(at **part, m metered) {
 	}
 	if r.own == nil && r.judging == nil {
 		if l.inFlight--; l.inFlight == 0 {
-			l.reserved = amount{} // what rounding left
+			l.reserved = amount{} // remove rounding errors
 		}
 	}
 	overran := p.overran
@@ -344,11 +352,13 @@ func (r *reservation) settle(at **part, m metered) {
 	l.settled = make(chan struct{})
 	l.mu.Unlock()
 
-	// Notes are durable when they are made, which takes time and no lock.
+	// Making a note durable takes time, so it happens outside the lock.
 	if overran[cost] || overran[tokens] {
 		l.note(plumb.Note{
-			Level: "warning", Text: fmt.Sprintf("%s used more for a session than it should be able to; the run may exceed its budget by more than one session", p.who),
-			Hint: "the server does not keep to the cap on the tokens of an answer, or costs more than the price that is known",
+			Level: "warning",
+			Text: fmt.Sprintf("a session of %s used more than its cap; "+
+				"the run may exceed its budget by more than one session", p.who),
+			Hint: "the server does not respect the cap on output tokens, or it costs more than the known price",
 		})
 	}
 	switch {
@@ -356,12 +366,13 @@ func (r *reservation) settle(at **part, m metered) {
 		l.note(note)
 	case missing:
 		l.note(plumb.Note{
-			Level: "warning", Text: p.who + " did not report what a session used, or what it reported cannot be; the most that it can be counts against the budget",
+			Level: "warning",
+			Text:  p.who + " reported no usage for a session, or an impossible one; its cap counts against the budget",
 		})
 	}
 }
 
-// blind reports whether a part is never reported, so that what is spent is not known.
+// blind reports whether a part never reports its usage, so that the spent amount is unknown.
 func (l *ledger) blind(m *meter) bool {
 	for d, limit := range l.limits {
 		if limit > 0 && m.silent[d] && !m.seen[d] {
@@ -371,22 +382,23 @@ func (l *ledger) blind(m *meter) bool {
 	return false
 }
 
-// goBlind ends the run since the budget cannot be held, or lets it go on all the same. It returns what to say.
+// goBlind ends the run because the budget cannot be enforced, or lets it continue if the user
+// allowed that. It returns the note for the user.
 func (l *ledger) goBlind(m *meter) plumb.Note {
-	n := plumb.Note{Level: "warning", Text: "the budget cannot be held: " + m.who + " does not report what is used"}
+	n := plumb.Note{Level: "warning", Text: "the budget cannot be enforced: " + m.who + " does not report its usage"}
 	if l.unmetered {
 		m.open = true
-		n.Text += "; the run goes on, as --allow-unmetered says"
+		n.Text += "; the run continues because of --allow-unmetered"
 		return n
 	}
 	l.over = plumb.StopUnmetered
 	l.stop(l.over)
-	n.Hint = "leave out the budget, or go on all the same with --allow-unmetered"
+	n.Hint = "remove the budget, or continue without it with --allow-unmetered"
 	return n
 }
 
-// charge adds what a part used to what is spent; what was not reported counts with what the part held. It reports whether that
-// was so.
+// charge adds the usage of a part to the spent amount. If it was not reported, the reserved amount
+// counts, and charge returns true.
 func (l *ledger) charge(p *part, m metered) (missing bool) {
 	for d, limit := range l.limits {
 		if limit <= 0 {
@@ -408,90 +420,93 @@ func (l *ledger) charge(p *part, m metered) (missing bool) {
 	return missing
 }
 
-// metered is what a part of a session used, as far as that was reported.
+// metered is the reported usage of a part of a session.
 type metered struct {
 	used    amount
-	missing [2]bool // used is not all
-	asked   bool    // somebody was asked, so that it tells what such a part uses
-	whole   bool    // nothing went wrong, so that what is missing is never reported
+	missing [2]bool // not all usage was reported
+	asked   bool    // a request was made, so used is a measurement
+	whole   bool    // no error occurred, so a missing usage is never reported
 }
 
-// ownUse is what a session itself used. An answer from the cache, and a recording, use nothing. Nor does a session that broke
-// off before anything came back, unless it ran out of time: providers bill answers that nobody waited for.
-func ownUse(a *attempt) metered {
-	r := a.report
+// ownUse returns the usage of the session itself. A cached answer and a recording use nothing. A
+// session that broke off before the first answer uses nothing either, unless it reached its time
+// limit: providers bill answers that the client no longer waits for.
+func ownUse(s *session) metered {
+	r := s.report
 	if r != nil && (r.Cached || r.Recorded) {
 		return metered{}
 	}
-	u := used(a)
-	m := metered{asked: true, whole: a.failure == nil && r != nil}
+	u := used(s)
+	m := metered{asked: true, whole: s.failure == nil && r != nil}
 	if m.missing[cost] = u.cost == nil; !m.missing[cost] {
 		m.used[cost] = *u.cost
 	}
 	m.missing[tokens] = u.usage.InputTokens == nil || u.usage.OutputTokens == nil
 	m.used[tokens] = float64(u.usage.Tokens())
-	if a.failure != nil && !r.Began() && a.failure.Origin != plumb.OriginTimeout && m.missing[cost] && m.used[tokens] == 0 {
+	if s.failure != nil && !r.Began() && s.failure.Origin != plumb.OriginTimeout && m.missing[cost] &&
+		m.used[tokens] == 0 {
 		return metered{}
 	}
 	return m
 }
 
-// judgingUse is what the judges of a session used. A session that was not judged used nothing.
-func judgingUse(a *attempt) metered {
-	if a.judgement == nil {
+// judgingUse returns the usage of judging a session; nothing if it was not judged.
+func judgingUse(s *session) metered {
+	if s.judgement == nil {
 		return metered{}
 	}
-	u := used(a)
-	m := metered{asked: a.failure == nil, whole: true, used: amount{tokens: float64(u.judgeUsage.Tokens())}}
+	u := used(s)
+	m := metered{asked: s.failure == nil, whole: true, used: amount{tokens: float64(u.judgeUsage.Tokens())}}
 	if u.judgeCost != nil {
 		m.used[cost] = *u.judgeCost
 	}
-	for i := range a.judgement.Verdicts {
-		v := &a.judgement.Verdicts[i]
+	for i := range s.judgement.Verdicts {
+		v := &s.judgement.Verdicts[i]
 		if v.Asked == nil || v.Asked.Requests == 0 {
 			continue
 		}
-		m.missing[cost] = m.missing[cost] || believed(v.Asked.CostUSD) == nil
-		m.missing[tokens] = m.missing[tokens] || v.Asked.Usage.InputTokens == nil || !sane(&v.Asked.Usage) // embedders have no output
+		m.missing[cost] = m.missing[cost] || validCost(v.Asked.CostUSD) == nil
+		// embedders have no output
+		m.missing[tokens] = m.missing[tokens] || v.Asked.Usage.InputTokens == nil || !plausibleUsage(&v.Asked.Usage)
 		m.whole = m.whole && v.Error == nil
 	}
 	return m
 }
 
-// use is what one session used, and its judges.
+// use is the usage of one session, and of judging it.
 type use struct {
 	usage, judgeUsage plumb.Usage
 	cost, judgeCost   *float64
 }
 
-// used adds up what a used. An answer from the cache, or a recording, cost nothing now. Figures that cannot be are taken as
-// not reported.
-func used(a *attempt) (u use) {
-	if r := a.report; r != nil {
-		if u.usage, u.cost = r.Usage, believed(r.CostUSD); !sane(&u.usage) {
+// used adds up the usage of s. A cached answer or a recording costs nothing now. Impossible counts
+// are treated as not reported.
+func used(s *session) (u use) {
+	if r := s.report; r != nil {
+		if u.usage, u.cost = r.Usage, validCost(r.CostUSD); !plausibleUsage(&u.usage) {
 			u.usage.InputTokens, u.usage.OutputTokens, u.usage.TotalTokens = nil, nil, nil
 			u.usage.ReasoningTokens, u.usage.CacheTokens, u.usage.CacheWriteTokens = nil, nil, nil
 			u.usage.Total()
-			u.cost = nil // it may be reckoned from them
+			u.cost = nil // it may be computed from them
 		}
 		if r.Cached || r.Recorded {
 			u.cost = new(0.0)
 		}
 	}
-	if a.judgement == nil {
+	if s.judgement == nil {
 		return u
 	}
-	for i := range a.judgement.Verdicts {
-		if asked := a.judgement.Verdicts[i].Asked; asked != nil && sane(&asked.Usage) {
+	for i := range s.judgement.Verdicts {
+		if asked := s.judgement.Verdicts[i].Asked; asked != nil && plausibleUsage(&asked.Usage) {
 			u.judgeUsage.Add(asked.Usage)
-			u.judgeCost = plus(u.judgeCost, believed(asked.CostUSD))
+			u.judgeCost = addCosts(u.judgeCost, validCost(asked.CostUSD))
 		}
 	}
 	return u
 }
 
-// sane reports whether the token counts that were reported can be.
-func sane(u *plumb.Usage) bool {
+// plausibleUsage reports whether the token counts are possible.
+func plausibleUsage(u *plumb.Usage) bool {
 	for _, n := range []*int64{u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens} {
 		if n != nil && (*n < 0 || *n > plausible) {
 			return false
@@ -500,16 +515,16 @@ func sane(u *plumb.Usage) bool {
 	return true
 }
 
-// believed returns a cost, or nil where it cannot be one.
-func believed(usd *float64) *float64 {
+// validCost returns usd, or nil if it cannot be a cost.
+func validCost(usd *float64) *float64 {
 	if usd == nil || math.IsNaN(*usd) || math.IsInf(*usd, 0) || *usd < 0 {
 		return nil
 	}
 	return usd
 }
 
-// plus adds two amounts of which either may be unknown; what is known is kept.
-func plus(a, b *float64) *float64 {
+// addCosts adds two costs. If one is unknown, it returns the other.
+func addCosts(a, b *float64) *float64 {
 	switch {
 	case a == nil:
 		return b

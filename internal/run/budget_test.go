@@ -42,8 +42,9 @@ func (p *purse) usage(use run.Use) (plumb.Usage, *float64) {
 	return plumb.Usage{InputTokens: new(n / 3), OutputTokens: new(n - n/3)}, new(use.CostUSD)
 }
 
-// TestBudgetIsExceededByOneSessionAtMost lets sessions and judges of random latency and cost spend a random budget, with random
-// repetitions, retries, failures and numbers in flight. In half of the runs the process ends meanwhile and another goes on.
+// TestBudgetIsExceededByOneSessionAtMost lets sessions and judges of random latency and cost spend
+// a random budget, with random repetitions, retries, failures and numbers in flight. In half of the
+// runs the process ends meanwhile and another goes on.
 func TestBudgetIsExceededByOneSessionAtMost(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -114,7 +115,8 @@ func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
 		budget.Tokens = int64(uniform()*5000) + 1
 	}
 	o := run.Options{
-		Suite: s, Runners: []plumb.Runner{f}, Parallel: 1 + random.IntN(64), Repeat: 1 + random.IntN(3), Retry: random.IntN(3), Budget: budget,
+		Suite: s, Runners: []plumb.Runner{f}, Parallel: 1 + random.IntN(64), Repeat: 1 + random.IntN(3),
+		Retry: random.IntN(3), Budget: budget,
 	}
 	o.Dir = d
 	if uniform() < 0.5 {
@@ -138,7 +140,8 @@ func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
 	}
 }
 
-// TestBudgetKeepsSessionsInFlight has a budget that is large beside what one session can cost: it must slow nothing down.
+// TestBudgetKeepsSessionsInFlight has a budget that is large beside what one session can cost: it
+// must slow nothing down.
 func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -151,7 +154,8 @@ func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 		}}
 		began := time.Now()
 		do(t, run.Options{
-			Dir: d, Suite: suite(640), Runners: []plumb.Runner{f}, Parallel: 64, Budget: run.Budget{CostUSD: 100, Forecast: forecast(0.01, 1)},
+			Dir: d, Suite: suite(640), Runners: []plumb.Runner{f}, Parallel: 64,
+			Budget: run.Budget{CostUSD: 100, Forecast: forecast(0.01, 1)},
 		})
 		if took := time.Since(began); most.Load() != 64 || took > 11*time.Second {
 			t.Errorf("%d in flight, %v; want 64 and 10 s", most.Load(), took)
@@ -159,7 +163,8 @@ func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 	})
 }
 
-// TestBudgetSettlesBeforeJudging has judges that are slow, and free: what sessions can cost must not be held meanwhile.
+// TestBudgetSettlesBeforeJudging has judges that are slow, and free: what sessions can cost must
+// not be held meanwhile.
 func TestBudgetSettlesBeforeJudging(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -178,8 +183,8 @@ func TestBudgetSettlesBeforeJudging(t *testing.T) {
 	})
 }
 
-// TestBudgetWithoutCapsLearns has a runner of which nothing is known beforehand: the first session is alone, and what it used is
-// reserved for the others.
+// TestBudgetWithoutCapsLearns has a runner of which nothing is known beforehand: the first session
+// is alone, and what it used is reserved for the others.
 func TestBudgetWithoutCapsLearns(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -209,13 +214,14 @@ func notes(r *plumb.Run) string {
 	return strings.Join(texts, "\n")
 }
 
-// TestBudgetWithoutUsage has runners and judges that do not say what they use, or say what cannot be.
+// TestBudgetWithoutUsage has runners and judges that do not say what they use, or say what cannot
+// be.
 func TestBudgetWithoutUsage(t *testing.T) {
 	cost := func(usd *float64) func(*plumb.SessionReport) { return func(r *plumb.SessionReport) { r.CostUSD = usd } }
 	count := func(in, out int64) func(*plumb.SessionReport) {
 		return func(r *plumb.SessionReport) { r.Usage = plumb.Usage{InputTokens: &in, OutputTokens: &out} }
 	}
-	const cannot = "the budget cannot be held: f does not report what is used"
+	const cannot = "the budget cannot be enforced: f does not report its usage"
 	for name, test := range map[string]struct {
 		budget   run.Budget
 		say      func(*plumb.SessionReport)
@@ -224,21 +230,56 @@ func TestBudgetWithoutUsage(t *testing.T) {
 		stop     plumb.StopReason
 		note     string
 	}{
-		"no cost":                 {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(nil), 1, 1, plumb.StopUnmetered, cannot},
-		"negative cost":           {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot},
-		"no number":               {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.NaN())), 1, 1, plumb.StopUnmetered, cannot},
-		"infinite cost":           {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered, cannot},
-		"no tokens":               {run.Budget{Tokens: 1000}, func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1, plumb.StopUnmetered, cannot},
-		"negative":                {run.Budget{Tokens: 1000}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
-		"absurd":                  {run.Budget{Tokens: 1000}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
-		"absurd for a cost":       {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, count(math.MaxInt64, math.MaxInt64), 1, 1, plumb.StopUnmetered, cannot},
-		"allowed":                 {run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)}, cost(nil), 1, 20, "", cannot + "; the run goes on"},
-		"allowed, without caps":   {run.Budget{CostUSD: 1, Unmetered: true}, cost(nil), 1, 20, "", cannot + "; the run goes on"},
-		"counts as the cap":       {run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)}, cost(nil), 3, 6, plumb.StopCost, "did not report what a session used"},
-		"counts as the most seen": {run.Budget{CostUSD: 0.055}, cost(nil), 3, 5, plumb.StopCost, "did not report what a session used"},
-		"tokens do not matter":    {run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 20, "", ""},
-		"cached":                  {run.Budget{CostUSD: 0.001, Forecast: forecast(0.0001, 0.01)}, func(r *plumb.SessionReport) { r.Cached, r.CostUSD = true, nil }, 1, 20, "", ""},
-		"more than the cap":       {run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)}, func(*plumb.SessionReport) {}, 1, 10, plumb.StopCost, "f used more for a session than it should be able to"},
+		"no cost": {
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(nil), 1, 1, plumb.StopUnmetered, cannot,
+		},
+		"negative cost": {
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot,
+		},
+		"no number": {
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
+			cannot,
+		},
+		"infinite cost": {
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
+			cannot,
+		},
+		"no tokens": {
+			run.Budget{Tokens: 1000}, func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
+			plumb.StopUnmetered, cannot,
+		},
+		"negative": {run.Budget{Tokens: 1000}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
+		"absurd":   {run.Budget{Tokens: 1000}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
+		"absurd for a cost": {
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, count(math.MaxInt64, math.MaxInt64), 1, 1,
+			plumb.StopUnmetered, cannot,
+		},
+		"allowed": {
+			run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)}, cost(nil), 1, 20, "",
+			cannot + "; the run continues",
+		},
+		"allowed, without caps": {
+			run.Budget{CostUSD: 1, Unmetered: true}, cost(nil), 1, 20, "", cannot + "; the run continues",
+		},
+		"counts as the cap": {
+			run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)}, cost(nil), 3, 6, plumb.StopCost,
+			"reported no usage for a session",
+		},
+		"counts as the most seen": {
+			run.Budget{CostUSD: 0.055}, cost(nil), 3, 5, plumb.StopCost, "reported no usage for a session",
+		},
+		"tokens do not matter": {
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 20, "", "",
+		},
+		"cached": {
+			run.Budget{CostUSD: 0.001, Forecast: forecast(0.0001, 0.01)},
+			func(r *plumb.SessionReport) { r.Cached, r.CostUSD = true, nil }, 1, 20, "", "",
+		},
+		"more than the cap": {
+			run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)}, func(*plumb.SessionReport) {}, 1, 10,
+			plumb.StopCost, "a session of f used more than its cap",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0
@@ -249,26 +290,33 @@ func TestBudgetWithoutUsage(t *testing.T) {
 				}
 				return r, nil
 			}}
-			r := do(t, run.Options{Suite: suite(20), Runners: []plumb.Runner{f}, Schedule: run.Serial, Budget: test.budget})
+			r := do(
+				t, run.Options{Suite: suite(20), Runners: []plumb.Runner{f}, Schedule: run.Serial, Budget: test.budget},
+			)
 			if r.Totals.Sessions != test.sessions || r.End.Stop != test.stop {
 				t.Errorf("%d sessions, stop %q; want %d, %q", r.Totals.Sessions, r.End.Stop, test.sessions, test.stop)
 			}
-			if all := notes(r); !strings.Contains(all, test.note) || test.note != "" && len(r.Notes) != 1 || test.note == "" && all != "" {
+			if all := notes(r); !strings.Contains(all, test.note) || test.note != "" && len(r.Notes) != 1 ||
+				test.note == "" && all != "" {
 				t.Errorf("notes %q, want %q once", all, test.note)
 			}
-			if tokens := r.Totals.InputTokens + r.Totals.OutputTokens; tokens < 0 || tokens > 1000 || !(r.Totals.CostUSD >= 0 && r.Totals.CostUSD < 1) {
+			if tokens := r.Totals.InputTokens + r.Totals.OutputTokens; tokens < 0 || tokens > 1000 ||
+				!(r.Totals.CostUSD >= 0 && r.Totals.CostUSD < 1) {
 				t.Errorf("the totals are %+v", r.Totals)
 			}
 		})
 	}
 }
 
-// TestBudgetWithoutUsageBeginsOneSession has many workers: the budget is known not to hold before a second one begins.
+// TestBudgetWithoutUsageBeginsOneSession has many workers: the budget is known not to hold before a
+// second one begins.
 func TestBudgetWithoutUsageBeginsOneSession(t *testing.T) {
 	f := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 		return &plumb.SessionReport{FinalOutput: "echo"}, nil
 	}}
-	o := run.Options{Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f}, Parallel: 16, Budget: run.Budget{CostUSD: 1}}
+	o := run.Options{
+		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f}, Parallel: 16, Budget: run.Budget{CostUSD: 1},
+	}
 	for range 3 { // and a resumed run knows it from the log
 		if r := do(t, o); len(f.calls) != 1 || r.End.Stop != plumb.StopUnmetered {
 			t.Fatalf("%d sessions, stop %q", len(f.calls), r.End.Stop)
@@ -284,31 +332,43 @@ func TestBudgetOfASilentJudge(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		r := do(t, run.Options{
 			Suite: suite(5, silent), Runners: []plumb.Runner{&fake{id: "f", run: echo}}, Schedule: run.Serial,
-			Budget: run.Budget{CostUSD: 1, Unmetered: allowed, Forecast: func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
-				return run.Forecast{Session: run.Part{Cap: run.Use{CostUSD: 0.1}}, Judging: run.Part{Cap: run.Use{CostUSD: 0.1}}}
+			Budget: run.Budget{CostUSD: 1, Unmetered: allowed, Forecast: func(
+				*plumb.Case, plumb.RunnerInfo,
+			) run.Forecast {
+				return run.Forecast{
+					Session: run.Part{Cap: run.Use{CostUSD: 0.1}}, Judging: run.Part{Cap: run.Use{CostUSD: 0.1}},
+				}
 			}},
 		})
 		want, stop := 1, plumb.StopUnmetered
 		if allowed {
 			want, stop = 5, ""
 		}
-		if r.Totals.Sessions != want || r.End.Stop != stop || !strings.Contains(notes(r), "the judge or embedder of f does not report") {
+		if r.Totals.Sessions != want || r.End.Stop != stop ||
+			!strings.Contains(notes(r), "the judge or embedder of f does not report") {
 			t.Errorf("allowed %v: %d sessions, stop %q, notes %q", allowed, r.Totals.Sessions, r.End.Stop, notes(r))
 		}
 	}
 }
 
-// TestBudgetAfterResume counts what an earlier process used: sessions, judges, and sessions that nobody judged yet.
+// TestBudgetAfterResume counts what an earlier process used: sessions, judges, and sessions that
+// nobody judged yet.
 func TestBudgetAfterResume(t *testing.T) {
 	judge := assertion(func(plumb.Evidence) ([]plumb.Verdict, error) {
-		asked := &plumb.Asked{Requests: 1, CostUSD: new(0.02), Usage: plumb.Usage{InputTokens: new(int64(80)), OutputTokens: new(int64(5))}}
+		asked := &plumb.Asked{
+			Requests: 1, CostUSD: new(0.02),
+			Usage: plumb.Usage{InputTokens: new(int64(80)), OutputTokens: new(int64(5))},
+		}
 		return []plumb.Verdict{{Pass: true, Asked: asked}}, nil
 	})
 	for _, limit := range []run.Budget{{CostUSD: 0.1}, {Tokens: 330}} { // three of 0.03 dollars and 100 tokens
 		d := newDir(t)
 		f := &fake{id: "f", run: echo}
 		drain := make(chan struct{})
-		o := run.Options{Dir: d, Suite: suite(10, judge), Runners: []plumb.Runner{f}, Schedule: run.Serial, Budget: limit, Drain: drain}
+		o := run.Options{
+			Dir: d, Suite: suite(10, judge), Runners: []plumb.Runner{f}, Schedule: run.Serial, Budget: limit,
+			Drain: drain,
+		}
 		o.Emit = func(ev plumb.Event, _ *plumb.Run) error {
 			if ev.Type == plumb.EventExecutionFinished && ev.Case == "case-001" {
 				close(drain)
@@ -329,7 +389,8 @@ func TestBudgetAfterResume(t *testing.T) {
 	}
 }
 
-// TestBudgetOfJudgingAfterResume leaves sessions unjudged. To judge them later costs, and has to fit.
+// TestBudgetOfJudgingAfterResume leaves sessions unjudged. To judge them later costs, and has to
+// fit.
 func TestBudgetOfJudgingAfterResume(t *testing.T) {
 	d := newDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -357,11 +418,15 @@ func TestBudgetOfJudgingAfterResume(t *testing.T) {
 	}
 	o.Budget.CostUSD = 0.1
 	if r := do(t, o); asked != 1 || len(f.calls) != 1 || r.End.Stop != plumb.StopCost {
-		t.Errorf("judged %d times after %d sessions, stop %q; 0.06 is spent then, and a session costs 0.06", asked, len(f.calls), r.End.Stop)
+		t.Errorf(
+			"judged %d times after %d sessions, stop %q; 0.06 is spent then, and a session costs 0.06", asked,
+			len(f.calls), r.End.Stop,
+		)
 	}
 }
 
-// TestDurationIsOver resumes a run whose time is over: nothing begins, not even the judging of what there is.
+// TestDurationIsOver resumes a run whose time is over: nothing begins, not even the judging of what
+// there is.
 func TestDurationIsOver(t *testing.T) {
 	for _, parallel := range []int{1, 64} {
 		d := newDir(t)
@@ -370,11 +435,16 @@ func TestDurationIsOver(t *testing.T) {
 				time.Sleep(time.Second)
 				return report("echo"), nil
 			}}
-			o := run.Options{Dir: d, Suite: suite(500), Runners: []plumb.Runner{f}, Parallel: parallel, Budget: run.Budget{Duration: 1500 * time.Millisecond}}
+			o := run.Options{
+				Dir: d, Suite: suite(500), Runners: []plumb.Runner{f}, Parallel: parallel,
+				Budget: run.Budget{Duration: 1500 * time.Millisecond},
+			}
 			r := do(t, o)
 			began := len(f.calls)
 			if began != 2*parallel || r.Totals.Sessions != began || r.End.Stop != plumb.StopDuration {
-				t.Errorf("%d sessions began, %d ended, stop %q; want %d", began, r.Totals.Sessions, r.End.Stop, 2*parallel)
+				t.Errorf(
+					"%d sessions began, %d ended, stop %q; want %d", began, r.Totals.Sessions, r.End.Stop, 2*parallel,
+				)
 			}
 			for range 20 {
 				if r = do(t, o); len(f.calls) != began || r.End.Stop != plumb.StopDuration {

@@ -18,40 +18,42 @@ import (
 )
 
 const (
-	// mostFiles bounds what of a workspace is watched for changes.
+	// mostFiles limits the number of watched files in a workspace.
 	mostFiles = 100_000
-	// mostChanges bounds the changes that are reported.
+	// mostChanges limits the number of reported changes.
 	mostChanges = 1000
-	// diffFile and diffAll bound, in bytes, the files that are compared by content and all diffs of a session together;
-	// keptAll what is kept of a workspace to compare with.
+	// The other limits are in bytes. diffFile limits the size of a file that is compared by
+	// content, diffAll all diffs of a session together, and keptAll the contents kept of a
+	// workspace for the comparison.
 	diffFile = 256 << 10
 	diffAll  = 1 << 20
 	keptAll  = 8 << 20
 )
 
-// stamp tells whether a file has changed.
+// stamp is the state of a file; it differs if the file has changed.
 type stamp struct {
 	size     int64
 	modified int64
 	mode     fs.FileMode
 }
 
-// inventory is what a workspace held at one moment. Version control's own files are left out, and so are what package
-// managers install and Plumb's own files: sessions may work where runs are kept.
+// inventory is the content of a workspace at one moment. It omits files of version control,
+// installed packages and Plumb's own files, because sessions may work in a directory that also
+// holds runs.
 type inventory struct {
 	root string
 	// run is the directory of the run.
 	run   string
 	files map[string]stamp
-	// texts are contents of small text files, as far as they are kept.
+	// texts are the contents of small text files, up to keptAll.
 	texts map[string][]byte
 	kept  int
-	full  bool // there are more files than are watched
+	full  bool // there are more than mostFiles files
 }
 
 var errEnough = errors.New("enough")
 
-// takeInventory looks at a workspace. With texts it keeps what small text files hold.
+// takeInventory lists a workspace. With texts it also keeps the contents of small text files.
 func takeInventory(root, run string, texts bool) (*inventory, error) {
 	v := &inventory{root: root, run: run, files: map[string]stamp{}, texts: map[string][]byte{}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -59,7 +61,7 @@ func takeInventory(root, run string, texts bool) (*inventory, error) {
 		case err != nil && name == root:
 			return err
 		case err != nil:
-			return nil //nolint:nilerr // what vanished or cannot be read is not there
+			return nil //nolint:nilerr // a file that vanished or cannot be read is ignored
 		case d.IsDir() && (ignored(d.Name()) || name == run) && name != root:
 			return fs.SkipDir
 		case d.IsDir():
@@ -67,7 +69,7 @@ func takeInventory(root, run string, texts bool) (*inventory, error) {
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil //nolint:nilerr // it vanished meanwhile
+			return nil //nolint:nilerr // the file vanished
 		}
 		if len(v.files) >= mostFiles {
 			v.full = true
@@ -87,7 +89,7 @@ func takeInventory(root, run string, texts bool) (*inventory, error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("look at the workspace: %w", err)
+		return nil, fmt.Errorf("list the workspace: %w", err)
 	}
 	return v, nil
 }
@@ -96,12 +98,12 @@ func ignored(dir string) bool {
 	return dir == ".git" || dir == "node_modules" || dir == ".hg" || dir == ".svn" || dir == ".plumb"
 }
 
-// readText returns the content of a small regular file that is text.
+// readText returns the content of a small regular text file.
 func readText(name string, info fs.FileInfo) ([]byte, bool) {
 	if !info.Mode().IsRegular() || info.Size() > diffFile {
 		return nil, false
 	}
-	if info.Size() == 0 { // as the files of /proc, whatever they hold
+	if info.Size() == 0 { // as for the files of /proc
 		return []byte{}, true
 	}
 	f, err := os.Open(name)
@@ -109,14 +111,15 @@ func readText(name string, info fs.FileInfo) ([]byte, bool) {
 		return nil, false
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, diffFile+1)) // it may grow
+	data, err := io.ReadAll(io.LimitReader(f, diffFile+1)) // the file may grow
 	if err != nil || len(data) > diffFile || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return nil, false
 	}
 	return data, true
 }
 
-// changes returns what is different now, by path. note says what was left out, or "".
+// changes returns the changes since the inventory, sorted by path. note describes the omitted ones,
+// or is "".
 func (v *inventory) changes() (changed []plumb.FileChange, note string, err error) {
 	now, err := takeInventory(v.root, v.run, false)
 	if err != nil {
@@ -138,10 +141,12 @@ func (v *inventory) changes() (changed []plumb.FileChange, note string, err erro
 	}
 	slices.SortFunc(changed, func(a, b plumb.FileChange) int { return strings.Compare(a.Path, b.Path) })
 	if v.full || now.full {
-		note = fmt.Sprintf("the workspace has more than %d files; changes beyond them were not looked for", mostFiles)
+		note = fmt.Sprintf(
+			"the workspace has more than %d files; changes in the other files were not checked", mostFiles,
+		)
 	}
 	if n := len(changed); n > mostChanges {
-		note = fmt.Sprintf("%d files of the workspace changed; %d are listed", n, mostChanges)
+		note = fmt.Sprintf("%d files in the workspace changed; the first %d are listed", n, mostChanges)
 		changed = changed[:mostChanges]
 	}
 	room := diffAll
@@ -156,8 +161,8 @@ func (v *inventory) changes() (changed []plumb.FileChange, note string, err erro
 	return kept, note, nil
 }
 
-// diff completes a change by a diff, as long as there is room. It reports whether the file holds what it held: that it was
-// only written again is no change.
+// diff adds a diff to a change, if there is room. It returns true if the file has the same content
+// and mode as before: writing the same content is not a change.
 func (v *inventory) diff(c *plumb.FileChange, room *int) (same bool) {
 	before, known := v.texts[c.Path]
 	if c.Kind == "add" {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestInventoryOfEndlessFiles: files that say that they are empty and are not are not read: those of /proc hold gigabytes.
+// TestInventoryOfEndlessFiles: files that say that they are empty and are not are not read: those
+// of /proc hold gigabytes.
 func TestInventoryOfEndlessFiles(t *testing.T) {
 	if _, err := os.Stat("/proc/self/pagemap"); err != nil {
 		t.Skip("there is no /proc")

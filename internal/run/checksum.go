@@ -7,15 +7,17 @@ import (
 	"hash/crc32"
 )
 
-// checksum is the CRC-32C (Castagnoli) of all lines of a log so far, without the checksums in them. Each line ends with
-// the checksum up to its own end, so that a line that was changed, lost, doubled or moved shows:
+// checksum is the CRC-32C (Castagnoli) of all lines of a log so far, without the checksums in them.
+// Each line ends with the checksum up to its own end, so that a changed, lost, duplicated or moved
+// line is detected:
 //
 //	{"type":"note", ... ,"crc":"0a1b2c3d"}
 //
-// Logs of earlier versions have lines without one; they are read as they are, up to the first line that has one.
+// Logs of earlier versions have lines without a checksum. Such lines are accepted up to the first
+// line that has one.
 type checksum struct {
 	crc    uint32
-	sealed bool // there was a line with a checksum
+	sealed bool // a line had a checksum
 }
 
 const (
@@ -28,9 +30,9 @@ func (c *checksum) add(body []byte) {
 	c.crc = crc32.Update(c.crc, crc32.MakeTable(crc32.Castagnoli), body)
 }
 
-// seal appends line, a JSON object and its newline, to out, with the checksum in it.
+// seal appends line, a JSON object, to out, with the checksum in it and a newline after it.
 func (c *checksum) seal(out, line []byte) []byte {
-	body := bytes.TrimSuffix(line, []byte("}\n"))
+	body := line[:len(line)-len("}")]
 	c.add(body)
 	c.sealed = true
 	out = append(append(out, body...), crcMember...)
@@ -38,7 +40,8 @@ func (c *checksum) seal(out, line []byte) []byte {
 	return append(append(hex.AppendEncode(out, sum[:]), crcEnd...), '\n')
 }
 
-// unseal takes a line apart: what its checksum is over, and the checksum. sealed is false for a line without one.
+// unseal splits a line into the bytes that its checksum covers and the checksum. sealed is false
+// for a line without one.
 func unseal(line []byte) (body, sum []byte, sealed bool) {
 	at := len(line) - crcLength
 	if at < 0 || !bytes.HasPrefix(line[at:], []byte(crcMember)) || !bytes.HasSuffix(line, []byte(crcEnd)) {
@@ -47,20 +50,23 @@ func unseal(line []byte) (body, sum []byte, sealed bool) {
 	return line[:at], line[at+len(crcMember) : len(line)-len(crcEnd)], true
 }
 
-// check takes in the next line of a log, its newline left out. An error means that the log is damaged.
+// check adds the next line of a log, without its newline. An error means that the log is damaged.
 func (c *checksum) check(line []byte) error {
 	body, sum, sealed := unseal(line)
 	if !sealed && !c.sealed {
 		return nil
 	}
 	if !sealed {
-		return errors.New("the log is damaged: the line has no checksum, unlike those before it")
+		return errors.New("the log is damaged: this line has no checksum, but an earlier line has one")
 	}
 	c.add(body)
 	c.sealed = true
 	want := [crc32.Size]byte{byte(c.crc >> 24), byte(c.crc >> 16), byte(c.crc >> 8), byte(c.crc)}
 	if string(sum) != hex.EncodeToString(want[:]) {
-		return errors.New("the log is damaged: the checksum of the line does not fit; the line was changed, or a line before it is missing or doubled")
+		return errors.New(
+			"the log is damaged: the checksum does not match; " +
+				"this line was changed, or an earlier line is missing or duplicated",
+		)
 	}
 	return nil
 }

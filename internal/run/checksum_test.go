@@ -13,8 +13,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// TestDamagedLog damages a log in every way that a disk or a careless hand can: each must be an error that names a line,
-// never a run that looks whole.
+// TestDamagedLog damages a log in every way that a disk or a careless hand can: each must be an
+// error that names a line, never a run that looks whole.
 func TestDamagedLog(t *testing.T) {
 	d := newDir(t)
 	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
@@ -47,7 +47,10 @@ func TestDamagedLog(t *testing.T) {
 		before, after := strings.Join(lines[:i], ""), strings.Join(lines[i+1:], "")
 		damaged(fmt.Sprintf("line %d is missing", i+1), before+after)
 		damaged(fmt.Sprintf("line %d is doubled", i+1), before+lines[i]+lines[i]+after)
-		damaged(fmt.Sprintf("line %d has changed places", i+1), strings.Join(lines[:i], "")+lines[i+1]+lines[i]+strings.Join(lines[i+2:], ""))
+		damaged(
+			fmt.Sprintf("line %d has changed places", i+1),
+			strings.Join(lines[:i], "")+lines[i+1]+lines[i]+strings.Join(lines[i+2:], ""),
+		)
 		for at := 0; at < len(lines[i])-1; at += 11 {
 			b := []byte(lines[i])
 			b[at] ^= 1 << (at % 7)

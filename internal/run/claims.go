@@ -12,21 +12,22 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Claim says which run an opaque id stands for. Sessions get the id and not the directory of the run, which they have no business
-// with: it is in the mark of their processes and in the directory of their workspaces. Each process that works on a run has a
-// claim of its own.
+// Claim connects an opaque id to a run. Sessions get the id, not the directory of the run, which
+// they do not need: the id is in the marker of their processes and in the directory of their
+// workspaces. Each process that works on a run has its own claim.
 type Claim struct {
 	ID     string
 	RunDir string
 	file   string
 }
 
-// claimsDir is where claims are kept: one file each, named by the id. It is neither below a run nor above a workspace.
+// claimsDir is the directory of the claims: one file per claim, named by the id. It is neither
+// below a run nor above a workspace.
 func claimsDir() string {
 	return filepath.Join(os.TempDir(), "plumb-runs-"+strconv.Itoa(os.Getuid()))
 }
 
-// claim makes a claim on a run.
+// claim creates a claim on a run.
 func claim(runDir string) (Claim, error) {
 	dir, err := filepath.Abs(runDir)
 	if err != nil {
@@ -43,10 +44,10 @@ func claim(runDir string) (Claim, error) {
 	return c, WriteFile(c.file, []byte(dir+"\n"))
 }
 
-// Drop removes a claim that nothing refers to any more.
+// Drop removes a claim that is no longer used.
 func (c Claim) Drop() error { return os.Remove(c.file) }
 
-// Claims lists the claims that there are, by id.
+// Claims returns all claims, by id.
 func Claims() (map[string]Claim, error) {
 	found := map[string]Claim{}
 	entries, err := os.ReadDir(claimsDir())
@@ -54,10 +55,10 @@ func Claims() (map[string]Claim, error) {
 		return found, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for the claims of runs: %w", err)
+		return nil, fmt.Errorf("list the claims of runs: %w", err)
 	}
 	if err := private(claimsDir(), true); err != nil {
-		return nil, err // somebody else would say what is to be ended
+		return nil, err // another user could choose the processes to end
 	}
 	for _, e := range entries {
 		file := filepath.Join(claimsDir(), e.Name())
@@ -69,25 +70,26 @@ func Claims() (map[string]Claim, error) {
 	return found, nil
 }
 
-// Owner returns the directory of the run to which a directory of workspaces belongs, and its claim, if that is known still. ok is
-// false for a directory that is none of ours.
+// Owner returns the claim of the run to which a directory of workspaces belongs; its RunDir is ""
+// if the claim is gone. ok is false if the directory does not belong to Plumb.
 func Owner(workspaces string, claims map[string]Claim) (c Claim, ok bool) {
 	text, err := os.ReadFile(filepath.Join(workspaces, OwnerFile))
 	if err != nil {
 		return Claim{}, false
 	}
 	id := strings.TrimSpace(string(text))
-	if filepath.IsAbs(id) { // as earlier builds wrote it
+	if filepath.IsAbs(id) { // written by earlier builds
 		return Claim{RunDir: id}, true
 	}
 	return claims[id], true
 }
 
-// private makes a directory that only this user can change, or makes sure that it is one: whoever can change it can put anything in
-// the way of a session, and read what it leaves. With strict others may not even read it, and it is no link.
+// private creates a directory that only this user can change, or checks an existing one. Somebody
+// who can change it could tamper with sessions and read their files. With strict, other users must
+// not be able to read it either, and it must not be a link.
 func private(dir string, strict bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the directory %s: %w", dir, err)
+		return fmt.Errorf("create the directory %s: %w", dir, err)
 	}
 	look := os.Lstat
 	if !strict {
@@ -95,11 +97,12 @@ func private(dir string, strict bool) error {
 	}
 	info, err := look(dir)
 	if err != nil {
-		return fmt.Errorf("look at the directory %s: %w", dir, err)
+		return fmt.Errorf("check the directory %s: %w", dir, err)
 	}
 	if why := exposed(dir, info, strict); why != "" {
 		return plumb.WithHint(fmt.Errorf("%s %s", dir, why),
-			"name a directory of your own with --workspaces DIR, or set TMPDIR to one; whoever made this one may be after your sessions")
+			"set --workspaces or TMPDIR to a directory that belongs to you; "+
+				"another user may have created this one to read your sessions")
 	}
 	return nil
 }

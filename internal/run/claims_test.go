@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestSessionsKnowNoPath: what a session gets of the run is an opaque id, which leads to the run by a claim that is elsewhere.
+// TestSessionsKnowNoPath: what a session gets of the run is an opaque id, which leads to the run by
+// a claim that is elsewhere.
 func TestSessionsKnowNoPath(t *testing.T) {
 	for _, want := range []string{"echo", "not there"} { // the workspace goes, or stays
 		dir, places := newDir(t), isolated(t, plumb.WorkspaceConfig{})
@@ -35,11 +36,13 @@ func TestSessionsKnowNoPath(t *testing.T) {
 		work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 			id, _, _ = strings.Cut(req.Marker, "/")
 			owner, err := os.ReadFile(filepath.Join(places.Root, dir.ID, run.OwnerFile))
-			if strings.Contains(req.Marker+string(owner), dir.Path) || strings.Contains(req.Marker, dir.ID) || strings.TrimSpace(string(owner)) != id || err != nil {
+			if strings.Contains(req.Marker+string(owner), dir.Path) || strings.Contains(req.Marker, dir.ID) ||
+				strings.TrimSpace(string(owner)) != id || err != nil {
 				t.Errorf("mark %q, owner %q, %v", req.Marker, owner, err)
 			}
 			claims, err := run.Claims()
-			if c, ok := run.Owner(filepath.Join(places.Root, dir.ID), claims); !ok || c.RunDir != dir.Path || claims[id] != c || err != nil {
+			if c, ok := run.Owner(filepath.Join(places.Root, dir.ID), claims); !ok || c.RunDir != dir.Path ||
+				claims[id] != c || err != nil {
 				t.Errorf("claim %+v, %v, %v", c, ok, err)
 			}
 			return report("echo"), nil
@@ -68,7 +71,8 @@ func TestOldOwnerFile(t *testing.T) {
 	}
 }
 
-// TestSessionLeavesInstructions has the first session leave something above its workspace that reaches the next.
+// TestSessionLeavesInstructions has the first session leave something above its workspace that
+// reaches the next.
 func TestSessionLeavesInstructions(t *testing.T) {
 	for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
 		for _, left := range []string{"AGENTS.md", ".git/HEAD"} {
@@ -88,7 +92,8 @@ func TestSessionLeavesInstructions(t *testing.T) {
 				r := do(t, run.Options{Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 1})
 				x := r.Executions[1]
 				name := strings.TrimSuffix(file, "/HEAD")
-				if r.Executions[0].Outcome != plumb.OutcomePass || x.Outcome != plumb.OutcomeError || x.Origin != plumb.OriginWorkspace ||
+				if r.Executions[0].Outcome != plumb.OutcomePass || x.Outcome != plumb.OutcomeError ||
+					x.Origin != plumb.OriginWorkspace ||
 					!strings.Contains(x.Reason, name) || !strings.Contains(x.Reason, "earlier session") {
 					t.Errorf("%s, %s %d up: %+v", mode, left, up, x)
 				}

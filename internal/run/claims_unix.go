@@ -8,8 +8,10 @@ import (
 	"syscall"
 )
 
-// exposed says why others could change what is in a directory, or "". One of this user is closed. With strict it must be this
-// user's, closed altogether, and no link; else it may be one that everybody has, such as /tmp, where nobody can touch what is another's.
+// exposed returns why other users could change a directory, or "". If the directory belongs to this
+// user, exposed removes their permission. With strict it must belong to this user, must not be
+// accessible to others, and must not be a link. Otherwise it may be a common directory such as
+// /tmp, where users cannot change each other's files.
 func exposed(dir string, info fs.FileInfo, strict bool) string {
 	if !info.IsDir() {
 		return "is not a directory"

@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// TestForeignDirectories has somebody else make the directories that Plumb makes at names that are known.
+// TestForeignDirectories has somebody else make the directories that Plumb makes at names that are
+// known.
 func TestForeignDirectories(t *testing.T) {
 	owned := func(path string) {
 		if err := os.Chown(path, 12345, -1); err != nil {
@@ -31,19 +32,26 @@ func TestForeignDirectories(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		// prepare makes what is there; temp is the directory for temporary files, root that of workspaces, dir that of the run in it.
+		// prepare makes what is there; temp is the directory for temporary files, root that of
+		// workspaces, dir that of the run in it.
 		prepare func(temp, root, dir string)
 		want    string // of the reason, "" where all is well
 	}{
 		{"nothing", func(string, string, string) {}, ""},
-		{"a root that is open", func(_, root, _ string) { check(os.Mkdir(root, 0o777)); check(os.Chmod(root, 0o777)) }, ""},
+		{
+			"a root that is open",
+			func(_, root, _ string) { check(os.Mkdir(root, 0o777)); check(os.Chmod(root, 0o777)) }, "",
+		},
 		{"a root that can be read", func(_, root, _ string) { check(os.Mkdir(root, 0o755)) }, ""},
 		{"a root that is a link", func(temp, root, _ string) {
 			check(os.Mkdir(filepath.Join(temp, "theirs"), 0o700))
 			check(os.Symlink("theirs", root))
 		}, "is not a directory"},
 		{"a root that is a file", func(_, root, _ string) { check(os.WriteFile(root, nil, 0o600)) }, "directory"},
-		{"a root of another user", func(_, root, _ string) { check(os.Mkdir(root, 0o755)); owned(root) }, "belongs to another user"},
+		{
+			"a root of another user", func(_, root, _ string) { check(os.Mkdir(root, 0o755)); owned(root) },
+			"belongs to another user",
+		},
 		{"an open root of another user", func(_, root, _ string) {
 			check(os.Mkdir(root, 0o777))
 			check(os.Chmod(root, 0o777))
@@ -54,8 +62,14 @@ func TestForeignDirectories(t *testing.T) {
 			check(os.Mkdir(root, 0o700))
 			check(os.Symlink("../theirs", dir))
 		}, "is not a directory"},
-		{"a run's directory of another user", func(_, _, dir string) { check(os.MkdirAll(dir, 0o700)); owned(dir) }, "belongs to another user"},
-		{"a run's directory that is open", func(_, _, dir string) { check(os.MkdirAll(dir, 0o700)); check(os.Chmod(dir, 0o777)) }, ""},
+		{
+			"a run's directory of another user", func(_, _, dir string) { check(os.MkdirAll(dir, 0o700)); owned(dir) },
+			"belongs to another user",
+		},
+		{
+			"a run's directory that is open",
+			func(_, _, dir string) { check(os.MkdirAll(dir, 0o700)); check(os.Chmod(dir, 0o777)) }, "",
+		},
 		{"claims of another user", func(temp, root, _ string) {
 			claims := filepath.Join(temp, strings.Replace(filepath.Base(root), "workspaces", "runs", 1))
 			check(os.Mkdir(claims, 0o755))
@@ -73,11 +87,18 @@ func TestForeignDirectories(t *testing.T) {
 			tt.prepare(temp, root, filepath.Join(root, dir.ID))
 			places := isolated(t, plumb.WorkspaceConfig{})
 			places.Root, places.Keep = "", true
-			x := do(t, run.Options{Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}}).Executions[0]
-			if tt.want == "" && (x.Outcome != plumb.OutcomePass || !private(root) || !private(filepath.Join(root, dir.ID))) {
+			x := do(
+				t,
+				run.Options{Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}},
+			).Executions[0]
+			if tt.want == "" &&
+				(x.Outcome != plumb.OutcomePass || !private(root) || !private(filepath.Join(root, dir.ID))) {
 				t.Errorf("%+v", x)
 			}
-			if tt.want != "" && (x.Outcome != plumb.OutcomeError || x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, tt.want)) {
+			if tt.want != "" &&
+				(x.Outcome != plumb.OutcomeError || x.Origin != plumb.OriginWorkspace || !strings.Contains(
+					x.Reason, tt.want,
+				)) {
 				t.Errorf("%+v", x)
 			}
 			if entries, err := os.ReadDir(filepath.Join(temp, "theirs")); err == nil && len(entries) > 0 {
@@ -87,7 +108,8 @@ func TestForeignDirectories(t *testing.T) {
 	}
 }
 
-// TestNamedRoot is one that the user names: it may be a link, and of everybody as long as nobody can touch what is another's.
+// TestNamedRoot is one that the user names: it may be a link, and of everybody as long as nobody
+// can touch what is another's.
 func TestNamedRoot(t *testing.T) {
 	for mode, want := range map[os.FileMode]os.FileMode{
 		0o755: 0o755, 0o775: 0o755, 0o777: 0o755, 0o777 | os.ModeSticky: 0o777 | os.ModeSticky,
@@ -101,7 +123,9 @@ func TestNamedRoot(t *testing.T) {
 		if err := os.Symlink(real, places.Root); err != nil {
 			t.Fatal(err)
 		}
-		x := do(t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}}).Executions[0]
+		x := do(
+			t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}},
+		).Executions[0]
 		if info, err := os.Stat(real); err != nil || x.Outcome != plumb.OutcomePass || info.Mode()&^os.ModeDir != want {
 			t.Errorf("%v: %v, %v, %+v", mode, info.Mode(), err, x)
 		}

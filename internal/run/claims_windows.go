@@ -2,7 +2,8 @@ package run
 
 import "io/fs"
 
-// exposed says why a directory is none to work in, or "". The directory for temporary files is the user's own here.
+// exposed returns why a directory cannot be used, or "". On Windows each user has a directory for
+// temporary files.
 func exposed(_ string, info fs.FileInfo, _ bool) string {
 	if !info.IsDir() {
 		return "is not a directory"

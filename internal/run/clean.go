@@ -10,8 +10,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// cleanTree removes secrets from what a program has put into a directory of artifacts: from the texts, the names of files and
-// directories, and the targets of links. What is no text and has one goes, since it would be broken; so does what cannot be looked at.
+// cleanTree removes secrets from the files of a program in an artifact directory: from their texts,
+// the names of files and directories, and the targets of links. It deletes a binary file that
+// contains a secret, because redaction would corrupt it, and a file that cannot be read.
 func cleanTree(dir string, r *redact.Redactor) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -28,7 +29,7 @@ func cleanTree(dir string, r *redact.Redactor) error {
 		case e.Type()&fs.ModeSymlink != 0:
 			err = cleanLink(path, r)
 		default:
-			err = os.Remove(path) // a pipe or a socket, of which the other end is gone
+			err = os.Remove(path) // a pipe or a socket whose other end is gone
 		}
 		if clean := r.FileName(e.Name()); err == nil && clean != e.Name() {
 			err = rename(path, filepath.Join(dir, clean))
@@ -38,7 +39,7 @@ func cleanTree(dir string, r *redact.Redactor) error {
 	return all
 }
 
-// rename gives a file a name without a secret, and another one where that is taken.
+// rename renames a file to a name without a secret, or to a similar one if that name exists.
 func rename(from, to string) error {
 	for exists(to) {
 		to += "~"
@@ -46,7 +47,7 @@ func rename(from, to string) error {
 	if exists(from) {
 		return os.Rename(from, to)
 	}
-	return nil // it had to go
+	return nil // it was deleted
 }
 
 func cleanLink(path string, r *redact.Redactor) error {

@@ -4,5 +4,5 @@ package run
 
 import "os"
 
-// clone is for file systems that share blocks; elsewhere files are copied.
+// clone returns false: on this system files are copied.
 func clone(_, _ *os.File) bool { return false }

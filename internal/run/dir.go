@@ -19,7 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// The names in a run directory.
+// The file names in a run directory.
 const (
 	SpecFile    = "run.json"
 	BundleDir   = "bundle"
@@ -29,20 +29,20 @@ const (
 	lockFile    = "lock"
 )
 
-// ErrLocked says that another process owns the run directory.
-var ErrLocked = errors.New("the run is owned by another process")
+// ErrLocked means that another process owns the run directory.
+var ErrLocked = errors.New("another process is using the run")
 
-// Dir is the directory of one run, locked by this process until Close.
+// Dir is the directory of one run. This process holds its lock until Close.
 type Dir struct {
 	ID   string
 	Path string
 	lock *flock.Flock
 }
 
-// Create makes the directory of a new run below root, with an id that sorts by time, and locks it.
+// Create makes the directory of a new run below root and locks it. Its id sorts by time.
 func Create(root string, now time.Time) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of runs: %w", err)
+		return nil, fmt.Errorf("create the directory of runs: %w", err)
 	}
 	for {
 		id := newID(now)
@@ -52,24 +52,27 @@ func Create(root string, now time.Time) (*Dir, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("make the run directory: %w", err)
+			return nil, fmt.Errorf("create the run directory: %w", err)
 		}
 		return open(id, path)
 	}
 }
 
-// newID returns the second, and six characters: two for the millisecond, in digits that sort as they count, and four by
-// chance. So runs that begin one after the other sort in that order, down to the millisecond.
+// newID returns the time in seconds and six characters: two for the millisecond, in digits that
+// sort in numeric order, and four random ones. So ids sort by start time, to the millisecond.
 func newID(now time.Time) string {
 	const digits = "234567abcdefghijklmnopqrstuvwxyz"
 	ms := now.Nanosecond() / int(time.Millisecond)
-	return now.UTC().Format("20060102-150405-") + digits[ms/32:][:1] + digits[ms%32:][:1] + strings.ToLower(rand.Text()[:4])
+	return now.UTC().Format(
+		"20060102-150405-",
+	) + digits[ms/32:][:1] + digits[ms%32:][:1] + strings.ToLower(rand.Text()[:4])
 }
 
 // Discard removes the directory of a run that could not begin, and unlocks it.
 func (d *Dir) Discard() error { return errors.Join(d.lock.Close(), os.RemoveAll(d.Path)) }
 
-// Open locks the directory of an earlier run. The error is [ErrLocked] while another process owns it.
+// Open locks the directory of an earlier run. The error is [ErrLocked] while another process owns
+// it.
 func Open(path string) (*Dir, error) {
 	if _, err := os.Stat(filepath.Join(path, SpecFile)); err != nil {
 		return nil, fmt.Errorf("open run directory %s: %w", path, err)
@@ -84,13 +87,16 @@ func open(id, path string) (*Dir, error) {
 		return nil, fmt.Errorf("lock run directory: %w", err)
 	}
 	if !ok {
-		return nil, plumb.WithHint(fmt.Errorf("lock %s: %w", path, ErrLocked), "wait for it to end, or stop it, and try again")
+		return nil, plumb.WithHint(
+			fmt.Errorf("lock %s: %w", path, ErrLocked), "wait for that process to end, or stop it, then try again",
+		)
 	}
 	return &Dir{ID: id, Path: path, lock: lock}, nil
 }
 
-// MadeHere reports whether the run at path is one that this user has made below root, the directory of a project's runs: it
-// is there itself, not by a link, and its files belong to nobody else.
+// MadeHere reports whether this user made the run at path below root, the directory of a project's
+// runs: the run is in root itself, not reached through a link, and all of its files belong to this
+// user.
 func MadeHere(root, path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -118,7 +124,7 @@ func MadeHere(root, path string) bool {
 	return true
 }
 
-// Clean deletes what processes that were killed have left half written in the directory.
+// Clean deletes temporary files that killed processes left in the directory.
 func (d *Dir) Clean() error {
 	temporary := regexp.MustCompile(`^\..*-[0-9]+(\.html)?$`)
 	var failed []error
@@ -145,7 +151,7 @@ func (d *Dir) Close() error { return d.lock.Close() }
 // Join returns the path of a name in the directory.
 func (d *Dir) Join(name ...string) string { return filepath.Join(append([]string{d.Path}, name...)...) }
 
-// Locked reports whether a process owns the run directory at path now.
+// Locked reports whether a process holds the lock of the run directory at path.
 func Locked(path string) bool {
 	name := filepath.Join(path, lockFile)
 	if _, err := os.Stat(name); err != nil {
@@ -154,12 +160,12 @@ func Locked(path string) bool {
 	lock := flock.New(name, flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if ok {
-		_ = lock.Close() // nothing was written under it
+		_ = lock.Close() // the lock protected no write
 	}
 	return err == nil && !ok
 }
 
-// WriteSpec records what was asked, as run.json. spec must hold no secrets.
+// WriteSpec writes run.json, the request for the run. spec must not hold secrets.
 func (d *Dir) WriteSpec(spec any) error {
 	data, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
@@ -180,7 +186,8 @@ func ReadSpec(path string, spec any) error {
 	return nil
 }
 
-// List returns the ids of the runs below root, oldest first. A root that does not exist has none.
+// List returns the ids of the runs below root, oldest first. If root does not exist, there are
+// none.
 func List(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,8 +205,8 @@ func List(root string) ([]string, error) {
 	return ids, nil
 }
 
-// Find returns the directory of the run that name means: a path, an id, the unique beginning or end of one, or "last".
-// A name of "" means "last".
+// Find returns the directory of a run. name is a path, an id, the unique beginning or end of an id,
+// or "last". A name of "" means "last".
 func Find(root, name string) (string, error) {
 	if _, err := os.Stat(filepath.Join(name, SpecFile)); name != "" && err == nil {
 		return name, nil
@@ -209,7 +216,7 @@ func Find(root, name string) (string, error) {
 		return "", err
 	}
 	if len(ids) == 0 {
-		return "", plumb.WithHint(fmt.Errorf("there are no runs in %s", root), "make one with: plumb run")
+		return "", plumb.WithHint(fmt.Errorf("no runs in %s", root), "start a run with: plumb run")
 	}
 	if name == "" || name == "last" {
 		return filepath.Join(root, ids[len(ids)-1]), nil
@@ -227,7 +234,7 @@ func Find(root, name string) (string, error) {
 	case 1:
 		return filepath.Join(root, found[0]), nil
 	case 0:
-		hint := "list them with: plumb runs"
+		hint := "list the runs with: plumb runs"
 		if near := plumb.Nearest(name, ids); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
@@ -238,11 +245,15 @@ func Find(root, name string) (string, error) {
 		if more := len(found) - most; more > 0 {
 			listed += fmt.Sprintf(" and %d more", more)
 		}
-		return "", plumb.WithHint(fmt.Errorf("run %q is ambiguous: %s", name, listed), "more of its id, from the beginning or the end; plumb runs lists them")
+		return "", plumb.WithHint(
+			fmt.Errorf("run %q is ambiguous: %s", name, listed),
+			"give more of the id, from its beginning or its end; list the runs with: plumb runs",
+		)
 	}
 }
 
-// WriteFile writes a file that holds outputs: readable by its owner only, and there either whole or not at all.
+// WriteFile writes a file with outputs. Only its owner can read it, and it is written completely or
+// not at all.
 func WriteFile(name string, data []byte) error {
 	return WriteTo(name, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -250,7 +261,7 @@ func WriteFile(name string, data []byte) error {
 	})
 }
 
-// WriteTo is [WriteFile] for what is written piece by piece.
+// WriteTo is [WriteFile] for content that is written in pieces.
 func WriteTo(name string, write func(io.Writer) error) error {
 	if err := doc.Write(name, func(f *doc.File) error { return write(f) }); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

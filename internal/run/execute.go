@@ -10,21 +10,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/plumb-eval/plumb"
 )
 
-// unit is what one worker does at a time: one repetition of one execution, retries included. A repetition of 0 means
-// that all repetitions are done, and only the execution has to be closed.
-type unit struct {
-	*gather
+// task is the work of one worker at a time: one repetition of one execution, with its retries. A
+// repetition of 0 means that all repetitions are done and only the execution has to be finished.
+type task struct {
+	*execution
 	repetition int
-	attempts   []attempt
+	sessions   []session
 }
 
-// gather collects the repetitions of one execution.
-type gather struct {
+// execution collects the repetitions of one execution.
+type execution struct {
 	index  int
 	c      *plumb.Case
 	runner int
@@ -32,304 +30,307 @@ type gather struct {
 
 	mu          sync.Mutex
 	missing     int
-	repetitions [][]attempt // by repetition - 1
+	repetitions [][]session // by repetition - 1
 }
 
-// todo hands out what is left to do, in suite order. It plans lazily, so that a million cases cost no list of units.
-type todo struct {
+// queue returns the remaining work, in suite order. It plans lazily, so that a million cases need
+// no list of tasks.
+type queue struct {
 	e    *engine
 	open map[int]pending
 
-	due []bool // by execution; what is planned is due no more
+	due []bool // by execution; false once its tasks are planned
 
 	mu       sync.Mutex
-	unplayed int // executions that were not finished when this process began
-	finished int // those that are now
-	bad      int // those that leave the suite red
-	red      int // those of earlier processes that do
+	unplayed int // executions that were unfinished when this process began
+	finished int // executions that this process finished
+	bad      int // executions of this process that leave the suite red
+	red      int // executions of earlier processes that leave the suite red
 }
 
-func newTodo(e *engine, open map[int]pending) *todo {
-	t := &todo{e: e, open: open, due: make([]bool, len(e.state.Executions))}
+func newQueue(e *engine, open map[int]pending) *queue {
+	q := &queue{e: e, open: open, due: make([]bool, len(e.state.Executions))}
 	for i := range e.state.Executions {
 		x := &e.state.Executions[i]
 		if x.State != plumb.ExecutionDone || e.RetryErrors && x.Outcome == plumb.OutcomeError {
-			t.due[i] = true
-			t.unplayed++
+			q.due[i] = true
+			q.unplayed++
 		} else if !x.Status.OK() {
-			t.red++
+			q.red++
 		}
 	}
-	return t
+	return q
 }
 
-// canary returns the units of the first case's executions on agents, and takes them from the queues.
-func (t *todo) canary() []unit {
-	n := len(t.e.Runners)
-	first := slices.Index(t.due, true)
+// canary returns the tasks of the first case's executions on agents, and removes them from the
+// queue.
+func (q *queue) canary() []task {
+	n := len(q.e.Runners)
+	first := slices.Index(q.due, true)
 	if first < 0 {
 		return nil
 	}
-	var units []unit
+	var tasks []task
 	for i := first / n * n; i < (first/n+1)*n; i++ {
-		if t.due[i] && t.e.Runners[i%n].Info().Kind == plumb.RunnerAgent {
-			t.due[i] = false
-			units = append(units, t.plan(i)...)
+		if q.due[i] && q.e.Runners[i%n].Info().Kind == plumb.RunnerAgent {
+			q.due[i] = false
+			tasks = append(tasks, q.plan(i)...)
 		}
 	}
-	return units
+	return tasks
 }
 
-// allGreen reports whether nothing has left the suite red, in this process or before.
-func (t *todo) allGreen() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.bad+t.red == 0
+// allGreen reports whether no execution, of this process or an earlier one, leaves the suite red.
+func (q *queue) allGreen() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bad+q.red == 0
 }
 
-func (t *todo) remaining() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.unplayed - t.finished
+func (q *queue) remaining() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.unplayed - q.finished
 }
 
-// queues returns the sources of work, each served by workers of its own.
-func (t *todo) queues() []func() (unit, bool) {
-	runners := len(t.e.Runners)
-	if t.e.Schedule != IsolatedByRunner {
-		return []func() (unit, bool){t.queue(0, 1)}
+// sources returns the sources of work. Each source has its own workers.
+func (q *queue) sources() []func() (task, bool) {
+	runners := len(q.e.Runners)
+	if q.e.Schedule != IsolatedByRunner {
+		return []func() (task, bool){q.source(0, 1)}
 	}
-	var queues []func() (unit, bool)
+	var queues []func() (task, bool)
 	for r := range runners {
-		queues = append(queues, t.queue(r, runners))
+		queues = append(queues, q.source(r, runners))
 	}
 	return queues
 }
 
-// queue returns a source of the executions first, first+step, and so on.
-func (t *todo) queue(first, step int) func() (unit, bool) {
+// source returns a source of the executions first, first+step, and so on.
+func (q *queue) source(first, step int) func() (task, bool) {
 	var mu sync.Mutex
-	next, ready := first, []unit(nil)
-	return func() (unit, bool) {
+	next, ready := first, []task(nil)
+	return func() (task, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		for len(ready) == 0 {
-			if next >= len(t.due) {
-				return unit{}, false
+			if next >= len(q.due) {
+				return task{}, false
 			}
-			if t.due[next] {
-				ready = t.plan(next)
+			if q.due[next] {
+				ready = q.plan(next)
 			}
 			next += step
 		}
-		if t.e.stopped() {
-			return unit{}, false
+		if q.e.stopped() {
+			return task{}, false
 		}
-		u := ready[0]
+		t := ready[0]
 		ready = ready[1:]
-		return u, true
+		return t, true
 	}
 }
 
-// plan returns the units of the execution at index i that are left to do.
-func (t *todo) plan(i int) []unit {
-	e := t.e
+// plan returns the remaining tasks of the execution at index i.
+func (q *queue) plan(i int) []task {
+	e := q.e
 	n := len(e.Runners)
 	c := &e.Suite.Cases[i/n]
-	t.mu.Lock()
-	done := t.open[i]
-	delete(t.open, i)
-	t.mu.Unlock()
-	g := &gather{index: i, c: c, runner: i % n, info: e.Runners[i%n].Info(), repetitions: make([][]attempt, e.repeat(c))}
-	var units []unit
-	for r := range g.repetitions {
-		attempts := done[r+1]
-		if e.settled(attempts) {
-			g.repetitions[r] = attempts
-			if e.lastOf(g, attempts) {
+	q.mu.Lock()
+	done := q.open[i]
+	delete(q.open, i)
+	q.mu.Unlock()
+	x := &execution{
+		index: i, c: c, runner: i % n, info: e.Runners[i%n].Info(), repetitions: make([][]session, e.repeat(c)),
+	}
+	var tasks []task
+	for r := range x.repetitions {
+		sessions := done[r+1]
+		if e.settled(sessions) {
+			x.repetitions[r] = sessions
+			if e.endsWith(x, sessions) {
 				break
 			}
 			continue
 		}
-		units = append(units, unit{g, r + 1, attempts})
-		if e.sequential(g) {
-			break // the next one depends on how this one ends
+		tasks = append(tasks, task{x, r + 1, sessions})
+		if e.sequential(x) {
+			break // the result of this one decides whether the next one runs
 		}
 	}
-	g.missing = len(units)
-	if len(units) == 0 {
-		units = []unit{{g, 0, nil}}
+	x.missing = len(tasks)
+	if len(tasks) == 0 {
+		tasks = []task{{x, 0, nil}}
 	}
-	return units
+	return tasks
 }
 
-// sequential reports whether the repetitions of an execution follow each other, and end with the first that is not green: those
-// of agents do, since a session of theirs is dear.
-func (e *engine) sequential(g *gather) bool {
-	return !e.AllRepetitions && g.info.Kind == plumb.RunnerAgent
+// sequential reports whether the repetitions of an execution run one after the other and end with
+// the first that is not green. Those of agents do, because agent sessions are expensive.
+func (e *engine) sequential(x *execution) bool {
+	return !e.AllRepetitions && x.info.Kind == plumb.RunnerAgent
 }
 
-// lastOf reports whether no repetition follows one that ended with attempts, whatever was planned.
-func (e *engine) lastOf(g *gather, attempts []attempt) bool {
-	j := attempts[len(attempts)-1].judgement
-	return e.sequential(g) && !j.Status.OK()
+// endsWith reports whether the repetition with these sessions is the last of its execution, even if
+// more were planned.
+func (e *engine) endsWith(x *execution, sessions []session) bool {
+	j := sessions[len(sessions)-1].judgement
+	return e.sequential(x) && !j.Status.OK()
 }
 
-// settled reports whether a repetition needs no further session: as an earlier process left it.
-func (e *engine) settled(attempts []attempt) bool {
-	if len(attempts) == 0 {
+// settled reports whether a repetition needs no further session. sessions are those of earlier
+// processes.
+func (e *engine) settled(sessions []session) bool {
+	if len(sessions) == 0 {
 		return false
 	}
-	last := attempts[len(attempts)-1]
+	last := sessions[len(sessions)-1]
 	if last.judgement == nil {
 		return false
 	}
 	if e.RetryErrors && last.judgement.Outcome == plumb.OutcomeError {
 		return false
 	}
-	return !worthRetrying(last.judgement) || len(attempts) > e.Retry
+	return !worthRetrying(last.judgement) || len(sessions) > e.Retry
 }
 
-// perform does one unit. An error means that the run cannot go on; an interrupted unit is simply left as it is.
-func (e *engine) perform(ctx context.Context, u unit) error {
-	if u.repetition == 0 {
-		return e.finish(u.gather)
+// perform does one task. An error means that the run cannot continue. An interrupted task is left
+// for a later process.
+func (e *engine) perform(ctx context.Context, t task) error {
+	if t.repetition == 0 {
+		return e.finish(t.execution)
 	}
 	budget := max(e.Retry+1, 1)
-	if e.RetryErrors && len(u.attempts) > 0 {
-		budget = max(budget, len(u.attempts)+1+e.Retry)
+	if e.RetryErrors && len(t.sessions) > 0 {
+		budget = max(budget, len(t.sessions)+1+e.Retry)
 	}
 	for {
-		n := len(u.attempts)
-		if n == 0 || u.attempts[n-1].judgement != nil {
-			a, held, err := e.session(ctx, u, n+1)
-			if a == nil || err != nil {
+		n := len(t.sessions)
+		if n == 0 || t.sessions[n-1].judgement != nil {
+			s, held, err := e.runSession(ctx, t, n+1)
+			if s == nil || err != nil {
 				return err
 			}
-			u.attempts = append(u.attempts, *a)
+			t.sessions = append(t.sessions, *s)
 			n++
-			err = e.judge(ctx, u, &u.attempts[n-1])
-			held.judged(&u.attempts[n-1])
+			err = e.judge(ctx, t, &t.sessions[n-1])
+			held.judged(&t.sessions[n-1])
 			if err != nil {
 				return err
 			}
 		} else {
-			a := &u.attempts[n-1]
-			held, reason := e.spent.admit(u.c, u.runner, true, e.stopping)
+			s := &t.sessions[n-1]
+			held, reason := e.spent.admit(t.c, t.runner, true, e.stopping)
 			if reason != "" {
 				e.end(reason)
 				return nil
 			}
-			a.workspace = e.places.again(u, a)
-			err := e.judge(ctx, u, a)
-			held.judged(a)
+			s.workspace = e.places.reopen(t, s)
+			err := e.judge(ctx, t, s)
+			held.judged(s)
 			if err != nil {
 				return err
 			}
 		}
-		last := u.attempts[n-1].judgement
+		last := t.sessions[n-1].judgement
 		if last == nil {
-			return nil // interrupted; the session is in the log and will be judged by whoever resumes
+			return nil // interrupted; the session is in the log, and a resumed run judges it
 		}
-		if !worthRetrying(last) || n >= budget || e.blocked[u.runner].why() != nil {
+		if !worthRetrying(last) || n >= budget || e.blocked[t.runner].reason() != nil {
 			break
 		}
 	}
-	u.mu.Lock()
-	u.repetitions[u.repetition-1] = u.attempts
-	u.missing--
-	complete := u.missing == 0
-	u.mu.Unlock()
+	t.mu.Lock()
+	t.repetitions[t.repetition-1] = t.sessions
+	t.missing--
+	fillDefaults := t.missing == 0
+	t.mu.Unlock()
 	switch {
-	case !complete:
+	case !fillDefaults:
 		return nil
-	case e.sequential(u.gather) && u.repetition < len(u.repetitions) && !e.lastOf(u.gather, u.attempts):
-		u.missing++
+	case e.sequential(t.execution) && t.repetition < len(t.repetitions) && !e.endsWith(t.execution, t.sessions):
+		t.missing++
 		if e.stopped() {
-			return nil // whoever resumes goes on with the next repetition
+			return nil // a resumed run continues with the next repetition
 		}
-		return e.perform(ctx, unit{u.gather, u.repetition + 1, nil})
+		return e.perform(ctx, task{t.execution, t.repetition + 1, nil})
 	default:
-		return e.finish(u.gather)
+		return e.finish(t.execution)
 	}
 }
 
-// session has one session made and records it, with what is reserved for its judging. A nil attempt without error means that
-// none was: the run is stopping.
-func (e *engine) session(ctx context.Context, u unit, number int) (*attempt, *reservation, error) {
+// runSession performs one session and records it. It returns the reservation for judging it. A nil
+// session without an error means that the run is stopping.
+func (e *engine) runSession(ctx context.Context, t task, number int) (*session, *reservation, error) {
 	if !e.slot(ctx) {
 		return nil, nil, nil
 	}
-	held, reason := e.spent.admit(u.c, u.runner, false, e.stopping)
+	held, reason := e.spent.admit(t.c, t.runner, false, e.stopping)
 	if reason != "" {
 		<-e.slots
 		e.end(reason)
 		return nil, nil, nil
 	}
-	a, err := e.obtain(ctx, u, number)
-	<-e.slots // what follows needs no place among the sessions in flight
-	if err != nil || a == nil {
+	s, err := e.obtain(ctx, t, number)
+	<-e.slots // the rest needs no slot
+	if err != nil || s == nil {
 		held.release()
 		return nil, nil, err
 	}
-	ev := e.event(plumb.EventSessionFinished, u, number)
-	ev.Report, ev.Failure = a.report, a.failure
+	ev := e.event(plumb.EventSessionFinished, t, number)
+	ev.Report, ev.Failure = s.report, s.failure
 	ev, err = e.log.commit(ev)
-	if ev.RawReport != nil {
-		a.stored = jsontext.Value(ev.RawReport)
-	} else if ev.Report != nil {
-		a.stored = ev.Report
-	}
-	held.answered(a)
-	return a, held, err
+	s.stored = ev.Report
+	held.answered(s)
+	return s, held, err
 }
 
-// obtain asks the runner, unless it is known that there is no point in asking. A nil attempt means that the run was
-// interrupted before anything was obtained.
-func (e *engine) obtain(ctx context.Context, u unit, number int) (*attempt, error) {
-	if f := e.blocked[u.runner].why(); f != nil {
-		return &attempt{session: number, failure: f}, nil //nolint:nilerr // the failure is the session's, not this engine's
+// obtain calls the runner, unless it is known that the runner fails. A nil session means that the
+// run was interrupted before there was a result.
+func (e *engine) obtain(ctx context.Context, t task, number int) (*session, error) {
+	if f := e.blocked[t.runner].reason(); f != nil {
+		return &session{number: number, failure: f}, nil //nolint:nilerr // the session failed, not the engine
 	}
 	req := plumb.Request{
-		CaseID: u.c.ID, Messages: u.c.Messages, MaxOutputTokens: u.c.MaxOutputTokens,
-		Repetition: u.repetition, Session: number, MaxSteps: cmp.Or(u.c.MaxSteps, e.MaxSteps), Skills: e.Suite.Skills,
+		CaseID: t.c.ID, Messages: t.c.Messages, MaxOutputTokens: t.c.MaxOutputTokens,
+		Repetition: t.repetition, Session: number, MaxSteps: cmp.Or(t.c.MaxSteps, e.MaxSteps), Skills: e.Suite.Skills,
 	}
-	ws, failure, err := e.place(ctx, u, &req)
+	ws, failure, err := e.prepareDirs(ctx, t, &req)
 	if err != nil {
 		return nil, err
 	}
 	if failure != nil {
 		if ctx.Err() != nil {
-			return nil, nil //nolint:nilerr // interrupted: whoever resumes makes the session
+			return nil, nil //nolint:nilerr // interrupted: a resumed run repeats the session
 		}
-		return &attempt{session: number, failure: failure, workspace: ws}, nil
+		return &session{number: number, failure: failure, workspace: ws}, nil
 	}
-	started := e.event(plumb.EventSessionStarted, u, number)
+	started := e.event(plumb.EventSessionStarted, t, number)
 	if started.Marker = req.Marker; started.Marker == "" {
-		err = e.log.announce(started)
+		err = e.log.emitOnly(started)
 	} else {
-		err = e.log.hand(started) // its processes, which do not survive the machine, can be found whatever happens to this one
+		err = e.log.appendUnsynced(started) // a later plumb finds its processes with the marker
 	}
 	if err != nil {
 		return nil, err
 	}
-	a := e.ask(ctx, u, req)
-	if a != nil {
-		a.workspace = ws
-		ws.changed(a.report)
-		e.blocked[u.runner].learn(a.failure)
+	s := e.ask(ctx, t, req)
+	if s != nil {
+		s.workspace = ws
+		ws.recordChanges(s.report)
+		e.blocked[t.runner].recordFailure(s.failure)
 	}
-	return a, nil
+	return s, nil
 }
 
-func (e *engine) event(t plumb.EventType, u unit, session int) plumb.Event {
+func (e *engine) event(kind plumb.EventType, t task, number int) plumb.Event {
 	return plumb.Event{
-		Type: t, At: time.Now(), Case: u.c.ID, Runner: e.state.Info.Runners[u.runner].ID,
-		Repetition: u.repetition, Session: session,
+		Type: kind, At: time.Now(), Case: t.c.ID, Runner: e.state.Info.Runners[t.runner].ID,
+		Repetition: t.repetition, Session: number,
 	}
 }
 
-// slot waits for a place among the sessions in flight. It returns false when the run is stopping.
+// slot waits for a free session slot. It returns false when the run is stopping.
 func (e *engine) slot(ctx context.Context) bool {
 	select {
 	case e.slots <- struct{}{}:
@@ -345,42 +346,42 @@ func (e *engine) slot(ctx context.Context) bool {
 	return true
 }
 
-// ask calls the runner and completes what it returns. It returns nil when the run was interrupted before anything was
-// obtained.
-func (e *engine) ask(ctx context.Context, u unit, req plumb.Request) *attempt {
-	limit := cmp.Or(u.c.Timeout, e.Timeout)
+// ask calls the runner and completes its result. It returns nil when the run was interrupted before
+// there was a result.
+func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
+	limit := cmp.Or(t.c.Timeout, e.Timeout)
 	began := time.Now()
 	limited, cancel := plumb.WithTimeLimit(ctx, limit)
-	report, err := ask(limited, e.Runners[u.runner], req)
+	report, err := ask(limited, e.Runners[t.runner], req)
 	late := errors.Is(context.Cause(limited), plumb.ErrTimeLimit)
 	cancel()
 	if err != nil && ctx.Err() != nil && !late {
-		return nil // half an answer that the user cut off says nothing; whoever resumes asks again
+		return nil // a partial answer after an interruption is not a result; a resumed run asks again
 	}
-	a := &attempt{session: req.Session, report: report}
+	s := &session{number: req.Session, report: report}
 	switch {
 	case err == nil:
 	case late:
-		a.failure = plumb.Failuref(plumb.OriginTimeout, "no complete answer within %v", limit)
+		s.failure = plumb.Failuref(plumb.OriginTimeout, "no complete answer within %v", limit)
 		if f, ok := errors.AsType[*plumb.Failure](err); ok {
-			a.failure.LogPath = f.LogPath
+			s.failure.LogPath = f.LogPath
 		}
-		a.failure.Hint = "raise the limit with --timeout, or in the case (timeout_ms, timeoutMs)"
-		if report != nil && len(report.Notes) > 0 { // such as that it waits for the network
-			a.failure.Hint += "; the session's last note was: " + report.Notes[len(report.Notes)-1]
+		s.failure.Hint = "raise the limit with --timeout, or in the case (timeout_ms, timeoutMs)"
+		if report != nil && len(report.Notes) > 0 { // for example: it waits for the network
+			s.failure.Hint += "; the session's last note was: " + report.Notes[len(report.Notes)-1]
 		}
 	default:
 		f := *plumb.Failed(plumb.OriginRunner, err)
-		a.failure = &f
+		s.failure = &f
 	}
 	if report != nil {
-		complete(report, req, began, time.Now())
+		fillDefaults(report, req, began, time.Now())
 	}
-	return a
+	return s
 }
 
-// complete fills what the runner left open.
-func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time) {
+// fillDefaults sets the fields that the runner left empty.
+func fillDefaults(r *plumb.SessionReport, req plumb.Request, began, ended time.Time) {
 	began, ended = began.UTC().Truncate(time.Millisecond), ended.UTC().Truncate(time.Millisecond)
 	if r.Prompt == "" {
 		r.Prompt = plumb.PromptText(req.Messages)
@@ -394,8 +395,8 @@ func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time)
 	if r.DurationMs == 0 {
 		r.DurationMs = r.EndedAt.Sub(*r.StartedAt).Milliseconds()
 	}
-	if r.CostUSD != nil && believed(r.CostUSD) == nil { // a log cannot hold some of them
-		r.Notes = append(r.Notes, fmt.Sprintf("a cost of %g was reported, and left out", *r.CostUSD))
+	if r.CostUSD != nil && validCost(r.CostUSD) == nil { // JSON cannot hold NaN and infinity
+		r.Notes = append(r.Notes, fmt.Sprintf("the reported cost of %g is invalid and was left out", *r.CostUSD))
 		r.CostUSD = nil
 	}
 	if r.Events == nil {
@@ -412,25 +413,25 @@ func complete(r *plumb.SessionReport, req plumb.Request, began, ended time.Time)
 	}
 }
 
-// judgingTimes is how many times the limit of a session its judging may take: checks in code have limits of their own, and one
-// that was disturbed by another is made again.
+// judgingTimes is the factor from a session's time limit to the limit for judging it. Checks in
+// code have limits of their own, and a check that another one disturbed is repeated.
 const judgingTimes = 4
 
-// judge has a session judged and records what came of it. When the run is interrupted meanwhile, the attempt stays
-// unjudged.
-func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
-	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, u.c.Timeout))
+// judge judges a session and records the result. When the run is interrupted meanwhile, the session
+// stays unjudged.
+func (e *engine) judge(ctx context.Context, t task, s *session) error {
+	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, t.c.Timeout))
 	evidence := plumb.Evidence{
-		Case: u.c, Report: a.report, Judge: e.judges[u.runner], Embedder: e.Embedder,
+		Case: t.c, Report: s.report, Judge: e.judges[t.runner], Embedder: e.Embedder,
 	}
 	if e.Redact.Hides() {
 		evidence.Secrets, evidence.Redact = e.Redact.Names, e.Redact.String
 	}
-	if a.report != nil {
-		evidence.Workspace = a.report.Workspace
+	if s.report != nil {
+		evidence.Workspace = s.report.Workspace
 	}
-	j := judge(limited, evidence, a.failure)
-	e.classify(limited, u, evidence, a, j)
+	j := judge(limited, evidence, s.failure)
+	e.classify(limited, t, evidence, s, j)
 	cancel()
 	var asked, broken bool
 	for i := range j.Verdicts {
@@ -438,54 +439,54 @@ func (e *engine) judge(ctx context.Context, u unit, a *attempt) error {
 		broken = broken || j.Verdicts[i].Error != nil
 	}
 	if broken && ctx.Err() != nil {
-		return nil //nolint:nilerr // an interrupted session is left unjudged
+		return nil //nolint:nilerr // a resumed run judges it
 	}
-	ev := e.event(plumb.EventSessionJudged, u, a.session)
+	ev := e.event(plumb.EventSessionJudged, t, s.number)
 	ev.Judgement = j
-	a.judgement = j
+	s.judgement = j
 	if _, _, err := e.log.append(ev, asked); err != nil {
 		return err
 	}
-	return e.keep(u, a)
+	return e.writeArtifacts(t, s)
 }
 
-// finish closes an execution.
-func (e *engine) finish(g *gather) error {
-	res := summarise(g.c, g.repetitions)
-	e.verify(g, res)
-	ev := e.event(plumb.EventExecutionFinished, unit{gather: g}, 0)
+// finish records the result of an execution.
+func (e *engine) finish(x *execution) error {
+	res := summarize(x.c, x.repetitions)
+	e.verify(x, res)
+	ev := e.event(plumb.EventExecutionFinished, task{execution: x}, 0)
 	ev.Result = res
 	_, _, err := e.log.append(ev, true)
-	e.todo.mu.Lock()
-	defer e.todo.mu.Unlock()
-	e.todo.finished++
+	e.queue.mu.Lock()
+	defer e.queue.mu.Unlock()
+	e.queue.finished++
 	if !res.Status.OK() {
-		e.todo.bad++
+		e.queue.bad++
 	}
-	if e.MaxFailures > 0 && e.todo.bad >= e.MaxFailures {
+	if e.MaxFailures > 0 && e.queue.bad >= e.MaxFailures {
 		e.end(plumb.StopFailFast)
 	}
 	return err
 }
 
-// summarise sums up the repetitions of one execution. One that failed makes the execution fail; otherwise one that could
-// not be measured makes it an error.
-func summarise(c *plumb.Case, repetitions [][]attempt) *plumb.ExecutionResult {
+// summarize combines the repetitions of one execution. One failed repetition makes the execution
+// fail; otherwise one that could not be measured makes it an error.
+func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 	res := &plumb.ExecutionResult{Outcome: plumb.OutcomePass}
 	var score float64
 	var duration, latency, timed int64
 	var why *plumb.Failure
 	priced := true
-	for _, attempts := range repetitions {
-		if len(attempts) == 0 {
-			break // not made, since one before it ended the execution
+	for _, sessions := range repetitions {
+		if len(sessions) == 0 {
+			break // not performed, because an earlier repetition ended the execution
 		}
-		for i := range attempts {
-			u := used(&attempts[i])
+		for i := range sessions {
+			u := used(&sessions[i])
 			res.Usage.Add(u.usage)
 			res.JudgeUsage.Add(u.judgeUsage)
-			res.CostUSD, res.JudgeCostUSD = plus(res.CostUSD, u.cost), plus(res.JudgeCostUSD, u.judgeCost)
-			if r := attempts[i].report; r != nil {
+			res.CostUSD, res.JudgeCostUSD = addCosts(res.CostUSD, u.cost), addCosts(res.JudgeCostUSD, u.judgeCost)
+			if r := sessions[i].report; r != nil {
 				priced = priced && u.cost != nil
 				res.Steps += r.Steps
 				if r.Cached {
@@ -494,7 +495,7 @@ func summarise(c *plumb.Case, repetitions [][]attempt) *plumb.ExecutionResult {
 			}
 			res.Sessions++
 		}
-		last := attempts[len(attempts)-1]
+		last := sessions[len(sessions)-1]
 		j := last.judgement
 		switch j.Outcome {
 		case plumb.OutcomePass:
@@ -535,13 +536,13 @@ func summarise(c *plumb.Case, repetitions [][]attempt) *plumb.ExecutionResult {
 	res.Status = plumb.StatusOf(res.Outcome, res.Origin, c.ExpectedFail)
 	if res.Status == plumb.StatusUnexpectedPassed {
 		class := plumb.ClassUnexpectedPass()
-		res.Class, res.Reason = &class, "the case is expected to fail, and passed"
+		res.Class, res.Reason = &class, "the case is expected to fail, but passed"
 	}
 	return res
 }
 
-// why returns the failure that blocks the runner, as a session that was never asked for reports it.
-func (b *blocker) why() *plumb.Failure {
+// reason returns the failure that blocks the runner, as a skipped session reports it, or nil.
+func (b *blocker) reason() *plumb.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failure == nil {
@@ -550,14 +551,14 @@ func (b *blocker) why() *plumb.Failure {
 	f := *b.failure
 	f.Attempts = 0
 	if !b.known {
-		f.Message = fmt.Sprintf("not asked, because an earlier session ended with: %s", f.Message)
+		f.Message = fmt.Sprintf("skipped: this runner already failed with: %s", f.Message)
 	}
 	return &f
 }
 
-// learn remembers a failure that every later session of the runner would meet again.
-func (b *blocker) learn(f *plumb.Failure) {
-	if f == nil || !hopeless(f) {
+// recordFailure stores a failure that every later session of the runner would repeat.
+func (b *blocker) recordFailure(f *plumb.Failure) {
+	if f == nil || !isPermanent(f) {
 		return
 	}
 	b.mu.Lock()

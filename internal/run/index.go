@@ -12,15 +12,15 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Index finds the sessions of one execution in a run log without reading the rest. It holds 16 bytes an event. The zero
-// value can be filled by a run, see [Options]; until the run has ended only its reporters may use it. It can be asked from
-// several goroutines at once.
+// Index finds the sessions of one execution in a run log without reading the rest. It uses 16 bytes
+// per event. A run can fill the zero value, see [Options]; until the run has ended, only its
+// reporters may use it. It is safe for concurrent use.
 type Index struct {
 	path    string
 	run     *plumb.Run
 	entries []entry
 
-	mu     sync.Mutex // for what is made when it is first needed
+	mu     sync.Mutex // guards sorted and file
 	sorted bool
 	file   *os.File
 }
@@ -31,7 +31,8 @@ type entry struct {
 	offset    int64
 }
 
-// OpenIndex reads the log of the run directory at path once and returns its index, with the state of the run. Close it after use.
+// OpenIndex reads the log of the run directory at path once and returns its index, with the state
+// of the run. Close it after use.
 func OpenIndex(path string) (*Index, error) {
 	x := &Index{path: path, run: &plumb.Run{}}
 	_, err := scan(path, func(line []byte, at int64) error {
@@ -50,7 +51,7 @@ func OpenIndex(path string) (*Index, error) {
 	return x, nil
 }
 
-// add takes in where an event of the log is.
+// add records the position of an event in the log.
 func (x *Index) add(ev plumb.Event, offset int64, length int) error {
 	if ev.Type != plumb.EventSessionFinished && ev.Type != plumb.EventSessionJudged {
 		return nil
@@ -64,30 +65,12 @@ func (x *Index) add(ev plumb.Event, offset int64, length int) error {
 	return nil
 }
 
-// Run returns the state of the run. It must not be changed.
+// Run returns the state of the run. The caller must not change it.
 func (x *Index) Run() *plumb.Run { return x.run }
 
-// Sessions calls yield with the session-finished and session-judged events of one execution, in the order of the log.
+// Sessions calls yield with the session-finished and session-judged events of one execution, in the
+// order of the log.
 func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
-	return x.each(caseID, runnerID, decode, yield)
-}
-
-// Raw is Sessions for those who pass reports on as they are: RawReport is set instead of Report.
-func (x *Index) Raw(caseID, runnerID string, yield func(plumb.Event) error) error {
-	return x.each(caseID, runnerID, decodeRaw, yield)
-}
-
-// Close closes the log, if it is open.
-func (x *Index) Close() error {
-	if x.file == nil {
-		return nil
-	}
-	f := x.file
-	x.file = nil
-	return f.Close()
-}
-
-func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb.Event, error), yield func(plumb.Event) error) error {
 	n, err := x.run.Index(caseID, runnerID)
 	if err != nil {
 		return err
@@ -96,7 +79,9 @@ func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb
 	if err != nil {
 		return err
 	}
-	first, found := slices.BinarySearchFunc(x.entries, n, func(e entry, n int) int { return cmp.Compare(int(e.execution), n) })
+	first, found := slices.BinarySearchFunc(
+		x.entries, n, func(e entry, n int) int { return cmp.Compare(int(e.execution), n) },
+	)
 	if !found {
 		return nil
 	}
@@ -119,7 +104,17 @@ func (x *Index) each(caseID, runnerID string, decode func(string, []byte) (plumb
 	return nil
 }
 
-// ready sorts the index and opens the log, if that is still to be done.
+// Close closes the log, if it is open.
+func (x *Index) Close() error {
+	if x.file == nil {
+		return nil
+	}
+	f := x.file
+	x.file = nil
+	return f.Close()
+}
+
+// ready sorts the index and opens the log, if necessary.
 func (x *Index) ready() (*os.File, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -136,23 +131,24 @@ func (x *Index) ready() (*os.File, error) {
 	return x.file, nil
 }
 
-// pending is what a log says of an execution that has not finished: its sessions so far, by repetition.
-type pending map[int][]attempt
+// pending holds the sessions so far of an unfinished execution, by repetition.
+type pending map[int][]session
 
-// attempt is one session of a repetition. A nil judgement means that it was obtained but not judged yet. What this process
-// obtained is here as it came, for the judgement; what was read from the log has no secrets.
-type attempt struct {
-	session   int
+// session is one session of a repetition. A nil judgement means that it is not judged yet. A
+// session that this process performed holds the original report for the judgement; one that was
+// read from the log has no secrets.
+type session struct {
+	number    int
 	report    *plumb.SessionReport
-	stored    any // the report as the log has it: a jsontext.Value or a *plumb.SessionReport; nil if there is none
+	stored    *plumb.SessionReport // the report as the log has it, without secrets
 	failure   *plumb.Failure
 	judgement *plumb.Judgement
 	workspace *workspace
 }
 
-// recoverLog reads the log of an earlier process: the state of the run, and the sessions of the executions that did not
-// finish and, with again, of those that could not be measured. A torn last line is cut off the file. A run that has no event
-// yet is the zero Run. x gets all that it can find.
+// recoverLog reads the log of an earlier process. It returns the state of the run, and the sessions
+// of unfinished executions and, with again, of those that could not be measured. It removes an
+// incomplete last line from the file. If the log has no event, it returns the zero Run. It fills x.
 func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, whole extent, err error) {
 	r, open = &plumb.Run{}, map[int]pending{}
 	x.path, x.run = path, r
@@ -188,7 +184,7 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 			if !again || ev.Result.Outcome != plumb.OutcomeError {
 				delete(open, n)
 			}
-		default: // the others are of no execution, or only announce
+		default: // other events hold no session
 		}
 		return nil
 	})
@@ -197,7 +193,7 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 	}
 	if whole.torn {
 		if err := os.Truncate(filepath.Join(path, EventsFile), whole.end); err != nil {
-			return nil, nil, whole, fmt.Errorf("cut the torn last line off the run log: %w", err)
+			return nil, nil, whole, fmt.Errorf("remove the incomplete last line of the run log: %w", err)
 		}
 	}
 	return r, open, whole, nil
@@ -205,12 +201,14 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 
 func (p pending) add(ev plumb.Event) {
 	if ev.Type == plumb.EventSessionFinished {
-		p[ev.Repetition] = append(p[ev.Repetition], attempt{session: ev.Session, report: ev.Report, stored: ev.Report, failure: ev.Failure})
+		p[ev.Repetition] = append(
+			p[ev.Repetition], session{number: ev.Session, report: ev.Report, stored: ev.Report, failure: ev.Failure},
+		)
 		return
 	}
 	for i := range p[ev.Repetition] {
-		if a := &p[ev.Repetition][i]; a.session == ev.Session {
-			a.judgement = ev.Judgement
+		if s := &p[ev.Repetition][i]; s.number == ev.Session {
+			s.judgement = ev.Judgement
 			return
 		}
 	}

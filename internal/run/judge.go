@@ -12,9 +12,9 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// judge forms an opinion of one session. A session that broke off is not judged: where it came from decides. Otherwise
-// one check that does not hold makes a fail, whatever else could not be checked; without one, a check that could not be
-// made makes an error.
+// judge returns the judgement of one session. A session that broke off is not checked: the origin
+// of its failure decides. Otherwise one check that does not pass makes a fail, even if other checks
+// could not be made. If no check failed, one that could not be made makes an error.
 func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plumb.Judgement {
 	j := &plumb.Judgement{Outcome: plumb.OutcomePass, Verdicts: []plumb.Verdict{}}
 	if failure != nil {
@@ -23,7 +23,7 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		j.Status = plumb.StatusOf(j.Outcome, failure.Origin, ev.Case.ExpectedFail)
 		return j
 	}
-	collected := "" // what one assertion found fault with, where that is several things and comes first
+	collected := "" // the message for several failed checks of the first failing assertion
 	for i, a := range ev.Case.Assertions {
 		verdicts, err := assert(ctx, a, ev)
 		if collected == "" && green(j.Verdicts) {
@@ -32,7 +32,8 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		j.Verdicts = append(j.Verdicts, verdicts...)
 		if err != nil {
 			j.Verdicts = append(j.Verdicts, plumb.Verdict{
-				Name: fmt.Sprintf("assertion %d", i+1), Reason: err.Error(), Error: plumb.Failed(plumb.OriginAssertHook, err),
+				Name: fmt.Sprintf("assertion %d", i+1), Reason: err.Error(),
+				Error: plumb.Failed(plumb.OriginAssertHook, err),
 			})
 		}
 	}
@@ -64,8 +65,9 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	case failed != nil:
 		j.Outcome = plumb.OutcomeFail
 		j.Failure = &plumb.Failure{
-			Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report), Message: cmp.Or(collected, reason(failed)),
-			Source: failed.Source, Stack: failed.Stack,
+			Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report),
+			Message: cmp.Or(collected, reason(failed)),
+			Source:  failed.Source, Stack: failed.Stack,
 		}
 		if thrown(failed) {
 			j.Failure.Name = plumb.OriginAssertion.ErrorName()
@@ -82,12 +84,12 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	return j
 }
 
-// green reports whether no verdict found fault.
+// green reports whether no verdict failed.
 func green(verdicts []plumb.Verdict) bool {
 	return !slices.ContainsFunc(verdicts, func(v plumb.Verdict) bool { return !v.Pass && v.Error == nil })
 }
 
-// collect returns the documented message for several faults that one assertion found, or "".
+// collect returns the documented message for several failed checks of one assertion, or "".
 func collect(verdicts []plumb.Verdict) string {
 	var b strings.Builder
 	n := 0
@@ -103,7 +105,7 @@ func collect(verdicts []plumb.Verdict) string {
 	return fmt.Sprintf("%d assertion failure(s) collected during case execution:%s", n, b.String())
 }
 
-// stacks are those of all errors that were thrown, as documented for several in one.
+// stacks returns the stacks of all thrown errors, in the documented form.
 func stacks(verdicts []plumb.Verdict) string {
 	var all []string
 	for i := range verdicts {
@@ -114,7 +116,8 @@ func stacks(verdicts []plumb.Verdict) string {
 	return strings.Join(all, "\n")
 }
 
-// thrown reports whether v is an error that a suite in code threw: its message is the documented one as it stands.
+// thrown reports whether a suite in code threw the error v. Its message is then kept unchanged, as
+// documented.
 func thrown(v *plumb.Verdict) bool { return v.Stack != "" }
 
 func reason(v *plumb.Verdict) string {
@@ -124,7 +127,8 @@ func reason(v *plumb.Verdict) string {
 	return v.Name + ": " + v.Reason
 }
 
-// classOf groups a failed check: by its own class, else by how the provider cut the answer short, else as any other.
+// classOf returns the class of a failed check: its own class, or the way in which the provider cut
+// the answer off, or the default.
 func classOf(v *plumb.Verdict, r *plumb.SessionReport) plumb.FailureClass {
 	switch {
 	case v.Class != nil:
@@ -138,8 +142,8 @@ func classOf(v *plumb.Verdict, r *plumb.SessionReport) plumb.FailureClass {
 	}
 }
 
-// assert calls a, and turns a panic into an error: a broken check says nothing about the model. A check that does not
-// know that secrets may have been removed is not asked about such a session.
+// assert calls a and turns a panic into an error: a broken check is not a result of the model. It
+// does not call an assertion that cannot judge a redacted session with such a session.
 func assert(ctx context.Context, a plumb.Assertion, ev plumb.Evidence) (verdicts []plumb.Verdict, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -154,7 +158,7 @@ func assert(ctx context.Context, a plumb.Assertion, ev plumb.Evidence) (verdicts
 	return a.Assert(ctx, ev)
 }
 
-// ask calls r, and turns a panic into an error.
+// ask calls r and turns a panic into an error.
 func ask(ctx context.Context, r plumb.Runner, req plumb.Request) (report *plumb.SessionReport, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -168,14 +172,15 @@ func ask(ctx context.Context, r plumb.Runner, req plumb.Request) (report *plumb.
 	return report, err
 }
 
-// worthRetrying reports whether a repetition that ended with j may be tried again: not what passed or was expected, and
-// not what would fail the same way.
+// worthRetrying reports whether a repetition that ended with j may be retried. A pass and an
+// expected failure are not retried, nor is a failure that would repeat.
 func worthRetrying(j *plumb.Judgement) bool {
-	return j.Status == plumb.StatusFailed && (j.Failure == nil || !hopeless(j.Failure))
+	return j.Status == plumb.StatusFailed && (j.Failure == nil || !isPermanent(j.Failure))
 }
 
-// hopeless reports whether every later session of the same runner would fail for the same reason.
-func hopeless(f *plumb.Failure) bool {
+// isPermanent reports whether every later session of the same runner would fail for the same
+// reason.
+func isPermanent(f *plumb.Failure) bool {
 	return f.Origin == plumb.OriginModelRejected ||
 		f.Origin == plumb.OriginRunner && (f.HTTPStatus == 401 || f.HTTPStatus == 402)
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,27 +26,28 @@ import (
 )
 
 const (
-	// blobLimit is the size above which a session goes to a file of its own.
+	// blobLimit is the size above which a session is written to its own file.
 	blobLimit = 256 << 10
-	// streamedEvents is the number of events above which a session is written event by event; it is larger than blobLimit then.
+	// streamedEvents is the number of events above which a session is encoded while it is written.
+	// Such a session is always larger than blobLimit.
 	streamedEvents = 10_000
-	// syncInterval is the least time between two fsyncs, so that many sessions share one.
+	// syncInterval is the minimum time between two fsyncs, so that many sessions share one.
 	syncInterval = 3 * time.Millisecond
 )
 
-// log is the append-only event log of a run. Events are encoded by their callers; one goroutine writes them in batches,
-// makes a batch durable with one fsync, and only then hands its events to emit, in order.
+// log is the append-only event log of a run. The callers encode their events. One goroutine writes
+// them in batches, makes a batch durable with one fsync, and only then emits its events, in order.
 type log struct {
 	file   *os.File
 	blobs  string
 	redact *redact.Redactor
 	emit   func(plumb.Event) error
-	// wrote is told where the line of an event is, before it is emitted.
-	wrote  func(ev plumb.Event, offset int64, length int) error
-	offset int64
+	// onWritten is called with the position of each event's line, before the event is emitted.
+	onWritten func(ev plumb.Event, offset int64, length int) error
+	offset    int64
 
 	mu     sync.Mutex
-	sum    checksum // of all that was added so far
+	sum    checksum // of all lines so far
 	next   *batch
 	err    error
 	closed bool
@@ -55,10 +55,10 @@ type log struct {
 	done   chan struct{}
 }
 
-// batch is what is written and synced at once.
+// batch holds the events that are written and synced together.
 type batch struct {
 	lines   []byte
-	lengths []int // of the lines, their ends left out; -1 for an event without one
+	lengths []int // of the lines, without newlines; -1 for an event that is not written
 	events  []plumb.Event
 	durable bool
 	done    chan struct{}
@@ -66,9 +66,9 @@ type batch struct {
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
-// again returns an empty batch in the memory of b, which nobody uses any more.
-func (b *batch) again() *batch {
-	const most = 1 << 20 // what a flood of events took is given back
+// reset returns an empty batch that reuses the memory of b.
+func (b *batch) reset() *batch {
+	const most = 1 << 20 // larger buffers are freed
 	if cap(b.lines) > most {
 		return newBatch()
 	}
@@ -76,10 +76,11 @@ func (b *batch) again() *batch {
 	return &batch{lines: b.lines[:0], lengths: b.lengths[:0], events: b.events[:0], done: make(chan struct{})}
 }
 
-// openLog opens the log of a run directory for appending, and starts the goroutine that writes it. A torn last line must
-// have been cut off before. sum is the checksum of what the log holds.
+// openLog opens the log of a run directory for appending, and starts the goroutine that writes it.
+// The caller must have removed an incomplete last line. sum is the checksum of the existing lines.
 func openLog(
-	d *Dir, sum checksum, r *redact.Redactor, wrote func(plumb.Event, int64, int) error, emit func(plumb.Event) error,
+	d *Dir, sum checksum, r *redact.Redactor, onWritten func(plumb.Event, int64, int) error,
+	emit func(plumb.Event) error,
 ) (*log, error) {
 	file, err := os.OpenFile(d.Join(EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -90,16 +91,16 @@ func openLog(
 		return nil, errors.Join(fmt.Errorf("open the run log: %w", err), file.Close())
 	}
 	l := &log{
-		file: file, blobs: d.Join(BlobsDir), redact: r, wrote: wrote, emit: emit, offset: offset, sum: sum,
+		file: file, blobs: d.Join(BlobsDir), redact: r, onWritten: onWritten, emit: emit, offset: offset, sum: sum,
 		next: newBatch(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go l.write()
 	return l, nil
 }
 
-// append adds ev to the log without its secrets, and returns it as it was recorded. RawReport is then the session as the
-// log has it, unless it was too large for that. durable says that the event must survive a crash once the returned
-// channel is closed; the channel is closed when the event has been written and emitted, or the log is broken.
+// append adds ev to the log without its secrets, and returns it as it was recorded. durable means
+// that the event must survive a crash once the returned channel is closed. The channel is closed
+// when the event has been written and emitted, or the log is broken.
 func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
 	report, names := redact.Clean(l.redact, ev.Report)
@@ -109,12 +110,11 @@ func (l *log) append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}
 	ev.Report = nil
 	stored, _ := redact.Clean(l.redact, ev)
 	stored.Report = report
-	line, raw, err := l.encode(stored)
+	line, err := l.encode(stored)
 	if err != nil {
 		return stored, nil, err
 	}
 	done, err := l.add(stored, line, durable)
-	stored.RawReport = raw
 	return stored, done, err
 }
 
@@ -125,14 +125,15 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// announce emits ev in its turn without writing it down: for what only those want to know who watch.
-func (l *log) announce(ev plumb.Event) error {
+// emitOnly emits ev in its turn without writing it to the log, for events that only matter to live
+// views.
+func (l *log) emitOnly(ev plumb.Event) error {
 	ev, _ = redact.Clean(l.redact, ev)
 	_, err := l.add(ev, nil, false)
 	return err
 }
 
-// add hands ev to the goroutine that writes. line is how the log has it; nil writes nothing.
+// add queues ev for the writing goroutine. line is its encoded form; nil writes nothing.
 func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +162,9 @@ func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, e
 // commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
 func (l *log) commit(ev plumb.Event) (plumb.Event, error) { return l.wait(ev, true) }
 
-// hand appends ev and waits until the system has it: it survives this process, though not the machine.
-func (l *log) hand(ev plumb.Event) error {
+// appendUnsynced appends ev and waits until the operating system has it. The event survives a crash
+// of this process, but not of the machine.
+func (l *log) appendUnsynced(ev plumb.Event) error {
 	_, err := l.wait(ev, false)
 	return err
 }
@@ -176,14 +178,14 @@ func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
 	return ev, l.failed()
 }
 
-// failed returns what broke the log, or nil.
+// failed returns the error that broke the log, or nil.
 func (l *log) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// close writes what is left, and returns what broke the log, if anything did.
+// close writes the remaining events, and returns the error that broke the log, or nil.
 func (l *log) close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -206,7 +208,7 @@ func (l *log) write() {
 		durable := l.next.durable
 		l.mu.Unlock()
 		if wait := syncInterval - time.Since(synced); durable && wait > 0 && !synced.IsZero() {
-			<-time.After(wait) // let others share the fsync
+			<-time.After(wait) // so that later events share the fsync
 		}
 		l.mu.Lock()
 		b := l.next
@@ -227,13 +229,13 @@ func (l *log) write() {
 		if closed {
 			return
 		}
-		spare = b.again()
+		spare = b.reset()
 	}
 }
 
 func (l *log) flush(b *batch) error {
 	if err := l.failed(); err != nil {
-		return nil //nolint:nilerr // the log is broken already; what comes later is dropped with it
+		return nil //nolint:nilerr // the log is already broken, and later events are dropped
 	}
 	if len(b.lines) > 0 {
 		if _, err := l.file.Write(b.lines); err != nil {
@@ -247,7 +249,7 @@ func (l *log) flush(b *batch) error {
 	}
 	for i, ev := range b.events {
 		if length := b.lengths[i]; length >= 0 {
-			if err := l.wrote(ev, l.offset, length); err != nil {
+			if err := l.onWritten(ev, l.offset, length); err != nil {
 				return err
 			}
 			l.offset += int64(length) + 1
@@ -259,123 +261,80 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// encode returns ev as a line of the log, and the report that is in it. A large session is written to a blob first.
-func (l *log) encode(ev plumb.Event) (line, raw []byte, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
-		}
-	}()
-	report := ev.Report
-	if ev.Report = nil; report == nil {
-		line, err = marshal(&ev)
-		return line, nil, err
+// logLine is an event as the log holds it. Its report is encoded first, because the size of the
+// report decides whether it goes to a file of its own.
+type logLine struct {
+	plumb.Event
+	Report jsontext.Value `json:"report,omitempty"`
+}
+
+// encode returns ev as a line of the log. It writes a large session to a blob first.
+func (l *log) encode(ev plumb.Event) (data []byte, err error) {
+	line := logLine{Event: ev}
+	if ev.Report != nil {
+		line.Report, line.Blob, err = l.encodeReport(ev.Report)
 	}
+	if err == nil {
+		data, err = marshal(&line)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+	}
+	return data, nil
+}
+
+// encodeReport returns a report as JSON, or the name of the blob that it wrote for a large one.
+func (l *log) encodeReport(report *plumb.SessionReport) (data []byte, blob string, err error) {
 	if len(report.Events) > streamedEvents {
-		if ev.Blob, err = l.stream(report); err != nil {
-			return nil, nil, err
-		}
-		line, err = marshal(&ev)
-		return line, nil, err
+		blob, err = l.writeBlob(func(w io.Writer) error { return json2.MarshalWrite(w, report, encoding()) })
+		return nil, blob, err
 	}
-	data, err := marshal(report)
-	if err != nil {
-		return nil, nil, err
+	data, err = marshal(report)
+	if err != nil || len(data) <= blobLimit {
+		return data, "", err
 	}
-	raw = bytes.TrimSuffix(data, []byte("\n"))
-	if len(data) > blobLimit {
-		if ev.Blob, err = l.blob(data); err != nil {
-			return nil, nil, err
-		}
-		line, err = marshal(&ev)
-		return line, raw, err
-	}
-	if line, err = marshal(&ev); err != nil {
-		return nil, nil, err
-	}
-	line = append(bytes.TrimSuffix(line, []byte("}\n")), reportMember...)
-	return append(append(line, raw...), "}\n"...), raw, nil
+	blob, err = l.writeBlob(func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	return nil, blob, err
 }
 
-// reportMember begins the report in the line of an event. Within a text its quotes would have backslashes.
-const reportMember = `,"report":`
-
-// marshal encodes v as one line of JSON, leaving <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	line, err := json2.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
-	if err != nil {
-		return nil, err
-	}
-	return append(line, '\n'), nil
+// encoding leaves <, > and & as they are.
+func encoding() json2.Options {
+	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 }
 
-func (l *log) blob(data []byte) (string, error) {
-	sum := sha256.Sum256(data)
-	name := hex.EncodeToString(sum[:])
-	path := filepath.Join(l.blobs, name)
-	if _, err := os.Stat(path); err == nil {
-		return name, nil
-	}
+func marshal(v any) ([]byte, error) { return json2.Marshal(v, encoding()) }
+
+// writeBlob writes one line of JSON to a file named by its SHA-256, and returns that name.
+func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
 	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory of blobs: %w", err)
+		return "", fmt.Errorf("create the blob directory: %w", err)
 	}
-	return name, WriteFile(path, data)
-}
-
-// stream is blob for a session of very many events: it writes the same bytes, but never has all of them in memory.
-func (l *log) stream(report *plumb.SessionReport) (string, error) {
-	empty := *report
-	empty.Events = []plumb.SessionEvent{}
-	frame, err := marshal(&empty)
+	f, err := os.CreateTemp(l.blobs, ".session-*") // created with 0600
 	if err != nil {
-		return "", err
-	}
-	before, after, ok := bytes.Cut(frame, []byte(`"events":[]`)) // in a text its quotes would be escaped
-	if !ok {
-		return "", errors.New("there is no place for the events")
-	}
-	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory of blobs: %w", err)
-	}
-	f, err := os.CreateTemp(l.blobs, ".session-*") // made with 0600
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("write a session: %w", err)
 	}
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
-	_, _ = out.Write(before) // what is wrong with it Flush says
-	_, _ = out.WriteString(`"events":[`)
-	err = streamEvents(out, report.Events)
-	_ = out.WriteByte(']')
-	_, _ = out.Write(after)
+	err = write(out)
+	_ = out.WriteByte('\n') // Flush returns the error
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
-	name := hex.EncodeToString(sum.Sum(nil))
+	name = hex.EncodeToString(sum.Sum(nil))
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(l.blobs, name))
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says what went wrong
+		_ = os.Remove(f.Name()) // err says what went wrong
 		return "", fmt.Errorf("write a session: %w", err)
 	}
 	return name, nil
 }
 
-func streamEvents(out *bufio.Writer, events []plumb.SessionEvent) error {
-	for i := range events {
-		if i > 0 {
-			_ = out.WriteByte(',')
-		}
-		line, err := marshal(&events[i])
-		if err != nil {
-			return err
-		}
-		_, _ = out.Write(bytes.TrimSuffix(line, []byte("\n"))) // what is wrong with it Flush says
-	}
-	return nil
-}
-
-// Read streams the events of the run directory at path, in order, sessions included. A torn last line is left out; any
-// other damage is an error that names the line. The values passed to fn are fn's to keep.
+// Read calls fn with the events of the run directory at path, in order, including sessions. It
+// ignores an incomplete last line. Any other damage is an error that names the line. fn may keep
+// the events.
 func Read(path string, fn func(plumb.Event) error) error {
 	_, err := scan(path, func(line []byte, _ int64) error {
 		ev, err := decode(path, line)
@@ -390,7 +349,8 @@ func Read(path string, fn func(plumb.Event) error) error {
 // Fold reads the run directory at path and returns the state of its run.
 func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
 
-// FoldWithout is Fold for a log that may hold secrets, as those of earlier versions may: it removes what secrets knows.
+// FoldWithout is Fold for a log that may hold secrets, such as a log of an earlier version. It
+// removes the given secrets.
 func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
 	_, err := scan(path, func(line []byte, _ int64) error {
@@ -398,11 +358,11 @@ func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 		if err != nil {
 			return err
 		}
-		ev, _ = redact.Clean(secrets, ev) // before the state shortens texts
+		ev, _ = redact.Clean(secrets, ev) // before Apply shortens texts
 		return r.Apply(ev)
 	})
 	if err == nil && r.StartedAt.IsZero() {
-		err = fmt.Errorf("read %s: the run has not begun", filepath.Join(path, EventsFile))
+		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
 	}
 	return r, err
 }
@@ -426,41 +386,6 @@ func decode(path string, line []byte) (plumb.Event, error) {
 	return ev, nil
 }
 
-// decodeRaw is decode for those who pass reports on: RawReport is set instead of Report. A report that stands at the end of its
-// line, as this package writes it, is taken as it is, and found wrong by those who encode it again.
-func decodeRaw(path string, line []byte) (plumb.Event, error) {
-	var ev struct {
-		head
-		Report    jsontext.Value   `json:"report"`
-		Judgement *plumb.Judgement `json:"judgement"`
-	}
-	if body, _, sealed := unseal(line); sealed {
-		line = append(body, '}') //nolint:gocritic // it takes the place of the comma before the checksum
-	}
-	finished := bytes.HasPrefix(line, []byte(`{"type":"`+plumb.EventSessionFinished+`"`))
-	if before, _, found := bytes.Cut(line, []byte(reportMember+"{")); finished && found && bytes.HasSuffix(line, []byte("}}")) {
-		ev.Report = line[len(before)+len(reportMember) : len(line)-1]
-		line = append(bytes.Clone(before), '}')
-	}
-	if err := unmarshal(line, &ev); err != nil {
-		return plumb.Event{}, err
-	}
-	out := ev.event()
-	out.Judgement = ev.Judgement
-	if ev.Blob != "" {
-		data, err := readBlob(path, ev.Blob)
-		if err != nil {
-			return out, err
-		}
-		ev.Report = data
-	}
-	if len(ev.Report) == 0 {
-		return out, nil
-	}
-	out.RawReport = json.RawMessage(bytes.TrimSuffix(ev.Report, []byte("\n")))
-	return out, nil
-}
-
 func readBlob(path, name string) ([]byte, error) {
 	if filepath.Base(name) != name {
 		return nil, fmt.Errorf("blob name %q is not a file name", name)
@@ -470,12 +395,13 @@ func readBlob(path, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != name {
-		return nil, fmt.Errorf("session %s: its bytes have changed since they were written", filepath.Join(BlobsDir, name))
+		return nil, fmt.Errorf("session file %s was changed after it was written", filepath.Join(BlobsDir, name))
 	}
 	return data, nil
 }
 
-// head is what the fold looks at of an event: sessions and judgements, which are most of the bytes, are passed over.
+// head is the part of an event that the fold needs. It omits sessions and judgements, which are
+// most of the bytes.
 type head struct {
 	Type       plumb.EventType        `json:"type"`
 	At         time.Time              `json:"at"`
@@ -494,31 +420,33 @@ type head struct {
 
 func (h *head) event() plumb.Event {
 	return plumb.Event{
-		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session, Info: h.Info,
+		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session,
+		Info:  h.Info,
 		Cases: h.Cases, Blob: h.Blob, Failure: h.Failure, Result: h.Result, Note: h.Note, End: h.End,
 	}
 }
 
-// decodeSummary decodes what the fold looks at.
+// decodeSummary decodes the part of an event that the fold needs.
 func decodeSummary(line []byte) (plumb.Event, error) {
 	var h head
 	err := unmarshal(line, &h)
 	return h.event(), err
 }
 
-// unmarshal is that of encoding/json/v2, at a third of the cost of the first version, and as tolerant as that.
+// unmarshal decodes with encoding/json/v2, at a third of the cost of the first version, and accepts
+// the same input.
 func unmarshal(data []byte, v any) error {
 	return json2.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// extent is how far a log is whole.
+// extent describes the complete lines of a log.
 type extent struct {
-	end  int64    // the offset after the last whole line
-	torn bool     // a torn line follows
-	sum  checksum // of the whole lines
+	end  int64    // the offset after the last complete line
+	torn bool     // an incomplete line follows
+	sum  checksum // of the complete lines
 }
 
-// scan calls fn with each whole line of the log, and the offset of the line.
+// scan calls fn with each complete line of the log, and the offset of the line.
 func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 	var x extent
 	name := filepath.Join(path, EventsFile)
@@ -529,7 +457,7 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = plumb.WithHint(err, "the run was stopped before it began; start a new one")
+			err = plumb.WithHint(err, "the run stopped before its first event; start a new run")
 		}
 		return x, fmt.Errorf("read the run log: %w", err)
 	}
@@ -557,12 +485,12 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 // lineReader reads lines of any length.
 type lineReader struct {
 	r          io.Reader
-	buf        []byte // all of it is usable; what was read and not yet returned is buf[start:end]
+	buf        []byte // buf[start:end] was read and not yet returned
 	start, end int
 }
 
-// next returns the next line without its newline; it is valid until the next call. With io.EOF it returns what follows
-// the last newline.
+// next returns the next line without its newline; it is valid until the next call. With io.EOF it
+// returns what follows the last newline.
 func (l *lineReader) next() ([]byte, error) {
 	searched := l.start
 	for {
@@ -576,7 +504,7 @@ func (l *lineReader) next() ([]byte, error) {
 			l.start = 0
 		}
 		if l.end >= doc.LineBytes {
-			return nil, fmt.Errorf("the line has more than %s", doc.Size(doc.LineBytes))
+			return nil, fmt.Errorf("the line is longer than %s", doc.Size(doc.LineBytes))
 		}
 		if l.end == len(l.buf) {
 			l.buf = append(l.buf, make([]byte, len(l.buf))...)

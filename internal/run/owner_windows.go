@@ -2,5 +2,5 @@ package run
 
 import "io/fs"
 
-// ours is true: on Windows the directory of a project is closed to others by what it inherits.
+// ours returns true: on Windows a project directory inherits permissions that exclude other users.
 func ours(fs.FileInfo) bool { return true }

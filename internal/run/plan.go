@@ -9,11 +9,11 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Schedule says which executions may overlap.
+// Schedule decides which executions may overlap.
 type Schedule string
 
-// The schedules. Serial runs one session at a time, in suite order; parallel as many as allowed; isolated-by-runner one
-// at a time for each runner.
+// The schedules. Serial runs one session at a time, in suite order; parallel as many as allowed;
+// isolated-by-runner one at a time per runner.
 const (
 	Serial           Schedule = "serial"
 	Parallel         Schedule = "parallel"
@@ -25,21 +25,23 @@ func Schedules() []string {
 	return []string{string(Serial), string(Parallel), string(IsolatedByRunner)}
 }
 
-// DefaultTimeout limits the working time of one session where neither the case nor the run says otherwise.
+// DefaultTimeout limits the working time of one session if neither the case nor the run sets a
+// limit.
 const DefaultTimeout = 2 * time.Minute
 
-// Filter selects cases. Its fields combine with AND, the values of one field with OR; a zero field selects all.
+// Filter selects cases. Its fields combine with AND, the values of one field with OR. An empty
+// field selects all cases.
 type Filter struct {
 	IDs          []string `json:"ids,omitempty"`
 	Tags         []string `json:"tags,omitempty"`
 	Categories   []string `json:"categories,omitempty"`
 	Difficulties []string `json:"difficulties,omitempty"`
-	// Limit keeps the first so many of the selected cases; 0 keeps all.
+	// Limit keeps only this number of selected cases, the first ones; 0 keeps all.
 	Limit int `json:"limit,omitempty"`
 }
 
-// Select returns the cases of the suite that f selects, in suite order. An id that the suite does not have, and a filter
-// that leaves nothing, are errors.
+// Select returns the cases of the suite that f selects, in suite order. It returns an error for an
+// id that the suite does not have, and if no case is left.
 func (f Filter) Select(s *plumb.Suite) ([]plumb.Case, error) {
 	if len(s.Cases) == 0 {
 		return nil, fmt.Errorf("suite %s has no cases", s.Name)
@@ -55,17 +57,20 @@ func (f Filter) Select(s *plumb.Suite) ([]plumb.Case, error) {
 		if f.Limit > 0 && len(selected) == f.Limit {
 			break
 		}
-		if wants(f.IDs, c.ID) && wants(f.Categories, c.Category) && wants(f.Difficulties, c.Difficulty) && wants(f.Tags, c.Tags...) {
+		if wants(f.IDs, c.ID) && wants(f.Categories, c.Category) && wants(f.Difficulties, c.Difficulty) &&
+			wants(f.Tags, c.Tags...) {
 			selected = append(selected, c)
 		}
 	}
 	if len(selected) == 0 {
-		return nil, plumb.WithHint(fmt.Errorf("no case of suite %s matches the filters", s.Name), "see what there is with: plumb list")
+		return nil, plumb.WithHint(
+			fmt.Errorf("no case of suite %s matches the filters", s.Name), "list the cases with: plumb list",
+		)
 	}
 	return selected, nil
 }
 
-// check finds filter values that no case has: most often a slip of the keyboard.
+// check finds filter values that no case has, usually typing errors.
 func (f Filter) check(s *plumb.Suite) error {
 	for _, field := range []struct {
 		name   string
@@ -92,7 +97,7 @@ func (f Filter) check(s *plumb.Suite) error {
 			}
 		}
 		if field.name == "tag" && len(missing) < len(field.wanted) {
-			continue // documented: one of them is enough, and what a config selects need not be in each suite
+			continue // documented: one matching tag is enough, because a config may serve several suites
 		}
 		for _, w := range field.wanted {
 			if missing[w] {
@@ -106,19 +111,19 @@ func (f Filter) check(s *plumb.Suite) error {
 					return plumb.WithHint(err, "did you mean "+near+"?")
 				}
 				if len(names) == 0 {
-					return plumb.WithHint(err, "its cases have none")
+					return plumb.WithHint(err, "no case of the suite has a "+field.name)
 				}
 				if len(names) <= 20 {
 					return plumb.WithHint(err, "it has: "+strings.Join(names, ", "))
 				}
-				return plumb.WithHint(err, "see what there is with: plumb list")
+				return plumb.WithHint(err, "list the cases with: plumb list")
 			}
 		}
 	}
 	return nil
 }
 
-// wants reports whether a value is wanted; nothing wanted means that everything is.
+// wants reports whether one of the values is selected. An empty list selects all.
 func wants(wanted []string, values ...string) bool {
 	return len(wanted) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(wanted, v) })
 }

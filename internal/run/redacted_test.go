@@ -13,8 +13,8 @@ type unaware func() ([]plumb.Verdict, error)
 
 func (a unaware) Assert(context.Context, plumb.Evidence) ([]plumb.Verdict, error) { return a() }
 
-// TestRedactedSessionsAreJudgedByThoseWhoKnow: an assertion that does not know of removed secrets is not asked about what
-// is left, whatever it would say.
+// TestRedactedSessionsAreJudgedByThoseWhoKnow: an assertion that does not know of removed secrets
+// is not asked about what is left, whatever it would say.
 func TestRedactedSessionsAreJudgedByThoseWhoKnow(t *testing.T) {
 	asked := false
 	own := unaware(func() ([]plumb.Verdict, error) {
@@ -32,7 +32,9 @@ func TestRedactedSessionsAreJudgedByThoseWhoKnow(t *testing.T) {
 		{"there", check.Contains("well", nil), plumb.OutcomePass},
 		{"forbidden, and there", check.Contains("well", nil).Not(), plumb.OutcomeFail},
 	} {
-		j := judge(t.Context(), plumb.Evidence{Case: &plumb.Case{Assertions: []plumb.Assertion{test.a}}, Report: r}, nil)
+		j := judge(
+			t.Context(), plumb.Evidence{Case: &plumb.Case{Assertions: []plumb.Assertion{test.a}}, Report: r}, nil,
+		)
 		if j.Outcome != test.want {
 			t.Errorf("%s: %s, want %s: %+v", test.name, j.Outcome, test.want, j.Verdicts)
 		}

@@ -1,8 +1,10 @@
-// Package run performs a suite: it plans executions, schedules them, makes sessions, has them judged, and emits events.
+// Package run performs a suite: it plans executions, schedules them, runs sessions, judges them,
+// and emits events.
 //
-// All that happens goes through one event log in the run directory. A finished session is durable there before anything
-// else happens with it, and everything shown or counted is a fold over the log, so that a run that was killed at any
-// point is finished by a later process that reads the log first: what was done is neither lost nor done twice.
+// All events go through one event log in the run directory. A finished session is durable there
+// before anything else happens with it, and everything that is shown or counted is a fold over the
+// log. A later process can therefore finish a run that was killed at any point: it reads the log
+// first, and neither loses finished work nor repeats it.
 package run
 
 import (
@@ -19,66 +21,72 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// Options say what to run and how. Dir, Suite and Runners are required.
+// Options describe what to run and how. Dir, Suite and Runners are required.
 type Options struct {
-	// Dir is the run directory, owned by the caller. If it holds a log, the run in it is resumed.
+	// Dir is the run directory, locked by the caller. If it holds a log, that run is resumed.
 	Dir *Dir
-	// Base is where relative paths of the suite's code start.
+	// Base is the directory to which paths in the suite's code are relative.
 	Base string
-	// Suite has the selected cases. A resumed run needs the same ones.
+	// Suite has the selected cases. A resumed run needs the same cases.
 	Suite   *plumb.Suite
 	Runners []plumb.Runner
-	// Unavailable says, by id, why runners cannot be asked: their sessions are errors, and none is begun.
+	// Unavailable holds, by runner id, why a runner cannot be used. Its sessions are errors, and
+	// the runner is not called.
 	Unavailable map[string]*plumb.Failure
-	// Judge answers questions about sessions; nil lets each runner judge its own. JudgeVotes counts answers; 0 means 1.
+	// Judge answers questions about sessions; with nil each runner judges its own. JudgeVotes is
+	// the number of answers; 0 means 1.
 	Judge      plumb.Runner
 	JudgeVotes int
-	// Embedder is needed by suites that compare by meaning.
+	// Embedder is required for suites with assertions that compare meaning.
 	Embedder *plumb.Embedder
-	// Info is recorded as it is, completed with what the other options say.
+	// Info is recorded, completed with the other options.
 	Info plumb.RunInfo
 
 	Schedule Schedule
 	// Parallel limits sessions in flight; 0 means 1.
 	Parallel int
-	// Repeat is the number of planned samples of a case that does not say; 0 means 1.
+	// Repeat is the number of planned samples of a case that does not set one; 0 means 1.
 	Repeat int
-	// Retry is how often a failed repetition is tried again.
+	// Retry is the number of retries of a failed repetition.
 	Retry int
-	// AllRepetitions has an agent make all planned repetitions. Otherwise the first that is not green is the last.
+	// AllRepetitions makes an agent perform all planned repetitions. Otherwise the first one that
+	// is not green is the last.
 	AllRepetitions bool
-	// MaxSteps stops an agent that takes more steps; 0 is no limit.
+	// MaxSteps stops an agent that takes more steps; 0 means no limit.
 	MaxSteps int
-	// Workspaces say where agents and commands work.
+	// Workspaces describe where agents and commands work.
 	Workspaces Workspaces
-	// Verify, if set, looks at the sessions that decided the repetitions of an execution that is green, and may find fault with it.
-	// It is called once an execution, from many goroutines.
+	// Verify, if set, checks the sessions that decided the repetitions of a green execution, and
+	// may return a failure. It is called once per execution, from many goroutines.
 	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure
-	// Timeout limits the working time of a session whose case does not say; 0 means DefaultTimeout.
+	// Timeout limits the working time of a session whose case sets no limit; 0 means
+	// DefaultTimeout.
 	Timeout time.Duration
-	// MaxFailures stops the run after so many executions that are not green; 0 means never.
+	// MaxFailures stops the run after this number of executions that are not green; 0 means no
+	// limit.
 	MaxFailures int
 	Budget      Budget
-	// RetryErrors makes a resumed run try again what could not be measured.
+	// RetryErrors makes a resumed run repeat the sessions that could not be measured.
 	RetryErrors bool
 
-	// Emit is called with each event that is durable, in the order of the log and never concurrently, with the state of
-	// the run after it, which must be neither changed nor kept. An error ends the run.
+	// Emit is called with each durable event, in the order of the log and never concurrently. It
+	// also gets the state of the run after the event, which it must neither change nor keep. An
+	// error ends the run.
 	Emit func(plumb.Event, *plumb.Run) error
-	// Index, if it is not nil, is filled as the log is written.
+	// Index, if not nil, is filled while the log is written.
 	Index *Index
-	// Redact removes secrets from what is stored, emitted and kept as artifacts. Sessions are judged before. Nil
-	// removes nothing.
+	// Redact removes secrets from stored and emitted events and from artifacts. Sessions are judged
+	// before that. Nil removes nothing.
 	Redact *redact.Redactor
-	// Drain, when closed, starts no more sessions and lets those in flight finish.
+	// When Drain is closed, no more sessions start, and the running sessions finish.
 	Drain <-chan struct{}
-	// Notes are recorded as they come, each text once.
+	// Notes are recorded when they arrive, each text once.
 	Notes <-chan plumb.Note
 }
 
-// Suite runs what o says until all is done, a budget is spent, Drain is closed, or ctx ends, which abandons what is in
-// flight. It returns the state of the run as far as it came, also with an error; an error means that the run could not
-// go on, never that a model did badly.
+// Suite performs the run until all work is done, a budget is spent, Drain is closed, or ctx ends,
+// which abandons running sessions. It returns the state of the run so far, even with an error. An
+// error means that the run could not continue, never that a model failed.
 func Suite(ctx context.Context, o Options) (*plumb.Run, error) {
 	e, err := newEngine(o)
 	if err != nil {
@@ -90,16 +98,16 @@ func Suite(ctx context.Context, o Options) (*plumb.Run, error) {
 // engine is one process's work on a run.
 type engine struct {
 	Options
-	state *plumb.Run // owned by the log's goroutine while the run is on
+	state *plumb.Run // owned by the log's goroutine during the run
 	log   *log
 	spent *ledger
-	todo  *todo
+	queue *queue
 
 	slots   chan struct{}
 	blocked []blocker // by runner
 	judges  []*plumb.Judge
 	places  *workspaces
-	started atomic.Int64 // sessions of agents that this process has begun
+	started atomic.Int64 // sessions of agents that this process started
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -109,7 +117,7 @@ type engine struct {
 	noted   map[string]bool
 }
 
-// blocker remembers why a runner is not asked any more.
+// blocker stores why a runner is no longer called.
 type blocker struct {
 	mu      sync.Mutex
 	failure *plumb.Failure
@@ -158,7 +166,7 @@ func newEngine(o Options) (*engine, error) {
 		}
 	}
 	e.Index.path, e.Index.run = o.Dir.Path, e.state
-	resumed := !e.state.StartedAt.IsZero() // else killed before the first event was durable
+	resumed := !e.state.StartedAt.IsZero() // false if killed before the first event was durable
 	if e.log, err = openLog(o.Dir, whole.sum, o.Redact, e.Index.add, e.apply); err != nil {
 		return nil, err
 	}
@@ -166,11 +174,11 @@ func newEngine(o Options) (*engine, error) {
 		return nil, errors.Join(err, e.log.close())
 	}
 	e.spent = newLedger(e, open)
-	e.todo = newTodo(e, open)
+	e.queue = newQueue(e, open)
 	return e, nil
 }
 
-// open records the beginning of the run, or of this process's part of it.
+// open records the start of the run, or of this process's part of it.
 func (e *engine) open(resumed, torn bool) error {
 	if !resumed {
 		info := e.Info
@@ -182,7 +190,8 @@ func (e *engine) open(resumed, torn bool) error {
 		info.SuiteCases = max(info.SuiteCases, info.Cases)
 		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
 		info.Repeat, info.Retry, info.MaxSteps = e.Repeat, e.Retry, e.MaxSteps
-		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) && e.Workspaces.Config.Mode != "" {
+		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
+			e.Workspaces.Config.Mode != "" {
 			info.Workspace = &e.Workspaces.Config
 		}
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
@@ -191,7 +200,7 @@ func (e *engine) open(resumed, torn bool) error {
 		}
 		return e.plan()
 	}
-	if err := e.same(); err != nil {
+	if err := e.checkSame(); err != nil {
 		return err
 	}
 	for _, n := range e.state.Notes {
@@ -203,7 +212,7 @@ func (e *engine) open(resumed, torn bool) error {
 	if torn {
 		if err := e.note(plumb.Note{
 			Level: "info",
-			Text:  "the last line of the run log was torn by a crash and was left out; what it held is done again",
+			Text:  "a crash left the last line of the run log incomplete; it was removed, and its work is repeated",
 		}); err != nil {
 			return err
 		}
@@ -227,7 +236,9 @@ func (e *engine) plan() error {
 			}
 		}
 		var err error
-		if _, done, err = e.log.append(plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true); err != nil {
+		if _, done, err = e.log.append(
+			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true,
+		); err != nil {
 			return err
 		}
 	}
@@ -237,8 +248,9 @@ func (e *engine) plan() error {
 	return e.log.failed()
 }
 
-// same makes sure that a resumed run has the cases and runners it began with. A log may end before all of its plan.
-func (e *engine) same() error {
+// same makes sure that a resumed run has the cases and runners it began with. A log may end before
+// all of its plan.
+func (e *engine) checkSame() error {
 	was := e.state.Info
 	if was.Cases != len(e.Suite.Cases) || len(was.Runners) != len(e.Runners) {
 		return fmt.Errorf("resume run %s: it has %d cases on %d runners, not %d on %d",
@@ -246,31 +258,33 @@ func (e *engine) same() error {
 	}
 	for i := range e.state.Cases {
 		if c := &e.Suite.Cases[i]; c.ID != e.state.Cases[i].ID || c.Hash != e.state.Cases[i].Hash {
-			return fmt.Errorf("resume run %s: case %d is %s now, and was %s, or has changed", was.ID, i+1, c.ID, e.state.Cases[i].ID)
+			return fmt.Errorf(
+				"resume run %s: case %d is %s now, and was %s, or has changed", was.ID, i+1, c.ID, e.state.Cases[i].ID,
+			)
 		}
 	}
 	for i, r := range e.Runners {
 		if r.Info().ID != was.Runners[i].ID || r.Info().Config != was.Runners[i].Config {
-			return fmt.Errorf("resume run %s: %w", was.ID, differs(&was.Runners[i], new(r.Info())))
+			return fmt.Errorf("resume run %s: %w", was.ID, describeDifference(&was.Runners[i], new(r.Info())))
 		}
 	}
 	return nil
 }
 
-// differs says how a runner is not what it was, as far as can be told.
-func differs(was, is *plumb.RunnerInfo) error {
+// describeDifference returns how a runner differs from the recorded one.
+func describeDifference(was, is *plumb.RunnerInfo) error {
 	err := fmt.Errorf("runner %s is configured differently now", was.ID)
 	if was.BaseURL == is.BaseURL {
-		return plumb.WithHint(err, "give it the configuration it had, or start a new run")
+		return plumb.WithHint(err, "restore the configuration of the runner, or start a new run")
 	}
 	address := func(r *plumb.RunnerInfo) string { return cmp.Or(r.BaseURL, "the provider's own address") }
-	return plumb.WithHint(fmt.Errorf("%w: it was at %s, and is at %s", err, address(was), address(is)),
-		"the environment may say where it is: set the variable as it was, or start a new run")
+	return plumb.WithHint(fmt.Errorf("%w: its address was %s and is now %s", err, address(was), address(is)),
+		"an environment variable may set the address: restore it, or start a new run")
 }
 
 func (e *engine) repeat(c *plumb.Case) int { return cmp.Or(c.Repeat, e.Repeat) }
 
-// apply folds an event that is durable and passes it on. It is called by the log's goroutine only.
+// apply folds a durable event and emits it. Only the log's goroutine calls it.
 func (e *engine) apply(ev plumb.Event) error {
 	if err := e.state.Apply(ev); err != nil {
 		return err
@@ -290,7 +304,7 @@ func (e *engine) note(n plumb.Note) error {
 	return err
 }
 
-// end stops the run: no more sessions are started. The first reason counts.
+// end stops the run: no more sessions start. The first reason is recorded.
 func (e *engine) end(reason plumb.StopReason) {
 	e.stopOnce.Do(func() {
 		e.stop = reason
@@ -317,7 +331,7 @@ func (e *engine) run(ctx context.Context) error {
 	finished := make(chan struct{})
 	left := e.Budget.Duration - time.Duration(e.state.ActiveMs)*time.Millisecond
 	if e.Budget.Duration > 0 && left <= 0 {
-		e.end(plumb.StopDuration) // before a worker can begin anything
+		e.end(plumb.StopDuration) // before a worker starts a session
 	}
 	watch.Go(func() { e.watch(ctx, left, finished) })
 	watch.Go(func() { e.takeNotes(finished, cancelWorkers) })
@@ -327,15 +341,15 @@ func (e *engine) run(ctx context.Context) error {
 		cancelWorkers(err)
 		e.end(plumb.StopInterrupted)
 	}
-	for _, queue := range e.todo.queues() {
+	for _, next := range e.queue.sources() {
 		for range e.workers() {
 			work.Go(func() {
 				for {
-					u, ok := queue()
+					t, ok := next()
 					if !ok {
 						return
 					}
-					if err := e.perform(workers, u); err != nil {
+					if err := e.perform(workers, t); err != nil {
 						cancelWorkers(err)
 						e.end(plumb.StopInterrupted)
 						return
@@ -350,10 +364,10 @@ func (e *engine) run(ctx context.Context) error {
 
 	err := context.Cause(workers)
 	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
-		err = nil // interrupted, which is no trouble of ours
+		err = nil // an interruption is not an error
 	}
-	remaining := e.todo.remaining()
-	if cerr := e.places.close(remaining == 0 && e.todo.allGreen()); cerr != nil && err == nil {
+	remaining := e.queue.remaining()
+	if cerr := e.places.close(remaining == 0 && e.queue.allGreen()); cerr != nil && err == nil {
 		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
 	}
 	if remaining == 0 {
@@ -370,8 +384,8 @@ func (e *engine) run(ctx context.Context) error {
 	return err
 }
 
-// workers returns the number of workers of a queue. Where sessions may overlap there are more than slots, so that a slot
-// is free again while its last session is written down and judged.
+// workers returns the number of workers per source. Where sessions may overlap there are more
+// workers than slots, so that a slot is free again while its last session is recorded and judged.
 func (e *engine) workers() int {
 	if e.Schedule == Parallel && e.Parallel > 1 {
 		return 2*e.Parallel + 8
@@ -379,7 +393,7 @@ func (e *engine) workers() int {
 	return 1
 }
 
-// watch ends the run when it is drained, cancelled or out of time: when left is over, if the time is limited.
+// watch ends the run when Drain is closed, ctx ends, or the time budget (left) is spent.
 func (e *engine) watch(ctx context.Context, left time.Duration, finished <-chan struct{}) {
 	var over <-chan time.Time
 	if e.Budget.Duration > 0 {

@@ -82,7 +82,8 @@ func suite(n int, assertions ...plumb.Assertion) *plumb.Suite {
 	for i := range n {
 		s.Cases = append(s.Cases, plumb.Case{
 			ID: fmt.Sprintf("case-%03d", i), Hash: fmt.Sprint("sha256:", i), Category: "reasoning",
-			Messages: []plumb.Message{{Role: plumb.RoleUser, Content: fmt.Sprint("prompt ", i)}}, Assertions: assertions,
+			Messages:   []plumb.Message{{Role: plumb.RoleUser, Content: fmt.Sprint("prompt ", i)}},
+			Assertions: assertions,
 		})
 	}
 	return s
@@ -131,17 +132,33 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"pass", echo, []plumb.Assertion{contains("echo")}, false, plumb.OutcomePass, plumb.StatusPassed, ""},
 		{"fail", echo, []plumb.Assertion{contains("no")}, false, plumb.OutcomeFail, plumb.StatusFailed, "assertion"},
-		{"expected fail", echo, []plumb.Assertion{contains("no")}, true, plumb.OutcomeFail, plumb.StatusExpectedFailed, "assertion"},
-		{"unexpected pass", echo, []plumb.Assertion{contains("echo")}, true, plumb.OutcomePass, plumb.StatusUnexpectedPassed, "unexpected-passed"},
+		{
+			"expected fail", echo, []plumb.Assertion{contains("no")}, true, plumb.OutcomeFail,
+			plumb.StatusExpectedFailed, "assertion",
+		},
+		{
+			"unexpected pass", echo, []plumb.Assertion{contains("echo")}, true, plumb.OutcomePass,
+			plumb.StatusUnexpectedPassed, "unexpected-passed",
+		},
 		{"check broken", echo, []plumb.Assertion{broken}, false, plumb.OutcomeError, plumb.StatusFailed, "assert-hook"},
 		{"check crashed", echo, []plumb.Assertion{crash}, true, plumb.OutcomeError, plumb.StatusFailed, "assert-hook"},
 		{"judge down", echo, []plumb.Assertion{judgeDown}, false, plumb.OutcomeError, plumb.StatusFailed, "judge"},
-		{"judge down, but another check fails", echo, []plumb.Assertion{judgeDown, contains("no")}, false, plumb.OutcomeFail, plumb.StatusFailed, "assertion"},
+		{
+			"judge down, but another check fails", echo, []plumb.Assertion{judgeDown, contains("no")}, false,
+			plumb.OutcomeFail, plumb.StatusFailed, "assertion",
+		},
 		{"runner error", func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 			return nil, errors.New("down")
 		}, nil, true, plumb.OutcomeError, plumb.StatusFailed, "runner-crash"},
-		{"runner panic", func(context.Context, plumb.Request) (*plumb.SessionReport, error) { panic("boom") }, nil, false, plumb.OutcomeError, plumb.StatusFailed, "runner-crash"},
-		{"runner returns nothing", func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, nil }, nil, false, plumb.OutcomeError, plumb.StatusFailed, "runner-crash"},
+		{
+			"runner panic", func(context.Context, plumb.Request) (*plumb.SessionReport, error) { panic("boom") }, nil,
+			false, plumb.OutcomeError, plumb.StatusFailed, "runner-crash",
+		},
+		{
+			"runner returns nothing",
+			func(context.Context, plumb.Request) (*plumb.SessionReport, error) { return nil, nil }, nil, false,
+			plumb.OutcomeError, plumb.StatusFailed, "runner-crash",
+		},
 		{"rejected", func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 			return nil, plumb.Failuref(plumb.OriginModelRejected, "no such model")
 		}, nil, false, plumb.OutcomeError, plumb.StatusFailed, "model-rejected"},
@@ -161,7 +178,10 @@ func TestOutcomes(t *testing.T) {
 				class = e.Class.ID
 			}
 			if e.Outcome != test.outcome || e.Status != test.status || class != test.class {
-				t.Errorf("got %s, %s, %q; want %s, %s, %q", e.Outcome, e.Status, class, test.outcome, test.status, test.class)
+				t.Errorf(
+					"got %s, %s, %q; want %s, %s, %q", e.Outcome, e.Status, class, test.outcome, test.status,
+					test.class,
+				)
 			}
 			if r.End == nil || r.End.Remaining != 0 || r.Totals.Finished != 1 {
 				t.Errorf("end %+v, totals %+v", r.End, r.Totals)
@@ -282,7 +302,11 @@ func TestStops(t *testing.T) {
 	}{
 		{"cost", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.035}}, plumb.StopCost, 3},
 		{"tokens", run.Options{Runners: f(), Budget: run.Budget{Tokens: 61}}, plumb.StopTokens, 4},
-		{"estimated cost", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}}, plumb.StopCost, 0},
+		{
+			"estimated cost",
+			run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}}, plumb.StopCost,
+			0,
+		},
 		{"failures", run.Options{Runners: wrong, MaxFailures: 2}, plumb.StopFailFast, 2},
 		{"enough", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.1001}}, "", 10},
 	} {
@@ -319,7 +343,9 @@ func TestDrainLetsSessionsFinishAndCancelDoesNot(t *testing.T) {
 					close(drain)
 				}
 			})
-			r, err := run.Suite(ctx, run.Options{Dir: d, Suite: suite(20), Runners: []plumb.Runner{f}, Parallel: 4, Drain: drain})
+			r, err := run.Suite(
+				ctx, run.Options{Dir: d, Suite: suite(20), Runners: []plumb.Runner{f}, Parallel: 4, Drain: drain},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -334,8 +360,9 @@ func TestDrainLetsSessionsFinishAndCancelDoesNot(t *testing.T) {
 	}
 }
 
-// TestResumeAnywhere cuts the log of a finished run at many places, as a crash would, and resumes: every execution must be
-// there exactly once, none asked twice of what was in the log, and the result equal to the undisturbed one.
+// TestResumeAnywhere cuts the log of a finished run at many places, as a crash would, and resumes:
+// every execution must be there exactly once, none asked twice of what was in the log, and the
+// result equal to the undisturbed one.
 func TestResumeAnywhere(t *testing.T) {
 	flaky := func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 		switch {
@@ -424,7 +451,9 @@ func comparable(r *plumb.Run) any {
 	var all []execution
 	for i, e := range r.Executions {
 		id, _ := r.At(i)
-		all = append(all, execution{id, e.Reason, e.Outcome, e.Status, e.Passed, e.Failed, e.Errored, e.Sessions, e.CostUSD, e.InputTokens})
+		all = append(all, execution{
+			id, e.Reason, e.Outcome, e.Status, e.Passed, e.Failed, e.Errored, e.Sessions, e.CostUSD, e.InputTokens,
+		})
 	}
 	totals := r.Totals
 	totals.CostUSD = float64(int(totals.CostUSD*1e6+0.5)) / 1e6 // sums depend on the order in their last digit
@@ -508,7 +537,8 @@ func TestResumeRefusesAnotherSuite(t *testing.T) {
 	do(t, run.Options{Dir: d, Suite: suite(3), Runners: f})
 	changed := suite(3)
 	changed.Cases[1].Hash = "sha256:other"
-	if _, err := run.Suite(t.Context(), run.Options{Dir: d, Suite: changed, Runners: f}); err == nil || !strings.Contains(err.Error(), "case-001") {
+	if _, err := run.Suite(t.Context(), run.Options{Dir: d, Suite: changed, Runners: f}); err == nil ||
+		!strings.Contains(err.Error(), "case-001") {
 		t.Errorf("got %v, want an error that names the case", err)
 	}
 }
@@ -589,7 +619,8 @@ func TestDirIsLockedAndFound(t *testing.T) {
 	}
 }
 
-// TestBudgetWaitsForWhatIsInFlight has estimates that are far too high: they must delay sessions, not end the run.
+// TestBudgetWaitsForWhatIsInFlight has estimates that are far too high: they must delay sessions,
+// not end the run.
 func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -607,7 +638,8 @@ func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 	})
 }
 
-// TestInterruptedAnswerIsAskedAgain cuts a session off half-way: what came back by then is no measurement.
+// TestInterruptedAnswerIsAskedAgain cuts a session off half-way: what came back by then is no
+// measurement.
 func TestInterruptedAnswerIsAskedAgain(t *testing.T) {
 	d := newDir(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,34 +11,30 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestStream: a session that is written event by event becomes the same file as one that is written as a whole.
-func TestStream(t *testing.T) {
+// TestStreamedSession checks that a session of very many events, which is never encoded as a whole
+// in memory, becomes the same file as one that is.
+func TestStreamedSession(t *testing.T) {
 	report := &plumb.SessionReport{Prompt: `says "events":[] and KEY`, FinalOutput: "ok"}
-	for i := range 3 {
-		report.Events = append(report.Events, plumb.SessionEvent{Type: plumb.SessionCommand, Command: fmt.Sprint("echo ", i), Args: []byte(`{"a":"<&>"}`)})
+	for i := range streamedEvents + 1 {
+		report.Events = append(report.Events, plumb.SessionEvent{
+			Type: plumb.SessionCommand, Command: fmt.Sprint("echo ", i), Args: []byte(`{"a":"<&>"}`),
+		})
 	}
-	report.Events[1].Output = "the KEY it is"
-	l := &log{blobs: filepath.Join(t.TempDir(), BlobsDir)}
 	data, err := marshal(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := l.blob(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(l.blobs); err != nil {
-		t.Fatal(err)
-	}
-	name, err := l.stream(report)
-	if err != nil {
-		t.Fatal(err)
+	data = append(data, '\n')
+	l := &log{blobs: filepath.Join(t.TempDir(), BlobsDir)}
+	inline, name, err := l.encodeReport(report)
+	if err != nil || inline != nil {
+		t.Fatalf("%d bytes in the line, error %v", len(inline), err)
 	}
 	got, err := os.ReadFile(filepath.Join(l.blobs, name))
-	if err != nil || name != want {
-		t.Errorf("name %s, want %s; error %v\n%s%s", name, want, err, got, data)
+	if sum := sha256.Sum256(data); err != nil || string(got) != string(data) || name != hex.EncodeToString(sum[:]) {
+		t.Errorf("the blob %s has %d bytes, want %d; error %v", name, len(got), len(data), err)
 	}
 	if files, _ := os.ReadDir(l.blobs); len(files) != 1 {
-		t.Errorf("%d files are left", len(files))
+		t.Errorf("%d files are left, want 1", len(files))
 	}
 }

@@ -11,25 +11,26 @@ import (
 	"time"
 )
 
-// copyTree copies a template into a workspace: everything in it, with modes and times, so that tools see the files as they
-// were. Files are cloned where the file system can, and never linked: what an agent does must not reach the template. A
-// symbolic link that stays within the template is kept; one that leads out of it becomes a copy of what it leads to.
+// copyTree copies a template into a workspace, with modes and times, so that tools see unchanged
+// files. It clones files if the file system can. It never makes hard links: a change by the agent
+// must not reach the template. A symbolic link within the template is kept; one that leads out of
+// it becomes a copy of its target.
 func copyTree(from, to string) error {
 	info, err := os.Stat(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("Workspace template directory does not exist: %s", from) //nolint:staticcheck // the documented text
+		return fmt.Errorf("Workspace template directory does not exist: %s", from) //nolint:staticcheck // documented
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("Workspace template path is not a directory: %s", from) //nolint:staticcheck // the documented text
+		return fmt.Errorf("Workspace template path is not a directory: %s", from) //nolint:staticcheck // documented
 	}
 	root, err := filepath.EvalSymlinks(from)
 	if err != nil {
 		return err
 	}
 	if real, err := filepath.EvalSymlinks(to); err == nil && within(real, root) {
-		return fmt.Errorf("the workspace %s lies within its template %s", to, from)
+		return fmt.Errorf("the workspace %s is inside its template %s", to, from)
 	}
 	c := &treeCopy{root: root}
 	return c.dir(root, to, nil)
@@ -38,7 +39,8 @@ func copyTree(from, to string) error {
 // treeCopy is one copy of a template.
 type treeCopy struct{ root string }
 
-// dir copies a directory. outside holds the directories outside the template on the way here, to notice a circle.
+// dir copies a directory. outside holds the directories outside the template on the path to it, to
+// detect a cycle.
 func (c *treeCopy) dir(from, to string, outside []string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -71,7 +73,7 @@ func (c *treeCopy) entry(from, to string, kind fs.FileMode, outside []string) er
 	case kind.IsRegular():
 		return copyFile(from, to)
 	default:
-		return fmt.Errorf("copy %s: it is neither a file, a directory nor a link", from)
+		return fmt.Errorf("copy %s: it is not a file, a directory or a symbolic link", from)
 	}
 }
 
@@ -83,7 +85,7 @@ func (c *treeCopy) link(from, to string, outside []string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
 		if !filepath.IsAbs(target) && within(filepath.Join(filepath.Dir(from), target), c.root) {
-			return os.Symlink(target, to) // it leads nowhere now, and will lead nowhere outside
+			return os.Symlink(target, to) // its target does not exist, and is inside the template
 		}
 		return fmt.Errorf("copy the symbolic link %s: %w", from, err)
 	}
@@ -108,16 +110,16 @@ func (c *treeCopy) link(from, to string, outside []string) error {
 	}
 	for _, dir := range outside {
 		if within(dir, real) {
-			return fmt.Errorf("copy the symbolic link %s: it leads in a circle", from)
+			return fmt.Errorf("copy the symbolic link %s: it is part of a cycle", from)
 		}
 	}
 	if within(c.root, real) {
-		return fmt.Errorf("copy the symbolic link %s: it leads to a directory around the template", from)
+		return fmt.Errorf("copy the symbolic link %s: it leads to a parent directory of the template", from)
 	}
 	return c.dir(real, to, append(outside, real))
 }
 
-// within reports whether path is dir or lies below it.
+// within reports whether path is dir or is below it.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

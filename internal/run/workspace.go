@@ -19,49 +19,53 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// Workspaces say where the sessions of agents and commands work.
+// Workspaces describe where the sessions of agents and commands work.
 type Workspaces struct {
-	// Config is the effective one, with absolute paths; the zero value is mode none in the directory Cwd.
+	// Config is the effective configuration, with absolute paths. The zero value is mode none in
+	// the directory Cwd.
 	Config plumb.WorkspaceConfig
-	// Cwd is the directory of mode none where Config names none.
+	// Cwd is the directory of mode none if Config names none.
 	Cwd string
-	// Root is where workspaces are made, in a directory for each run; "" is [WorkspaceRoot]. It must be outside any project, so that no
-	// instructions and no repository of a parent directory reach the agent.
+	// Root is the directory in which each run gets a directory for its workspaces; "" means
+	// [WorkspaceRoot]. It must be outside any project, so that instructions and repositories of a
+	// parent directory do not reach the agent.
 	Root string
-	// Reach are the names that agents look for in the directories above the one that they work in, beside those of version control:
-	// instructions, skills, settings. Where one of them is there, no session begins.
+	// Reach are the file names that agents look for in the parent directories of their working
+	// directory, in addition to those of version control: instructions, skills, settings. If one of
+	// them exists, no session begins.
 	Reach []string
-	// Keep leaves all workspaces in place, also those of sessions that went well.
+	// Keep keeps all workspaces, including those of successful sessions.
 	Keep bool
 	// Environ is the environment of bootstrap programs, as name=value.
 	Environ func() []string
 }
 
-// WorkspaceRoot is the directory below which workspaces are made unless the user names another.
+// WorkspaceRoot returns the default directory for workspaces.
 func WorkspaceRoot() string {
 	return filepath.Join(os.TempDir(), "plumb-workspaces-"+strconv.Itoa(os.Getuid()))
 }
 
-// SharedWorkspace is the directory that the sessions of a run share, where they do and it has no cwd. root is as in
-// [Workspaces], and id is that of the run.
+// SharedWorkspace returns the directory that the sessions of a run share in mode shared without a
+// cwd. root is as in [Workspaces], and id is the id of the run.
 func SharedWorkspace(root, id string) string {
 	return filepath.Join(cmp.Or(root, WorkspaceRoot()), id, sharedName)
 }
 
 const sharedName = "shared"
 
-// OwnerFile is in the directory of each run's workspaces, and holds the id of a [Claim] on that run.
+// OwnerFile is a file in the directory of each run's workspaces. It holds the id of a [Claim] on
+// that run.
 const OwnerFile = ".run"
 
-// workspaces makes the directories of one run.
+// workspaces creates the directories of one run.
 type workspaces struct {
 	Workspaces
 	run       *Dir
 	redact    *redact.Redactor
-	exclusive bool // no two sessions work in one directory at the same time
+	exclusive bool // sessions never share a directory at the same time
 
 	once   sync.Once
-	shared *workspace // what mode shared made, also when it failed
+	shared *workspace // the directory of mode shared, even if its setup failed
 	failed *plumb.Failure
 
 	owned   sync.Once
@@ -72,7 +76,7 @@ type workspaces struct {
 	unclaimed error
 }
 
-// id returns the opaque id by which sessions know the run.
+// id returns the opaque id of the run that sessions get.
 func (w *workspaces) id() (string, error) {
 	w.claimed.Do(func() { w.claim, w.unclaimed = claim(w.run.Path) })
 	return w.claim.ID, w.unclaimed
@@ -81,13 +85,13 @@ func (w *workspaces) id() (string, error) {
 // workspace is the directory of one session.
 type workspace struct {
 	path string
-	// made says that it was made for this run, and may be deleted.
+	// made means that it was made for this run, and may be deleted.
 	made   bool
 	before *inventory
 	record workspaceRecord
 }
 
-// workspaceRecord is workspace.json. Its keys are documented.
+// workspaceRecord is the content of workspace.json. Its keys are documented.
 type workspaceRecord struct {
 	Mode          plumb.WorkspaceMode `json:"mode"`
 	Cwd           string              `json:"cwd" redact:"-"`
@@ -111,30 +115,30 @@ type bootstrapRecord struct {
 // root returns the directory of this run's workspaces.
 func (w *workspaces) root() string { return filepath.Join(cmp.Or(w.Root, WorkspaceRoot()), w.run.ID) }
 
-// prepare makes the workspace of a session whose artifacts go to dir, and looks at it. The workspace is not nil when
-// something was made, also when it is not complete.
-func (w *workspaces) prepare(ctx context.Context, u unit, session int, dir string) (*workspace, *plumb.Failure) {
+// prepare makes the workspace of a session, with its artifact directory dir, and takes its
+// inventory. The returned workspace is not nil if a directory was made, even an incomplete one.
+func (w *workspaces) prepare(ctx context.Context, t task, number int, dir string) (*workspace, *plumb.Failure) {
 	switch w.Config.Mode {
 	case plumb.WorkspaceIsolated:
-		path := filepath.Join(plumb.ExecutionDir(w.root(), u.c.ID, new(u.info)), fmt.Sprintf("repeat-%d", u.repetition))
-		if session > 1 {
-			path += fmt.Sprintf("-session-%d", session)
+		path := filepath.Join(plumb.ExecutionDir(w.root(), t.c.ID, new(t.info)), fmt.Sprintf("repeat-%d", t.repetition))
+		if number > 1 {
+			path += fmt.Sprintf("-session-%d", number)
 		}
 		ws := w.new(path)
-		limit := cmp.Or(u.c.Timeout, DefaultTimeout)
+		limit := cmp.Or(t.c.Timeout, DefaultTimeout)
 		if f := w.reached(path); f != nil {
 			return nil, f
 		}
 		if err := os.RemoveAll(path); err != nil {
 			return nil, plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
 		}
-		f := w.fill(ctx, ws, limit, dir, map[string]string{"CASE_ID": u.c.ID, "RUNNER_ID": u.info.ID})
+		f := w.fill(ctx, ws, limit, dir, map[string]string{"CASE_ID": t.c.ID, "RUNNER_ID": t.info.ID})
 		if f == nil {
 			f = w.look(ws)
 		}
 		return ws, f
 	case plumb.WorkspaceShared:
-		w.once.Do(func() { w.shared, w.failed = w.setup(ctx, u) })
+		w.once.Do(func() { w.shared, w.failed = w.setup(ctx, t) })
 		if w.failed != nil {
 			f := *w.failed
 			return nil, &f
@@ -150,7 +154,7 @@ func (w *workspaces) prepare(ctx context.Context, u unit, session int, dir strin
 		ws := &workspace{path: cmp.Or(w.Config.Cwd, w.Cwd)}
 		ws.record = workspaceRecord{Mode: plumb.WorkspaceNone, Cwd: ws.path}
 		if info, err := os.Stat(ws.path); err != nil || !info.IsDir() {
-			return nil, plumb.Failuref(plumb.OriginWorkspace, "the working directory %s is not there", ws.path)
+			return nil, plumb.Failuref(plumb.OriginWorkspace, "the working directory %s does not exist", ws.path)
 		}
 		return ws, w.look(ws)
 	}
@@ -162,8 +166,8 @@ func (w *workspaces) new(path string) *workspace {
 	}}
 }
 
-// setup makes the workspace that the whole run shares.
-func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Failure) {
+// setup makes the workspace of mode shared.
+func (w *workspaces) setup(ctx context.Context, t task) (*workspace, *plumb.Failure) {
 	ws := w.new(filepath.Join(w.root(), sharedName))
 	if w.Config.Cwd != "" {
 		ws.path, ws.made = w.Config.Cwd, false
@@ -171,9 +175,10 @@ func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Fail
 	}
 	dir := w.run.Join("workspaces", "shared-setup")
 	f := (*plumb.Failure)(nil)
-	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) { // else an earlier process made it
+	// otherwise an earlier process made it
+	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) {
 		if ws.made {
-			if f = w.owning(); f != nil {
+			if f = w.ensureOwned(); f != nil {
 				return ws, f
 			}
 			if err := os.RemoveAll(ws.path); err != nil {
@@ -181,30 +186,32 @@ func (w *workspaces) setup(ctx context.Context, u unit) (*workspace, *plumb.Fail
 			}
 		}
 		if f == nil {
-			f = w.fill(ctx, ws, max(u.c.Timeout, DefaultTimeout), dir, nil)
+			f = w.fill(ctx, ws, max(t.c.Timeout, DefaultTimeout), dir, nil)
 		}
 		if f != nil {
 			ws.record.Preserved, ws.record.SetupError = true, f.Message
 		}
-		if err := w.note(ws, dir); err != nil && f == nil {
+		if err := w.writeRecord(ws, dir); err != nil && f == nil {
 			f = plumb.Failuref(plumb.OriginWorkspace, "record the workspace: %w", err)
 		}
 	}
 	return ws, f
 }
 
-// fill makes the directory, copies the template, and runs the bootstrap program.
-func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string) *plumb.Failure {
+// fill creates the directory, copies the template, and runs the bootstrap program.
+func (w *workspaces) fill(
+	ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string,
+) *plumb.Failure {
 	if ws.made {
-		if f := w.owning(); f != nil {
+		if f := w.ensureOwned(); f != nil {
 			return f
 		}
 	}
 	if err := os.MkdirAll(ws.path, 0o700); err != nil {
-		return plumb.Failuref(plumb.OriginWorkspace, "make the workspace: %w", err)
+		return plumb.Failuref(plumb.OriginWorkspace, "create the workspace: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return plumb.Failuref(plumb.OriginWorkspace, "make the artifact directory: %w", err)
+		return plumb.Failuref(plumb.OriginWorkspace, "create the artifact directory: %w", err)
 	}
 	if t := w.Config.TemplateDir; t != "" {
 		if err := copyTree(t, ws.path); err != nil {
@@ -217,8 +224,8 @@ func (w *workspaces) fill(ctx context.Context, ws *workspace, limit time.Duratio
 	return w.bootstrap(ctx, ws, limit, dir, names)
 }
 
-// owning makes the directory of the run's workspaces, once.
-func (w *workspaces) owning() *plumb.Failure {
+// ensureOwned creates the directory of the run's workspaces, once.
+func (w *workspaces) ensureOwned() *plumb.Failure {
 	w.owned.Do(func() { w.unowned = w.own() })
 	if w.unowned == nil {
 		return nil
@@ -227,11 +234,11 @@ func (w *workspaces) owning() *plumb.Failure {
 	return &f
 }
 
-// own makes the directory of the run's workspaces, and says in it whose they are.
+// own creates the directory of the run's workspaces, and writes the OwnerFile.
 func (w *workspaces) own() error {
 	if path := w.reaching(w.root()); path != "" {
-		return plumb.WithHint(fmt.Errorf("workspaces cannot be made in %s: %s would reach the agents", w.root(), path),
-			"name a directory outside any project with --workspaces, or set TMPDIR")
+		return plumb.WithHint(fmt.Errorf("cannot create workspaces in %s: agents would see %s", w.root(), path),
+			"set --workspaces or TMPDIR to a directory outside any project")
 	}
 	id, err := w.id()
 	if err != nil {
@@ -246,22 +253,26 @@ func (w *workspaces) own() error {
 	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(id+"\n"))
 }
 
-// reached makes sure, before each session, that nothing has come around its workspace since the run began.
+// reached makes sure, before each session, that nothing has come around its workspace since the run
+// began.
 func (w *workspaces) reached(ws string) *plumb.Failure {
-	if f := w.owning(); f != nil {
+	if f := w.ensureOwned(); f != nil {
 		return f
 	}
 	path := w.reaching(filepath.Dir(ws))
 	if path == "" {
 		return nil
 	}
-	f := plumb.Failuref(plumb.OriginWorkspace, "%s would reach the agent: an earlier session or somebody else left it there since the run began", path)
+	f := plumb.Failuref(
+		plumb.OriginWorkspace,
+		"%s would reach the agent: an earlier session or somebody else left it there since the run began", path,
+	)
 	f.Hint = "delete it, and see which session it was; plumb resume --retry-errors then makes this one again"
 	return f
 }
 
-// reaching returns what an agent that works below dir would find in it or above: a repository, instructions, skills, settings.
-// It returns "" where there is nothing.
+// reaching returns what an agent that works below dir would find in it or above: a repository,
+// instructions, skills, settings. It returns "" where there is nothing.
 func (w *workspaces) reaching(dir string) string {
 	if path := w.above(dir); path != "" {
 		return path
@@ -287,7 +298,8 @@ func (w *workspaces) above(dir string) string {
 	}
 }
 
-// isHome reports whether dir is the user's home, whose configuration agents read from wherever they run, or not at all.
+// isHome reports whether dir is the user's home, whose configuration agents read from wherever they
+// run, or not at all.
 func isHome(dir string) bool {
 	home, err := os.UserHomeDir()
 	return err == nil && home == dir
@@ -296,7 +308,7 @@ func isHome(dir string) bool {
 // look takes the inventory to compare with after the session.
 func (w *workspaces) look(ws *workspace) *plumb.Failure {
 	if !w.exclusive {
-		return nil // others change files meanwhile
+		return nil // other sessions change files at the same time
 	}
 	var err error
 	if ws.before, err = takeInventory(ws.path, w.run.Path, true); err != nil {
@@ -305,13 +317,13 @@ func (w *workspaces) look(ws *workspace) *plumb.Failure {
 	return nil
 }
 
-// changed completes a report by what is different in the workspace.
-func (ws *workspace) changed(r *plumb.SessionReport) {
+// recordChanges adds the changes in the workspace to a report.
+func (ws *workspace) recordChanges(r *plumb.SessionReport) {
 	if ws == nil || r == nil {
 		return
 	}
 	r.Workspace = ws.path
-	// What the agent itself says it changed is not all: nobody tells what its commands did.
+	// The changes that the agent reports are incomplete: they omit those of its commands.
 	const kind = string(plumb.SessionFileChange)
 	if ws.before == nil {
 		r.Incomplete = append(r.Incomplete, kind)
@@ -329,19 +341,23 @@ func (ws *workspace) changed(r *plumb.SessionReport) {
 	}
 }
 
-// again returns the workspace of a session that an earlier process obtained and did not judge, or nil.
-func (w *workspaces) again(u unit, a *attempt) *workspace {
-	if !worksInDirectory(&u.info) || a.report == nil || a.report.Workspace == "" {
+// reopen returns the workspace of a session that an earlier process performed and did not judge, or
+// nil.
+func (w *workspaces) reopen(t task, s *session) *workspace {
+	if !worksInDirectory(&t.info) || s.report == nil || s.report.Workspace == "" {
 		return nil
 	}
 	if w.Config.Mode == plumb.WorkspaceIsolated {
-		return w.new(a.report.Workspace)
+		return w.new(s.report.Workspace)
 	}
-	return &workspace{path: a.report.Workspace, record: workspaceRecord{Mode: cmp.Or(w.Config.Mode, plumb.WorkspaceNone), Cwd: a.report.Workspace}}
+	return &workspace{
+		path:   s.report.Workspace,
+		record: workspaceRecord{Mode: cmp.Or(w.Config.Mode, plumb.WorkspaceNone), Cwd: s.report.Workspace},
+	}
 }
 
-// leave deletes the workspace of a session that went well, and records what became of it.
-func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
+// cleanUp deletes the workspace of a successful session, and records the result.
+func (w *workspaces) cleanUp(ws *workspace, dir string, ok bool) error {
 	if ws == nil {
 		return nil
 	}
@@ -353,20 +369,20 @@ func (w *workspaces) leave(ws *workspace, dir string, ok bool) error {
 		}
 		for dir := filepath.Dir(ws.path); dir != w.root() && within(dir, w.root()); dir = filepath.Dir(dir) {
 			if os.Remove(dir) != nil {
-				break // it holds other workspaces
+				break // it contains other workspaces
 			}
 		}
 	}
-	return w.note(ws, dir)
+	return w.writeRecord(ws, dir)
 }
 
-// note writes workspace.json.
-func (w *workspaces) note(ws *workspace, dir string) error {
+// writeRecord writes workspace.json.
+func (w *workspaces) writeRecord(ws *workspace, dir string) error {
 	record, _ := redact.Clean(w.redact, ws.record)
 	return writeJSON(filepath.Join(dir, "workspace.json"), record)
 }
 
-// close deletes what the run does not need any more: the shared workspace when all went well, and empty directories.
+// close deletes the shared workspace if the run was successful, and empty directories.
 func (w *workspaces) close(ok bool) error {
 	var err error
 	if w.shared != nil && w.shared.made && ok && !w.Keep {
@@ -374,16 +390,17 @@ func (w *workspaces) close(ok bool) error {
 	}
 	owner := filepath.Join(w.root(), OwnerFile)
 	if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 && exists(owner) {
-		_ = os.Remove(owner)    // what is left is found by plumb gc
-		_ = os.Remove(w.root()) // as above
+		_ = os.Remove(owner)    // plumb gc finds the rest
+		_ = os.Remove(w.root()) // likewise
 	}
 	if w.claim.ID != "" && !exists(owner) {
-		_ = w.claim.Drop() // as above
+		_ = w.claim.Drop() // likewise
 	}
 	return err
 }
 
-// removeAll deletes a tree in which directories may have lost their write permission, as those of Go's module cache.
+// removeAll deletes a tree, including directories without write permission, such as those of Go's
+// module cache.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil || !errors.Is(err, os.ErrPermission) {
@@ -391,33 +408,25 @@ func removeAll(path string) error {
 	}
 	_ = filepath.WalkDir(path, func(name string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory needs it; what cannot be changed shows below
+			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory needs 0700; RemoveAll below reports errors
 		}
 		return nil
 	})
 	return os.RemoveAll(path)
 }
 
-// writeJSON writes an artifact: two spaces deep, with a newline at the end. What it says is in the log too, so that nobody has
-// to wait until it is on the disk.
+// writeJSON writes an artifact, indented by two spaces, with a newline at the end. It does not sync
+// the file, because the log has the same content.
 func writeJSON(name string, v any) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
-	}
-	indent := jsontext.WithIndent("  ")
-	if text, ready := v.(jsontext.Value); ready {
-		text, err = jsontext.AppendFormat(make([]byte, 0, len(text)+len(text)/4), text, indent, jsontext.PreserveRawStrings(true))
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
-		}
-		return os.WriteFile(name, append(text, '\n'), 0o600)
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), indent); err != nil {
+	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
 		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
 	}
 	_, err = f.WriteString("\n")

@@ -59,7 +59,10 @@ func isolated(t *testing.T, c plumb.WorkspaceConfig) run.Workspaces {
 }
 
 func TestIsolatedWorkspaces(t *testing.T) {
-	template := write(t, t.TempDir(), map[string]string{"README.md": "hello\n", ".hidden": "x", "sub/b.txt": "b\n", "bin/tool": "#!/bin/sh\n"})
+	template := write(
+		t, t.TempDir(),
+		map[string]string{"README.md": "hello\n", ".hidden": "x", "sub/b.txt": "b\n", "bin/tool": "#!/bin/sh\n"},
+	)
 	if err := os.Symlink("README.md", filepath.Join(template, "link.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,10 @@ func TestIsolatedWorkspaces(t *testing.T) {
 		if req.Marker == "" || req.ArtifactDir == "" {
 			t.Errorf("request %+v lacks directories", req)
 		}
-		for _, file := range [][2]string{{"README.md", "changed\n"}, {"new.txt", "new\n"}, {"out.txt", "overwritten"}, {"link.md", "through the link\n"}} {
+		for _, file := range [][2]string{
+			{"README.md", "changed\n"}, {"new.txt", "new\n"}, {"out.txt", "overwritten"},
+			{"link.md", "through the link\n"},
+		} {
 			if err := os.WriteFile(filepath.Join(req.Workspace, file[0]), []byte(file[1]), 0o600); err != nil {
 				t.Error(err)
 			}
@@ -89,7 +95,9 @@ func TestIsolatedWorkspaces(t *testing.T) {
 	var sessions []*plumb.SessionReport
 	var markers []string
 	dir := newDir(t)
-	do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 4, Emit: func(ev plumb.Event, _ *plumb.Run) error {
+	do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 4, Emit: func(
+		ev plumb.Event, _ *plumb.Run,
+	) error {
 		if ev.Report != nil {
 			sessions = append(sessions, ev.Report)
 		}
@@ -109,13 +117,18 @@ func TestIsolatedWorkspaces(t *testing.T) {
 		}
 		changes = append(changes, c.Kind+" "+rel)
 	}
-	if want := []string{"update README.md", "add new.txt", "update out.txt", "delete sub/b.txt"}; !slices.Equal(changes, want) {
+	if want := []string{
+		"update README.md", "add new.txt", "update out.txt", "delete sub/b.txt",
+	}; !slices.Equal(changes, want) {
 		t.Errorf("changes %q, want %q", changes, want)
 	}
-	if d := sessions[0].Files.Changed[0].Diff; !strings.Contains(d, "-hello") || !strings.Contains(d, "+through the link") {
+	if d := sessions[0].Files.Changed[0].Diff; !strings.Contains(d, "-hello") ||
+		!strings.Contains(d, "+through the link") {
 		t.Errorf("diff %q", d)
 	}
-	for path, want := range map[string]string{filepath.Join(template, "README.md"): "hello\n", filepath.Join(outside, "secret.txt"): "mine"} {
+	for path, want := range map[string]string{
+		filepath.Join(template, "README.md"): "hello\n", filepath.Join(outside, "secret.txt"): "mine",
+	} {
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s is %q now, %v", path, got, err)
 		}
@@ -137,7 +150,8 @@ func TestIsolatedWorkspaces(t *testing.T) {
 		Preserved bool
 	}
 	data, err := os.ReadFile(filepath.Join(artifacts, "workspace.json"))
-	if err != nil || json.Unmarshal(data, &record) != nil || !record.Preserved || record.Mode != "isolated" || record.Cwd != seen[1] {
+	if err != nil || json.Unmarshal(data, &record) != nil || !record.Preserved || record.Mode != "isolated" ||
+		record.Cwd != seen[1] {
 		t.Errorf("workspace.json: %s, %v", data, err)
 	}
 }
@@ -153,32 +167,51 @@ func TestBootstrap(t *testing.T) {
 		b     plumb.Bootstrap
 		fails string
 	}{
-		{"ok", plumb.Bootstrap{Command: filepath.Join(bin, "ok"), Args: []string{"arg"}, Env: map[string]string{"EXTRA": "more"}}, ""},
+		{
+			"ok",
+			plumb.Bootstrap{
+				Command: filepath.Join(bin, "ok"), Args: []string{"arg"}, Env: map[string]string{"EXTRA": "more"},
+			},
+			"",
+		},
 		{"fails", plumb.Bootstrap{Command: filepath.Join(bin, "fails"), Args: []string{"x"}}, "fails x (exit 7)"},
 		{"missing", plumb.Bootstrap{Command: "no-such-program-here"}, "no-such-program-here"},
-		{"hangs", plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50}, "exit null, not done within 50ms"},
+		{
+			"hangs", plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50},
+			"exit null, not finished within 50ms",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
 				dir := newDir(t)
-				places := run.Workspaces{Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &test.b}, Root: t.TempDir(), Environ: os.Environ}
+				places := run.Workspaces{
+					Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &test.b}, Root: t.TempDir(),
+					Environ: os.Environ,
+				}
 				asked := 0
-				r := do(t, run.Options{Dir: dir, Suite: suite(2), Workspaces: places, Runners: []plumb.Runner{agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+				answer := func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 					asked++
 					vars, err := os.ReadFile(filepath.Join(req.Workspace, "vars.txt"))
 					if err != nil {
 						t.Error(err)
 					}
-					for _, want := range []string{"PLUMB_WORKSPACE=" + req.Workspace, "SKILLGYM_OUTPUT_DIR=" + dir.Path, "SKILLGYM_ARTIFACT_DIR="} {
+					for _, want := range []string{
+						"PLUMB_WORKSPACE=" + req.Workspace, "SKILLGYM_OUTPUT_DIR=" + dir.Path, "SKILLGYM_ARTIFACT_DIR=",
+					} {
 						if !strings.Contains(string(vars), want) {
 							t.Errorf("variables %s lack %s", vars, want)
 						}
 					}
-					if got := strings.Contains(string(vars), "SKILLGYM_CASE_ID=case-"); got != (mode == plumb.WorkspaceIsolated) {
+					if got := strings.Contains(
+						string(vars), "SKILLGYM_CASE_ID=case-",
+					); got != (mode == plumb.WorkspaceIsolated) {
 						t.Errorf("case id among the variables: %t", got)
 					}
 					return report("echo"), nil
-				})}})
+				}
+				r := do(t, run.Options{
+					Dir: dir, Suite: suite(2), Workspaces: places, Runners: []plumb.Runner{agent("a", answer)},
+				})
 				x := r.Executions[0]
 				switch {
 				case test.fails == "":
@@ -186,7 +219,8 @@ func TestBootstrap(t *testing.T) {
 						t.Errorf("%s: %+v", mode, x)
 					}
 				case x.Outcome != plumb.OutcomeError || x.Origin != plumb.OriginWorkspaceBootstrap || asked != 0 ||
-					!strings.Contains(x.Reason, "Workspace bootstrap failed: ") || !strings.Contains(x.Reason, test.fails) && len(x.Reason) < 160:
+					!strings.Contains(x.Reason, "Workspace bootstrap failed: ") ||
+					!strings.Contains(x.Reason, test.fails) && len(x.Reason) < 160:
 					t.Errorf("%s: %+v, asked %d", mode, x, asked)
 				}
 				if r.Totals.Errored != 0 && r.Totals.Errored != 2 {
@@ -197,7 +231,8 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// TestBootstrapLeavesNoSecrets has a bootstrap program leave secrets in names, texts and links among the artifacts.
+// TestBootstrapLeavesNoSecrets has a bootstrap program leave secrets in names, texts and links
+// among the artifacts.
 func TestBootstrapLeavesNoSecrets(t *testing.T) {
 	const secret = "sk-very-secret-0123"
 	bin := write(t, t.TempDir(), map[string]string{"leaks": `#!/bin/sh
@@ -214,7 +249,9 @@ echo fine >plain; chmod 700 plain
 	for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
 		dir := newDir(t)
 		b := plumb.Bootstrap{Command: filepath.Join(bin, "leaks"), Env: map[string]string{"KEY": secret}}
-		places := run.Workspaces{Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &b}, Root: t.TempDir(), Environ: os.Environ}
+		places := run.Workspaces{
+			Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &b}, Root: t.TempDir(), Environ: os.Environ,
+		}
 		r := do(t, run.Options{
 			Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)},
 			Redact: redact.New([]redact.Secret{{Name: "KEY", Value: secret}}),
@@ -270,7 +307,10 @@ func TestTemplates(t *testing.T) {
 		{"missing", filepath.Join(circle, "none"), "Workspace template directory does not exist: "},
 		{"file", file, "Workspace template path is not a directory: "},
 		{"a link to a directory of the template is kept", circle, ""},
-		{"a link to a directory around the template", filepath.Join(above, "t"), "leads to a directory around the template"},
+		{
+			"a link to a directory around the template", filepath.Join(above, "t"),
+			"leads to a parent directory of the template",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := do(t, run.Options{
@@ -278,7 +318,8 @@ func TestTemplates(t *testing.T) {
 				Runners: []plumb.Runner{agent("a", echo)},
 			})
 			x := r.Executions[0]
-			if test.fails == "" && x.Outcome != plumb.OutcomePass || test.fails != "" && (x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, test.fails)) {
+			if test.fails == "" && x.Outcome != plumb.OutcomePass ||
+				test.fails != "" && (x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, test.fails)) {
 				t.Errorf("%+v", x)
 			}
 		})
@@ -290,7 +331,7 @@ func TestWorkspacesAreOutsideProjects(t *testing.T) {
 	places := isolated(t, plumb.WorkspaceConfig{})
 	places.Root = filepath.Join(project, "sub")
 	r := do(t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}})
-	if x := r.Executions[0]; x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, "cannot be made in") {
+	if x := r.Executions[0]; x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, "cannot create workspaces in") {
 		t.Errorf("%+v", x)
 	}
 }
@@ -299,7 +340,10 @@ func TestAgentRepetitionsEndWithTheFirstFailure(t *testing.T) {
 	for _, test := range []struct {
 		all  bool
 		want string
-	}{{false, "case-000/1/1 case-000/2/1 case-000/2/2"}, {true, "case-000/1/1 case-000/2/1 case-000/2/2 case-000/3/1"}} {
+	}{
+		{false, "case-000/1/1 case-000/2/1 case-000/2/2"},
+		{true, "case-000/1/1 case-000/2/1 case-000/2/2 case-000/3/1"},
+	} {
 		a := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 			if req.Repetition == 2 {
 				return report("bad"), nil
@@ -325,7 +369,8 @@ func TestCanary(t *testing.T) {
 	})
 	good := agent("good", echo)
 	r := do(t, run.Options{
-		Suite: suite(10), Parallel: 8, Schedule: run.Parallel, Runners: []plumb.Runner{rejected, good}, Workspaces: run.Workspaces{Cwd: t.TempDir()},
+		Suite: suite(10), Parallel: 8, Schedule: run.Parallel, Runners: []plumb.Runner{rejected, good},
+		Workspaces: run.Workspaces{Cwd: t.TempDir()},
 	})
 	if len(rejected.calls) != 1 || len(good.calls) != 10 || r.Totals.Errored != 10 || r.Totals.Passed != 10 {
 		t.Errorf("rejected was asked %d times; %+v", len(rejected.calls), r.Totals)
@@ -367,13 +412,14 @@ func TestVerify(t *testing.T) {
 	if looked != 6 || r.Executions[0].Status != plumb.StatusPassed {
 		t.Errorf("looked at %d sessions; %+v", looked, r.Executions[0])
 	}
-	if x := r.Executions[1]; x.Outcome != plumb.OutcomeFail || x.Origin != plumb.OriginSnapshot || x.Class.ID != "snapshot" {
+	if x := r.Executions[1]; x.Outcome != plumb.OutcomeFail || x.Origin != plumb.OriginSnapshot ||
+		x.Class.ID != "snapshot" {
 		t.Errorf("%+v", x)
 	}
 }
 
-// TestChangesAreComparedWhereTheyCanBe: in a directory that sessions share at the same time nobody can tell who changed what,
-// and the report says that it does not.
+// TestChangesAreComparedWhereTheyCanBe: in a directory that sessions share at the same time nobody
+// can tell who changed what, and the report says that it does not.
 func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 	for _, test := range []struct {
 		parallel int
@@ -384,7 +430,8 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 			return report("echo"), os.WriteFile(filepath.Join(req.Workspace, "made-by-"+req.CaseID), []byte("x"), 0o600)
 		})
 		do(t, run.Options{
-			Suite: suite(2), Runners: []plumb.Runner{work}, Parallel: test.parallel, Workspaces: run.Workspaces{Cwd: dir},
+			Suite: suite(2), Runners: []plumb.Runner{work}, Parallel: test.parallel,
+			Workspaces: run.Workspaces{Cwd: dir},
 			Emit: func(ev plumb.Event, _ *plumb.Run) error {
 				if r := ev.Report; r != nil {
 					told := slices.Contains(r.Incomplete, string(plumb.SessionFileChange))
@@ -398,7 +445,8 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 	}
 }
 
-// TestPlumbsOwnFilesAreNoChanges: the directory that a session works in may be the one where runs are kept.
+// TestPlumbsOwnFilesAreNoChanges: the directory that a session works in may be the one where runs
+// are kept.
 func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
 	dir := write(t, t.TempDir(), map[string]string{"a.txt": "a\n"})
 	d, err := run.Create(filepath.Join(dir, "results"), time.Now())
@@ -414,7 +462,8 @@ func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
 	do(t, run.Options{
 		Dir: d, Suite: suite(1), Runners: []plumb.Runner{work}, Workspaces: run.Workspaces{Cwd: dir},
 		Emit: func(ev plumb.Event, _ *plumb.Run) error {
-			if r := ev.Report; r != nil && (len(r.Files.Changed) != 1 || filepath.Base(r.Files.Changed[0].Path) != "mine") {
+			if r := ev.Report; r != nil &&
+				(len(r.Files.Changed) != 1 || filepath.Base(r.Files.Changed[0].Path) != "mine") {
 				t.Errorf("changes %v", r.Files.Changed)
 			}
 			return nil

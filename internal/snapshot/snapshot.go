@@ -1,7 +1,8 @@
-// Package snapshot keeps token baselines: how many tokens each case took on each runner when that was last accepted. A run
-// that takes more than the tolerance allows fails; one that takes fewer never does.
+// Package snapshot keeps token baselines: the number of tokens of each case on each runner when it
+// was last accepted. A run that uses more than the tolerance allows fails; a run that uses fewer
+// never does.
 //
-// The file is documented and shared with other tools: JSON, one entry for "<case>::<runner>".
+// The file is documented and shared with other tools: JSON, with one entry for "<case>::<runner>".
 package snapshot
 
 import (
@@ -32,35 +33,36 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// FileName is what the file of baselines is called unless the config says otherwise. It is beside the config.
+// FileName is the default name of the file of baselines. It is beside the config.
 const FileName = "plumb.snapshots.json"
 
-// DefaultMetric is compared unless the config says otherwise.
-const DefaultMetric = "totalTokens"
+// defaultMetric is the metric if the config names none.
+const defaultMetric = "totalTokens"
 
-// Metrics lists what can be compared: the token counts of [plumb.Usage], by their JSON keys.
-func Metrics() []string {
-	return []string{DefaultMetric, "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
+// metrics lists the available metrics: the token counts of [plumb.Usage], by their JSON keys.
+func metrics() []string {
+	return []string{defaultMetric, "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
 }
 
-// Options say what is compared, and how.
+// Options describe the comparison.
 type Options struct {
 	Path   string
-	Metric string // "" is DefaultMetric
-	// Absolute and Percent are how much more than the baseline is allowed; with both, either can be exceeded. One of them is set.
+	Metric string // "" means defaultMetric
+	// Absolute and Percent are the allowed increase over the baseline. If both are set, a result
+	// within either of them passes. At least one is set.
 	Absolute, Percent *float64
-	// Update makes what is measured the new baseline.
+	// Update stores the measured values as the new baseline.
 	Update bool
-	// Note takes what the user should know. Optional.
+	// Note is called with information for the user. Optional.
 	Note func(plumb.Note)
-	// Now is the clock; nil is that of the system.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// countedGross is how plumb counts: see [plumb.Usage].
+// countedGross is the way in which Plumb counts tokens: see [plumb.Usage].
 const countedGross = "gross"
 
-// entry is one baseline. Its keys are documented; agentVersion and counting are ours.
+// entry is one baseline. Its keys are documented. Only Plumb has agentVersion and counting.
 type entry struct {
 	CaseID       string  `json:"caseId"`
 	RunnerID     string  `json:"runnerId"`
@@ -69,12 +71,13 @@ type entry struct {
 	AgentType    string  `json:"agentType"`
 	Model        string  `json:"model"`
 	AgentVersion string  `json:"agentVersion,omitempty"`
-	// Counting is countedGross. A baseline of skillgym has none, and is compared with what skillgym would have counted.
+	// Counting is countedGross. A baseline of skillgym has no Counting, and is compared with the
+	// count that skillgym would have reported.
 	Counting  string `json:"counting,omitempty"`
 	UpdatedAt string `json:"updatedAt"`
 }
 
-// file is what is on disk.
+// file is the content of the file.
 type file struct {
 	Version int     `json:"version"`
 	Entries entries `json:"entries"`
@@ -82,8 +85,8 @@ type file struct {
 
 type entries map[string]entry
 
-// MarshalJSON writes the entries in the documented order, that of a dictionary, so that a file in version control changes
-// only where baselines do.
+// MarshalJSON writes the entries in the documented order, that of a dictionary, so that a file in
+// version control only changes where baselines do.
 func (e entries) MarshalJSON() ([]byte, error) {
 	order := collate.New(language.Und)
 	keys := slices.SortedFunc(maps.Keys(e), func(a, b string) int {
@@ -107,7 +110,7 @@ func (e entries) MarshalJSON() ([]byte, error) {
 	return append(data, '}'), nil
 }
 
-// marshal encodes a value as JavaScript does, which leaves the characters of HTML alone.
+// marshal encodes a value as JavaScript does: without escaping the characters of HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -117,7 +120,7 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Baselines are those of one file. They are safe for concurrent use.
+// Baselines are the baselines of one file. They are safe for concurrent use.
 type Baselines struct {
 	o Options
 
@@ -126,11 +129,13 @@ type Baselines struct {
 	changed map[string]entry
 }
 
-// Open reads the file of baselines. One that does not exist has none.
+// Open reads the file of baselines. If it does not exist, there are no baselines.
 func Open(o Options) (*Baselines, error) {
-	o.Metric = cmp.Or(o.Metric, DefaultMetric)
-	if !slices.Contains(Metrics(), o.Metric) {
-		return nil, fmt.Errorf("snapshots: unknown metric %q: expected one of %s", o.Metric, strings.Join(Metrics(), ", "))
+	o.Metric = cmp.Or(o.Metric, defaultMetric)
+	if !slices.Contains(metrics(), o.Metric) {
+		return nil, fmt.Errorf(
+			"snapshots: unknown metric %q: expected one of %s", o.Metric, strings.Join(metrics(), ", "),
+		)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -159,16 +164,18 @@ func read(path string) (map[string]entry, error) {
 		err = errors.New("it has no entries")
 	}
 	if err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("Failed to load snapshots from %s: %w", path, err), //nolint:staticcheck // the documented text
-			"mend the file, or delete it and accept what is measured next")
+		err = fmt.Errorf("Failed to load snapshots from %s: %w", path, err) //nolint:staticcheck // documented
+		return nil, plumb.WithHint(err,
+			"repair the file, or delete it to accept the next measurement as the baseline")
 	}
 	return f.Entries, nil
 }
 
 func key(caseID, runnerID string) string { return caseID + "::" + runnerID }
 
-// Verify compares the sessions that decided an execution with its baseline, which they become if there is none. It returns
-// what is wrong: more tokens than allowed, or that they cannot be told.
+// Verify compares the sessions that decided an execution with its baseline. If there is no
+// baseline, they become it. It returns a failure if they used more tokens than allowed, or if the
+// count is not known.
 func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,22 +187,28 @@ func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.
 	}
 	actual, version, ok := mean(sessions, b.o.Metric, agent)
 	if !ok {
-		f := plumb.Failuref(plumb.OriginCollection, "Snapshot check requires provider token metric %s, which %s did not report for case %s",
+		f := plumb.Failuref(plumb.OriginCollection,
+			"Snapshot check requires provider token metric %s, which %s did not report for case %s",
 			b.o.Metric, r.ID, c.ID)
 		f.Class = plumb.OriginSnapshot.Class()
-		f.Hint = "choose another metric under snapshots in the config"
+		f.Hint = "choose another metric in the config, under snapshots"
 		return f
 	}
 	if !known || b.o.Update {
 		now := entry{
-			CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: actual, AgentType: r.Agent.Type, Model: r.Agent.Model,
-			AgentVersion: version, Counting: countedGross, UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+			CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: actual, AgentType: r.Agent.Type,
+			Model:        r.Agent.Model,
+			AgentVersion: version, Counting: countedGross,
+			UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
 		}
 		b.entries[k], b.changed[k] = now, now
 		return nil
 	}
 	if was.Metric != b.o.Metric {
-		f := plumb.Failuref(plumb.OriginCollection, "the baseline of %s on %s counts %s, and the config says %s", c.ID, r.ID, was.Metric, b.o.Metric)
+		f := plumb.Failuref(
+			plumb.OriginCollection, "the baseline of %s on %s has the metric %s, but the config has %s", c.ID, r.ID,
+			was.Metric, b.o.Metric,
+		)
 		f.Class = plumb.OriginSnapshot.Class()
 		f.Hint = "accept the new metric with --update-snapshots"
 		return f
@@ -213,15 +226,17 @@ func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.
 	if was.Value != 0 {
 		percent = more / was.Value * 100
 	}
-	text := fmt.Sprintf("Snapshot mismatch for %s:\nactual %s > allowed %s\nbaseline %s, +%s tokens (+%.1f%%)\nkey: %s / %s\n"+
-		"Accept it with --update-snapshots", was.Metric, number(actual), number(allowed), number(was.Value), number(more), percent, c.ID, r.ID)
+	text := fmt.Sprintf("Snapshot mismatch for %s:\nactual %s > allowed %s\n"+
+		"baseline %s, +%s tokens (+%.1f%%)\nkey: %s / %s\n"+
+		"Accept it with --update-snapshots",
+		was.Metric, number(actual), number(allowed), number(was.Value), number(more), percent, c.ID, r.ID)
 	if differs != "" {
 		text += "; " + differs
 	}
 	return plumb.Failuref(plumb.OriginSnapshot, "%s", text)
 }
 
-// exceeded returns the limit that actual exceeds, if it does.
+// exceeded returns the limit that actual exceeds, if any.
 func (b *Baselines) exceeded(was, actual float64) (limit float64, ok bool) {
 	if a := b.o.Absolute; a != nil && actual > was+*a {
 		return was + *a, true
@@ -232,21 +247,24 @@ func (b *Baselines) exceeded(was, actual float64) (limit float64, ok bool) {
 	return 0, false
 }
 
-// differs says how what was measured is not what the baseline was measured on, or "".
+// differs describes how the measured sessions differ from those of the baseline, or returns "".
 func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 	var parts []string
 	for _, f := range []struct{ what, was, is string }{
-		{"agent", e.AgentType, r.Agent.Type}, {"model", e.Model, r.Agent.Model}, {"agent version", e.AgentVersion, version},
+		{"agent", e.AgentType, r.Agent.Type}, {"model", e.Model, r.Agent.Model},
+		{"agent version", e.AgentVersion, version},
 	} {
 		if f.was != f.is && f.was != "" && f.is != "" {
-			parts = append(parts, fmt.Sprintf("the baseline is of %s %s, this is %s", f.what, f.was, f.is))
+			parts = append(
+				parts, fmt.Sprintf("the baseline was measured with %s %s, this run with %s", f.what, f.was, f.is),
+			)
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// mean returns the mean of a metric over sessions, and the version of their agent. With an agent it is counted as skillgym
-// counts that agent's tokens.
+// mean returns the mean of a metric over sessions, and the version of their agent. If agent is not
+// "", it counts as skillgym counts the tokens of that agent.
 func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64, version string, ok bool) {
 	for _, s := range sessions {
 		usage := s.Usage
@@ -261,8 +279,9 @@ func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64,
 	return value / float64(len(sessions)), version, len(sessions) > 0
 }
 
-// asSkillgym makes of u what skillgym would have reported for an agent. It knows no writes to a prompt cache; what it takes
-// for output is, of opencode, without reasoning; and it adds reasoning to totals, of codex and copilot a second time.
+// asSkillgym converts u to the counts that skillgym would report for an agent. skillgym does not
+// count writes to a prompt cache. Its output of opencode excludes reasoning. It adds reasoning to
+// totals, for codex and copilot a second time.
 func asSkillgym(u *plumb.Usage, agent string) {
 	at := func(n *int64) int64 {
 		if n == nil {
@@ -279,7 +298,7 @@ func asSkillgym(u *plumb.Usage, agent string) {
 	case "codex":
 		extra = at(u.ReasoningTokens)
 		if u.ReasoningTokens == nil {
-			extra = at(u.CacheTokens) // the total of the provider
+			extra = at(u.CacheTokens) // the provider's total
 		}
 	case "copilot":
 		input, extra = at(u.InputTokens), at(u.ReasoningTokens)
@@ -308,7 +327,7 @@ func figure(u *plumb.Usage, metric string) *int64 {
 	}
 }
 
-// number renders whole numbers plainly, others with two decimals.
+// number formats whole numbers without decimals, others with two.
 func number(f float64) string {
 	if f = math.Round(f*100) / 100; f == math.Trunc(f) {
 		return strconv.FormatFloat(f, 'f', 0, 64)
@@ -316,15 +335,15 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', 2, 64)
 }
 
-// Save writes the baselines that are new or changed, and leaves those that others wrote meanwhile alone. Without any it
-// does nothing.
+// Save writes the new and changed baselines, and keeps those that other processes wrote in the
+// meantime. Without changes it does nothing.
 func (b *Baselines) Save(ctx context.Context) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.changed) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755); err != nil { //nolint:gosec // it is the user's project
+	if err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755); err != nil { //nolint:gosec // the user's project
 		return fmt.Errorf("save snapshots: %w", err)
 	}
 	lock := flock.New(lockOf(b.o.Path))
@@ -347,7 +366,7 @@ func (b *Baselines) Save(ctx context.Context) (err error) {
 	}
 	_, err = temp.Write(data)
 	if err == nil {
-		err = temp.Chmod(0o644) // it is committed to the project
+		err = temp.Chmod(0o644) // the file is part of the project
 	}
 	if cerr := temp.Close(); err == nil {
 		err = cerr
@@ -363,7 +382,8 @@ func (b *Baselines) Save(ctx context.Context) (err error) {
 	return nil
 }
 
-// lockOf returns the lock that writers of the file share. It is not beside the file, which is in a project.
+// lockOf returns the lock that writers of the file share. It is not beside the file, which is in a
+// project.
 func lockOf(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -372,7 +392,7 @@ func lockOf(path string) string {
 	return filepath.Join(os.TempDir(), "plumb-snapshots-"+hex.EncodeToString(sum[:8])+".lock")
 }
 
-// Changed counts the baselines that are new or changed and not saved yet.
+// Changed counts the new and changed baselines that are not saved yet.
 func (b *Baselines) Changed() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

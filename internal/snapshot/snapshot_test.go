@@ -84,7 +84,10 @@ func TestVerify(t *testing.T) {
 	}{
 		{"fewer", new(0.0), nil, 1, ""},
 		{"equal to the limit", new(10.0), nil, 110, ""},
-		{"above the absolute limit", new(10.0), nil, 111, "actual 111 > allowed 110.50\nbaseline 100.50, +10.50 tokens (+10.4%)\nkey: open-main / codex"},
+		{
+			"above the absolute limit", new(10.0), nil, 111,
+			"actual 111 > allowed 110.50\nbaseline 100.50, +10.50 tokens (+10.4%)\nkey: open-main / codex",
+		},
 		{"within the percentage", nil, new(20.0), 120, ""},
 		{"above the percentage", nil, new(20.0), 121, "allowed 120.60"},
 		{"either limit counts", new(1000.0), new(1.0), 102, "allowed 101.5"},
@@ -123,9 +126,11 @@ func TestDifferences(t *testing.T) {
 	var notes []string
 	other := codex
 	other.Agent.Model = "gpt-6"
-	b = open(t, snapshot.Options{Path: path, Percent: new(5.0), Note: func(n plumb.Note) { notes = append(notes, n.Text) }})
+	b = open(
+		t, snapshot.Options{Path: path, Percent: new(5.0), Note: func(n plumb.Note) { notes = append(notes, n.Text) }},
+	)
 	f := b.Verify(c, other, sessions("2", 200))
-	for _, want := range []string{"model gpt-5, this is gpt-6", "agent version 1, this is 2"} {
+	for _, want := range []string{"model gpt-5, this run with gpt-6", "agent version 1, this run with 2"} {
 		if f == nil || !strings.Contains(f.Message, want) || !strings.Contains(strings.Join(notes, "\n"), want) {
 			t.Errorf("neither failure %v nor notes %q say %q", f, notes, want)
 		}
@@ -133,7 +138,8 @@ func TestDifferences(t *testing.T) {
 	b = open(t, snapshot.Options{Path: path, Metric: "inputTokens", Percent: new(5.0)})
 	input := sessions("1", 100)
 	input[0].Usage.InputTokens = new(int64(100))
-	if f := b.Verify(c, codex, input); f == nil || f.Origin.Outcome(true) != plumb.OutcomeError || !strings.Contains(f.Message, "counts totalTokens") {
+	if f := b.Verify(c, codex, input); f == nil || f.Origin.Outcome(true) != plumb.OutcomeError ||
+		!strings.Contains(f.Message, "has the metric totalTokens") {
 		t.Errorf("another metric is not comparable: %v", f)
 	}
 	b = open(t, snapshot.Options{Path: path, Percent: new(5.0), Update: true})
@@ -153,7 +159,8 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := snapshot.Open(snapshot.Options{Path: path})
-		if err == nil || !strings.Contains(err.Error(), "Failed to load snapshots from "+path) || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), "Failed to load snapshots from "+path) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", content, err, want)
 		}
 	}
@@ -210,10 +217,15 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 		{"copilot", count(100, 20, 4, 60, 0), 64, 100, 20},
 		{"gemini", count(100, 20, 4, 60, 3), 60, 100, 20},
 	} {
-		for metric, value := range map[string]float64{"totalTokens": tt.total, "inputTokens": tt.input, "outputTokens": tt.output} {
+		for metric, value := range map[string]float64{
+			"totalTokens": tt.total, "inputTokens": tt.input, "outputTokens": tt.output,
+		} {
 			path := filepath.Join(t.TempDir(), "skillgym.snapshots.json")
 			c, r := &plumb.Case{ID: "c"}, plumb.RunnerInfo{ID: "r", Agent: plumb.AgentInfo{Type: tt.agent, Model: "m"}}
-			text := fmt.Sprintf(`{"version":1,"entries":{"c::r":{"caseId":"c","runnerId":"r","metric":%q,"value":%v,"agentType":%q,"model":"m"}}}`, metric, value, tt.agent)
+			text := fmt.Sprintf(
+				`{"version":1,"entries":{"c::r":{"caseId":"c","runnerId":"r","metric":%q,"value":%v,"agentType":%q,"model":"m"}}}`,
+				metric, value, tt.agent,
+			)
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -227,15 +239,16 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 				t.Fatal(err)
 			}
 			b = open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
-			if f := b.Verify(c, r, report); f == nil || !strings.Contains(f.Message, fmt.Sprint("actual ", value, " > allowed ", value-1)) {
+			if f := b.Verify(c, r, report); f == nil ||
+				!strings.Contains(f.Message, fmt.Sprint("actual ", value, " > allowed ", value-1)) {
 				t.Errorf("%s %s: %v", tt.agent, metric, f)
 			}
 		}
 	}
 }
 
-// The order of a file that skillgym wrote for these cases and runners, which is that of ICU's root collation; no character of HTML is
-// escaped in it.
+// The order of a file that skillgym wrote for these cases and runners, which is that of ICU's root
+// collation; no character of HTML is escaped in it.
 func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 	const order = "_x::c _x::C-2 (p)::c (p)::C-2 +q::c <b>::c 10::c 1e::c 2::c 9::c a-b::c a::c a::C-2 a.b::c a1::c A2::c ab::c Äz::c B::c B::C-2 " +
 		"e::c é::c e::C-2 é::C-2 é1::c ss::c ß2::c x_y::c x-y::c x.y::c z::c zb::c Zz::c 日本::c"
@@ -244,7 +257,9 @@ func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 	keys := strings.Fields(order)
 	for _, key := range slices.Backward(keys) {
 		name, id, _ := strings.Cut(key, "::")
-		if f := b.Verify(&plumb.Case{ID: name}, plumb.RunnerInfo{ID: id, Agent: codex.Agent}, sessions("", 1)); f != nil {
+		if f := b.Verify(
+			&plumb.Case{ID: name}, plumb.RunnerInfo{ID: id, Agent: codex.Agent}, sessions("", 1),
+		); f != nil {
 			t.Fatal(f)
 		}
 	}
