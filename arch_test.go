@@ -38,10 +38,11 @@ var layers = map[string]int{
 	"internal/load":            2,
 	"internal/runner":          2,
 	"internal/report":          2,
-	"internal/cli":             4,
+	"internal/job":             3,
+	"internal/cli":             5,
 	"plumbtest":                4,
-	"cmd/plumb":                5,
-	"internal/bench":           5,
+	"cmd/plumb":                6,
+	"internal/bench":           6,
 }
 
 // homes says which packages may import a module or a package of the standard library; all others may not. Test files may
@@ -69,7 +70,7 @@ var homes = map[string][]string{
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
 	"github.com/tidwall/gjson":               {"internal/runner/agentcli"},
 	"testing":                                {"plumbtest"},
-	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/cli", "internal/bench"},
+	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/job", "internal/cli", "internal/bench"},
 	"database/sql":                           {},
 	"github.com/stretchr/testify":            {},
 	"github.com/chromedp":                    {}, // in tests only
