@@ -92,7 +92,7 @@ func (c *doctorCmd) run(ctx context.Context) error {
 		}
 		return c.runAgents(ctx, p)
 	}
-	runners, err := c.diagnoseRunners(p)
+	runners, err := c.diagnoseRunners(p) //nolint:contextcheck // finding a version has its own time limit
 	if err != nil {
 		return err
 	}

@@ -216,9 +216,19 @@ func TestDistrust(t *testing.T) {
 	}
 	said := func(code int, want string, present bool) {
 		t.Helper()
+		if err := os.RemoveAll(filepath.Join(w.dir, ".plumb")); err != nil {
+			t.Fatal(err)
+		}
 		got, out, errs := w.plumb("run", "suite.jsonl")
 		if got != code || strings.Contains(out+errs, want) != present {
 			t.Errorf("exit code %d, want %d, with %q: %t\n%s\n%s", got, code, want, present, out, errs)
+		}
+		spec, err := os.ReadFile(filepath.Join(w.runDir(), "run.json"))
+		if err != nil || strings.Contains(string(spec), `"distrusted"`) != present {
+			t.Errorf("%v, distrusted in run.json: %t, want %t\n%s", err, !present, present, spec)
+		}
+		if noted := strings.Contains(out, "runner mine is not measured: Plumb misreads codex"); noted != present {
+			t.Errorf("a note about the agent: %t, want %t\n%s", noted, present, out)
 		}
 	}
 	const verdict = "plumb doctor --agents found"

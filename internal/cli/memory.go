@@ -27,7 +27,6 @@ func tuneMemory(runners []plumb.Runner, executions, parallel int) {
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
 		debug.SetGCPercent(900)
 		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
-		forgetStart()
 	}
 }
 
@@ -44,5 +43,4 @@ func spareMemory(size int) {
 func tuneTranscript() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(64 << 20)
-	forgetStart()
 }

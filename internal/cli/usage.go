@@ -125,10 +125,11 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 func invalidValue(err *pflag.InvalidValueError) error {
-	f, expected := err.GetFlag(), ""
+	f := err.GetFlag()
 	if errors.Is(err, errTooShort) {
 		return fmt.Errorf("--%s %w", f.Name, errTooShort)
 	}
+	var expected string
 	switch f.Value.Type() {
 	case "int", "int64":
 		expected = "a whole number"

@@ -45,7 +45,7 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 	cwd := s.Cwd
 	s.Cwd = ""
 	given := source.Suite.Workspace != nil || p.Config.Workspace != nil || r.WorkspaceMode != "" || r.Template != ""
-	if !agents && !(programs && given) {
+	if !agents && (!programs || !given) {
 		return nil // without a workspace, programs run in the folder of the config
 	}
 	w, err := p.workspace(r, source, cwd)

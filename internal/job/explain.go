@@ -123,10 +123,10 @@ func later(a, b string) bool {
 type Interview struct {
 	run.Explanation
 
-	dir      string
-	project  *Project
-	factory  *runnerFactory
-	agent    plumb.Explainer
+	dir     string
+	project *Project
+	factory *runnerFactory
+	agent   plumb.Explainer
 }
 
 // OpenInterview prepares the questions about the session in dir. fromConfig takes the runner from the

@@ -196,10 +196,14 @@ func (j *Job) capWords() (lines []string) {
 		of    func(run.Use) float64
 		words func(float64) string
 	}{
-		{j.Spec.MaxCostUSD > 0, func(u run.Use) float64 { return u.CostUSD },
-			func(n float64) string { return "cost up to " + report.Money(n) }},
-		{j.Spec.MaxTokens > 0, func(u run.Use) float64 { return u.Tokens },
-			func(n float64) string { return fmt.Sprintf("use up to %.0f tokens", n) }},
+		{
+			j.Spec.MaxCostUSD > 0, func(u run.Use) float64 { return u.CostUSD },
+			func(n float64) string { return "cost up to " + report.Money(n) },
+		},
+		{
+			j.Spec.MaxTokens > 0, func(u run.Use) float64 { return u.Tokens },
+			func(n float64) string { return fmt.Sprintf("use up to %.0f tokens", n) },
+		},
 	} {
 		if !limit.set {
 			continue

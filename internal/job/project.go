@@ -277,8 +277,10 @@ func prices(configured []load.Price) map[string]runner.Price {
 			usd *float64
 			to  **runner.Rate
 		}{
-			{c.Input, &price.Input}, {c.Output, &price.Output},
-			{c.CacheRead, &price.CacheRead}, {c.CacheWrite, &price.CacheWrite},
+			{c.Input, &price.Input},
+			{c.Output, &price.Output},
+			{c.CacheRead, &price.CacheRead},
+			{c.CacheWrite, &price.CacheWrite},
 		} {
 			if part.usd != nil {
 				*part.to = &runner.Rate{USD: *part.usd}

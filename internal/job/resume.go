@@ -90,12 +90,11 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if change != nil {
 		change(&s)
 	}
-	var j *Job
+	assemble := p.assemble
 	if s.Sessions != nil {
-		j, err = p.assembleStored(s, source)
-	} else {
-		j, err = p.assemble(s, source, false, nil)
+		assemble = p.assembleStored
 	}
+	j, err := assemble(s, source, false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
 	}

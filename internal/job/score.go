@@ -73,6 +73,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	s.Schedule, s.Parallel, s.Retry = run.Parallel, o.Parallel, 0
 	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted = p.env.Now().UTC(), Version(), nil
+	//nolint:contextcheck // finding a version has its own time limit
 	return p.assemble(s, source, false, nil)
 }
 
@@ -153,11 +154,11 @@ func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptio
 	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
 		return nil, err
 	}
-	return p.assembleStored(s, source)
+	return p.assembleStored(s, source, false, nil)
 }
 
-// assembleStored makes the job for a spec of stored sessions. It leaves out cases without a session.
-func (p *Project) assembleStored(s Spec, source *Source) (*Job, error) {
+// assembleStored is assemble for stored sessions. It leaves out cases without a session.
+func (p *Project) assembleStored(s Spec, source *Source, _ bool, _ []plumb.Runner) (*Job, error) {
 	stored, err := openSessions(*s.Sessions, source.Suite.Cases)
 	if err != nil {
 		return nil, err
