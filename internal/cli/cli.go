@@ -1,5 +1,5 @@
-// Package cli is the command line: commands, flags, printing and exit codes. Each command is a small
-// type in a file of its own. What makes and performs a run is in package job.
+// Package cli is the command line: commands, flags, printing and exit codes. Each command is a
+// small type in a file of its own. What makes and performs a run is in package job.
 package cli
 
 import (
@@ -53,9 +53,9 @@ type Env struct {
 
 // Process returns the environment of this process. Its signals are interrupts and SIGTERM.
 //
-// After Process, SIGPIPE no longer ends the process: the system sends it for each socket and pipe that
-// the other end closes, such as a provider, a program of a suite, or the reader of the output. The
-// writers of [Main] detect that the reader left from their errors. The signal is caught and not
+// After Process, SIGPIPE no longer ends the process: the system sends it for each socket and pipe
+// that the other end closes, such as a provider, a program of a suite, or the reader of the output.
+// The writers of [Main] detect that the reader left from their errors. The signal is caught and not
 // ignored, because child processes would inherit an ignored signal.
 //
 // Process discards the log of the standard library, because the HTTP client logs unsolicited
@@ -125,8 +125,8 @@ func Main(ctx context.Context, env Env) int {
 }
 
 // output is standard output or standard error. It remembers the first failed write, because not all
-// code that prints checks for errors, and calls leave when the reader has left. With optional set, a
-// reader that left is not an error for the writer: it would break a check that only logs.
+// code that prints checks for errors, and calls leave when the reader has left. With optional set,
+// a reader that left is not an error for the writer: it would break a check that only logs.
 type output struct {
 	io.Writer
 	leave    func()
@@ -187,8 +187,8 @@ func (a *app) signals() (signals <-chan os.Signal, stop func()) {
 	return a.Signals()
 }
 
-// whileRead returns a context that ends when the reader of the output leaves, for commands whose only
-// result is their output.
+// whileRead returns a context that ends when the reader of the output leaves, for commands whose
+// only result is their output.
 func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -45,8 +45,8 @@ func demoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a small suite on recorded answers or scripted agents, without a key or a network",
-		Long: `Run a small suite on a recording in place of a model. One case fails, one is expected to fail, and one cannot be
-measured, so that you see each result. No model is called.
+		Long: `Run a small suite on a recording in place of a model. One case fails, one is expected to fail, and one cannot
+be measured, so that you see each result. No model is called.
 
 With --agents, create a small project with a skill and suites for coding agents in a new directory, and run one suite
 on two scripted agents: shell scripts that write the same output as codex. One does the task, the other only claims to.
@@ -77,7 +77,8 @@ func (c *demoCmd) run(ctx context.Context) error {
 	}
 	defer j.Close()
 	if !c.json {
-		fmt.Fprintln(c.Stdout, "This is a demo: the answers are a recording. No model is called, and nothing leaves this machine.")
+		fmt.Fprintln(c.Stdout, "This is a demo: the answers are a recording. "+
+			"No model is called, and nothing leaves this machine.")
 		fmt.Fprintln(c.Stdout)
 	}
 	code, err := c.perform(ctx, p, j, nil)
@@ -93,10 +94,12 @@ func (c *demoCmd) run(ctx context.Context) error {
 	return nil // the suite fails on purpose; the demo does not
 }
 
-// runAgents creates a project, and runs its suite on scripted agents with the same command as a user.
+// runAgents creates a project, and runs its suite on scripted agents with the same command as a
+// user.
 func (c *demoCmd) runAgents(ctx context.Context) error {
 	if _, ok := job.LookPath("sh", c.Getenv("PATH"), c.Dir); !ok {
-		return plumb.WithHint(errors.New("the scripted agents need sh, which is not on the PATH"), "plumb demo works without it")
+		return plumb.WithHint(errors.New("the scripted agents need sh, which is not on the PATH"),
+			"plumb demo works without it")
 	}
 	root, err := os.MkdirTemp("", "plumb-demo-")
 	if err == nil {
@@ -112,7 +115,8 @@ func (c *demoCmd) runAgents(ctx context.Context) error {
 		env.Args = append(env.Args, "--json")
 	} else {
 		env.Args = append(env.Args, "--report", "terminal")
-		fmt.Fprint(c.Stdout, "This is a demo: the agents are shell scripts that write the same output as codex. No model is called.\n\n")
+		fmt.Fprint(c.Stdout, "This is a demo: the agents are shell scripts that write the same output as codex. "+
+			"No model is called.\n\n")
 	}
 	code := Main(ctx, env)
 	if code != exitOK && code != exitFailed {

@@ -62,8 +62,8 @@ func doctorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check which API keys, local servers and agent CLIs are available",
-		Long: `Look for API keys in the environment and in .env, for model servers on this machine, and for agent CLIs on the PATH.
-Only servers on this machine get a request; keys are not tried. The exit code is 3 if nothing can run.
+		Long: `Look for API keys in the environment and in .env, for model servers on this machine, and for agent CLIs on the
+PATH. Only servers on this machine get a request; keys are not tried. The exit code is 3 if nothing can run.
 
 With --agents, each agent CLI runs two sessions with a scripted model on this machine: in one, the agent runs a command,
 reads a file and uses a skill; in the other, it only talks about them. If Plumb misses an action of the first session,
@@ -132,7 +132,9 @@ func (c *doctorCmd) diagnose(ctx context.Context, p *job.Project) []finding {
 	return found
 }
 
-func diagnoseProvider(ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport) finding {
+func diagnoseProvider(
+	ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport,
+) finding {
 	f := finding{Kind: "provider", Name: provider.Name}
 	key, variable := provider.Key(p.Getenv)
 	address := provider.Address(p.Getenv)
@@ -203,7 +205,8 @@ func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *job.Project, agent job
 }
 
 func versionIn(out string) string {
-	return strings.TrimRight(regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out), ".-+") // not the end of a sentence
+	version := regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out)
+	return strings.TrimRight(version, ".-+") // the period may end a sentence
 }
 
 func firstLine(s string) string {
@@ -267,7 +270,8 @@ func (c *doctorCmd) diagnoseProject(p *job.Project, broken error) finding {
 		f.Path = p.Config.Path
 	}
 	if err := writable(p.Root); err != nil {
-		f.OK, f.Status, f.Fix = false, "cannot write "+c.shown(p.Root)+": "+err.Error(), "choose another directory with --output-dir"
+		f.OK, f.Status = false, "cannot write "+c.shown(p.Root)+": "+err.Error()
+		f.Fix = "choose another directory with --output-dir"
 	}
 	return f
 }

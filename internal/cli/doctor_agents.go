@@ -37,7 +37,8 @@ const (
 	proofSkill   = "plumb-proof"
 	proofDone    = "The check is done."
 	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as actions.
-	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill + ", but I did not."
+	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill +
+		", but I did not."
 )
 
 // proof is the result for the adapter of one agent. Its keys are documented.
@@ -59,17 +60,17 @@ type proof struct {
 	misreports bool
 }
 
-// detect says whether an adapter is right about one kind of action, in a session with the action (Yes)
-// and in a session without it (No).
+// detect says whether an adapter is right about one kind of action, in a session with the action
+// (Yes) and in a session without it (No).
 type detect struct {
 	What string `json:"what"`
 	Yes  bool   `json:"yes"`
 	No   bool   `json:"no"`
 }
 
-// runAgents runs two scripted sessions with each agent CLI that is installed or configured, and reports
-// whether its adapter sees the actions that happened, and no others. The exit code is 1 if an adapter
-// does not, and 3 if there is no adapter to try.
+// runAgents runs two scripted sessions with each agent CLI that is installed or configured, and
+// reports whether its adapter sees the actions that happened, and no others. The exit code is 1 if
+// an adapter does not, and 3 if there is no adapter to try.
 func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 	var configs []plumb.RunnerConfig
 	configured := map[string]bool{}
@@ -131,8 +132,8 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 }
 
 // untilSignal returns a context that ends with the first signal, or when the reader of the output
-// leaves, so that agents are ended, too. The function must be called at the end; it returns the signal
-// or nil.
+// leaves, so that agents are ended, too. The function must be called at the end; it returns the
+// signal or nil.
 func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signal) {
 	signals, stop := a.signals()
 	limited, cancel := context.WithCancel(ctx)
@@ -166,7 +167,8 @@ func (c *doctorCmd) showProofs(proofs []proof) {
 		}
 		return
 	}
-	fmt.Fprintln(c.Stdout, "Agents, each in a session with these actions and in a session that only talks about them, with a scripted model:")
+	fmt.Fprintln(c.Stdout, "Agents, each in a session with these actions and in a session that only talks about them, "+
+		"with a scripted model:")
 	fmt.Fprintf(c.Stdout, "  %-16s %-12s %-14s %-14s %s\n", "", "version", "command", "file read", "skill")
 	for _, p := range proofs {
 		fmt.Fprintf(c.Stdout, "  %-16s %-12s", c.line(p.Name, 16), cmp.Or(p.Version, "?"))
@@ -197,7 +199,8 @@ func (c *doctorCmd) showProofs(proofs []proof) {
 	}
 	fmt.Fprintln(c.Stdout)
 	if slices.ContainsFunc(proofs, func(p proof) bool { return !p.OK && p.Unproven == "" }) {
-		fmt.Fprintln(c.Stdout, "Plumb cannot measure an agent whose actions it misses or invents: runs report its sessions as errors until this check passes.")
+		fmt.Fprintln(c.Stdout, "Plumb cannot measure an agent whose actions it misses or invents: "+
+			"runs report its sessions as errors until this check passes.")
 		return
 	}
 	fmt.Fprintln(c.Stdout, "\"ok\" means that Plumb reported the action when it happened, and not when it did not.")
@@ -271,7 +274,10 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 	if err != nil {
 		return "", nil, fmt.Errorf("serve the scripted model: %w", err)
 	}
-	hs := &http.Server{Handler: server, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	hs := &http.Server{
+		Handler: server, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = hs.Serve(l) }) // it ends with Close
 	return "http://" + l.Addr().String(), func() {
@@ -282,7 +288,10 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 }
 
 // session runs one session in dir, and returns the actions in its report.
-func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *fakemodel.Agents, address string, does bool) ([]string, error) {
+func (p *proof) session(
+	ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *fakemodel.Agents, address string,
+	does bool,
+) ([]string, error) {
 	turns := []fakemodel.Turn{{Text: proofTalk}}
 	if does {
 		turns = []fakemodel.Turn{
@@ -297,7 +306,8 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	if err != nil {
 		return nil, err
 	}
-	workspace, artifacts, skill := filepath.Join(dir, "workspace"), filepath.Join(dir, "artifacts"), filepath.Join(dir, "skills", proofSkill)
+	workspace, artifacts := filepath.Join(dir, "workspace"), filepath.Join(dir, "artifacts")
+	skill := filepath.Join(dir, "skills", proofSkill)
 	for _, d := range []string{workspace, artifacts, skill} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
@@ -305,11 +315,13 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	}
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(workspace, proofFile), []byte("This file is for a check of the agent.\n"), 0o600),
-		os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: "+proofSkill+"\ndescription: Checks that skills are seen.\n---\nGo on.\n"), 0o600),
+		os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: "+proofSkill+
+			"\ndescription: Checks that skills are seen.\n---\nGo on.\n"), 0o600),
 	); err != nil {
 		return nil, err
 	}
-	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
+	//nolint:contextcheck // finding a version has its own time limit
+	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env))
 	if err != nil {
 		return nil, err
 	}
@@ -327,14 +339,16 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 		return nil, fmt.Errorf("the script of the model failed: %s", strings.Join(problems, "; "))
 	}
 	if len(server.Requests(script)) == 0 {
-		return nil, plumb.WithHint(errors.New("the agent did not call the scripted model"), "check whether its configuration names another address")
+		return nil, plumb.WithHint(errors.New("the agent did not call the scripted model"),
+			"check whether its configuration names another address")
 	}
 	want := proofTalk
 	if does {
 		want = proofDone
 	}
 	if rep.FinalOutput != want {
-		return nil, fmt.Errorf("the model's last message was %q, but the report has %q", want, report.Line(rep.FinalOutput, 100))
+		return nil, fmt.Errorf("the model's last message was %q, but the report has %q", want,
+			report.Line(rep.FinalOutput, 100))
 	}
 	return seen(rep, filepath.Join(workspace, proofFile)), nil
 }
@@ -359,8 +373,8 @@ func seen(rep *plumb.SessionReport, file string) []string {
 	return found
 }
 
-// proofConfig returns the program and the arguments of c, without settings that lead to another model
-// than the scripted one.
+// proofConfig returns the program and the arguments of c, without settings that lead to another
+// model than the scripted one.
 func proofConfig(c plumb.RunnerConfig, address string) plumb.RunnerConfig {
 	agent := *c.Agent // keep its model: an agent offers different tools to different models
 	agent.Skills, agent.MCPServers, agent.InheritConfig, agent.Permissions = nil, nil, false, ""

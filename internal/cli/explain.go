@@ -105,8 +105,8 @@ func (c *explainCmd) showStored(dir string) error {
 }
 
 func (c *explainCmd) showHead(dir string, e *run.Explanation, questions int) {
-	fmt.Fprintf(c.Stdout, "Case                %s\nRunner              %s\nArtifact Directory  %s\nQuestions           %d\n",
-		c.clean(e.CaseID), c.clean(e.RunnerID), c.shown(dir), questions)
+	const head = "Case                %s\nRunner              %s\nArtifact Directory  %s\nQuestions           %d\n"
+	fmt.Fprintf(c.Stdout, head, c.clean(e.CaseID), c.clean(e.RunnerID), c.shown(dir), questions)
 }
 
 func (c *explainCmd) showQuestion(i int, q run.Question) {

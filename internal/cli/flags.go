@@ -23,8 +23,8 @@ import (
 
 type flag = pflag.Flag
 
-// runFlags are the flags of plumb run. Most write into the request for a job. Each flag that describes
-// the run is also a key of run in the config file, with the same meaning; see fromConfig.
+// runFlags are the flags of plumb run. Most write into the request for a job. Each flag that
+// describes the run is also a key of run in the config file, with the same meaning; see fromConfig.
 type runFlags struct {
 	projectFlags
 	tier    string
@@ -207,7 +207,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"workspace": workspaceModes(), "agent": agentcli.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
-		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"}, "difficulty": {"easy", "medium", "hard"},
+		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"},
+		"difficulty": {"easy", "medium", "hard"},
 	} {
 		err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 		if err != nil {
@@ -218,7 +219,9 @@ func (f *runFlags) register(cmd *cobra.Command) {
 
 // flagAliases returns the names of flags in other tools.
 func flagAliases() [][2]string {
-	return [][2]string{{"max-parallel", "parallel"}, {"repeat-failure", "retry"}, {"retry-failed", "retry"}, {"reporter", "report"}}
+	return [][2]string{
+		{"max-parallel", "parallel"}, {"repeat-failure", "retry"}, {"retry-failed", "retry"}, {"reporter", "report"},
+	}
 }
 
 func workspaceModes() []string {
@@ -282,8 +285,9 @@ func configValues(c *load.RunConfig) map[string][]string {
 		"timeout": duration(c.TimeoutMs), "max-failures": number(c.MaxFailures), "max-cost": pointer(c.MaxCostUSD),
 		"max-tokens": number(c.MaxTokens), "max-duration": duration(c.MaxDurationMs),
 		"allow-unmetered": yes(c.AllowUnmetered),
-		"workspaces":      word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces), "all-repetitions": yes(c.AllRepetitions),
-		"cache": word(c.Cache), "report": c.Report, "output": word(c.Output), "output-dir": word(c.OutputDir),
+		"workspaces":      word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces),
+		"all-repetitions": yes(c.AllRepetitions),
+		"cache":           word(c.Cache), "report": c.Report, "output": word(c.Output), "output-dir": word(c.OutputDir),
 	}
 }
 

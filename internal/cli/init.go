@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,10 +20,9 @@ import (
 const schemaURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/plumb.config.schema.json"
 
 // firstSuite is the suite that plumb init creates: three cases that show three kinds of checks.
-const firstSuite = `{"id":"reasoning-001","category":"reasoning","input":"A train leaves at 09:47 and arrives at 13:05. How many minutes does the journey take? Answer with the number only.","ideal":"198","assertion":{"type":"numeric"},"metadata":{"difficulty":"easy","tokens_est":40,"tags":["arithmetic"]}}
-{"id":"instruction_following-001","category":"instruction_following","input":"Reply with a JSON object that has exactly the keys \"name\" (a string) and \"primes\" (the first four prime numbers). Reply with the JSON only.","assertions":[{"type":"json_schema","schema":{"type":"object","required":["name","primes"],"additionalProperties":false,"properties":{"name":{"type":"string"},"primes":{"const":[2,3,5,7]}}}}],"metadata":{"difficulty":"easy","tokens_est":60,"tags":["json"]}}
-{"id":"factual-001","category":"factual","input":"Which chemical element has the symbol W? Answer with one word.","ideal":["tungsten","wolfram"],"assertion":{"type":"contains_any","case_sensitive":false},"metadata":{"difficulty":"easy","tokens_est":25,"tags":["chemistry"]}}
-`
+//
+//go:embed init/suite.jsonl
+var firstSuite []byte
 
 // written is the result of plumb init. Its keys are documented.
 type written struct {
@@ -43,8 +43,8 @@ func initCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create a starter config and suite in this folder",
-		Long: `Create a plumb.yaml for the suites in this folder and a model that plumb doctor finds. If the folder has no suite,
-also create a suite.jsonl with three cases. Existing files are replaced only with --force.
+		Long: `Create a plumb.yaml for the suites in this folder and a model that plumb doctor finds. If the folder has no
+suite, also create a suite.jsonl with three cases. Existing files are replaced only with --force.
 
 With --types, create plumb.d.ts, the types for suites in TypeScript, and a tsconfig.json if there is none.`,
 		Args: cobra.NoArgs,
@@ -124,7 +124,7 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 		const name = "suite.jsonl"
 		if path := c.path(name); exists(path) && !c.force {
 			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name), "plumb validate "+name)
-		} else if err := os.WriteFile(path, []byte(firstSuite), 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+		} else if err := os.WriteFile(path, firstSuite, 0o644); err != nil { //nolint:gosec // the user may share it
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 		w.Suites, w.Files = []string{name}, append(w.Files, name)
@@ -135,7 +135,7 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 		w.Next = comment + ", then: plumb run"
 	}
 	text := configText(model, comment, w.Suites)
-	if err := os.WriteFile(c.path("plumb.yaml"), text, 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+	if err := os.WriteFile(c.path("plumb.yaml"), text, 0o644); err != nil { //nolint:gosec // the user may share it
 		return nil, fmt.Errorf("write plumb.yaml: %w", err)
 	}
 	w.Files = append(w.Files, "plumb.yaml")
@@ -189,7 +189,8 @@ func chooseModel(found []finding) (model, comment string) {
 	}
 	for _, f := range found {
 		if f.OK && f.Kind == "provider" {
-			return f.Name + ":MODEL", "set a model of " + f.Name + " in plumb.yaml (plumb models --live " + f.Name + " lists them)"
+			return f.Name + ":MODEL",
+				"set a model of " + f.Name + " in plumb.yaml (plumb models --live " + f.Name + " lists them)"
 		}
 	}
 	return "openai:gpt-5.4-mini", "set OPENAI_API_KEY, or another model in plumb.yaml (plumb doctor shows what can run)"
@@ -198,7 +199,8 @@ func chooseModel(found []finding) (model, comment string) {
 func configText(model, comment string, suites []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n\n", schemaURL)
-	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, or a published suite such as v1.0/cheap.")
+	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, "+
+		"or a published suite such as v1.0/cheap.")
 	fmt.Fprintln(&b, "suites:")
 	for _, s := range suites {
 		fmt.Fprintf(&b, "  - %q\n", s)

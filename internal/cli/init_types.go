@@ -35,9 +35,9 @@ const tsconfig = `{
 }
 `
 
-// writeTypes writes the types of the module plumb into the working directory, and a tsconfig.json if
-// there is none. It returns the names of the written files. It replaces types of earlier versions, but
-// only with force a file of that name that Plumb did not write.
+// writeTypes writes the types of the module plumb into the working directory, and a tsconfig.json
+// if there is none. It returns the names of the written files. It replaces types of earlier
+// versions, but only with force a file of that name that Plumb did not write.
 func (c *initCmd) writeTypes() ([]string, error) {
 	types := []byte(load.Types())
 	head, _, _ := bytes.Cut(types, []byte("\n"))
@@ -50,14 +50,15 @@ func (c *initCmd) writeTypes() ([]string, error) {
 		return nil, plumb.WithHint(fmt.Errorf("%s exists already, and Plumb did not write it", typesFile),
 			"replace it with plumb init --types --force")
 	}
-	if err := os.WriteFile(c.path(typesFile), types, 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+	if err := os.WriteFile(c.path(typesFile), types, 0o644); err != nil { //nolint:gosec // the user may share it
 		return nil, fmt.Errorf("write %s: %w", typesFile, err)
 	}
 	files := []string{typesFile}
 	if exists(c.path(tsconfigFile)) {
 		return files, nil
 	}
-	if err := os.WriteFile(c.path(tsconfigFile), []byte(tsconfig), 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+	path := c.path(tsconfigFile)
+	if err := os.WriteFile(path, []byte(tsconfig), 0o644); err != nil { //nolint:gosec // the user may share it
 		return nil, fmt.Errorf("write %s: %w", tsconfigFile, err)
 	}
 	return append(files, tsconfigFile), nil

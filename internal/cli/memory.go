@@ -8,9 +8,10 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// tuneMemory sets the pace of the garbage collector for a run, by the size of the state that the run
-// keeps. A small run may use half as much again before the collector works, which saves CPU time; a
-// large run stays closer to what it needs. The limit bounds the garbage of very large sessions.
+// tuneMemory sets the pace of the garbage collector for a run, by the size of the state that the
+// run keeps. A small run may use half as much again before the collector works, which saves CPU
+// time; a large run stays closer to what it needs. The limit bounds the garbage of very large
+// sessions.
 //
 // Sessions of agents are mostly small and sometimes large, so a limit alone sets their pace.
 func tuneMemory(runners []plumb.Runner, executions, parallel int) {
@@ -39,7 +40,8 @@ func spareMemory(size int) {
 	}
 }
 
-// tuneTranscript sets the pace of the collector for converting one transcript: rarely for a small one.
+// tuneTranscript sets the pace of the collector for converting one transcript: rarely for a small
+// one.
 func tuneTranscript() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(64 << 20)

@@ -89,7 +89,8 @@ func providerNames() []string {
 }
 
 func hasKnown(provider string) bool {
-	return provider == "" || slices.ContainsFunc(modelapi.KnownModels(), func(m modelapi.ModelInfo) bool { return m.Provider == provider })
+	ofProvider := func(m modelapi.ModelInfo) bool { return m.Provider == provider }
+	return provider == "" || slices.ContainsFunc(modelapi.KnownModels(), ofProvider)
 }
 
 // tableModels lists the models of the built-in tables.
@@ -126,7 +127,9 @@ func priced(prices *runner.Prices, m modelapi.ModelInfo, known bool) modelLine {
 
 // liveModels asks all providers at once which models they offer. It skips providers without a key
 // and local servers that do not run, except for a named one. ok is false if a provider failed.
-func (c *modelsCmd) liveModels(ctx context.Context, p *job.Project, named string) (lines []modelLine, ok bool, err error) {
+func (c *modelsCmd) liveModels(
+	ctx context.Context, p *job.Project, named string,
+) (lines []modelLine, ok bool, err error) {
 	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.Getenv, MaxAttempts: 1})
 	defer transport.Close()
 	var asked []modelapi.Provider
@@ -168,7 +171,8 @@ func (c *modelsCmd) liveModels(ctx context.Context, p *job.Project, named string
 	}
 	if ok && len(lines) == 0 {
 		ok = false
-		c.complain(plumb.WithHint(errors.New("no provider to ask: no API key is set, and no server runs on this machine"), "plumb doctor"))
+		err := errors.New("no provider to ask: no API key is set, and no server runs on this machine")
+		c.complain(plumb.WithHint(err, "plumb doctor"))
 	}
 	return lines, ok, nil
 }
@@ -187,7 +191,9 @@ func askable(p *job.Project, provider modelapi.Provider) error {
 }
 
 // listLive asks one askable provider for its models.
-func listLive(ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport) ([]modelapi.ModelInfo, error) {
+func listLive(
+	ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport,
+) ([]modelapi.ModelInfo, error) {
 	key, _ := provider.Key(p.Getenv)
 	return modelapi.ListModels(ctx, modelapi.Config{
 		Provider: provider.Name, BaseURL: provider.Address(p.Getenv), APIKey: key, Transport: transport,
@@ -212,9 +218,11 @@ func (c *modelsCmd) show(p *job.Project, lines []modelLine) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "\n%s. US dollars per million tokens, %s %s of %s.\n", plural(len(lines), "model"), source.Name, source.Version, source.Date)
+	fmt.Fprintf(c.Stdout, "\n%s. US dollars per million tokens, %s %s of %s.\n", plural(len(lines), "model"),
+		source.Name, source.Version, source.Date)
 	if !c.live {
-		fmt.Fprintln(c.Stdout, `You can name any other model as provider:model, such as "ollama:qwen3". To list what providers offer now: plumb models --live`)
+		fmt.Fprintln(c.Stdout, `You can name any other model as provider:model, such as "ollama:qwen3". `+
+			"To list what providers offer now: plumb models --live")
 	}
 	return nil
 }

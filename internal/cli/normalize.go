@@ -51,11 +51,14 @@ The exit code is 0 if the session was measured, 3 if it was not, and 2 if there 
 	fs.StringVar(&c.agent, "agent", "", "the agent: "+strings.Join(agentcli.Types(), ", "))
 	fs.StringVar(&t.Stdout, "stdout", "", "`file` with the standard output of the agent, in its JSON format")
 	fs.StringVar(&t.Stderr, "stderr", "", "`file` with the standard error of the agent")
-	fs.StringVar(&t.Session, "session", "", "`directory` with the session files of the agent; subdirectories are read, too")
-	fs.StringVar(&t.Cwd, "cwd", "", "`directory` in which the agent worked, the base of relative paths (default: from the transcript)")
+	fs.StringVar(&t.Session, "session", "",
+		"`directory` with the session files of the agent; subdirectories are read, too")
+	fs.StringVar(&t.Cwd, "cwd", "",
+		"`directory` in which the agent worked, the base of relative paths (default: from the transcript)")
 	fs.StringVar(&t.Prompt, "prompt", "", "`text` of the prompt")
 	fs.StringVar(&c.promptFile, "prompt-file", "", "`file` with the text of the prompt")
-	fs.IntVar(&c.exitCode, "exit-code", 0, "exit code of the agent; leave it out if a signal ended it or the code is unknown")
+	fs.IntVar(&c.exitCode, "exit-code", 0,
+		"exit code of the agent; leave it out if a signal ended it or the code is unknown")
 	fs.BoolVar(&t.Resumed, "resumed", false, "the session continues an earlier one, whose turns are left out")
 	complete := cobra.FixedCompletions(agentcli.Types(), cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("agent", complete); err != nil {

@@ -49,7 +49,8 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Stdout, "\n  about %s and %v in total, including the judge; prices of %s. Nothing was spent.\n", dollars(pl.CostUSD),
+		fmt.Fprintf(a.Stdout, "\n  about %s and %v in total, including the judge; prices of %s. Nothing was spent.\n",
+			dollars(pl.CostUSD),
 			(time.Duration(pl.DurationMs) * time.Millisecond).Round(time.Second), pl.PricesDate)
 		if slices.ContainsFunc(pl.Runners, func(r job.PlanRunner) bool { return r.TokensUnknown }) {
 			fmt.Fprintln(a.Stdout, "  The use of an agent is unknown until its first run; here it counts as zero.")
@@ -57,7 +58,8 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		for _, line := range pl.Budget {
 			fmt.Fprintf(a.Stdout, "  Budget: %s.\n", line)
 		}
-		fmt.Fprintln(a.Stdout, "  Tokens are estimates: four characters per token, and the suite's estimates for answers. Reasoning models use more.")
+		fmt.Fprintln(a.Stdout, "  Tokens are estimates: four characters per token, and the suite's estimates for answers. "+
+			"Reasoning models use more.")
 	}
 	return nil
 }

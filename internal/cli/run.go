@@ -84,8 +84,8 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 	return c.performAll(ctx, p, jobs)
 }
 
-// suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from the
-// folder of the config, or a published suite.
+// suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from
+// the folder of the config, or a published suite.
 func suiteRef(p *job.Project, ref string) string {
 	if path := p.Config.Resolve(ref); exists(path) {
 		return path

@@ -150,8 +150,8 @@ func reportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Render the report of an earlier run again",
-		Long: `Render the report of an earlier run, in any of the formats. RUN is the same as for plumb resume; without it, the
-last run.`,
+		Long: `Render the report of an earlier run, in any of the formats. RUN is the same as for plumb resume; without it,
+the last run.`,
 		Example: `  plumb report last
   plumb report last --report junit:results.xml --report markdown:comment.md
   plumb report last --report html                  writes report.html beside the run`,
@@ -175,8 +175,8 @@ func (c *reportCmd) run(ctx context.Context, ref string) error {
 	return p.Report(ctx, path, reports)
 }
 
-// findRun opens the project and finds a run in it. From here on, the command prints the names of the
-// cases and runners of the run even if they contain a secret.
+// findRun opens the project and finds a run in it. From here on, the command prints the names of
+// the cases and runners of the run even if they contain a secret.
 func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*job.Project, string, error) {
 	p, err := a.open(ctx, f)
 	if err != nil {

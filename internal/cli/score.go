@@ -26,8 +26,8 @@ func scoreCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score [RUN | SUITE --sessions DIR]",
 		Short: "Judge the stored sessions of a run again, or sessions from elsewhere",
-		Long: `Judge the sessions of an earlier run again, with a changed suite or another judge. No model is called except the
-judge. The result is a new run; the earlier run stays as it is. Cases are matched by id and prompt.
+		Long: `Judge the sessions of an earlier run again, with a changed suite or another judge. No model is called except
+the judge. The result is a new run; the earlier run stays as it is. Cases are matched by id and prompt.
 
 With --sessions, judge sessions that were not made by a run: below the directory, each case has a directory with its
 name, and in it a directory for each session with its report.json, or, with --agent, with the stdout of the agent,

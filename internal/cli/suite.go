@@ -37,8 +37,9 @@ func suiteHashCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hash FILE...",
 		Short: "Print the hash of suite files, as sha256:...  FILE",
-		Long: `Print the suite hash of each file: the SHA-256 of its cases in canonical form. The order of cases, white space and
-line endings do not change the hash. The hash of a suite in code covers all of its files. The FILE - is standard input.`,
+		Long: `Print the suite hash of each file: the SHA-256 of its cases in canonical form. The order of cases, white space
+and line endings do not change the hash. The hash of a suite in code covers all of its files. The FILE - is
+standard input.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error { return c.run(cmd.InOrStdin(), files) },
 	}
@@ -216,7 +217,8 @@ func (c *suiteVerifyCmd) run(dir string) error {
 // noManifest explains an error about a directory that is not a suite version.
 func noManifest(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && plumb.Hint(err) == "" {
-		return plumb.WithHint(err, "a suite version is a directory with suites and a manifest.toml, such as suites/v1.0 of Plumb")
+		return plumb.WithHint(err,
+			"a suite version is a directory with suites and a manifest.toml, such as suites/v1.0 of Plumb")
 	}
 	return err
 }
@@ -229,8 +231,8 @@ func suiteLockCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock DIR",
 		Short: "Publish a suite version: pin the hashes of its tiers",
-		Long: `Write the hash and the counts of each tier into manifest.toml. After that the version is immutable: Plumb does not
-run a file whose cases have changed. Add new cases to a new version (plumb suite new-version).`,
+		Long: `Write the hash and the counts of each tier into manifest.toml. After that the version is immutable: Plumb does
+not run a file whose cases have changed. Add new cases to a new version (plumb suite new-version).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
 	}

@@ -49,7 +49,8 @@ func (c *validateCmd) run(ctx context.Context, refs []string) error {
 			refs = append(refs, suiteRef(p, s))
 		}
 		if config.Path == "" && broken == nil && len(refs) == 0 && c.tier == "" {
-			return plumb.WithHint(errors.New("nothing to validate"), "plumb validate suite.jsonl, or create a plumb.yaml in this folder")
+			return plumb.WithHint(errors.New("nothing to validate"),
+				"plumb validate suite.jsonl, or create a plumb.yaml in this folder")
 		}
 		if c.tier != "" && len(refs) == 0 {
 			refs = []string{""}

@@ -43,8 +43,9 @@ type Proof struct {
 	OK, Misreports bool
 }
 
-// distrustFile returns the file in the user's cache with the distrusted agents by [Project.programState],
-// or "" if the user has no home directory. An entry ends to apply when the agent or Plumb changes.
+// distrustFile returns the file in the user's cache with the distrusted agents by
+// [Project.programState], or "" if the user has no home directory. An entry ends to apply when the
+// agent or Plumb changes.
 func (p *Project) distrustFile() string {
 	dir := p.env.Getenv("XDG_CACHE_HOME")
 	if dir == "" {

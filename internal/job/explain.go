@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,8 @@ func FindQuestions(dir string) (string, error) {
 		}
 		session := filepath.Dir(name)
 		execution := session
-		for strings.HasPrefix(filepath.Base(execution), "repeat-") || strings.HasPrefix(filepath.Base(execution), "session-") {
+		part := regexp.MustCompile(`^(repeat|session)-`)
+		for part.MatchString(filepath.Base(execution)) {
 			execution = filepath.Dir(execution)
 		}
 		if len(execution) < len(dir) {
@@ -88,7 +90,8 @@ func FindQuestions(dir string) (string, error) {
 	}
 	switch len(executions) {
 	case 0:
-		return "", plumb.WithHint(fmt.Errorf("no %s in %s or below it: no failed check there asks a question", run.ExplainFile, dir),
+		err := fmt.Errorf("no %s in %s or below it: no failed check there asks a question", run.ExplainFile, dir)
+		return "", plumb.WithHint(err,
 			"the grouped checks of suites in code ask questions, such as assert.commands.includes")
 	case 1:
 		return last[executions[0]], nil
@@ -97,7 +100,8 @@ func FindQuestions(dir string) (string, error) {
 		for _, e := range executions[:min(len(executions), 5)] {
 			shown = append(shown, "plumb explain "+last[e])
 		}
-		return "", plumb.WithHint(fmt.Errorf("%d executions in %s have questions; choose one of them", len(executions), dir), strings.Join(shown, "\n"))
+		err := fmt.Errorf("%d executions in %s have questions; choose one of them", len(executions), dir)
+		return "", plumb.WithHint(err, strings.Join(shown, "\n"))
 	}
 }
 
@@ -129,9 +133,9 @@ type Interview struct {
 	agent   plumb.Explainer
 }
 
-// OpenInterview prepares the questions about the session in dir. fromConfig takes the runner from the
-// config; else it comes from the run of the session, which must be one of this project: an artifact
-// directory from elsewhere is not trusted to say what to start.
+// OpenInterview prepares the questions about the session in dir. fromConfig takes the runner from
+// the config; else it comes from the run of the session, which must be one of this project: an
+// artifact directory from elsewhere is not trusted to say what to start.
 func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err error) {
 	defer func() { err = hide(p.redact, err) }()
 	v := &Interview{dir: dir, project: p}
@@ -177,7 +181,8 @@ func (v *Interview) Close() { v.factory.close() }
 func (v *Interview) Redactor() *redact.Redactor { return v.factory.redact }
 
 // Ask asks all questions in the resumed session, one after the other, and stores the answers beside
-// them. It calls asking before each question and answered after it. An answer may take at most limit.
+// them. It calls asking before each question and answered after it. An answer may take at most
+// limit.
 func (v *Interview) Ask(
 	ctx context.Context, limit time.Duration, asking func(i int, q run.Question), answered func(Answer),
 ) (*Explanations, error) {

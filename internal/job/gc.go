@@ -31,8 +31,9 @@ type GarbageProcess struct {
 }
 
 // CollectGarbage ends the processes, and deletes the homes of agents and the workspaces below root,
-// that runs left. It keeps workspaces that changed after before, unless their run is gone. With dryRun
-// it changes nothing. It returns what it found, even with an error; nil means that it did not begin.
+// that runs left. It keeps workspaces that changed after before, unless their run is gone. With
+// dryRun it changes nothing. It returns what it found, even with an error; nil means that it did
+// not begin.
 func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error) {
 	found := &Garbage{DryRun: dryRun, Processes: []GarbageProcess{}, Workspaces: []string{}, Homes: []string{}}
 	claims, err := run.Claims()
@@ -83,8 +84,8 @@ type leftovers struct {
 	claims map[string]run.Claim
 }
 
-// dead reports whether a process with this trace belongs to a dead run. A finished run has ended its
-// own processes: a process in a workspace that it kept belongs to the user.
+// dead reports whether a process with this trace belongs to a dead run. A finished run has ended
+// its own processes: a process in a workspace that it kept belongs to the user.
 func (l *leftovers) dead(t proc.Trace) bool {
 	if t.Dir != "" {
 		dir, _ := l.runDir(t)
@@ -98,8 +99,8 @@ func (l *leftovers) dead(t proc.Trace) bool {
 	return dir != "" && over(dir)
 }
 
-// over reports whether a run has no owner, or is gone. An existing directory that is not a run belongs
-// to another program that makes sessions.
+// over reports whether a run has no owner, or is gone. An existing directory that is not a run
+// belongs to another program that makes sessions.
 func over(runDir string) bool {
 	if _, err := os.Stat(runDir); err != nil {
 		return errors.Is(err, os.ErrNotExist)
@@ -107,7 +108,8 @@ func over(runDir string) bool {
 	return exists(filepath.Join(runDir, run.SpecFile)) && !run.Locked(runDir)
 }
 
-// runDir returns the directory and the id of the run that a trace leads to, or "" for an unknown run.
+// runDir returns the directory and the id of the run that a trace leads to, or "" for an unknown
+// run.
 func (l *leftovers) runDir(t proc.Trace) (dir, id string) {
 	if t.Dir != "" {
 		rel, err := filepath.Rel(l.root, t.Dir)
@@ -157,8 +159,8 @@ func dropClaims(claims map[string]run.Claim) error {
 	return all
 }
 
-// abandoned returns the directories of workspaces to delete: those of runs without an owner that did
-// not change after before, and those of runs that are gone.
+// abandoned returns the directories of workspaces to delete: those of runs without an owner that
+// did not change after before, and those of runs that are gone.
 func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {

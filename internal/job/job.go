@@ -1,6 +1,6 @@
 // Package job turns a spec into a performed run, below the command line: it opens the project and
-// its suites, makes the runners, decides where sessions work, collects the secrets, and runs, resumes
-// or scores. It has no flags and no exit codes, so that a server or a worker can use it:
+// its suites, makes the runners, decides where sessions work, collects the secrets, and runs,
+// resumes or scores. It has no flags and no exit codes, so that a server or a worker can use it:
 //
 //	p, err := job.OpenProject(ctx, env, "", "")
 //	source, err := p.Read(ctx, "suite.jsonl", "", 0)

@@ -33,8 +33,8 @@ type Result struct {
 }
 
 // Perform runs the job in a new run directory, or continues a resumed run in its own. A nil Result
-// means that the run could not begin. A Result with an error means that the run ended early: what it
-// measured until then is in its directory.
+// means that the run could not begin. A Result with an error means that the run ended early: what
+// it measured until then is in its directory.
 func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error) {
 	defer func() { err = hide(j.factory.redact, err) }()
 	dir, resumed := j.dir, j.dir != nil
@@ -53,7 +53,8 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	}
 	var notWritten error
 	j.options.Dir, j.options.Index = dir, index
-	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error { //nolint:contextcheck // results are written after an interruption, too
+	//nolint:contextcheck // results are written after an interruption, too
+	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
 		// A documented promise: results.json exists when reporters get the end of the run.
 		if ev.Type == plumb.EventRunFinished {
 			notWritten = j.writeResults(dir, state, index)
@@ -89,7 +90,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 }
 
 // begin records a new run, and opens the reports. On an error it deletes a new run.
-func (j *Job) begin(ctx context.Context, dir *run.Dir, resumed bool, index *run.Index, specs []string) (_ *reporting, err error) {
+func (j *Job) begin(
+	ctx context.Context, dir *run.Dir, resumed bool, index *run.Index, specs []string,
+) (_ *reporting, err error) {
 	defer func() {
 		if err != nil && !resumed {
 			err = errors.Join(err, dir.Discard())

@@ -39,9 +39,10 @@ func (p *Project) restore(recorded, now any, what string) error {
 	full := m.complete(was, is, "")
 	switch {
 	case m.missing != "":
-		return plumb.WithHint(fmt.Errorf("%s of the %s was a secret: run.json does not contain secrets, and the config does not have this one",
-			m.missing, what),
-			"pass the config of the run with --config; or write ${NAME} in plumb.yaml for an environment variable, and start a new run")
+		err := fmt.Errorf("%s of the %s was a secret: run.json does not contain secrets, and the config does not have "+
+			"this one", m.missing, what)
+		return plumb.WithHint(err, "pass the config of the run with --config; "+
+			"or write ${NAME} in plumb.yaml for an environment variable, and start a new run")
 	case m.found == 0:
 		return nil
 	}

@@ -21,8 +21,8 @@ type ScoreOptions struct {
 	Trust           Trust
 }
 
-// Score opens a job that judges the sessions of an earlier run again. No model is called, except for
-// the judge and the embedder. ref is as for [Resume].
+// Score opens a job that judges the sessions of an earlier run again. No model is called, except
+// for the judge and the embedder. ref is as for [Resume].
 func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job, err error) {
 	defer func() { err = hide(p.redact, err) }()
 	path, err := run.Find(p.Runs(), ref)
@@ -69,7 +69,8 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	s.Runners, s.Filter, s.ScoredFrom, s.Limits = Specs(replays), run.Filter{}, earlier.Info.ID, Limits{AllowUnmetered: s.AllowUnmetered}
+	s.Runners, s.Filter, s.ScoredFrom = Specs(replays), run.Filter{}, earlier.Info.ID
+	s.Limits = Limits{AllowUnmetered: s.AllowUnmetered}
 	s.Schedule, s.Parallel, s.Retry = run.Parallel, o.Parallel, 0
 	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted = p.env.Now().UTC(), Version(), nil
@@ -102,8 +103,8 @@ func recordedCases(cases []plumb.Case, earlier *plumb.Run) []plumb.Case {
 	return kept
 }
 
-// chooseScorers sets the judge and the embedder of s. It returns a spec with those that the run.json
-// names and the cases need: the run must be trusted to use them.
+// chooseScorers sets the judge and the embedder of s. It returns a spec with those that the
+// run.json names and the cases need: the run must be trusted to use them.
 func (p *Project) chooseScorers(s *Spec, o *ScoreOptions, earlier *plumb.Run, cases []plumb.Case) (*Spec, error) {
 	started := &Spec{Judge: s.Judge, Embedder: s.Embedder}
 	selfJudged := s.Judge == nil

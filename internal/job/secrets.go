@@ -17,7 +17,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// Redactor returns a redactor with the secrets of the environment, for use before a project is open.
+// Redactor returns a redactor with the secrets of the environment, for use before a project is
+// open.
 func (e Env) Redactor() *redact.Redactor {
 	p := &Project{Config: &load.Config{}, Getenv: e.Getenv, Environ: e.Environ}
 	return p.redactor(nil)

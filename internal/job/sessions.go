@@ -23,9 +23,9 @@ type storedSessions struct {
 	cases map[string][]string // the ordered directories or files of the sessions of each case
 }
 
-// openSessions finds the sessions of cases below the directory of s. A case has a directory with its
-// name, or a file with its name and .json, at any depth. Each directory in it with a report.json, or
-// with the stdout of an agent, is one session.
+// openSessions finds the sessions of cases below the directory of s. A case has a directory with
+// its name, or a file with its name and .json, at any depth. Each directory in it with a
+// report.json, or with the stdout of an agent, is one session.
 func openSessions(s SessionsSpec, cases []plumb.Case) (*storedSessions, error) {
 	info, err := os.Stat(s.Dir)
 	switch {

@@ -27,8 +27,8 @@ type Trust struct {
 // the run's bundle.
 //
 // A run was made here if it is in this project's directory of runs and belongs to this user; see
-// [run.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What a run
-// claims about itself does not matter.
+// [run.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What a
+// run claims about itself does not matter.
 func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 	if trust.Given || run.MadeHere(p.Runs(), path) {
 		return nil
@@ -51,7 +51,8 @@ func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 		list.WriteString("\n  " + report.Line(line, 300))
 	}
 	shown := p.env.Shown(path)
-	err := fmt.Errorf("run %s is not in %s, and it names what would be started:%s", shown, p.env.Shown(p.Runs()), list.String())
+	err := fmt.Errorf("run %s is not in %s, and it names what would be started:%s", shown,
+		p.env.Shown(p.Runs()), list.String())
 	hint := fmt.Sprintf("plumb %s --trust %s, if you know who made the run", trust.Command, report.ShellWord(shown))
 	return hide(p.redact, plumb.WithHint(err, hint))
 }
@@ -72,13 +73,15 @@ func (s *Spec) starts() []string {
 		case len(r.Command) > 0:
 			add("%s: the command %s", role, commandLine(r.Command...))
 		case g != nil:
-			add("%s: the agent %s", role, commandLine(slices.Concat([]string{cmp.Or(g.Command, g.Type)}, g.CommandArgs, g.Args)...))
+			add("%s: the agent %s", role,
+				commandLine(slices.Concat([]string{cmp.Or(g.Command, g.Type)}, g.CommandArgs, g.Args)...))
 			if g.BaseURL != "" {
 				add("%s: requests to %s%s", role, g.BaseURL, key(g.APIKeyEnv))
 			}
 			for _, name := range slices.Sorted(maps.Keys(g.MCPServers)) {
 				server := g.MCPServers[name]
-				add("%s: the MCP server %s", role, commandLine(append([]string{cmp.Or(server.Command, server.URL)}, server.Args...)...))
+				add("%s: the MCP server %s", role,
+					commandLine(append([]string{cmp.Or(server.Command, server.URL)}, server.Args...)...))
 			}
 		case r.Model != "":
 			add("%s %s: requests to %s%s", role, r.Model, cmp.Or(r.BaseURL, "its provider"), key(r.APIKeyEnv))
