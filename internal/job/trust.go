@@ -1,8 +1,7 @@
-package cli
+package job
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,15 +14,23 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// mayStart returns an error unless command may start what the run.json of the run at path names: the run was made here, the
-// user trusts it, or it names nothing.
+// Trust is what a command needs to start what the run.json of a run from elsewhere names.
+type Trust struct {
+	// Given says that the user trusts the run.
+	Given bool
+	// Command is the command that the user may repeat with --trust.
+	Command string
+}
+
+// mayStart returns an error unless a command may start what the spec of the run at path names: the
+// run was made here, the user trusts it, or it names nothing. With code, this includes the code of
+// the run's bundle.
 //
-// A run was made here when it is in this project's directory of runs, and this user's; see [run.MadeHere]. What is there is
-// trusted like the project's config, which is executed, too. What a run says of itself counts for nothing.
-//
-// The code of the run's bundle is started, too, with code.
-func (a *app) mayStart(p *project, path string, s *spec, code bool, command string, trust bool) error {
-	if trust || run.MadeHere(p.runs(), path) {
+// A run was made here if it is in this project's directory of runs and belongs to this user; see
+// [run.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What a
+// run claims about itself does not matter.
+func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
+	if trust.Given || run.MadeHere(p.Runs(), path) {
 		return nil
 	}
 	named := s.starts()
@@ -43,17 +50,18 @@ func (a *app) mayStart(p *project, path string, s *spec, code bool, command stri
 	for _, line := range named {
 		list.WriteString("\n  " + report.Line(line, 300))
 	}
-	return plumb.WithHint(
-		errors.New(p.redactor(nil).String(fmt.Sprintf("run %s is not in %s, and it names what would be started:%s", a.shown(path), a.shown(p.runs()), list.String()))),
-		fmt.Sprintf("plumb %s --trust %s, if you know who made it", command, report.ShellWord(a.shown(path))),
-	)
+	shown := p.env.Shown(path)
+	err := fmt.Errorf("run %s is not in %s, and it names what would be started:%s", shown,
+		p.env.Shown(p.Runs()), list.String())
+	hint := fmt.Sprintf("plumb %s --trust %s, if you know who made the run", trust.Command, report.ShellWord(shown))
+	return hide(p.redact, plumb.WithHint(err, hint))
 }
 
-// starts lists what a run has started, asked and written to outside of its directory.
-func (s *spec) starts() []string {
+// starts lists the programs, servers and files outside of its directory that a run would use.
+func (s *Spec) starts() []string {
 	var named []string
 	add := func(format string, args ...any) { named = append(named, fmt.Sprintf(format, args...)) }
-	of := func(role string, r *runnerSpec) {
+	of := func(role string, r *RunnerSpec) {
 		role = strings.TrimSpace(role + " " + r.ID)
 		key := func(env string) string {
 			if env == "" {
@@ -65,13 +73,15 @@ func (s *spec) starts() []string {
 		case len(r.Command) > 0:
 			add("%s: the command %s", role, commandLine(r.Command...))
 		case g != nil:
-			add("%s: the agent %s", role, commandLine(slices.Concat([]string{cmp.Or(g.Command, g.Type)}, g.CommandArgs, g.Args)...))
+			add("%s: the agent %s", role,
+				commandLine(slices.Concat([]string{cmp.Or(g.Command, g.Type)}, g.CommandArgs, g.Args)...))
 			if g.BaseURL != "" {
 				add("%s: requests to %s%s", role, g.BaseURL, key(g.APIKeyEnv))
 			}
 			for _, name := range slices.Sorted(maps.Keys(g.MCPServers)) {
 				server := g.MCPServers[name]
-				add("%s: the MCP server %s", role, commandLine(append([]string{cmp.Or(server.Command, server.URL)}, server.Args...)...))
+				add("%s: the MCP server %s", role,
+					commandLine(append([]string{cmp.Or(server.Command, server.URL)}, server.Args...)...))
 			}
 		case r.Model != "":
 			add("%s %s: requests to %s%s", role, r.Model, cmp.Or(r.BaseURL, "its provider"), key(r.APIKeyEnv))

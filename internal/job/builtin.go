@@ -1,29 +1,32 @@
-package cli
+package job
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
-// builtIns answers what a reporter in code asks of the reporters that are built in, such as createStandardReporter: each
-// renders the run once it is told of its end. See the host calls in internal/load/lib/PROTOCOL.md.
+// builtIns lets a reporter in code use the built-in reporters, for example by
+// createStandardReporter: each renders the run when the run ends. See the host calls in
+// internal/load/lib/PROTOCOL.md.
 type builtIns struct {
-	a *app
-	o report.Options // RunDir is the run's directory
+	stdout  io.Writer
+	options report.Options // with the run directory in RunDir
 }
 
-// builtIn is one of them, as its handle says.
+// builtIn describes one of them; the code holds this description as its handle.
 type builtIn struct {
 	Name    string `json:"name"`
 	Capture bool   `json:"capture"`
 	Unicode *bool  `json:"isUnicode"`
-	// Env stands instead of the environment.
+	// Env replaces the environment.
 	Env map[string]string `json:"env"`
 }
 
@@ -43,7 +46,7 @@ func texts(args []json.RawMessage, n int) ([]string, error) {
 		}
 	}
 	if len(out) != n {
-		return nil, errors.New("called in a way that is not known")
+		return nil, errors.New("called with the wrong number of arguments")
 	}
 	return out, nil
 }
@@ -60,8 +63,8 @@ func (b *builtIns) create(_ context.Context, args []json.RawMessage) (any, error
 	if r.Name = given[0]; r.Name == "standard" {
 		r.Name = report.Terminal
 	}
-	if b.o.RunDir == "" || !slices.Contains(report.Names(), r.Name) {
-		return nil, errors.New("there is none")
+	if b.options.RunDir == "" || !slices.Contains(report.Names(), r.Name) {
+		return nil, fmt.Errorf("there is no built-in reporter %q here", r.Name)
 	}
 	handle, err := json.Marshal(r)
 	return string(handle), err
@@ -77,8 +80,8 @@ func (b *builtIns) report(_ context.Context, args []json.RawMessage) (any, error
 		return nil, err
 	}
 	var captured bytes.Buffer
-	o := b.o
-	o.Out, o.Terminal = b.a.Stdout, false
+	o := b.options
+	o.Out, o.Terminal = b.stdout, false
 	if r.Capture {
 		o.Out, o.Color = &captured, false
 	}

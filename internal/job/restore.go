@@ -1,4 +1,4 @@
-package cli
+package job
 
 import (
 	"cmp"
@@ -10,36 +10,39 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// removed is what stands in run.json where a secret was.
+// removed matches the marks that replace secrets in run.json.
 var removed = regexp.MustCompile(`\[redacted:[^\]]*\]`)
 
-// withSecrets completes a recorded runner from the runner of the config with its id.
-func (p *project) withSecrets(s *runnerSpec) error {
+// withSecrets restores the secrets of a recorded runner from the runner with its id in the config.
+func (p *Project) withSecrets(s *RunnerSpec) error {
 	var now any
-	if c := p.config.Runner(s.ID); c != nil {
-		now = specOf(*c)
+	if c := p.Config.Runner(s.ID); c != nil {
+		now = SpecOf(*c)
 	}
 	return p.restore(s, now, "runner "+cmp.Or(s.ID, s.Model, "command"))
 }
 
-// restore completes recorded settings: run.json does not hold the secrets that a config wrote out, or a config in code took
-// from the environment. They are taken from the same place of the settings that are there now, if what stands there is the
-// same but for secrets. recorded is a pointer; what names it to the user.
-func (p *project) restore(recorded, now any, what string) error {
-	was, err := plain(recorded)
+// restore puts secrets back into recorded settings. run.json does not contain the secrets that a
+// config spells out, or that a config in code reads from the environment. restore takes them from
+// the same place in the present settings, if the value there is the same except for secrets.
+// recorded is a pointer; what is its name in errors.
+func (p *Project) restore(recorded, now any, what string) error {
+	was, err := jsonValue(recorded)
 	if err != nil {
 		return err
 	}
-	is, err := plain(now)
+	is, err := jsonValue(now)
 	if err != nil {
 		return err
 	}
-	m := secretsOf{redact: p.redactor(nil).String}
+	m := restorer{redact: p.redact.String}
 	full := m.complete(was, is, "")
 	switch {
 	case m.missing != "":
-		return plumb.WithHint(fmt.Errorf("%s of the %s was a secret; run.json does not hold secrets, and the config does not have this one", m.missing, what),
-			"name the config of the run with --config; or refer to an environment variable as ${NAME} in plumb.yaml, and start a new run")
+		err := fmt.Errorf("%s of the %s was a secret: run.json does not contain secrets, and the config does not have "+
+			"this one", m.missing, what)
+		return plumb.WithHint(err, "pass the config of the run with --config; "+
+			"or write ${NAME} in plumb.yaml for an environment variable, and start a new run")
 	case m.found == 0:
 		return nil
 	}
@@ -53,20 +56,20 @@ func (p *project) restore(recorded, now any, what string) error {
 	return nil
 }
 
-// restoreWorkspace completes the recorded workspace from the suite or the config, wherever it came from.
-func (p *project) restoreWorkspace(s *spec, suite *plumb.Suite) error {
+// restoreWorkspace restores the secrets of the recorded workspace from the suite or the config.
+func (p *Project) restoreWorkspace(s *Spec, suite *plumb.Suite) error {
 	if s.Workspace == nil {
 		return nil
 	}
-	now := p.config.Workspace
+	now := p.Config.Workspace
 	if suite.Workspace != nil {
 		now = suite.Workspace
 	}
 	return p.restore(s.Workspace, now, "workspace")
 }
 
-// plain returns a value as JSON has it.
-func plain(v any) (any, error) {
+// jsonValue returns v decoded from its JSON form.
+func jsonValue(v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("read recorded settings: %w", err)
@@ -75,14 +78,14 @@ func plain(v any) (any, error) {
 	return out, json.Unmarshal(data, &out)
 }
 
-// secretsOf puts secrets back.
-type secretsOf struct {
+// restorer puts secrets back into JSON values.
+type restorer struct {
 	redact  func(string) string
 	found   int
-	missing string // the first place whose secret is not there
+	missing string // the first place whose secret was not found
 }
 
-func (m *secretsOf) complete(recorded, now any, at string) any {
+func (m *restorer) complete(recorded, now any, at string) any {
 	switch recorded := recorded.(type) {
 	case map[string]any:
 		from, _ := now.(map[string]any)
@@ -120,14 +123,14 @@ func join(at, key string) string {
 	return at + "." + key
 }
 
-// complete puts the secrets back into all runners of a run.
-func (p *project) complete(s *spec) error {
+// restoreRunners restores the secrets of all runners of a run.
+func (p *Project) restoreRunners(s *Spec) error {
 	for i := range s.Runners {
 		if err := p.withSecrets(&s.Runners[i]); err != nil {
 			return err
 		}
 	}
-	for _, r := range []*runnerSpec{s.Judge, s.Embedder} {
+	for _, r := range []*RunnerSpec{s.Judge, s.Embedder} {
 		if r == nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package cli
+package job
 
 import (
 	"fmt"
@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// assumedOutput is how many tokens an answer is taken to have when the suite does not say.
+	// assumedOutput is the assumed number of tokens of an answer when the suite has no estimate.
 	assumedOutput = 200
-	// judgeOverhead is what the instructions to a judge add to the text it judges.
+	// judgeOverhead is the number of tokens that the instructions to a judge add to the judged text.
 	judgeOverhead = 200
-	// requestTokens and messageTokens bound what a provider adds to a request, and to each message, on its own: roles,
-	// separators, a preamble of the model.
+	// requestTokens and messageTokens bound the tokens that a provider adds to a request and to each
+	// message: roles, separators, a preamble of the model.
 	requestTokens, messageTokens = 256, 16
-	// judgeMessages is the most that a question to a judge has.
+	// judgeMessages is the largest number of messages in a question to a judge.
 	judgeMessages = 4
-	// retokenized bounds how many tokens one model's tokenizer makes of another's one.
+	// retokenized bounds how many tokens one model's tokenizer makes of one token of another model.
 	retokenized = 4
-	// mostTokens bounds what is reckoned with.
+	// mostTokens bounds the token numbers in computations.
 	mostTokens = 1 << 40
 )
 
-// guess is what one session is expected to use. A cost that is not known is 0.
+// guess is the expected use of one session. An unknown cost is 0.
 type guess struct {
 	input, output int64
 	cost          float64
@@ -37,7 +37,7 @@ type guess struct {
 
 func (g guess) tokens() int64 { return g.input + g.output }
 
-// forecaster foresees what sessions use: a guess for plans, and for budgets a bound.
+// forecaster estimates the use of sessions: a guess for plans, and an upper bound for budgets.
 type forecaster struct {
 	prices *runner.Prices
 	// judge is nil where each model judges itself.
@@ -47,8 +47,8 @@ type forecaster struct {
 	embedder *plumb.RunnerInfo
 }
 
-// session guesses what one session of a case uses: a token for four characters of the prompt, and for the answer what is left
-// of the author's estimate.
+// session guesses the use of one session of a case: one token for four characters of the prompt,
+// and for the answer the rest of the author's estimate.
 func (f *forecaster) session(c *plumb.Case, r plumb.RunnerInfo) guess {
 	g := guess{output: assumedOutput}
 	for _, m := range c.Messages {
@@ -64,7 +64,7 @@ func (f *forecaster) session(c *plumb.Case, r plumb.RunnerInfo) guess {
 	return g
 }
 
-// judging guesses what the judging of such a session uses, and how many answers a judge has to give at least.
+// judging guesses the use of judging such a session, and the least number of answers of a judge.
 func (f *forecaster) judging(c *plumb.Case, r plumb.RunnerInfo, session guess) (answers int, g guess) {
 	answers = questions(c) * max(1, f.votes)
 	if answers == 0 {
@@ -79,7 +79,7 @@ func (f *forecaster) judging(c *plumb.Case, r plumb.RunnerInfo, session guess) (
 	return answers, g
 }
 
-// of says what a session of the case on a runner is expected to use, and what it can use at most.
+// of returns the expected and the largest possible use of a session of c on r.
 func (f *forecaster) of(c *plumb.Case, r plumb.RunnerInfo) run.Forecast {
 	session := f.session(c, r)
 	_, judging := f.judging(c, r, session)
@@ -96,14 +96,14 @@ func (f *forecaster) of(c *plumb.Case, r plumb.RunnerInfo) run.Forecast {
 	return out
 }
 
-// judgingCap is the most that judging a session can use, whose answer has at most so many tokens.
+// judgingCap returns the largest possible use of judging an answer of at most so many tokens.
 func (f *forecaster) judgingCap(c *plumb.Case, r plumb.RunnerInfo, answer float64) run.Use {
 	var asks check.Asks
 	for _, a := range c.Assertions {
 		switch a := a.(type) {
 		case *check.Check:
 			asks.Add(a.Asks(f.votes))
-		case interface{ Needs() (judge, embedder bool) }: // code, which asks what it likes
+		case plumb.AskingAssertion: // code, which may send any question
 			if judge, embedder := a.Needs(); judge || embedder {
 				return run.Unbounded()
 			}
@@ -126,7 +126,7 @@ func (f *forecaster) judgingCap(c *plumb.Case, r plumb.RunnerInfo, answer float6
 	return most
 }
 
-// answerCap is the most tokens that an answer of a runner has, or infinity.
+// answerCap returns the largest number of tokens in an answer of a runner, or infinity.
 func answerCap(r plumb.RunnerInfo, ofCase int) float64 {
 	switch own := r.Parameters.MaxOutputTokens; {
 	case r.Kind != plumb.RunnerModel:
@@ -140,7 +140,7 @@ func answerCap(r plumb.RunnerInfo, ofCase int) float64 {
 	}
 }
 
-// most is the most that so many requests to a runner can use.
+// most returns the largest possible use of some requests to a runner.
 func (f *forecaster) most(r plumb.RunnerInfo, requests int, input, output float64) run.Use {
 	if r.Kind == plumb.RunnerReplay {
 		return run.Use{}
@@ -152,12 +152,13 @@ func (f *forecaster) most(r plumb.RunnerInfo, requests int, input, output float6
 			use.CostUSD = n * usd
 		}
 	} else if usd, known := f.prices.Most(r, mostTokens, mostTokens); known && usd == 0 {
-		use.CostUSD = 0 // it costs nothing however long it is
+		use.CostUSD = 0 // a free model stays free for any length
 	}
 	return use
 }
 
-// sessionCaps are the most that any session of a job can use on each of its runners; infinity where that is not known.
+// sessionCaps returns the largest possible use of any session for each runner; infinity if it is
+// unknown.
 func (f *forecaster) sessionCaps(cases []plumb.Case, runners []plumb.Runner) []run.Use {
 	caps := make([]run.Use, len(runners))
 	for i, r := range runners {
@@ -171,34 +172,59 @@ func (f *forecaster) sessionCaps(cases []plumb.Case, runners []plumb.Runner) []r
 	return caps
 }
 
-// capWords says what sessions can use at most where there is a budget, or nothing.
-func capWords(s *spec, runners []plumb.Runner, caps []run.Use) (lines []string) {
+// newForecaster returns the forecaster of a job whose judge and embedder are made.
+func (j *Job) newForecaster() *forecaster {
+	f := &forecaster{prices: j.project.Prices, votes: j.Spec.JudgeVotes}
+	if j.options.Judge != nil {
+		f.judge = new(j.options.Judge.Info())
+	}
+	if e := j.options.Embedder; e != nil {
+		provider, model, _ := strings.Cut(e.Name, ":")
+		f.embedder = &plumb.RunnerInfo{
+			ID: e.Name, Kind: plumb.RunnerModel, BaseURL: j.Spec.Embedder.BaseURL,
+			Agent: plumb.AgentInfo{Type: provider, Model: model},
+		}
+	}
+	return f
+}
+
+// capWords describes the largest possible use of a session, one line for each budget of the job.
+func (j *Job) capWords() (lines []string) {
+	caps := j.forecast.sessionCaps(j.Suite.Cases, j.runners)
 	for _, limit := range []struct {
 		set   bool
 		of    func(run.Use) float64
 		words func(float64) string
 	}{
-		{s.MaxCostUSD > 0, func(u run.Use) float64 { return u.CostUSD }, func(n float64) string { return "cost up to " + report.Money(n) }},
-		{s.MaxTokens > 0, func(u run.Use) float64 { return u.Tokens }, func(n float64) string { return fmt.Sprintf("use up to %.0f tokens", n) }},
+		{
+			j.Spec.MaxCostUSD > 0, func(u run.Use) float64 { return u.CostUSD },
+			func(n float64) string { return "cost up to " + report.Money(n) },
+		},
+		{
+			j.Spec.MaxTokens > 0, func(u run.Use) float64 { return u.Tokens },
+			func(n float64) string { return fmt.Sprintf("use up to %.0f tokens", n) },
+		},
 	} {
 		if !limit.set {
 			continue
 		}
 		most := 0.0
 		var unknown []string
-		for i, r := range runners {
+		for i, r := range j.runners {
 			if n := limit.of(caps[i]); math.IsInf(n, 1) {
 				unknown = append(unknown, r.Info().ID)
 			} else {
 				most = max(most, n)
 			}
 		}
-		if len(unknown) < len(runners) {
-			lines = append(lines, "a session can "+limit.words(most)+", its judging included: the run exceeds its budget by no more than that")
+		if len(unknown) < len(j.runners) {
+			lines = append(lines, "a session can "+limit.words(most)+
+				", its judging included: the run exceeds its budget by no more than that")
 		}
 		if len(unknown) > 0 {
-			lines = append(lines, "nobody knows what a session of "+strings.Join(unknown, ", ")+
-				" can use at most: one runs at a time until the first is measured, and then the most that was seen is reserved")
+			lines = append(lines, "the most that a session of "+strings.Join(unknown, ", ")+
+				" can use is unknown: Plumb runs one session at a time until the first is measured, "+
+				"and then reserves the largest use seen so far")
 		}
 	}
 	return lines
