@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The steps of action.yml. All inputs come as environment variables and none as shell code, so that a text from a pull
-# request cannot become a command.
+# The steps of action.yml. All inputs come as environment variables and none as shell code, so
+# that a text from a pull request cannot become a command.
 #
-#   run.sh install   downloads the release that IN_VERSION names, checks its SHA-256, and puts it on the PATH
+#   run.sh install   downloads the release IN_VERSION, checks its SHA-256, and puts it on the PATH
 #   run.sh key       prints the key of the cache of answers, a hash of the suites
 #   run.sh run       runs the suites; it succeeds whatever they say, and outputs the exit code
 #   run.sh finish    ends the job with that exit code
@@ -13,7 +13,8 @@ die() {
 	exit 2
 }
 
-# escape TEXT: TEXT as the data of a workflow command, which must not span lines. (macOS has bash 3.2.)
+# escape TEXT: TEXT as the data of a workflow command, which must not span lines. (macOS has bash
+# 3.2.)
 escape() {
 	local text=$1 percent=%25 return=%0D newline=%0A
 	text=${text//[%]/$percent}
@@ -21,13 +22,15 @@ escape() {
 	printf '%s' "${text//$'\n'/$newline}"
 }
 
-# output NAME VALUE: sets an output of the step. VALUE must be one line, or it could set other outputs.
+# output NAME VALUE: sets an output of the step. VALUE must be one line, or it could set other
+# outputs.
 output() {
 	case $2 in *$'\n'* | *$'\r'*) die "the output $1 has more than one line" ;; esac
 	printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
 }
 
-# split TEXT: makes the array items of the lines of TEXT that are not blank, without the space around them.
+# split TEXT: makes the array items of the lines of TEXT that are not blank, without the space
+# around them.
 items=()
 split() {
 	local line
@@ -98,8 +101,9 @@ install_plumb() {
 	if [ "$system" = windows ]; then output program "$home/plumb.exe"; else output program "$home/plumb"; fi
 }
 
-# key outputs the key of the cache: a hash over the hash of each suite, or over the config where it names the suites. A
-# published suite has no file; its name is enough, because its content never changes.
+# key outputs the key of the cache: a hash over the hash of each suite, or over the config where
+# it names the suites. A published suite has no file; its name is enough, because its content
+# never changes.
 key() {
 	enter
 	local suite hash

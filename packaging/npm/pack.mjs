@@ -2,8 +2,8 @@
 //
 //   node packaging/npm/pack.mjs VERSION OUT PLATFORM=BINARY...
 //
-// PLATFORM is an operating system and an architecture as Node names them, such as linux-x64. The tarballs go to the directory
-// OUT. plumb-eval lists the platforms given here and no others.
+// PLATFORM is an operating system and an architecture as Node names them, such as linux-x64. The
+// tarballs go to the directory OUT. plumb-eval lists the platforms given here and no others.
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
