@@ -36,7 +36,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"signalled": signalled,
 		"wait-for":  waitFor,
 		"asked":     asked,
-		"normalise": normalise,
+		"normalize": normalize,
 		"json":      jsonDocument,
 		"private":   private,
 		"plain":     plain,
@@ -325,11 +325,11 @@ func living(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// normalise replaces what differs from run to run in files: run ids, hashes, times, paths. Lines
+// normalize replaces what differs from run to run in files: run ids, hashes, times, paths. Lines
 // about the slowest cases go, since that is a matter of luck.
-func normalise(ts *testscript.TestScript, neg bool, args []string) {
+func normalize(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: normalise files...")
+		ts.Fatalf("usage: normalize files...")
 	}
 	for _, name := range args {
 		text := strings.ReplaceAll(ts.ReadFile(name), ts.Getenv("WORK"), "$WORK")
