@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// wordySuite has n cases of which every third asks a judge. The answers are as long as the cap allows, or as long as the number
-// of the case says.
+// wordySuite returns n cases, of which every third asks a judge. The length of an answer depends on
+// the number of its case, up to the limit of tokens.
 func wordySuite(n int) (suite string, answer func(fakemodel.Ask) string) {
 	var b strings.Builder
 	for i := range n {
@@ -41,11 +41,13 @@ func wordySuite(n int) (suite string, answer func(fakemodel.Ask) string) {
 	}
 }
 
-// TestBudgetAgainstAServer spends against a model server with answers that are much longer than the suite says, at 4, 16
-// and 64 in flight. The run may exceed its budget by what one session can cost, and by no more.
+// TestBudgetAgainstAServer runs with a budget against a server whose answers are much longer than
+// the estimates of the suite, with 4, 16 and 64 sessions in flight. The run may exceed its budget
+// by the largest cost of one session, and by no more.
 func TestBudgetAgainstAServer(t *testing.T) {
-	// What one session of this suite can cost: 4,096 tokens of an answer at 10 dollars a million, its short prompt, and three
-	// replies of a judge, each with at most the answer four times over at 2.50 dollars and 4,096 tokens.
+	// What one session of this suite can cost: 4,096 tokens of an answer at 10 dollars a million, its
+	// short prompt, and three replies of a judge, each with at most the answer four times over at 2.50
+	// dollars and 4,096 tokens.
 	const oneSession = 0.045 + 3*(0.0455+0.041)
 	for _, budget := range []float64{0.05, 0.1, 1} {
 		for _, inFlight := range []string{"4", "16", "64"} {

@@ -13,8 +13,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// TestConnectionsThatBreak has servers of each protocol break the connection of each request once, in every way a connection
-// can break, and close those on which nothing is asked: the run measures everything, and is not interrupted.
+// TestConnectionsThatBreak runs against servers of each protocol that break the connection of each
+// request once, in every way that a connection can break, and that close idle connections. The run
+// measures everything, and is not interrupted.
 func TestConnectionsThatBreak(t *testing.T) {
 	var suite strings.Builder
 	const cases = 40
@@ -49,8 +50,8 @@ func TestConnectionsThatBreak(t *testing.T) {
 	}
 }
 
-// TestUnsolicitedResponse has a provider send more than it was asked for on a connection that is kept: the run measures
-// everything, and what came unasked, the key in it, is printed nowhere.
+// TestUnsolicitedResponse runs against a provider that sends an extra response with the key on an
+// open connection. The run measures everything, and does not print the extra response.
 func TestUnsolicitedResponse(t *testing.T) {
 	w := newWorld(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,9 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scriptedCodex poses as Codex: it asks the model that its configuration names, and does what that wants. SCRIPTED_CODEX says
-// how it reports that: "honest" as Codex does, "blind" without the commands, "eager" with commands and skills that only words were
-// of, "deaf" asks nobody.
+// scriptedCodex replaces Codex: it calls the model in its configuration, and runs the tools that
+// the model calls. SCRIPTED_CODEX is how it reports them: "honest" like Codex, "blind" without the
+// commands, "eager" also with commands and skills that the model only mentioned; "deaf" does not
+// call the model.
 func scriptedCodex() {
 	if slices.Contains(os.Args, "--version") {
 		fmt.Println("codex-cli 1.2.3")
@@ -141,7 +142,7 @@ func TestDoctorAgents(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent here runs commands with sh")
 	}
-	type detects map[string][2]bool // in the session that has it, in the one that has not
+	type detects map[string][2]bool // in the session with the action, and without it
 	seen := detects{"command": {true, true}, "file read": {true, true}, "skill": {true, true}}
 	tests := []struct {
 		mode, version string
@@ -163,8 +164,8 @@ func TestDoctorAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.env["PATH"] = filepath.Dir(program) + ":/bin" // and no agents that are really there
-			w.env["OPENAI_BASE_URL"] = "http://127.0.0.1:1" // where nobody may be asked
+			w.env["PATH"] = filepath.Dir(program) + ":/bin" // without the agents of this machine
+			w.env["OPENAI_BASE_URL"] = "http://127.0.0.1:1" // any request to it fails
 			w.write("plumb.yaml", fmt.Sprintf("runners:\n  mine: {agent: {type: codex, model: gpt-5, command: scriptedcodex, version: %q, env: {SCRIPTED_CODEX: %q, OPENAI_API_KEY: x}}}\n", tt.version, tt.mode))
 			code, out, errs := w.plumb("doctor", "--agents", "--json")
 			var proofs []proven
@@ -198,7 +199,8 @@ func TestDoctorAgents(t *testing.T) {
 	}
 }
 
-// TestDistrust has runs believe the doctor until he changes his mind.
+// TestDistrust checks that runs do not measure an agent that plumb doctor --agents found wrong,
+// until it finds the agent right.
 func TestDistrust(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -233,7 +235,7 @@ func TestDistrust(t *testing.T) {
 	}
 	const verdict = "plumb doctor --agents found"
 	config("deaf")
-	said(1, verdict, false) // nothing is known of it, and it says nothing
+	said(1, verdict, false) // unknown to the doctor, and without output
 	config("blind")
 	w.must(1, "doctor", "--agents")
 	said(3, verdict, true)
@@ -241,6 +243,6 @@ func TestDistrust(t *testing.T) {
 	w.must(0, "doctor", "--agents")
 	config("deaf")
 	said(1, verdict, false)
-	w.must(1, "doctor", "--agents") // it asks nobody: that is no fault of the adapter
+	w.must(1, "doctor", "--agents") // it does not call the model: not an error of the adapter
 	said(1, verdict, false)
 }

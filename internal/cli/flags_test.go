@@ -12,14 +12,15 @@ import (
 	"github.com/plumb-eval/plumb/internal/load"
 )
 
-// TestFlagsAndConfigSayTheSame holds that each flag of run that describes the run is a key of the config, and the reverse.
-func TestFlagsAndConfigSayTheSame(t *testing.T) {
+// TestFlagsAndConfigAgree checks that each flag of plumb run that describes the run is a key of the
+// config, and the reverse.
+func TestFlagsAndConfigAgree(t *testing.T) {
 	var f runFlags
 	cmd := &cobra.Command{Use: "run"}
 	f.register(cmd)
 	var flags []string
 	cmd.Flags().VisitAll(func(fl *pflag.Flag) {
-		if !fl.Hidden && !slices.Contains([]string{ // these are about one command, or what they say has a place of its own in a config
+		if !fl.Hidden && !slices.Contains([]string{ // these are for one command only, or have another place in the config
 			"config", "plan", "update-snapshots", "agent", "inherit-config", "cwd", "workspace", "template", "max-steps", "snapshots",
 		}, fl.Name) {
 			flags = append(flags, fl.Name)
@@ -31,7 +32,7 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 	for name, v := range values {
 		keys = append(keys, name)
 		if len(v) > 0 {
-			t.Errorf("an empty config says %q of --%s", v, name)
+			t.Errorf("an empty config has %q for --%s", v, name)
 		}
 	}
 	slices.Sort(keys)
@@ -40,7 +41,8 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 	}
 }
 
-// TestEachConfigValueReachesItsFlag sets each field of the config alone, and expects it to say something.
+// TestEachConfigValueReachesItsFlag sets each field of the config alone, and expects one flag
+// value.
 func TestEachConfigValueReachesItsFlag(t *testing.T) {
 	fields := reflect.TypeFor[load.RunConfig]()
 	for i := range fields.NumField() {
@@ -50,12 +52,12 @@ func TestEachConfigValueReachesItsFlag(t *testing.T) {
 		}
 		var c load.RunConfig
 		set(t, reflect.ValueOf(&c).Elem().Field(i))
-		said := 0
+		values := 0
 		for _, v := range configValues(&c) {
-			said += len(v)
+			values += len(v)
 		}
-		if said != 1 {
-			t.Errorf("run.%s%s reaches %d flags, want one", strings.ToLower(name[:1]), name[1:], said)
+		if values != 1 {
+			t.Errorf("run.%s%s reaches %d flags, want one", strings.ToLower(name[:1]), name[1:], values)
 		}
 	}
 }

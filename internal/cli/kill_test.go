@@ -24,7 +24,7 @@ type replacement struct {
 	with    string
 }
 
-// varying is what differs between two runs of the same.
+// varying returns the patterns of texts that differ between two runs of the same suite.
 func varying() []replacement {
 	return []replacement{
 		{regexp.MustCompile(`\d{8}-\d{6}-[a-z2-7]{6}`), "RUN"},
@@ -37,7 +37,7 @@ func varying() []replacement {
 	}
 }
 
-// mixedSuite has n cases of which some pass, some fail, and some are expected to fail.
+// mixedSuite returns n cases: some pass, some fail, and some are expected to fail.
 func mixedSuite(n int) (suite string, answers []fakemodel.Answer) {
 	var b strings.Builder
 	for i := range n {
@@ -84,8 +84,9 @@ func summary(t *testing.T, dir string) map[string]string {
 	return got
 }
 
-// TestKilledRunsLoseNothing kills runs with SIGKILL at random moments and resumes them, sometimes to be killed again. In
-// the end each execution is in the log exactly once, and the results are those of an undisturbed run.
+// TestKilledRunsLoseNothing kills runs with SIGKILL at random moments and resumes them, sometimes
+// to be killed again. In the end each execution is in the log exactly once, and the results are
+// those of an undisturbed run.
 func TestKilledRunsLoseNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is long, and made whole elsewhere")
@@ -155,7 +156,8 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 	t.Logf("%d runs, %d kills, in %d runs requests in flight were lost and made again", runs, kills, killed)
 }
 
-// killedAfter runs plumb as a process and kills it after a while; it returns whether the process ended by itself.
+// killedAfter runs plumb as a process and kills it after a while; it returns whether the process
+// ended by itself.
 func (w *world) killedAfter(patience time.Duration, args ...string) (ended bool) {
 	w.t.Helper()
 	cmd := exec.Command("plumb", args...)

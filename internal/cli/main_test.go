@@ -21,7 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-// TestMain lets the test binary pose as plumb and as the fake model server.
+// TestMain lets scripts run the test binary as plumb and as the fake model server.
 func TestMain(m *testing.M) {
 	// Scripts mostly wait for time limits and grace periods, so more of them run at once than there are processors.
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		"fakemodel":     func() { os.Exit(fakemodel.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 		"fakecodex":     fakeCodex,
 		"scriptedcodex": scriptedCodex,
-		// answer is a program for the command runner: it answers with what it was asked.
+		// answer is a program for the command runner: its answer repeats the prompt.
 		"answer": func() {
 			var asked struct{ Prompt string }
 			if err := json.NewDecoder(os.Stdin).Decode(&asked); err != nil {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts tells what users see. UPDATE=1 rewrites what the scripts expect.
+// TestScripts checks what users see. UPDATE=1 rewrites the expected output in the scripts.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -138,7 +138,7 @@ func (w *world) plumb(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// must is plumb for commands that have to end with a code.
+// must is plumb for commands with a required exit code.
 func (w *world) must(code int, args ...string) (stdout string) {
 	w.t.Helper()
 	got, stdout, stderr := w.plumb(args...)

@@ -27,8 +27,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// scriptCommands are the commands that scripts have beside those of testscript. Files named stdout and stderr are the
-// output of the command before.
+// scriptCommands are the commands that scripts have beside those of testscript. Files named stdout
+// and stderr are the output of the command before.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"serve":     startFakeModel,
@@ -36,7 +36,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"signalled": signalled,
 		"wait-for":  waitFor,
 		"asked":     asked,
-		"normalise": normalise,
+		"normalize": normalize,
 		"json":      jsonDocument,
 		"private":   private,
 		"plain":     plain,
@@ -47,7 +47,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// scriptEnvironment is the environment of scripts: nothing of the user's, and no server that happens to run here.
+// scriptEnvironment is the environment of scripts: nothing of the user's, and no server that
+// happens to run here.
 func scriptEnvironment(env *testscript.Env) error {
 	env.Values[serverKey{}] = &server{}
 	plumb, err := exec.LookPath("plumb")
@@ -69,9 +70,10 @@ func scriptEnvironment(env *testscript.Env) error {
 	return nil
 }
 
-// signalled runs a command, sends it a signal once a file that matches a pattern contains a text, and checks its exit
-// code: signalled INT 130 '.plumb/runs/*/events.jsonl' text plumb run ... With the pattern "requests" the server must have
-// got as many requests as the text says. A signal named twice, as INT,INT, is sent twice.
+// signalled runs a command, sends it a signal once a file that matches a pattern contains a text,
+// and checks its exit code: signalled INT 130 '.plumb/runs/*/events.jsonl' text plumb run ... With
+// the pattern "requests" the server must have got as many requests as the text says. A signal named
+// twice, as INT,INT, is sent twice.
 func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 {
 		ts.Fatalf("usage: signalled SIGNAL CODE pattern text command args...")
@@ -132,7 +134,8 @@ func scriptEnv(ts *testscript.TestScript) []string {
 	return env
 }
 
-// asked checks how many requests the fake model server got: asked 3, or asked 3 'openai chat' for those to one endpoint.
+// asked checks how many requests the fake model server got: asked 3, or asked 3 'openai chat' for
+// those to one endpoint.
 func asked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: asked N [endpoint]")
@@ -161,8 +164,9 @@ func total(ts *testscript.TestScript) int64 {
 	return stats.Total()
 }
 
-// jsonDocument checks that files are one JSON document each: json stdout. With a pattern, what the document has as one
-// line without spaces must match: json stdout '"outcome":"fail"'. The negation wants no match.
+// jsonDocument checks that files are one JSON document each: json stdout. With a pattern, what the
+// document has as one line without spaces must match: json stdout '"outcome":"fail"'. The negation
+// wants no match.
 func jsonDocument(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 || neg && len(args) < 2 {
 		ts.Fatalf("usage: json file [patterns...]")
@@ -199,7 +203,8 @@ func sameJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// private checks that only their owner can read the files, and all below the directories, that are named.
+// private checks that only their owner can read the files, and all below the directories, that are
+// named.
 func private(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: private files...")
@@ -233,8 +238,8 @@ func private(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// plain checks that files hold nothing that a terminal would obey: no control characters, no marks that turn the
-// direction of writing.
+// plain checks that files hold nothing that a terminal would obey: no control characters, no marks
+// that turn the direction of writing.
 func plain(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: plain files...")
@@ -320,11 +325,11 @@ func living(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// normalise replaces what differs from run to run in files: run ids, hashes, times, paths. Lines about the slowest cases
-// go, since that is a matter of luck.
-func normalise(ts *testscript.TestScript, neg bool, args []string) {
+// normalize replaces what differs from run to run in files: run ids, hashes, times, paths. Lines
+// about the slowest cases go, since that is a matter of luck.
+func normalize(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: normalise files...")
+		ts.Fatalf("usage: normalize files...")
 	}
 	for _, name := range args {
 		text := strings.ReplaceAll(ts.ReadFile(name), ts.Getenv("WORK"), "$WORK")
@@ -341,7 +346,8 @@ func normalise(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exitCode runs a command and checks its exit code: code 3 plumb run ... Its output is left for stdout and stderr.
+// exitCode runs a command and checks its exit code: code 3 plumb run ... Its output is left for
+// stdout and stderr.
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N command args...")
@@ -359,7 +365,8 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitFor waits until a file that matches a pattern contains a text: wait-for '.plumb/runs/*/events.jsonl' text.
+// waitFor waits until a file that matches a pattern contains a text: wait-for
+// '.plumb/runs/*/events.jsonl' text.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: wait-for pattern text")
@@ -381,8 +388,9 @@ type serverKey struct{}
 
 type server struct{ stop func() }
 
-// startFakeModel starts a fake model server in the background of a script, and points the providers' variables at it:
-// serve [flags of the fake model server...]. It takes the place, and the address, of the one that was started before.
+// startFakeModel starts a fake model server in the background of a script, and points the
+// providers' variables at it: serve [flags of the fake model server...]. It takes the place, and
+// the address, of the one that was started before.
 func startFakeModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: serve [flags]")

@@ -16,7 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// canaries are secrets that a run is given in every way there is.
+// canaries returns secrets for each way in which a run can get one.
 func canaries() map[string]string {
 	return map[string]string{
 		"OPENAI_API_KEY":    `sk-canary/key+"quoted"=Zq81`,
@@ -31,7 +31,7 @@ func canaries() map[string]string {
 	}
 }
 
-// forms are the ways in which a secret may be written down.
+// forms returns the encodings of a secret.
 func forms(secret string) map[string]string {
 	quoted, _ := json.Marshal(secret)
 	inner := strings.Trim(string(quoted), `"`)
@@ -45,8 +45,9 @@ func forms(secret string) map[string]string {
 	}
 }
 
-// TestSecretsReachNoArtifact plants secrets in keys, headers, the environment and .env, has models and programs repeat
-// them in every encoding, and looks for them in all that plumb wrote and printed.
+// TestSecretsReachNoArtifact plants secrets in keys, headers, the environment and .env, has models
+// and programs repeat them in every encoding, and looks for them in all that plumb wrote and
+// printed.
 func TestSecretsReachNoArtifact(t *testing.T) {
 	secrets := canaries()
 	if runtime.GOOS == "windows" {

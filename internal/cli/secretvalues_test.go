@@ -19,8 +19,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// awkwardValues are values that a variable with the name of a secret may have: words of the log and of the suite, digits,
-// fragments of JSON, text in other scripts.
+// awkwardValues are values that a variable with the name of a secret may have: words of the log and
+// of the suite, digits, fragments of JSON, text in other scripts.
 func awkwardValues() []string {
 	return []string{
 		"outcome", "session", "pass", "fail", "error", "type", "session-finished", "session-judged", "execution-finished", "run-started",
@@ -33,8 +33,8 @@ func awkwardValues() []string {
 	}
 }
 
-// TestSecretsChangeNothing: whatever the value of a secret, a run has the outcomes, counts and reports of a run without it,
-// and so has one that was killed and resumed.
+// TestSecretsChangeNothing: whatever the value of a secret, a run has the outcomes, counts and
+// reports of a run without it, and so has one that was killed and resumed.
 func TestSecretsChangeNothing(t *testing.T) {
 	const cases = 24
 	values := awkwardValues()
@@ -108,7 +108,8 @@ func TestSecretsChangeNothing(t *testing.T) {
 			for name, got := range map[string]any{"whole": whole, "resumed": resumed} {
 				got, want := without(got, r), without(want, r)
 				if name == "resumed" && r.Hides() {
-					// What was obtained and not yet judged has lost the secret: its check may be an error, and never another verdict.
+					// What was obtained and not yet judged has lost the secret: its check may be an error, and
+					// never another verdict.
 					was := outcomes(want)
 					for id, outcome := range outcomes(got) {
 						if outcome != was[id] && outcome != "error" {
@@ -185,7 +186,8 @@ func without(v any, r *redact.Redactor) any {
 	})
 }
 
-// each returns v with fn applied to each member and element. Members for which it returns nil are left out.
+// each returns v with fn applied to each member and element. Members for which it returns nil are
+// left out.
 func each(v any, key string, fn func(key string, v any) any) any {
 	switch v := fn(key, v).(type) {
 	case map[string]any:

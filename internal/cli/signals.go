@@ -9,7 +9,7 @@ import (
 )
 
 // echoTime is how soon after a signal the next one counts as its repetition.
-const echoTime = 300 * time.Millisecond
+const echoTime = 100 * time.Millisecond
 
 // signals delivers interrupts and SIGTERM until stop is called, without repetitions. A terminal sends
 // Ctrl-C to plumb and to the npx, npm or make that started it, and these send it to plumb once more.

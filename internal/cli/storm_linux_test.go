@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestStormOfLargeReplies has eight replies of 30 MB come at once, and measures the memory of the process that reads, judges
-// and writes them. Each has the answer twice in its record.
+// TestStormOfLargeReplies has eight replies of 30 MB come at once, and measures the memory of the
+// process that reads, judges and writes them. Each has the answer twice in its record.
 func TestStormOfLargeReplies(t *testing.T) {
 	if os.Getenv("PLUMB_CI") == "" {
 		t.Skip("it is long, and made with PLUMB_CI")

@@ -17,18 +17,19 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// TestStorm runs cases over each protocol against a server of which 30 % of the replies break in every way it knows,
-// connections included, and some prompts break always. Each case must end with the right verdict, or with a truthful error,
-// once; and nothing that happens to a connection interrupts the run. PLUMB_CI makes it 3,000 cases each.
+// TestStorm runs cases over each protocol against a server that breaks 30 % of the replies in every
+// way it knows, including connections, and always breaks some prompts. Each case must end exactly
+// once, with the right verdict or a correct error, and no broken connection interrupts the run.
+// PLUMB_CI sets 3,000 cases for each protocol.
 func TestStorm(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is long, and made whole elsewhere")
+		t.Skip("slow; CI runs it in full")
 	}
 	cases := 300
 	if os.Getenv("PLUMB_CI") != "" {
 		cases = 3000
 	}
-	var all sync.WaitGroup // of which more run at once than there are processors: they mostly wait
+	var all sync.WaitGroup // more run at once than there are processors, because they mostly wait
 	for _, p := range fakemodel.Protocols() {
 		all.Go(func() {
 			t.Run(string(p), func(t *testing.T) {
@@ -53,7 +54,7 @@ func storm(t *testing.T, p fakemodel.Protocol, cases int) {
 			Rate: 0.3, MaxConsecutive: 2, Permanent: 0.02, HangFor: 400 * time.Millisecond, SlowFor: 50 * time.Millisecond,
 		},
 	}
-	if p == fakemodel.HTTP2 { // dates are whole seconds, for which the whole storm waits
+	if p == fakemodel.HTTP2 { // dates have whole seconds, and all requests would wait for them
 		options.Faults.Kinds = slices.DeleteFunc(fakemodel.AllFaults(), func(f fakemodel.Fault) bool { return f == fakemodel.FaultRateDate })
 	}
 	server := w.listen(p, options)
@@ -107,7 +108,7 @@ func storm(t *testing.T, p fakemodel.Protocol, cases int) {
 	t.Logf("%d cases, %d requests, %d broken for good, %d wrong, %.1f s", cases, stats.Total(), broken, wrong, took.Seconds())
 }
 
-// listen starts a fake model server of the given protocol, points the providers at it and has them trust it.
+// listen starts a fake model server of the given protocol, and lets the providers use and trust it.
 func (w *world) listen(p fakemodel.Protocol, o fakemodel.Options) *fakemodel.Server {
 	w.t.Helper()
 	s := fakemodel.New(o)

@@ -7,8 +7,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// TestTerminal runs a suite on a terminal: live and in colour where that is wanted, in plain lines otherwise, and in no case
-// with what the model says about it.
+// TestTerminal runs a suite on a terminal: live and in color if the terminal supports it, otherwise
+// in plain lines, and never with control codes from the model.
 func TestTerminal(t *testing.T) {
 	const osc, blink = "\x1b]0;title\a", "\x1b[5m"
 	w := newWorld(t)
