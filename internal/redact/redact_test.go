@@ -121,7 +121,13 @@ func TestEncodings(t *testing.T) {
 func TestBase64Embedded(t *testing.T) {
 	r := redact.New([]redact.Secret{{Name: "KEY", Value: "hunter2hunter"}})
 	for _, test := range []struct{ before, after string }{
-		{"", ""}, {"a", ""}, {"ab", ""}, {"abc", ""}, {"user:", ""}, {"u:", "\n"}, {"user:", ":realm"},
+		{"", ""},
+		{"a", ""},
+		{"ab", ""},
+		{"abc", ""},
+		{"user:", ""},
+		{"u:", "\n"},
+		{"user:", ":realm"},
 		{"\xff\xfe", "\xff\xff\xff"},
 	} {
 		for _, enc := range []*base64.Encoding{

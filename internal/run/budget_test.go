@@ -237,32 +237,38 @@ func TestBudgetWithoutUsage(t *testing.T) {
 			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot,
 		},
 		"no number": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
 			cannot,
 		},
 		"infinite cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
 			cannot,
 		},
 		"no tokens": {
-			run.Budget{Tokens: 1000}, func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
+			run.Budget{Tokens: 1000},
+			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
 		"negative": {run.Budget{Tokens: 1000}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd":   {run.Budget{Tokens: 1000}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd for a cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, count(math.MaxInt64, math.MaxInt64), 1, 1,
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			count(math.MaxInt64, math.MaxInt64), 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
 		"allowed": {
-			run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)}, cost(nil), 1, 20, "",
+			run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)},
+			cost(nil), 1, 20, "",
 			cannot + "; the run continues",
 		},
 		"allowed, without caps": {
 			run.Budget{CostUSD: 1, Unmetered: true}, cost(nil), 1, 20, "", cannot + "; the run continues",
 		},
 		"counts as the cap": {
-			run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)}, cost(nil), 3, 6, plumb.StopCost,
+			run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)},
+			cost(nil), 3, 6, plumb.StopCost,
 			"reported no usage for a session",
 		},
 		"counts as the most seen": {
@@ -277,7 +283,8 @@ func TestBudgetWithoutUsage(t *testing.T) {
 			func(r *plumb.SessionReport) { r.Cached, r.CostUSD = true, nil }, 1, 20, "", "",
 		},
 		"more than the cap": {
-			run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)}, func(*plumb.SessionReport) {}, 1, 10,
+			run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)},
+			func(*plumb.SessionReport) {}, 1, 10,
 			plumb.StopCost, "a session of f used more than its cap",
 		},
 	} {

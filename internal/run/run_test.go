@@ -133,18 +133,24 @@ func TestOutcomes(t *testing.T) {
 		{"pass", echo, []plumb.Assertion{contains("echo")}, false, plumb.OutcomePass, plumb.StatusPassed, ""},
 		{"fail", echo, []plumb.Assertion{contains("no")}, false, plumb.OutcomeFail, plumb.StatusFailed, "assertion"},
 		{
-			"expected fail", echo, []plumb.Assertion{contains("no")}, true, plumb.OutcomeFail,
+			"expected fail", echo,
+			[]plumb.Assertion{contains("no")},
+			true, plumb.OutcomeFail,
 			plumb.StatusExpectedFailed, "assertion",
 		},
 		{
-			"unexpected pass", echo, []plumb.Assertion{contains("echo")}, true, plumb.OutcomePass,
+			"unexpected pass", echo,
+			[]plumb.Assertion{contains("echo")},
+			true, plumb.OutcomePass,
 			plumb.StatusUnexpectedPassed, "unexpected-passed",
 		},
 		{"check broken", echo, []plumb.Assertion{broken}, false, plumb.OutcomeError, plumb.StatusFailed, "assert-hook"},
 		{"check crashed", echo, []plumb.Assertion{crash}, true, plumb.OutcomeError, plumb.StatusFailed, "assert-hook"},
 		{"judge down", echo, []plumb.Assertion{judgeDown}, false, plumb.OutcomeError, plumb.StatusFailed, "judge"},
 		{
-			"judge down, but another check fails", echo, []plumb.Assertion{judgeDown, contains("no")}, false,
+			"judge down, but another check fails", echo,
+			[]plumb.Assertion{judgeDown, contains("no")},
+			false,
 			plumb.OutcomeFail, plumb.StatusFailed, "assertion",
 		},
 		{"runner error", func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
@@ -304,7 +310,8 @@ func TestStops(t *testing.T) {
 		{"tokens", run.Options{Runners: f(), Budget: run.Budget{Tokens: 61}}, plumb.StopTokens, 4},
 		{
 			"estimated cost",
-			run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}}, plumb.StopCost,
+			run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}},
+			plumb.StopCost,
 			0,
 		},
 		{"failures", run.Options{Runners: wrong, MaxFailures: 2}, plumb.StopFailFast, 2},

@@ -78,7 +78,9 @@ func TestIsolatedWorkspaces(t *testing.T) {
 			t.Errorf("request %+v lacks directories", req)
 		}
 		for _, file := range [][2]string{
-			{"README.md", "changed\n"}, {"new.txt", "new\n"}, {"out.txt", "overwritten"},
+			{"README.md", "changed\n"},
+			{"new.txt", "new\n"},
+			{"out.txt", "overwritten"},
 			{"link.md", "through the link\n"},
 		} {
 			if err := os.WriteFile(filepath.Join(req.Workspace, file[0]), []byte(file[1]), 0o600); err != nil {
@@ -177,7 +179,8 @@ func TestBootstrap(t *testing.T) {
 		{"fails", plumb.Bootstrap{Command: filepath.Join(bin, "fails"), Args: []string{"x"}}, "fails x (exit 7)"},
 		{"missing", plumb.Bootstrap{Command: "no-such-program-here"}, "no-such-program-here"},
 		{
-			"hangs", plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50},
+			"hangs",
+			plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50},
 			"exit null, not finished within 50ms",
 		},
 	} {
