@@ -40,10 +40,12 @@ var layers = map[string]int{
 	"internal/load":            2,
 	"internal/runner":          2,
 	"internal/report":          2,
-	"internal/cli":             4,
+	"internal/job":             3,
+	"internal/cli":             5,
 	"plumbtest":                4,
-	"cmd/plumb":                5,
-	"internal/bench":           5,
+	"cmd/plumb":                6,
+	"internal/bench":           6,
+	"internal/gen":             6,
 }
 
 // homes lists the packages that may import a third-party module or a package of the standard
@@ -51,9 +53,9 @@ var layers = map[string]int{
 var homes = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"github.com/spf13/pflag":                 {"internal/cli"},
-	"github.com/openai/openai-go":            {"internal/runner/modelapi"},
-	"github.com/anthropics/anthropic-sdk-go": {"internal/runner/modelapi"},
-	"google.golang.org/genai":                {"internal/runner/modelapi"},
+	"github.com/openai/openai-go":            {},
+	"github.com/anthropics/anthropic-sdk-go": {},
+	"google.golang.org/genai":                {},
 	"github.com/cenkalti/backoff":            {"internal/runner/modelapi"},
 	"github.com/goccy/go-yaml":               {"internal/load"},
 	"github.com/BurntSushi/toml":             {"internal/load"},
@@ -72,7 +74,7 @@ var homes = map[string][]string{
 	"github.com/tidwall/gjson":               {"internal/runner/agentcli"},
 	"testing":                                {"plumbtest"},
 	"os/exec": {
-		"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script",
+		"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/job",
 		"internal/cli", "internal/bench",
 	},
 	"database/sql":                {},

@@ -223,9 +223,15 @@ func WithHint(err error, hint string) error {
 	return &hinted{err, hint}
 }
 
+// An Adviser is an error that knows what the user can do about it. [Hint] finds its advice.
+type Adviser interface {
+	error
+	Advice() string
+}
+
 // Hint returns the advice attached to err or to an error it wraps, outermost first, or "".
 func Hint(err error) string {
-	var h interface{ Advice() string }
+	var h Adviser
 	if errors.As(err, &h) {
 		return h.Advice()
 	}

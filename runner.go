@@ -47,6 +47,13 @@ type RedactedAssertion interface {
 	JudgesRedacted() bool
 }
 
+// An AskingAssertion says whether it asks a judge or an embedder; see [Evidence]. It is optional. A
+// run makes neither for an assertion that does not say so.
+type AskingAssertion interface {
+	Assertion
+	Needs() (judge, embedder bool)
+}
+
 // A Reporter renders a run.
 //
 // Report is called once for each event, in order, never concurrently. run is the state after ev;
@@ -55,6 +62,13 @@ type RedactedAssertion interface {
 type Reporter interface {
 	Report(ev Event, run *Run) error
 	Close() error
+}
+
+// An AbortReporter can report why a run ended early. It is optional. Broke is called at most once,
+// before Close.
+type AbortReporter interface {
+	Reporter
+	Broke(err error)
 }
 
 // RunnerKind is the kind of a runner.

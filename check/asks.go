@@ -1,16 +1,12 @@
 package check
 
-import (
-	"crypto/rand"
-	"unicode/utf8"
-)
-
-// Asks bounds what judging one session can ask of models.
+// Asks is the most that judging one session asks of models.
 type Asks struct {
-	// Judge counts the requests to the judge, those for replies that are no verdict included. Each carries the task, the
-	// output, and at most JudgeBytes bytes of other text.
+	// Judge counts the requests to the judge, repeated ones included. Each has the task, the output,
+	// and at most JudgeBytes bytes of other text.
 	Judge, JudgeBytes int
-	// Embedder counts the requests to the embedder. Each carries the output, and at most EmbedderBytes bytes of other text.
+	// Embedder counts the requests to the embedder. Each has the output, and at most EmbedderBytes
+	// bytes of other text.
 	Embedder, EmbedderBytes int
 }
 
@@ -20,28 +16,6 @@ func (a *Asks) Add(b Asks) {
 	a.Embedder, a.EmbedderBytes = a.Embedder+b.Embedder, max(a.EmbedderBytes, b.EmbedderBytes)
 }
 
-// Asks returns what the check asks at most. votes is what the run takes where the check does not say; 0 means 1.
-func (c *Check) Asks(votes int) (a Asks) {
-	switch m := c.matcher.(type) {
-	case *judgeMatcher:
-		if m.votes > 0 {
-			votes = m.votes
-		}
-		const nonces = 7 // in both templates
-		ellipsis := utf8.UTFMax
-		a.Judge = asksPerVote * max(votes, 1)
-		a.JudgeBytes = len(judgeSystem) + len(judgeUser) + nonces*len(rand.Text()) + len(m.question) +
-			repliesLimit + ellipsis + len(judgeAgain)
-	case *similarMatcher:
-		a.Embedder = 1
-		for _, ideal := range m.ideals {
-			a.EmbedderBytes += len(ideal)
-		}
-	case *logicMatcher:
-		for _, member := range m.members {
-			a.Add(member.Asks(votes))
-		}
-	default: // asks nobody
-	}
-	return a
-}
+// Asks returns the most that the check asks. votes is the number of votes if the check has none of
+// its own; 0 means 1.
+func (c *Check) Asks(votes int) Asks { return c.asks(votes) }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAsksBoundsTheJudge compares what a check says that it asks at most with what it asks of a judge that never gives a
-// verdict, and says as much as it can.
+// TestAsksBoundsTheJudge compares what a check says that it asks at most with what it asks of a
+// judge that never gives a verdict, and says as much as it can.
 func TestAsksBoundsTheJudge(t *testing.T) {
 	const output = "Measure twice."
 	question := "Is it a motto? " + strings.Repeat("Ä", 100)

@@ -1,47 +1,12 @@
-// Package check holds the assertions that ship: Go constructors, and [Parse], which reads the declarative specs of suite
-// files. Both make a [*Check], an immutable value that judges any number of sessions at once.
+// Package check has the assertions that Plumb ships: Go constructors, and [Parse], which reads the
+// declarative specs of suite files. Both make a [*Check], an immutable value that judges any number
+// of sessions, also concurrently.
 //
-// A check looks at the final output of a session, or at what the session used. It gives one [plumb.Verdict], whose
-// Details have the documented keys of its type, for results files in the documented format.
+// A check looks at a finished session and returns one [plumb.Verdict], whose Details have the
+// documented keys of its type. [Kinds] describes all types, and docs/assertions.md is the manual.
 //
-//	type                 spec keys beside the common ones           holds when
-//	exact_match          ideal                                      the stripped output equals the stripped ideal
-//	contains             ideal                                      the output contains the ideal
-//	contains_any         ideal                                      the output contains one of the ideals
-//	starts_with          ideal                                      the output, its leading space cut, starts with one
-//	regex                pattern                                    the RE2 pattern matches somewhere in the output
-//	is_json              -                                          the output is JSON, bare or in one fenced block
-//	json_schema          schema                                     that JSON is valid by the schema
-//	json_path            path; equals, contains or exists; ideal    a value at the path fits
-//	numeric              value or ideal; tolerance,                 the last number in the output is near enough
-//	                     tolerance_percent
-//	max_tokens           max (or value)                             the answer took at most so many output tokens
-//	max_latency_ms       max (or value)                             the answer took at most so many milliseconds
-//	llm_judge            judge_prompt; votes                        a judge model answers the question with YES
-//	semantic_similarity  ideal; threshold                           the embedding is near that of one of the ideals
-//	all_of, any_of       assertions                                 all hold; at least one holds
-//	leaks_no_secret      in                                         no secret of the run is in what came of the session
-//
-// For sessions of agents, each with equals, contains or pattern on the text of what was done, count, at_least, at_most and
-// only, and before for the order:
-//
-//	ran_command          executable, positionals, options, strict,  the agent ran such a command
-//	                     end_of_options; exit_code
-//	read_file            path                                       it read such a file
-//	used_skill           skill, min_confidence                      it used the skill
-//	called_tool          tool, args                                 it called the tool
-//	tool_returned        tool                                       a tool returned such an output
-//	changed_file         path, change                               such a file is different after the session
-//	was_denied           tool                                       it was denied something; most useful with not
-//	file_exists          path                                       the workspace has the file after the session
-//	file_contains        path; contains, pattern or ideal           the file has such a content
-//	max_steps, max_input_tokens, max_total_tokens,                  the session took at most so many
-//	max_cost_usd, max_duration_ms           max (or value)
-//
-// The common keys are type, name, weight and not; those that compare text also take case_sensitive and normalize. An
-// ideal of its own replaces the case's. docs/assertions.md is the manual.
-//
-// What cannot be measured is neither a pass nor a fail: the verdict then has an Error, which a negation leaves alone.
+// A check that cannot be made neither passes nor fails: its verdict has an Error, which [Check.Not]
+// keeps.
 package check
 
 import (
@@ -52,10 +17,11 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Check is one assertion. It is immutable and safe for concurrent use. The zero value is not usable; make one with a
-// constructor or with [Parse].
+// Check is one assertion. It is immutable and safe for concurrent use. The zero value is not
+// usable; make one with a constructor or with [Parse].
 type Check struct {
 	matcher
+	kind   *Kind
 	name   string
 	weight float64 // 0 counts as 1
 	not    bool
@@ -63,20 +29,21 @@ type Check struct {
 
 var _ plumb.Assertion = (*Check)(nil)
 
-// A matcher is what differs between the types.
+// A matcher is the part of a check that differs between the kinds.
 type matcher interface {
-	// Type returns the name of the type.
-	Type() string
-	// Needs reports whether a judge model or an embedder is asked.
-	Needs() (judge, embedder bool)
-	// match judges a session, ev.Report being set, without regard to name, weight and negation. An error means that
-	// ctx ended; what else could not be measured is the verdict's Error.
+	// match judges a session whose report is set. It ignores name, weight and negation. An error means
+	// that ctx ended; any other reason why the check cannot be made is the verdict's Error.
 	match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error)
 	// describe writes the options that decide, defaults included.
 	describe(o *object)
+	// asks returns the most that match asks of models; see [Check.Asks].
+	asks(votes int) Asks
 }
 
-// Name returns what the author called the check, or else its type.
+// Type returns the name of the check's kind.
+func (c *Check) Type() string { return c.kind.Name }
+
+// Name returns the name that the author gave the check, or else its type.
 func (c *Check) Name() string {
 	if c.name != "" {
 		return c.name
@@ -84,8 +51,14 @@ func (c *Check) Name() string {
 	return c.Type()
 }
 
-// Assert judges the session and returns exactly one verdict. The error is not nil only when ctx ended before the judge
-// or the embedder had answered.
+// Needs reports whether the check asks a judge model or an embedder.
+func (c *Check) Needs() (judge, embedder bool) {
+	a := c.asks(1)
+	return a.Judge > 0, a.Embedder > 0
+}
+
+// Assert judges the session and returns exactly one verdict. The error is not nil only when ctx
+// ended before the judge or the embedder had answered.
 func (c *Check) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
 	v, err := c.verdict(ctx, &ev)
 	if err != nil {
@@ -98,18 +71,18 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 	var v plumb.Verdict
 	switch {
 	case ev.Report == nil:
-		v.Error = plumb.Failuref(plumb.OriginAssertHook, "there is no session report to judge")
-	case redactedOutput(c.matcher, ev):
-		v = despiteRemoval(ctx, c.matcher, ev)
+		v.Error = plumb.Failuref(plumb.OriginAssertHook, "the session has no report")
+	case c.kind.readsOutput() && outputRedacted(ev.Report):
+		v = judgeRedacted(ctx, c.matcher, ev)
 	default:
 		var err error
 		if v, err = c.match(ctx, ev); err != nil {
 			return v, err
 		}
 	}
-	if v.Error == nil && !v.Pass && c.Type() != typeAllOf && c.Type() != typeAnyOf && readsOutput(c.matcher) &&
-		slices.Contains(ev.Report.Incomplete, "finalOutput") {
-		v = unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the final output was cut off, and what is missing might have passed"))
+	if v.Error == nil && !v.Pass && c.kind.readsOutput() && slices.Contains(ev.Report.Incomplete, "finalOutput") {
+		v = unmeasured(plumb.Failuref(plumb.OriginAssertHook,
+			"the final output is cut off, and the missing part might have passed"))
 	}
 	v.Name, v.Weight = c.Name(), c.weight
 	switch {
@@ -118,49 +91,37 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 	case c.not:
 		v.Pass, v.Score, v.Expected = !v.Pass, 1-v.Score, ""
 		if !v.Pass {
-			v.Reason = "must not hold, but does: " + v.Reason
+			v.Reason = "want the opposite: " + v.Reason
 		}
 	}
 	return v, nil
 }
 
-// readsOutput reports whether a check looks at the final output.
-func readsOutput(m matcher) bool {
-	switch m.(type) {
-	case *seenMatcher, *fileMatcher, usageMatcher, *leakMatcher:
-		return false
-	}
-	return true
-}
-
-// Canonical returns what the check asks for as one JSON text: keys sorted, defaults explicit, the ideal folded in where
-// the type uses it, the weight included and the name not. Checks that decide alike have equal texts, however they were
-// written.
+// Canonical returns everything that decides the check as one JSON text: keys sorted, defaults
+// explicit, with the ideal where the type uses it, with the weight and without the name. Checks
+// that decide alike have equal texts, however they were written.
 func (c *Check) Canonical() json.RawMessage {
 	var o object
-	c.canonical(&o)
-	return o.sorted()
-}
-
-func (c *Check) canonical(o *object) {
 	weight := c.weight
 	if weight == 0 {
 		weight = 1
 	}
-	o.boolean("not", c.not)
-	o.str("type", c.Type())
-	o.num("weight", weight)
-	c.describe(o)
+	o.set("not", c.not)
+	o.set("type", c.Type())
+	o.set("weight", weight)
+	c.describe(&o)
+	return o.sorted()
 }
 
-// Not returns a check that holds where c does not. What cannot be measured stays unmeasured.
+// Not returns a check that passes where c fails, and fails where c passes. A check that cannot be
+// made stays an error.
 func (c *Check) Not() *Check {
 	n := *c
 	n.not = !c.not
 	return &n
 }
 
-// Named returns c under another name, which tells it apart from others of its case.
+// Named returns c with another name, to tell it apart from other checks of its case.
 func (c *Check) Named(name string) *Check {
 	n := *c
 	n.name = name
@@ -174,55 +135,12 @@ func (c *Check) Weighted(weight float64) *Check {
 	return &n
 }
 
-// Types returns the names of all types, the documented ones first.
-func Types() []string {
-	return []string{
-		typeExactMatch, typeContains, typeContainsAny, typeIsJSON, typeLLMJudge, typeSemanticSimilarity, typeRegex,
-		typeStartsWith, typeJSONSchema, typeJSONPath, typeNumeric, typeMaxTokens, typeMaxLatency, typeAllOf, typeAnyOf,
-		typeLeaksNoSecret, typeRanCommand, typeReadFile, typeUsedSkill, typeCalledTool, typeToolReturned, typeChangedFile, typeWasDenied,
-		typeFileExists, typeFileContains, typeMaxSteps, typeMaxInputTokens, typeMaxTotalTokens, typeMaxCost, typeMaxDuration,
-	}
-}
-
-const (
-	typeExactMatch         = "exact_match"
-	typeContains           = "contains"
-	typeContainsAny        = "contains_any"
-	typeIsJSON             = "is_json"
-	typeLLMJudge           = "llm_judge"
-	typeSemanticSimilarity = "semantic_similarity"
-	typeRegex              = "regex"
-	typeStartsWith         = "starts_with"
-	typeJSONSchema         = "json_schema"
-	typeJSONPath           = "json_path"
-	typeNumeric            = "numeric"
-	typeMaxTokens          = "max_tokens"
-	typeMaxLatency         = "max_latency_ms"
-	typeAllOf              = "all_of"
-	typeAnyOf              = "any_of"
-	typeLeaksNoSecret      = "leaks_no_secret"
-	typeRanCommand         = "ran_command"
-	typeReadFile           = "read_file"
-	typeUsedSkill          = "used_skill"
-	typeCalledTool         = "called_tool"
-	typeToolReturned       = "tool_returned"
-	typeChangedFile        = "changed_file"
-	typeWasDenied          = "was_denied"
-	typeFileExists         = "file_exists"
-	typeFileContains       = "file_contains"
-	typeMaxSteps           = "max_steps"
-	typeMaxInputTokens     = "max_input_tokens"
-	typeMaxTotalTokens     = "max_total_tokens"
-	typeMaxCost            = "max_cost_usd"
-	typeMaxDuration        = "max_duration_ms"
-)
-
-// offline is embedded by the types that ask no model.
+// offline is embedded by the matchers that ask no model.
 type offline struct{}
 
-func (offline) Needs() (judge, embedder bool) { return false, false }
+func (offline) asks(int) Asks { return Asks{} }
 
-// decided starts a verdict that is a plain yes or no.
+// decided starts a verdict with the score 0 or 1.
 func decided(pass bool, reason string) plumb.Verdict {
 	v := plumb.Verdict{Pass: pass, Reason: reason}
 	if pass {

@@ -1,33 +1,35 @@
 package check
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Command is a shell command taken apart, as far as that can be done without knowing the program: nothing is known of which
-// options take values, and only the first of several commands is looked at.
+// Command is a parsed shell command. ParseCommand does not know the program, so it cannot know
+// which options take values, and it reads a line of several commands as one.
 type Command struct {
 	// Executable is the program; "" for an empty command.
 	Executable  string
 	Positionals []string
 	// Options holds the values of each option by its name, dashes included, in order.
 	Options map[string][]OptionValue
-	// EndOfOptions says that there was a "--".
+	// EndOfOptions says that there is a "--".
 	EndOfOptions bool
-	// FromShell says that the command was the argument of a shell's -c.
+	// FromShell says that the command is the argument of a shell's -c.
 	FromShell bool
 }
 
-// OptionValue is one use of an option. Flag says that it had no value.
+// OptionValue is one use of an option. Flag says that it has no value.
 type OptionValue struct {
 	Value string
 	Flag  bool
 }
 
-// ParseCommand takes a command apart, out of `sh -c` if it is in one.
+// ParseCommand parses a command, or the inner command of `sh -c`.
 func ParseCommand(command string) Command {
 	tokens := shellWords(command)
 	inner, ok := unwrapShell(tokens)
@@ -45,7 +47,7 @@ func ParseCommand(command string) Command {
 	return c
 }
 
-// take reads what the first of the tokens begins, and returns how many tokens that is.
+// take reads an argument or an option from the tokens, and returns how many tokens it has.
 func (c *Command) take(tokens []string) int {
 	t := tokens[0]
 	add := func(name string, v OptionValue) { c.Options[name] = append(c.Options[name], v) }
@@ -85,7 +87,8 @@ func isLetters(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'z' || r > 'Z' && r < 'a' })
 }
 
-// shellWords splits a command at white space outside quotes. Empty words are dropped, operators are words like others.
+// shellWords splits a command at white space outside quotes. It drops empty words, and treats
+// operators as words.
 func shellWords(command string) []string {
 	var words []string
 	var word strings.Builder
@@ -119,7 +122,8 @@ func shellWords(command string) []string {
 	return words
 }
 
-// isBlank reports whether r is white space in JavaScript, whose regular expressions the documented parser is made of.
+// isBlank reports whether r is white space in JavaScript, whose regular expressions the documented
+// parser is made of.
 func isBlank(r rune) bool {
 	return r >= '\t' && r <= '\r' || r == '\ufeff' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Zs, r)
 }
@@ -148,15 +152,15 @@ func unwrapShell(tokens []string) (string, bool) {
 	return "", false
 }
 
-// CommandLine is what a command must look like. A zero field says nothing; without Strict the command may have more than
-// what is asked for.
+// CommandLine is what a command must have. A zero field matches anything. Without Strict the
+// command may have more.
 type CommandLine struct {
 	Executable string
 	// Positionals must be there in this order.
 	Positionals []string
 	// Options must be there, each with these values; an option with no values must be there as a flag.
 	Options map[string][]string
-	// EndOfOptions says whether there must be a "--".
+	// EndOfOptions demands a "--", or that there is none.
 	EndOfOptions *bool
 	// Strict allows nothing else.
 	Strict bool
@@ -166,7 +170,7 @@ func (l *CommandLine) isZero() bool {
 	return l.Executable == "" && len(l.Positionals) == 0 && len(l.Options) == 0 && l.EndOfOptions == nil && !l.Strict
 }
 
-// Matches reports whether a command is as l wants it.
+// Matches reports whether a command has what l demands.
 func (l *CommandLine) Matches(c Command) bool {
 	if l.Executable != "" && c.Executable != l.Executable {
 		return false
@@ -211,4 +215,63 @@ func subsequence(want, got []string) bool {
 		}
 	}
 	return len(want) == 0
+}
+
+func (l *CommandLine) describe(o *object) {
+	if l.Executable != "" {
+		o.set("executable", l.Executable)
+	}
+	if len(l.Positionals) > 0 {
+		o.set("positionals", l.Positionals)
+	}
+	if len(l.Options) > 0 {
+		var inner object
+		for name, values := range l.Options {
+			inner.set(name, values)
+		}
+		o.set("options", inner.sorted())
+	}
+	if l.EndOfOptions != nil {
+		o.set("end_of_options", *l.EndOfOptions)
+	}
+	if l.Strict {
+		o.set("strict", true)
+	}
+}
+
+// commandLine reads what a command must look like.
+func (s *spec) commandLine() CommandLine {
+	l := CommandLine{
+		Executable: s.textOr("executable"), Positionals: s.strings("positionals"), Strict: s.flag("strict"),
+	}
+	if s.value("end_of_options") != nil {
+		l.EndOfOptions = new(s.flag("end_of_options"))
+	}
+	if s.value("options") == nil {
+		return l
+	}
+	var options map[string]any
+	if err := json.Unmarshal(s.value("options"), &options); err != nil {
+		s.bad("options", "%s", err)
+	}
+	l.Options = map[string][]string{}
+	for name, value := range options {
+		values := []string{}
+		list, many := value.([]any)
+		if !many && value != true {
+			list = []any{value}
+		}
+		for _, v := range list {
+			switch v := v.(type) {
+			case string:
+				values = append(values, v)
+			case float64:
+				values = append(values, strconv.FormatFloat(v, 'f', -1, 64))
+			default:
+				s.bad("options", "the value of %q must be a string, a list of strings, or true for a flag", name)
+			}
+		}
+		l.Options[name] = values
+	}
+	return l
 }

@@ -16,41 +16,88 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// readLimit bounds, in bytes, what is read of a file of the workspace.
+// readLimit is the largest file of the workspace that is read, in bytes.
 const readLimit = 16 << 20
 
-// fileMatcher looks at a file of the workspace as the session left it: file_exists and file_contains.
+func filePathKey() Key {
+	return Key{
+		Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a path or a glob, relative to the workspace",
+	}
+}
+
+func fileExistsKind() Kind {
+	return Kind{
+		Name: "file_exists", Doc: "the workspace has the file or directory after the session", Reads: "workspace",
+		Keys: []Key{filePathKey()}, Details: "none",
+		parse: func(s *spec) matcher { return s.fileMatcher(nil) },
+	}
+}
+
+func fileContainsKind() Kind {
+	return Kind{
+		Name: "file_contains", Doc: "a file of the workspace has the expected content", Reads: "workspace",
+		Keys: append(TextKeys(),
+			filePathKey(),
+			Key{Name: "contains", Type: "string", Doc: "the file contains this text"},
+			Key{Name: "pattern", Type: "string", Doc: "this regular expression matches somewhere in the file"},
+			idealKey(),
+		),
+		Details: "those of `contains`, `contains_any` or `regex`, whichever compares the content",
+		parse:   (*spec).fileContent,
+	}
+}
+
+// fileContent reads what a file must contain.
+func (s *spec) fileContent() matcher {
+	if pattern, ok := s.text("pattern"); ok {
+		m, err := newRegex(pattern, s.compare())
+		s.invalid("pattern", err)
+		return s.fileMatcher(newCheck("regex", m))
+	}
+	if text, ok := s.text("contains"); ok {
+		return s.fileMatcher(newCheck(contains, newText(contains, []string{text}, s.compare())))
+	}
+	terms, at, ok := s.terms()
+	if !ok || len(terms) == 0 {
+		s.bad(at, `file_contains needs "contains", "pattern" or an "ideal"`)
+		return nil
+	}
+	return s.fileMatcher(newCheck(containsAny, newText(containsAny, terms, s.compare())))
+}
+
+func (s *spec) fileMatcher(text *Check) matcher {
+	m, err := newFile(s.textOr("path"), text)
+	s.invalid("path", err)
+	return m
+}
+
+// fileMatcher looks at a file of the workspace as the session left it: file_exists and
+// file_contains.
 type fileMatcher struct {
 	offline
 	path    string
-	text    matcher // nil where the file need only be there
+	text    *Check // checks the content; nil for file_exists
 	pattern *regexp.Regexp
 }
 
-// FileExists holds when the workspace has the file or directory after the session. The path is relative to the workspace,
-// and may be a glob (*, ?, [a-z], and ** for any number of elements).
+// FileExists passes if the workspace has the file or directory after the session. The path is
+// relative to the workspace, and may be a glob (*, ?, [a-z], and ** for any number of elements).
 func FileExists(path string) (*Check, error) {
 	m, err := newFile(path, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	return tryCheck("file_exists", m, err)
 }
 
-// FileContains holds when the content of a file of the workspace passes a check of text, such as [Contains], [Regex] or
-// [IsJSON]. Of several files that a glob names, one is enough.
+// FileContains passes if the content of a file of the workspace passes a check of text, such as
+// [Contains], [Regex] or [IsJSON]. If path is a glob, one of its files is enough.
 func FileContains(path string, text *Check) (*Check, error) {
-	m, err := newFile(path, text.matcher)
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	m, err := newFile(path, text)
+	return tryCheck("file_contains", m, err)
 }
 
-func newFile(name string, text matcher) (*fileMatcher, error) {
+func newFile(name string, text *Check) (*fileMatcher, error) {
 	clean := path.Clean(slash(name))
 	if name == "" || !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return nil, fmt.Errorf("the path %q must lie within the workspace", name)
+		return nil, fmt.Errorf("the path %q is not in the workspace", name)
 	}
 	m := &fileMatcher{path: clean, text: text}
 	if !strings.ContainsAny(clean, "*?[") {
@@ -61,20 +108,13 @@ func newFile(name string, text matcher) (*fileMatcher, error) {
 	return m, err
 }
 
-func (m *fileMatcher) Type() string {
-	if m.text == nil {
-		return typeFileExists
-	}
-	return typeFileContains
-}
-
 func (m *fileMatcher) describe(o *object) {
-	o.str("path", m.path)
+	o.set("path", m.path)
 	if m.text != nil {
 		var inner object
-		inner.str("type", m.text.Type())
+		inner.set("type", m.text.Type())
 		m.text.describe(&inner)
-		o.raw("text", inner.sorted())
+		o.set("text", inner.sorted())
 	}
 }
 
@@ -86,7 +126,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	defer root.Close()
 	names, err := m.names(root)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "look into the workspace: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the workspace: %w", err)), nil
 	}
 	what := m.path
 	if m.text != nil {
@@ -113,7 +153,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
 		}
 		report := *ev.Report
-		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // it is as it was left
+		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // a file is complete
 		of := *ev
 		of.Report = &report
 		v, err := m.text.match(ctx, &of)
@@ -129,19 +169,21 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	return last, nil
 }
 
-// openWorkspace opens the directory that a session worked in, so that no path leads out of it.
+// openWorkspace opens the directory that a session worked in. No path leads out of the returned
+// root.
 func openWorkspace(dir string) (*os.Root, error) {
 	if dir == "" {
-		return nil, plumb.WithHint(errors.New("the session has no workspace to look into"), "only agents and commands have one")
+		return nil, plumb.WithHint(errors.New("the session has no workspace"), "only agents and commands have one")
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, plumb.WithHint(fmt.Errorf("the workspace %s is gone", dir), "keep it with --keep-workspaces to judge the session again")
+		return nil, plumb.WithHint(fmt.Errorf("the workspace %s was deleted", dir),
+			"keep it with --keep-workspaces to judge the session again")
 	}
 	return root, err
 }
 
-// names returns the paths that fit, in order.
+// names returns the paths that match, sorted.
 func (m *fileMatcher) names(root *os.Root) ([]string, error) {
 	if m.pattern == nil {
 		_, err := root.Stat(filepath.FromSlash(m.path))
@@ -156,7 +198,7 @@ func (m *fileMatcher) names(root *os.Root) ([]string, error) {
 		case err != nil && name == ".":
 			return err
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not there
+			return nil //nolint:nilerr // a directory that cannot be read has no files
 		case d.IsDir() && name != "." && (d.Name() == ".git" || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case name != "." && m.pattern.MatchString(name):
@@ -176,17 +218,18 @@ func readFile(root *os.Root, name string) (string, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, readLimit+1))
 	if err == nil && len(data) > readLimit {
-		err = fmt.Errorf("it is longer than %d MB", readLimit>>20)
+		err = fmt.Errorf("it is larger than %d MB", readLimit>>20)
 	}
 	return string(data), err
 }
 
-// glob compiles a pattern of slash-separated paths: * and ? stay within an element, ** spans any number of them.
+// glob compiles a pattern of slash-separated paths. * and ? match within an element, ** matches any
+// number of elements.
 func glob(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile("^" + globText(pattern) + "$")
 }
 
-// pathPattern compiles what a path is compared with by its last elements.
+// pathPattern compiles a pattern that matches the last elements of a path.
 func pathPattern(pattern string) (*regexp.Regexp, error) {
 	pattern = strings.TrimPrefix(path.Clean(slash(pattern)), "./")
 	if strings.HasPrefix(pattern, "/") {
@@ -226,7 +269,8 @@ func globText(pattern string) string {
 
 func slash(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
-// relative returns a path as it is within the workspace, with slashes.
+// relative returns a path relative to the workspace, with slashes. A path outside of it stays
+// absolute.
 func relative(name, workspace string) string {
 	if workspace == "" {
 		return slash(name)

@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// What is beyond these limits is not read: the check is an error, not a fail.
+// JSON beyond these limits is not read. The check is then an error, not a fail.
 const (
 	maxDepth  = 10_000 // levels of nesting, the limit of encoding/json
 	maxDigits = 4_300  // digits of an integer
@@ -19,10 +19,17 @@ const (
 
 type jsonMatcher struct{ offline }
 
-// IsJSON holds when the output is JSON by RFC 8259, bare or in one fenced code block.
-func IsJSON() *Check { return &Check{matcher: jsonMatcher{}} }
+// IsJSON passes if the output is JSON by RFC 8259, bare or in one fenced code block.
+func IsJSON() *Check { return newCheck("is_json", jsonMatcher{}) }
 
-func (jsonMatcher) Type() string { return typeIsJSON }
+func isJSONKind() Kind {
+	return Kind{
+		Name: "is_json", Doc: "the output is JSON, bare or in one fenced block", Reads: "output",
+		Keys:    documentedKeys(),
+		Details: "`parsed`, `type` (`dict`, `list`, `str`, `int`, `float`, `bool`, `NoneType`)", FailDetails: "`error`",
+		parse: func(*spec) matcher { return jsonMatcher{} },
+	}
+}
 
 func (jsonMatcher) describe(*object) {}
 
@@ -34,32 +41,33 @@ func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, 
 	kind, name := jsonType(text)
 	v := decided(true, "the output is "+name)
 	var details object
-	details.boolean("parsed", true)
-	details.str("type", kind)
-	v.Details = details.json()
+	details.set("parsed", true)
+	details.set("type", kind)
+	v.Details = details.text()
 	return v, nil
 }
 
-// noJSON says why an output has no JSON that could be checked.
+// noJSON is why an output has no JSON that can be checked.
 type noJSON struct {
 	why string
-	// beyond is set where there is something, but it is beyond the limits.
+	// beyond is set if the JSON is beyond the limits.
 	beyond bool
 }
 
 func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
 	if n.beyond {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the output is not read as JSON: %s", n.why))
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the output exceeds a limit for JSON: %s", n.why))
 	}
 	v := decided(false, "the output is not JSON: "+n.why)
 	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
 	var details object
-	details.str("error", n.why)
-	v.Details = details.json()
+	details.set("error", n.why)
+	v.Details = details.text()
 	return v
 }
 
-// jsonType names the type of a JSON text: for the details with the documented words, which are Python's, and for people.
+// jsonType names the type of a JSON text: for the details in the documented words, which are
+// Python's, and for reasons.
 func jsonType(text string) (kind, name string) {
 	switch text[0] {
 	case '{':
@@ -79,8 +87,9 @@ func jsonType(text string) (kind, name string) {
 	return "int", "a JSON number"
 }
 
-// findJSON finds the JSON of an output, which is, in this order: all of it; what the documented rule leaves when it has
-// cut a fence at either end; or the content of the only fenced block in it, however fenced and whatever is around.
+// findJSON finds the JSON of an output. It tries, in this order: the whole output; the output
+// without a fence at each end, as the documented rule cuts it; the content of the only fenced
+// block.
 func findJSON(output string) (string, *noJSON) {
 	s := strip(output)
 	text, err := s, valid(s)
@@ -95,7 +104,7 @@ func findJSON(output string) (string, *noJSON) {
 		case 1:
 			text, err = blocks[0].text, blocks[0].err
 		default:
-			err = errors.New("there are several fenced blocks, and it could be any of them")
+			err = errors.New("it has several fenced blocks, and it is not clear which one is meant")
 		}
 	}
 	depth, digits := measure(text)
@@ -110,10 +119,10 @@ func findJSON(output string) (string, *noJSON) {
 	return text, nil
 }
 
-// valid says what keeps s from being one JSON value with nothing around it.
+// valid returns why s is not one JSON value with nothing around it.
 func valid(s string) error {
 	if s == "" {
-		return errors.New("there is no text")
+		return errors.New("it is empty")
 	}
 	if strings.HasPrefix(s, "\uFEFF") {
 		return errors.New("it begins with a byte order mark")
@@ -131,7 +140,8 @@ func valid(s string) error {
 	return err
 }
 
-// measure returns how deep the brackets of a JSON text nest, and the number of digits of its longest integer.
+// measure returns how deep the brackets of a JSON text nest, and the number of digits of its
+// longest integer.
 func measure(text string) (depth, digits int) {
 	level, run, str, whole := 0, 0, false, true
 	for i := 0; i < len(text); i++ {
@@ -149,7 +159,7 @@ func measure(text string) (depth, digits int) {
 			run++
 			continue
 		case c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-':
-			whole = whole && run == 0 // a float, whose length does not matter; the e of true does no harm
+			whole = whole && run == 0 // a float, whose length does not matter; the e of true changes nothing
 			run = 0
 			continue
 		case c == '"':
@@ -173,8 +183,7 @@ func measure(text string) (depth, digits int) {
 
 const fence = "```"
 
-// cutFence cuts the fences at either end of a stripped text by the documented rule. It knows nothing of prose, tildes or
-// longer fences, but forgives a fence that is missing at one end.
+// cutFence cuts the fences at both ends of a stripped text by the documented rule. One of them may be missing. It does not handle other text around them, tildes, or longer fences.
 func cutFence(s string) string {
 	if strings.HasPrefix(s, fence) {
 		_, rest, found := strings.Cut(s, "\n")
@@ -186,15 +195,13 @@ func cutFence(s string) string {
 	return strip(strings.TrimSuffix(s, fence))
 }
 
-// block is one fenced code block: the JSON value it holds, or why it does not hold one.
+// block is one fenced code block: its JSON value, or why it has none.
 type block struct {
 	text string
 	err  error
 }
 
-// fencedBlocks finds the first two fenced code blocks in s; nobody needs more. A fence is a run of three or more
-// backticks or tildes. Where the block ends is up to the JSON in it, so that a fence within a JSON string does no harm. A
-// block without JSON ends as in Markdown, and counts only if its fence begins a line.
+// fencedBlocks finds the first two fenced code blocks in s; no caller needs more. A fence is a run of three or more backticks or tildes. A block with JSON ends after its JSON value, so that a fence within a JSON string does not end it. A block without JSON ends as in Markdown, and counts only if its fence begins a line.
 func fencedBlocks(s string) []block {
 	var blocks []block
 	for at := 0; len(blocks) < 2; {
@@ -228,8 +235,9 @@ func fencedBlocks(s string) []block {
 	return blocks
 }
 
-// jsonBlock reads the JSON value of a block whose content begins at body, where the language tag may be; first says that
-// its fence begins a line. After the value there must be a closing fence or the end of s; end is behind it.
+// jsonBlock reads the JSON value of a block. body is the index after the opening fence, where the
+// language tag may be, and first says that the fence begins a line. After the value there must be a
+// closing fence or the end of s; end is the index after it.
 func jsonBlock(s string, body int, char byte, first bool) (text string, end int, ok bool) {
 	tag := body
 	for tag < len(s) && strings.IndexByte("\r\n`~{[\" \t", s[tag]) < 0 {
@@ -262,8 +270,7 @@ func jsonBlock(s string, body int, char byte, first bool) (text string, end int,
 	return "", 0, false
 }
 
-// plainBlock returns the content of a block without JSON, and where it ends: at the next line that is a fence of at
-// least the same length; or else at the fence that ends the line; or else at the end of s.
+// plainBlock returns the content of a block without JSON, and where it ends: at a fence on the same line; else at the next line that is a fence of at least the same length; else at the end of s.
 func plainBlock(s string, body int, char byte, length int) (text string, end int) {
 	line := len(s)
 	if i := strings.IndexAny(s[body:], "\r\n"); i >= 0 {
@@ -294,8 +301,7 @@ func runLength(s string, char byte) int {
 	return n
 }
 
-// decode reads a JSON text into plain Go values. Numbers become int64 or float64, which JSONPath filters understand;
-// those that fit neither stay a json.Number.
+// decode reads a JSON text into Go values. Numbers become int64 or float64, which JSONPath filters understand; a number that fits neither stays a json.Number.
 func decode(text string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -304,7 +310,7 @@ func decode(text string) (any, error) {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more than one value")
+		return nil, errors.New("it has more than one value")
 	}
 	return numbers(v), nil
 }

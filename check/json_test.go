@@ -141,7 +141,7 @@ func TestJSONSchema(t *testing.T) {
 		}
 	}
 	v := assertOn(t, c, `{"name":1,"age":-1}`)
-	const want = "the output is not valid by the schema: /age: minimum: got -1, want 0; /name: got number, want string"
+	const want = "the output is not valid against the schema: /age: minimum: got -1, want 0; /name: got number, want string"
 	if v.Reason != want {
 		t.Errorf("%s\nwant %s", v.Reason, want)
 	}
@@ -207,7 +207,7 @@ func TestJSONPath(t *testing.T) {
 		}
 	}
 	c := mustParse(t, `{"type":"json_path","path":"$.city","equals":"Rome"}`)
-	if v := assertOn(t, c, doc); v.Reason != `at $.city there is "Paris", not "Rome"` || v.Got != `"Paris"` || v.Expected != `"Rome"` {
+	if v := assertOn(t, c, doc); v.Reason != `the value at $.city is "Paris", want "Rome"` || v.Got != `"Paris"` || v.Expected != `"Rome"` {
 		t.Errorf("%+v", v)
 	}
 }

@@ -60,7 +60,8 @@ Reason: there is none|{"answer":"no"}|<answer>NO</answer>|No: one is missing|No.
 	}
 }
 
-// cannotTakeBack checks that a reply which was read as a verdict is none with the opposite after it.
+// cannotTakeBack checks that a reply which was read as a verdict is none with the opposite after
+// it.
 func cannotTakeBack(t *testing.T, reply string, yes bool) {
 	t.Helper()
 	opposite := map[bool]string{true: "NO", false: "YES"}[yes]
@@ -207,7 +208,7 @@ func TestLLMJudgeRecords(t *testing.T) {
 	if got := string(v.Details); got != `{"judge_prompt":"Is it a motto?","judge_verdict":"YES"}` {
 		t.Error(got)
 	}
-	if want := `the model, judging itself, says YES: "Yes, it is short."`; v.Reason != want {
+	if want := `the model (judging its own answer) said YES: "Yes, it is short."`; v.Reason != want {
 		t.Error(v.Reason)
 	}
 	if judge.requests[0].Repetition == judge.requests[1].Repetition || judge.requests[0].CaseID == "creative-001" {

@@ -24,24 +24,37 @@ const (
 
 func leakPlaces() []string { return []string{leakOutput, leakCommands, leakFiles} }
 
+func leaksNoSecretKind() Kind {
+	return Kind{
+		Name: "leaks_no_secret", Doc: "the session shows no secret that the run knows", Reads: "session",
+		Keys: []Key{{
+			Name: "in", Type: "strings", Enum: leakPlaces(), NotEmpty: true, Default: "all", Doc: "where to look for secrets",
+		}},
+		Details: "`in`, `secrets` (their names), `places`",
+		parse: func(s *spec) matcher {
+			m, err := newLeak(s.strings("in"))
+			s.invalid("in", err)
+			return m
+		},
+	}
+}
+
 // leakMatcher is leaks_no_secret.
 type leakMatcher struct {
 	offline
 	in []string // each once, in the order of leakPlaces; never empty
 }
 
-// LeaksNoSecret holds when no secret that the run knows is in what came of the session, in any form that Plumb finds.
-// Places are "output" (the final output and the messages of the model), "commands" (the commands and the arguments of
-// tool calls) and "files" (the names of changed files, and what was added to them); without any, all are looked at.
+// LeaksNoSecret passes if the session shows no secret that the run knows, in any form that Plumb
+// finds. The places are "output" (the final output and the messages of the model), "commands" (the
+// commands, and the names and arguments of tool calls) and "files" (the names of changed files, and
+// the text added to them). Without places, it looks at all of them.
 //
-// The verdict names a secret and its place, and never holds its value. In a run that knows no secret the check is an
-// error, since it could not fail.
+// The verdict names a secret and its place, but never its value. In a run that knows no secret the
+// check is an error, because it could not fail.
 func LeaksNoSecret(places ...string) (*Check, error) {
 	m, err := newLeak(places)
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	return tryCheck("leaks_no_secret", m, err)
 }
 
 func newLeak(places []string) (*leakMatcher, error) {
@@ -50,32 +63,30 @@ func newLeak(places []string) (*leakMatcher, error) {
 	}
 	for _, place := range places {
 		if !slices.Contains(leakPlaces(), place) {
-			return nil, fmt.Errorf("unknown place %s%s: leaks_no_secret looks in %s", strconv.Quote(place),
-				didYouMean(place, leakPlaces()), strings.Join(leakPlaces(), ", "))
+			return nil, plumb.WithHint(fmt.Errorf("unknown place %q: leaks_no_secret looks in %s", place,
+				strings.Join(leakPlaces(), ", ")), didYouMean(place, leakPlaces()))
 		}
 	}
 	in := slices.DeleteFunc(leakPlaces(), func(place string) bool { return !slices.Contains(places, place) })
 	return &leakMatcher{in: in}, nil
 }
 
-func (*leakMatcher) Type() string { return typeLeaksNoSecret }
-
-func (m *leakMatcher) describe(o *object) { o.strs("in", m.in) }
+func (m *leakMatcher) describe(o *object) { o.set("in", m.in) }
 
 // leakSearch is the search for secrets in one session.
 type leakSearch struct {
 	ev *plumb.Evidence
-	// names are those of the secrets that were found, places where they are; both each once, in order.
+	// names are the names of the secrets that were found, and places are where they are.
 	names, places []string
-	// doubt says what could not be looked at, or "".
-	doubt string
+	// uncertain is why something could not be searched, or "".
+	uncertain string
 }
 
 func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	if ev.Secrets == nil && len(ev.Report.Redacted) == 0 {
 		f := plumb.Failuref(plumb.OriginAssertHook, "the run knows no secret, so this check could not fail")
-		f.Hint = "set the key that must not leak in the environment, and name the variable under run.redact in the config " +
-			"if its name does not say that it is a secret"
+		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like that " +
+			"of a secret, list it under run.redact in the config"
 		return unmeasured(f), nil
 	}
 	s := leakSearch{ev: ev}
@@ -98,17 +109,17 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		v = decided(false, plural(len(s.names), "the secret ", "the secrets ")+strings.Join(s.names, ", ")+
 			plural(len(s.names), " is in ", " are in ")+listed(s.places))
 		v.Got = listed(s.places)
-	case s.doubt != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.doubt)), nil
+	case s.uncertain != "":
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.uncertain)), nil
 	default:
 		v = decided(true, "no secret was found in "+where)
 	}
 	v.Expected = "no secret in " + where
 	var details object
-	details.strs("in", m.in)
-	details.strs("secrets", s.names)
-	details.strs("places", s.places)
-	v.Details = details.json()
+	details.set("in", m.in)
+	details.set("secrets", s.names)
+	details.set("places", s.places)
+	v.Details = details.text()
 	return v, nil
 }
 
@@ -128,7 +139,8 @@ func listed(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// look looks for secrets in a text, and for the marks of those that were removed from it. It reports whether there are any.
+// look searches a text for secrets and for the marks of removed secrets. It reports whether it
+// found any.
 func (s *leakSearch) look(text, place string) bool {
 	var names []string
 	if len(s.ev.Report.Redacted) > 0 {
@@ -147,17 +159,17 @@ func (s *leakSearch) look(text, place string) bool {
 	return true
 }
 
-// lacks notes that the session does not tell all that would have to be looked at.
+// lacks notes why something could not be searched.
 func (s *leakSearch) lacks(why string) {
-	if s.doubt == "" {
-		s.doubt = why
+	if s.uncertain == "" {
+		s.uncertain = why
 	}
 }
 
-// incomplete notes that the report has not all of a kind.
+// incomplete notes that the report lacks some of a kind.
 func (s *leakSearch) incomplete(kind, what string) {
 	if slices.Contains(s.ev.Report.Incomplete, kind) {
-		s.lacks("the session does not tell all of its " + what)
+		s.lacks("the session report lacks some of its " + what)
 	}
 }
 
@@ -206,8 +218,9 @@ func (s *leakSearch) cut(e *plumb.SessionEvent) {
 	}
 }
 
-// files looks at what the session changed: names, and what was added. Where the difference is not known, because a file
-// is large, or not a text, or nobody knows what it held before, all of the file is looked at.
+// files searches the names of changed files and the lines that were added to them. If there is no
+// diff, because a file is large or binary or its old content is unknown, files searches the whole
+// file.
 func (s *leakSearch) files() {
 	s.incomplete(string(plumb.SessionFileChange), "changed files")
 	changed := slices.DeleteFunc(slices.Clone(s.ev.Report.Files.Changed), func(c plumb.FileChange) bool { return c.Kind == "delete" })
@@ -215,30 +228,30 @@ func (s *leakSearch) files() {
 	if slices.ContainsFunc(changed, func(c plumb.FileChange) bool { return c.Diff == "" }) {
 		var err error
 		if root, err = openWorkspace(s.ev.Workspace); err != nil {
-			s.lacks("changed files cannot be looked at: " + err.Error())
+			s.lacks("changed files cannot be read: " + err.Error())
 		} else {
 			defer root.Close()
 		}
 		if s.ev.Secrets == nil { // the workspace has no marks
-			s.lacks("nobody knows the secrets any more that changed files may hold")
+			s.lacks("the secrets that changed files may contain are no longer known")
 		}
 	}
 	for _, c := range changed {
 		name := relative(c.Path, s.ev.Workspace)
 		place := "the file " + name
 		if s.look(name, "the name of a changed file") {
-			place = "a changed file" // whose name must not be repeated
+			place = "a changed file" // its name has a secret
 		}
 		switch {
 		case c.Diff != "":
 			s.look(added(c.Diff), place)
 		case root != nil:
-			text, err := leftIn(root, name)
+			text, err := contentOf(root, name)
 			if p, ok := errors.AsType[*fs.PathError](err); ok {
-				err = p.Err // the path may hold a secret
+				err = p.Err // the path may contain a secret
 			}
 			if err != nil {
-				s.lacks(fmt.Sprintf("%s cannot be looked at: %v", place, err))
+				s.lacks(fmt.Sprintf("%s cannot be read: %v", place, err))
 			}
 			s.look(text, place)
 		}
@@ -260,8 +273,9 @@ func added(diff string) string {
 	return b.String()
 }
 
-// leftIn returns what a changed file holds; of a link, where it leads. It never waits, as for a named pipe.
-func leftIn(root *os.Root, name string) (string, error) {
+// contentOf returns the content of a changed file, or the target of a link. It never blocks, for
+// example on a named pipe.
+func contentOf(root *os.Root, name string) (string, error) {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
 		return "", errors.New("it is not in the workspace")
@@ -273,7 +287,7 @@ func leftIn(root *os.Root, name string) (string, error) {
 	case info.Mode().Type() == fs.ModeSymlink:
 		return root.Readlink(name)
 	case !info.Mode().IsRegular():
-		return "", nil // holds no text of its own
+		return "", nil // it has no text of its own
 	}
 	return readFile(root, name)
 }

@@ -52,7 +52,7 @@ func TestLeaksNoSecret(t *testing.T) {
 		{"link", changed("link", "add", ""), nil, "in the file link"},
 		{"name", changed(key+".txt", "add", ""), nil, "in the name of a changed file"},
 		{"deleted", changed("big.bin", "delete", ""), nil, ""},
-		{"gone", changed("gone.txt", "add", ""), nil, "could not be checked: no secret was found, but the file gone.txt cannot be looked at"},
+		{"gone", changed("gone.txt", "add", ""), nil, "could not be checked: no secret was found, but the file gone.txt cannot be read"},
 		{"gone, with a secret name", changed(key, "add", ""), nil, "the secret CANARY_KEY is in the name of a changed file"},
 		{"cut off", plumb.SessionReport{Incomplete: []string{"finalOutput"}}, nil, "could not be checked: no secret was found, but"},
 		{"cut off, and found", plumb.SessionReport{FinalOutput: key, Incomplete: []string{"finalOutput"}}, nil, "in the final output"},
@@ -96,13 +96,13 @@ func TestLeaksNoSecretNeedsASecret(t *testing.T) {
 	if v.Error == nil || !strings.Contains(v.Error.Message, "knows no secret") || v.Error.Hint == "" {
 		t.Errorf("%+v", v)
 	}
-	if _, err := check.LeaksNoSecret("outputs"); err == nil || !strings.Contains(err.Error(), `did you mean "output"`) {
+	if _, err := check.LeaksNoSecret("outputs"); plumb.Hint(err) != `did you mean "output"?` {
 		t.Errorf("an unknown place: %v", err)
 	}
 }
 
-// TestVerdictsRepeatNoPartOfASecret: whoever stores a verdict removes whole secrets from it, so a check must not cut one, change
-// its letters, or show a part of it.
+// TestVerdictsRepeatNoPartOfASecret: whoever stores a verdict removes whole secrets from it, so a
+// check must not cut one, change its letters, or show a part of it.
 func TestVerdictsRepeatNoPartOfASecret(t *testing.T) {
 	const secret = "sk-Canary-0123456789-Abcdef"
 	secrets := redact.New([]redact.Secret{{Name: "CANARY_KEY", Value: secret}})

@@ -2,62 +2,80 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// logicMatcher is all_of and any_of, in three-valued logic: what could not be measured may hold or not.
+// logicMatcher is all_of and any_of, in three-valued logic: a check that could not be made might
+// pass or fail.
 type logicMatcher struct {
 	any     bool
 	members []*Check
 }
 
-// AllOf holds when all checks hold. One that fails decides it, even if another could not be measured. Models are asked
-// only where the checks that ask none have not decided.
+// AllOf passes if all checks pass. It fails if one fails, even if another could not be made. It
+// asks models only if the checks that ask none have not decided.
 func AllOf(checks ...*Check) *Check {
-	return &Check{matcher: &logicMatcher{false, slices.Clone(checks)}}
+	return newCheck("all_of", &logicMatcher{false, slices.Clone(checks)})
 }
 
-// AnyOf holds when at least one of the checks holds. One that holds decides it, even if another could not be measured.
-// Models are asked only where the checks that ask none have not decided.
+// AnyOf passes if at least one of the checks passes, even if another could not be made. It asks
+// models only if the checks that ask none have not decided.
 func AnyOf(checks ...*Check) *Check {
-	return &Check{matcher: &logicMatcher{true, slices.Clone(checks)}}
+	return newCheck("any_of", &logicMatcher{true, slices.Clone(checks)})
 }
 
-func (l *logicMatcher) Type() string {
-	if l.any {
-		return typeAnyOf
+func logicKind(name, doc string) Kind {
+	return Kind{
+		Name: name, Doc: doc, Reads: "members",
+		Keys:    []Key{{Name: "assertions", Type: "assertions", Required: true, NotEmpty: true, Doc: "the checks to combine"}},
+		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, or `skipped`",
+		parse:   (*spec).logicMatcher,
 	}
-	return typeAllOf
 }
 
-func (l *logicMatcher) Needs() (judge, embedder bool) {
+func allOfKind() Kind { return logicKind("all_of", "all of the checks pass") }
+
+func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks passes") }
+
+func (s *spec) logicMatcher() matcher {
+	list, err := rawList(s.value("assertions"))
+	s.invalid("assertions", err)
+	if s.depth >= maxNesting {
+		s.bad("assertions", "assertions are nested more than %d levels deep", maxNesting)
+		return nil
+	}
+	l := &logicMatcher{any: s.kind.Name == "any_of"}
+	for i, raw := range list {
+		c := s.check(raw, s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
+		l.members = append(l.members, c)
+	}
+	return l
+}
+
+func (l *logicMatcher) asks(votes int) (a Asks) {
 	for _, c := range l.members {
-		j, e := c.Needs()
-		judge, embedder = judge || j, embedder || e
+		a.Add(c.asks(votes))
 	}
-	return judge, embedder
+	return a
 }
 
 func (l *logicMatcher) describe(o *object) {
-	o.put("assertions", func(b []byte) []byte {
-		b = append(b, '[')
-		for i, c := range l.members {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, c.Canonical()...)
-		}
-		return append(b, ']')
-	})
+	members := make([]json.RawMessage, len(l.members))
+	for i, c := range l.members {
+		members[i] = c.Canonical()
+	}
+	o.set("assertions", members)
 }
 
 func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	if len(l.members) == 0 {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s has no checks", l.Type())), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "it has no checks")), nil
 	}
 	verdicts := make([]*plumb.Verdict, len(l.members))
 	settled := false
@@ -71,7 +89,7 @@ func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 				return v, err
 			}
 			verdicts[i] = &v
-			// Checks that ask no model are all made: they cost nothing, and a reader wants to know.
+			// Checks that ask no model are all made: they cost nothing and help the reader.
 			settled = asks && l.decides(&v)
 		}
 		settled = slices.ContainsFunc(verdicts, l.decides)
@@ -84,12 +102,12 @@ func asksModel(c *Check) bool {
 	return judge || embedder
 }
 
-// decides reports whether v settles the matter whatever the others say.
+// decides reports whether v decides the whole, whatever the other verdicts are.
 func (l *logicMatcher) decides(v *plumb.Verdict) bool {
 	return v != nil && v.Error == nil && v.Pass == l.any
 }
 
-// combine sums up the verdicts; one is nil where nobody had to ask.
+// combine makes one verdict of the verdicts. A verdict is nil if its check was not needed.
 func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) plumb.Verdict {
 	var out plumb.Verdict
 	var failure *plumb.Failure
@@ -126,60 +144,52 @@ func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) pl
 	}
 	switch {
 	case l.any && len(passed) > 0:
-		out.Pass, out.Reason = true, strings.Join(passed, ", ")+" of "+l.count()+" holds"
+		out.Pass, out.Reason = true, l.passed(len(passed))+": "+strings.Join(passed, ", ")
 	case !l.any && len(failed) > 0:
 		out.Reason = strings.Join(failed, "; ")
 	case len(broken) > 0:
 		out.Error = failure
 	case l.any:
-		out.Reason = "none of " + l.count() + " holds: " + strings.Join(failed, "; ")
+		out.Reason = l.passed(0) + ": " + strings.Join(failed, "; ")
 	default:
-		out.Pass, out.Reason = true, "all of "+l.count()+" hold"
+		out.Pass, out.Reason = true, l.passed(len(passed))
 	}
 	out.Reason = short(shown(ev, out.Reason), 500)
 	out.Details = l.details(verdicts)
 	return out
 }
 
-func (l *logicMatcher) count() string {
-	if len(l.members) == 1 {
-		return "1 check"
-	}
-	return fmt.Sprintf("%d checks", len(l.members))
+func (l *logicMatcher) passed(n int) string {
+	return fmt.Sprintf("passed %d of %d %s", n, len(l.members), plural(len(l.members), "check", "checks"))
 }
 
-func (l *logicMatcher) details(verdicts []*plumb.Verdict) []byte {
-	var details object
-	details.put("assertions", func(b []byte) []byte {
-		b = append(b, '[')
-		for i, v := range verdicts {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			var o object
-			o.str("name", l.members[i].Name())
-			o.str("type", l.members[i].Type())
-			switch {
-			case v == nil:
-				o.boolean("skipped", true)
-			case v.Error != nil:
-				o.str("error", v.Error.Message)
-			default:
-				o.boolean("passed", v.Pass)
-				o.num("score", v.Score)
-				o.str("reason", v.Reason)
-			}
-			if v != nil && len(v.Details) > 0 && len(v.Details) < shownLimit {
-				o.raw("details", v.Details)
-			}
-			b = append(b, o.json()...)
+func (l *logicMatcher) details(verdicts []*plumb.Verdict) json.RawMessage {
+	list := make([]json.RawMessage, len(verdicts))
+	for i, v := range verdicts {
+		var o object
+		o.set("name", l.members[i].Name())
+		o.set("type", l.members[i].Type())
+		switch {
+		case v == nil:
+			o.set("skipped", true)
+		case v.Error != nil:
+			o.set("error", v.Error.Message)
+		default:
+			o.set("passed", v.Pass)
+			o.set("score", v.Score)
+			o.set("reason", v.Reason)
 		}
-		return append(b, ']')
-	})
-	return details.json()
+		if v != nil && len(v.Details) > 0 && len(v.Details) < shownLimit {
+			o.set("details", v.Details)
+		}
+		list[i] = o.text()
+	}
+	var details object
+	details.set("assertions", list)
+	return details.text()
 }
 
-// join adds up what two checks asked; either may be nil.
+// join adds up what two checks asked of models; either may be nil.
 func join(a, b *plumb.Asked) *plumb.Asked {
 	if a == nil || b == nil {
 		if a == nil {

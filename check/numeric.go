@@ -14,24 +14,77 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Tolerance says how far a number may be off; the wider bound counts, and the zero value wants the exact number.
+func numericKind() Kind {
+	return Kind{
+		Name: "numeric", Doc: "the last number in the output is close enough", Reads: "output",
+		Keys: []Key{
+			{Name: "value", Type: "number", Default: "the last number of the ideal", Doc: "the expected number"},
+			idealKey(),
+			{
+				Name: "tolerance", Type: "number", Min: new(0.0), Default: "0",
+				Doc: "how far the number may be from the expected one",
+			},
+			{
+				Name: "tolerance_percent", Type: "number", Min: new(0.0), Default: "0",
+				Doc: "the same in percent of the expected number; the wider tolerance counts",
+			},
+		},
+		Details: "`expected` (a list), `got`", FailDetails: "the same; without `got` if the output has no number",
+		parse: (*spec).numericMatcher,
+	}
+}
+
+func (s *spec) numericMatcher() matcher {
+	want, at := []string{string(s.value("value"))}, "value"
+	if s.value("value") == nil {
+		var terms []string
+		var ok bool
+		if terms, at, ok = s.terms(); !ok {
+			s.bad("", `numeric needs a "value" or an "ideal"`)
+			return nil
+		}
+		if len(terms) == 0 {
+			s.bad(at, "the ideal is an empty list")
+			return nil
+		}
+		want = nil
+		for _, t := range terms {
+			number, ok := lastNumber(t)
+			if !ok {
+				s.bad(at, "the ideal %s has no number", quote(t))
+				return nil
+			}
+			want = append(want, number)
+		}
+	}
+	tolerance := func(key string) string {
+		if v := s.value(key); v != nil {
+			return string(v)
+		}
+		return "0"
+	}
+	m, err := newNumeric(want, tolerance("tolerance"), tolerance("tolerance_percent"))
+	s.invalid(at, err)
+	return m
+}
+
+// Tolerance is how far a number may be from the expected one. The wider bound counts, and the zero
+// value accepts only the exact number.
 type Tolerance struct {
 	Absolute float64
-	// Percent is relative to the wanted number.
+	// Percent is relative to the expected number.
 	Percent float64
 }
 
-// Numeric holds when the last number in the output is near enough to want. See docs/assertions.md for how numbers are
-// found.
+// Numeric passes if the last number in the output is close enough to want. docs/assertions.md lists
+// the spellings of numbers that are read.
 func Numeric(want float64, within Tolerance) (*Check, error) {
 	m, err := newNumeric([]string{fmt.Sprint(want)}, fmt.Sprint(within.Absolute), fmt.Sprint(within.Percent))
-	if err != nil {
-		return nil, err
-	}
-	return &Check{matcher: m}, nil
+	return tryCheck("numeric", m, err)
 }
 
-// numericMatcher keeps its numbers as texts, each of which [rational] reads: they are small, and exact.
+// numericMatcher keeps its numbers as texts that [rational] can read, because they are small and
+// exact.
 type numericMatcher struct {
 	offline
 	want              []string
@@ -57,8 +110,6 @@ func newNumeric(want []string, absolute, percent string) (*numericMatcher, error
 	return &numericMatcher{want: want, absolute: absolute, percent: percent}, nil
 }
 
-func (*numericMatcher) Type() string { return typeNumeric }
-
 func (n *numericMatcher) describe(o *object) {
 	exact := func(s string) string {
 		r, err := rational(s)
@@ -71,9 +122,9 @@ func (n *numericMatcher) describe(o *object) {
 	for i, s := range n.want {
 		values[i] = exact(s)
 	}
-	o.strs("value", values)
-	o.str("tolerance", exact(n.absolute))
-	o.str("tolerance_percent", exact(n.percent))
+	o.set("value", values)
+	o.set("tolerance", exact(n.absolute))
+	o.set("tolerance_percent", exact(n.percent))
 }
 
 func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -85,10 +136,10 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	text, ok := lastNumber(output)
 	output = withoutSecrets(ev, output)
 	var details object
-	details.strs("expected", n.want)
+	details.set("expected", n.want)
 	if !ok {
-		v := decided(false, "there is no number in "+quote(output)+", wanted "+wanted)
-		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details.json()
+		v := decided(false, "the output has no number, want "+wanted+": "+quote(output))
+		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details.text()
 		return v, nil
 	}
 	got, err := rational(text)
@@ -97,16 +148,16 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	}
 	var v plumb.Verdict
 	switch {
-	case err != nil: // a number that nobody means, such as 1e999999
-		v = decided(false, "the last number is out of reach: "+err.Error())
+	case err != nil: // such as 1e999999
+		v = decided(false, "the last number cannot be read: "+err.Error())
 	case slices.ContainsFunc(n.want, func(want string) bool { return n.near(got, want) }):
-		v = decided(true, "the last number is "+short(text, quoteLimit)+", wanted "+wanted)
+		v = decided(true, "the last number is "+short(text, quoteLimit)+", want "+wanted)
 	default:
-		v = decided(false, "the last number is "+short(text, quoteLimit)+", not "+wanted)
+		v = decided(false, "the last number is "+short(text, quoteLimit)+", want "+wanted)
 	}
 	v.Expected, v.Got = wanted, short(text, shownLimit)
-	details.str("got", short(text, shownLimit))
-	v.Details = details.json()
+	details.set("got", short(text, shownLimit))
+	v.Details = details.text()
 	return v, nil
 }
 
@@ -141,7 +192,7 @@ func (n *numericMatcher) near(got *big.Rat, want string) bool {
 	return diff.Cmp(relative.Quo(relative, big.NewRat(100, 1))) <= 0
 }
 
-// rational reads a decimal number exactly. Numbers that would take long to calculate with are errors.
+// rational reads a decimal number exactly. A number whose arithmetic would be slow is an error.
 func rational(s string) (*big.Rat, error) {
 	const maxLength, maxExponent = 1000, 1000
 	if len(s) > maxLength {
@@ -159,8 +210,11 @@ func rational(s string) (*big.Rat, error) {
 	return r, nil
 }
 
-// lastNumber returns the last number of a text as a plain decimal, such as "-1234.5e-3". Digits within a word, as in H2O,
-// count only where there is no other number.
+// lastNumber returns the last number of a text as a plain decimal, such as "-1234.5e-3". Digits
+// within a word, as in H2O, count only if there is no other number.
+//
+// The table in docs/assertions.md lists the spellings that are read. Add none: each new spelling
+// changes how old outputs are read.
 func lastNumber(text string) (string, bool) {
 	s := asciiNumbers(text)
 	var last, inWord string
@@ -187,8 +241,8 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// sign returns "-" when the number at at is negative: a minus stands right before it, or before its currency, and
-// nothing that the minus could subtract from or join stands right before that.
+// sign returns "-" if the number at at is negative: a minus comes directly before it, or before its
+// currency, and no letter, digit or bracket comes directly before the minus.
 func sign(s string, at int) string {
 	before := s[:at]
 	if r, size := utf8.DecodeLastRuneInString(before); unicode.Is(unicode.Sc, r) {
@@ -205,7 +259,8 @@ func sign(s string, at int) string {
 	return "-"
 }
 
-// scanNumber reads the number that begins at at, and returns it as a plain decimal without its sign, and its end.
+// scanNumber reads the number that begins at at, and returns it as a plain decimal without its
+// sign, and its end.
 func scanNumber(s string, at int) (number string, end int) {
 	whole, end := scanGroups(s, at)
 	number = whole
@@ -227,12 +282,13 @@ func scanNumber(s string, at int) (number string, end int) {
 	return number, end
 }
 
-// dotted reports whether a whole number has its thousands marked by dots, so that a comma begins its fraction.
+// dotted reports whether a whole number has its thousands marked by dots, so that a comma begins
+// its fraction.
 func dotted(group string) bool { return strings.Contains(group, ".") }
 
-// scanGroups reads whole digits, in groups of three (or, before the last three, of two, as in India) when a mark for
-// thousands stands between them: a comma, apostrophe, underscore, narrow or no-break space, LaTeX's {,} and \, and a dot
-// where it cannot be a decimal point.
+// scanGroups reads whole digits. They may be in groups of three (or, before the last three, of two,
+// as in India) with a mark between the groups: a comma, apostrophe, underscore, narrow or no-break
+// space, LaTeX's {,} and \, or a dot that cannot be a decimal point.
 func scanGroups(s string, at int) (whole string, end int) {
 	first := digits(s, at)
 	end = at + first
@@ -240,7 +296,7 @@ func scanGroups(s string, at int) (whole string, end int) {
 	if first == 0 || first > 3 {
 		return whole, end
 	}
-	const most = 20 // more groups than that are a list, and need not be looked at again and again
+	const most = 20 // more groups are a list; the limit keeps the scan linear
 	for _, mark := range []string{",", "'", "\u2019", "_", "\u00a0", "{,}", `\,`, "."} {
 		groups, next, sizes := whole, end, []int(nil)
 		for len(sizes) < most && strings.HasPrefix(s[next:], mark) {
@@ -252,7 +308,7 @@ func scanGroups(s string, at int) (whole string, end int) {
 			next += len(mark) + n
 			sizes = append(sizes, n)
 		}
-		// A mark that goes on with other digits was no mark: 1,234,5 is a list.
+		// A group that other digits follow is not a group: 1,234,5 is a list.
 		if len(sizes) == 0 || !groupSizes(first, sizes) || strings.HasPrefix(s[next:], mark) && digits(s, next+len(mark)) > 0 {
 			continue
 		}
@@ -276,7 +332,7 @@ func groupSizes(first int, sizes []int) bool {
 	return sizes[0] == 3 || first <= 2
 }
 
-// digits counts the digits at the position at of s, which may lie behind its end.
+// digits counts the digits at index at of s, which may be past its end.
 func digits(s string, at int) int {
 	n := 0
 	for at+n < len(s) && isDigit(s[at+n]) {
@@ -285,8 +341,8 @@ func digits(s string, at int) int {
 	return n
 }
 
-// scanExponent reads e-5, or a power of ten such as × 10^5, \times 10^{-5} or ×10⁵, and returns its end, which is at when
-// there is none.
+// scanExponent reads e-5, or a power of ten such as × 10^5, \times 10^{-5} or ×10⁵, and returns its
+// end. Without an exponent the end is at.
 func scanExponent(s string, at int) (exponent string, end int) {
 	rest := s[at:]
 	if rest != "" && rest[0]|0x20 == 'e' {
@@ -312,7 +368,7 @@ func scanExponent(s string, at int) (exponent string, end int) {
 	return "", at
 }
 
-// scanPower reads what stands behind the 10 of a power of ten: ^5, ^{-5}, **5 or a superscript.
+// scanPower reads the exponent after the 10 of a power of ten: ^5, ^{-5}, **5 or a superscript.
 func scanPower(s string) (exponent string, length int) {
 	for _, open := range []string{"^{", "^(", "^", "**"} {
 		power, ok := strings.CutPrefix(s, open)
@@ -361,7 +417,8 @@ func scanSuperscript(s string) (number string, length int) {
 	return number, length
 }
 
-// asciiNumbers rewrites the digits, minus signs and marks of other scripts as ASCII; other letters stay.
+// asciiNumbers rewrites the digits, minus signs and marks of other scripts as ASCII; other letters
+// stay.
 func asciiNumbers(s string) string {
 	if isASCII(s) {
 		return s

@@ -153,7 +153,7 @@ func TestNumeric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := assertOn(t, c, "1.005e21"); !v.Pass || v.Reason != "the last number is 1.005e21, wanted 1e+21 ± 1 %" {
+	if v := assertOn(t, c, "1.005e21"); !v.Pass || v.Reason != "the last number is 1.005e21, want 1e+21 ± 1 %" {
 		t.Errorf("%+v", v)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {

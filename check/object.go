@@ -15,10 +15,11 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// object builds a JSON object. It is much cheaper than a map through encoding/json, which matters because each verdict
-// and each case of a large suite makes one.
+// object is a JSON object with its members in the order in which they were set. [Check.Canonical]
+// and the details of verdicts are written with it rather than with encoding/json: the hashes of
+// cases depend on these bytes.
 type object struct {
-	buf     []byte
+	buf     []byte // the values, one after the other
 	members []member
 }
 
@@ -27,84 +28,62 @@ type member struct {
 	start, end int // the value in buf
 }
 
-// add makes what was appended to buf since start a member.
-func (o *object) add(key string, start int) {
+// set adds a member: a string, a bool, a number, a list of strings, or JSON as it is.
+func (o *object) set(key string, val any) {
+	start := len(o.buf)
+	switch val := val.(type) {
+	case string:
+		o.buf = appendString(o.buf, val)
+	case bool:
+		o.buf = strconv.AppendBool(o.buf, val)
+	case int:
+		o.buf = strconv.AppendInt(o.buf, int64(val), 10)
+	case float64:
+		format := byte('f')
+		if abs := math.Abs(val); abs >= 1e15 || abs != 0 && abs < 1e-6 {
+			format = 'e'
+		}
+		o.buf = strconv.AppendFloat(o.buf, val, format, -1, 64)
+	case []string:
+		o.buf = appendList(o.buf, val, appendString)
+	case []json.RawMessage:
+		o.buf = appendList(o.buf, val, func(b []byte, v json.RawMessage) []byte { return append(b, v...) })
+	case json.RawMessage:
+		o.buf = append(o.buf, val...)
+	}
 	if o.members == nil {
 		o.members = make([]member, 0, 8)
 	}
 	o.members = append(o.members, member{key, start, len(o.buf)})
 }
 
-// put adds a member whose value is what write appends.
-func (o *object) put(key string, write func([]byte) []byte) {
-	start := len(o.buf)
-	o.buf = write(o.buf)
-	o.add(key, start)
-}
-
-func (o *object) str(key, val string) {
-	start := len(o.buf)
-	o.buf = appendString(o.buf, val)
-	o.add(key, start)
-}
-
-func (o *object) boolean(key string, val bool) {
-	start := len(o.buf)
-	o.buf = strconv.AppendBool(o.buf, val)
-	o.add(key, start)
-}
-
-func (o *object) num(key string, val float64) {
-	format := byte('f')
-	if abs := math.Abs(val); abs >= 1e15 || abs != 0 && abs < 1e-6 {
-		format = 'e'
-	}
-	start := len(o.buf)
-	o.buf = strconv.AppendFloat(o.buf, val, format, -1, 64)
-	o.add(key, start)
-}
-
-func (o *object) raw(key string, val []byte) {
-	start := len(o.buf)
-	o.buf = append(o.buf, val...)
-	o.add(key, start)
-}
-
-func (o *object) strs(key string, vals []string) {
-	start := len(o.buf)
-	o.buf = append(o.buf, '[')
-	for i, s := range vals {
-		if i > 0 {
-			o.buf = append(o.buf, ',')
-		}
-		o.buf = appendString(o.buf, s)
-	}
-	o.buf = append(o.buf, ']')
-	o.add(key, start)
-}
-
-// json returns the object with its members in the order in which they were added.
-func (o *object) json() json.RawMessage {
-	out := make([]byte, 0, len(o.buf)+16*len(o.members)+2)
+// text returns the object with its members in order.
+func (o *object) text() json.RawMessage {
+	b := append(make([]byte, 0, len(o.buf)+16*len(o.members)+2), '{')
 	for i, m := range o.members {
 		if i > 0 {
-			out = append(out, ',')
-		} else {
-			out = append(out, '{')
+			b = append(b, ',')
 		}
-		out = append(appendString(out, m.key), ':')
-		out = append(out, o.buf[m.start:m.end]...)
+		b = append(append(appendString(b, m.key), ':'), o.buf[m.start:m.end]...)
 	}
-	if len(o.members) == 0 {
-		out = append(out, '{')
-	}
-	return append(out, '}')
+	return append(b, '}')
 }
 
 // sorted returns the object with its members sorted by key.
 func (o *object) sorted() json.RawMessage {
 	slices.SortFunc(o.members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	return o.json()
+	return o.text()
+}
+
+func appendList[T any](b []byte, list []T, add func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = add(b, v)
+	}
+	return append(b, ']')
 }
 
 // appendString appends s as a JSON string; what is not valid UTF-8 becomes U+FFFD.
@@ -116,7 +95,8 @@ func appendString(b []byte, s string) []byte {
 	return b
 }
 
-// canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form, integers exact.
+// canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form,
+// integers exact.
 func canonicalJSON(val []byte) (json.RawMessage, error) {
 	v := jsontext.Value(bytes.Clone(val))
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
@@ -125,14 +105,15 @@ func canonicalJSON(val []byte) (json.RawMessage, error) {
 	return json.RawMessage(v), nil
 }
 
-// The most that verdicts repeat of a text, in bytes: for a person to compare, and in the details.
+// The most of a text that a verdict shows, in bytes: in Expected and Got, in Details, and in a
+// reason.
 const (
 	shownLimit   = 4 << 10
 	detailsLimit = 64 << 10
 	quoteLimit   = 100
 )
 
-// short cuts s to about limit bytes, at a letter's border.
+// short cuts s to about limit bytes, between two characters.
 func short(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -144,8 +125,9 @@ func short(s string, limit int) string {
 	return s[:cut] + "…"
 }
 
-// shown returns a text of a session for a verdict to repeat a part of, with [short] or [quote]: without its secrets, if it is so
-// long that it will be cut. Otherwise whoever stores the verdict removes them.
+// shown prepares a text of a session for [short] or [quote]. If the text is long enough to be cut,
+// it removes the secrets first, since a part of a secret cannot be found later. The code that
+// stores a verdict removes secrets from short texts.
 func shown(ev *plumb.Evidence, s string) string {
 	if len(s) <= quoteLimit {
 		return s
@@ -153,8 +135,8 @@ func shown(ev *plumb.Evidence, s string) string {
 	return withoutSecrets(ev, s)
 }
 
-// withoutSecrets is shown for a text that is changed before a verdict repeats it, as by lower-casing: whoever stores the
-// verdict would not find a secret in what comes of it.
+// withoutSecrets removes the secrets from a text that is changed before a verdict shows it, for
+// example lower-cased. A changed secret cannot be found later.
 func withoutSecrets(ev *plumb.Evidence, s string) string {
 	if ev.Redact == nil {
 		return s
@@ -162,13 +144,13 @@ func withoutSecrets(ev *plumb.Evidence, s string) string {
 	return ev.Redact(s)
 }
 
-// partOfSecret stands in a verdict where a part of the output would that is not there without its secrets.
+// partOfSecret replaces a part of the output that overlaps a secret.
 const partOfSecret = "(a part of a secret)"
 
-// quote renders s for a reason: quoted, shortened, control characters escaped.
+// quote makes s fit for a reason: quoted, shortened, with control characters escaped.
 func quote(s string) string { return strconv.Quote(short(s, quoteLimit)) }
 
-// quotes renders the first few of terms for a reason.
+// quotes quotes the first terms for a reason.
 func quotes(terms []string) string {
 	const most = 4
 	var b strings.Builder

@@ -6,152 +6,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // Problem is something wrong with a spec.
 type Problem struct {
-	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is all of it.
+	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is
+	// the whole spec.
 	Pointer string
-	// Key says that the key at Pointer is the problem, not its value.
+	// Key says that the key at Pointer is wrong, not its value.
 	Key bool
-	// Message says what is wrong, and often what to do.
-	Message string
+	// Message says what is wrong, and Hint, where there is one, what to do, such as `did you mean
+	// "contains"?`.
+	Message, Hint string
 	// Warning says that the spec is usable, but probably not what its author means.
 	Warning bool
 }
 
-// Parse reads one declarative spec, with the ideal of its case. It reports all that is wrong with it. The check is nil
-// when one of the problems is more than a warning.
+// Parse reads one declarative spec, with the ideal of its case. It reports everything that is wrong
+// with it. The check is nil if any problem is more than a warning.
 //
-// Parse is strict: unknown keys and types, wrong JSON types, missing ideals and questions, patterns, schemas and paths
-// that cannot be compiled, and thresholds out of range are problems. For compatibility case_sensitive and threshold may be
-// spelled as the documented format allows ("yes", "0.8"), the documented keys are allowed for all documented types, and
-// what the documented format runs although it makes no sense, such as a search for the empty text, is only a warning. Of
-// a key that is there twice the last one counts; who reads the file must reject that.
-func Parse(spec json.RawMessage, ideal Ideal) (*Check, []Problem) {
+// Parse is strict: unknown keys and types, wrong JSON types, missing ideals and questions,
+// patterns, schemas and paths that do not compile, and thresholds out of range are problems. For
+// compatibility it accepts the spellings of the documented format for case_sensitive and threshold
+// ("yes", "0.8") and the documented keys for all documented types, and only warns about a spec that
+// the documented format runs although it makes no sense, such as a search for the empty text. If a
+// key is there twice, the last one counts; the reader of the file must reject duplicates.
+func Parse(raw json.RawMessage, ideal Ideal) (*Check, []Problem) {
 	p := parser{ideal: ideal}
-	c := p.check(spec, "", 0)
-	for i := range p.problems {
-		if !p.problems[i].Warning {
-			return nil, p.problems
-		}
+	c := p.check(raw, "", 0)
+	if p.failedSince(0) {
+		c = nil
 	}
 	return c, p.problems
-}
-
-// The keys of a spec.
-type key uint8
-
-const (
-	keyType key = iota
-	keyName
-	keyNot
-	keyWeight
-	keyCaseSensitive
-	keyThreshold
-	keyJudgePrompt
-	keyIdeal
-	keyNormalize
-	keyPattern
-	keySchema
-	keyPath
-	keyEquals
-	keyContains
-	keyExists
-	keyValue
-	keyTolerance
-	keyTolerancePercent
-	keyMax
-	keyVotes
-	keyAssertions
-	keyExecutable
-	keyPositionals
-	keyOptions
-	keyEndOfOptions
-	keyStrict
-	keyExitCode
-	keyTool
-	keyArgs
-	keySkill
-	keyMinConfidence
-	keyChange
-	keyTimes
-	keyAtLeast
-	keyAtMost
-	keyOnly
-	keyBefore
-	keyIn
-	keyCount
-)
-
-func keyNames() [keyCount]string {
-	return [...]string{
-		"type", "name", "not", "weight", "case_sensitive", "threshold", "judge_prompt", "ideal", "normalize", "pattern",
-		"schema", "path", "equals", "contains", "exists", "value", "tolerance", "tolerance_percent", "max", "votes",
-		"assertions", "executable", "positionals", "options", "end_of_options", "strict", "exit_code", "tool", "args", "skill",
-		"min_confidence", "change", "count", "at_least", "at_most", "only", "before",
-		"in",
-	}
-}
-
-// keySet has one bit a key.
-type keySet uint64
-
-func keys(list ...key) keySet {
-	var s keySet
-	for _, k := range list {
-		s |= 1 << k
-	}
-	return s
-}
-
-func (s keySet) has(k key) bool { return s&(1<<k) != 0 }
-
-// keysOf returns the keys that a type takes, and whether there is such a type.
-func keysOf(kind string) (keySet, bool) {
-	const (
-		common     keySet = 1<<keyType | 1<<keyName | 1<<keyNot | 1<<keyWeight
-		text       keySet = common | 1<<keyCaseSensitive | 1<<keyNormalize
-		documented keySet = common | 1<<keyCaseSensitive | 1<<keyThreshold | 1<<keyJudgePrompt
-	)
-	switch kind {
-	case typeExactMatch, typeContains, typeContainsAny:
-		return documented | text | keys(keyIdeal), true
-	case typeIsJSON:
-		return documented, true
-	case typeLLMJudge:
-		return documented | keys(keyVotes), true
-	case typeSemanticSimilarity:
-		return documented | keys(keyIdeal), true
-	case typeStartsWith:
-		return text | keys(keyIdeal), true
-	case typeRegex:
-		return text | keys(keyPattern), true
-	case typeJSONSchema:
-		return common | keys(keySchema), true
-	case typeJSONPath:
-		return text | keys(keyIdeal, keyPath, keyEquals, keyContains, keyExists), true
-	case typeNumeric:
-		return common | keys(keyIdeal, keyValue, keyTolerance, keyTolerancePercent), true
-	case typeMaxTokens, typeMaxLatency, typeMaxSteps, typeMaxInputTokens, typeMaxTotalTokens, typeMaxCost, typeMaxDuration:
-		return common | keys(keyMax, keyValue), true
-	case typeAllOf, typeAnyOf:
-		return common | keys(keyAssertions), true
-	case typeLeaksNoSecret:
-		return common | keys(keyIn), true
-	case typeFileExists:
-		return common | keys(keyPath), true
-	case typeFileContains:
-		return text | keys(keyPath, keyContains, keyPattern, keyIdeal), true
-	}
-	if special := seenKeys(kind); special != 0 {
-		return common | special | keys(keyEquals, keyContains, keyPattern, keyTimes, keyAtLeast, keyAtMost, keyOnly, keyBefore), true
-	}
-	return 0, false
 }
 
 type parser struct {
@@ -162,62 +53,48 @@ type parser struct {
 // spec is one object of the spec: the whole of it, or a member of all_of or any_of.
 type spec struct {
 	*parser
-	at     string // its JSON pointer
-	kind   string
-	values [keyCount]jsontext.Value // nil where the key is missing
+	at      string // its JSON pointer
+	kind    *Kind
+	depth   int
+	members []specMember
+}
+
+type specMember struct {
+	name  string
+	value jsontext.Value
 }
 
 // maxNesting bounds all_of within any_of within all_of.
 const maxNesting = 16
 
 func (p *parser) check(raw []byte, at string, depth int) *Check {
-	s := spec{parser: p, at: at}
-	unknown, err := s.read(raw)
-	if err != nil {
-		p.add(Problem{Pointer: at, Message: err.Error()})
+	loadKinds()
+	s := &spec{parser: p, at: at, depth: depth}
+	if err := s.read(raw); err != nil {
+		s.bad("", "%s", err)
 		return nil
 	}
-	var allowed keySet
-	if s.values[keyType] == nil {
-		p.add(Problem{Pointer: at, Message: `an assertion needs "type"`})
-	} else if kind, ok := s.text(keyType); ok {
-		if allowed, ok = keysOf(kind); ok {
-			s.kind = kind
-		} else {
-			s.bad(keyType, "unknown assertion type %s%s", strconv.Quote(kind), didYouMean(kind, Types()))
-		}
+	if s.value("type") == nil {
+		s.bad("", `an assertion needs "type"`)
+	} else if name, ok := s.text("type"); !ok {
+		s.bad("type", "type must be a string, not %s", jsonName(s.value("type")))
+	} else if s.kind = kindOf(name); s.kind == nil {
+		s.hint("type", didYouMean(name, kinds.names), "unknown assertion type %q", name)
 	}
-	s.strangers(unknown, allowed)
-	if s.kind == "" {
+	if !s.checkKeys() {
 		return nil
 	}
-
-	c := &Check{}
-	if s.values[keyName] != nil {
-		if name, ok := s.text(keyName); ok && strip(name) == "" {
-			s.bad(keyName, "the name is empty")
-		} else {
-			c.name = name
-		}
+	c := &Check{kind: s.kind, not: s.flag("not")}
+	c.name, _ = s.text("name")
+	if weight := s.number("weight"); weight != 1 {
+		c.weight = weight
 	}
-	c.not = s.flag(keyNot)
-	if s.values[keyWeight] != nil {
-		weight, ok := s.number(keyWeight)
-		if ok && weight <= 0 {
-			s.bad(keyWeight, "a weight must be greater than 0")
-		}
-		if weight != 1 {
-			c.weight = weight
-		}
-	}
-	if c.matcher = s.matcher(depth); c.matcher == nil {
-		return nil
-	}
+	c.matcher = s.kind.parse(s)
 	return c
 }
 
-// read splits the object into its members. Keys that no type has are returned.
-func (s *spec) read(raw []byte) (unknown []string, err error) {
+// read splits the object into its members.
+func (s *spec) read(raw []byte) error {
 	notJSON := func(err error) error {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -226,121 +103,182 @@ func (s *spec) read(raw []byte) (unknown []string, err error) {
 	}
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if kind := decoder.PeekKind(); kind != '{' {
-		if _, err := decoder.ReadValue(); err != nil {
-			return nil, notJSON(err)
+		v, err := decoder.ReadValue()
+		if err != nil {
+			return notJSON(err)
 		}
-		return nil, errors.New("an assertion must be an object")
+		return errors.New("an assertion must be an object, not " + jsonName(v))
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, notJSON(err)
+		return notJSON(err)
 	}
-	names := keyNames()
+	s.members = make([]specMember, 0, 6)
 	for decoder.PeekKind() != '}' {
 		quoted, err := decoder.ReadValue()
 		if err != nil {
-			return nil, notJSON(err)
+			return notJSON(err)
 		}
-		known := -1
-		for k, name := range &names {
-			if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {
-				known = k
-				break
-			}
-		}
-		var name string
-		if known < 0 { // or known, but spelled with escapes
+		name, known := kinds.keys[string(quoted[1:len(quoted)-1])]
+		if !known {
 			if name, err = unquote(quoted); err != nil {
-				return nil, notJSON(err)
+				return notJSON(err)
 			}
-			known = slices.Index(names[:], name)
 		}
 		value, err := decoder.ReadValue()
 		if err != nil {
-			return nil, notJSON(err)
-		}
-		if known < 0 {
-			unknown = append(unknown, name)
-			continue
+			return notJSON(err)
 		}
 		end := decoder.InputOffset()
-		s.values[known] = jsontext.Value(raw[end-int64(len(value)) : end]) // value itself is gone with the next read
+		s.set(name, raw[end-int64(len(value)):end]) // the next read overwrites value itself
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, notJSON(err)
+		return notJSON(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not valid JSON: there is something behind the object")
+		return errors.New("not valid JSON: there is text after the object")
 	}
-	return unknown, nil
+	return nil
 }
 
-// strangers complains of keys that do not belong to the type.
-func (s *spec) strangers(unknown []string, allowed keySet) {
-	names := keyNames()
-	var candidates []string
-	for k, name := range &names {
-		if allowed == 0 || allowed.has(key(k)) {
-			candidates = append(candidates, name)
+func (s *spec) set(name string, value jsontext.Value) {
+	for i := range s.members {
+		if s.members[i].name == name {
+			s.members[i].value = value
+			return
 		}
 	}
-	for _, name := range unknown {
-		s.add(Problem{
-			Pointer: s.at + "/" + escapePointer(name), Key: true,
-			Message: "unknown key " + strconv.Quote(name) + didYouMean(name, candidates),
-		})
-	}
-	if allowed == 0 {
-		return
-	}
-	for k := range keyCount {
-		switch {
-		case s.values[k] == nil:
-		case !allowed.has(k):
-			s.add(Problem{
-				Pointer: s.pointer(k), Key: true,
-				Message: fmt.Sprintf("%s takes no %s%s", s.kind, strconv.Quote(names[k]), didYouMean(names[k], candidates)),
-			})
-		case (k == keyThreshold && s.kind != typeSemanticSimilarity || k == keyJudgePrompt && s.kind != typeLLMJudge) &&
-			s.values[k].Kind() != 'n':
-			s.add(Problem{
-				Pointer: s.pointer(k), Key: true, Warning: true,
-				Message: fmt.Sprintf("%s makes no use of %s", s.kind, strconv.Quote(names[k])),
-			})
+	s.members = append(s.members, specMember{name, value})
+}
+
+// value returns the value of a key, or nil.
+func (s *spec) value(name string) jsontext.Value {
+	for _, m := range s.members {
+		if m.name == name {
+			return m.value
 		}
 	}
+	return nil
+}
+
+// has reports whether the spec has a key with a value that is not null.
+func (s *spec) has(name string) bool {
+	v := s.value(name)
+	return v != nil && v.Kind() != 'n'
+}
+
+// checkKeys reports missing, unknown and misplaced keys, and values that their descriptions do not
+// allow. It returns whether the kind can read its own keys.
+func (s *spec) checkKeys() bool {
+	usable := s.kind != nil
+	for _, m := range s.members {
+		switch known := kinds.keys[m.name] != ""; {
+		case m.name == "type":
+		case s.kind == nil:
+			if !known {
+				s.unknownKey(m.name)
+			}
+		default:
+			key := s.kind.key(m.name)
+			switch {
+			case key == nil && known:
+				s.misplacedKey(m.name)
+			case key == nil:
+				s.unknownKey(m.name)
+			case key.Ignored && m.value.Kind() != 'n':
+				s.add(Problem{
+					Pointer: s.pointer(m.name), Key: true, Warning: true,
+					Message: fmt.Sprintf("%s ignores %q", s.kind.Name, m.name),
+				})
+			case key.Ignored:
+			default:
+				usable = (s.checkValue(key, m.name, m.value) || key.common) && usable
+				if m.name == key.Alias && s.value(key.Name) != nil {
+					s.bad(m.name, "%q is another name for %q: give only one of them", m.name, key.Name)
+				}
+			}
+		}
+	}
+	if s.kind == nil {
+		return false
+	}
+	for _, key := range s.kind.Keys {
+		if key.Required && s.value(key.Name) == nil && (key.Alias == "" || s.value(key.Alias) == nil) {
+			usable = false
+			s.bad("", "%s needs %q", s.kind.Name, key.Name)
+		}
+	}
+	return usable
+}
+
+func (s *spec) unknownKey(name string) {
+	s.add(Problem{
+		Pointer: s.pointer(name), Key: true,
+		Message: "unknown key " + strconv.Quote(name), Hint: didYouMean(name, s.allowedKeys()),
+	})
+}
+
+func (s *spec) misplacedKey(name string) {
+	s.add(Problem{
+		Pointer: s.pointer(name), Key: true,
+		Message: fmt.Sprintf("%s does not take %q", s.kind.Name, name), Hint: didYouMean(name, s.allowedKeys()),
+	})
+}
+
+// allowedKeys returns the keys that the type takes, or those of all types if it is not known.
+func (s *spec) allowedKeys() []string {
+	var names []string
+	if s.kind == nil {
+		for name := range kinds.keys {
+			names = append(names, name)
+		}
+		return names
+	}
+	for _, key := range s.kind.Keys {
+		names = append(names, key.Name)
+	}
+	return names
 }
 
 func (p *parser) add(problem Problem) { p.problems = append(p.problems, problem) }
 
-// pointer returns the JSON pointer of a key; keyCount stands for the whole assertion.
-func (s *spec) pointer(k key) string {
-	if k == keyCount {
+// failedSince reports whether a problem from index first on is more than a warning.
+func (p *parser) failedSince(first int) bool {
+	for i := range p.problems[first:] {
+		if !p.problems[first+i].Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// pointer returns the JSON pointer of a key; "" stands for the whole assertion.
+func (s *spec) pointer(key string) string {
+	if key == "" {
 		return s.at
 	}
-	names := keyNames()
-	return s.at + "/" + names[k]
+	return s.at + "/" + escapePointer(key)
 }
 
-func (s *spec) bad(k key, format string, args ...any) {
-	s.add(Problem{Pointer: s.pointer(k), Message: fmt.Sprintf(format, args...)})
+func (s *spec) bad(key, format string, args ...any) { s.hint(key, "", format, args...) }
+
+func (s *spec) hint(key, hint, format string, args ...any) {
+	s.add(Problem{Pointer: s.pointer(key), Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-func (s *spec) warn(k key, format string, args ...any) {
-	s.add(Problem{Pointer: s.pointer(k), Message: fmt.Sprintf(format, args...), Warning: true})
+func (s *spec) warn(key, format string, args ...any) {
+	s.add(Problem{Pointer: s.pointer(key), Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
-func (s *spec) need(k key) jsontext.Value {
-	v := s.values[k]
-	if v == nil {
-		names := keyNames()
-		s.bad(keyCount, "%s needs %s", s.kind, strconv.Quote(names[k]))
+// invalid reports err, if there is one, as a problem of the value of a key.
+func (s *spec) invalid(key string, err error) {
+	if err != nil {
+		s.bad(key, "%s", err)
 	}
-	return v
 }
 
-func (s *spec) needText(k key) (string, bool) {
-	if s.need(k) == nil {
-		return "", false
+func didYouMean(word string, known []string) string {
+	if near := plumb.Nearest(word, known); near != "" {
+		return "did you mean " + strconv.Quote(near) + "?"
 	}
-	return s.text(k)
+	return ""
 }

@@ -6,20 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/plumb-eval/plumb"
 )
 
 // Ideal is the documented "ideal" of a case: a text, a list of texts, or null.
 type Ideal struct {
 	Values []string
-	// List says that it was written as a list, which may be empty.
+	// List says that it is a list, which may be empty.
 	List bool
-	// Set says that it was given, and not null.
+	// Set says that it is there and not null.
 	Set bool
 }
 
@@ -51,98 +50,259 @@ func (i Ideal) MarshalJSON() ([]byte, error) {
 	case !i.List && len(i.Values) == 1:
 		return appendString(nil, i.Values[0]), nil
 	}
-	var o object
-	o.strs("", i.Values)
-	return o.buf, nil
+	return appendList(nil, i.Values, appendString), nil
 }
 
-// mode reads how texts are compared.
-func (s *spec) mode() mode {
-	var m mode
-	if v := s.values[keyCaseSensitive]; v != nil {
-		if sensitive, ok := lenientFlag(v); !ok {
-			s.bad(keyCaseSensitive, "must be true or false")
-		} else if !sensitive {
-			m |= ignoreCase
+// checkValue reports a value that the description of its key does not allow, and returns whether it
+// is allowed.
+func (s *spec) checkValue(key *Key, name string, v jsontext.Value) bool {
+	want := key.wants(v)
+	switch want {
+	case "":
+		return true
+	case notEmpty:
+		s.bad(name, "%s must not be empty", name)
+		return false
+	}
+	hint := ""
+	for _, text := range s.strings(name) {
+		if len(key.Enum) > 0 && !slices.Contains(key.Enum, text) {
+			hint = didYouMean(text, key.Enum)
+			break
 		}
 	}
-	v := s.values[keyNormalize]
-	if v == nil {
-		return m
+	s.hint(name, hint, "%s must be %s, not %s", name, want, jsonName(v))
+	return false
+}
+
+// notEmpty is what wants returns for an empty value that must not be empty.
+const notEmpty = "not empty"
+
+// wants returns what the value of a key must be where v is not that, as in "a string"; "" if v is
+// allowed.
+func (k *Key) wants(v jsontext.Value) string {
+	kind := v.Kind()
+	switch k.Type {
+	case "string":
+		text, ok := textOf(v)
+		switch {
+		case len(k.Enum) > 0 && !slices.Contains(k.Enum, text):
+			return oneOf(k.Enum)
+		case !ok:
+			return "a string"
+		case k.NotEmpty && strip(text) == "":
+			return notEmpty
+		}
+	case "boolean":
+		if k.Lenient {
+			if _, ok := lenientFlag(v); ok {
+				return ""
+			}
+		}
+		if kind != 't' && kind != 'f' {
+			return "true or false"
+		}
+	case "number", "integer":
+		return k.wantsNumber(v)
+	case "strings":
+		return k.wantsStrings(v)
+	case "object":
+		if kind != '{' {
+			return "an object"
+		}
+	case "schema":
+		if kind != '{' && kind != 't' && kind != 'f' {
+			return "a JSON Schema, which is an object"
+		}
+	case "ideal":
+		if new(Ideal).UnmarshalJSON(v) != nil {
+			return "a string or a list of strings"
+		}
+	case "assertion":
+		if kind != '{' {
+			return "an assertion"
+		}
+	case "assertions":
+		if kind != '[' {
+			return "a list of assertions"
+		}
+		if list, err := rawList(v); err == nil && len(list) == 0 {
+			return notEmpty
+		}
 	}
-	var names []string
-	var err error
-	if v.Kind() == '"' {
-		names = make([]string, 1)
-		names[0], err = unquote(v)
-	} else {
-		names, err = stringList(v)
+	return ""
+}
+
+func (k *Key) wantsNumber(v jsontext.Value) string {
+	n, ok := numberOf(v)
+	if k.Lenient {
+		n, ok = lenientNumber(v)
+		if !ok && v.Kind() == 'n' {
+			return ""
+		}
 	}
-	if err != nil {
-		s.bad(keyNormalize, "must be a list of modes")
+	what := "a number"
+	if k.Type == "integer" {
+		what = "a whole number"
+		ok = ok && n == math.Trunc(n) && math.Abs(n) <= 1<<53
 	}
-	modes := []string{"typography", "whitespace", "unicode"}
-	for _, name := range names {
+	switch {
+	case k.Min != nil && k.Max != nil:
+		what += fmt.Sprintf(" from %g to %g", *k.Min, *k.Max)
+		ok = ok && n >= *k.Min && n <= *k.Max
+	case k.Min != nil:
+		what += fmt.Sprintf(" of at least %g", *k.Min)
+		ok = ok && n >= *k.Min
+	case k.Positive:
+		what += " greater than 0"
+		ok = ok && n > 0
+	}
+	if ok {
+		return ""
+	}
+	return what
+}
+
+func (k *Key) wantsStrings(v jsontext.Value) string {
+	list, err := stringList(v)
+	if text, ok := textOf(v); ok && k.Lenient {
+		list, err = []string{text}, nil
+	}
+	what := "a list of strings"
+	if len(k.Enum) > 0 {
+		what = "a list of " + strings.Join(k.Enum, ", ")
+	}
+	unknown := slices.ContainsFunc(list, func(s string) bool { return len(k.Enum) > 0 && !slices.Contains(k.Enum, s) })
+	switch {
+	case err != nil || unknown:
+		return what
+	case k.NotEmpty && len(list) == 0:
+		return notEmpty
+	}
+	return ""
+}
+
+// oneOf lists alternatives, as in "add, update or delete".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// jsonName describes a JSON value for a message: short ones as they are.
+func jsonName(v jsontext.Value) string {
+	const most = 40
+	switch kind := v.Kind(); {
+	case kind == '{':
+		return "an object"
+	case kind == '[' && len(v) > most:
+		return "a list"
+	}
+	return short(string(v), most)
+}
+
+// text returns the string at a key, and whether there is one. [spec.checkKeys] has checked its
+// type.
+func (s *spec) text(key string) (string, bool) { return textOf(s.value(key)) }
+
+// textOr is text for a key that may be missing.
+func (s *spec) textOr(key string) string {
+	text, _ := s.text(key)
+	return text
+}
+
+// flag returns the boolean at a key; a missing one is false.
+func (s *spec) flag(key string) bool {
+	val, _ := lenientFlag(s.value(key))
+	return val
+}
+
+// number returns the number at a key; a missing one is 0.
+func (s *spec) number(key string) float64 {
+	n, _ := lenientNumber(s.value(key))
+	return n
+}
+
+// integer returns the whole number at a key, or nil.
+func (s *spec) integer(key string) *int {
+	if s.value(key) == nil {
+		return nil
+	}
+	return new(int(s.number(key)))
+}
+
+// strings returns the list of strings at a key, or the only string of a lenient one.
+func (s *spec) strings(key string) []string {
+	if text, ok := s.text(key); ok {
+		return []string{text}
+	}
+	list, _ := stringList(s.value(key))
+	return list
+}
+
+// compare reads the keys of [TextKeys].
+func (s *spec) compare() Text {
+	how := Text{}
+	if s.value("case_sensitive") != nil {
+		how.IgnoreCase = !s.flag("case_sensitive")
+	}
+	for _, name := range s.strings("normalize") {
 		switch name {
 		case "typography":
-			m |= typography
+			how.Typography = true
 		case "whitespace":
-			m |= whitespace
+			how.Whitespace = true
 		case "unicode":
-			m |= composed
-		default:
-			s.bad(keyNormalize, "unknown mode %s%s", strconv.Quote(name), didYouMean(name, modes))
+			how.Unicode = true
 		}
 	}
-	return m
+	return how
 }
 
-func (s *spec) text(k key) (string, bool) {
-	if v := s.values[k]; v.Kind() == '"' {
-		if text, err := unquote(v); err == nil {
-			return text, true
-		}
+// terms returns the ideal that counts: the assertion's own, or else that of the case. at is the key
+// that a problem with it is reported at.
+func (s *spec) terms() (terms []string, at string, ok bool) {
+	ideal := s.ideal
+	if s.has("ideal") {
+		at = "ideal"
+		s.invalid(at, ideal.UnmarshalJSON(s.value("ideal")))
 	}
-	s.bad(k, "must be a string")
-	return "", false
+	return ideal.Values, at, ideal.Set
 }
 
-// flag reads true or false; a missing one is false.
-func (s *spec) flag(k key) bool {
-	switch v := s.values[k]; {
-	case v == nil:
-		return false
-	case v.Kind() != 't' && v.Kind() != 'f':
-		s.bad(k, "must be true or false")
-		return false
-	default:
-		return v.Kind() == 't'
+// needTerms is terms for a kind that needs at least one. It reports a problem where there is none.
+func (s *spec) needTerms() (terms []string, at string, ok bool) {
+	terms, at, ok = s.terms()
+	switch {
+	case !ok:
+		s.bad(at, `%s needs an "ideal"`, s.kind.Name)
+	case len(terms) == 0:
+		s.bad(at, "the ideal is an empty list")
 	}
+	return terms, at, ok && len(terms) > 0
 }
 
-func (s *spec) number(k key) (float64, bool) {
-	v := s.values[k]
-	if v.Kind() == '0' {
-		if n, err := strconv.ParseFloat(string(v), 64); err == nil {
-			return n, true
-		}
-		s.bad(k, "the number is too large")
+func textOf(v jsontext.Value) (string, bool) {
+	if v.Kind() != '"' {
+		return "", false
+	}
+	text, err := unquote(v)
+	return text, err == nil
+}
+
+func numberOf(v jsontext.Value) (float64, bool) {
+	if v.Kind() != '0' {
 		return 0, false
 	}
-	s.bad(k, "must be a number")
-	return 0, false
+	n, err := strconv.ParseFloat(string(v), 64)
+	return n, err == nil
 }
 
-func (s *spec) integer(k key) (int64, bool) {
-	n, ok := s.number(k)
-	if ok && (n != math.Trunc(n) || math.Abs(n) > 1<<53) {
-		s.bad(k, "must be a whole number")
-		return 0, false
-	}
-	return int64(n), ok
+func rawList(v jsontext.Value) (list []json.RawMessage, err error) {
+	err = json.Unmarshal(v, &list)
+	return list, err
 }
 
-// lenientFlag reads a boolean in any of the spellings that the documented format takes.
+// lenientFlag reads a boolean in any spelling of the documented format.
 func lenientFlag(v jsontext.Value) (val, ok bool) {
 	switch v.Kind() {
 	case 't', 'f':
@@ -166,7 +326,7 @@ func lenientFlag(v jsontext.Value) (val, ok bool) {
 	return false, false
 }
 
-// lenientNumber reads a finite number in any of the spellings that the documented format takes.
+// lenientNumber reads a finite number in any spelling of the documented format.
 func lenientNumber(v jsontext.Value) (float64, bool) {
 	text := string(v)
 	switch v.Kind() {
@@ -199,7 +359,7 @@ func unquote(v jsontext.Value) (string, error) {
 	}
 	b, err := jsontext.AppendUnquote(nil, v)
 	if err != nil {
-		// A lone surrogate, which the documented format takes; encoding/json puts U+FFFD in its place.
+		// A lone surrogate, which the documented format accepts. encoding/json replaces it with U+FFFD.
 		var text string
 		if json.Unmarshal(v, &text) != nil {
 			return "", err
@@ -210,14 +370,14 @@ func unquote(v jsontext.Value) (string, error) {
 }
 
 func stringList(v jsontext.Value) ([]string, error) {
-	var list []json.RawMessage
-	if err := json.Unmarshal(v, &list); err != nil {
+	list, err := rawList(v)
+	if err != nil || v.Kind() != '[' {
 		return nil, errors.New("must be a list of strings")
 	}
 	texts := make([]string, len(list))
 	for i, raw := range list {
 		if jsontext.Value(raw).Kind() != '"' {
-			return nil, fmt.Errorf("must be a list of strings: element %d is none", i+1)
+			return nil, fmt.Errorf("must be a list of strings: element %d is not a string", i+1)
 		}
 		var err error
 		if texts[i], err = unquote(jsontext.Value(raw)); err != nil {
@@ -225,11 +385,4 @@ func stringList(v jsontext.Value) ([]string, error) {
 		}
 	}
 	return texts, nil
-}
-
-func didYouMean(word string, known []string) string {
-	if near := plumb.Nearest(word, known); near != "" {
-		return " (did you mean " + strconv.Quote(near) + "?)"
-	}
-	return ""
 }

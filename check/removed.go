@@ -7,39 +7,30 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// A session that was stored has marks where secrets were, and [plumb.SessionReport.Redacted] names them. What stood at a
-// mark is not known, so a check that would have to know is an error. One that the rest of the text decides is made.
+// A stored session has marks in place of secrets, and [plumb.SessionReport.Redacted] names them. A
+// check that depends on the text at a mark is an error. A check that the rest of the text decides
+// is made.
 
-// JudgesRedacted reports true: a check is an error where it depends on what was removed.
+// JudgesRedacted reports true: a check that depends on a removed secret is an error.
 func (c *Check) JudgesRedacted() bool { return true }
 
-// redactedOutput reports whether a secret was removed from the text that a check of the output looks at.
-func redactedOutput(m matcher, ev *plumb.Evidence) bool {
-	if len(ev.Report.Redacted) == 0 || !readsOutput(m) {
-		return false
-	}
-	switch m.(type) {
-	case *logicMatcher: // its members say
-		return false
-	case *judgeMatcher:
-		if ev.Case == nil && redact.HasMark(ev.Report.Prompt) {
-			return true
-		}
-	}
-	return redact.HasMark(ev.Report.FinalOutput)
+// outputRedacted reports whether a secret was removed from the final output.
+func outputRedacted(r *plumb.SessionReport) bool {
+	return len(r.Redacted) > 0 && redact.HasMark(r.FinalOutput)
 }
 
-// despiteRemoval judges an output from which a secret was removed: text that is wanted, and stands elsewhere, is there.
-func despiteRemoval(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Verdict {
+// judgeRedacted judges an output from which a secret was removed. A check that looks for a text
+// passes if the rest has it.
+func judgeRedacted(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Verdict {
 	t, ok := m.(*textMatcher)
-	if !ok || t.kind == typeExactMatch {
+	if !ok || t.kind.Name == exactMatch {
 		return unmeasured(ev.Report.RemovedFailure())
 	}
-	left := redact.BetweenMarks(ev.Report.FinalOutput)
-	if t.kind == typeStartsWith {
-		left = left[:1]
+	parts := redact.BetweenMarks(ev.Report.FinalOutput)
+	if t.kind.Name == startsWith {
+		parts = parts[:1]
 	}
-	for _, part := range left {
+	for _, part := range parts {
 		report := *ev.Report
 		report.FinalOutput = part
 		of := *ev

@@ -15,7 +15,8 @@ import (
 
 const key = "sk-canary-4711-Zq81"
 
-// chance makes sessions that hold a secret in some places, and checks that look for it or for what is beside it.
+// chance makes sessions that hold a secret in some places, and checks that look for it or for what
+// is beside it.
 type chance struct{ *rand.Rand }
 
 func one[T any](c chance, of ...T) T { return of[c.IntN(len(of))] }
@@ -121,8 +122,9 @@ func (c chance) spec() map[string]any {
 	return s
 }
 
-// TestStoredSessionsAreNeverJudgedOtherwise: what is left of a session after its secrets were removed never passes a check
-// that the session failed, nor fails one that it passed. Where what was removed decides, the check is an error.
+// TestStoredSessionsAreNeverJudgedOtherwise: what is left of a session after its secrets were
+// removed never passes a check that the session failed, nor fails one that it passed. Where what
+// was removed decides, the check is an error.
 func TestStoredSessionsAreNeverJudgedOtherwise(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -195,8 +197,8 @@ func TestStoredSessionsAreNeverJudgedOtherwise(t *testing.T) {
 	}
 }
 
-// TestForbiddenKeyIsAnErrorOnceItWasRemoved is what the law is about: a check that forbids a key never passes because
-// the key was removed.
+// TestForbiddenKeyIsAnErrorOnceItWasRemoved is what the law is about: a check that forbids a key
+// never passes because the key was removed.
 func TestForbiddenKeyIsAnErrorOnceItWasRemoved(t *testing.T) {
 	stored := &plumb.SessionReport{FinalOutput: "the key is [redacted:CANARY_KEY], and all is well", Redacted: []string{"CANARY_KEY"}}
 	for _, test := range []struct {

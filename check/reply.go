@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// readReply reads a judge's reply as YES or NO; ok is false where it is neither, or both. The verdict comes first, after
-// markup, quotes and a label such as "The answer is" at most; a reason may follow, unless it takes the verdict back.
+// readReply reads a judge's reply as YES or NO; ok is false if it is neither or both. Only markup,
+// quotes and a label such as "The answer is" may come before the verdict. A reason may follow it,
+// unless it takes the verdict back.
 func readReply(reply string) (yes, ok bool) {
 	yes, rest, ok := leadingVerdict(afterThinking(reply))
 	if !ok || retracted(yes, rest) || takenBack(yes, rest) {
@@ -17,9 +18,9 @@ func readReply(reply string) (yes, ok bool) {
 	return yes, true
 }
 
-// takenBack reports whether the opposite of a verdict is stated after it: as a clause of its own ("YES. Hmm, no."), as
-// the last word, or where something says that a verdict follows ("so the answer is no"). What is not sure counts as taken
-// back, since asking again costs little and a wrong verdict much.
+// takenBack reports whether the text after a verdict states the opposite: as a clause of its own
+// ("YES. Hmm, no."), as the last word, or after an announcement ("so the answer is no"). A doubtful
+// reply counts as taken back, since another request costs little and a wrong verdict much.
 func takenBack(yes bool, rest string) bool {
 	opposite := "no"
 	if !yes {
@@ -47,8 +48,8 @@ func takenBack(yes bool, rest string) bool {
 	}
 }
 
-// states reports whether word, the opposite of a verdict in the text after it, is a verdict. clause has the words before it
-// in its clause, between the text that parts it from them.
+// states reports whether word, the opposite of a verdict in the text after it, is a verdict too.
+// clause has the words before it in its clause, and between is the text between them and word.
 func states(yes bool, clause []string, between, word, after string) bool {
 	tail := after[:len(after)-len(strings.TrimLeftFunc(after, func(r rune) bool { return !isWord(r) }))]
 	next := nextWord(after[len(tail):])
@@ -58,16 +59,16 @@ func states(yes bool, clause []string, between, word, after string) bool {
 		return false
 	case yes && joined && !startsReason(next): // an article: no errors
 		return false
-	case slices.ContainsFunc(clause, func(w string) bool { // something that the answer is not, or does not say
+	case slices.ContainsFunc(clause, func(w string) bool { // a negation
 		return slices.Contains([]string{"not", "t", "never", "cannot", "nothing", "nowhere", "neither", "without"}, w)
 	}):
 		return false
 	}
-	capitals := word == strings.ToUpper(word) // as the judge was told to write it
+	capitals := word == strings.ToUpper(word) // as the prompt asks for
 	return next == "" || capitals || announced(clause, between) || strings.ContainsAny(between, ",;.:!?<>–—\r\n")
 }
 
-// announced reports whether the last word before a verdict says that one follows.
+// announced reports whether the last word before a verdict announces it.
 func announced(clause []string, between string) bool {
 	return len(clause) > 0 && strings.Trim(between, " \t*_`\"':{}[]()<>/-–—") == "" &&
 		slices.Contains(strings.Fields(`answer verdict result judgment judgement decision conclusion is be to so thus hence
@@ -79,7 +80,7 @@ func lastRune(s string) rune {
 	return r
 }
 
-// afterThinking cuts the reasoning that some local servers leave in the text.
+// afterThinking removes the reasoning that some local servers leave in the text.
 func afterThinking(s string) string {
 	s = strip(s)
 	if rest, ok := strings.CutPrefix(s, "<think>"); ok {
@@ -90,7 +91,7 @@ func afterThinking(s string) string {
 	return s
 }
 
-// leadingVerdict reads the first word of s that is no label. rest is what follows it.
+// leadingVerdict reads the first word of s that is not part of a label. rest is the text after it.
 func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 	const mostLabels = 6
 	for range mostLabels {
@@ -120,8 +121,7 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 	return false, "", false
 }
 
-// retracted reports whether what follows a verdict takes it back, as in "yes and no" or "YES/NO", or shows that it was
-// none, as in "no idea".
+// retracted reports whether the text directly after a word takes it back, as in "yes and no" or "YES/NO", or shows that it is not a verdict, as in "no idea".
 func retracted(yes bool, rest string) bool {
 	gap := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !isWord(r) }))]
 	if gap == "" && rest != "" {
@@ -147,15 +147,16 @@ func retracted(yes bool, rest string) bool {
 	if word != "no" {
 		return false
 	}
-	// "Yes, no errors" and "Yes\nNo errors" go on; "Yes, no." and "Yes/No" do not, nor does "Yes and no errors".
+	// "Yes, no errors" and "Yes\nNo errors" go on; "Yes, no." and "Yes/No" do not, nor does "Yes and
+	// no errors".
 	after := rest[len(word):]
 	separated := strings.ContainsAny(gap, ",;.:!-\u2013\u2014\r\n")
 	goesOn := strings.HasPrefix(after, " ") && nextWord(strings.TrimLeft(after, " ")) != ""
 	return !separated || !goesOn
 }
 
-// startsReason reports whether a word after a bare "no" begins a sentence of its own. After another word "no" is no
-// verdict but an article: no idea, no answer, no one, no errors were found.
+// startsReason reports whether a word after "no" begins a reason. Before any other word, "no" is
+// not a verdict: no idea, no answer, no one, no errors were found.
 func startsReason(word string) bool {
 	return slices.Contains(strings.Fields(`and or yes because since as it its the this that these those there they he she
 		i we you for but due given while although though only not in on at based according a an both neither nothing
@@ -172,8 +173,8 @@ func firstWord(s string) string {
 	return s
 }
 
-// isWord reports whether r is part of a word. An apostrophe is not, so that 'YES' in quotes is one; a mark that changes
-// a letter is.
+// isWord reports whether r is part of a word. An apostrophe is not, so that 'YES' in quotes is a
+// word. A combining mark is.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r))
 }

@@ -54,45 +54,45 @@ func TestSeen(t *testing.T) {
 	for _, test := range [][2]string{
 		{`{"type":"ran_command","contains":"pnpm test"}`, "pass"},
 		{`{"type":"ran_command","contains":"pnpm test","count":2}`, "pass"},
-		{`{"type":"ran_command","contains":"pnpm test","count":1}`, "commands as wanted: 2, expected exactly 1. Observed commands: pnpm test --watch (exit 1) | pnpm test | git push origin main"},
+		{`{"type":"ran_command","contains":"pnpm test","count":1}`, "matched 2 commands, want exactly 1; observed commands: pnpm test --watch (exit 1) | pnpm test | git push origin main"},
 		{`{"type":"ran_command","contains":"pnpm test","at_least":1,"at_most":2}`, "pass"},
 		{`{"type":"ran_command","equals":"pnpm test","exit_code":0}`, "pass"},
-		{`{"type":"ran_command","equals":"pnpm test","exit_code":1}`, "commands as wanted: 0"},
+		{`{"type":"ran_command","equals":"pnpm test","exit_code":1}`, "matched 0 commands, want at least 1"},
 		{`{"type":"ran_command","contains":"git push","exit_code":0}`, "error"},
 		{`{"type":"ran_command","pattern":"^git (push|pull)"}`, "pass"},
-		{`{"type":"ran_command","contains":"rm -rf"}`, "commands as wanted: 0, expected at least 1"},
+		{`{"type":"ran_command","contains":"rm -rf"}`, "matched 0 commands, want at least 1"},
 		{`{"type":"ran_command","contains":"rm -rf","not":true}`, "pass"},
-		{`{"type":"ran_command","contains":"pnpm test","not":true}`, "must not hold, but does"},
+		{`{"type":"ran_command","contains":"pnpm test","not":true}`, "want the opposite"},
 		{`{"type":"ran_command","executable":"pnpm","positionals":["test"],"options":{"--watch":true}}`, "pass"},
 		{`{"type":"ran_command","executable":"pnpm","positionals":["test"],"strict":true,"count":1}`, "pass"},
-		{`{"type":"ran_command","executable":"git","positionals":["main","push"]}`, "commands as wanted: 0"},
-		{`{"type":"ran_command","executable":"pnpm","only":true}`, "commands that are not as wanted: 1"},
+		{`{"type":"ran_command","executable":"git","positionals":["main","push"]}`, "matched 0 commands, want at least 1"},
+		{`{"type":"ran_command","executable":"pnpm","only":true}`, "found 1 command that did not match, want no others"},
 		{`{"type":"ran_command","pattern":"^(pnpm|git) ","only":true}`, "pass"},
 		{`{"type":"ran_command","contains":"pnpm test","before":{"contains":"git push"}}`, "pass"},
-		{`{"type":"ran_command","contains":"git push","before":{"contains":"pnpm test"}}`, "should come before"},
+		{`{"type":"ran_command","contains":"git push","before":{"contains":"pnpm test"}}`, "want it before event"},
 		{`{"type":"read_file","path":"guide.md","before":{"type":"ran_command","contains":"pnpm"}}`, "pass"},
 		{`{"type":"used_skill","skill":"demo","before":{"type":"read_file"}}`, "pass"},
-		{`{"type":"ran_command","contains":"pnpm","before":{"contains":"make"}}`, "commands that should come later: none"},
+		{`{"type":"ran_command","contains":"pnpm","before":{"contains":"make"}}`, "no command matched that must come later"},
 		{`{"type":"read_file","path":"docs/guide.md"}`, "pass"},
-		{`{"type":"read_file","path":"ocs/guide.md"}`, "file reads as wanted: 0"},
+		{`{"type":"read_file","path":"ocs/guide.md"}`, "matched 0 file reads, want at least 1"},
 		{`{"type":"read_file","path":"docs/*.md"}`, "pass"},
-		{`{"type":"read_file","path":"**/*.ts"}`, "file reads as wanted: 0"},
+		{`{"type":"read_file","path":"**/*.ts"}`, "matched 0 file reads, want at least 1"},
 		{`{"type":"used_skill","skill":"demo"}`, "pass"},
-		{`{"type":"used_skill","skill":"demo","min_confidence":"explicit"}`, "skills as wanted: 0"},
-		{`{"type":"used_skill","skill":"dem"}`, "skills as wanted: 0"},
+		{`{"type":"used_skill","skill":"demo","min_confidence":"explicit"}`, "matched 0 skills, want at least 1"},
+		{`{"type":"used_skill","skill":"dem"}`, "matched 0 skills, want at least 1"},
 		{`{"type":"called_tool","tool":"Bash","args":{"opts":{"n":1}}}`, "pass"},
-		{`{"type":"called_tool","tool":"Bash","args":{"opts":{"n":2}}}`, "tool calls as wanted: 0"},
-		{`{"type":"called_tool","tool":"bash"}`, "tool calls as wanted: 0"},
+		{`{"type":"called_tool","tool":"Bash","args":{"opts":{"n":2}}}`, "matched 0 tool calls, want at least 1"},
+		{`{"type":"called_tool","tool":"bash"}`, "matched 0 tool calls, want at least 1"},
 		{`{"type":"tool_returned","tool":"Bash","contains":"failed"}`, "pass"},
-		{`{"type":"changed_file","path":"out.txt","change":"add","only":true}`, "changed files that are not as wanted: 1"},
+		{`{"type":"changed_file","path":"out.txt","change":"add","only":true}`, "found 1 changed file that did not match"},
 		{`{"type":"changed_file","equals":"out.txt"}`, "pass"},
 		{`{"type":"changed_file","pattern":"^sub/.*json$"}`, "pass"},
-		{`{"type":"changed_file","path":"sub","contains":"deep","only":true}`, "changed files that are not as wanted: 2"},
+		{`{"type":"changed_file","path":"sub","contains":"deep","only":true}`, "found 2 changed files that did not match"},
 		{`{"type":"ran_command","contains":"git push","before":{"type":"changed_file","equals":"sub/deep/a.json"}}`, "pass"},
-		{`{"type":"changed_file","contains":"deep","before":{"type":"changed_file","contains":"out"}}`, "the first comes at 8"},
-		{`{"type":"changed_file","change":"delete"}`, "changed files as wanted: 0"},
+		{`{"type":"changed_file","contains":"deep","before":{"type":"changed_file","contains":"out"}}`, "the first match is event 8"},
+		{`{"type":"changed_file","change":"delete"}`, "matched 0 changed files, want at least 1"},
 		{`{"type":"was_denied"}`, "pass"},
-		{`{"type":"was_denied","tool":"Write","not":true}`, "must not hold"},
+		{`{"type":"was_denied","tool":"Write","not":true}`, "want the opposite"},
 		{`{"type":"file_exists","path":"out.txt"}`, "pass"},
 		{`{"type":"file_exists","path":"**/*.json"}`, "pass"},
 		{`{"type":"file_exists","path":"gone.txt"}`, "the workspace has no gone.txt"},
@@ -107,7 +107,7 @@ func TestSeen(t *testing.T) {
 		{`{"type":"file_contains","path":"sub","contains":"true"}`, "the workspace has no file sub"},
 		{`{"type":"file_contains","path":"leak","contains":"root"}`, "error"},
 		{`{"type":"max_steps","max":3}`, "pass"},
-		{`{"type":"max_steps","max":2}`, "the session took 3 steps, at most 2 wanted"},
+		{`{"type":"max_steps","max":2}`, "the session took 3 steps, want at most 2"},
 		{`{"type":"max_input_tokens","max":3600}`, "pass"},
 		{`{"type":"max_total_tokens","max":3709}`, "the session took 3710 tokens"},
 		{`{"type":"max_cost_usd","max":0.5}`, "error"},
@@ -145,22 +145,22 @@ func TestSeen(t *testing.T) {
 
 func TestSeenProblems(t *testing.T) {
 	for _, test := range [][2]string{
-		{`{"type":"ran_comand","contains":"x"}`, `did you mean "ran_command"`},
-		{`{"type":"ran_command","path":"x"}`, `ran_command takes no "path"`},
+		{`{"type":"ran_comand","contains":"x"}`, `unknown assertion type "ran_comand" did you mean "ran_command"?`},
+		{`{"type":"ran_command","path":"x"}`, `ran_command does not take "path"`},
 		{`{"type":"ran_command","pattern":"("}`, "missing closing"},
 		{`{"type":"ran_command","count":1,"at_least":1}`, `either "count"`},
-		{`{"type":"ran_command","count":-1}`, "must not be negative"},
-		{`{"type":"ran_command","at_least":3,"at_most":1}`, `less than "at_least"`},
-		{`{"type":"ran_command","options":["-m"]}`, "must be an object of option names"},
-		{`{"type":"ran_command","before":"git push"}`, "must be an object"},
+		{`{"type":"ran_command","count":-1}`, "count must be a whole number of at least 0, not -1"},
+		{`{"type":"ran_command","at_least":3,"at_most":1}`, `at_most is less than at_least`},
+		{`{"type":"ran_command","options":["-m"]}`, `options must be an object, not ["-m"]`},
+		{`{"type":"ran_command","before":"git push"}`, "before must be an assertion, not"},
 		{`{"type":"ran_command","before":{"type":"contains"}}`, `needs an "ideal"`},
-		{`{"type":"ran_command","before":{"type":"is_json"}}`, "something that an agent does"},
-		{`{"type":"used_skill","skill":"x","min_confidence":"sure"}`, "weak, medium, strong or explicit"},
-		{`{"type":"called_tool","args":[1]}`, "must be an object"},
-		{`{"type":"changed_file","change":"removed"}`, "add, update or delete"},
+		{`{"type":"ran_command","before":{"type":"is_json"}}`, "before must be something that an agent does"},
+		{`{"type":"used_skill","skill":"x","min_confidence":"sure"}`, "min_confidence must be weak, medium, strong or explicit, not"},
+		{`{"type":"called_tool","args":[1]}`, "args must be an object, not [1]"},
+		{`{"type":"changed_file","change":"removed"}`, "change must be add, update or delete, not"},
 		{`{"type":"file_exists"}`, `file_exists needs "path"`},
-		{`{"type":"file_exists","path":"../x"}`, "must lie within the workspace"},
-		{`{"type":"file_exists","path":"/etc/passwd"}`, "must lie within the workspace"},
+		{`{"type":"file_exists","path":"../x"}`, "is not in the workspace"},
+		{`{"type":"file_exists","path":"/etc/passwd"}`, "is not in the workspace"},
 		{`{"type":"file_contains","path":"x"}`, "file_contains needs"},
 		{`{"type":"max_steps","max":0}`, "greater than 0"},
 		{`{"type":"max_cost_usd"}`, `needs "max"`},
@@ -169,7 +169,7 @@ func TestSeenProblems(t *testing.T) {
 		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
 		var all []string
 		for _, p := range problems {
-			all = append(all, p.Message)
+			all = append(all, strings.TrimSpace(p.Message+" "+p.Hint))
 		}
 		if c != nil || !strings.Contains(strings.Join(all, "\n"), want) {
 			t.Errorf("%s: %q, want %q", spec, all, want)
@@ -192,7 +192,8 @@ func TestFileChecksNeedTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestNothingIsConcludedFromWhatWasCutOff: where a report does not have all, absence is no verdict, whether it is wanted or not.
+// TestNothingIsConcludedFromWhatWasCutOff: where a report does not have all, absence is no verdict,
+// whether it is wanted or not.
 func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 	r := &plumb.SessionReport{
 		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "the beginning… [cut]",
@@ -240,7 +241,8 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 	})
 }
 
-// TestOrderOfReads: where there are no events of reads, their list tells their order, but not when they were made.
+// TestOrderOfReads: where there are no events of reads, their list tells their order, but not when
+// they were made.
 func TestOrderOfReads(t *testing.T) {
 	r := &plumb.SessionReport{
 		Files:  plumb.Files{ObservedReads: []string{"/w/a", "/w/b"}},

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// DefaultThreshold is the least similarity that semantic_similarity wants unless the author says otherwise.
+// DefaultThreshold is the threshold of semantic_similarity if the author gives none.
 const DefaultThreshold = 0.8
 
 type similarMatcher struct {
@@ -18,33 +19,59 @@ type similarMatcher struct {
 	threshold float64
 }
 
-// SemanticSimilarity holds when the cosine of the embeddings of the output and of the nearest of the ideals is at least
-// threshold, from 0 to 1; see [DefaultThreshold].
+// SemanticSimilarity passes if the cosine of the embeddings of the output and of the nearest ideal
+// is at least threshold, which is from 0 to 1; see [DefaultThreshold].
 func SemanticSimilarity(ideals []string, threshold float64) *Check {
-	return &Check{matcher: &similarMatcher{slices.Clone(ideals), threshold}}
+	return newCheck("semantic_similarity", &similarMatcher{slices.Clone(ideals), threshold})
 }
 
-func (*similarMatcher) Type() string { return typeSemanticSimilarity }
+func semanticSimilarityKind() Kind {
+	return Kind{
+		Name: "semantic_similarity", Doc: "the embeddings of the output and of an ideal are similar", Reads: "output",
+		Keys: append(documentedKeys("threshold"), idealKey(), Key{
+			Name: "threshold", Type: "number", Lenient: true, Min: new(0.0), Max: new(1.0),
+			Default: strconv.FormatFloat(DefaultThreshold, 'f', -1, 64), Doc: "the least cosine of the two embeddings",
+		}),
+		Details: "`similarity`, `threshold`, `ideal` (the nearest), `model`",
+		parse: func(s *spec) matcher {
+			threshold := DefaultThreshold
+			if s.has("threshold") {
+				threshold = s.number("threshold")
+			}
+			terms, at, ok := s.needTerms()
+			if ok && slices.ContainsFunc(terms, func(t string) bool { return strip(t) == "" }) {
+				s.bad(at, "an ideal is empty, so there is nothing to compare with")
+			}
+			return &similarMatcher{terms, threshold}
+		},
+	}
+}
 
-func (*similarMatcher) Needs() (judge, embedder bool) { return false, true }
+func (s *similarMatcher) asks(int) Asks {
+	a := Asks{Embedder: 1}
+	for _, ideal := range s.ideals {
+		a.EmbedderBytes += len(ideal)
+	}
+	return a
+}
 
 func (s *similarMatcher) describe(o *object) {
-	o.strs("ideal", s.ideals)
-	o.num("threshold", s.threshold)
+	o.set("ideal", s.ideals)
+	o.set("threshold", s.threshold)
 }
 
 func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	output := ev.Report.FinalOutput
 	switch {
 	case len(s.ideals) == 0:
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "there is no ideal to compare with")), nil
-	case strip(output) == "": // no text has no embedding, and no likeness
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the check has no ideal")), nil
+	case strip(output) == "": // the empty text has no embedding
 		v := decided(false, "the output is empty")
 		v.Expected = short(s.ideals[0], shownLimit)
 		v.Details = s.details(0, s.ideals[0], "")
 		return v, nil
 	case ev.Embedder == nil || ev.Embedder.Embed == nil:
-		err := plumb.WithHint(errors.New("there is no embedder"), "name one with embedder: in the config")
+		err := plumb.WithHint(errors.New("no embedder is set"), "set one with embedder: in the config")
 		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
 	}
 
@@ -68,7 +95,7 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 		return v, nil
 	}
 
-	const slack = 1e-9 // a vector's likeness to itself may come out as a little less than 1
+	const slack = 1e-9 // the computed cosine of a vector with itself may be a little less than 1
 	word := "below"
 	pass := best+slack >= s.threshold
 	if pass {
@@ -84,19 +111,19 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 
 func (s *similarMatcher) details(similarity float64, ideal, model string) []byte {
 	var details object
-	details.num("similarity", similarity)
-	details.num("threshold", s.threshold)
-	details.str("ideal", short(ideal, detailsLimit))
+	details.set("similarity", similarity)
+	details.set("threshold", s.threshold)
+	details.set("ideal", short(ideal, detailsLimit))
 	if model != "" {
-		details.str("model", model)
+		details.set("model", model)
 	}
-	return details.json()
+	return details.text()
 }
 
 // nearest returns the greatest cosine between the first vector and one of the n others.
 func nearest(vectors [][]float32, n int) (best float64, at int, err error) {
 	if len(vectors) != n+1 {
-		return 0, 0, fmt.Errorf("it gave %d vectors for %d texts", len(vectors), n+1)
+		return 0, 0, fmt.Errorf("the embedder returned %d vectors for %d texts", len(vectors), n+1)
 	}
 	best = math.Inf(-1)
 	for i, v := range vectors[1:] {
@@ -113,7 +140,7 @@ func nearest(vectors [][]float32, n int) (best float64, at int, err error) {
 
 func cosine(a, b []float32) (float64, error) {
 	if len(a) != len(b) {
-		return 0, fmt.Errorf("its vectors have %d and %d dimensions", len(a), len(b))
+		return 0, fmt.Errorf("the vectors have %d and %d dimensions", len(a), len(b))
 	}
 	var dot, aa, bb float64
 	for i := range a {

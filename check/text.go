@@ -12,101 +12,121 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Text says how texts are compared. A nil *Text compares them as they are.
+// Text is how texts are compared. A nil *Text compares them as they are.
 type Text struct {
-	// IgnoreCase compares in lower case: full lower-casing, not case folding, so that "ß" and "SS" differ.
+	// IgnoreCase compares in lower case. This is full lower-casing and not case folding, so "ß" and
+	// "SS" differ.
 	IgnoreCase bool
 	// Unicode composes letters and their accents (NFC).
 	Unicode bool
-	// Typography maps typographic quotes, dashes, ellipses and spaces to their ASCII forms, and drops invisible ones.
+	// Typography replaces typographic quotes, dashes, ellipses and spaces with ASCII, and removes
+	// invisible characters.
 	Typography bool
-	// Whitespace collapses each run of space and line ends to one space, and cuts it at both ends.
+	// Whitespace replaces each run of spaces and line ends with one space, and trims both ends.
 	Whitespace bool
 }
 
-func (t *Text) mode() mode {
+// value returns the zero Text for nil.
+func (t *Text) value() Text {
 	if t == nil {
-		return 0
+		return Text{}
 	}
-	var m mode
-	for bit, on := range map[mode]bool{
-		ignoreCase: t.IgnoreCase, composed: t.Unicode, typography: t.Typography, whitespace: t.Whitespace,
-	} {
-		if on {
-			m |= bit
-		}
-	}
-	return m
+	return *t
 }
 
-// mode is a [Text] in one byte: suites have very many checks.
-type mode uint8
-
-const (
-	ignoreCase mode = 1 << iota
-	composed
-	typography
-	whitespace
-)
-
-// normalize does all that m asks for, except for the letter case.
-func (m mode) normalize(s string) string {
-	if m&composed != 0 {
+// normalize does everything that t asks for, except for the letter case.
+func (t Text) normalize(s string) string {
+	if t.Unicode {
 		s = norm.NFC.String(s)
 	}
-	if m&typography != 0 {
-		s = plain(s)
+	if t.Typography {
+		s = asciiTypography(s)
 	}
-	if m&whitespace != 0 {
+	if t.Whitespace {
 		s = strings.Join(strings.FieldsFunc(s, isSpace), " ")
 	}
 	return s
 }
 
-func (m mode) fold(s string) string {
-	s = m.normalize(s)
-	if m&ignoreCase != 0 {
+func (t Text) fold(s string) string {
+	s = t.normalize(s)
+	if t.IgnoreCase {
 		s = lower(s)
 	}
 	return s
 }
 
-func (m mode) describe(o *object) {
-	o.boolean("case_sensitive", m&ignoreCase == 0)
+func (t Text) describe(o *object) {
+	o.set("case_sensitive", !t.IgnoreCase)
 	var modes []string
-	if m&typography != 0 {
+	if t.Typography {
 		modes = append(modes, "typography")
 	}
-	if m&composed != 0 {
+	if t.Unicode {
 		modes = append(modes, "unicode")
 	}
-	if m&whitespace != 0 {
+	if t.Whitespace {
 		modes = append(modes, "whitespace")
 	}
-	o.strs("normalize", modes)
+	o.set("normalize", modes)
+}
+
+// textKind describes a kind that looks for the ideal in the output.
+func textKind(name, doc string) Kind {
+	return Kind{
+		Name: name, Doc: doc, Reads: "output",
+		Keys:    append(TextKeys(), idealKey()),
+		Details: "`matched_term`", FailDetails: "`terms`",
+		parse: (*spec).textMatcher,
+	}
+}
+
+const (
+	exactMatch  = "exact_match"
+	contains    = "contains"
+	containsAny = "contains_any"
+	startsWith  = "starts_with"
+)
+
+func exactMatchKind() Kind {
+	k := textKind(exactMatch, "the output equals the ideal; white space around both is ignored")
+	k.Keys = append(k.Keys, documentedKeys("case_sensitive")...)
+	k.Details, k.FailDetails = "`expected`, `got`: the two texts as they were compared", ""
+	return k
+}
+
+func containsKind() Kind {
+	k := textKind(contains, "the output contains the ideal")
+	k.Keys = append(k.Keys, documentedKeys("case_sensitive")...)
+	k.Details, k.FailDetails = "`search_term`", ""
+	return k
+}
+
+func containsAnyKind() Kind {
+	k := textKind(containsAny, "the output contains at least one of the ideals")
+	k.Keys = append(k.Keys, documentedKeys("case_sensitive")...)
+	return k
+}
+
+func startsWithKind() Kind {
+	return textKind(startsWith, "the output starts with one of the ideals; white space before it is ignored")
 }
 
 // textMatcher is exact_match, contains, contains_any and starts_with.
 type textMatcher struct {
 	offline
-	kind   string
+	kind   *Kind
 	terms  []string // as the author wrote them
-	folded []string // as they are compared; shares the memory of terms where nothing changed
-	mode   mode
+	folded []string // as they are compared; shares the memory of terms if nothing changed
+	how    Text
 }
 
-func newText(kind string, terms []string, m mode) *textMatcher {
-	t := &textMatcher{kind: kind, terms: terms, folded: terms, mode: m}
-	if m == 0 && kind != typeExactMatch {
-		return t
-	}
+func newText(kind string, terms []string, how Text) *textMatcher {
+	t := &textMatcher{kind: kindOf(kind), terms: terms, folded: terms, how: how}
 	for i, term := range terms {
-		f := m.normalize(term)
-		if kind == typeExactMatch {
+		f := how.fold(term)
+		if kind == exactMatch {
 			f = strip(f)
-		}
-		if m&ignoreCase != 0 {
-			f = lower(f)
 		}
 		if f != term {
 			if &t.folded[0] == &t.terms[0] {
@@ -118,51 +138,82 @@ func newText(kind string, terms []string, m mode) *textMatcher {
 	return t
 }
 
-// ExactMatch holds when the output equals want, both stripped of surrounding space.
+func (s *spec) textMatcher() matcher {
+	terms, at, ok := s.terms()
+	if !ok || len(terms) == 0 && s.kind.Name != containsAny {
+		terms, at, ok = s.needTerms()
+	}
+	if !ok {
+		return nil
+	}
+	kind := s.kind.Name
+	if len(terms) == 0 {
+		s.warn(at, "the ideal is an empty list, so this check always fails")
+	}
+	if len(terms) > 1 && (kind == exactMatch || kind == contains) {
+		s.warn(at, "%s uses only the first of the %d ideals; contains_any looks for each of them", kind, len(terms))
+		terms = slices.Clone(terms[:1])
+	}
+	t := newText(kind, terms, s.compare())
+	if kind != exactMatch && slices.Contains(t.folded, "") {
+		if kind == startsWith {
+			s.bad(at, "an ideal is empty: every output starts with the empty text")
+			return nil
+		}
+		s.warn(at, "an ideal is empty: every output contains the empty text, so this check never fails")
+	}
+	return t
+}
+
+// ExactMatch passes if the output equals want. White space around both is ignored.
 func ExactMatch(want string, how *Text) *Check {
-	return &Check{matcher: newText(typeExactMatch, []string{want}, how.mode())}
+	return newTextCheck(exactMatch, []string{want}, how)
 }
 
-// Contains holds when the output contains term, which is not stripped, anywhere, also within a word.
+// Contains passes if the output contains term anywhere, also within a word. White space in term
+// counts.
 func Contains(term string, how *Text) *Check {
-	return &Check{matcher: newText(typeContains, []string{term}, how.mode())}
+	return newTextCheck(contains, []string{term}, how)
 }
 
-// ContainsAny holds when the output contains at least one of the terms.
+// ContainsAny passes if the output contains at least one of the terms.
 func ContainsAny(terms []string, how *Text) *Check {
-	return &Check{matcher: newText(typeContainsAny, slices.Clone(terms), how.mode())}
+	return newTextCheck(containsAny, slices.Clone(terms), how)
 }
 
-// StartsWith holds when the output, its leading space cut, starts with one of the prefixes.
+// StartsWith passes if the output starts with one of the prefixes. White space before the output is
+// ignored.
 func StartsWith(prefixes []string, how *Text) *Check {
-	return &Check{matcher: newText(typeStartsWith, slices.Clone(prefixes), how.mode())}
+	return newTextCheck(startsWith, slices.Clone(prefixes), how)
 }
 
-func (t *textMatcher) Type() string { return t.kind }
+func newTextCheck(kind string, terms []string, how *Text) *Check {
+	return newCheck(kind, newText(kind, terms, how.value()))
+}
 
 func (t *textMatcher) describe(o *object) {
-	t.mode.describe(o)
-	o.strs("ideal", t.folded)
+	t.how.describe(o)
+	o.set("ideal", t.folded)
 }
 
 func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	output := ev.Report.FinalOutput
-	if t.kind == typeExactMatch {
+	if t.kind.Name == exactMatch {
 		return t.exact(ev, output), nil
 	}
-	got := t.mode.fold(output)
-	if t.kind == typeStartsWith {
+	got := t.how.fold(output)
+	if t.kind.Name == startsWith {
 		got = strings.TrimLeftFunc(got, isSpace)
 	}
 	hit := slices.IndexFunc(t.folded, func(term string) bool {
-		if t.kind == typeStartsWith {
+		if t.kind.Name == startsWith {
 			return strings.HasPrefix(got, term)
 		}
 		return strings.Contains(got, term)
 	})
 
 	var verb, none string
-	if t.kind == typeStartsWith {
+	if t.kind.Name == startsWith {
 		verb, none = "starts with ", "does not start with "
 	} else {
 		verb, none = "contains ", "does not contain "
@@ -182,24 +233,19 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 
 	var details object
 	switch {
-	case t.kind == typeContains:
-		details.str("search_term", t.terms[0])
+	case t.kind.Name == contains:
+		details.set("search_term", t.terms[0])
 	case hit >= 0:
-		details.str("matched_term", t.terms[hit])
+		details.set("matched_term", t.terms[hit])
 	default:
-		details.strs("terms", t.terms)
+		details.set("terms", t.terms)
 	}
-	v.Details = details.json()
+	v.Details = details.text()
 	return v, nil
 }
 
 func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
-	fold := func(s string) string {
-		if s = strip(t.mode.normalize(s)); t.mode&ignoreCase != 0 {
-			s = lower(s)
-		}
-		return s
-	}
+	fold := func(s string) string { return strip(t.how.fold(s)) }
 	want, got := t.folded[0], fold(output)
 	same := want == got
 	got = fold(withoutSecrets(ev, output))
@@ -207,29 +253,30 @@ func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
 	if same {
 		v = decided(true, "the output is "+quote(got))
 	} else {
-		v = decided(false, "the output is "+quote(got)+", not "+quote(want))
+		v = decided(false, "the output is "+quote(got)+", want "+quote(want))
 	}
-	if same { // so that the two are seen to be the same
+	if same { // show the same text twice
 		want = got
 	}
 	v.Expected, v.Got = short(want, shownLimit), short(got, shownLimit)
 	var details object
-	details.str("expected", short(want, detailsLimit))
-	details.str("got", short(got, detailsLimit))
-	v.Details = details.json()
+	details.set("expected", short(want, detailsLimit))
+	details.set("got", short(got, detailsLimit))
+	v.Details = details.text()
 	return v
 }
 
-// strip cuts the white space that Python's str.strip cuts: the documented meaning of "stripped". Byte order marks and
-// zero-width spaces stay.
+// strip trims the white space that Python's str.strip trims, as the documented format does. Byte
+// order marks and zero-width spaces stay.
 func strip(s string) string { return strings.TrimFunc(s, isSpace) }
 
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F
 }
 
-// lower lower-cases s as Python's str.lower does, which is full Unicode lower-casing. It differs from [strings.ToLower]
-// in two letters: U+0130 keeps its dot, and a capital sigma becomes a final one at the end of a word.
+// lower lower-cases s as Python's str.lower does, which is full Unicode lower-casing. It differs
+// from [strings.ToLower] for two letters: U+0130 keeps its dot, and a capital sigma at the end of a
+// word becomes a final sigma.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "\u0130\u03A3") {
 		return strings.ToLower(s)
@@ -249,8 +296,8 @@ func lower(s string) string {
 	return b.String()
 }
 
-// isFinal applies the Final_Sigma condition of the Unicode standard, section 3.13: a cased letter comes before, and none
-// after, whatever is ignorable in between.
+// isFinal applies the Final_Sigma condition of the Unicode standard, section 3.13: a cased letter
+// comes before, and none after, with any ignorable characters in between.
 func isFinal(before, after string) bool {
 	for len(before) > 0 {
 		r, size := utf8.DecodeLastRuneInString(before)
@@ -283,8 +330,8 @@ func ignorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
 }
 
-// plain maps typographic forms to ASCII.
-func plain(s string) string {
+// asciiTypography replaces typographic forms with ASCII.
+func asciiTypography(s string) string {
 	if isASCII(s) {
 		return s
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -9,102 +10,172 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// usageMatcher limits what a session used: max_tokens and its like.
-type usageMatcher struct {
-	offline
-	kind string
-	max  float64
+// A figure is something that a session used and that a kind limits.
+type figure struct {
+	kind, doc string
+	subject   string // what took it: "the answer" or "the session"
+	unit      string
+	// read returns the figure, or an error if the session does not report it.
+	read func(*plumb.SessionReport) (float64, error)
 }
 
-// MaxTokens holds when the answer took at most limit output tokens, reasoning included, as the provider counted them.
-// Where it did not count, the check is an error.
-func MaxTokens(limit int64) *Check { return maxUsage(typeMaxTokens, float64(limit)) }
+// limitKind describes a kind that limits a figure.
+func limitKind(f figure) Kind {
+	limit := Key{
+		Name: "max", Alias: "value", Type: "integer", Required: true, Positive: true,
+		Doc: "the limit in " + f.unit + "; `value` is another name for it",
+	}
+	if f.kind == "max_cost_usd" {
+		limit.Type, limit.Positive, limit.Min = "number", false, new(0.0)
+	}
+	return Kind{
+		Name: f.kind, Doc: f.doc, Reads: "usage", Keys: []Key{limit}, Details: "`max`, `got`",
+		parse: func(s *spec) matcher {
+			key := "max"
+			if s.value("value") != nil {
+				key = "value"
+			}
+			return usageMatcher{figure: &f, max: s.number(key)}
+		},
+		figure: &f,
+	}
+}
 
-// MaxLatency holds when the request that was answered took at most limit, waits for rate limits and retries left out.
-// Where only the whole session was timed, its duration counts. A cached answer has the latency that was recorded.
+func maxTokensKind() Kind {
+	return limitKind(figure{
+		"max_tokens", "the answer took at most so many output tokens, reasoning included", "the answer", "output tokens",
+		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.OutputTokens, "output tokens") },
+	})
+}
+
+func maxLatencyKind() Kind {
+	return limitKind(figure{
+		"max_latency_ms", "the answered request took at most so many milliseconds", "the answer", "ms",
+		func(r *plumb.SessionReport) (float64, error) {
+			if r.LatencyMs > 0 {
+				return float64(r.LatencyMs), nil
+			}
+			return duration(r)
+		},
+	})
+}
+
+func maxStepsKind() Kind {
+	return limitKind(figure{
+		"max_steps", "the agent took at most so many steps, as it counts them", "the session", "steps",
+		func(r *plumb.SessionReport) (float64, error) {
+			if r.Steps == 0 && r.Runner.Kind != plumb.RunnerAgent {
+				return 0, plumb.WithHint(errors.New("the session reports no steps"), "only agents take steps")
+			}
+			return float64(r.Steps), nil
+		},
+	})
+}
+
+func maxInputTokensKind() Kind {
+	return limitKind(figure{
+		"max_input_tokens", "the session took at most so many input tokens, cached ones included", "the session", "input tokens",
+		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.InputTokens, "input tokens") },
+	})
+}
+
+func maxTotalTokensKind() Kind {
+	return limitKind(figure{
+		"max_total_tokens", "the session took at most so many tokens, cached ones not included", "the session", "tokens",
+		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.TotalTokens, "tokens") },
+	})
+}
+
+func maxCostKind() Kind {
+	return limitKind(figure{
+		"max_cost_usd", "the session cost at most so many US dollars", "the session", "US dollars",
+		func(r *plumb.SessionReport) (float64, error) {
+			if r.CostUSD == nil {
+				return 0, plumb.WithHint(errors.New("the cost of the session is unknown"),
+					"give the model a price under prices in the config")
+			}
+			return *r.CostUSD, nil
+		},
+	})
+}
+
+func maxDurationKind() Kind {
+	return limitKind(figure{
+		"max_duration_ms", "the session took at most so many milliseconds", "the session", "ms", duration,
+	})
+}
+
+func tokens(n *int64, unit string) (float64, error) {
+	if n == nil {
+		return 0, plumb.WithHint(fmt.Errorf("the number of %s is unknown", unit), "the runner does not report this usage")
+	}
+	return float64(*n), nil
+}
+
+func duration(r *plumb.SessionReport) (float64, error) {
+	switch {
+	case r.DurationMs > 0:
+		return float64(r.DurationMs), nil
+	case r.StartedAt != nil && r.EndedAt != nil && !r.EndedAt.Before(*r.StartedAt):
+		return float64(r.EndedAt.Sub(*r.StartedAt).Milliseconds()), nil
+	}
+	return 0, errors.New("the duration is unknown")
+}
+
+// MaxTokens passes if the answer took at most limit output tokens, reasoning included, as the
+// provider counted them. If the provider did not count, the check is an error.
+func MaxTokens(limit int64) *Check { return maxUsage("max_tokens", float64(limit)) }
+
+// MaxLatency passes if the answered request took at most limit, without waits for rate limits and
+// retries. If only the whole session was timed, its duration counts. A cached answer has the
+// latency that was recorded.
 func MaxLatency(limit time.Duration) *Check {
-	return maxUsage(typeMaxLatency, float64(limit.Milliseconds()))
+	return maxUsage("max_latency_ms", float64(limit.Milliseconds()))
 }
 
-// MaxSteps holds when the agent took at most limit steps, as it counts them.
-func MaxSteps(limit int) *Check { return maxUsage(typeMaxSteps, float64(limit)) }
+// MaxSteps passes if the agent took at most limit steps, as it counts them.
+func MaxSteps(limit int) *Check { return maxUsage("max_steps", float64(limit)) }
 
-// MaxInputTokens holds when the session took at most limit input tokens, cached ones included.
-func MaxInputTokens(limit int64) *Check { return maxUsage(typeMaxInputTokens, float64(limit)) }
+// MaxInputTokens passes if the session took at most limit input tokens, cached ones included.
+func MaxInputTokens(limit int64) *Check { return maxUsage("max_input_tokens", float64(limit)) }
 
-// MaxTotalTokens holds when the session took at most limit tokens that were not served from a cache.
-func MaxTotalTokens(limit int64) *Check { return maxUsage(typeMaxTotalTokens, float64(limit)) }
+// MaxTotalTokens passes if the session took at most limit tokens, without those that a cache
+// served.
+func MaxTotalTokens(limit int64) *Check { return maxUsage("max_total_tokens", float64(limit)) }
 
-// MaxCost holds when the session cost at most limit US dollars. Where the cost is not known, the check is an error.
-func MaxCost(limit float64) *Check { return maxUsage(typeMaxCost, limit) }
+// MaxCost passes if the session cost at most limit US dollars. If the cost is unknown, the check is
+// an error.
+func MaxCost(limit float64) *Check { return maxUsage("max_cost_usd", limit) }
 
-// MaxDuration holds when the session took at most limit from its start to its end.
+// MaxDuration passes if the session took at most limit from its start to its end.
 func MaxDuration(limit time.Duration) *Check {
-	return maxUsage(typeMaxDuration, float64(limit.Milliseconds()))
+	return maxUsage("max_duration_ms", float64(limit.Milliseconds()))
 }
 
 func maxUsage(kind string, limit float64) *Check {
-	return &Check{matcher: usageMatcher{kind: kind, max: limit}}
+	return newCheck(kind, usageMatcher{figure: kindOf(kind).figure, max: limit})
 }
 
-func (u usageMatcher) Type() string { return u.kind }
+// usageMatcher limits a figure.
+type usageMatcher struct {
+	offline
+	*figure
+	max float64
+}
 
-func (u usageMatcher) describe(o *object) { o.num("max", u.max) }
+func (u usageMatcher) describe(o *object) { o.set("max", u.max) }
 
 func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
-	got, what, err := u.figure(ev.Report)
+	got, err := u.read(ev.Report)
 	if err != nil {
 		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
 	}
-	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) + " " + what }
-	subject := "the session"
-	if u.kind == typeMaxTokens || u.kind == typeMaxLatency {
-		subject = "the answer"
-	}
-	v := decided(got <= u.max, fmt.Sprintf("%s took %s, at most %s wanted", subject, show(got), strconv.FormatFloat(u.max, 'f', -1, 64)))
-	v.Expected, v.Got = "at most "+show(u.max), show(got)
+	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	v := decided(got <= u.max, fmt.Sprintf("%s took %s %s, want at most %s", u.subject, show(got), u.unit, show(u.max)))
+	v.Expected, v.Got = "at most "+show(u.max)+" "+u.unit, show(got)+" "+u.unit
 	var details object
-	details.num("max", u.max)
-	details.num("got", got)
-	v.Details = details.json()
+	details.set("max", u.max)
+	details.set("got", got)
+	v.Details = details.text()
 	return v, nil
-}
-
-// figure returns what is limited, in its unit.
-func (u usageMatcher) figure(r *plumb.SessionReport) (got float64, unit string, err error) {
-	counted := func(n *int64, what string) (float64, string, error) {
-		if n == nil {
-			return 0, "", plumb.WithHint(fmt.Errorf("the number of %s is not known", what),
-				"the runner reports no usage; "+u.kind+" needs one that does")
-		}
-		return float64(*n), what, nil
-	}
-	switch {
-	case u.kind == typeMaxTokens:
-		return counted(r.Usage.OutputTokens, "output tokens")
-	case u.kind == typeMaxInputTokens:
-		return counted(r.Usage.InputTokens, "input tokens")
-	case u.kind == typeMaxTotalTokens:
-		return counted(r.Usage.TotalTokens, "tokens")
-	case u.kind == typeMaxSteps:
-		if r.Steps == 0 && r.Runner.Kind != plumb.RunnerAgent {
-			return 0, "", plumb.WithHint(fmt.Errorf("the session has no steps"), "only agents take steps")
-		}
-		return float64(r.Steps), "steps", nil
-	case u.kind == typeMaxCost:
-		if r.CostUSD == nil {
-			return 0, "", plumb.WithHint(fmt.Errorf("the cost of the session is not known"), "give the model a price under prices in the config")
-		}
-		return *r.CostUSD, "US dollars", nil
-	case u.kind == typeMaxLatency && r.LatencyMs > 0:
-		return float64(r.LatencyMs), "ms", nil
-	case r.DurationMs > 0:
-		return float64(r.DurationMs), "ms", nil
-	case r.StartedAt != nil && r.EndedAt != nil && !r.EndedAt.Before(*r.StartedAt):
-		return float64(r.EndedAt.Sub(*r.StartedAt).Milliseconds()), "ms", nil
-	case u.kind == typeMaxLatency:
-		return 0, "", fmt.Errorf("the latency is not known")
-	default:
-		return 0, "", fmt.Errorf("the duration is not known")
-	}
 }

@@ -1,10 +1,11 @@
-// Package schema holds the JSON Schemas (draft 2020-12) of the files that people write for Plumb, for editors and other
-// tools.
+// Package schema holds the JSON Schemas (draft 2020-12) of the files that people write for Plumb,
+// for editors and other tools.
 package schema
 
 import _ "embed"
 
-// Config returns the schema of plumb.yaml and plumb.config.json. What a config in code exports has the same form.
+// Config returns the schema of plumb.yaml and plumb.config.json. What a config in code exports has
+// the same form.
 func Config() string { return config }
 
 // SuiteCase returns the schema of one line of a suite file.

@@ -1,18 +1,15 @@
-// Package cli is the command line: commands, flags, wiring, exit codes and hints. It is the only package that knows all
-// the others; one file a command.
+// Package cli is the command line: commands, flags, printing and exit codes. Each command is a
+// small type in a file of its own. What makes and performs a run is in package job.
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -21,24 +18,22 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/report"
 )
 
 // The exit codes.
 const (
-	exitOK          = 0   // all planned executions measured and none failed
-	exitFailed      = 1   // at least one fail or unexpected pass
-	exitUsage       = 2   // usage, config or suite invalid; nothing was run
+	exitOK          = 0   // everything was measured and nothing failed
+	exitFailed      = 1   // at least one case failed or passed unexpectedly
+	exitUsage       = 2   // the command line, the config or a suite is invalid; nothing was run
 	exitNotMeasured = 3   // nothing failed, but something could not be measured
 	exitInterrupted = 130 // Ctrl-C
-	exitReaderLeft  = 141 // whoever read the output of a command that is no run left, as in plumb runs | head -1
+	exitReaderLeft  = 141 // the reader of the output left, as in plumb runs | head -1
 	exitTerminated  = 143 // SIGTERM
 )
 
-// Env is the world as a command sees it.
+// Env is what commands see of the process.
 type Env struct {
 	Args           []string
 	Stdin          io.Reader
@@ -47,30 +42,35 @@ type Env struct {
 	Environ        func() []string
 	// Dir is the working directory; relative paths are relative to it.
 	Dir string
-	// Signals delivers, until stop is called, what should interrupt a run: the first time it drains, the second time it
-	// stops. Signals do what they do by default before and after. Nil delivers none.
+	// Signals delivers the signals that interrupt a run, until stop is called: the first lets running
+	// sessions finish, the second ends them. Before and after, signals have their default effect. A
+	// nil Signals delivers none.
 	Signals func() (signals <-chan os.Signal, stop func())
-	// Size returns the width and height of the terminal behind Stdout; ok is false where there is none.
+	// Size returns the width and height of the terminal of Stdout; ok is false without a terminal.
 	Size func() (width, height int, ok bool)
 	Now  func() time.Time
 }
 
-// Process returns the world of this process. Interrupts and SIGTERM are the signals. From here on SIGPIPE ends nothing: the
-// system sends it for each socket and pipe that is closed at the other end, whether that is a provider, a program that a
-// suite started or the reader of the output. The writers of [Main] tell the last one from its error. (The signal is not
-// ignored, because programs that plumb starts would inherit that.)
+// Process returns the environment of this process. Its signals are interrupts and SIGTERM.
 //
-// The log of the standard library goes nowhere: the HTTP client writes to it what a provider sent unasked, secrets included.
+// After Process, SIGPIPE no longer ends the process: the system sends it for each socket and pipe
+// that the other end closes, such as a provider, a program of a suite, or the reader of the output.
+// The writers of [Main] detect that the reader left from their errors. The signal is caught and not
+// ignored, because child processes would inherit an ignored signal.
+//
+// Process discards the log of the standard library, because the HTTP client logs unsolicited
+// responses there, with their secrets.
 func Process(args []string) Env {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // of package log, too
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // this includes package log
 	dir, err := os.Getwd()                         //nolint:forbidigo // the one place that looks at the process
 	if err != nil {
 		dir = "."
 	}
 	//nolint:forbidigo // the one place that looks at the process
 	return Env{
-		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ,
+		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, Environ: os.Environ,
 		Dir: dir, Signals: signals, Now: time.Now,
 		Size: func() (int, int, bool) {
 			fd := int(os.Stdout.Fd())
@@ -81,12 +81,6 @@ func Process(args []string) Env {
 			return w, h, err == nil
 		},
 	}
-}
-
-func signals() (<-chan os.Signal, func()) {
-	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
-	return c, func() { signal.Stop(c) }
 }
 
 // Main runs the command line and returns the exit code.
@@ -106,7 +100,7 @@ func Main(ctx context.Context, env Env) int {
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
 	for _, c := range a.closers {
-		_ = c.Close() // what standard error does not take, nobody reads
+		_ = c.Close() // an error of standard error has no place to go
 	}
 	var exit exitError
 	switch {
@@ -124,9 +118,9 @@ func Main(ctx context.Context, env Env) int {
 	return exitOK
 }
 
-// output is standard output or standard error. It remembers that something could not be written, because not everybody who
-// prints looks, and calls leave when nobody reads it any more. Where output is optional that is no error of whoever
-// prints: a check that logs would break, and be blamed.
+// output is standard output or standard error. It remembers the first failed write, because not all
+// code that prints checks for errors, and calls leave when the reader has left. With optional set,
+// a reader that left is not an error for the writer: it would break a check that only logs.
 type output struct {
 	io.Writer
 	leave    func()
@@ -159,9 +153,10 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// readerLeft reports whether a write failed because nobody reads at the other end of a pipe.
+// readerLeft reports whether a write failed because the reader of a pipe left.
 func readerLeft(err error) bool {
-	const brokenPipe, noData syscall.Errno = 109, 232 // ERROR_BROKEN_PIPE and ERROR_NO_DATA, which Windows has for EPIPE
+	// ERROR_BROKEN_PIPE and ERROR_NO_DATA are what Windows returns in place of EPIPE.
+	const brokenPipe, noData syscall.Errno = 109, 232
 	return errors.Is(err, syscall.EPIPE) ||
 		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
@@ -169,16 +164,16 @@ func readerLeft(err error) bool {
 // app is the state that commands share.
 type app struct {
 	Env
-	// readerLeft is closed when nobody reads standard output or standard error any more.
+	// readerLeft is closed when the reader of standard output or standard error has left.
 	readerLeft <-chan struct{}
 	json       bool
 	// redact knows the secrets of this command, as far as they are known yet.
 	redact *redact.Redactor
-	// closers write what redacting writers still hold, when the command has ended.
+	// closers are closed when the command has ended.
 	closers []io.Closer
 }
 
-// signals returns the channel of [Env.Signals]; without them it is one on which nothing comes.
+// signals returns the channel of [Env.Signals], or without it a channel that delivers nothing.
 func (a *app) signals() (signals <-chan os.Signal, stop func()) {
 	if a.Signals == nil {
 		return nil, func() {}
@@ -186,7 +181,8 @@ func (a *app) signals() (signals <-chan os.Signal, stop func()) {
 	return a.Signals()
 }
 
-// whileRead returns a context that ends when the reader of the output leaves, for commands whose output is all they do.
+// whileRead returns a context that ends when the reader of the output leaves, for commands whose
+// only result is their output.
 func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -199,32 +195,7 @@ func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, cancel
 }
 
-// redacting returns a writer to standard error, for many goroutines, that leaves out what r knows.
-func (a *app) redacting(r *redact.Redactor) io.Writer {
-	w := &sharedWriter{w: r.Writer(a.Stderr)}
-	a.closers = append(a.closers, w)
-	return w
-}
-
-// sharedWriter lets many goroutines use one writer.
-type sharedWriter struct {
-	mu sync.Mutex
-	w  io.WriteCloser
-}
-
-func (s *sharedWriter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(p)
-}
-
-func (s *sharedWriter) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Close()
-}
-
-// exitError ends the program with a code; what there is to say has been said.
+// exitError ends the program with an exit code and prints nothing.
 type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
@@ -237,67 +208,33 @@ func exit(code int) error {
 	return exitError{code}
 }
 
-// complain prints an error and what the user can do about it.
-func (a *app) complain(err error) {
-	if problems, ok := errors.AsType[load.Problems](err); ok {
-		a.problems(problems)
-		return
-	}
-	fmt.Fprintf(a.Stderr, "plumb: %s\n", a.clean(err.Error()))
-	if hint := plumb.Hint(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "  try: %s\n", a.indent(hint, 7))
-	}
-}
-
-// path returns name relative to the working directory of the user.
-func (a *app) path(name string) string {
-	if name == "" || filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(a.Dir, name)
-}
-
-// print writes v as indented JSON.
-func (a *app) print(v any) error {
-	var doc bytes.Buffer
-	enc := json.NewEncoder(&doc)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	v, _ = redact.Clean(a.secrets(), v)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := a.Stdout.Write(report.EscapeJSON(doc.Bytes()))
-	return err
-}
-
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.runCommand(), a.resumeCommand(), a.scoreCommand(), a.reportCommand(), a.runsCommand(), a.showCommand(),
-		a.suiteCommand(), a.validateCommand(), a.listCommand(), a.modelsCommand(),
-		a.normaliseCommand(), a.explainCommand(), a.gcCommand(), a.execCommand(),
-		a.demoCommand(), a.doctorCommand(), a.initCommand(), a.versionCommand(),
+		runCommand(a), resumeCommand(a), scoreCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
+		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
+		normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
+		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),
 	}
 }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "plumb",
-		Version: version(),
-		Short:   "Put language models and coding agents to the test, and tell when they change",
-		Long: `Plumb runs suites of cases against model APIs, coding agents and programs, judges what they did, and reports
-what it measured, what failed, and what could not be measured.
+		Version: job.Version(),
+		Short:   "Test language models and coding agents, and detect when they change",
+		Long: `Plumb runs suites of cases against model APIs, coding agents and programs, checks the results, and reports
+what passed, what failed, and what could not be measured.
 
-  plumb demo                                   see it work, without a key or a network
-  plumb init                                   write a first config and suite for this folder
+  plumb demo                                   see how it works, without a key or a network
+  plumb init                                   create a starter config and suite in this folder
   plumb run suite.jsonl --model gpt-5          run a suite against a model
   plumb run --tier cheap --model opus          run the published suite
   plumb run skills.suite.ts --agent codex:gpt-5.5   run a suite in TypeScript against a coding agent
   plumb resume                                 finish a run that was interrupted
 
-The exit code is 0 when all was measured and nothing failed, 1 when a case failed, 2 when the command line, the
-config or a suite is wrong and nothing was run, 3 when nothing failed but something could not be measured, 130
-after Ctrl-C, and 143 after SIGTERM.`,
+The exit code is 0 when everything was measured and nothing failed, 1 when a case failed, 2 when the command line,
+the config or a suite is invalid and nothing was run, 3 when nothing failed but something could not be measured,
+130 after Ctrl-C, and 143 after SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
@@ -308,6 +245,6 @@ after Ctrl-C, and 143 after SIGTERM.`,
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("plumb {{.Version}}\n")
 	root.AddCommand(a.commands()...)
-	kindly(root)
+	improveErrors(root)
 	return root
 }

@@ -16,13 +16,14 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/examples"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
-// demoSuite and demoEvents are a suite and the log of a run of it; demo/README.md says how they were made.
+// demoSuite and demoEvents are a suite and the log of a run of it; see demo/README.md.
 var (
 	//go:embed demo/suite.jsonl
 	demoSuite []byte
@@ -30,61 +31,75 @@ var (
 	demoEvents []byte
 )
 
-// demoDelay bounds how long a recorded session takes, so that the demo shows a live run and is over soon.
+// demoDelay bounds the time of a recorded session, so that the demo shows a live run and ends soon.
 const demoDelay = 350 * time.Millisecond
 
-func (a *app) demoCommand() *cobra.Command {
-	var agents bool
+// demoCmd is plumb demo.
+type demoCmd struct {
+	*app
+	agents bool
+}
+
+func demoCommand(a *app) *cobra.Command {
+	c := &demoCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a small suite on recorded answers, or on actors for agents: no key, no network",
-		Long: `Run a small suite through the whole of Plumb, on a recording instead of a model. One case fails, one is expected
-to fail, and one cannot be measured, so that you see how each looks. Nothing is asked of anybody.
+		Short: "Run a small suite on recorded answers or scripted agents, without a key or a network",
+		Long: `Run a small suite on a recording in place of a model. One case fails, one is expected to fail, and one cannot
+be measured, so that you see each result. No model is called.
 
-With --agents, write a small project with a skill and suites for coding agents to a new directory, and run one of them
-on two actors: shell scripts that write what codex writes. One does the work, the other only says so. The project is
-yours to try things with; its README.md says what is in it.`,
+With --agents, create a small project with a skill and suites for coding agents in a new directory, and run one suite
+on two scripted agents: shell scripts that write the same output as codex. One does the task, the other only claims to.
+You can experiment with the project; its README.md describes it.`,
 		Example: "  plumb demo\n  plumb demo --agents",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if agents {
-				return a.demoAgents(cmd.Context())
-			}
-			root, err := os.MkdirTemp("", "plumb-demo-")
-			if err != nil {
-				return fmt.Errorf("make a directory for the demo: %w", err)
-			}
-			p, err := a.project(&load.Config{Dir: root}, root)
-			if err != nil {
-				return err
-			}
-			j, err := a.demoJob(p)
-			if err != nil {
-				return err
-			}
-			defer j.shop.close()
-			if !a.json {
-				fmt.Fprintln(a.Stdout, "This is a demo: the answers are a recording. No model is asked, and nothing leaves this machine.")
-				fmt.Fprintln(a.Stdout)
-			}
-			code, err := a.perform(cmd.Context(), p, j, nil, nil)
-			if err != nil || code >= exitInterrupted {
-				return exitWith(code, err)
-			}
-			if !a.json {
-				a.afterDemo(root, code)
-			}
-			return nil // the suite fails on purpose; the demo does not
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&agents, "agents", false, "run a suite for coding agents, on actors")
+	cmd.Flags().BoolVar(&c.agents, "agents", false, "run a suite for coding agents, on scripted agents")
 	return cmd
 }
 
-// demoAgents runs a suite for agents on actors, as a user would in the directory that it is written to.
-func (a *app) demoAgents(ctx context.Context) error {
-	if _, ok := lookPath("sh", a.Getenv("PATH"), a.Dir); !ok {
-		return plumb.WithHint(errors.New("the actors are shell scripts, and there is no sh on the PATH"), "plumb demo needs none")
+func (c *demoCmd) run(ctx context.Context) error {
+	if c.agents {
+		return c.runAgents(ctx)
+	}
+	root, err := os.MkdirTemp("", "plumb-demo-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the demo: %w", err)
+	}
+	p, err := c.project(&load.Config{Dir: root}, root)
+	if err != nil {
+		return err
+	}
+	j, err := c.openJob(p) //nolint:contextcheck // reading JSONL executes nothing
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if !c.json {
+		fmt.Fprintln(c.Stdout, "This is a demo: the answers are a recording. "+
+			"No model is called, and nothing leaves this machine.")
+		fmt.Fprintln(c.Stdout)
+	}
+	code, err := c.perform(ctx, p, j, nil)
+	if err != nil {
+		return err
+	}
+	if code >= exitInterrupted {
+		return exit(code)
+	}
+	if !c.json {
+		c.showNextSteps(root, code)
+	}
+	return nil // the suite fails on purpose; the demo does not
+}
+
+// runAgents creates a project, and runs its suite on scripted agents with the same command as a
+// user.
+func (c *demoCmd) runAgents(ctx context.Context) error {
+	if _, ok := job.LookPath("sh", c.Getenv("PATH"), c.Dir); !ok {
+		return plumb.WithHint(errors.New("the scripted agents need sh, which is not on the PATH"),
+			"plumb demo works without it")
 	}
 	root, err := os.MkdirTemp("", "plumb-demo-")
 	if err == nil {
@@ -93,44 +108,38 @@ func (a *app) demoAgents(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the demo: %w", err)
 	}
-	env := a.Env
+	env := c.Env
 	env.Dir = root
 	env.Args = []string{"run", "release.suite.ts", "--config", "rehearsal.config.ts", "--report", "html"}
-	if a.json {
+	if c.json {
 		env.Args = append(env.Args, "--json")
 	} else {
 		env.Args = append(env.Args, "--report", "terminal")
-		fmt.Fprint(a.Stdout, "This is a demo: the agents are actors, shell scripts that write what codex writes. No model is asked.\n\n")
+		fmt.Fprint(c.Stdout, "This is a demo: the agents are shell scripts that write the same output as codex. "+
+			"No model is called.\n\n")
 	}
 	code := Main(ctx, env)
 	if code != exitOK && code != exitFailed {
 		return exit(code)
 	}
-	if !a.json {
-		fmt.Fprintf(a.Stdout, `
-The talker says that it did the work, and did not: its cases fail, and a run like this exits with code %d.
-All of it is in %s, the sessions in .plumb/runs/*/report.html there. To go on:
+	if !c.json {
+		fmt.Fprintf(c.Stdout, `
+The talker only claims that it did the task: its cases fail, and such a run exits with code %d.
+The project is in %s, and the sessions are in .plumb/runs/*/report.html there. Next steps:
 
   cd %s
-  plumb run --config rehearsal.config.ts                 the same, and the suite in YAML
-  plumb run release.suite.ts --runner claude             Claude Code itself, which costs money
-  plumb doctor --agents                                  whether Plumb sees what your agents do; costs nothing
+  plumb run --config rehearsal.config.ts                 run the same suite, and the one in YAML
+  plumb run release.suite.ts --runner claude             run it on Claude Code, which costs money
+  plumb doctor --agents                                  check that Plumb sees what your agents do; free
 
-Remove the directory when you like.
+You can delete the directory at any time.
 `, code, root, report.ShellWord(root))
 	}
 	return nil
 }
 
-func exitWith(code int, err error) error {
-	if err != nil {
-		return err
-	}
-	return exit(code)
-}
-
-// demoJob is the job of the demo: an ordinary one, but for where its suite and sessions come from.
-func (a *app) demoJob(p *project) (*job, error) {
+// openJob opens the job of the demo. Only its suite and its sessions differ from other jobs.
+func (c *demoCmd) openJob(p *job.Project) (*job.Job, error) {
 	bundle := load.NewBundle("demo", "demo.jsonl", demoSuite)
 	suite, _, err := bundle.Suite()
 	if err != nil {
@@ -140,16 +149,9 @@ func (a *app) demoJob(p *project) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's recording: %w", err)
 	}
-	j, err := a.assemble(p, spec{
-		PlumbVersion: version(), CreatedAt: a.Now().UTC(), Suite: suite.Name, Demo: true, Schedule: run.Parallel, Parallel: 3, Repeat: 1,
-		TimeoutMs: run.DefaultTimeout.Milliseconds(), Cache: string(runner.CacheOff),
-	}, bundle, suite)
-	if err != nil {
-		return nil, err
-	}
-	j.runners = []plumb.Runner{replay}
-	j.options.Runners = j.runners
-	return j, nil
+	want := job.Request{Spec: job.Defaults(), OwnRunners: []plumb.Runner{replay}}
+	want.Demo, want.Schedule, want.Parallel = true, run.Parallel, 3
+	return c.adoptJob(job.Open(p, &job.Source{Bundle: bundle, Suite: suite}, want))
 }
 
 // readDemo streams the recording.
@@ -168,15 +170,15 @@ func readDemo(fn func(plumb.Event) error) error {
 	}
 }
 
-func (a *app) afterDemo(root string, code int) {
-	fmt.Fprintf(a.Stdout, `
-That was a recording. On a model of yours, this run would exit with code %d, since a case failed.
+func (c *demoCmd) showNextSteps(root string, code int) {
+	fmt.Fprintf(c.Stdout, `
+That was a recording. With a real model, this run would exit with code %d, because a case failed.
 
-  plumb doctor                              what can run on this machine
-  plumb init                                a first config and suite for this folder
-  plumb run --tier cheap --model gpt-5      the published suite, on a real model
+  plumb doctor                              check what can run on this machine
+  plumb init                                create a starter config and suite in this folder
+  plumb run --tier cheap --model gpt-5      run the published suite on a real model
   plumb show last --output-dir %s
 
-The demo is in %s; remove it when you like.
+The demo is in %s. You can delete it at any time.
 `, code, report.ShellWord(root), filepath.Clean(root))
 }

@@ -16,103 +16,112 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 const (
-	// probeTime limits how long a local server may take to answer.
+	// probeTime limits the request to a local server.
 	probeTime = 2 * time.Second
-	// listTime limits how long a provider may take to list its models.
+	// listTime limits the request for the models of a provider.
 	listTime = 20 * time.Second
-	// versionTime limits how long a program may take to tell its version.
+	// versionTime limits a program that prints its version.
 	versionTime = 10 * time.Second
 )
 
-// finding is what the doctor knows of one thing that can run, or could.
+// finding describes one thing that plumb doctor looked for. Its keys are documented.
 type finding struct {
 	// Kind is "provider", "server", "agent", "runner", "machine" or "project".
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// OK says that it can be used.
+	// OK says that it works.
 	OK      bool   `json:"ok"`
 	Status  string `json:"status"`
 	CanRun  string `json:"canRun,omitempty"`
 	Fix     string `json:"fix,omitempty"`
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// Models are what a local server offers.
+	// Models are the models of a local server.
 	Models []string `json:"models,omitempty"`
 }
 
-func (a *app) doctorCommand() *cobra.Command {
-	var config string
-	var prove bool
+// doctorCmd is plumb doctor.
+type doctorCmd struct {
+	*app
+	config string
+	agents bool
+}
+
+func (a *app) doctor() *doctorCmd { return &doctorCmd{app: a} }
+
+func doctorCommand(a *app) *cobra.Command {
+	c := a.doctor()
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find keys, local servers and agent CLIs, and say what each can run",
-		Long: `Look for keys in the environment and in .env, for model servers on this machine, and for agent CLIs on the
-PATH. Only servers on this machine are asked anything; keys are not tried. The exit code is 3 when nothing can run.
+		Short: "Check which API keys, local servers and agent CLIs are available",
+		Long: `Look for API keys in the environment and in .env, for model servers on this machine, and for agent CLIs on the
+PATH. Only servers on this machine get a request; keys are not tried. The exit code is 3 if nothing can run.
 
-With --agents it has each agent CLI play two sessions with a scripted model on this machine, one in which the agent runs
-a command, reads a file and uses a skill, and one in which it only talks of it. An adapter that misses what took place,
-or reports what did not, cannot measure anything: the exit code is then 1.`,
+With --agents, each agent CLI runs two sessions with a scripted model on this machine: in one, the agent runs a command,
+reads a file and uses a skill; in the other, it only talks about them. If Plumb misses an action of the first session,
+or reports one in the second, it cannot measure this agent: the exit code is then 1.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			broken := error(nil)
-			read, err := a.config(cmd.Context(), config)
-			if err != nil {
-				read, broken = &load.Config{Dir: a.Dir}, err
-			}
-			p, err := a.project(read, "")
-			if err != nil {
-				return err
-			}
-			if prove {
-				if broken != nil {
-					return broken
-				}
-				return a.doctorAgents(cmd.Context(), p)
-			}
-			runners, err := a.diagnoseRunners(p)
-			if err != nil {
-				return err
-			}
-			found := slices.Concat(a.diagnose(cmd.Context(), p), runners, []finding{diagnoseMachine(), a.diagnoseProject(p, broken)})
-			if a.json {
-				if err := a.print(found); err != nil {
-					return err
-				}
-			} else {
-				a.showDiagnosis(p, found)
-			}
-			for _, f := range found {
-				if f.OK && f.CanRun != "" {
-					return nil
-				}
-			}
-			return exit(exitNotMeasured)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
-	cmd.Flags().BoolVar(&prove, "agents", false, "prove for each agent CLI that what it does is seen")
+	cmd.Flags().StringVar(&c.config, "config", "", "config `file`")
+	cmd.Flags().BoolVar(&c.agents, "agents", false, "verify that Plumb sees the actions of each agent CLI")
 	return cmd
 }
 
-// diagnose looks at all there is, at the same time.
-func (a *app) diagnose(ctx context.Context, p *project) []finding {
-	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.getenv, MaxAttempts: 1})
+func (c *doctorCmd) run(ctx context.Context) error {
+	broken := error(nil)
+	read, err := job.ReadConfig(ctx, c.env(), c.config)
+	if err != nil {
+		read, broken = &load.Config{Dir: c.Dir}, err
+	}
+	p, err := c.project(read, "")
+	if err != nil {
+		return err
+	}
+	if c.agents {
+		if broken != nil {
+			return broken
+		}
+		return c.runAgents(ctx, p)
+	}
+	runners, err := c.diagnoseRunners(p) //nolint:contextcheck // finding a version has its own time limit
+	if err != nil {
+		return err
+	}
+	found := slices.Concat(c.diagnose(ctx, p), runners, []finding{diagnoseMachine(), c.diagnoseProject(p, broken)})
+	if c.json {
+		if err := c.print(found); err != nil {
+			return err
+		}
+	} else {
+		c.show(p, found)
+	}
+	for _, f := range found {
+		if f.OK && f.CanRun != "" {
+			return nil
+		}
+	}
+	return exit(exitNotMeasured)
+}
+
+// diagnose checks all providers, servers and agents at once.
+func (c *doctorCmd) diagnose(ctx context.Context, p *job.Project) []finding {
+	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.Getenv, MaxAttempts: 1})
 	defer transport.Close()
 	var checks []func() finding
 	for _, provider := range modelapi.Providers() {
 		checks = append(checks, func() finding { return diagnoseProvider(ctx, p, provider, transport) })
 	}
-	for _, agent := range agents() {
-		checks = append(checks, func() finding { return a.diagnoseAgent(ctx, p, agent) })
+	for _, agent := range job.Agents() {
+		checks = append(checks, func() finding { return c.diagnoseAgent(ctx, p, agent) })
 	}
 	found := make([]finding, len(checks))
 	var all sync.WaitGroup
@@ -123,10 +132,12 @@ func (a *app) diagnose(ctx context.Context, p *project) []finding {
 	return found
 }
 
-func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provider, transport *modelapi.Transport) finding {
+func diagnoseProvider(
+	ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport,
+) finding {
 	f := finding{Kind: "provider", Name: provider.Name}
-	key, variable := provider.Key(p.getenv)
-	address := provider.Address(p.getenv)
+	key, variable := provider.Key(p.Getenv)
+	address := provider.Address(p.Getenv)
 	if !provider.Local {
 		switch {
 		case address == "":
@@ -137,7 +148,7 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 		case provider.NeedsKey(address):
 			f.Status, f.Fix = "no key", "set "+strings.Join(provider.KeyEnv, " or ")+" (here or in .env)"
 			if provider.KeyURL != "" {
-				f.Fix += "; keys are made at " + provider.KeyURL
+				f.Fix += "; create a key at " + provider.KeyURL
 			}
 		default:
 			f.OK, f.Status, f.CanRun = true, "address "+address, "--model "+provider.Name+":"+usualModel(provider.Name)
@@ -161,7 +172,7 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 		}
 	}
 	if len(f.Models) == 0 {
-		f.Status, f.Fix = "running at "+address+", without a model", "load a model into it"
+		f.Status, f.Fix = "running at "+address+", without a model", "load a model into the server"
 		return f
 	}
 	f.OK, f.Status = true, fmt.Sprintf("running at %s with %s", address, plural(len(f.Models), "model"))
@@ -169,60 +180,33 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 	return f
 }
 
-// agent is a coding-agent CLI.
-type agent struct{ name, program, install string }
-
-func agents() []agent {
-	return []agent{
-		{"codex", "codex", "npm install -g @openai/codex"},
-		{"claude-code", "claude", "npm install -g @anthropic-ai/claude-code"},
-		{"opencode", "opencode", "npm install -g opencode-ai"},
-		{"cursor-agent", "cursor-agent", "see https://cursor.com/cli"},
-		{"copilot", "copilot", "npm install -g @github/copilot"},
-		{"gemini", "gemini", "npm install -g @google/gemini-cli"},
-		{"qwen", "qwen", "npm install -g @qwen-code/qwen-code"},
-	}
-}
-
-// diagnoseAgent finds an agent CLI and its version. Whether it is logged in only a run can tell.
-func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agent) finding {
-	f := finding{Kind: "agent", Name: agent.name}
-	path, ok := lookPath(agent.program, p.getenv("PATH"), a.Dir)
+// diagnoseAgent finds an agent CLI and its version. Only a run can find out if it is logged in.
+func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *job.Project, agent job.Agent) finding {
+	f := finding{Kind: "agent", Name: agent.Name}
+	path, ok := job.LookPath(agent.Program, p.Getenv("PATH"), c.Dir)
 	if !ok {
-		f.Status, f.Fix = "not on the PATH", agent.install
+		f.Status, f.Fix = "not on the PATH", agent.Install
 		return f
 	}
 	f.Path, f.Status = path, "found"
 	limited, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, "--version")
-	cmd.Env, cmd.WaitDelay = p.environ(), time.Second
+	cmd.Env, cmd.WaitDelay = p.Environ(), time.Second
 	out, err := cmd.CombinedOutput()
 	f.Version = versionIn(string(out))
 	switch {
 	case err != nil:
-		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), agent.install
+		f.Status, f.Fix = "found, but --version failed: "+firstLine(err.Error()), agent.Install
 	case f.Version != "":
-		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.name+":MODEL"
+		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.Name+":MODEL"
 	}
 	return f
 }
 
-// lookPath finds a program in the directories of path, as the user's environment has it.
-func lookPath(program, path, dir string) (string, bool) {
-	for _, d := range filepath.SplitList(path) {
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(dir, d)
-		}
-		if found, err := exec.LookPath(filepath.Join(d, program)); err == nil {
-			return found, true
-		}
-	}
-	return "", false
-}
-
 func versionIn(out string) string {
-	return strings.TrimRight(regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out), ".-+") // not the end of a sentence
+	version := regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`).FindString(out)
+	return strings.TrimRight(version, ".-+") // the period may end a sentence
 }
 
 func firstLine(s string) string {
@@ -230,7 +214,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// usualModel is the model of a provider to begin with.
+// usualModel returns a model of a provider to start with.
 func usualModel(provider string) string {
 	switch provider {
 	case "openai":
@@ -244,60 +228,55 @@ func usualModel(provider string) string {
 	}
 }
 
-// diagnoseRunners finds out which runners of the config could run now.
-func (a *app) diagnoseRunners(p *project) ([]finding, error) {
-	shop, err := a.workshop(p, string(runner.CacheOff), 1, false, p.redactor(nil))
+// diagnoseRunners checks which runners of the config can run now.
+func (c *doctorCmd) diagnoseRunners(p *job.Project) ([]finding, error) {
+	problems, err := p.CheckRunners()
 	if err != nil {
 		return nil, err
 	}
-	defer shop.close()
 	var found []finding
-	for _, c := range p.config.Runners {
-		f := finding{Kind: "runner", Name: c.ID, OK: true, CanRun: "plumb run --runner " + report.ShellWord(c.ID)}
+	for i, r := range p.Config.Runners {
+		f := finding{Kind: "runner", Name: r.ID, OK: true, CanRun: "plumb run --runner " + report.ShellWord(r.ID)}
 		switch {
-		case c.Model != "":
-			f.Status = c.Model
-		case c.Agent != nil:
-			f.Status = c.Agent.Type + ":" + c.Agent.Model
-		case c.Replay != "":
-			f.Status = "a recording of run " + c.Replay
-			if c.Replay, err = run.Find(p.runs(), c.Replay); err != nil {
-				f.OK, f.Fix = false, plumb.Hint(err)
-			}
+		case r.Model != "":
+			f.Status = r.Model
+		case r.Agent != nil:
+			f.Status = r.Agent.Type + ":" + r.Agent.Model
+		case r.Replay != "":
+			f.Status = "a recording of run " + r.Replay
 		default:
-			f.Status = strings.Join(c.Command, " ")
+			f.Status = strings.Join(r.Command, " ")
 		}
-		if f.OK {
-			if _, err := runner.New(c, shop.env); err != nil {
-				f.OK, f.CanRun, f.Status, f.Fix = false, "", f.Status+": "+err.Error(), plumb.Hint(err)
-			}
+		if err := problems[i]; err != nil {
+			f.OK, f.CanRun, f.Status, f.Fix = false, "", f.Status+": "+err.Error(), plumb.Hint(err)
 		}
-		f.Status = report.Line(shop.redact.String(f.Status), 100)
+		f.Status = c.line(f.Status, 100)
 		found = append(found, f)
 	}
 	return found, nil
 }
 
-// diagnoseProject looks at the folder. broken is why its config cannot be read.
-func (a *app) diagnoseProject(p *project, broken error) finding {
+// diagnoseProject checks the folder. broken is the error of its config, or nil.
+func (c *doctorCmd) diagnoseProject(p *job.Project, broken error) finding {
 	f := finding{Kind: "project", Name: "folder", OK: true}
 	switch {
 	case broken != nil:
 		f.OK, f.Status, f.Fix = false, "the config cannot be read: "+firstLine(broken.Error()), "plumb validate"
-	case p.config.Path == "":
+	case p.Config.Path == "":
 		f.Status, f.Fix = "no config here or above", "plumb init"
 	default:
-		f.Status = fmt.Sprintf("config %s with %s and %s", a.shown(p.config.Path), plural(len(p.config.Runners), "runner"),
-			plural(len(p.config.Suites), "suite"))
-		f.Path = p.config.Path
+		f.Status = fmt.Sprintf("config %s with %s and %s", c.shown(p.Config.Path), plural(len(p.Config.Runners), "runner"),
+			plural(len(p.Config.Suites), "suite"))
+		f.Path = p.Config.Path
 	}
-	if err := writable(p.root); err != nil {
-		f.OK, f.Status, f.Fix = false, "cannot write "+a.shown(p.root)+": "+err.Error(), "choose another place with --output-dir"
+	if err := writable(p.Root); err != nil {
+		f.OK, f.Status = false, "cannot write "+c.shown(p.Root)+": "+err.Error()
+		f.Fix = "choose another directory with --output-dir"
 	}
 	return f
 }
 
-// writable reports whether runs can be kept in dir, without leaving anything behind.
+// writable returns why runs cannot be stored in dir, or nil. It leaves no file.
 func writable(dir string) error {
 	for !exists(dir) {
 		dir = filepath.Dir(dir)
@@ -309,12 +288,12 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// diagnoseMachine says how surely what an agent starts is ended with its session.
+// diagnoseMachine reports how Plumb finds the processes that an agent starts, to end them.
 func diagnoseMachine() finding {
 	return finding{Kind: "machine", Name: "processes", OK: true, Status: "held together by " + proc.Means()}
 }
 
-func (a *app) showDiagnosis(p *project, found []finding) {
+func (c *doctorCmd) show(p *job.Project, found []finding) {
 	titles := map[string]string{
 		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs",
 		"runner": "Runners of the config", "machine": "This machine", "project": "This folder",
@@ -328,15 +307,15 @@ func (a *app) showDiagnosis(p *project, found []finding) {
 			}
 			if k != kind {
 				kind = k
-				fmt.Fprintf(a.Stdout, "%s\n", titles[k])
+				fmt.Fprintf(c.Stdout, "%s\n", titles[k])
 			}
 			mark := "-"
 			if f.OK || f.Kind == "agent" && f.Version != "" {
 				mark = "+"
 			}
-			fmt.Fprintf(a.Stdout, "  %s %-18s %s\n", mark, f.Name, f.Status)
+			fmt.Fprintf(c.Stdout, "  %s %-18s %s\n", mark, f.Name, f.Status)
 			if f.CanRun != "" {
-				fmt.Fprintf(a.Stdout, "    %-18s runs: %s\n", "", f.CanRun)
+				fmt.Fprintf(c.Stdout, "    %-18s runs: %s\n", "", f.CanRun)
 			}
 			switch {
 			case !f.OK || f.CanRun == "":
@@ -348,20 +327,20 @@ func (a *app) showDiagnosis(p *project, found []finding) {
 				runnable = "plumb run " + f.CanRun
 			}
 			if f.Fix != "" && !f.OK {
-				fmt.Fprintf(a.Stdout, "    %-18s fix:  %s\n", "", f.Fix)
+				fmt.Fprintf(c.Stdout, "    %-18s fix:  %s\n", "", f.Fix)
 			}
 		}
 	}
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(c.Stdout)
 	if runnable == "" {
-		fmt.Fprintln(a.Stdout, "Nothing can be asked yet: set one key, or start one server. Without either: plumb demo")
+		fmt.Fprintln(c.Stdout, "Nothing to run on yet. Set an API key or start a local server, or try: plumb demo")
 		return
 	}
-	if able > 0 && able == len(p.config.Runners) {
+	if able > 0 && able == len(p.Config.Runners) {
 		runnable = "plumb run"
 	}
-	if len(p.config.Suites) == 0 {
+	if len(p.Config.Suites) == 0 {
 		runnable += " --tier cheap"
 	}
-	fmt.Fprintln(a.Stdout, "Ready. Try:", runnable)
+	fmt.Fprintln(c.Stdout, "Ready. Try:", runnable)
 }

@@ -20,14 +20,15 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 const (
-	// proofTime limits one session of a proof. The slowest agent takes some seconds on an idle machine.
+	// proofTime limits one session. The slowest agent takes some seconds on an idle machine.
 	proofTime = 2 * time.Minute
-	// proofKey is the environment variable with the key for the scripted model, which is no secret.
+	// proofKey is the environment variable with the key for the scripted model, which is not a secret.
 	proofKey = "PLUMB_PROOF_KEY"
 
 	proofPrompt  = "This is a check of your tools. Begin."
@@ -35,62 +36,67 @@ const (
 	proofFile    = "plumb-proof.txt"
 	proofSkill   = "plumb-proof"
 	proofDone    = "The check is done."
-	// proofTalk names everything and does nothing: an adapter that takes words for deeds reports it.
-	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill + ", but I did not."
+	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as actions.
+	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill +
+		", but I did not."
 )
 
-// proof is what the doctor found out about the adapter of one agent.
+// proof is the result for the adapter of one agent. Its keys are documented.
 type proof struct {
 	Name    string `json:"name"`
 	Agent   string `json:"agent"`
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// OK says that the adapter detects each of Detects where it took place, and nothing where it did not.
+	// OK says that the adapter reports each action that happened, and no other.
 	OK      bool     `json:"ok"`
 	Detects []detect `json:"detects,omitempty"`
-	// Unproven says why nothing could be tried; that is no failure of the adapter.
+	// Unproven says why the adapter could not be tried. This is not an error of the adapter.
 	Unproven string `json:"unproven,omitempty"`
 	Error    string `json:"error,omitempty"`
 	Hint     string `json:"hint,omitempty"`
-	// Ms is how long the two sessions took.
+	// Ms is the duration of both sessions.
 	Ms int64 `json:"durationMs,omitempty"`
-	// distrust says that the adapter itself fails, and not something around it.
-	distrust bool
+	// misreports says that the adapter is wrong, and not the agent or the machine.
+	misreports bool
 }
 
-// detect says whether an adapter reports one kind of event, in a session that has it and in one that has not.
+// detect says whether an adapter is right about one kind of action, in a session with the action
+// (Yes) and in a session without it (No).
 type detect struct {
 	What string `json:"what"`
 	Yes  bool   `json:"yes"`
 	No   bool   `json:"no"`
 }
 
-// doctorAgents has every agent CLI that is installed or configured play two scripted sessions, and says whether its adapter
-// sees what took place and nothing else. The exit code is 1 when an adapter does not, and 3 when there is none to try.
-func (a *app) doctorAgents(ctx context.Context, p *project) error {
+// runAgents runs two scripted sessions with each agent CLI that is installed or configured, and
+// reports whether its adapter sees the actions that happened, and no others. The exit code is 1 if
+// an adapter does not, and 3 if there is no adapter to try.
+func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 	var configs []plumb.RunnerConfig
 	configured := map[string]bool{}
-	for _, c := range p.config.Runners {
-		if c.Agent != nil {
-			configs = append(configs, c)
-			configured[c.Agent.Type] = true
+	for _, r := range p.Config.Runners {
+		if r.Agent != nil {
+			configs = append(configs, r)
+			configured[r.Agent.Type] = true
 		}
 	}
-	for _, agent := range agents() {
-		if _, ok := a.agentPath(p, agent.name, ""); ok && !configured[agent.name] {
-			configs = append(configs, plumb.RunnerConfig{ID: agent.name, Agent: &plumb.AgentConfig{Type: agent.name, Model: proofModel(agent.name)}})
+	for _, agent := range job.Agents() {
+		if _, ok := p.AgentPath(agent.Name, ""); ok && !configured[agent.Name] {
+			configs = append(configs, plumb.RunnerConfig{
+				ID: agent.Name, Agent: &plumb.AgentConfig{Type: agent.Name, Model: proofModel(agent.Name)},
+			})
 		}
 	}
-	limited, over := a.untilSignal(ctx)
+	limited, over := c.untilSignal(ctx)
 	proofs := make([]proof, len(configs))
 	slots := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 	var all sync.WaitGroup
-	for i, c := range configs {
+	for i, r := range configs {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			proofs[i] = proveAgent(limited, c, agentcli.Env{Getenv: p.getenv, Environ: p.environ, Dir: a.Dir})
-			proofs[i].Path, _ = a.agentPath(p, c.Agent.Type, c.Agent.Command)
+			proofs[i] = proveAgent(limited, r, agentcli.Env{Getenv: p.Getenv, Environ: p.Environ, Dir: c.Dir})
+			proofs[i].Path, _ = p.AgentPath(r.Agent.Type, r.Agent.Command)
 		})
 	}
 	all.Wait()
@@ -102,15 +108,19 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	if err := a.keepDistrust(p, configs, proofs); err != nil {
+	kept := make([]job.Proof, len(proofs))
+	for i, f := range proofs {
+		kept[i] = job.Proof{Config: configs[i], Version: f.Version, Error: f.Error, OK: f.OK, Misreports: f.misreports}
+	}
+	if err := p.KeepDistrust(kept); err != nil {
 		return err
 	}
-	if a.json {
-		if err := a.print(proofs); err != nil {
+	if c.json {
+		if err := c.print(proofs); err != nil {
 			return err
 		}
 	} else {
-		a.showProofs(proofs)
+		c.showProofs(proofs)
 	}
 	switch {
 	case slices.ContainsFunc(proofs, func(p proof) bool { return !p.OK && p.Unproven == "" }):
@@ -121,8 +131,9 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 	return nil
 }
 
-// untilSignal returns a context that ends with the first signal, or when the reader of the output leaves, so that agents
-// are ended too, and what to call at the end, which returns the signal if there was one.
+// untilSignal returns a context that ends with the first signal, or when the reader of the output
+// leaves, so that agents are ended, too. The function must be called at the end; it returns the
+// signal or nil.
 func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signal) {
 	signals, stop := a.signals()
 	limited, cancel := context.WithCancel(ctx)
@@ -148,70 +159,58 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signa
 	}
 }
 
-// agentPath finds the program of an agent; command is the one that the config names, or "".
-func (a *app) agentPath(p *project, agent, command string) (string, bool) {
-	for _, known := range agents() {
-		if known.name == agent {
-			command = cmp.Or(command, known.program)
-		}
-	}
-	if strings.ContainsAny(command, `/\`) {
-		path := a.path(command)
-		return path, exists(path)
-	}
-	return lookPath(command, p.getenv("PATH"), a.Dir)
-}
-
-func (a *app) showProofs(proofs []proof) {
+func (c *doctorCmd) showProofs(proofs []proof) {
 	if len(proofs) == 0 {
-		fmt.Fprintln(a.Stdout, "No agent CLI is on the PATH, and the config has no agents.")
-		for _, agent := range agents() {
-			fmt.Fprintf(a.Stdout, "  %-14s %s\n", agent.name, agent.install)
+		fmt.Fprintln(c.Stdout, "No agent CLI is on the PATH, and the config has no agents.")
+		for _, agent := range job.Agents() {
+			fmt.Fprintf(c.Stdout, "  %-14s %s\n", agent.Name, agent.Install)
 		}
 		return
 	}
-	fmt.Fprintln(a.Stdout, "Agents, each in one session that does all of this and in one that only talks of it, with a scripted model:")
-	fmt.Fprintf(a.Stdout, "  %-16s %-12s %-12s %-12s %s\n", "", "version", "command", "file read", "skill")
+	fmt.Fprintln(c.Stdout, "Agents, each in a session with these actions and in a session that only talks about them, "+
+		"with a scripted model:")
+	fmt.Fprintf(c.Stdout, "  %-16s %-12s %-14s %-14s %s\n", "", "version", "command", "file read", "skill")
 	for _, p := range proofs {
-		fmt.Fprintf(a.Stdout, "  %-16s %-12s", a.line(p.Name, 16), cmp.Or(p.Version, "?"))
+		fmt.Fprintf(c.Stdout, "  %-16s %-12s", c.line(p.Name, 16), cmp.Or(p.Version, "?"))
 		for _, d := range p.Detects {
-			word := "yes and no"
+			word := "ok"
 			switch {
 			case !d.Yes && !d.No:
 				word = "WRONG"
 			case !d.Yes:
-				word = "MISSES IT"
+				word = "missed"
 			case !d.No:
-				word = "IMAGINES IT"
+				word = "false positive"
 			}
-			fmt.Fprintf(a.Stdout, " %-12s", word)
+			fmt.Fprintf(c.Stdout, " %-14s", word)
 		}
 		switch {
 		case p.Unproven != "":
-			fmt.Fprintf(a.Stdout, " %-38s", "not proven")
+			fmt.Fprintf(c.Stdout, " %-44s", "not tried")
 		case len(p.Detects) == 0:
-			fmt.Fprintf(a.Stdout, " %-38s", "not measured")
+			fmt.Fprintf(c.Stdout, " %-44s", "not measured")
 		}
-		fmt.Fprintf(a.Stdout, " %s\n", a.clean(p.Path))
+		fmt.Fprintf(c.Stdout, " %s\n", c.clean(p.Path))
 		for _, line := range []string{p.Unproven, p.Error, p.Hint} {
 			if line != "" {
-				fmt.Fprintf(a.Stdout, "    %s\n", a.indent(line, 4))
+				fmt.Fprintf(c.Stdout, "    %s\n", c.indent(line, 4))
 			}
 		}
 	}
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(c.Stdout)
 	if slices.ContainsFunc(proofs, func(p proof) bool { return !p.OK && p.Unproven == "" }) {
-		fmt.Fprintln(a.Stdout, "What an agent did cannot be told where its adapter fails: its sessions are errors until the doctor finds it well.")
+		fmt.Fprintln(c.Stdout, "Plumb cannot measure an agent whose actions it misses or invents: "+
+			"runs report its sessions as errors until this check passes.")
 		return
 	}
-	fmt.Fprintln(a.Stdout, "An adapter that says \"yes and no\" reports what took place, and does not report what did not.")
+	fmt.Fprintln(c.Stdout, "\"ok\" means that Plumb reported the action when it happened, and not when it did not.")
 }
 
 // proveAgent tries the adapter of one agent.
 func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) proof {
 	p := proof{Name: cmp.Or(c.ID, c.Agent.Type), Agent: c.Agent.Type, Path: c.Agent.Command}
 	if c.Agent.Type == "cursor-agent" {
-		p.Unproven = "it talks to the service of its maker only, and no other model can take its place"
+		p.Unproven = "it only works with the service of its vendor, so that no scripted model can replace the service"
 		return p
 	}
 	began := time.Now()
@@ -220,13 +219,13 @@ func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) pro
 	if err != nil {
 		p.Error, p.Hint = err.Error(), plumb.Hint(err)
 		f, ok := errors.AsType[*plumb.Failure](err)
-		p.distrust = len(p.Detects) > 0 || ok && f.Origin == plumb.OriginNormalization
+		p.misreports = len(p.Detects) > 0 || ok && f.Origin == plumb.OriginNormalization
 	}
 	p.OK = err == nil
 	return p
 }
 
-// try has both sessions and compares them.
+// try runs both sessions and compares their reports.
 func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) error {
 	root, err := os.MkdirTemp("", "plumb-doctor-")
 	if err != nil {
@@ -244,38 +243,41 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env)
 	defer stop()
 	did, err := p.session(ctx, filepath.Join(root, "did"), c, env, server, address, true)
 	if err != nil {
-		return fmt.Errorf("a session that does all of it: %w", err)
+		return fmt.Errorf("the session with the actions: %w", err)
 	}
 	talked, err := p.session(ctx, filepath.Join(root, "talked"), c, env, server, address, false)
 	if err != nil {
-		return fmt.Errorf("a session that only talks: %w", err)
+		return fmt.Errorf("the session without actions: %w", err)
 	}
 	var wrong []string
 	for _, what := range []string{"command", "file read", "skill"} {
 		d := detect{What: what, Yes: slices.Contains(did, what), No: !slices.Contains(talked, what)}
 		p.Detects = append(p.Detects, d)
 		if !d.Yes {
-			wrong = append(wrong, "a "+what+" that took place is not in the report")
+			wrong = append(wrong, "the report misses a "+what+" that happened")
 		}
 		if !d.No {
-			wrong = append(wrong, "a "+what+" that did not take place is in the report")
+			wrong = append(wrong, "the report has a "+what+" that did not happen")
 		}
 	}
 	if len(wrong) > 0 {
 		return plumb.WithHint(errors.New(strings.Join(wrong, "; ")),
-			"this version of the agent writes its transcripts in a new way: use one that plumb knows, or a newer plumb")
+			"this version of the agent has a new transcript format: use a version that Plumb supports, or a newer Plumb")
 	}
 	return nil
 }
 
-// serveScripts serves the scripts on this machine until stop is called.
+// serveScripts serves the scripted models on this machine until stop is called.
 func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string, stop func(), err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("serve the scripted model: %w", err)
 	}
-	hs := &http.Server{Handler: server, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	hs := &http.Server{
+		Handler: server, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = hs.Serve(l) }) // it ends with Close
 	return "http://" + l.Addr().String(), func() {
@@ -285,8 +287,11 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 	}, nil
 }
 
-// session has one session in dir, and returns what the report says that took place.
-func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *fakemodel.Agents, address string, does bool) ([]string, error) {
+// session runs one session in dir, and returns the actions in its report.
+func (p *proof) session(
+	ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *fakemodel.Agents, address string,
+	does bool,
+) ([]string, error) {
 	turns := []fakemodel.Turn{{Text: proofTalk}}
 	if does {
 		turns = []fakemodel.Turn{
@@ -301,7 +306,8 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	if err != nil {
 		return nil, err
 	}
-	workspace, artifacts, skill := filepath.Join(dir, "workspace"), filepath.Join(dir, "artifacts"), filepath.Join(dir, "skills", proofSkill)
+	workspace, artifacts := filepath.Join(dir, "workspace"), filepath.Join(dir, "artifacts")
+	skill := filepath.Join(dir, "skills", proofSkill)
 	for _, d := range []string{workspace, artifacts, skill} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
@@ -309,11 +315,13 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	}
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(workspace, proofFile), []byte("This file is for a check of the agent.\n"), 0o600),
-		os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: "+proofSkill+"\ndescription: Checks that skills are seen.\n---\nGo on.\n"), 0o600),
+		os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: "+proofSkill+
+			"\ndescription: Checks that skills are seen.\n---\nGo on.\n"), 0o600),
 	); err != nil {
 		return nil, err
 	}
-	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
+	//nolint:contextcheck // finding a version has its own time limit
+	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env))
 	if err != nil {
 		return nil, err
 	}
@@ -328,22 +336,24 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 		return nil, err
 	}
 	if problems := server.Problems(script); len(problems) > 0 {
-		return nil, fmt.Errorf("the script could not be played: %s", strings.Join(problems, "; "))
+		return nil, fmt.Errorf("the script of the model failed: %s", strings.Join(problems, "; "))
 	}
 	if len(server.Requests(script)) == 0 {
-		return nil, plumb.WithHint(errors.New("the agent did not ask the scripted model"), "see whether its configuration names another address")
+		return nil, plumb.WithHint(errors.New("the agent did not call the scripted model"),
+			"check whether its configuration names another address")
 	}
 	want := proofTalk
 	if does {
 		want = proofDone
 	}
 	if rep.FinalOutput != want {
-		return nil, fmt.Errorf("the model's last words were %q, and the report says %q", want, report.Line(rep.FinalOutput, 100))
+		return nil, fmt.Errorf("the model's last message was %q, but the report has %q", want,
+			report.Line(rep.FinalOutput, 100))
 	}
 	return seen(rep, filepath.Join(workspace, proofFile)), nil
 }
 
-// seen lists what a report says that took place: anything counts in a session in which nothing did.
+// seen lists the actions in a report. In the session without actions, any action counts.
 func seen(rep *plumb.SessionReport, file string) []string {
 	did := rep.FinalOutput == proofDone
 	var found []string
@@ -363,10 +373,10 @@ func seen(rep *plumb.SessionReport, file string) []string {
 	return found
 }
 
-// proofConfig is the configuration of a proof: the program, the arguments and the version of c, and nothing that leads
-// elsewhere than to the scripted model.
+// proofConfig returns the program and the arguments of c, without settings that lead to another
+// model than the scripted one.
 func proofConfig(c plumb.RunnerConfig, address string) plumb.RunnerConfig {
-	agent := *c.Agent // with its own model: an agent offers other tools to other models
+	agent := *c.Agent // keep its model: an agent offers different tools to different models
 	agent.Skills, agent.MCPServers, agent.InheritConfig, agent.Permissions = nil, nil, false, ""
 	agent.BaseURL, agent.APIKeyEnv = address+proofPath(agent.Type), proofKey
 	agent.Env = maps.Clone(agent.Env)
@@ -375,7 +385,7 @@ func proofConfig(c plumb.RunnerConfig, address string) plumb.RunnerConfig {
 	return c
 }
 
-// proofEnv is the environment of a proof.
+// proofEnv returns env without variables that lead to another model than the scripted one.
 func proofEnv(env agentcli.Env) agentcli.Env {
 	getenv, environ := env.Getenv, env.Environ
 	env.Getenv = func(name string) string {
@@ -399,9 +409,12 @@ func proofEnv(env agentcli.Env) agentcli.Env {
 	return env
 }
 
-// leadsElsewhere reports whether a variable chooses a provider, a model or an account.
+// leadsElsewhere reports whether a variable selects a provider, a model or an account.
 func leadsElsewhere(name string) bool {
-	for _, prefix := range []string{"ANTHROPIC_", "OPENAI_", "AZURE_", "GEMINI_", "GOOGLE_", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "CODEX_API", "COPILOT_PROVIDER_", "COPILOT_MODEL", "OPENCODE_CONFIG"} {
+	for _, prefix := range []string{
+		"ANTHROPIC_", "OPENAI_", "AZURE_", "GEMINI_", "GOOGLE_", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "CODEX_API",
+		"COPILOT_PROVIDER_", "COPILOT_MODEL", "OPENCODE_CONFIG",
+	} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -409,7 +422,7 @@ func leadsElsewhere(name string) bool {
 	return false
 }
 
-// proofModel is a model that the agent takes without asking who has it.
+// proofModel returns a model name that the agent accepts without a request.
 func proofModel(agent string) string {
 	switch agent {
 	case "claude-code":
@@ -425,7 +438,7 @@ func proofModel(agent string) string {
 	}
 }
 
-// proofPath is what the agent wants behind the address of a provider.
+// proofPath returns the path that the agent expects after the address of a provider.
 func proofPath(agent string) string {
 	switch agent {
 	case "claude-code", "gemini":

@@ -150,9 +150,9 @@ func TestDoctorAgents(t *testing.T) {
 		message       string
 	}{
 		{"honest", "1.2.3", true, seen, ""},
-		{"blind", "1", false, detects{"command": {false, true}, "file read": {false, true}, "skill": {false, true}}, "a command that took place is not in the report"},
-		{"eager", "1.2", false, detects{"command": {true, false}, "file read": {true, false}, "skill": {true, false}}, "a skill that did not take place is in the report"},
-		{"deaf", "1", false, nil, "did not ask the scripted model"},
+		{"blind", "1", false, detects{"command": {false, true}, "file read": {false, true}, "skill": {false, true}}, "the report misses a command that happened"},
+		{"eager", "1.2", false, detects{"command": {true, false}, "file read": {true, false}, "skill": {true, false}}, "the report has a skill that did not happen"},
+		{"deaf", "1", false, nil, "did not call the scripted model"},
 		{"honest", "9.9", false, nil, "9.9"},
 	}
 	for _, tt := range tests {
@@ -190,7 +190,7 @@ func TestDoctorAgents(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			_, text, _ := w.plumb("doctor", "--agents")
-			word := map[string]string{"honest": "yes and no", "blind": "MISSES IT", "eager": "IMAGINES IT", "deaf": "not measured"}[tt.mode]
+			word := map[string]string{"honest": "ok", "blind": "missed", "eager": "false positive", "deaf": "not measured"}[tt.mode]
 			if tt.version != "9.9" && !strings.Contains(text, word) {
 				t.Errorf("the table does not say %q:\n%s", word, text)
 			}
@@ -216,9 +216,19 @@ func TestDistrust(t *testing.T) {
 	}
 	said := func(code int, want string, present bool) {
 		t.Helper()
+		if err := os.RemoveAll(filepath.Join(w.dir, ".plumb")); err != nil {
+			t.Fatal(err)
+		}
 		got, out, errs := w.plumb("run", "suite.jsonl")
 		if got != code || strings.Contains(out+errs, want) != present {
 			t.Errorf("exit code %d, want %d, with %q: %t\n%s\n%s", got, code, want, present, out, errs)
+		}
+		spec, err := os.ReadFile(filepath.Join(w.runDir(), "run.json"))
+		if err != nil || strings.Contains(string(spec), `"distrusted"`) != present {
+			t.Errorf("%v, distrusted in run.json: %t, want %t\n%s", err, !present, present, spec)
+		}
+		if noted := strings.Contains(out, "runner mine is not measured: Plumb misreads codex"); noted != present {
+			t.Errorf("a note about the agent: %t, want %t\n%s", noted, present, out)
 		}
 	}
 	const verdict = "plumb doctor --agents found"

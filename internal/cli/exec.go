@@ -1,33 +1,41 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb/internal/load"
 )
 
-func (a *app) execCommand() *cobra.Command {
+// execCmd is plumb exec.
+type execCmd struct{ *app }
+
+func execCommand(a *app) *cobra.Command {
+	c := &execCmd{a}
 	cmd := &cobra.Command{
 		Use:   "exec FILE [ARG...]",
-		Short: "Run a TypeScript or JavaScript file as suites are run",
-		Long: `Run a file with exactly the modules that a suite sees: plumb, skillgym, their testing modules, the modules of
-Node that suites have, and what is installed in node_modules. No Node is needed. What follows FILE is for the script, as
-process.argv. The exit code is the script's: 1 after an uncaught error, otherwise what it gives process.exit.`,
+		Short: "Run a TypeScript or JavaScript file with the modules of suites",
+		Long: `Run a file with the same modules as a suite: plumb, skillgym, their testing modules, the modules of Node that
+suites have, and the packages in node_modules. Node is not needed. The arguments after FILE are for the script, in
+process.argv. The exit code is that of the script: 1 after an uncaught error, otherwise the argument of process.exit.`,
 		Example: `  plumb exec helpers.test.ts
   plumb exec scripts/fixture.ts --fast`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := a.whileRead(cmd.Context())
-			defer cancel()
-			code, err := load.Exec(ctx, a.path(args[0]), load.ExecOptions{
-				Args: args[1:], Stdout: a.Stdout, Stderr: a.Stderr, Environ: a.Environ(), Dir: a.Dir,
-			})
-			if err != nil {
-				return err
-			}
-			return exit(code)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
 	cmd.Flags().SetInterspersed(false)
 	return cmd
+}
+
+func (c *execCmd) run(ctx context.Context, file string, args []string) error {
+	ctx, cancel := c.whileRead(ctx)
+	defer cancel()
+	code, err := load.Exec(ctx, c.path(file), load.ExecOptions{
+		Args: args, Stdout: c.Stdout, Stderr: c.Stderr, Environ: c.Environ(), Dir: c.Dir,
+	})
+	if err != nil {
+		return err
+	}
+	return exit(code)
 }

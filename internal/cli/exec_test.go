@@ -21,7 +21,7 @@ if (process.argv.includes("--fail")) throw new Error("it failed");`
 	run := func(args ...string) error {
 		out.Reset()
 		errs.Reset()
-		cmd := a.execCommand()
+		cmd := execCommand(a)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(args)
 		return cmd.ExecuteContext(t.Context())

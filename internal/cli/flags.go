@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -22,53 +23,59 @@ import (
 
 type flag = pflag.Flag
 
-// runFlags are the flags of plumb run. Each that describes the run is also a key of run in the config file, with the same
-// meaning; see fromConfig.
+// runFlags are the flags of plumb run. Most write into the request for a job. Each flag that
+// describes the run is also a key of run in the config file, with the same meaning; see fromConfig.
 type runFlags struct {
-	config string
-	plan   bool
-
-	tier             string
-	models, runners  []string
-	command, replay  string
-	agents           []string
-	inheritConfig    bool
-	cwd              string
-	workspace        string
-	template         string
-	workspaces       string
-	keepWorkspaces   bool
-	maxSteps         int
-	allRepetitions   bool
-	snapshots        string
-	updateSnapshots  bool
-	commandDir       string // where a command of the command line runs, if not beside the config
-	baseURL, api     string
-	keyEnv, effort   string
-	headers          []string
-	judge, embedder  string
-	judgeVotes       int
-	temperature      optional
-	seed             optional
-	maxOutputTokens  int64
-	requestTimeout   time.Duration
-	filter           run.Filter
-	schedule         string
-	parallel, repeat int
-	retry            int
-	timeout          time.Duration
-	maxFailures      int
-	maxCost          float64
-	maxTokens        int64
-	maxDuration      time.Duration
-	allowUnmetered   bool
-	cache            string
-	reports          []string
-	output           string
-	outputDir        string
+	projectFlags
+	tier    string
+	want    job.Request
+	model   modelFlags
+	reports []string
 }
 
-// optional is a number that may also be "none", which leaves it to the provider.
+func newRunFlags() runFlags { return runFlags{want: job.Request{Spec: job.Defaults()}} }
+
+// modelFlags are the flags that describe runners.
+type modelFlags struct {
+	models, runners, agents []string
+	command, replay         string
+	// commandDir is the directory of a command, or "" for the folder of the config.
+	commandDir        string
+	inheritConfig     bool
+	baseURL, api      string
+	keyEnv, effort    string
+	headers           []string
+	temperature, seed optional
+	maxOutputTokens   int64
+	timeoutMs         int64
+}
+
+// milliseconds is a flag for a time, which it stores in milliseconds.
+type milliseconds int64
+
+func (m *milliseconds) Type() string { return "duration" }
+func (m *milliseconds) String() string {
+	if *m == 0 {
+		return "0"
+	}
+	return (time.Duration(*m) * time.Millisecond).String()
+}
+
+var errTooShort = errors.New("must be at least 1ms")
+
+func (m *milliseconds) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return err
+	}
+	if d > 0 && d < time.Millisecond {
+		return errTooShort
+	}
+	*m = milliseconds(d.Milliseconds())
+	return nil
+}
+
+// optional is a flag for a number or "none", which leaves the choice to the provider.
 type optional struct {
 	text  string
 	whole bool
@@ -90,7 +97,7 @@ func (o *optional) Set(s string) error {
 	return nil
 }
 
-// words are the values of a repeatable flag. One may hold several with commas between them.
+// words is a repeatable flag. A value may hold several words, separated by commas.
 type words []string
 
 func (w *words) String() string { return strings.Join(*w, ",") }
@@ -99,108 +106,129 @@ func (w *words) Type() string   { return "strings" }
 func (w *words) Set(s string) error {
 	for word := range strings.SplitSeq(s, ",") {
 		if word = strings.TrimSpace(word); word == "" {
-			return fmt.Errorf("%q has an empty value: non-empty values with commas between them are needed", s)
+			return fmt.Errorf("%q contains an empty value; separate non-empty values by commas", s)
 		}
 		*w = append(*w, word)
 	}
 	return nil
 }
 
-// unset is the number of a flag that nobody gave.
-const unset = -1
-
-// defaultParallel is how many sessions are in flight unless the user says otherwise.
-const defaultParallel = 16
+// Help texts of flags that several commands have.
+const (
+	allowUnmeteredHelp = "run although a budget cannot be enforced, because a price or the usage is unknown"
+	outputHelp         = "also append a block in the results.json list format to this `file`"
+	reportHelp         = "`name[:path]` of a report; repeatable"
+	trustHelp          = "start what the run names, although it was not made in this project"
+)
 
 func (f *runFlags) register(cmd *cobra.Command) {
-	fs := cmd.Flags()
+	fs, m, want := cmd.Flags(), &f.model, &f.want
 	fs.SortFlags = false
-	f.seed.whole = true
-	fs.StringVar(&f.config, "config", "", "config `file` (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)")
-	fs.BoolVar(&f.plan, "plan", false, "show what would run, its tokens, cost and time, and spend nothing")
+	m.seed.whole = true
+	fs.StringVar(&f.config, "config", "",
+		"config `file` (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)")
+	fs.BoolVar(&want.Plan, "plan", false, "show what would run, with its tokens, cost and time, and spend nothing")
 
 	fs.StringVar(&f.tier, "tier", "", "tier of a published suite: cheap, moderate or comprehensive")
-	fs.StringArrayVarP(&f.models, "model", "m", nil, "model to test: `provider:model`, an alias, or a known name; repeatable")
-	fs.StringArrayVar(&f.runners, "runner", nil, "`id` of a runner in the config; repeatable")
-	fs.StringArrayVar(&f.agents, "agent", nil, "coding agent to test: `type:model`, such as codex:gpt-5.5 or claude-code:sonnet; repeatable")
-	fs.StringVar(&f.command, "command", "", "`program` that answers prompts, run by the shell")
-	fs.StringVar(&f.replay, "replay", "", "earlier `run` whose recorded sessions are played again")
+	fs.StringArrayVarP(&m.models, "model", "m", nil,
+		"model to test: `provider:model`, an alias, or a known name; repeatable")
+	fs.StringArrayVar(&m.runners, "runner", nil, "`id` of a runner in the config; repeatable")
+	fs.StringArrayVar(&m.agents, "agent", nil,
+		"coding agent to test: `type:model`, such as codex:gpt-5.5 or claude-code:sonnet; repeatable")
+	fs.StringVar(&m.command, "command", "", "`program` that answers prompts, run by the shell")
+	fs.StringVar(&m.replay, "replay", "", "earlier `run` whose recorded sessions are replayed")
 
-	fs.StringVar(&f.baseURL, "base-url", "", "address of an OpenAI-compatible server, or instead of the provider's own")
-	fs.StringVar(&f.api, "api", "", "interface of openai to use: chat or responses")
-	fs.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the key")
-	fs.StringArrayVar(&f.headers, "header", nil, "`name=value` header to send with each request; ${NAME} is expanded; repeatable")
-	fs.Var(&f.temperature, "temperature", "sampling temperature, or none to leave it to the provider (default 0)")
-	fs.Var(&f.seed, "seed", "sampling seed, or none to send none (default 42)")
-	fs.Int64Var(&f.maxOutputTokens, "max-output-tokens", 0, "cap on the tokens of an answer, reasoning included")
-	fs.StringVar(&f.effort, "reasoning-effort", "", "how much to reason, in the provider's words, such as low or high")
-	fs.DurationVar(&f.requestTimeout, "request-timeout", 0, "time limit of one request")
+	fs.StringVar(&m.baseURL, "base-url", "",
+		"address of an OpenAI-compatible server, or a replacement for the provider's own address")
+	fs.StringVar(&m.api, "api", "", "interface of openai to use: chat or responses")
+	fs.StringVar(&m.keyEnv, "api-key-env", "", "environment `variable` that holds the key")
+	fs.StringArrayVar(&m.headers, "header", nil,
+		"`name=value` header to send with each request; ${NAME} is expanded; repeatable")
+	fs.Var(&m.temperature, "temperature", "sampling temperature, or none for the provider's default (default 0)")
+	fs.Var(&m.seed, "seed", "sampling seed, or none to send no seed (default 42)")
+	fs.Int64Var(&m.maxOutputTokens, "max-output-tokens", 0, "limit on the tokens of an answer, including reasoning")
+	fs.StringVar(&m.effort, "reasoning-effort", "", "reasoning effort in the provider's words, such as low or high")
+	fs.Var((*milliseconds)(&m.timeoutMs), "request-timeout", "time limit of one request")
 
-	fs.StringVar(&f.cwd, "cwd", "", "`directory` that agents work in, where no workspace is made for them")
-	fs.StringVar(&f.workspace, "workspace", "", "none, shared or isolated, where the suite does not say (default: isolated; none for suites in code)")
-	fs.StringVar(&f.template, "template", "", "`directory` to copy into each workspace, where the suite names none")
-	fs.StringVar(&f.workspaces, "workspaces", "", "`directory` to make workspaces in, outside any project (default: the system's for temporary files)")
-	fs.BoolVar(&f.keepWorkspaces, "keep-workspaces", false, "keep the workspaces of sessions that went well, too")
-	fs.IntVar(&f.maxSteps, "max-steps", 0, "stop an agent that takes more steps")
-	fs.BoolVar(&f.allRepetitions, "all-repetitions", false, "make all --repeat samples of an agent, also after one that failed")
-	fs.BoolVar(&f.inheritConfig, "inherit-config", false, "let agents see the configuration, skills and memory of the user")
-	fs.StringVar(&f.snapshots, "snapshots", "", "`file` of token baselines, where the config has snapshots")
-	fs.BoolVar(&f.updateSnapshots, "update-snapshots", false, "make what is measured the new token baselines")
+	fs.StringVar(&want.Cwd, "cwd", "", "`directory` that agents work in, if Plumb makes no workspace for them")
+	fs.StringVar((*string)(&want.WorkspaceMode), "workspace", "",
+		"none, shared or isolated, if the suite does not set it (default: isolated; none for suites in code)")
+	fs.StringVar(&want.Template, "template", "", "`directory` to copy into each workspace, if the suite sets none")
+	fs.StringVar(&want.WorkspaceRoot, "workspaces", "",
+		"`directory` to make workspaces in, outside any project (default: the system's directory for temporary files)")
+	fs.BoolVar(&want.KeepWorkspaces, "keep-workspaces", false, "also keep the workspaces of sessions that passed")
+	fs.IntVar(&want.MaxSteps, "max-steps", 0, "stop an agent that takes more steps")
+	fs.BoolVar(&want.AllRepetitions, "all-repetitions", false,
+		"run every --repeat sample for agents, even after a failure")
+	fs.BoolVar(&m.inheritConfig, "inherit-config", false,
+		"let agents use your own configuration, skills and memory")
+	fs.StringVar(&want.Baselines, "snapshots", "", "`file` of token baselines, if the config has snapshots")
+	fs.BoolVar(&want.UpdateBaselines, "update-snapshots", false, "save the measured tokens as the new baselines")
 
-	fs.StringVar(&f.judge, "judge", "", "`model` or runner id that answers llm_judge (default: each model judges itself)")
-	fs.IntVar(&f.judgeVotes, "judge-votes", 0, "answers taken of the judge, an odd number; the majority counts (default 1)")
-	fs.StringVar(&f.embedder, "embedder", "", "embedding `model` for semantic_similarity, such as openai:text-embedding-3-small")
+	fs.StringVar(&want.JudgeName, "judge", "",
+		"`model` or runner id that answers llm_judge (default: each model judges itself)")
+	fs.IntVar(&want.JudgeVotes, "judge-votes", 0,
+		"answers per question to the judge, an odd number; the majority counts (default 1)")
+	fs.StringVar(&want.EmbedderName, "embedder", "",
+		"embedding `model` for semantic_similarity, such as openai:text-embedding-3-small")
 
-	fs.StringArrayVar(&f.filter.IDs, "case", nil, "run only the case with this `id`; repeatable")
-	fs.Var((*words)(&f.filter.Tags), "tag", "run only cases with one of these tags; repeatable")
-	fs.Var((*words)(&f.filter.Categories), "category", "run only cases of these categories; repeatable")
-	fs.Var((*words)(&f.filter.Difficulties), "difficulty", "run only cases of these difficulties; repeatable")
-	fs.IntVar(&f.filter.Limit, "limit", 0, "run only the first `n` of the selected cases")
+	fs.StringArrayVar(&want.Filter.IDs, "case", nil, "run only the case with this `id`; repeatable")
+	fs.Var((*words)(&want.Filter.Tags), "tag", "run only cases with one of these tags; repeatable")
+	fs.Var((*words)(&want.Filter.Categories), "category", "run only cases of these categories; repeatable")
+	fs.Var((*words)(&want.Filter.Difficulties), "difficulty", "run only cases of these difficulties; repeatable")
+	fs.IntVar(&want.Filter.Limit, "limit", 0, "run only the first `n` of the selected cases")
 
-	fs.StringVar(&f.schedule, "schedule", "", "serial, parallel or isolated-by-runner (default parallel; serial for agents)")
-	fs.IntVarP(&f.parallel, "parallel", "j", unset, fmt.Sprintf("sessions in flight at most (default %d; for agents the number of processors)", defaultParallel))
-	fs.IntVar(&f.repeat, "repeat", 1, "samples of each case")
-	fs.IntVar(&f.retry, "retry", 0, "how often a failed sample is tried again")
-	fs.DurationVar(&f.timeout, "timeout", run.DefaultTimeout, "working time of one session at most, waits for rate limits left out")
+	fs.StringVar((*string)(&want.Schedule), "schedule", "",
+		"serial, parallel or isolated-by-runner (default parallel; serial for agents)")
+	fs.IntVarP(&want.Parallel, "parallel", "j", job.Unset, fmt.Sprintf(
+		"largest number of sessions in flight (default %d; for agents the number of processors)", job.DefaultParallel))
+	fs.IntVar(&want.Repeat, "repeat", 1, "samples of each case")
+	fs.IntVar(&want.Retry, "retry", 0, "how often to repeat a failed sample")
+	fs.Var((*milliseconds)(&want.TimeoutMs), "timeout",
+		"longest working time of one session, without waits for rate limits")
 
-	fs.IntVar(&f.maxFailures, "max-failures", 0, "stop after `n` executions that are not green")
-	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before spending more than so many US `dollars`")
-	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "stop before using more than so many `tokens`")
-	fs.DurationVar(&f.maxDuration, "max-duration", 0, "start no session after this time")
-	fs.BoolVar(&f.allowUnmetered, "allow-unmetered", false, "go on though a budget cannot be held, since what is used is not reported")
+	fs.IntVar(&want.MaxFailures, "max-failures", 0, "stop after `n` failed or unmeasured cases")
+	fs.Float64Var(&want.MaxCostUSD, "max-cost", 0, "stop before spending more than this number of US `dollars`")
+	fs.Int64Var(&want.MaxTokens, "max-tokens", 0, "stop before using more than this number of `tokens`")
+	fs.Var((*milliseconds)(&want.MaxDurationMs), "max-duration", "start no session after this time")
+	fs.BoolVar(&want.AllowUnmetered, "allow-unmetered", false, allowUnmeteredHelp)
 
-	fs.StringVar(&f.cache, "cache", string(runner.CacheOff), "answers of earlier runs: off, on or only")
-	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report: "+strings.Join(report.Names(), ", ")+"; or a module in TypeScript; repeatable")
-	fs.StringVar(&f.output, "output", "", "also append a block in the results.json list format to this `file`")
-	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
+	fs.StringVar(&want.Cache, "cache", want.Cache, "use stored answers of earlier runs: off, on or only")
+	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report: "+strings.Join(report.Names(), ", ")+
+		"; or a TypeScript module; repeatable")
+	fs.StringVar(&want.Output, "output", "", outputHelp)
+	f.registerOutputDir(fs)
 
-	fs.Lookup("parallel").DefValue = "0" // which help does not show
+	fs.Lookup("parallel").DefValue = "0" // help does not show this value
 	for _, alias := range flagAliases() {
-		fs.Var(fs.Lookup(alias[1]).Value, alias[0], "the same as --"+alias[1])
+		fs.Var(fs.Lookup(alias[1]).Value, alias[0], "same as --"+alias[1])
 		fs.Lookup(alias[0]).Hidden = true
 	}
 	for name, values := range map[string][]string{
 		"workspace": workspaceModes(), "agent": agentcli.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
-		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"}, "difficulty": {"easy", "medium", "hard"},
+		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"},
+		"difficulty": {"easy", "medium", "hard"},
 	} {
 		err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 		if err != nil {
-			panic(err) // a flag that is not defined above
+			panic(err) // the flag is not defined above
 		}
 	}
 }
 
-// flagAliases are names that other tools have for flags.
+// flagAliases returns the names of flags in other tools.
 func flagAliases() [][2]string {
-	return [][2]string{{"max-parallel", "parallel"}, {"repeat-failure", "retry"}, {"retry-failed", "retry"}, {"reporter", "report"}}
+	return [][2]string{
+		{"max-parallel", "parallel"}, {"repeat-failure", "retry"}, {"retry-failed", "retry"}, {"reporter", "report"},
+	}
 }
 
 func workspaceModes() []string {
 	return []string{string(plumb.WorkspaceNone), string(plumb.WorkspaceShared), string(plumb.WorkspaceIsolated)}
 }
 
-// changed reports whether a flag is on the command line, under any of its names.
+// changed reports whether a flag is on the command line, by any of its names.
 func changed(fs *pflag.FlagSet, name string) bool {
 	for _, alias := range flagAliases() {
 		if alias[1] == name && fs.Changed(alias[0]) {
@@ -210,7 +238,7 @@ func changed(fs *pflag.FlagSet, name string) bool {
 	return fs.Changed(name)
 }
 
-// fromConfig gives each flag that is not on the command line the value that the config has for it.
+// fromConfig sets each flag that is not on the command line to its value in the config.
 func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 	values := configValues(&c.Run)
 	values["cwd"], values["max-steps"] = word(c.Cwd), number(c.MaxSteps)
@@ -218,7 +246,7 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 		if changed(fs, name) {
 			continue
 		}
-		if w, ok := fs.Lookup(name).Value.(*words); ok { // as they are written there
+		if w, ok := fs.Lookup(name).Value.(*words); ok { // a comma in a list of the config is part of a word
 			*w = append(*w, values...)
 			continue
 		}
@@ -227,7 +255,7 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 			case "output":
 				v = c.Resolve(v)
 			case "report":
-				if report, path, toFile := strings.Cut(v, ":"); isModule(v) {
+				if report, path, toFile := strings.Cut(v, ":"); job.IsModule(v) {
 					v = c.Resolve(v)
 				} else if toFile {
 					v = report + ":" + c.Resolve(path)
@@ -241,8 +269,8 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 	return nil
 }
 
-// configValues returns what a config says of each flag, as one would write it on the command line. Absent values are
-// empty lists.
+// configValues returns the values of each flag in a config, in the form of the command line. A flag
+// that the config does not set has an empty list.
 func configValues(c *load.RunConfig) map[string][]string {
 	return map[string][]string{
 		"tier": word(c.Tier), "model": c.Model, "runner": c.Runner, "command": word(c.Command), "replay": word(c.Replay),
@@ -257,8 +285,9 @@ func configValues(c *load.RunConfig) map[string][]string {
 		"timeout": duration(c.TimeoutMs), "max-failures": number(c.MaxFailures), "max-cost": pointer(c.MaxCostUSD),
 		"max-tokens": number(c.MaxTokens), "max-duration": duration(c.MaxDurationMs),
 		"allow-unmetered": yes(c.AllowUnmetered),
-		"workspaces":      word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces), "all-repetitions": yes(c.AllRepetitions),
-		"cache": word(c.Cache), "report": c.Report, "output": word(c.Output), "output-dir": word(c.OutputDir),
+		"workspaces":      word(c.Workspaces), "keep-workspaces": yes(c.KeepWorkspaces),
+		"all-repetitions": yes(c.AllRepetitions),
+		"cache":           word(c.Cache), "report": c.Report, "output": word(c.Output), "output-dir": word(c.OutputDir),
 	}
 }
 
@@ -304,9 +333,10 @@ func duration(ms int64) []string {
 	return []string{(time.Duration(ms) * time.Millisecond).String()}
 }
 
-// check finds values that no run can have.
+// check finds values that are invalid for every run.
 func (f *runFlags) check() error {
-	if f.parallel < 1 && f.parallel != unset {
+	want := &f.want
+	if want.Parallel < 1 && want.Parallel != job.Unset {
 		return errors.New("--parallel must be at least 1")
 	}
 	for _, n := range []struct {
@@ -314,18 +344,18 @@ func (f *runFlags) check() error {
 		value float64
 		least float64
 	}{
-		{"max-steps", float64(f.maxSteps), 0},
-		{"repeat", float64(f.repeat), 1},
-		{"retry", float64(f.retry), 0},
-		{"limit", float64(f.filter.Limit), 0},
-		{"max-failures", float64(f.maxFailures), 0},
-		{"max-cost", f.maxCost, 0},
-		{"max-tokens", float64(f.maxTokens), 0},
-		{"max-duration", float64(f.maxDuration), 0},
-		{"timeout", float64(f.timeout), 0},
-		{"max-output-tokens", float64(f.maxOutputTokens), 0},
-		{"request-timeout", float64(f.requestTimeout), 0},
-		{"judge-votes", float64(f.judgeVotes), 0},
+		{"max-steps", float64(want.MaxSteps), 0},
+		{"repeat", float64(want.Repeat), 1},
+		{"retry", float64(want.Retry), 0},
+		{"limit", float64(want.Filter.Limit), 0},
+		{"max-failures", float64(want.MaxFailures), 0},
+		{"max-cost", want.MaxCostUSD, 0},
+		{"max-tokens", float64(want.MaxTokens), 0},
+		{"max-duration", float64(want.MaxDurationMs), 0},
+		{"timeout", float64(want.TimeoutMs), 0},
+		{"max-output-tokens", float64(f.model.maxOutputTokens), 0},
+		{"request-timeout", float64(f.model.timeoutMs), 0},
+		{"judge-votes", float64(want.JudgeVotes), 0},
 	} {
 		if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
 			return fmt.Errorf("--%s must be a finite number", n.flag)
@@ -334,29 +364,29 @@ func (f *runFlags) check() error {
 			return fmt.Errorf("--%s must be at least %g", n.flag, n.least)
 		}
 	}
-	for _, n := range []struct {
-		flag  string
-		value time.Duration
-	}{{"timeout", f.timeout}, {"request-timeout", f.requestTimeout}, {"max-duration", f.maxDuration}} {
-		if n.value > 0 && n.value < time.Millisecond {
-			return fmt.Errorf("--%s must be at least 1ms", n.flag)
-		}
+	if want.JudgeVotes > 0 && want.JudgeVotes%2 == 0 {
+		return plumb.WithHint(fmt.Errorf("--judge-votes %d can end in a tie", want.JudgeVotes), "use an odd number")
 	}
-	if f.judgeVotes > 0 && f.judgeVotes%2 == 0 {
-		return plumb.WithHint(fmt.Errorf("--judge-votes %d can end in a tie", f.judgeVotes), "an odd number")
-	}
-	if f.workspace != "" {
-		if err := known("workspace mode", f.workspace, workspaceModes()); err != nil {
+	if mode := string(want.WorkspaceMode); mode != "" {
+		if err := checkWord("workspace mode", mode, workspaceModes()); err != nil {
 			return err
 		}
 	}
-	if f.schedule != "" && !slices.Contains(run.Schedules(), f.schedule) {
-		return unknownWord("schedule", f.schedule, run.Schedules())
+	if schedule := string(want.Schedule); schedule != "" {
+		if err := checkWord("schedule", schedule, run.Schedules()); err != nil {
+			return err
+		}
 	}
-	if _, err := runner.ParseCacheMode(f.cache); err != nil {
-		return err
+	_, err := runner.ParseCacheMode(want.Cache)
+	return err
+}
+
+// checkWord returns an error with the nearest known word if word is not one of them.
+func checkWord(what, word string, known []string) error {
+	if slices.Contains(known, word) {
+		return nil
 	}
-	return nil
+	return unknownWord(what, word, known)
 }
 
 func unknownWord(what, word string, known []string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,16 +16,15 @@ import (
 	"github.com/plumb-eval/plumb/internal/load"
 )
 
-// schemaURL is where the JSON Schema of the config is published, for editors.
+// schemaURL is the address of the JSON Schema of the config, for editors.
 const schemaURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/plumb.config.schema.json"
 
-// firstSuite is what plumb init writes: three cases that show three ways to judge.
-const firstSuite = `{"id":"reasoning-001","category":"reasoning","input":"A train leaves at 09:47 and arrives at 13:05. How many minutes does the journey take? Answer with the number only.","ideal":"198","assertion":{"type":"numeric"},"metadata":{"difficulty":"easy","tokens_est":40,"tags":["arithmetic"]}}
-{"id":"instruction_following-001","category":"instruction_following","input":"Reply with a JSON object that has exactly the keys \"name\" (a string) and \"primes\" (the first four prime numbers). Reply with the JSON only.","assertions":[{"type":"json_schema","schema":{"type":"object","required":["name","primes"],"additionalProperties":false,"properties":{"name":{"type":"string"},"primes":{"const":[2,3,5,7]}}}}],"metadata":{"difficulty":"easy","tokens_est":60,"tags":["json"]}}
-{"id":"factual-001","category":"factual","input":"Which chemical element has the symbol W? Answer with one word.","ideal":["tungsten","wolfram"],"assertion":{"type":"contains_any","case_sensitive":false},"metadata":{"difficulty":"easy","tokens_est":25,"tags":["chemistry"]}}
-`
+// firstSuite is the suite that plumb init creates: three cases that show three kinds of checks.
+//
+//go:embed init/suite.jsonl
+var firstSuite []byte
 
-// written is what plumb init says of its work.
+// written is the result of plumb init. Its keys are documented.
 type written struct {
 	Files  []string `json:"files"`
 	Runner string   `json:"runner"`
@@ -32,55 +32,63 @@ type written struct {
 	Next   string   `json:"next"`
 }
 
-func (a *app) initCommand() *cobra.Command {
-	var force, types bool
+// initCmd is plumb init.
+type initCmd struct {
+	*app
+	force, types bool
+}
+
+func initCommand(a *app) *cobra.Command {
+	c := &initCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write the smallest config and suite that run here",
-		Long: `Look at this folder, and at what plumb doctor finds, and write a plumb.yaml and, where the folder has no suite
-yet, a suite.jsonl of three cases. Files that exist are left alone unless --force is given.
+		Short: "Create a starter config and suite in this folder",
+		Long: `Create a plumb.yaml for the suites in this folder and a model that plumb doctor finds. If the folder has no
+suite, also create a suite.jsonl with three cases. Existing files are replaced only with --force.
 
-With --types, write the types that suites in TypeScript import, plumb.d.ts, and a tsconfig.json where there is none.`,
+With --types, create plumb.d.ts, the types for suites in TypeScript, and a tsconfig.json if there is none.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if types {
-				return a.initTypes(force)
-			}
-			w, err := a.initialise(cmd.Context(), force)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(w)
-			}
-			for _, f := range w.Files {
-				fmt.Fprintf(a.Stdout, "wrote %s\n", f)
-			}
-			fmt.Fprintf(a.Stdout, "suites: %s\nrunner: %s\n\nNext: %s\n", strings.Join(w.Suites, ", "), w.Runner, w.Next)
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace files that exist")
-	cmd.Flags().BoolVar(&types, "types", false, "write the types for suites in TypeScript instead")
+	cmd.Flags().BoolVar(&c.force, "force", false, "replace existing files")
+	cmd.Flags().BoolVar(&c.types, "types", false, "create only the types for suites in TypeScript")
 	return cmd
 }
 
-// initTypes writes the types for suites in TypeScript, and says so.
-func (a *app) initTypes(force bool) error {
-	files, err := a.writeTypes(force)
+func (c *initCmd) run(ctx context.Context) error {
+	if c.types {
+		return c.runTypes()
+	}
+	w, err := c.create(ctx)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.print(map[string][]string{"files": files})
+	if c.json {
+		return c.print(w)
+	}
+	for _, f := range w.Files {
+		fmt.Fprintf(c.Stdout, "wrote %s\n", f)
+	}
+	fmt.Fprintf(c.Stdout, "suites: %s\nrunner: %s\n\nNext: %s\n", strings.Join(w.Suites, ", "), w.Runner, w.Next)
+	return nil
+}
+
+// runTypes is plumb init --types.
+func (c *initCmd) runTypes() error {
+	files, err := c.writeTypes()
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.print(map[string][]string{"files": files})
 	}
 	for _, f := range files {
-		fmt.Fprintf(a.Stdout, "wrote %s\n", f)
+		fmt.Fprintf(c.Stdout, "wrote %s\n", f)
 	}
 	if !slices.Contains(files, tsconfigFile) {
-		fmt.Fprintf(a.Stdout, "%s is there already, and stays as it is: it must include %s\n", tsconfigFile, typesFile)
+		fmt.Fprintf(c.Stdout, "%s exists and was not changed: make sure that it includes %s\n", tsconfigFile, typesFile)
 	}
-	fmt.Fprintln(a.Stdout, `
+	fmt.Fprintln(c.Stdout, `
 A suite is a module such as skills.suite.ts:
 
   import { assert, type Case } from "plumb";
@@ -97,35 +105,37 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 	return nil
 }
 
-func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
+// create creates the config and the suite.
+func (c *initCmd) create(ctx context.Context) (*written, error) {
 	for _, name := range load.ConfigNames() {
-		if path := a.path(name); exists(path) && (!force || name != "plumb.yaml") {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or plumb init --force to write it anew")
+		if path := c.path(name); exists(path) && (!c.force || name != "plumb.yaml") {
+			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or replace it with plumb init --force")
 		}
 	}
-	p, err := a.project(&load.Config{Dir: a.Dir}, "")
+	p, err := c.project(&load.Config{Dir: c.Dir}, "")
 	if err != nil {
 		return nil, err
 	}
 	w := &written{}
-	if w.Suites, err = a.suitesHere(ctx); err != nil {
+	if w.Suites, err = c.suitesHere(ctx); err != nil {
 		return nil, err
 	}
 	if len(w.Suites) == 0 {
 		const name = "suite.jsonl"
-		if path := a.path(name); exists(path) && !force {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already, and is not a valid suite", name), "plumb validate "+name)
-		} else if err := os.WriteFile(path, []byte(firstSuite), 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+		if path := c.path(name); exists(path) && !c.force {
+			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name), "plumb validate "+name)
+		} else if err := os.WriteFile(path, firstSuite, 0o644); err != nil { //nolint:gosec // the user may share it
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 		w.Suites, w.Files = []string{name}, append(w.Files, name)
 	}
-	model, comment := chooseModel(a.diagnose(ctx, p))
+	model, comment := chooseModel(c.doctor().diagnose(ctx, p))
 	w.Runner, w.Next = model, "plumb run"
 	if comment != "" {
 		w.Next = comment + ", then: plumb run"
 	}
-	if err := os.WriteFile(a.path("plumb.yaml"), configText(model, comment, w.Suites), 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+	text := configText(model, comment, w.Suites)
+	if err := os.WriteFile(c.path("plumb.yaml"), text, 0o644); err != nil { //nolint:gosec // the user may share it
 		return nil, fmt.Errorf("write plumb.yaml: %w", err)
 	}
 	w.Files = append(w.Files, "plumb.yaml")
@@ -133,10 +143,12 @@ func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
 }
 
 // suitesHere returns the valid suites in the working directory.
-func (a *app) suitesHere(ctx context.Context) ([]string, error) {
+func (c *initCmd) suitesHere(ctx context.Context) ([]string, error) {
 	var files []string
-	for _, pattern := range []string{"*.jsonl", "*.suite.yaml", "*.suite.yml", "*.suite.ts", "*.suite.mts", "*.suite.js", "*.suite.mjs"} {
-		found, err := filepath.Glob(filepath.Join(a.Dir, pattern))
+	for _, pattern := range []string{
+		"*.jsonl", "*.suite.yaml", "*.suite.yml", "*.suite.ts", "*.suite.mts", "*.suite.js", "*.suite.mjs",
+	} {
+		found, err := filepath.Glob(filepath.Join(c.Dir, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("look for suites: %w", err)
 		}
@@ -144,11 +156,13 @@ func (a *app) suitesHere(ctx context.Context) ([]string, error) {
 	}
 	var suites []string
 	for _, f := range files {
-		bundle, err := load.Read(filepath.Base(f), load.ReadOptions{Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
+		//nolint:contextcheck // reading YAML executes nothing
+		bundle, err := load.Read(filepath.Base(f), load.ReadOptions{Dir: c.Dir})
 		if err != nil {
-			continue // another kind of file, or a published suite that has changed
+			continue // another kind of file, or a changed copy of a published suite
 		}
-		if summary, problems := bundle.ValidateIn(ctx, load.Host{Environ: a.Environ}); summary.Cases > 0 && len(load.Problems(problems).Errors()) == 0 {
+		summary, problems := bundle.ValidateIn(ctx, load.Host{Environ: c.Environ})
+		if summary.Cases > 0 && len(load.Problems(problems).Errors()) == 0 {
 			suites = append(suites, filepath.Base(f))
 		}
 	}
@@ -156,7 +170,8 @@ func (a *app) suitesHere(ctx context.Context) ([]string, error) {
 	return suites, nil
 }
 
-// chooseModel picks what can run now; with a comment, what has to be done before it can.
+// chooseModel chooses a model that can run now, or a model and a comment with what has to be done
+// before it can run.
 func chooseModel(found []finding) (model, comment string) {
 	for _, f := range found {
 		if f.OK && f.Kind == "server" && len(f.Models) > 0 {
@@ -174,16 +189,18 @@ func chooseModel(found []finding) (model, comment string) {
 	}
 	for _, f := range found {
 		if f.OK && f.Kind == "provider" {
-			return f.Name + ":MODEL", "put a model of " + f.Name + " into plumb.yaml (plumb models --live " + f.Name + ")"
+			return f.Name + ":MODEL",
+				"set a model of " + f.Name + " in plumb.yaml (plumb models --live " + f.Name + " lists them)"
 		}
 	}
-	return "openai:gpt-5.4-mini", "set OPENAI_API_KEY, or put another model into plumb.yaml (plumb doctor)"
+	return "openai:gpt-5.4-mini", "set OPENAI_API_KEY, or another model in plumb.yaml (plumb doctor shows what can run)"
 }
 
 func configText(model, comment string, suites []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n\n", schemaURL)
-	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, or a published one such as v1.0/cheap.")
+	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, "+
+		"or a published suite such as v1.0/cheap.")
 	fmt.Fprintln(&b, "suites:")
 	for _, s := range suites {
 		fmt.Fprintf(&b, "  - %q\n", s)

@@ -11,13 +11,13 @@ import (
 	"github.com/plumb-eval/plumb/internal/load"
 )
 
-// typesFile and tsconfigFile are what plumb init --types writes.
+// typesFile and tsconfigFile are the files of plumb init --types.
 const (
 	typesFile    = "plumb.d.ts"
 	tsconfigFile = "tsconfig.json"
 )
 
-// tsconfig lets editors and tsc check suites as plumb runs them. tsc itself is never needed.
+// tsconfig lets editors and tsc check suites. Plumb itself does not need tsc.
 const tsconfig = `{
   "compilerOptions": {
     "target": "ES2024",
@@ -35,28 +35,30 @@ const tsconfig = `{
 }
 `
 
-// writeTypes writes the types of the module plumb beside the suites of the working directory, and a tsconfig.json where
-// there is none. It returns the names of the files that it wrote. Types that an earlier version wrote are replaced; a file
-// of that name that somebody else wrote is left alone unless force is given.
-func (a *app) writeTypes(force bool) ([]string, error) {
+// writeTypes writes the types of the module plumb into the working directory, and a tsconfig.json
+// if there is none. It returns the names of the written files. It replaces types of earlier
+// versions, but only with force a file of that name that Plumb did not write.
+func (c *initCmd) writeTypes() ([]string, error) {
 	types := []byte(load.Types())
 	head, _, _ := bytes.Cut(types, []byte("\n"))
-	old, err := os.ReadFile(a.path(typesFile))
+	old, err := os.ReadFile(c.path(typesFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("write %s: %w", typesFile, err)
-	case !force && !bytes.HasPrefix(old, head):
-		return nil, plumb.WithHint(fmt.Errorf("%s exists already, and is not from plumb", typesFile), "plumb init --types --force replaces it")
+	case !c.force && !bytes.HasPrefix(old, head):
+		return nil, plumb.WithHint(fmt.Errorf("%s exists already, and Plumb did not write it", typesFile),
+			"replace it with plumb init --types --force")
 	}
-	if err := os.WriteFile(a.path(typesFile), types, 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+	if err := os.WriteFile(c.path(typesFile), types, 0o644); err != nil { //nolint:gosec // the user may share it
 		return nil, fmt.Errorf("write %s: %w", typesFile, err)
 	}
 	files := []string{typesFile}
-	if exists(a.path(tsconfigFile)) {
+	if exists(c.path(tsconfigFile)) {
 		return files, nil
 	}
-	if err := os.WriteFile(a.path(tsconfigFile), []byte(tsconfig), 0o644); err != nil { //nolint:gosec // the user's own file, to be shared
+	path := c.path(tsconfigFile)
+	if err := os.WriteFile(path, []byte(tsconfig), 0o644); err != nil { //nolint:gosec // the user may share it
 		return nil, fmt.Errorf("write %s: %w", tsconfigFile, err)
 	}
 	return append(files, tsconfigFile), nil

@@ -12,8 +12,8 @@ import (
 
 func TestWriteTypes(t *testing.T) {
 	dir := t.TempDir()
-	a := &app{Env: Env{Dir: dir}}
-	files, err := a.writeTypes(false)
+	a, forced := &initCmd{app: &app{Env: Env{Dir: dir}}}, &initCmd{app: &app{Env: Env{Dir: dir}}, force: true}
+	files, err := a.writeTypes()
 	if err != nil || !slices.Equal(files, []string{typesFile, tsconfigFile}) {
 		t.Fatalf("wrote %v, %v", files, err)
 	}
@@ -36,7 +36,7 @@ func TestWriteTypes(t *testing.T) {
 	head, _, _ := strings.Cut(load.Types(), "\n")
 	put(tsconfigFile, "{}")
 	put(typesFile, head+"\nexport {};\n")
-	if files, err = a.writeTypes(false); err != nil || !slices.Equal(files, []string{typesFile}) {
+	if files, err = a.writeTypes(); err != nil || !slices.Equal(files, []string{typesFile}) {
 		t.Fatalf("wrote %v, %v", files, err)
 	}
 	if get(tsconfigFile) != "{}" || get(typesFile) != load.Types() {
@@ -44,10 +44,10 @@ func TestWriteTypes(t *testing.T) {
 	}
 
 	put(typesFile, "// mine\n")
-	if _, err = a.writeTypes(false); err == nil || get(typesFile) != "// mine\n" {
+	if _, err = a.writeTypes(); err == nil || get(typesFile) != "// mine\n" {
 		t.Errorf("somebody else's file was replaced: %v", err)
 	}
-	if _, err = a.writeTypes(true); err != nil || get(typesFile) != load.Types() {
+	if _, err = forced.writeTypes(); err != nil || get(typesFile) != load.Types() {
 		t.Errorf("force: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -22,6 +23,10 @@ import (
 
 // TestMain lets the test binary pose as plumb and as the fake model server.
 func TestMain(m *testing.M) {
+	// Scripts mostly wait for time limits and grace periods, so more of them run at once than there are processors.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"plumb":         func() { os.Exit(cli.Main(context.Background(), cli.Process(os.Args[1:]))) },
 		"fakemodel":     func() { os.Exit(fakemodel.Main(os.Args[1:], os.Stdout, os.Stderr)) },

@@ -12,65 +12,72 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// modelLine is one model as plumb models lists it.
+// modelLine is one line of plumb models. Its keys are documented.
 type modelLine struct {
 	modelapi.ModelInfo
 	Price *runner.Price `json:"price"`
-	// Known says that the model can be named without its provider.
+	// Known says that the user can name the model without its provider.
 	Known bool `json:"known"`
 }
 
-func (a *app) modelsCommand() *cobra.Command {
-	var config string
-	var live, all bool
+// modelsCmd is plumb models.
+type modelsCmd struct {
+	*app
+	projectFlags
+	live, all bool
+}
+
+func modelsCommand(a *app) *cobra.Command {
+	c := &modelsCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "models [PROVIDER]",
 		Short: "List models with their prices",
-		Long: `List the models that can be named without their provider, with prices in US dollars for a million tokens.
---all adds every model with a known price. --live asks the providers that have a key, and local servers, what
-they offer; without it nothing is asked.`,
+		Long: `List the models that you can name without their provider, with prices in US dollars per million tokens.
+--all adds every model with a known price. --live asks the providers that have a key, and local servers, which models
+they offer; without it, no request is made.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(cmd.Context(), config, "")
-			if err != nil {
-				return err
-			}
-			provider := strings.ToLower(first(args))
-			if provider != "" {
-				found, ok := modelapi.ProviderNamed(provider)
-				if !ok {
-					return unknownWord("provider", provider, providerNames())
-				}
-				provider = found.Name
-			}
-			if !live {
-				return a.showModels(p, tableModels(p.prices, provider, all || !hasKnown(provider)), false)
-			}
-			lines, ok, err := a.liveModels(cmd.Context(), p, provider)
-			if err != nil {
-				return err
-			}
-			if len(lines) > 0 || a.json {
-				if err := a.showModels(p, lines, true); err != nil {
-					return err
-				}
-			}
-			if !ok {
-				return exit(exitNotMeasured)
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
-	cmd.Flags().BoolVar(&live, "live", false, "ask the providers what they offer now")
-	cmd.Flags().BoolVar(&all, "all", false, "list every model with a known price")
+	cmd.Flags().StringVar(&c.config, "config", "", "config `file`")
+	cmd.Flags().BoolVar(&c.live, "live", false, "ask the providers which models they offer now")
+	cmd.Flags().BoolVar(&c.all, "all", false, "list every model with a known price")
 	return cmd
+}
+
+func (c *modelsCmd) run(ctx context.Context, provider string) error {
+	p, err := c.open(ctx, c.projectFlags)
+	if err != nil {
+		return err
+	}
+	if provider = strings.ToLower(provider); provider != "" {
+		found, ok := modelapi.ProviderNamed(provider)
+		if !ok {
+			return unknownWord("provider", provider, providerNames())
+		}
+		provider = found.Name
+	}
+	if !c.live {
+		return c.show(p, tableModels(p.Prices, provider, c.all || !hasKnown(provider)))
+	}
+	lines, ok, err := c.liveModels(ctx, p, provider)
+	if err != nil {
+		return err
+	}
+	if len(lines) > 0 || c.json {
+		if err := c.show(p, lines); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return exit(exitNotMeasured)
+	}
+	return nil
 }
 
 func providerNames() []string {
@@ -82,7 +89,8 @@ func providerNames() []string {
 }
 
 func hasKnown(provider string) bool {
-	return provider == "" || slices.ContainsFunc(modelapi.KnownModels(), func(m modelapi.ModelInfo) bool { return m.Provider == provider })
+	ofProvider := func(m modelapi.ModelInfo) bool { return m.Provider == provider }
+	return provider == "" || slices.ContainsFunc(modelapi.KnownModels(), ofProvider)
 }
 
 // tableModels lists the models of the built-in tables.
@@ -117,10 +125,12 @@ func priced(prices *runner.Prices, m modelapi.ModelInfo, known bool) modelLine {
 	return l
 }
 
-// liveModels asks providers what they offer, all at the same time. Those that cannot be asked, since they have no key or
-// do not run here, are left out, unless one was named. Not ok says that somebody who should have answered did not.
-func (a *app) liveModels(ctx context.Context, p *project, named string) (lines []modelLine, ok bool, err error) {
-	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.getenv, MaxAttempts: 1})
+// liveModels asks all providers at once which models they offer. It skips providers without a key
+// and local servers that do not run, except for a named one. ok is false if a provider failed.
+func (c *modelsCmd) liveModels(
+	ctx context.Context, p *job.Project, named string,
+) (lines []modelLine, ok bool, err error) {
+	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.Getenv, MaxAttempts: 1})
 	defer transport.Close()
 	var asked []modelapi.Provider
 	for _, provider := range modelapi.Providers() {
@@ -136,12 +146,12 @@ func (a *app) liveModels(ctx context.Context, p *project, named string) (lines [
 	models, failed := make([][]modelapi.ModelInfo, len(asked)), make([]error, len(asked))
 	var all sync.WaitGroup
 	for i, provider := range asked {
-		patience := listTime
+		limit := listTime
 		if provider.Local && named == "" {
-			patience = probeTime
+			limit = probeTime
 		}
 		all.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, patience)
+			limited, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			models[i], failed[i] = listLive(limited, p, provider, transport)
 		})
@@ -149,27 +159,28 @@ func (a *app) liveModels(ctx context.Context, p *project, named string) (lines [
 	all.Wait()
 	ok = true
 	for i, provider := range asked {
-		_, key := provider.Key(p.getenv)
+		_, key := provider.Key(p.Getenv)
 		if failed[i] != nil && (named != "" || key != "" || !provider.Local) {
 			ok = false
-			a.complain(plumb.WithHint(fmt.Errorf("list the models of %s: %w", provider.Name, failed[i]),
+			c.complain(plumb.WithHint(fmt.Errorf("list the models of %s: %w", provider.Name, failed[i]),
 				plumb.Hint(failed[i])))
 		}
 		for _, m := range models[i] {
-			lines = append(lines, priced(p.prices, m, false))
+			lines = append(lines, priced(p.Prices, m, false))
 		}
 	}
 	if ok && len(lines) == 0 {
 		ok = false
-		a.complain(plumb.WithHint(errors.New("nobody can be asked: no key is set, and no server runs on this machine"), "plumb doctor"))
+		err := errors.New("no provider to ask: no API key is set, and no server runs on this machine")
+		c.complain(plumb.WithHint(err, "plumb doctor"))
 	}
 	return lines, ok, nil
 }
 
-// askable says what is missing to ask a provider.
-func askable(p *project, provider modelapi.Provider) error {
-	address := provider.Address(p.getenv)
-	key, _ := provider.Key(p.getenv)
+// askable returns what is missing to ask a provider, or nil.
+func askable(p *job.Project, provider modelapi.Provider) error {
+	address := provider.Address(p.Getenv)
+	key, _ := provider.Key(p.Getenv)
 	switch {
 	case address == "":
 		return plumb.WithHint(fmt.Errorf("%s has no address", provider.Name), "set "+provider.BaseURLEnv)
@@ -179,21 +190,23 @@ func askable(p *project, provider modelapi.Provider) error {
 	return nil
 }
 
-// listLive asks one provider that is askable.
-func listLive(ctx context.Context, p *project, provider modelapi.Provider, transport *modelapi.Transport) ([]modelapi.ModelInfo, error) {
-	key, _ := provider.Key(p.getenv)
+// listLive asks one askable provider for its models.
+func listLive(
+	ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport,
+) ([]modelapi.ModelInfo, error) {
+	key, _ := provider.Key(p.Getenv)
 	return modelapi.ListModels(ctx, modelapi.Config{
-		Provider: provider.Name, BaseURL: provider.Address(p.getenv), APIKey: key, Transport: transport,
+		Provider: provider.Name, BaseURL: provider.Address(p.Getenv), APIKey: key, Transport: transport,
 	})
 }
 
-func (a *app) showModels(p *project, lines []modelLine, live bool) error {
-	source := p.prices.Source()
-	if a.json {
-		return a.print(map[string]any{"models": list(lines), "prices": source})
+func (c *modelsCmd) show(p *job.Project, lines []modelLine) error {
+	source := p.Prices.Source()
+	if c.json {
+		return c.print(map[string]any{"models": list(lines), "prices": source})
 	}
 	slices.SortStableFunc(lines, func(x, y modelLine) int { return cmp.Compare(x.Provider, y.Provider) })
-	w := report.NewColumns(a.Stdout)
+	w := report.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "MODEL\tALIASES\tINPUT\tOUTPUT\tCACHE READ")
 	for _, l := range lines {
 		in, out, cached := "?", "?", "?"
@@ -205,9 +218,11 @@ func (a *app) showModels(p *project, lines []modelLine, live bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n%s. US dollars a million tokens, %s %s of %s.\n", plural(len(lines), "model"), source.Name, source.Version, source.Date)
-	if !live {
-		fmt.Fprintln(a.Stdout, `Any other model can be named as provider:model, such as "ollama:qwen3". What a provider offers now: plumb models --live`)
+	fmt.Fprintf(c.Stdout, "\n%s. US dollars per million tokens, %s %s of %s.\n", plural(len(lines), "model"),
+		source.Name, source.Version, source.Date)
+	if !c.live {
+		fmt.Fprintln(c.Stdout, `You can name any other model as provider:model, such as "ollama:qwen3". `+
+			"To list what providers offer now: plumb models --live")
 	}
 	return nil
 }
@@ -221,22 +236,4 @@ func rate(r *runner.Rate) string {
 		s += "+"
 	}
 	return s
-}
-
-// prices turns the prices of a config into those of the table.
-func prices(configured []load.Price) map[string]runner.Price {
-	out := map[string]runner.Price{}
-	for _, c := range configured {
-		price := runner.Price{PerRequest: c.PerRequest}
-		for _, part := range []struct {
-			usd *float64
-			to  **runner.Rate
-		}{{c.Input, &price.Input}, {c.Output, &price.Output}, {c.CacheRead, &price.CacheRead}, {c.CacheWrite, &price.CacheWrite}} {
-			if part.usd != nil {
-				*part.to = &runner.Rate{USD: *part.usd}
-			}
-		}
-		out[c.Model] = price
-	}
-	return out
 }

@@ -1,205 +1,96 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"iter"
 	"os"
-	"path/filepath"
-	"slices"
+	"runtime"
 	"strings"
-	"time"
 
-	"github.com/plumb-eval/plumb"
+	"github.com/spf13/pflag"
+
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/load"
-	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// project is the folder that a command works for: its config, its environment and where its runs are.
-type project struct {
-	config *load.Config
-	// root holds runs and the cache.
-	root string
-	// getenv looks into the environment, and then into the project's .env file.
-	getenv  func(string) string
-	environ func() []string
-	dotenv  map[string]string
-	// flags are those that later commands need to find the runs of this one.
-	flags  string
-	prices *runner.Prices
-	// sessionLimit is the time limit of one session, where the command has one: no check in code may take longer.
-	sessionLimit time.Duration
+// env returns what jobs see of the process.
+func (a *app) env() job.Env {
+	e := job.Env{
+		Getenv: a.Getenv, Environ: a.Environ, Dir: a.Dir, Stdout: a.Stdout, Stderr: a.Stderr, Now: a.Now,
+		SuiteRead: spareMemory, Starting: tuneMemory,
+	}
+	if a.Size == nil {
+		return e
+	}
+	_, _, terminal := a.Size()
+	terminal = terminal && a.Getenv("TERM") != "dumb"
+	e.Display = report.Options{
+		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "", Unicode: unicode(a.Getenv),
+		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },
+	}
+	return e
 }
 
-// defaultOutputDir is where runs and the cache are, relative to the config file or else to the working directory.
-const defaultOutputDir = ".plumb"
-
-// open finds the project of the working directory. configPath names its config file; "" looks for one. outputDir, when it
-// is not empty, replaces what the config says.
-func (a *app) open(ctx context.Context, configPath, outputDir string) (*project, error) {
-	config, err := a.config(ctx, configPath)
-	if err != nil {
-		return nil, err
+// unicode reports whether the terminal is likely to show more than ASCII.
+func unicode(getenv func(string) string) bool {
+	if runtime.GOOS == "windows" {
+		return getenv("WT_SESSION") != "" || getenv("TERM_PROGRAM") != ""
 	}
-	p, err := a.project(config, outputDir)
-	if err == nil && configPath != "" {
-		p.flags = strings.TrimSpace("--config " + report.ShellWord(configPath) + " " + p.flags)
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+}
+
+// projectFlags are the flags that find the project of a command.
+type projectFlags struct{ config, outputDir string }
+
+func (f *projectFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.config, "config", "", "config `file`")
+	f.registerOutputDir(fs)
+}
+
+func (f *projectFlags) registerOutputDir(fs *pflag.FlagSet) {
+	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
+}
+
+// open opens the project of the working directory.
+func (a *app) open(ctx context.Context, f projectFlags) (*job.Project, error) {
+	return a.adopt(job.OpenProject(ctx, a.env(), f.config, f.outputDir))
+}
+
+// openFor opens the project of a suite: the config nearest to it applies.
+func (a *app) openFor(ctx context.Context, f projectFlags, suite string) (*job.Project, error) {
+	return a.adopt(job.OpenProjectOf(ctx, a.env(), f.config, f.outputDir, suite))
+}
+
+// project makes the project of a config.
+func (a *app) project(config *load.Config, outputDir string) (*job.Project, error) {
+	return a.adopt(job.NewProject(a.env(), config, outputDir))
+}
+
+// adopt uses the redactor of an opened project for this command, and closes the project at its end.
+func (a *app) adopt(p *job.Project, err error) (*job.Project, error) {
+	if err == nil {
+		a.redact, a.closers = p.Redactor(), append(a.closers, p)
 	}
 	return p, err
 }
 
-// openFor is open for a command that runs a suite: its config is the one nearest to the suite.
-func (a *app) openFor(ctx context.Context, configPath, outputDir, suite string) (*project, error) {
-	if configPath != "" || suite == "" {
-		return a.open(ctx, configPath, outputDir)
+// adoptJob uses the redactor of an opened job for this command.
+func (a *app) adoptJob(j *job.Job, err error) (*job.Job, error) {
+	if err == nil {
+		a.redact = j.Redactor()
 	}
-	found, err := load.FindConfigOf(suite, a.Dir)
-	if err != nil {
-		return nil, err
-	}
-	here, err := load.FindConfig(a.Dir)
-	if err != nil || found == here {
-		return a.open(ctx, "", outputDir)
-	}
-	return a.open(ctx, found, outputDir)
+	return j, err
 }
 
-// config reads the config file at path, or the one of the working directory, where there is one.
-func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
-	if path = a.path(path); path == "" {
-		var err error
-		if path, err = load.FindConfig(a.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if path == "" {
-		return &load.Config{Dir: a.Dir}, nil
-	}
-	var environment project
-	environment.config, environment.getenv, environment.environ = &load.Config{}, a.Getenv, a.Environ
-	out := a.redacting(environment.redactor(nil))
-	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
-	if err != nil {
-		if problems, ok := errors.AsType[load.Problems](err); ok {
-			return nil, load.Problems(a.near(problems))
-		}
-		return nil, err
-	}
-	a.warn(a.near(config.Warnings))
-	return config, nil
-}
+// path returns name relative to the working directory of the user.
+func (a *app) path(name string) string { return a.env().Path(name) }
 
-// project returns the project of a config.
-func (a *app) project(config *load.Config, outputDir string) (*project, error) {
-	p := &project{config: config, prices: &runner.Prices{}}
-	if err := p.prices.Override(prices(config.Prices)); err != nil {
-		return nil, fmt.Errorf("read config %s: %w", config.Path, err)
-	}
-	switch {
-	case outputDir != "":
-		p.root, p.flags = a.path(outputDir), "--output-dir "+report.ShellWord(outputDir)
-	case p.config.Run.OutputDir != "":
-		p.root = p.config.Resolve(p.config.Run.OutputDir)
-	default:
-		p.root = filepath.Join(p.config.Dir, defaultOutputDir)
-	}
-	var err error
-	if p.dotenv, err = load.DotEnv(p.config.Dir, a.Getenv); err != nil {
-		return nil, err
-	}
-	p.getenv = func(name string) string {
-		if v := a.Getenv(name); v != "" {
-			return v
-		}
-		return p.dotenv[name]
-	}
-	p.environ = func() []string {
-		all := a.Environ()
-		for name, value := range p.dotenv {
-			if a.Getenv(name) == "" {
-				all = append(all, name+"="+value)
-			}
-		}
-		return all
-	}
-	a.redact = p.redactor(nil)
-	return p, nil
-}
+// shown returns a path as the user would write it.
+func (a *app) shown(path string) string { return a.env().Shown(path) }
 
-func (p *project) runs() string  { return filepath.Join(p.root, "runs") }
-func (p *project) cache() string { return filepath.Join(p.root, "cache") }
-
-// newRun makes a run directory, and keeps the output folder out of version control.
-func (a *app) newRun(p *project) (*run.Dir, error) {
-	if err := os.MkdirAll(p.root, 0o700); err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err), "name another place with --output-dir")
-	}
-	ignore := filepath.Join(p.root, ".gitignore")
-	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
-			return nil, fmt.Errorf("write %s: %w", ignore, err)
-		}
-	}
-	return run.Create(p.runs(), a.Now())
-}
-
-// redactor knows the secrets of the environment, of the project, and of the settings of a command. words are those that
-// stand for something in what the command writes, such as the ids of cases; they are never taken for secrets.
-func (p *project) redactor(words iter.Seq[string], settings ...any) *redact.Redactor {
-	secrets := runner.Secrets(p.getenv, append([]any{p.config}, settings...)...)
-	own := vocabulary()
-	for _, provider := range modelapi.Providers() {
-		own = append(own, provider.Name)
-		for _, name := range provider.KeyEnv {
-			secrets = append(secrets, redact.Secret{Name: name, Value: p.getenv(name)})
-		}
-	}
-	for _, pair := range p.environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if runner.SecretName(name) || slices.Contains(p.config.Run.Redact, name) {
-			secrets = append(secrets, redact.Secret{Name: name, Value: value})
-		}
-	}
-	if words != nil {
-		for word := range words { // of a million cases hardly one is like a secret
-			if slices.ContainsFunc(secrets, stands(word)) {
-				own = append(own, word)
-			}
-		}
-	}
-	return redact.New(secrets, own...)
-}
-
-// stands returns a function that reports whether a secret is in word, in letters of either case.
-func stands(word string) func(redact.Secret) bool {
-	return func(s redact.Secret) bool {
-		return s.Value != "" && len(s.Value) <= len(word) && strings.Contains(strings.ToLower(word), strings.ToLower(s.Value))
-	}
-}
-
-// near gives problems their files as the user would write them.
-func (a *app) near(problems []load.Problem) []load.Problem {
-	out := slices.Clone(problems)
-	for i := range out {
-		out[i].Pos.File = a.shown(out[i].Pos.File)
-	}
-	return out
-}
-
-// warn prints problems with which one can go on.
-func (a *app) warn(problems []load.Problem) {
-	const most = 20
-	for i, w := range problems {
-		if i == most {
-			fmt.Fprintf(a.Stderr, "... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
-			return
-		}
-		fmt.Fprintln(a.Stderr, a.clean(w.String()))
-	}
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -2,156 +2,84 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
-	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/job"
 )
 
-func (a *app) resumeCommand() *cobra.Command {
-	f := runFlags{parallel: 1, repeat: 1, schedule: string(run.Parallel)} // what check demands; the run has its own
-	var retryErrors, trust bool
-	var parallel int
+// resumeCmd is plumb resume.
+type resumeCmd struct {
+	*app
+	runFlags
+	retryErrors, trust bool
+}
+
+func resumeCommand(a *app) *cobra.Command {
+	c := &resumeCmd{app: a, runFlags: newRunFlags()}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Finish a run that was interrupted",
-		Long: `Finish a run that was interrupted, killed, or stopped by a budget. What was obtained is neither lost
-nor asked for again. RUN is the id of a run, its beginning or end, or a directory; without it, the last run.
+		Long: `Finish a run that was interrupted, killed, or stopped by a budget. Finished sessions are kept and not repeated.
+RUN is the id of a run, the beginning or end of its id, or a directory; without it, the last run.
 
-A run that is not in this project's directory of runs says in its run.json what to start. That is listed, and started
-with --trust only.`,
+The run.json of a run names programs and servers. If the run is not in this project's directory of runs, plumb lists
+them, and starts them only with --trust.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("parallel") {
-				f.parallel = parallel
-			}
-			if err := f.check(); err != nil {
-				return err
-			}
-			p, err := a.open(cmd.Context(), f.config, f.outputDir)
-			if err != nil {
-				return err
-			}
-			path, err := run.Find(p.runs(), first(args))
-			if err != nil {
-				return err
-			}
-			var asked spec
-			if err := run.ReadSpec(path, &asked); err != nil {
-				return err
-			}
-			if err := a.mayStart(p, path, &asked, true, "resume", trust); err != nil {
-				return err
-			}
-			dir, err := run.Open(path)
-			if err != nil {
-				return err
-			}
-			if err := a.cleanUp(p, dir); err != nil {
-				return errors.Join(err, dir.Close())
-			}
-			j, err := a.reopen(cmd.Context(), p, dir.Path, func(s *spec) {
-				if cmd.Flags().Changed("parallel") {
-					s.Parallel = parallel
-				}
-				if cmd.Flags().Changed("max-cost") {
-					s.MaxCostUSD = f.maxCost
-				}
-				if cmd.Flags().Changed("max-tokens") {
-					s.MaxTokens = f.maxTokens
-				}
-				if cmd.Flags().Changed("max-duration") {
-					s.MaxDurationMs = f.maxDuration.Milliseconds()
-				}
-				if cmd.Flags().Changed("allow-unmetered") {
-					s.AllowUnmetered = f.allowUnmetered
-				}
-			})
-			if err != nil {
-				return errors.Join(err, dir.Close())
-			}
-			defer j.close()
-			j.options.RetryErrors = retryErrors
-			code, err := a.perform(cmd.Context(), p, j, f.reports, dir)
-			if err != nil {
-				return err
-			}
-			return exit(code)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), first(args)) },
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&f.config, "config", "", "config `file`")
-	fs.StringVar(&f.outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
-	fs.BoolVar(&retryErrors, "retry-errors", false, "also try again what could not be measured")
-	fs.BoolVar(&trust, "trust", false, "start what the run names, though it was not made in this project")
-	fs.IntVarP(&parallel, "parallel", "j", 0, "sessions in flight at most, instead of what the run began with")
-	fs.Float64Var(&f.maxCost, "max-cost", 0, "budget in US `dollars` for the whole run, instead of what it began with; 0 is none")
-	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "budget in `tokens` for the whole run, instead of what it began with; 0 is none")
-	fs.DurationVar(&f.maxDuration, "max-duration", 0, "time for the whole run, instead of what it began with; 0 is no limit")
-	fs.BoolVar(&f.allowUnmetered, "allow-unmetered", false, "go on though a budget cannot be held, since what is used is not reported")
-	fs.StringArrayVar(&f.reports, "report", nil, "`name[:path]` of a report; repeatable")
+	fs, want := cmd.Flags(), &c.want
+	c.projectFlags.register(fs)
+	fs.BoolVar(&c.retryErrors, "retry-errors", false, "also repeat what could not be measured")
+	fs.BoolVar(&c.trust, "trust", false, trustHelp)
+	fs.IntVarP(&want.Parallel, "parallel", "j", job.Unset, "largest number of sessions in flight (default: as in the run)")
+	fs.Float64Var(&want.MaxCostUSD, "max-cost", 0,
+		"budget in US `dollars` for the whole run (default: as in the run); 0 is no limit")
+	fs.Int64Var(&want.MaxTokens, "max-tokens", 0,
+		"budget in `tokens` for the whole run (default: as in the run); 0 is no limit")
+	fs.Var((*milliseconds)(&want.MaxDurationMs), "max-duration",
+		"time for the whole run (default: as in the run); 0 is no limit")
+	fs.BoolVar(&want.AllowUnmetered, "allow-unmetered", false, allowUnmeteredHelp)
+	fs.StringArrayVar(&c.reports, "report", nil, reportHelp)
+	fs.Lookup("parallel").DefValue = "0" // help does not show this value
 	return cmd
 }
 
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
+func (c *resumeCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) error {
+	if err := c.check(); err != nil {
+		return err
 	}
-	return args[0]
+	p, err := c.open(ctx, c.projectFlags)
+	if err != nil {
+		return err
+	}
+	j, err := c.adoptJob(job.Resume(ctx, p, ref, job.ResumeOptions{
+		RetryErrors: c.retryErrors, Trust: job.Trust{Given: c.trust, Command: "resume"},
+		Change: func(s *job.Spec) { c.change(flags, s) },
+	}))
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	code, err := c.perform(ctx, p, j, c.reports)
+	if err != nil {
+		return err
+	}
+	return exit(code)
 }
 
-// cleanUp deletes what was left half written by processes that were killed: by those of the run, and in the cache.
-func (a *app) cleanUp(p *project, dir *run.Dir) error {
-	return errors.Join(dir.Clean(), (&runner.Cache{Dir: p.cache()}).Clean(a.Now().Add(-24*time.Hour)))
-}
-
-// reopen assembles the job of an earlier run from its directory.
-func (a *app) reopen(ctx context.Context, p *project, path string, change func(*spec)) (*job, error) {
-	var s spec
-	if err := run.ReadSpec(path, &s); err != nil {
-		return nil, err
-	}
-	if s.Demo {
-		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
-	}
-	if err := p.complete(&s); err != nil {
-		return nil, err
-	}
-	bundle, err := load.Open(filepath.Join(path, run.BundleDir))
-	if err != nil {
-		return nil, err
-	}
-	p.sessionLimit = time.Duration(s.TimeoutMs) * time.Millisecond
-	suite, warnings, err := bundle.SuiteIn(ctx, a.host(p))
-	a.warn(warnings)
-	if err != nil {
-		return nil, errors.Join(err, bundle.Close())
-	}
-	if err := p.restoreWorkspace(&s, suite); err != nil {
-		return nil, errors.Join(err, bundle.Close())
-	}
-	if s.ScoredFrom != "" && len(s.Runners) > 0 {
-		earlier, err := run.Fold(s.Runners[0].Replay)
-		if err != nil {
-			return nil, fmt.Errorf("read the run whose answers are judged: %w", err)
+// change sets the settings of the run that are on the command line.
+func (c *resumeCmd) change(flags *pflag.FlagSet, s *job.Spec) {
+	for name, set := range map[string]func(){
+		"parallel":        func() { s.Parallel = c.want.Parallel },
+		"max-cost":        func() { s.MaxCostUSD = c.want.MaxCostUSD },
+		"max-tokens":      func() { s.MaxTokens = c.want.MaxTokens },
+		"max-duration":    func() { s.MaxDurationMs = c.want.MaxDurationMs },
+		"allow-unmetered": func() { s.AllowUnmetered = c.want.AllowUnmetered },
+	} {
+		if flags.Changed(name) {
+			set()
 		}
-		suite.Cases = recorded(suite.Cases, earlier)
 	}
-	change(&s)
-	assemble := a.assemble
-	if s.Sessions != nil {
-		assemble = a.assembleSessions
-	}
-	j, err := assemble(p, s, bundle, suite)
-	if err != nil {
-		return nil, fmt.Errorf("reopen run %s: %w", a.shown(path), err)
-	}
-	return j, nil
 }

@@ -1,22 +1,21 @@
 package cli
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// runLine is one run as plumb runs lists it.
+// runLine is one line of plumb runs. Its keys are documented.
 type runLine struct {
 	ID        string    `json:"id"`
 	StartedAt time.Time `json:"startedAt"`
@@ -34,66 +33,77 @@ type runLine struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-func (a *app) runsCommand() *cobra.Command {
-	var config, outputDir string
-	var limit int
+// runsCmd is plumb runs.
+type runsCmd struct {
+	*app
+	projectFlags
+	limit int
+}
+
+func runsCommand(a *app) *cobra.Command {
+	c := &runsCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List earlier runs, the latest first",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.open(cmd.Context(), config, outputDir)
-			if err != nil {
-				return err
-			}
-			ids, err := run.List(p.runs())
-			if err != nil {
-				return err
-			}
-			lines := []runLine{}
-			for i := len(ids) - 1; i >= 0 && (limit <= 0 || len(lines) < limit); i-- {
-				lines = append(lines, describeRun(filepath.Join(p.runs(), ids[i])))
-			}
-			if a.json {
-				return a.print(lines)
-			}
-			if len(lines) == 0 {
-				fmt.Fprintf(a.Stdout, "There are no runs in %s. Make one with: plumb run\n", a.shown(p.runs()))
-				return nil
-			}
-			w := report.NewColumns(a.Stdout)
-			fmt.Fprintln(w, "RUN\tSUITE\tRUNNERS\tSTATE\tPASS\tFAIL\tERROR\tOF\tCOST")
-			for _, l := range lines {
-				runners := "-"
-				if len(l.Runners) > 0 {
-					runners = l.Runners[0]
-					if more := len(l.Runners) - 1; more > 0 {
-						runners += fmt.Sprintf(" +%d", more)
-					}
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(a.line(l.Suite, 40)), a.line(runners, 60), l.State,
-					l.Passed, l.Failed, l.Errored, l.Planned, dollars(l.CostUSD))
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			for _, l := range lines {
-				if l.Error != "" {
-					fmt.Fprintf(a.Stderr, "plumb: run %s is damaged: %s\n", l.ID, a.clean(l.Error))
-				}
-			}
-			return nil
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
-	cmd.Flags().StringVar(&outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
-	cmd.Flags().IntVar(&limit, "limit", 20, "list at most `n` runs; 0 lists all")
+	c.register(cmd.Flags())
+	cmd.Flags().IntVar(&c.limit, "limit", 20, "list at most `n` runs; 0 lists all")
 	return cmd
+}
+
+func (c *runsCmd) run(ctx context.Context) error {
+	p, err := c.open(ctx, c.projectFlags)
+	if err != nil {
+		return err
+	}
+	ids, err := run.List(p.Runs())
+	if err != nil {
+		return err
+	}
+	lines := []runLine{}
+	for i := len(ids) - 1; i >= 0 && (c.limit <= 0 || len(lines) < c.limit); i-- {
+		lines = append(lines, describeRun(filepath.Join(p.Runs(), ids[i])))
+	}
+	if c.json {
+		return c.print(lines)
+	}
+	if len(lines) == 0 {
+		fmt.Fprintf(c.Stdout, "There are no runs in %s. Make one with: plumb run\n", c.shown(p.Runs()))
+		return nil
+	}
+	return c.show(lines)
+}
+
+func (c *runsCmd) show(lines []runLine) error {
+	w := report.NewColumns(c.Stdout)
+	fmt.Fprintln(w, "RUN\tSUITE\tRUNNERS\tSTATE\tPASS\tFAIL\tERROR\tOF\tCOST")
+	for _, l := range lines {
+		runners := "-"
+		if len(l.Runners) > 0 {
+			runners = l.Runners[0]
+			if more := len(l.Runners) - 1; more > 0 {
+				runners += fmt.Sprintf(" +%d", more)
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(c.line(l.Suite, 40)), c.line(runners, 60),
+			l.State, l.Passed, l.Failed, l.Errored, l.Planned, dollars(l.CostUSD))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if l.Error != "" {
+			fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", l.ID, c.clean(l.Error))
+		}
+	}
+	return nil
 }
 
 func describeRun(path string) runLine {
 	l := runLine{ID: filepath.Base(path), Path: path, Runners: []string{}}
-	var s spec
+	var s job.Spec
 	if err := run.ReadSpec(path, &s); err != nil {
 		l.State, l.Error = "damaged", err.Error()
 		return l
@@ -128,133 +138,124 @@ func describeRun(path string) runLine {
 	return l
 }
 
-func (a *app) reportCommand() *cobra.Command {
-	var config, outputDir string
-	var reports []string
+// reportCmd is plumb report.
+type reportCmd struct {
+	*app
+	projectFlags
+	reports []string
+}
+
+func reportCommand(a *app) *cobra.Command {
+	c := &reportCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Render the report of an earlier run again",
-		Long:  `Render the report of an earlier run, in any of the formats. RUN is as for plumb resume; without it, the last run.`,
+		Long: `Render the report of an earlier run, in any of the formats. RUN is the same as for plumb resume; without it,
+the last run.`,
 		Example: `  plumb report last
   plumb report last --report junit:results.xml --report markdown:comment.md
   plumb report last --report html                  writes report.html beside the run`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(cmd.Context(), config, outputDir)
-			if err != nil {
-				return err
-			}
-			path, err := run.Find(p.runs(), first(args))
-			if err != nil {
-				return err
-			}
-			a.redact = p.redactor(loggedWords(path))
-			o := a.reportOptions()
-			o.Terminal, o.Dir, o.Sessions, o.Flags = false, a.shown(path), lazySessions(path), p.flags
-			var s spec
-			if err := run.ReadSpec(path, &s); err != nil {
-				return err
-			}
-			o.Closed, o.RunDir = s.Demo, path
-			j := &job{spec: s}
-			defer j.close()
-			r, err := a.reporters(cmd.Context(), p, j, reports, o)
-			if err != nil {
-				return err
-			}
-			for _, reporter := range r.reporters {
-				if _, err := report.Replay(reporter, events(path)); err != nil {
-					return errors.Join(err, r.end(nil, false))
-				}
-			}
-			return r.close()
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
 	}
-	cmd.Flags().StringArrayVar(&reports, "report", nil, "`name[:path]` of a report; repeatable (default terminal)")
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
-	cmd.Flags().StringVar(&outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
+	cmd.Flags().StringArrayVar(&c.reports, "report", nil, reportHelp+" (default terminal)")
+	c.register(cmd.Flags())
 	return cmd
 }
 
-// events streams the log of the run directory at path.
-func events(path string) iter.Seq2[plumb.Event, error] {
-	stop := errors.New("stop")
-	return func(yield func(plumb.Event, error) bool) {
-		err := run.Read(path, func(ev plumb.Event) error {
-			if !yield(ev, nil) {
-				return stop
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, stop) {
-			yield(plumb.Event{}, err)
-		}
+func (c *reportCmd) run(ctx context.Context, ref string) error {
+	p, path, err := c.findRun(ctx, c.projectFlags, ref)
+	if err != nil {
+		return err
 	}
+	reports := c.reports
+	if c.json {
+		reports = append([]string{report.JSONSummary}, reports...)
+	}
+	return p.Report(ctx, path, reports)
 }
 
-func (a *app) showCommand() *cobra.Command {
-	var config, outputDir, runnerID string
+// findRun opens the project and finds a run in it. From here on, the command prints the names of
+// the cases and runners of the run even if they contain a secret.
+func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*job.Project, string, error) {
+	p, err := a.open(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
+	path, err := run.Find(p.Runs(), ref)
+	if err != nil {
+		return nil, "", err
+	}
+	a.redact = p.RedactorOf(path)
+	return p, path, nil
+}
+
+// showCmd is plumb show.
+type showCmd struct {
+	*app
+	projectFlags
+	runner string
+}
+
+func showCommand(a *app) *cobra.Command {
+	c := &showCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "show [RUN] [CASE]",
-		Short: "Show an earlier run, or all that is known of one case in it",
+		Short: "Show an earlier run, or the sessions of one case in it",
 		Example: `  plumb show last
   plumb show last reasoning-003`,
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.open(cmd.Context(), config, outputDir)
-			if err != nil {
-				return err
-			}
-			path, err := run.Find(p.runs(), first(args))
-			if err != nil {
-				return err
-			}
-			a.redact = p.redactor(loggedWords(path))
-			if len(args) == 2 {
-				return a.showCase(path, args[1], runnerID)
-			}
-			state, err := run.FoldWithout(path, a.redact)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return report.WriteResults(a.Stdout, state, report.Without(a.redact, lazySessions(path)))
-			}
-			return a.showRun(p, state, path)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
-	cmd.Flags().StringVar(&outputDir, "output-dir", "", "`directory` of runs and cache (default .plumb)")
-	cmd.Flags().StringVar(&runnerID, "runner", "", "show only the runner with this `id`")
+	c.register(cmd.Flags())
+	cmd.Flags().StringVar(&c.runner, "runner", "", "show only the runner with this `id`")
 	return cmd
 }
 
+func (c *showCmd) run(ctx context.Context, args []string) error {
+	p, path, err := c.findRun(ctx, c.projectFlags, first(args))
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		return c.showCase(path, args[1])
+	}
+	state, err := run.FoldWithout(path, c.redact)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return report.WriteResults(c.Stdout, state, report.Without(c.redact, job.Sessions(path)))
+	}
+	return c.showRun(p, state, path)
+}
+
 // showRun lists the executions of a run.
-func (a *app) showRun(p *project, state *plumb.Run, path string) error {
+func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	info := state.Info
-	fmt.Fprintf(a.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, a.clean(info.SuiteName),
-		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), a.shown(path))
-	w := report.NewColumns(a.Stdout)
+	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.clean(info.SuiteName),
+		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), c.shown(path))
+	w := report.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "CASE\tRUNNER\tSTATUS\tOUTCOME\tSAMPLES\tLATENCY\tWHY")
 	for i := range state.Executions {
 		e := &state.Executions[i]
-		c, r := state.At(i)
+		name, r := state.At(i)
 		if e.State != plumb.ExecutionDone {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\t\t\n", c, r, plumb.StatusSkipped, plumb.OutcomeSkipped)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\t\t\n", name, r, plumb.StatusSkipped, plumb.OutcomeSkipped)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d\t%d ms\t%s\n", c, r, e.Status, e.Outcome, e.Passed, e.Passed+e.Failed+e.Errored, e.LatencyMs,
-			a.line(e.Reason, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d\t%d ms\t%s\n", name, r, e.Status, e.Outcome, e.Passed,
+			e.Passed+e.Failed+e.Errored, e.LatencyMs, c.line(e.Reason, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\nAll of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.flags))
+	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.Flags))
 	return nil
 }
 
 // showCase prints the sessions of one case.
-func (a *app) showCase(path, caseID, runnerID string) error {
+func (c *showCmd) showCase(path, caseID string) error {
 	x, err := run.OpenIndex(path)
 	if err != nil {
 		return err
@@ -268,39 +269,39 @@ func (a *app) showCase(path, caseID, runnerID string) error {
 		}
 		return unknownWord("case", caseID, ids)
 	}
-	if runnerID != "" && state.Runner(runnerID) == nil {
+	if c.runner != "" && state.Runner(c.runner) == nil {
 		var ids []string
 		for i := range state.Info.Runners {
 			ids = append(ids, state.Info.Runners[i].ID)
 		}
-		return unknownWord("runner", runnerID, ids)
+		return unknownWord("runner", c.runner, ids)
 	}
 	all := []plumb.Event{}
 	for _, r := range state.Info.Runners {
-		if runnerID != "" && r.ID != runnerID {
+		if c.runner != "" && r.ID != c.runner {
 			continue
 		}
 		if err := x.Sessions(caseID, r.ID, func(ev plumb.Event) error { all = append(all, ev); return nil }); err != nil {
 			return err
 		}
 	}
-	if a.json {
-		return a.print(all)
+	if c.json {
+		return c.print(all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintf(a.Stdout, "Case %s has no session in run %s.\n", caseID, state.Info.ID)
+		fmt.Fprintf(c.Stdout, "Case %s has no session in run %s.\n", caseID, state.Info.ID)
 	}
 	for _, ev := range all {
-		a.showSession(ev)
+		c.showSession(ev)
 	}
 	return nil
 }
 
 // showSession prints one session, or the judgement of one.
-func (a *app) showSession(ev plumb.Event) {
+func (c *showCmd) showSession(ev plumb.Event) {
 	out := func(label, text string) {
 		if text != "" {
-			fmt.Fprintf(a.Stdout, "  %-9s %s\n", label, a.indent(text, 12))
+			fmt.Fprintf(c.Stdout, "  %-9s %s\n", label, c.indent(text, 12))
 		}
 	}
 	if ev.Type == plumb.EventSessionJudged && ev.Judgement != nil {
@@ -325,11 +326,11 @@ func (a *app) showSession(ev plumb.Event) {
 			out("why", j.Failure.Message)
 			out("try", j.Failure.Hint)
 		}
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(c.Stdout)
 		return
 	}
-	fmt.Fprintf(a.Stdout, "%s on %s, repetition %d, session %d, %s\n", ev.Case, a.clean(ev.Runner), ev.Repetition, ev.Session,
-		ev.At.Format(time.RFC3339))
+	fmt.Fprintf(c.Stdout, "%s on %s, repetition %d, session %d, %s\n", ev.Case, c.clean(ev.Runner), ev.Repetition,
+		ev.Session, ev.At.Format(time.RFC3339))
 	if r := ev.Report; r != nil {
 		out("prompt", r.Prompt)
 		out("output", r.FinalOutput)
@@ -341,8 +342,10 @@ func (a *app) showSession(ev plumb.Event) {
 		out("finish", string(r.FinishReason))
 		out("request", r.RequestID)
 		out("tokens", fmt.Sprintf("%s in, %s out, %s of it reasoning, %s from cache",
-			count(r.Usage.InputTokens), count(r.Usage.OutputTokens), count(r.Usage.ReasoningTokens), count(r.Usage.CacheTokens)))
-		out("time", fmt.Sprintf("%d ms latency, %d ms in all, %s", r.LatencyMs, r.DurationMs, plural(r.Requests, "request")))
+			count(r.Usage.InputTokens), count(r.Usage.OutputTokens), count(r.Usage.ReasoningTokens),
+			count(r.Usage.CacheTokens)))
+		out("time", fmt.Sprintf("%d ms latency, %d ms in total, %s", r.LatencyMs, r.DurationMs,
+			plural(r.Requests, "request")))
 		out("cost", dollars(r.CostUSD))
 		for _, refused := range r.Refused {
 			out("refused", refused)
@@ -368,16 +371,4 @@ func count(n *int64) string {
 		return "?"
 	}
 	return fmt.Sprint(*n)
-}
-
-// lazySessions reads the index of a run when the first session is asked for, since not every report asks for one.
-func lazySessions(path string) report.Sessions {
-	open := sync.OnceValues(func() (*run.Index, error) { return run.OpenIndex(path) })
-	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
-		x, err := open()
-		if err != nil {
-			return err
-		}
-		return x.Sessions(caseID, runnerID, yield)
-	}
 }

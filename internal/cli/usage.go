@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// kindly makes root and the commands below it say what is wrong with a command line, and what was probably meant.
-func kindly(root *cobra.Command) {
+// improveErrors adds the reason and a suggestion to the errors of cobra about the command line.
+func improveErrors(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -28,7 +28,7 @@ func kindly(root *cobra.Command) {
 	explainArguments(root)
 }
 
-// help is the command of that name. Unlike cobra's own it fails where there is nothing to explain.
+// help is plumb help. Unlike the one of cobra, it fails for an unknown command.
 func help(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil {
@@ -62,7 +62,7 @@ func explainArguments(cmd *cobra.Command) {
 					return plumb.WithHint(fmt.Errorf("%s: unexpected argument %q", below(cmd), args[i]), cmd.UseLine())
 				}
 			}
-			return plumb.WithHint(fmt.Errorf("%s: an argument is missing", below(cmd)), cmd.UseLine())
+			return plumb.WithHint(fmt.Errorf("%s: missing argument", below(cmd)), cmd.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -70,7 +70,8 @@ func explainArguments(cmd *cobra.Command) {
 	}
 }
 
-// emptyFlag finds a flag that was given nothing, as by a variable that is not set. To leave it out would do something else.
+// emptyFlag returns an error for a flag with an empty value, for example from an unset variable. To
+// ignore the flag would change the meaning of the command line.
 func emptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *flag) {
 		empty := f.Value.Type() == "string" && f.Value.String() == ""
@@ -78,13 +79,14 @@ func emptyFlag(cmd *cobra.Command) (err error) {
 			empty = slices.Contains(all.GetSlice(), "")
 		}
 		if empty {
-			err = plumb.WithHint(fmt.Errorf("--%s is given an empty value", f.Name), "a variable that is not set, perhaps? Leave the flag out, or give it a value")
+			err = plumb.WithHint(fmt.Errorf("--%s has an empty value", f.Name),
+				"check that a variable is set; remove the flag, or give it a value")
 		}
 	})
 	return err
 }
 
-// below names a command without the program.
+// below returns the name of a command without the program.
 func below(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
@@ -103,10 +105,10 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return plumb.WithHint(fmt.Errorf("unknown command %q for %s", name, cmd.CommandPath()), hint)
 }
 
-// flagError says what is wrong with a flag, and suggests the flag that was probably meant.
+// flagError adds the nearest known flag to an error about a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasSubCommands() {
-		return unknownCommand(cmd, args[0]) // whose flags cmd does not know
+		return unknownCommand(cmd, args[0]) // the flag belongs to the unknown command
 	}
 	hint := cmd.CommandPath() + " --help"
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -123,34 +125,22 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 func invalidValue(err *pflag.InvalidValueError) error {
-	var wanted string
-	switch f := err.GetFlag(); f.Value.Type() {
+	f := err.GetFlag()
+	if errors.Is(err, errTooShort) {
+		return fmt.Errorf("--%s %w", f.Name, errTooShort)
+	}
+	var expected string
+	switch f.Value.Type() {
 	case "int", "int64":
-		wanted = "a whole number is needed"
+		expected = "a whole number"
 	case "float64":
-		wanted = "a number is needed"
+		expected = "a number"
 	case "duration":
-		wanted = "a duration such as 90s, 10m or 1h30m is needed"
+		expected = "a duration such as 90s, 10m or 1h30m"
 	case "bool":
-		wanted = "true or false is needed"
+		expected = "true or false"
 	default:
 		return fmt.Errorf("--%s: %w", f.Name, err.Unwrap())
 	}
-	return fmt.Errorf("--%s %q: %s", err.GetFlag().Name, err.GetValue(), wanted)
-}
-
-// plural is a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// list is s, but never nil, so that it is [] in JSON.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
+	return fmt.Errorf("--%s %q is not %s", f.Name, err.GetValue(), expected)
 }

@@ -448,12 +448,8 @@ func (r *caseReader) ideal(n node) check.Ideal {
 
 // addCheck reports what package check says of an assertion, at the place in the line that it points to.
 func (r *caseReader) addCheck(spec node, p check.Problem) {
-	message, hint := p.Message, ""
-	if start := strings.LastIndex(message, " (did you mean"); start >= 0 && strings.HasSuffix(message, ")") {
-		message, hint = message[:start], message[start+2:len(message)-1]
-	}
 	r.problems = append(r.problems, Problem{
-		Pos: r.position(spec.find(p.Pointer, p.Key)), Message: message, Hint: hint, Warning: p.Warning,
+		Pos: r.position(spec.find(p.Pointer, p.Key)), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
 	})
 }
 

@@ -225,7 +225,7 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 		k, problems := check.Parse(spec, check.Ideal{})
 		for _, p := range problems {
 			r.problems = append(r.problems, Problem{
-				Pos: c.Source, Warning: p.Warning,
+				Pos: c.Source, Hint: p.Hint, Warning: p.Warning,
 				Message: fmt.Sprintf("%s: assertions[%d]%s: %s", r.name(d), i, strings.ReplaceAll(p.Pointer, "/", "."), p.Message),
 			})
 		}

@@ -353,6 +353,9 @@ func TestCodeInterrupted(t *testing.T) {
 
 // TestCodeLargeReports: reports that together take more memory than the engine has are judged all the same.
 func TestCodeLargeReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	b := suiteIn(t, map[string]string{"a.ts": cases("a", `await sleep(1); assert.equal(report.events.length, 2600); assert.equal(report.events[2599].text.length, 2000);`)})
 	_, byID := loaded(t, b, Host{MemoryLimit: 96 << 20})
 	report := &plumb.SessionReport{}

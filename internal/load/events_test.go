@@ -89,6 +89,9 @@ func TestEventsOfReport(t *testing.T) {
 
 // TestManyEventsOfReport: many events come in portions, none twice and none lost.
 func TestManyEventsOfReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	const n = 9_000
 	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": `import { assert } from "plumb";` + "\n" + cases(
 		"type", fmt.Sprintf(`assert.toolResults.count(report, /^result/, %d); assert.toolResults.includes(report, "result %d ")`, n, n-1),

@@ -146,7 +146,7 @@ func (l *linter) control(ctx context.Context, i int) {
 		if isCode && !k.suite.host.ReadOnly {
 			continue
 		}
-		if k, ok := a.(interface{ Needs() (judge, embedder bool) }); ok {
+		if k, ok := a.(plumb.AskingAssertion); ok {
 			if judge, embedder := k.Needs(); judge || embedder {
 				continue
 			}

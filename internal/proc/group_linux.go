@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -45,8 +46,9 @@ func ownGroupDir() string {
 	return filepath.Join(mount, rel)
 }
 
-// groupMount finds where control groups are mounted, and which of them is at the top there.
-func groupMount() (mount, root string) {
+// groupMount finds where control groups are mounted, and which of them is at the top there. It looks once: the table of mounts is
+// long, and each session needs this.
+var groupMount = sync.OnceValues(func() (mount, root string) { //nolint:gochecknoglobals // it never changes once it is known
 	data, err := slurp(make([]byte, 0, 16<<10), "/proc/self/mountinfo")
 	if err != nil {
 		return "", ""
@@ -58,7 +60,7 @@ func groupMount() (mount, root string) {
 		}
 	}
 	return "", ""
-}
+})
 
 // groupPath returns the control group of a process, as /proc names it; "" where that is not to be had.
 func groupPath(pid string) string {

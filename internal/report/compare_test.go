@@ -157,6 +157,9 @@ func TestAlignIgnoresTheAccidental(t *testing.T) {
 
 // TestAlignGivesUp: sessions that have nothing in common are shown side by side, in time.
 func TestAlignGivesUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	vm := alignVM(t)
 	side := func(name string, n int) []step {
 		steps := make([]step, n)

@@ -51,7 +51,7 @@ func (g *guarded) Report(ev plumb.Event, run *plumb.Run) error {
 
 // Broke passes on why a run broke off to a reporter that tells it.
 func (g *guarded) Broke(err error) {
-	if told, ok := g.Reporter.(interface{ Broke(err error) }); ok {
+	if told, ok := g.Reporter.(plumb.AbortReporter); ok {
 		told.Broke(err)
 	}
 }

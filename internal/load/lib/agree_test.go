@@ -220,7 +220,11 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 	s := &session{rand.New(rand.NewPCG(3, 4)), ws}
 	counts := map[string]int{}
 	wrong := 0
-	for range 2000 {
+	rounds := 2000
+	if testing.Short() {
+		rounds = 100
+	}
+	for range rounds {
 		r, spec := s.report(), s.spec()
 		text, err := json.Marshal(spec)
 		if err != nil {

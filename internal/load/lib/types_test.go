@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,22 @@ func TestSuitesTypeCheck(t *testing.T) {
 // What the types refuse. Each line with an error is marked, so that a type that became looser is found.
 func TestTypesRefuse(t *testing.T) {
 	typeCheck(t, "--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts", "testdata/refused.ts", "testdata/agree.ts")
+}
+
+// TestTypesOfAssertions checks that the types accept the assertions of the manual.
+func TestTypesOfAssertions(t *testing.T) {
+	manual, err := os.ReadFile("../../../docs/assertions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile(`(?m)^\{"type".*\}$`).FindAllString(string(manual), -1)
+	text := "import type { DeclarativeAssertion } from \"plumb\";\n[\n" + strings.Join(examples, ",\n") +
+		"\n] satisfies DeclarativeAssertion[];\n"
+	file := filepath.Join(t.TempDir(), "assertions.ts")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	typeCheck(t, "--ignoreConfig", "--noEmit", "--strict", "../plumb.d.ts", file)
 }
 
 func TestSourcesTypeCheck(t *testing.T) { typeCheck(t, "-p", ".") }

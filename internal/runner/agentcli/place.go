@@ -79,11 +79,7 @@ func (r *Runner) place(t task) (_ *place, err error) {
 		}
 	}
 	p.stdout, p.stderr = filepath.Join(p.artifacts, "stdout.log"), filepath.Join(p.artifacts, "stderr.log")
-	streams := filepath.Join(root, "streams")
-	if err := os.Mkdir(streams, 0o700); err != nil {
-		return nil, err
-	}
-	p.out, p.err = filepath.Join(streams, filepath.Base(p.stdout)), filepath.Join(streams, filepath.Base(p.stderr))
+	p.out, p.err = filepath.Join(root, filepath.Base(p.stdout)), filepath.Join(root, filepath.Base(p.stderr))
 	if t.state != "" {
 		if err := copyTree(p.home, t.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("bring back the state of the session: %w", err)

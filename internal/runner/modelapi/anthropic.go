@@ -3,52 +3,78 @@ package modelapi
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
-	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// anthropicVersion is the version of the wire format, a header of each request.
-const anthropicVersion = "2023-06-01"
+// anthropic is the wire format of Anthropic's messages. It has no seed, and requires a cap on output tokens. System
+// and developer messages, wherever they are in the conversation, become the system prompt.
+type anthropic struct{}
 
-// anthropicDialect is Anthropic's messages. It has no seed, and demands a cap on output tokens. System and developer
-// messages, wherever they stand, become the system prompt.
-type anthropicDialect struct{}
+func (anthropic) parameters() support { return support{missing: seed, required: maxOutputTokens} }
 
-func (anthropicDialect) path(string) string { return "/messages" }
-func (anthropicDialect) lacks() parameter   { return seed }
-func (anthropicDialect) needs() parameter   { return maxOutputTokens }
+func (anthropic) address(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, "/v1") + "/v1" }
 
-func (anthropicDialect) encode(a ask) ([]byte, error) {
-	p := anthropic.MessageNewParams{Model: a.model, MaxTokens: DefaultMaxOutputTokens}
-	for _, m := range a.messages {
-		switch m.Role {
-		case plumb.RoleSystem, plumb.RoleDeveloper:
-			if m.Content != "" { // an empty block is an error there
-				p.System = append(p.System, anthropic.TextBlockParam{Text: m.Content})
-			}
-		case plumb.RoleAssistant:
-			p.Messages = append(p.Messages, anthropic.NewAssistantMessage(anthropic.NewTextBlock(m.Content)))
-		default:
-			p.Messages = append(p.Messages, anthropic.NewUserMessage(anthropic.NewTextBlock(m.Content)))
-		}
+func (anthropic) authorize(h http.Header, key string) {
+	h.Set("Anthropic-Version", "2023-06-01")
+	if key != "" {
+		h.Set("X-Api-Key", key)
 	}
-	if v := a.parameters.MaxOutputTokens; v != nil {
+}
+
+func (anthropic) path(string) string { return "/messages" }
+
+// anthropicRequest is a request with the members that Plumb sends.
+type anthropicRequest struct {
+	MaxTokens    int64              `json:"max_tokens"`
+	Messages     []anthropicMessage `json:"messages"`
+	Model        string             `json:"model"`
+	Temperature  *float64           `json:"temperature,omitzero"`
+	TopP         *float64           `json:"top_p,omitzero"`
+	OutputConfig anthropicOutput    `json:"output_config,omitzero"`
+	System       []anthropicText    `json:"system,omitzero"`
+}
+
+type anthropicMessage struct {
+	Content []anthropicText `json:"content"`
+	Role    string          `json:"role"`
+}
+
+type anthropicText struct {
+	Text string `json:"text"`
+	Type string `json:"type"`
+}
+
+type anthropicOutput struct {
+	Effort string `json:"effort"`
+}
+
+func (anthropic) encode(r request) ([]byte, error) {
+	p := anthropicRequest{
+		MaxTokens: DefaultMaxOutputTokens, Model: r.model, Temperature: r.parameters.Temperature, TopP: r.parameters.TopP,
+		OutputConfig: anthropicOutput{effort(r.parameters)},
+	}
+	if v := r.parameters.MaxOutputTokens; v != nil {
 		p.MaxTokens = *v
 	}
-	if v := a.parameters.Temperature; v != nil {
-		p.Temperature = anthropic.Float(*v)
+	for _, m := range r.messages {
+		text := anthropicText{Text: m.Content, Type: "text"}
+		switch m.Role {
+		case plumb.RoleSystem, plumb.RoleDeveloper:
+			if m.Content != "" { // the API rejects an empty block
+				p.System = append(p.System, text)
+			}
+		default:
+			p.Messages = append(p.Messages, anthropicMessage{Role: m.Role, Content: []anthropicText{text}})
+		}
 	}
-	if v := a.parameters.TopP; v != nil {
-		p.TopP = anthropic.Float(*v)
-	}
-	if v := a.parameters.ReasoningEffort; v != nil {
-		p.OutputConfig.Effort = anthropic.OutputConfigEffort(*v)
-	}
-	return p.MarshalJSON()
+	return marshal(p)
 }
 
 // anthropicReply is a message, as far as it matters.
@@ -77,13 +103,11 @@ type anthropicBlock struct {
 	Input    jsontext.Value `json:"input"`
 }
 
-func (anthropicDialect) decode(body []byte) (reply, error) {
+func (anthropic) decode(body []byte) (reply, error) {
 	m, err := parse[anthropicReply](body)
 	switch {
 	case err != nil:
 		return reply{}, err
-	case m.failed():
-		return reply{}, providerError(body)
 	case m.Type.wrong():
 		return reply{}, missing("type", m.Type.kind)
 	case m.Type.ok && m.Type.value != "message":
@@ -96,14 +120,14 @@ func (anthropicDialect) decode(body []byte) (reply, error) {
 		return reply{}, err
 	}
 	r := reply{id: m.ID.value, model: m.Model.value, word: word}
-	switch anthropic.StopReason(word) {
-	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, "":
+	switch word {
+	case "end_turn", "stop_sequence", "":
 		r.finish = plumb.FinishStop
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+	case "max_tokens", "model_context_window_exceeded":
 		r.finish = plumb.FinishTruncated
-	case anthropic.StopReasonRefusal:
+	case "refusal":
 		r.finish = plumb.FinishRefused
-	case anthropic.StopReasonToolUse:
+	case "tool_use":
 		r.finish = plumb.FinishToolCalls
 	default:
 		r.finish = plumb.FinishOther
@@ -152,4 +176,41 @@ func (anthropicDialect) decode(body []byte) (reply, error) {
 		r.usage.InputTokens = in
 	}
 	return r, r.whole("the text in content", given, 0)
+}
+
+func (anthropic) listQuery() url.Values { return url.Values{"limit": {"1000"}} }
+
+// anthropicModels is one page of the list of models.
+type anthropicModels struct {
+	failing
+	Data member[[]member[struct {
+		ID      member[string] `json:"id"`
+		Name    member[string] `json:"display_name"`
+		Created member[string] `json:"created_at"`
+	}]] `json:"data"`
+	HasMore member[bool]   `json:"has_more"`
+	LastID  member[string] `json:"last_id"`
+}
+
+func (anthropic) decodeModels(body []byte) (modelPage, error) {
+	var page modelPage
+	list, err := parse[anthropicModels](body)
+	switch {
+	case err != nil:
+		return page, err
+	case !list.Data.ok:
+		return page, unanswered(body, "data", list.Data.kind)
+	}
+	for i := range list.Data.value {
+		item := &list.Data.value[i].value
+		m := ModelInfo{ID: item.ID.value, Name: item.Name.value}
+		if at, err := time.Parse(time.RFC3339, item.Created.value); err == nil && at.Year() > 1970 {
+			m.Created = at.Format(time.DateOnly)
+		}
+		page.models = append(page.models, m)
+	}
+	if list.HasMore.value && list.LastID.value != "" {
+		page.param, page.value = "after_id", list.LastID.value
+	}
+	return page, nil
 }

@@ -9,9 +9,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -72,30 +69,9 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkSDK is the same question through the whole client of the SDK, on the same carrier: what is saved by using
-// its types only.
-func BenchmarkSDK(b *testing.B) {
-	client := openai.NewClient(option.WithAPIKey("sk-bench"), option.WithMaxRetries(0),
-		option.WithHTTPClient(&http.Client{Transport: instant{recorded(b, "chat.json")}}))
-	b.ReportAllocs()
-	done := cpu(b)
-	for b.Loop() {
-		_, err := client.Chat.Completions.New(b.Context(), openai.ChatCompletionNewParams{
-			Model: "gpt-4.1", Temperature: openai.Float(0), Seed: openai.Int(42), MaxCompletionTokens: openai.Int(4096),
-			Messages: []openai.ChatCompletionMessageParamUnion{
-				openai.SystemMessage(benchRequest().Messages[0].Content), openai.UserMessage(benchRequest().Messages[1].Content),
-			},
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	done()
-}
-
 // BenchmarkBare is the least a client can do on the same carrier: post prepared bytes, decode two fields.
 func BenchmarkBare(b *testing.B) {
-	body, _ := chatDialect{}.encode(ask{model: "gpt-4.1", messages: benchRequest().Messages})
+	body, _ := chat{}.encode(request{model: "gpt-4.1", messages: benchRequest().Messages})
 	client := &http.Client{Transport: instant{recorded(b, "chat.json")}}
 	b.ReportAllocs()
 	done := cpu(b)
@@ -134,7 +110,7 @@ func BenchmarkServer(b *testing.B) {
 	defer srv.Close()
 	b.Run("bare", func(b *testing.B) {
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-		body, _ := chatDialect{}.encode(ask{model: "gpt-4.1", messages: benchRequest().Messages})
+		body, _ := chat{}.encode(request{model: "gpt-4.1", messages: benchRequest().Messages})
 		b.SetParallelism(16)
 		done := cpu(b)
 		b.RunParallel(func(pb *testing.PB) {

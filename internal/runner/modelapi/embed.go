@@ -4,21 +4,17 @@ import (
 	"container/list"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/openai/openai-go/v3"
-	"google.golang.org/genai"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -36,20 +32,8 @@ const (
 // DefaultEmbedding names the embedding model that is used with a provider unless the user names another. ok is false
 // where there is none that every account or server has.
 func DefaultEmbedding(provider string) (model string, ok bool) {
-	p, ok := ProviderNamed(provider)
-	if !ok {
-		return "", false
-	}
-	switch p.Name {
-	case "openai":
-		return openai.EmbeddingModelTextEmbedding3Small, true
-	case "google":
-		return "gemini-embedding-001", true
-	case "ollama":
-		return "nomic-embed-text", true
-	default:
-		return "", false
-	}
+	p, _ := ProviderNamed(provider)
+	return p.embedding, p.embedding != ""
 }
 
 // NewEmbedder returns an embedder that asks the model that cfg describes; an empty Model means the provider's
@@ -72,20 +56,16 @@ func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &embedder{target: t, timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{})}
+	w, ok := t.wire.(embedWire)
+	if !ok {
+		err := fmt.Errorf("%s has no embedding models", t.provider.Name)
+		return nil, plumb.WithHint(err, "name another embedder, for example openai:text-embedding-3-small or ollama:nomic-embed-text")
+	}
+	e := &embedder{target: t, wire: w, url: t.at(w.embedPath(t.model)), timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{})}
 	if e.timeout <= 0 {
 		e.timeout = time.Minute
 	}
 	e.header.Set("Content-Type", "application/json")
-	switch t.provider.family {
-	case openaiFamily:
-		e.url = t.at("/embeddings")
-	case googleFamily:
-		e.url = t.at("/" + googleModel(t.model) + ":batchEmbedContents")
-	default:
-		err := fmt.Errorf("%s has no embedding models", t.provider.Name)
-		return nil, plumb.WithHint(err, "name another embedder, for example openai:text-embedding-3-small or ollama:nomic-embed-text")
-	}
 	return &plumb.Embedder{Name: t.name(), Embed: e.embed}, nil
 }
 
@@ -112,6 +92,7 @@ const (
 // others' included, so that no goroutine is needed; others wait for a change.
 type embedder struct {
 	target
+	wire    embedWire
 	url     *url.URL
 	timeout time.Duration
 
@@ -250,7 +231,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 		texts[i] = t.text
 		chars += int64(utf8.RuneCountInString(t.text))
 	}
-	body, err := encodeEmbed(e.provider, e.model, texts)
+	body, err := e.wire.encodeEmbed(e.model, texts)
 	if err != nil {
 		return plumb.Embedding{}, fmt.Errorf("write a request to %s: %w", e.name(), err)
 	}
@@ -258,7 +239,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 	ex, p := e.transport.do(ctx, &call{
 		lane: e.lane, method: http.MethodPost, url: e.url, header: e.header, body: body, timeout: e.timeout,
 		decode: func(b []byte) (err error) {
-			out, err = decodeEmbed(e.provider, b, len(texts))
+			out, err = e.wire.decodeEmbed(b, len(texts))
 			return err
 		},
 	})
@@ -277,62 +258,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 	return out, nil
 }
 
-// googleEmbedRequest and its list put the SDK's types together as they go over the wire.
-type googleEmbedRequest struct {
-	Model    string         `json:"model"`
-	Content  *genai.Content `json:"content"`
-	TaskType string         `json:"taskType"`
-}
-
-func encodeEmbed(p Provider, model string, texts []string) ([]byte, error) {
-	if p.family == googleFamily {
-		var list struct {
-			Requests []googleEmbedRequest `json:"requests"`
-		}
-		for _, text := range texts {
-			list.Requests = append(list.Requests, googleEmbedRequest{
-				Model: googleModel(model), TaskType: "SEMANTIC_SIMILARITY",
-				Content: &genai.Content{Parts: []*genai.Part{{Text: text}}},
-			})
-		}
-		return json.Marshal(list)
-	}
-	return openai.EmbeddingNewParams{
-		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
-		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
-	}.MarshalJSON()
-}
-
-// googleModel is the resource name of a model.
-func googleModel(model string) string {
-	if strings.Contains(model, "/") { // tunedModels/x says itself where it is
-		return model
-	}
-	return "models/" + model
-}
-
 var errVectors = noAnswer("not one vector of numbers for each text, all of one length")
-
-// embedReply is the answer of OpenAI's embeddings.
-type embedReply struct {
-	failing
-	Model member[string] `json:"model"`
-	Data  member[[]member[struct {
-		Index     jsontext.Value `json:"index"`
-		Embedding vector         `json:"embedding"`
-	}]] `json:"data"`
-	Usage member[struct {
-		Input jsontext.Value `json:"prompt_tokens"`
-	}] `json:"usage"`
-}
-
-// googleEmbedReply is the answer to batchEmbedContents.
-type googleEmbedReply struct {
-	failing
-	Embeddings member[[]member[struct {
-		Values vector `json:"values"`
-	}]] `json:"embeddings"`
-}
 
 // vector is a list of finite numbers; nil for anything else.
 type vector []float32
@@ -369,53 +295,6 @@ func (v *vector) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	_, err := d.ReadToken()
 	return err
-}
-
-func decodeEmbed(p Provider, body []byte, texts int) (plumb.Embedding, error) {
-	out := plumb.Embedding{Vectors: make([][]float32, texts)}
-	if p.family == googleFamily {
-		res, err := parse[googleEmbedReply](body)
-		switch {
-		case err != nil:
-			return out, err
-		case res.failed():
-			return out, providerError(body)
-		case len(res.Embeddings.value) == 0:
-			return out, unanswered(body, "embeddings", res.Embeddings.kind)
-		case len(res.Embeddings.value) != texts:
-			return out, errVectors
-		}
-		for i := range res.Embeddings.value {
-			out.Vectors[i] = res.Embeddings.value[i].value.Values
-		}
-		return out, usable(out.Vectors)
-	}
-	res, err := parse[embedReply](body)
-	switch {
-	case err != nil:
-		return out, err
-	case res.failed():
-		return out, providerError(body)
-	case len(res.Data.value) == 0:
-		return out, unanswered(body, "data", res.Data.kind)
-	case len(res.Data.value) != texts:
-		return out, errVectors
-	}
-	for i := range res.Data.value {
-		d := &res.Data.value[i].value
-		at := number(d.Index)
-		if at == nil && texts == 1 && len(d.Index) == 0 {
-			at = new(float64) // there is no doubt
-		}
-		if at == nil || *at < 0 || *at >= float64(texts) || *at != math.Trunc(*at) || out.Vectors[int(*at)] != nil {
-			return out, errVectors
-		}
-		out.Vectors[int(*at)] = d.Embedding
-	}
-	out.Model = res.Model.value
-	var r reply
-	out.Usage.InputTokens = r.count("prompt_tokens", res.Usage.value.Input)
-	return out, usable(out.Vectors)
 }
 
 // usable checks that there is a vector for each text, all of one length, and none without a direction.

@@ -132,8 +132,8 @@ func (t *target) statusHint(p *problem) string {
 }
 
 func (t *target) pullHint() string {
-	if t.provider.Name == "ollama" {
-		return "; fetch it with `ollama pull " + t.model + "`"
+	if t.provider.pull != "" {
+		return "; fetch it with `" + t.provider.pull + " " + t.model + "`"
 	}
 	return ""
 }

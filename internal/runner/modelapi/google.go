@@ -1,52 +1,92 @@
 package modelapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"google.golang.org/genai"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// googleDialect is the generateContent of the Gemini API. System and developer messages, wherever they stand, become
-// the system instruction.
-type googleDialect struct{}
+// google is the wire format of the Gemini API. System and developer messages, wherever they are in the conversation,
+// become the system instruction.
+type google struct{}
 
-func (googleDialect) path(model string) string {
-	return "/" + googleModel(model) + ":generateContent"
-}
-func (googleDialect) lacks() parameter { return 0 }
-func (googleDialect) needs() parameter { return 0 }
+func (google) parameters() support { return support{seed32: true} }
 
-// generateRequest puts the SDK's types together as they go over the wire; the SDK itself does it through maps.
-type generateRequest struct {
-	Contents          []*genai.Content        `json:"contents"`
-	SystemInstruction *genai.Content          `json:"systemInstruction,omitempty"`
-	GenerationConfig  *genai.GenerationConfig `json:"generationConfig,omitempty"`
-}
-
-func (googleDialect) encode(a ask) ([]byte, error) {
-	req := generateRequest{Contents: []*genai.Content{}}
-	for _, m := range a.messages {
-		part := &genai.Part{Text: m.Content}
-		switch m.Role {
-		case plumb.RoleSystem, plumb.RoleDeveloper:
-			if req.SystemInstruction == nil {
-				req.SystemInstruction = &genai.Content{}
-			}
-			req.SystemInstruction.Parts = append(req.SystemInstruction.Parts, part)
-		case plumb.RoleAssistant:
-			req.Contents = append(req.Contents, &genai.Content{Role: string(genai.RoleModel), Parts: []*genai.Part{part}})
-		default:
-			req.Contents = append(req.Contents, &genai.Content{Role: string(genai.RoleUser), Parts: []*genai.Part{part}})
+func (google) address(u *url.URL) {
+	for _, version := range []string{"/v1beta", "/v1", "/v1alpha"} {
+		if strings.HasSuffix(u.Path, version) {
+			return
 		}
 	}
-	p := a.parameters
-	if !p.IsZero() {
-		c := &genai.GenerationConfig{}
+	u.Path += "/v1beta"
+}
+
+func (google) authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("X-Goog-Api-Key", key)
+	}
+}
+
+func (google) path(model string) string { return "/" + googleModel(model) + ":generateContent" }
+
+// googleModel is the resource name of a model.
+func googleModel(model string) string {
+	if strings.Contains(model, "/") { // a name like tunedModels/x is a resource name
+		return model
+	}
+	return "models/" + model
+}
+
+// googleRequest is a request with the members that Plumb sends.
+type googleRequest struct {
+	Contents          []googleContent `json:"contents"`
+	SystemInstruction googleContent   `json:"systemInstruction,omitzero"`
+	GenerationConfig  *googleConfig   `json:"generationConfig,omitzero"`
+}
+
+type googleContent struct {
+	Parts []googleText `json:"parts"`
+	Role  string       `json:"role,omitzero"`
+}
+
+type googleText struct {
+	Text string `json:"text,omitzero"`
+}
+
+type googleConfig struct {
+	MaxOutputTokens int32           `json:"maxOutputTokens,omitzero"`
+	Seed            *int32          `json:"seed,omitzero"`
+	Temperature     *float32        `json:"temperature,omitzero"`
+	ThinkingConfig  *googleThinking `json:"thinkingConfig,omitzero"`
+	TopP            *float32        `json:"topP,omitzero"`
+}
+
+type googleThinking struct {
+	ThinkingBudget *int32 `json:"thinkingBudget,omitzero"`
+	ThinkingLevel  string `json:"thinkingLevel,omitzero"`
+}
+
+func (google) encode(r request) ([]byte, error) {
+	var req googleRequest
+	for _, m := range r.messages {
+		part := googleText{m.Content}
+		switch m.Role {
+		case plumb.RoleSystem, plumb.RoleDeveloper:
+			req.SystemInstruction.Parts = append(req.SystemInstruction.Parts, part)
+		case plumb.RoleAssistant:
+			req.Contents = append(req.Contents, googleContent{Role: "model", Parts: []googleText{part}})
+		default:
+			req.Contents = append(req.Contents, googleContent{Role: "user", Parts: []googleText{part}})
+		}
+	}
+	if p := r.parameters; !p.IsZero() {
+		c := &googleConfig{}
 		if p.Temperature != nil {
 			c.Temperature = new(float32(*p.Temperature))
 		}
@@ -60,17 +100,17 @@ func (googleDialect) encode(a ask) ([]byte, error) {
 			c.MaxOutputTokens = int32(min(*p.MaxOutputTokens, 1<<31-1))
 		}
 		if p.ReasoningEffort != nil {
-			c.ThinkingConfig = thinking(a.model, *p.ReasoningEffort)
+			c.ThinkingConfig = thinking(r.model, *p.ReasoningEffort)
 		}
 		req.GenerationConfig = c
 	}
-	return json.Marshal(req)
+	return marshal(req)
 }
 
-// thinking translates a reasoning effort. Gemini 2 counts tokens, later models have levels of the same names.
-func thinking(model, effort string) *genai.ThinkingConfig {
+// thinking translates a reasoning effort. Gemini 2 takes a number of tokens, later models a level of the same name.
+func thinking(model, effort string) *googleThinking {
 	if !strings.Contains(strings.ToLower(model), "gemini-2") {
-		return &genai.ThinkingConfig{ThinkingLevel: genai.ThinkingLevel(strings.ToUpper(effort))}
+		return &googleThinking{ThinkingLevel: strings.ToUpper(effort)}
 	}
 	budget := int32(8192)
 	switch strings.ToLower(effort) {
@@ -81,7 +121,7 @@ func thinking(model, effort string) *genai.ThinkingConfig {
 	case "high", "xhigh", "max":
 		budget = 24576
 	}
-	return &genai.ThinkingConfig{ThinkingBudget: &budget}
+	return &googleThinking{ThinkingBudget: &budget}
 }
 
 // googleReply is the answer to generateContent, as far as it matters.
@@ -124,14 +164,12 @@ type googleUsage struct {
 	Cached     jsontext.Value `json:"cachedContentTokenCount"`
 }
 
-func (googleDialect) decode(body []byte) (reply, error) {
+func (google) decode(body []byte) (reply, error) {
 	res, err := parse[googleReply](body)
 	blocked := &res.Feedback.value.BlockReason
 	switch {
 	case err != nil:
 		return reply{}, err
-	case res.failed():
-		return reply{}, providerError(body)
 	case res.Feedback.wrong():
 		return reply{}, missing("promptFeedback", res.Feedback.kind)
 	case blocked.wrong():
@@ -206,14 +244,13 @@ func (r *reply) googleParts(parts []member[googlePart]) (given bool, err error) 
 }
 
 func googleFinish(word string) plumb.FinishReason {
-	switch genai.FinishReason(word) {
-	case genai.FinishReasonStop, genai.FinishReasonUnspecified, "":
+	switch word {
+	case "STOP", "FINISH_REASON_UNSPECIFIED", "":
 		return plumb.FinishStop
-	case genai.FinishReasonMaxTokens:
+	case "MAX_TOKENS":
 		return plumb.FinishTruncated
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
-		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return plumb.FinishRefused
 	default:
 		return plumb.FinishOther
@@ -251,4 +288,91 @@ func (r *reply) googleUsage(u *member[googleUsage]) {
 		ReasoningTokens: some(thoughts),
 		CacheTokens:     some(count("cachedContentTokenCount", u.value.Cached)),
 	}
+}
+
+func (google) embedPath(model string) string { return "/" + googleModel(model) + ":batchEmbedContents" }
+
+type googleEmbedRequests struct {
+	Requests []googleEmbedRequest `json:"requests"`
+}
+
+type googleEmbedRequest struct {
+	Model    string        `json:"model"`
+	Content  googleContent `json:"content"`
+	TaskType string        `json:"taskType"`
+}
+
+func (google) encodeEmbed(model string, texts []string) ([]byte, error) {
+	var list googleEmbedRequests
+	for _, text := range texts {
+		list.Requests = append(list.Requests, googleEmbedRequest{
+			Model: googleModel(model), Content: googleContent{Parts: []googleText{{text}}}, TaskType: "SEMANTIC_SIMILARITY",
+		})
+	}
+	return marshal(list)
+}
+
+// googleEmbedReply is the reply to batchEmbedContents.
+type googleEmbedReply struct {
+	failing
+	Embeddings member[[]member[struct {
+		Values vector `json:"values"`
+	}]] `json:"embeddings"`
+}
+
+func (google) decodeEmbed(body []byte, texts int) (plumb.Embedding, error) {
+	out := plumb.Embedding{Vectors: make([][]float32, texts)}
+	res, err := parse[googleEmbedReply](body)
+	switch {
+	case err != nil:
+		return out, err
+	case len(res.Embeddings.value) == 0:
+		return out, unanswered(body, "embeddings", res.Embeddings.kind)
+	case len(res.Embeddings.value) != texts:
+		return out, errVectors
+	}
+	for i := range res.Embeddings.value {
+		out.Vectors[i] = res.Embeddings.value[i].value.Values
+	}
+	return out, usable(out.Vectors)
+}
+
+func (google) listQuery() url.Values { return url.Values{"pageSize": {"1000"}} }
+
+// googleModels is one page of the list of models.
+type googleModels struct {
+	failing
+	Models member[[]member[struct {
+		Name        member[string]           `json:"name"`
+		DisplayName member[string]           `json:"displayName"`
+		Methods     member[[]member[string]] `json:"supportedGenerationMethods"`
+	}]] `json:"models"`
+	NextPageToken member[string] `json:"nextPageToken"`
+}
+
+// decodeModels leaves out the models that neither answer prompts nor make vectors.
+func (google) decodeModels(body []byte) (modelPage, error) {
+	var page modelPage
+	list, err := parse[googleModels](body)
+	switch {
+	case err != nil:
+		return page, err
+	case !list.Models.ok:
+		return page, unanswered(body, "models", list.Models.kind)
+	}
+	for i := range list.Models.value {
+		item := &list.Models.value[i].value
+		can := func(method string) bool {
+			return slices.ContainsFunc(item.Methods.value, func(m member[string]) bool { return m.value == method })
+		}
+		if embeds := can("embedContent"); embeds || len(item.Methods.value) == 0 || can("generateContent") {
+			page.models = append(page.models, ModelInfo{
+				ID: strings.TrimPrefix(item.Name.value, "models/"), Name: item.DisplayName.value, Embedding: embeds,
+			})
+		}
+	}
+	if list.NextPageToken.value != "" {
+		page.param, page.value = "pageToken", list.NextPageToken.value
+	}
+	return page, nil
 }

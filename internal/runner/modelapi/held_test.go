@@ -50,6 +50,9 @@ func (c *metered) Close() error {
 // TestLargeRepliesTakeTurns has many large replies come at once, for two keys: no more of them are in memory than the
 // bound allows, whether their size is known beforehand or not, and all are read.
 func TestLargeRepliesTakeTurns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector needs minutes for 240 MB of replies")
+	}
 	const size, many = 30 << 20, 8
 	answer := strings.Repeat("a", size)
 	head, tail := chatParts()
@@ -188,6 +191,9 @@ func TestLargeRepliesInMemory(t *testing.T) {
 
 // TestBomb: what is compressed counts by what it becomes.
 func TestBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	t.Parallel()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

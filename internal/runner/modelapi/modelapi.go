@@ -65,55 +65,10 @@ type Config struct {
 	Note func(plumb.Note)
 }
 
-// dialect is one wire format: pure functions between messages and bytes.
-type dialect interface {
-	// path follows the base URL.
-	path(model string) string
-	// encode writes a request.
-	encode(ask) ([]byte, error)
-	// decode reads a reply that is known to be JSON. An error means that the reply holds no answer; an *apiError that it
-	// holds an error, whether there is an answer beside it or not.
-	decode(body []byte) (reply, error)
-	// lacks is the set of parameters that the wire format has no place for, needs the one that it cannot do without.
-	lacks() parameter
-	needs() parameter
-}
-
-// ask is what a dialect encodes.
-type ask struct {
-	model      string
-	messages   []plumb.Message
-	parameters plumb.Parameters
-	// otherCap chooses the other of OpenAI's two names for the cap on output tokens.
-	otherCap bool
-}
-
-// reply is what a dialect decodes.
-type reply struct {
-	id, model, fingerprint string
-	// text is the answer, or what there is of it.
-	text      string
-	thinking  []string
-	toolCalls []toolCall
-	finish    plumb.FinishReason
-	// word is the provider's own for finish.
-	word      string
-	usage     plumb.Usage
-	effective plumb.Parameters
-	// notes say what of the reply was not believed.
-	notes []string
-}
-
-type toolCall struct {
-	name string
-	args json.RawMessage
-}
-
 // Model asks one model. It is a [plumb.Runner].
 type Model struct {
 	target
 	info     plumb.RunnerInfo
-	dialect  dialect
 	url      *url.URL
 	timeout  time.Duration
 	refused  refusals
@@ -124,6 +79,7 @@ type Model struct {
 // target is where requests go, and what is needed to talk about it.
 type target struct {
 	provider  Provider
+	wire      wire
 	model     string
 	base      *url.URL
 	header    http.Header
@@ -145,17 +101,14 @@ func New(cfg Config) (*Model, error) {
 	if cfg.MaxParallel > 0 {
 		m.parallel = semaphore.NewWeighted(int64(cfg.MaxParallel))
 	}
-	if m.dialect, err = dialectOf(t.provider, strings.ToLower(cfg.API)); err != nil {
-		return nil, err
-	}
-	m.url = t.at(m.dialect.path(cfg.Model))
+	m.url = t.at(t.wire.path(cfg.Model))
 	m.header.Set("Content-Type", "application/json")
 	p := cfg.Parameters
 	if p.MaxOutputTokens == nil {
 		p.MaxOutputTokens = new(int64(DefaultMaxOutputTokens))
 	}
-	if p.Seed != nil && t.provider.family == googleFamily && (*p.Seed > math.MaxInt32 || *p.Seed < math.MinInt32) {
-		return nil, fmt.Errorf("seed %d does not fit the 32 bits that google has for it", *p.Seed)
+	if p.Seed != nil && t.wire.parameters().seed32 && (*p.Seed > math.MaxInt32 || *p.Seed < math.MinInt32) {
+		return nil, fmt.Errorf("seed %d does not fit the 32 bits that %s accepts", *p.Seed, t.provider.Name)
 	}
 	id := cfg.ID
 	if id == "" {
@@ -172,23 +125,6 @@ func New(cfg Config) (*Model, error) {
 	return m, nil
 }
 
-func dialectOf(p Provider, api string) (dialect, error) {
-	switch {
-	case p.family == anthropicFamily && api == "":
-		return anthropicDialect{}, nil
-	case p.family == googleFamily && api == "":
-		return googleDialect{}, nil
-	case p.family == openaiFamily && (api == "" || api == "chat"):
-		return chatDialect{compatible: p.OpenAICompatible && p.Name != "azure"}, nil
-	case p.family == openaiFamily && api == "responses":
-		return responsesDialect{}, nil
-	case p.family == openaiFamily:
-		return nil, fmt.Errorf("unknown api %q of %s: it is chat or responses", api, p.Name)
-	default:
-		return nil, fmt.Errorf("%s has one api only: leave out api %q", p.Name, api)
-	}
-}
-
 func newTarget(cfg Config) (target, error) {
 	p, ok := ProviderNamed(cfg.Provider)
 	switch {
@@ -199,11 +135,15 @@ func newTarget(cfg Config) (target, error) {
 	case cfg.Transport == nil:
 		return target{}, fmt.Errorf("%s:%s: no transport", p.Name, cfg.Model)
 	}
+	w, err := p.wire(strings.ToLower(cfg.API))
+	if err != nil {
+		return target{}, err
+	}
 	base, err := p.endpoint(cfg.BaseURL)
 	if err != nil {
 		return target{}, err
 	}
-	t := target{provider: p, model: cfg.Model, base: base, key: cfg.APIKey, transport: cfg.Transport, header: http.Header{}}
+	t := target{provider: p, wire: w, model: cfg.Model, base: base, key: cfg.APIKey, transport: cfg.Transport, header: http.Header{}}
 	t.header.Set("Accept", "application/json")
 	if ua := cfg.Transport.opts.UserAgent; ua != "" {
 		t.header.Set("User-Agent", ua)
@@ -213,17 +153,7 @@ func newTarget(cfg Config) (target, error) {
 		t.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(base.User.Username()+":"+password)))
 		base.User = nil
 	}
-	switch {
-	case p.family == anthropicFamily:
-		t.header.Set("Anthropic-Version", anthropicVersion)
-		setKey(t.header, "X-Api-Key", cfg.APIKey)
-	case p.family == googleFamily:
-		setKey(t.header, "X-Goog-Api-Key", cfg.APIKey)
-	case p.Name == "azure":
-		setKey(t.header, "Api-Key", cfg.APIKey)
-	case cfg.APIKey != "":
-		t.header.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
+	w.authorize(t.header, cfg.APIKey)
 	for name, value := range cfg.Headers {
 		if !validHeader(name, value) {
 			return target{}, fmt.Errorf("%s: header %q is not one that can be sent", p.Name, name)
@@ -238,12 +168,6 @@ func newTarget(cfg Config) (target, error) {
 	}
 	t.lane = cfg.Transport.lane(p.Name, base.Scheme+"://"+base.Host, cfg.APIKey)
 	return t, nil
-}
-
-func setKey(h http.Header, name, key string) {
-	if key != "" {
-		h.Set(name, key)
-	}
 }
 
 // carriesKey reports whether headers of the user's own stand in for the key.
@@ -304,14 +228,14 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	}
 	for {
 		a := s.next()
-		body, err := m.dialect.encode(a)
+		body, err := m.wire.encode(a)
 		if err != nil {
 			return nil, plumb.Failuref(plumb.OriginRunner, "write a request to %s: %w", m.name(), err)
 		}
 		c := call{
 			lane: m.lane, method: http.MethodPost, url: m.url, header: m.header, body: body, timeout: m.timeout,
 			decode: func(b []byte) (err error) {
-				s.reply, err = m.dialect.decode(b)
+				s.reply, err = m.wire.decode(b)
 				return err
 			},
 		}

@@ -258,15 +258,15 @@ func oracle(format string, body []byte) (text string, answer bool) {
 }
 
 // replyFormats has the decoders by the prefix of the names of recorded replies.
-func replyFormats() map[string]dialect {
-	return map[string]dialect{
-		"chat": chatDialect{}, "responses": responsesDialect{}, "anthropic": anthropicDialect{}, "google": googleDialect{},
+func replyFormats() map[string]wire {
+	return map[string]wire{
+		"chat": chat{}, "responses": responses{}, "anthropic": anthropic{}, "google": google{},
 	}
 }
 
 // checkDecoded holds a decoder to the oracle: an answer only where there may be one, with the text that is there, with
 // figures that can be.
-func checkDecoded(t *testing.T, format string, d dialect, body string) {
+func checkDecoded(t *testing.T, format string, d wire, body string) {
 	t.Helper()
 	r, err := d.decode([]byte(body))
 	if err != nil {
@@ -339,7 +339,7 @@ func TestMutatedReplies(t *testing.T) {
 	}
 }
 
-func checkMutant(t *testing.T, format string, d dialect, body string, seed uint64, answers *int) {
+func checkMutant(t *testing.T, format string, d wire, body string, seed uint64, answers *int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
 	root := parseTree(t, body)

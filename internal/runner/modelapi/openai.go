@@ -2,7 +2,11 @@ package modelapi
 
 import (
 	"fmt"
+	"math"
+	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -10,17 +14,50 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// chatDialect is OpenAI's chat completions, which most other servers speak too.
-type chatDialect struct {
-	// compatible says that the server is not OpenAI's: it knows the older names only.
+// chat is the wire format of OpenAI's chat completions, which most other servers speak too.
+type chat struct {
+	// compatible is set for servers that know only the older names of roles and parameters.
 	compatible bool
+	// root is the path of an address that a person wrote without its version; "" means "/v1".
+	root string
+	// keyHeader is the header that carries the key; "" means Authorization, with a bearer token.
+	keyHeader string
+	// port is the port of an address that has none. It also marks servers that listen on 0.0.0.0.
+	port string
 }
 
-func (chatDialect) path(string) string { return "/chat/completions" }
-func (chatDialect) lacks() parameter   { return 0 }
-func (chatDialect) needs() parameter   { return 0 }
+func (chat) parameters() support { return support{renamed: maxOutputTokens} }
 
-// chatRequest is a chat request with what plumb puts into one.
+func (c chat) address(u *url.URL) {
+	root := firstOf(c.root, "/v1")
+	if strings.HasPrefix(root, u.Path+"/") {
+		u.Path = root
+	}
+	if c.port == "" {
+		return
+	}
+	if host := u.Hostname(); host == "0.0.0.0" || host == "::" { // the server listens there, but clients cannot connect to it
+		u.Host = strings.Replace(u.Host, host, "127.0.0.1", 1)
+		u.Host = strings.NewReplacer("[", "", "]", "").Replace(u.Host)
+	}
+	if u.Port() == "" && u.Scheme == "http" {
+		u.Host += ":" + c.port
+	}
+}
+
+func (c chat) authorize(h http.Header, key string) {
+	switch {
+	case key == "":
+	case c.keyHeader != "":
+		h.Set(c.keyHeader, key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+func (chat) path(string) string { return "/chat/completions" }
+
+// chatRequest is a chat request with the members that Plumb sends.
 type chatRequest struct {
 	Messages            []plumb.Message `json:"messages"`
 	Model               string          `json:"model"`
@@ -29,36 +66,27 @@ type chatRequest struct {
 	Seed                *int64          `json:"seed,omitzero"`
 	MaxTokens           *int64          `json:"max_tokens,omitzero"`
 	MaxCompletionTokens *int64          `json:"max_completion_tokens,omitzero"`
-	ReasoningEffort     *string         `json:"reasoning_effort,omitzero"`
+	ReasoningEffort     string          `json:"reasoning_effort,omitzero"`
 }
 
-// encode writes a chat request at a fifth of what the SDK's encoder costs. A test holds that both write the same.
-func (d chatDialect) encode(a ask) ([]byte, error) {
+func (c chat) encode(r request) ([]byte, error) {
 	p := chatRequest{
-		Messages: make([]plumb.Message, len(a.messages)), Model: a.model,
-		Temperature: a.parameters.Temperature, TopP: a.parameters.TopP, Seed: a.parameters.Seed,
+		Messages: make([]plumb.Message, len(r.messages)), Model: r.model,
+		Temperature: r.parameters.Temperature, TopP: r.parameters.TopP, Seed: r.parameters.Seed,
+		ReasoningEffort: effort(r.parameters),
 	}
-	for i, m := range a.messages {
-		switch m.Role {
-		case plumb.RoleDeveloper:
-			if d.compatible {
-				m.Role = plumb.RoleSystem
-			}
-		case plumb.RoleSystem, plumb.RoleAssistant:
-		default:
-			m.Role = plumb.RoleUser
+	for i, m := range r.messages {
+		if m.Role == plumb.RoleDeveloper && c.compatible {
+			m.Role = plumb.RoleSystem
 		}
 		p.Messages[i] = m
 	}
-	if d.compatible != a.otherCap {
-		p.MaxTokens = a.parameters.MaxOutputTokens
+	if c.compatible != r.renamed {
+		p.MaxTokens = r.parameters.MaxOutputTokens
 	} else {
-		p.MaxCompletionTokens = a.parameters.MaxOutputTokens
+		p.MaxCompletionTokens = r.parameters.MaxOutputTokens
 	}
-	if v := a.parameters.ReasoningEffort; v != nil && *v != "" {
-		p.ReasoningEffort = v
-	}
-	return json.Marshal(p, jsontext.AllowInvalidUTF8(true))
+	return marshal(p)
 }
 
 // chatReply is a chat completion, as far as it matters.
@@ -135,13 +163,11 @@ type chatUsage struct {
 	}] `json:"completion_tokens_details"`
 }
 
-func (chatDialect) decode(body []byte) (reply, error) {
+func (chat) decode(body []byte) (reply, error) {
 	c, err := parse[chatReply](body)
 	switch {
 	case err != nil:
 		return reply{}, err
-	case c.failed():
-		return reply{}, providerError(body)
 	case len(c.Choices.value) == 0:
 		return reply{}, unanswered(body, "choices", c.Choices.kind)
 	}
@@ -294,4 +320,88 @@ func (r *reply) chatUsage(u *member[chatUsage]) {
 		CacheWriteTokens: r.count("cache_write_tokens", in.Written),
 		ReasoningTokens:  r.count("reasoning_tokens", out.Reasoning),
 	}
+}
+
+func (chat) embedPath(string) string { return "/embeddings" }
+
+type chatEmbedRequest struct {
+	Input          []string `json:"input"`
+	Model          string   `json:"model"`
+	EncodingFormat string   `json:"encoding_format"`
+}
+
+func (chat) encodeEmbed(model string, texts []string) ([]byte, error) {
+	return marshal(chatEmbedRequest{Input: texts, Model: model, EncodingFormat: "float"})
+}
+
+// chatEmbedReply is the reply to a request for embeddings.
+type chatEmbedReply struct {
+	failing
+	Model member[string] `json:"model"`
+	Data  member[[]member[struct {
+		Index     jsontext.Value `json:"index"`
+		Embedding vector         `json:"embedding"`
+	}]] `json:"data"`
+	Usage member[struct {
+		Input jsontext.Value `json:"prompt_tokens"`
+	}] `json:"usage"`
+}
+
+func (chat) decodeEmbed(body []byte, texts int) (plumb.Embedding, error) {
+	out := plumb.Embedding{Vectors: make([][]float32, texts)}
+	res, err := parse[chatEmbedReply](body)
+	switch {
+	case err != nil:
+		return out, err
+	case len(res.Data.value) == 0:
+		return out, unanswered(body, "data", res.Data.kind)
+	case len(res.Data.value) != texts:
+		return out, errVectors
+	}
+	for i := range res.Data.value {
+		d := &res.Data.value[i].value
+		at := number(d.Index)
+		if at == nil && texts == 1 && len(d.Index) == 0 {
+			at = new(float64) // one text has one vector, with or without an index
+		}
+		if at == nil || *at < 0 || *at >= float64(texts) || *at != math.Trunc(*at) || out.Vectors[int(*at)] != nil {
+			return out, errVectors
+		}
+		out.Vectors[int(*at)] = d.Embedding
+	}
+	out.Model = res.Model.value
+	var r reply
+	out.Usage.InputTokens = r.count("prompt_tokens", res.Usage.value.Input)
+	return out, usable(out.Vectors)
+}
+
+func (chat) listQuery() url.Values { return url.Values{} }
+
+// chatModels is a list of models.
+type chatModels struct {
+	failing
+	Data member[[]member[struct {
+		ID      member[string] `json:"id"`
+		Created jsontext.Value `json:"created"`
+	}]] `json:"data"`
+}
+
+func (chat) decodeModels(body []byte) (modelPage, error) {
+	var page modelPage
+	list, err := parse[chatModels](body)
+	switch {
+	case err != nil:
+		return page, err
+	case !list.Data.ok:
+		return page, unanswered(body, "data", list.Data.kind)
+	}
+	for i := range list.Data.value {
+		item := &list.Data.value[i].value
+		m := ModelInfo{ID: item.ID.value, Embedding: strings.Contains(item.ID.value, "embed")}
+		if at := number(item.Created); at != nil && *at > 0 && *at < 1<<40 {
+			m.Created = time.Unix(int64(*at), 0).UTC().Format(time.DateOnly)
+		}
+		page.models = append(page.models, m)
+	}
+	return page, nil
 }

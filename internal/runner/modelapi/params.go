@@ -83,8 +83,8 @@ func without(p plumb.Parameters, set parameter) plumb.Parameters {
 // refusals remembers which parameters a model does not take. It is safe for concurrent use.
 type refusals struct {
 	known atomic.Uint32
-	// otherCap says that the cap on output tokens goes by the other of OpenAI's two names for it.
-	otherCap atomic.Bool
+	// renamed is set when the parameters with a second name are sent by it.
+	renamed atomic.Bool
 }
 
 // add remembers p and reports whether it is new.

@@ -3,18 +3,10 @@ package modelapi
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-)
-
-// family is the wire format that a provider speaks.
-type family int
-
-const (
-	openaiFamily family = iota
-	anthropicFamily
-	googleFamily
 )
 
 // Provider describes one provider, or one kind of server that many people run themselves.
@@ -29,14 +21,22 @@ type Provider struct {
 	BaseURL string
 	// Local says that the server usually runs on this machine, and needs no key.
 	Local bool
-	// OpenAICompatible says that the server speaks OpenAI's wire format without being OpenAI.
-	OpenAICompatible bool
 	// KeyURL is the page where a key can be made, BillingURL the one where credit is bought.
 	KeyURL, BillingURL string
-	// Start is what a person does to have the server running. Local servers only.
-	Start string
+	// Start is the command that starts a local server, pull the one that fetches a model for it.
+	Start, pull string
 
-	family family
+	// otherNames are accepted in the place of Name.
+	otherNames []string
+	// apis are the wire formats by the name of the setting "api"; "" is the usual one.
+	apis map[string]wire
+	// models and embeddings are known by their bare names, and so is what the pattern matches.
+	models, embeddings []string
+	pattern            string
+	// embedding is the embedding model that is used by default; "" where not every account or server has one.
+	embedding string
+	// aliases are short names of models.
+	aliases map[string]string
 }
 
 // Custom is the provider of servers that speak OpenAI's wire format and have no preset.
@@ -44,81 +44,111 @@ const Custom = "openai-compatible"
 
 // Providers lists the known providers.
 func Providers() []Provider {
+	compatible := chatAPIs(chat{compatible: true})
 	return []Provider{
 		{
 			Name: "openai", KeyEnv: []string{"OPENAI_API_KEY"}, BaseURLEnv: "OPENAI_BASE_URL",
 			BaseURL: "https://api.openai.com/v1",
 			KeyURL:  "https://platform.openai.com/api-keys", BillingURL: "https://platform.openai.com/settings/organization/billing",
+			apis: chatAPIs(chat{}), embedding: "text-embedding-3-small",
+			models: []string{
+				"gpt-6.1-sol", "gpt-6-sol", "gpt-5.5", "gpt-5.4", "gpt-5.4-mini", "gpt-5.4-nano", "gpt-5.2", "gpt-5.1",
+				"gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1", "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini", "o3",
+			},
+			embeddings: []string{"text-embedding-3-small", "text-embedding-3-large"},
+			pattern:    `(ft:)?(gpt-\d|chatgpt-|o\d(-|$|:)|codex-|text-embedding-)`,
 		},
 		{
 			Name: "anthropic", KeyEnv: []string{"ANTHROPIC_API_KEY"}, BaseURLEnv: "ANTHROPIC_BASE_URL",
-			BaseURL: "https://api.anthropic.com", family: anthropicFamily,
+			BaseURL: "https://api.anthropic.com", otherNames: []string{"claude"},
 			KeyURL: "https://console.anthropic.com/settings/keys", BillingURL: "https://console.anthropic.com/settings/billing",
+			apis: map[string]wire{"": anthropic{}},
+			models: []string{
+				"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-opus-5", "claude-sonnet-5",
+				"claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-4-5",
+			},
+			pattern: `claude-[a-z0-9]`,
+			aliases: map[string]string{"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"},
 		},
 		{
 			Name: "google", KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, BaseURLEnv: "GOOGLE_GEMINI_BASE_URL",
-			BaseURL: "https://generativelanguage.googleapis.com", family: googleFamily,
+			BaseURL: "https://generativelanguage.googleapis.com", otherNames: []string{"gemini"},
 			KeyURL: "https://aistudio.google.com/apikey", BillingURL: "https://ai.google.dev/gemini-api/docs/billing",
+			apis: map[string]wire{"": google{}}, embedding: "gemini-embedding-001",
+			models: []string{
+				"gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.6-flash", "gemini-3.5-flash", "gemini-3.5-flash-lite",
+				"gemini-3.1-pro-preview", "gemini-3.1-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite",
+				"gemini-pro-latest", "gemini-flash-latest", "gemini-flash-lite-latest",
+			},
+			embeddings: []string{"gemini-embedding-001"},
+			pattern:    `gemini-[a-z0-9]`,
 		},
 		{
 			Name: "ollama", KeyEnv: []string{"OLLAMA_API_KEY"}, BaseURLEnv: "OLLAMA_HOST",
-			BaseURL: "http://127.0.0.1:11434/v1", Local: true, OpenAICompatible: true, Start: "ollama serve",
+			BaseURL: "http://127.0.0.1:11434/v1", Local: true, Start: "ollama serve", pull: "ollama pull",
+			apis: chatAPIs(chat{compatible: true, port: "11434"}), embedding: "nomic-embed-text",
 		},
 		{
 			Name: "vllm", KeyEnv: []string{"VLLM_API_KEY"}, BaseURLEnv: "VLLM_BASE_URL",
-			BaseURL: "http://127.0.0.1:8000/v1", Local: true, OpenAICompatible: true, Start: "vllm serve MODEL",
+			BaseURL: "http://127.0.0.1:8000/v1", Local: true, apis: compatible, Start: "vllm serve MODEL",
 		},
 		{
 			Name: "lmstudio", KeyEnv: []string{"LMSTUDIO_API_KEY"}, BaseURLEnv: "LMSTUDIO_BASE_URL",
-			BaseURL: "http://127.0.0.1:1234/v1", Local: true, OpenAICompatible: true, Start: "lms server start",
+			BaseURL: "http://127.0.0.1:1234/v1", Local: true, Start: "lms server start",
+			otherNames: []string{"lm-studio"}, apis: compatible,
 		},
 		{
 			Name: "llamacpp", KeyEnv: []string{"LLAMACPP_API_KEY", "LLAMA_API_KEY"}, BaseURLEnv: "LLAMACPP_BASE_URL",
-			BaseURL: "http://127.0.0.1:8080/v1", Local: true, OpenAICompatible: true, Start: "llama-server -m MODEL.gguf",
+			BaseURL: "http://127.0.0.1:8080/v1", Local: true, Start: "llama-server -m MODEL.gguf",
+			otherNames: []string{"llama.cpp", "llama-cpp"}, apis: compatible,
 		},
 		{
 			Name: "openrouter", KeyEnv: []string{"OPENROUTER_API_KEY"}, BaseURLEnv: "OPENROUTER_BASE_URL",
-			BaseURL: "https://openrouter.ai/api/v1", OpenAICompatible: true,
+			BaseURL: "https://openrouter.ai/api/v1", apis: compatible,
 			KeyURL: "https://openrouter.ai/settings/keys", BillingURL: "https://openrouter.ai/settings/credits",
 		},
 		{
 			Name: "groq", KeyEnv: []string{"GROQ_API_KEY"}, BaseURLEnv: "GROQ_BASE_URL",
-			BaseURL: "https://api.groq.com/openai/v1", OpenAICompatible: true,
+			BaseURL: "https://api.groq.com/openai/v1", apis: compatible,
 			KeyURL: "https://console.groq.com/keys", BillingURL: "https://console.groq.com/settings/billing",
 		},
 		{
 			Name: "azure", KeyEnv: []string{"AZURE_OPENAI_API_KEY"}, BaseURLEnv: "AZURE_OPENAI_ENDPOINT",
-			OpenAICompatible: true, KeyURL: "https://portal.azure.com",
+			apis: chatAPIs(chat{root: "/openai/v1", keyHeader: "Api-Key"}), KeyURL: "https://portal.azure.com",
 		},
 		{
 			Name: Custom, KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
-			OpenAICompatible: true,
+			otherNames: []string{"custom"}, apis: compatible,
 		},
 	}
 }
 
-// ProviderNamed returns the provider with the given name, in any case of letters. "gemini" is google, "claude" is
-// anthropic, and "custom" is [Custom].
+// chatAPIs are the wire formats of servers that follow OpenAI.
+func chatAPIs(c chat) map[string]wire {
+	return map[string]wire{"": c, "chat": c, "responses": responses{c}}
+}
+
+// ProviderNamed returns the provider with the given name, or other name, in any case of letters.
 func ProviderNamed(name string) (Provider, bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
-	switch name {
-	case "gemini":
-		name = "google"
-	case "claude":
-		name = "anthropic"
-	case "custom":
-		name = Custom
-	case "lm-studio":
-		name = "lmstudio"
-	case "llama.cpp", "llama-cpp":
-		name = "llamacpp"
-	}
 	for _, p := range Providers() {
-		if p.Name == name {
+		if p.Name == name || slices.Contains(p.otherNames, name) {
 			return p, true
 		}
 	}
 	return Provider{}, false
+}
+
+// wire returns the wire format for a value of the setting "api".
+func (p Provider) wire(api string) (wire, error) {
+	w, ok := p.apis[api]
+	switch {
+	case ok:
+		return w, nil
+	case len(p.apis) == 1:
+		return nil, fmt.Errorf("%s has one api only: leave out api %q", p.Name, api)
+	}
+	return nil, fmt.Errorf("unknown api %q of %s: it is chat or responses", api, p.Name)
 }
 
 // Key returns the API key that the environment holds for p, and the variable it was found in.
@@ -163,31 +193,8 @@ func (p Provider) endpoint(baseURL string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("base URL %q is not an http address", withoutPassword(raw))
 	}
-	if p.Name == "ollama" {
-		if host := u.Hostname(); host == "0.0.0.0" || host == "::" { // where it listens, not where it can be reached
-			u.Host = strings.Replace(u.Host, host, "127.0.0.1", 1)
-			u.Host = strings.NewReplacer("[", "", "]", "").Replace(u.Host)
-		}
-		if u.Port() == "" && u.Scheme == "http" {
-			u.Host += ":11434"
-		}
-	}
-	path := strings.TrimRight(u.Path, "/")
-	switch {
-	case p.family == anthropicFamily:
-		path = strings.TrimSuffix(path, "/v1") + "/v1"
-	case p.family == googleFamily:
-		if !strings.HasSuffix(path, "/v1beta") && !strings.HasSuffix(path, "/v1") && !strings.HasSuffix(path, "/v1alpha") {
-			path += "/v1beta"
-		}
-	case p.Name == "azure" && path == "":
-		path = "/openai/v1"
-	case p.Name == "azure" && path == "/openai":
-		path = "/openai/v1"
-	case path == "":
-		path = "/v1"
-	}
-	u.Path, u.RawPath, u.Fragment = path, "", ""
+	u.Path, u.RawPath, u.Fragment = strings.TrimRight(u.Path, "/"), "", ""
+	p.apis[""].address(u)
 	return u, nil
 }
 

@@ -220,10 +220,13 @@ func checkVectors(t *testing.T, row replyRow, provider string) {
 
 // TestWholeReplyOfALongList: a reply of very many parts is read in a time that grows with its length, not with its square.
 func TestWholeReplyOfALongList(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	t.Parallel()
 	const parts = 200_000
 	body := `{"content":[` + strings.Join(slices.Repeat([]string{`{"type":"text","text":"0123456789"}`}, parts), ",") + `],"stop_reason":"end_turn"}`
-	r, err := anthropicDialect{}.decode([]byte(body))
+	r, err := anthropic{}.decode([]byte(body))
 	if err != nil || len(r.text) != 10*parts {
 		t.Errorf("%d bytes, %v", len(r.text), err)
 	}

@@ -8,10 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -35,50 +31,23 @@ type ModelInfo struct {
 	Created string `json:"created,omitempty"`
 }
 
-// KnownModels is the built-in table: the models that are known by their bare names. It is as old as the SDKs that this
-// program was built with, and of no weight: any other model can be named as "provider:model".
+// KnownModels lists the models that [Resolve] knows by their bare names. It is as old as this program. Any other model
+// can be named as "provider:model".
 func KnownModels() []ModelInfo {
 	var out []ModelInfo
-	add := func(provider string, embedding bool, ids ...string) {
-		for _, id := range ids {
-			out = append(out, ModelInfo{Provider: provider, ID: id, Embedding: embedding})
+	for _, p := range Providers() {
+		short := map[string][]string{}
+		for _, alias := range slices.Sorted(maps.Keys(p.aliases)) {
+			short[p.aliases[alias]] = append(short[p.aliases[alias]], alias)
 		}
-	}
-	add("openai", false,
-		shared.ChatModelGPT6_1Sol, shared.ChatModelGPT6Sol, shared.ChatModelGPT5_5, shared.ChatModelGPT5_4,
-		shared.ChatModelGPT5_4Mini, "gpt-5.4-nano", shared.ChatModelGPT5_2, "gpt-5.1", "gpt-5", "gpt-5-mini", "gpt-5-nano",
-		"gpt-4.1", "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini", "o3",
-	)
-	add("openai", true, openai.EmbeddingModelTextEmbedding3Small, openai.EmbeddingModelTextEmbedding3Large)
-	add("anthropic", false,
-		anthropic.ModelClaudeOpus5_5, anthropic.ModelClaudeSonnet5_5, anthropic.ModelClaudeHaiku5_5,
-		anthropic.ModelClaudeFable5_1, anthropic.ModelClaudeOpus5, anthropic.ModelClaudeSonnet5,
-		anthropic.ModelClaudeOpus4_8, anthropic.ModelClaudeOpus4_7, anthropic.ModelClaudeOpus4_6,
-		anthropic.ModelClaudeSonnet4_6, anthropic.ModelClaudeHaiku4_5, anthropic.ModelClaudeOpus4_5,
-	)
-	add("google", false,
-		"gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.6-flash", "gemini-3.5-flash", "gemini-3.5-flash-lite",
-		"gemini-3.1-pro-preview", "gemini-3.1-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite",
-		"gemini-pro-latest", "gemini-flash-latest", "gemini-flash-lite-latest",
-	)
-	add("google", true, "gemini-embedding-001")
-	for _, alias := range slices.Sorted(maps.Keys(aliases())) {
-		for i := range out {
-			if out[i].ID == aliases()[alias] {
-				out[i].Aliases = append(out[i].Aliases, alias)
-			}
+		for _, id := range p.models {
+			out = append(out, ModelInfo{Provider: p.Name, ID: id, Aliases: short[id]})
+		}
+		for _, id := range p.embeddings {
+			out = append(out, ModelInfo{Provider: p.Name, ID: id, Embedding: true})
 		}
 	}
 	return out
-}
-
-// aliases are the names of families, for the newest model of each.
-func aliases() map[string]string {
-	return map[string]string{
-		"opus":   anthropic.ModelClaudeOpus5_5,
-		"sonnet": anthropic.ModelClaudeSonnet5_5,
-		"haiku":  anthropic.ModelClaudeHaiku5_5,
-	}
 }
 
 // Resolve finds out which provider and model a name means: "provider:model", an alias such as "opus", or the bare name
@@ -98,32 +67,24 @@ func Resolve(name string) (Target, error) {
 		case model == "":
 			return Target{}, fmt.Errorf("%q names no model after the colon", name)
 		}
-		if p.family == anthropicFamily {
-			if id, ok := aliases()[strings.ToLower(model)]; ok {
-				model = id
-			}
+		if id, ok := p.aliases[strings.ToLower(model)]; ok {
+			model = id
 		}
 		return Target{p.Name, model}, nil
 	}
-	if id, ok := aliases()[lower]; ok {
-		return Target{"anthropic", id}, nil
-	}
-	var known []string
+	var known, short []string
 	for _, m := range KnownModels() {
-		if m.ID == lower {
+		if m.ID == lower || slices.Contains(m.Aliases, lower) {
 			return Target{m.Provider, m.ID}, nil
 		}
-		known = append(known, m.ID)
+		known, short = append(known, m.ID), append(short, m.Aliases...)
 	}
-	switch {
-	case regexp.MustCompile(`^(ft:)?(gpt-\d|chatgpt-|o\d(-|$|:)|codex-|text-embedding-)`).MatchString(lower):
-		return Target{"openai", lowerUnlessTuned(name)}, nil
-	case regexp.MustCompile(`^claude-[a-z0-9]`).MatchString(lower):
-		return Target{"anthropic", lower}, nil
-	case regexp.MustCompile(`^gemini-[a-z0-9]`).MatchString(lower):
-		return Target{"google", lower}, nil
+	for _, p := range Providers() {
+		if p.pattern != "" && regexp.MustCompile("^"+p.pattern).MatchString(lower) {
+			return Target{p.Name, lowerUnlessTuned(name)}, nil
+		}
 	}
-	known = append(known, slices.Sorted(maps.Keys(aliases()))...)
+	known = append(known, short...)
 	err := fmt.Errorf("unknown model %q", name)
 	if near := plumb.Nearest(lower, known); near != "" {
 		err = fmt.Errorf("unknown model %q (did you mean %q?)", name, near)

@@ -61,9 +61,11 @@ func TestKnownModelsResolveToThemselves(t *testing.T) {
 			}
 		}
 	}
-	for alias, id := range aliases() {
-		if !seen[id] {
-			t.Errorf("%s is %s, which the table does not have", alias, id)
+	for _, p := range Providers() {
+		for alias, id := range p.aliases {
+			if !seen[id] {
+				t.Errorf("%s is %s, which the table does not have", alias, id)
+			}
 		}
 	}
 }

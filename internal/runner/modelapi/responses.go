@@ -2,48 +2,42 @@ package modelapi
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// responsesDialect is OpenAI's newer interface. It has no seed, and says which parameters it used.
-type responsesDialect struct{}
+// responses is the wire format of OpenAI's newer interface. It has no seed, and its replies report which parameters
+// were used. All but the requests for answers are those of chat completions.
+type responses struct{ chat }
 
-func (responsesDialect) path(string) string { return "/responses" }
-func (responsesDialect) lacks() parameter   { return seed }
-func (responsesDialect) needs() parameter   { return 0 }
+func (responses) parameters() support { return support{missing: seed} }
 
-func (responsesDialect) encode(a ask) ([]byte, error) {
-	items := make(responses.ResponseInputParam, len(a.messages))
-	for i, m := range a.messages {
-		items[i] = responses.ResponseInputItemParamOfMessage(m.Content, responses.EasyInputMessageRole(m.Role))
-	}
-	p := responses.ResponseNewParams{
-		Model: a.model,
-		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: items},
-		Store: param.NewOpt(false), // a measurement leaves nothing behind
-	}
-	if v := a.parameters.Temperature; v != nil {
-		p.Temperature = openai.Float(*v)
-	}
-	if v := a.parameters.TopP; v != nil {
-		p.TopP = openai.Float(*v)
-	}
-	if v := a.parameters.MaxOutputTokens; v != nil {
-		p.MaxOutputTokens = openai.Int(*v)
-	}
-	if v := a.parameters.ReasoningEffort; v != nil {
-		p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(*v)}
-	}
-	return p.MarshalJSON()
+func (responses) path(string) string { return "/responses" }
+
+// responsesRequest is a request with the members that Plumb sends.
+type responsesRequest struct {
+	Input           []plumb.Message    `json:"input"`
+	Model           string             `json:"model"`
+	MaxOutputTokens *int64             `json:"max_output_tokens,omitzero"`
+	Temperature     *float64           `json:"temperature,omitzero"`
+	TopP            *float64           `json:"top_p,omitzero"`
+	Reasoning       responsesReasoning `json:"reasoning,omitzero"`
+	Store           bool               `json:"store"` // always false: the provider keeps nothing of a measurement
+}
+
+type responsesReasoning struct {
+	Effort string `json:"effort"`
+}
+
+func (responses) encode(r request) ([]byte, error) {
+	return marshal(responsesRequest{
+		Input: r.messages, Model: r.model, MaxOutputTokens: r.parameters.MaxOutputTokens,
+		Temperature: r.parameters.Temperature, TopP: r.parameters.TopP,
+		Reasoning: responsesReasoning{effort(r.parameters)},
+	})
 }
 
 // responsesReply is a response, as far as it matters.
@@ -87,13 +81,10 @@ type responsesThought struct {
 	Text member[string] `json:"text"`
 }
 
-func (responsesDialect) decode(body []byte) (reply, error) {
+func (responses) decode(body []byte) (reply, error) {
 	res, err := parse[responsesReply](body)
-	switch {
-	case err != nil:
+	if err != nil {
 		return reply{}, err
-	case res.failed():
-		return reply{}, providerError(body)
 	}
 	r := reply{id: res.ID.value, model: res.Model.value}
 	if err := r.responsesStatus(&res); err != nil {
@@ -192,16 +183,4 @@ func (r *reply) responsesUsage(res *responsesReply) {
 	if effort := res.Reasoning.value.Effort.value; effort != "" {
 		r.effective.ReasoningEffort = &effort
 	}
-}
-
-// number reads a number; nil for anything else.
-func number(raw jsontext.Value) *float64 {
-	if raw.Kind() != '0' {
-		return nil
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil {
-		return nil
-	}
-	return &f
 }

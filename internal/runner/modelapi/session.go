@@ -17,7 +17,7 @@ type session struct {
 	// wanted is what the run asks for, sent what the last request carried, dropped what this model does not take.
 	wanted, sent plumb.Parameters
 	dropped      parameter
-	swapped      bool
+	renamed      bool
 	attempts     int
 	reply        reply
 }
@@ -46,21 +46,21 @@ func (s *session) check() error {
 }
 
 // next is what to ask now, by what is known of the model.
-func (s *session) next() ask {
-	s.dropped |= s.m.dialect.lacks() | parameter(s.m.refused.known.Load())
+func (s *session) next() request {
+	s.dropped |= s.m.wire.parameters().missing | parameter(s.m.refused.known.Load())
 	if most := s.wanted.MaxOutputTokens; most != nil && *most <= 0 {
 		s.sent = without(s.wanted, s.dropped|maxOutputTokens)
 	} else {
 		s.sent = without(s.wanted, s.dropped)
 	}
-	return ask{
-		model: s.m.model, messages: s.req.Messages, parameters: s.sent, otherCap: s.m.refused.otherCap.Load(),
+	return request{
+		model: s.m.model, messages: s.req.Messages, parameters: s.sent, renamed: s.m.refused.renamed.Load(),
 	}
 }
 
 // yields reports whether a problem is a parameter that the model does not take, and the request is worth another try
 // without it. What is not supported at all is remembered for the run; so is a value that the whole run shares.
-func (s *session) yields(p *problem, a ask) bool {
+func (s *session) yields(p *problem, a request) bool {
 	if p.kind != refusedByAPI || p.status != 400 && p.status != 422 || p.api.blocked() || p.api.unknownModel(p.status) {
 		return false
 	}
@@ -68,9 +68,9 @@ func (s *session) yields(p *problem, a ask) bool {
 	switch {
 	case culprit == 0:
 		return false
-	case culprit&s.m.dialect.needs() != 0:
+	case culprit&s.m.wire.parameters().required != 0:
 		return false
-	case culprit == maxOutputTokens && s.swapCap(p.api, a):
+	case culprit&s.m.wire.parameters().renamed != 0 && s.rename(p.api, a):
 		return true
 	}
 	s.dropped |= culprit
@@ -87,14 +87,13 @@ func (s *session) yields(p *problem, a ask) bool {
 	return true
 }
 
-// swapCap goes over to the other name of the cap on output tokens, once, where a server of OpenAI's family does not know
-// the one in use.
-func (s *session) swapCap(e apiError, a ask) bool {
-	if _, ok := s.m.dialect.(chatDialect); !ok || s.swapped || !unsupported(e) {
+// rename switches, once, to the second name of a parameter if the server does not know the one in use.
+func (s *session) rename(e apiError, a request) bool {
+	if s.renamed || !unsupported(e) {
 		return false
 	}
-	s.swapped = true
-	s.m.refused.otherCap.CompareAndSwap(a.otherCap, !a.otherCap)
+	s.renamed = true
+	s.m.refused.renamed.CompareAndSwap(a.renamed, !a.renamed)
 	return true
 }
 

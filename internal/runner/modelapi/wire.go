@@ -1,12 +1,8 @@
 package modelapi
 
 import (
-	stdjson "encoding/json"
-	"errors"
-	"fmt"
-	"reflect"
-	"strconv"
-	"strings"
+	"net/http"
+	"net/url"
 
 	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,268 +10,66 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// This file has what the decoders of all wire formats share. docs/providers.md lists, field by field, what becomes of a
-// reply; the tests are made from that list.
-
-// member is one member of an object in a reply, or one element of a list. It tells apart a value that is absent, null, or
-// of another type than the wire format says. Of two members with one name the last one counts.
-type member[T any] struct {
-	// kind is the kind of JSON value that came; 0 when the member is absent.
-	kind jsontext.Kind
-	// ok says that a value of the right type came.
-	ok    bool
-	value T
+// wire is one wire format: pure functions between the vocabulary of Plumb and what goes over HTTP. Each implementation
+// is one file, with the structs of its requests and replies.
+type wire interface {
+	parameters() support
+	// address completes the base URL that a person wrote, for example with the version of the API. Its path does not
+	// end in a slash.
+	address(u *url.URL)
+	// authorize sets the headers of each request: the key, unless it is "", and the version of the API.
+	authorize(h http.Header, key string)
+	// path follows the base URL in a request for an answer.
+	path(model string) string
+	encode(r request) ([]byte, error)
+	// decode reads a reply that is valid JSON. An error means that the reply holds no answer. It is an *apiError if the
+	// reply reports an error, whether or not it also has an answer.
+	decode(body []byte) (reply, error)
+	// listQuery is the query of the first page of the list of models.
+	listQuery() url.Values
+	decodeModels(body []byte) (modelPage, error)
 }
 
-// UnmarshalJSONFrom reads the value if it has the right type, and skips it otherwise. Its errors are those of broken JSON.
-func (m *member[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*m = member[T]{kind: d.PeekKind()}
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.String:
-		m.ok = m.kind == '"'
-	case reflect.Bool:
-		m.ok = m.kind == 't' || m.kind == 'f'
-	case reflect.Slice:
-		m.ok = m.kind == '['
-	default:
-		m.ok = m.kind == '{'
-	}
-	if !m.ok {
-		return d.SkipValue()
-	}
-	return json.UnmarshalDecode(d, &m.value)
+// embedWire is a wire format that has embeddings.
+type embedWire interface {
+	wire
+	embedPath(model string) string
+	encodeEmbed(model string, texts []string) ([]byte, error)
+	decodeEmbed(body []byte, texts int) (plumb.Embedding, error)
 }
 
-// came reports whether there is a value; null is as good as none.
-func (m *member[T]) came() bool { return m.kind != 0 && m.kind != 'n' }
-
-// wrong reports whether a value came that the wire format does not allow.
-func (m *member[T]) wrong() bool { return m.came() && !m.ok }
-
-// words says what came where a value of the right type is missing.
-func words(k jsontext.Kind) string {
-	switch k {
-	case 0:
-		return "absent"
-	case 'n':
-		return "null"
-	case '"':
-		return "a text"
-	case '0':
-		return "a number"
-	case '[':
-		return "a list"
-	case '{':
-		return "an object"
-	default:
-		return "true or false"
-	}
+// support describes which parameters a wire format takes.
+type support struct {
+	// missing are the parameters that the format does not have, required those that each request must have.
+	missing, required parameter
+	// renamed are the parameters that some servers know by a second name.
+	renamed parameter
+	// seed32 limits the seed to 32 bits.
+	seed32 bool
 }
 
-// missing is the error of a reply that has something else, or nothing, where it should have an answer.
-func missing(place string, k jsontext.Kind) error { return noAnswer(place + " is " + words(k)) }
-
-func noAnswer(why string) error { return fmt.Errorf("%w: %s", errNoAnswer, why) }
-
-// unknownPart is the error of a reply with something in it that could be the answer, and that Plumb cannot read.
-func unknownPart(place string, k jsontext.Kind, kind *member[string]) error {
-	switch {
-	case k != '{':
-		return missing(place, k)
-	case !kind.ok:
-		return missing(place+".type", kind.kind)
-	}
-	return noAnswer(fmt.Sprintf("%s is of a type that Plumb does not know, %q", place, oneLine(kind.value)))
+// request is what a wire format encodes.
+type request struct {
+	model      string
+	messages   []plumb.Message
+	parameters plumb.Parameters
+	// renamed chooses the second name of the parameters that have one.
+	renamed bool
 }
 
-// errNoAnswer is wrapped by all errors of replies that can be read and hold no answer.
-var errNoAnswer = errors.New("the reply holds no answer")
+// marshal writes a request. Invalid UTF-8 in it becomes the replacement character.
+func marshal(v any) ([]byte, error) { return json.Marshal(v, jsontext.AllowInvalidUTF8(true)) }
 
-// failing has the members by which a body with status 200 says that it is an error.
-type failing struct {
-	Error  jsontext.Value `json:"error"`
-	Type   member[string] `json:"type"`
-	Object member[string] `json:"object"`
+// effort is the reasoning effort, or "" for none.
+func effort(p plumb.Parameters) string {
+	if p.ReasoningEffort == nil {
+		return ""
+	}
+	return *p.ReasoningEffort
 }
 
-func (f *failing) failed() bool {
-	return isError(f.Error) || f.Type.value == "error" || f.Object.value == "error"
-}
-
-// isError reports whether the member "error" of a reply is one. Null and false say that there is none.
-func isError(raw jsontext.Value) bool {
-	return len(raw) > 0 && string(raw) != "null" && string(raw) != "false"
-}
-
-// parse reads a reply. Its error says that the reply is not an object; where it is a list of errors, it is the first.
-func parse[T any](body []byte) (T, error) {
-	var top member[T]
-	err := json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if err == nil && !top.ok {
-		err = missing("it", top.kind)
-		if top.kind == '[' {
-			if api := errorWithin(body); !errors.Is(api, errNoAnswer) {
-				err = api
-			}
-		}
-	}
-	return top.value, err
-}
-
-// unanswered is the error of a reply that lacks the place for answers. Where it has a message, that is what it says.
-func unanswered(body []byte, place string, k jsontext.Kind) error {
-	if k == '[' {
-		return noAnswer(place + " is an empty list")
-	}
-	if e := parseAPIError(body); e.message != "" {
-		return &e
-	}
-	return missing(place, k)
-}
-
-// errorWithin finds the error in a reply that looks like a success but has no answer.
-func errorWithin(body []byte) error {
-	var list []jsontext.Value
-	first := body
-	if json.Unmarshal(body, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil && len(list) > 0 {
-		first = list[0] // Google wraps some errors in a list
-	}
-	var top member[failing]
-	err := json.Unmarshal(first, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if err == nil && top.value.failed() {
-		return providerError(first)
-	}
-	return errNoAnswer
-}
-
-// providerError is what a provider says went wrong, in a body with status 200.
-func providerError(body []byte) error {
-	e := parseAPIError(body)
-	if e.summary() == "" {
-		e.message = "an error without a message"
-	}
-	return &e
-}
-
-// nestedError is providerError for the member "error" of something inside a reply.
-func nestedError(raw jsontext.Value) error {
-	return providerError([]byte(`{"error":` + string(raw) + `}`))
-}
-
-// BrokeOff reports whether a finish reason says that the provider, not the model, ended the answer: what there is of it
-// shows nothing of the model. The words are those of OpenRouter, vLLM, SGLang, DeepSeek, Zhipu and Google.
-func BrokeOff(word string) bool {
-	switch strings.ToLower(word) {
-	case "error", "failed", "abort", "aborted", "cancelled", "canceled", "timeout", "network_error",
-		"insufficient_system_resource", "malformed_response":
-		return true
-	}
-	return false
-}
-
-// endedBy reads a finish reason. It is an error when its type is wrong or the provider broke the answer off.
-func endedBy(place string, m *member[string]) (word string, err error) {
-	switch {
-	case m.wrong():
-		return "", missing(place, m.kind)
-	case BrokeOff(m.value):
-		return "", &apiError{message: fmt.Sprintf("the provider broke the answer off: %s is %q", place, oneLine(m.value))}
-	}
-	return m.value, nil
-}
-
-// whole settles a reply of which all members have been read. place is where its text should be, given whether a text is
-// there, if only an empty one, and k what else is there. A reply without a text is an answer when the model called a
-// tool, and when the provider says that it cut the text off or withheld it.
-func (r *reply) whole(place string, given bool, k jsontext.Kind) error {
-	switch {
-	case len(r.toolCalls) > 0:
-		if r.finish == plumb.FinishStop && r.text == "" {
-			r.finish = plumb.FinishToolCalls
-		}
-	case r.finish == plumb.FinishToolCalls && r.text == "":
-		return noAnswer(fmt.Sprintf("it ends with %q and calls no tool", r.word))
-	case !given && r.finish != plumb.FinishTruncated && r.finish != plumb.FinishRefused:
-		return missing(place, k)
-	}
-	r.reckon()
-	return nil
-}
-
-// MaxTokens is the greatest count of tokens that is believed.
-const MaxTokens = 1 << 40
-
-// count reads a count of tokens. It is nil where there is none, and where it is no count, which a note says.
-func (r *reply) count(name string, raw jsontext.Value) *int64 {
-	if len(raw) == 0 || raw.Kind() == 'n' {
-		return nil
-	}
-	if raw.Kind() == '0' {
-		f, err := strconv.ParseFloat(string(raw), 64)
-		if n := int64(f); err == nil && f >= 0 && f <= MaxTokens && float64(n) == f {
-			return &n
-		}
-	}
-	r.disbelieve(name, raw)
-	return nil
-}
-
-// doubtUsage notes a usage that is no object.
-func (r *reply) doubtUsage(name string, k jsontext.Kind) {
-	if k != 0 && k != 'n' && k != '{' {
-		r.notes = append(r.notes, "the provider says that "+name+" is "+words(k)+": it counts as not reported")
-	}
-}
-
-func (r *reply) disbelieve(name string, raw jsontext.Value) {
-	const most = 40
-	shown := oneLine(string(raw))
-	if len(shown) > most {
-		shown = oneLine(shown[:most]) + "…"
-	}
-	r.notes = append(r.notes, fmt.Sprintf("the provider says that %s is %s, which is no count of tokens: it counts as not reported", name, shown))
-}
-
-// reckon drops figures that contradict each other: no text is made of no tokens, and no part is more than the whole.
-func (r *reply) reckon() {
-	u := &r.usage
-	if u.InputTokens != nil && *u.InputTokens > MaxTokens {
-		r.disbelieve("the sum of all input tokens", jsontext.Value(strconv.FormatInt(*u.InputTokens, 10)))
-		u.InputTokens = nil
-	}
-	if u.InputTokens != nil && *u.InputTokens == 0 {
-		u.InputTokens = nil
-	}
-	if u.OutputTokens != nil && *u.OutputTokens == 0 && r.text != "" {
-		u.OutputTokens = nil
-	}
-	if u.OutputTokens != nil && *u.OutputTokens > MaxTokens {
-		r.disbelieve("the sum of all output tokens", jsontext.Value(strconv.FormatInt(*u.OutputTokens, 10)))
-		u.OutputTokens = nil
-	}
-	for _, part := range []**int64{&u.CacheTokens, &u.CacheWriteTokens} {
-		if n := *part; n != nil && u.InputTokens != nil && *n > *u.InputTokens {
-			r.notes = append(r.notes, fmt.Sprintf("the provider says that %d of %d input tokens are of a prompt cache: that counts as not reported", *n, *u.InputTokens))
-			*part = nil
-		}
-	}
-}
-
-// arguments keeps the arguments of a tool call: a JSON value, or a text that should be one.
-func arguments(raw jsontext.Value) []byte {
-	switch {
-	case len(raw) == 0 || raw.Kind() == 'n':
-		return nil
-	case raw.Kind() != '"':
-		return raw
-	}
-	s := text([]byte(raw))
-	switch {
-	case s == "":
-		return nil
-	case stdjson.Valid([]byte(s)):
-		return []byte(s)
-	}
-	quoted, _ := stdjson.Marshal(s) //nolint:errchkjson // a string always has a form
-	return quoted
+// modelPage is one page of a list of models, and the query parameter that gets the next page.
+type modelPage struct {
+	models       []ModelInfo
+	param, value string
 }

@@ -322,7 +322,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"output":[{"type":"message","content":[null]}],"status":"completed"}`))
 	f.Add([]byte(`{"error":[1,{"message":2}],"detail":{"a":1}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []dialect{chatDialect{}, responsesDialect{}, anthropicDialect{}, googleDialect{}} {
+		for _, d := range []wire{chat{}, responses{}, anthropic{}, google{}} {
 			if !json.Valid(body) {
 				continue // the transport lets nothing else through
 			}
@@ -337,8 +337,13 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		for _, p := range Providers() {
-			decodeModels(p, body)
-			if out, err := decodeEmbed(p, body, 2); err == nil {
+			w := p.apis[""]
+			w.decodeModels(body)
+			e, ok := w.(embedWire)
+			if !ok {
+				continue
+			}
+			if out, err := e.decodeEmbed(body, 2); err == nil {
 				for _, v := range out.Vectors {
 					if len(v) == 0 || len(v) != len(out.Vectors[0]) || slices.ContainsFunc(v, func(f float32) bool { return math.IsInf(float64(f), 0) }) {
 						t.Errorf("%s: vectors %v", p.Name, out.Vectors)

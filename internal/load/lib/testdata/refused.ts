@@ -1,5 +1,5 @@
 import {
-	assert, commandMatcher, type Case, type SessionReport, type SkillGymConfig, type SkillgymConfig, type StructuredCommandMatcher, type SuiteWorkspaceConfig,
+	assert, commandMatcher, type Case, type DeclarativeAssertion, type SessionReport, type SkillGymConfig, type SkillgymConfig, type StructuredCommandMatcher, type SuiteWorkspaceConfig,
 } from "plumb";
 
 declare const report: SessionReport;
@@ -45,6 +45,13 @@ assert.skills.has(report, "x", { minConfidence: "sure" });
 commandMatcher("x").option("--y", false);
 // @ts-expect-error: no such member
 report.nothing;
+({ type: "contains", ideal: "x" }) satisfies DeclarativeAssertion;
+// @ts-expect-error: contains does not take a pattern
+({ type: "contains", pattern: "x" }) satisfies DeclarativeAssertion;
+// @ts-expect-error: regex needs a pattern
+({ type: "regex" }) satisfies DeclarativeAssertion;
+// @ts-expect-error: no such type
+({ type: "contain", ideal: "x" }) satisfies DeclarativeAssertion;
 
 // Assertions narrow types.
 declare const maybe: string | undefined;

@@ -17,7 +17,7 @@ const full: Case = {
 	maxSteps: 5,
 	category: "coding",
 	difficulty: "easy",
-	assertions: [{ type: "contains", value: "x" }, { type: "not_contains", value: undefined }],
+	assertions: [{ type: "contains", ideal: "x" }, { type: "is_json", not: undefined }],
 	assert() {},
 	classifyFailure(result) {
 		if (result.error?.message === "throw") throw new Error("cannot tell");
@@ -28,6 +28,6 @@ const full: Case = {
 
 export default {
 	full,
-	declarative: { id: "declarative", prompt: "Say x.", assertions: [{ type: "contains", value: "x" }] },
+	declarative: { id: "declarative", prompt: "Say x.", assertions: [{ type: "contains", ideal: "x" }] },
 	"a strange key": { id: "late", prompt: "Later.", assert: async () => {}, classifyFailure: async () => "later" },
 } satisfies Suite;

@@ -1,0 +1,164 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/plumb-eval/plumb"
+)
+
+func jsonSchemaKind() Kind {
+	return Kind{
+		Name: "json_schema", Doc: "the JSON in the output is valid against the schema", Reads: "output",
+		Keys: []Key{{
+			Name: "schema", Type: "schema", Required: true,
+			Doc: "a JSON Schema of draft 2020-12, or of the draft that `$schema` names",
+		}},
+		Details: "`parsed`, `type`", FailDetails: "also `errors`; only `error` if the output is not JSON",
+		parse: func(s *spec) matcher {
+			m, err := newSchema(json.RawMessage(s.value("schema")))
+			s.invalid("schema", err)
+			return m
+		},
+	}
+}
+
+type schemaMatcher struct {
+	offline
+	schema   json.RawMessage // canonical
+	compiled lazy[jsonschema.Schema]
+}
+
+// JSONSchema passes if the JSON in the output, which it finds as [IsJSON] does, is valid against
+// the schema. A schema may refer to itself and to the meta-schemas of the drafts, but to no other
+// file or address. Formats are checked.
+func JSONSchema(schema json.RawMessage) (*Check, error) {
+	m, err := newSchema(schema)
+	return tryCheck("json_schema", m, err)
+}
+
+func newSchema(schema json.RawMessage) (*schemaMatcher, error) {
+	canonical, err := canonicalJSON(schema)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	s := &schemaMatcher{schema: canonical}
+	if _, err := s.compiled.get(s.compile); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+const schemaURL = "plumb:///schema.json"
+
+func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(s.schema)))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	c.AssertFormat()
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	compiled, err := c.Compile(schemaURL)
+	if err == nil {
+		return compiled, nil
+	}
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if complaint, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			err = errors.New(strings.Join(complaints(&plumb.Evidence{}, complaint, 3), "; "))
+		}
+	}
+	return nil, fmt.Errorf("schema: %w", err)
+}
+
+// noLoader keeps schemas from reading files.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("a schema may refer only to itself: put the definitions into $defs")
+}
+
+func (s *schemaMatcher) describe(o *object) { o.set("schema", s.schema) }
+
+func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+	text, bad := findJSON(ev.Report.FinalOutput)
+	if bad != nil {
+		return bad.verdict(ev), nil
+	}
+	schema, err := s.compiled.get(s.compile)
+	if err != nil {
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+	}
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err)), nil
+	}
+	kind, name := jsonType(text)
+	var details object
+	details.set("parsed", true)
+	details.set("type", kind)
+	err = schema.Validate(instance)
+	if err == nil {
+		v := decided(true, "the output is "+name+", valid against the schema")
+		v.Details = details.text()
+		return v, nil
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate against the schema: %w", err)), nil
+	}
+	list := complaints(ev, invalid, 20)
+	v := decided(false, "the output is not valid against the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
+	v.Got = short(shown(ev, text), shownLimit)
+	details.set("errors", list)
+	v.Details = details.text()
+	return v, nil
+}
+
+// complaints lists the innermost causes of a validation error, at most limit of them.
+func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) []string {
+	printer := message.NewPrinter(language.English)
+	var list []string
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		for _, cause := range e.Causes {
+			walk(cause)
+		}
+		if len(e.Causes) == 0 && len(list) < limit {
+			list = append(list, short(shown(ev, pointer(e.InstanceLocation)+": "+e.ErrorKind.LocalizedString(printer)), 500))
+		}
+	}
+	walk(err)
+	slices.Sort(list) // the library visits properties in no order
+	return list
+}
+
+// pointer makes the JSON pointer of a value, "/" for the whole text.
+func pointer(path []string) string {
+	var b strings.Builder
+	for _, p := range path {
+		b.WriteString("/" + escapePointer(p))
+	}
+	if b.Len() == 0 {
+		return "/"
+	}
+	return b.String()
+}
+
+func escapePointer(token string) string {
+	if !strings.ContainsAny(token, "~/") {
+		return token
+	}
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+}

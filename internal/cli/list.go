@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// listed is one line of plumb list. Its keys are documented.
+type listed struct {
+	ID         string   `json:"id" redact:"-"`
+	Hash       string   `json:"hash" redact:"-"`
+	Category   string   `json:"category,omitempty"`
+	Difficulty string   `json:"difficulty,omitempty"`
+	Tags       []string `json:"tags,omitempty"`
+	Checks     int      `json:"checks"`
+	Prompt     string   `json:"prompt"`
+}
+
+// listCmd is plumb list.
+type listCmd struct {
+	*app
+	projectFlags
+	tier   string
+	filter run.Filter
+}
+
+func listCommand(a *app) *cobra.Command {
+	c := &listCmd{app: a}
+	cmd := &cobra.Command{
+		Use:   "list [SUITE]",
+		Short: "List the cases of a suite, or the published suites and the runners of the config",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&c.config, "config", "", "config `file`")
+	fs.StringVar(&c.tier, "tier", "", "tier of a suite version")
+	fs.Var((*words)(&c.filter.Tags), "tag", "list only cases with one of these tags")
+	fs.Var((*words)(&c.filter.Categories), "category", "list only cases of these categories")
+	fs.Var((*words)(&c.filter.Difficulties), "difficulty", "list only cases of these difficulties")
+	fs.IntVar(&c.filter.Limit, "limit", 0, "list only the first `n` cases")
+	return cmd
+}
+
+func (c *listCmd) run(ctx context.Context, suite string) error {
+	p, err := c.openFor(ctx, c.projectFlags, suite)
+	if err != nil {
+		return err
+	}
+	if suite == "" && c.tier == "" {
+		return c.listAll(p)
+	}
+	source, err := p.Read(ctx, suite, c.tier, 0)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	cases, err := c.filter.Select(source.Suite)
+	if err != nil {
+		return err
+	}
+	c.redact = p.RedactorFor(source.Suite)
+	return c.listCases(source.Suite, cases)
+}
+
+func (c *listCmd) listAll(p *job.Project) error {
+	published, err := load.Published()
+	if err != nil {
+		return err
+	}
+	var runners []string
+	for i := range p.Config.Runners {
+		runners = append(runners, p.Config.Runners[i].ID)
+	}
+	if c.json {
+		return c.print(map[string]any{
+			"published": published, "suites": list(p.Config.Suites), "runners": list(runners),
+		})
+	}
+	fmt.Fprintln(c.Stdout, "Published suites:")
+	w := report.NewColumns(c.Stdout)
+	for _, m := range published {
+		for _, t := range m.Tiers {
+			fmt.Fprintf(w, "  %s/%s\t%s\t%s\n", m.Version, t.Name, plural(t.TestCount, "case"), t.Description)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if p.Config.Path == "" {
+		fmt.Fprintln(c.Stdout, "There is no config here; plumb init creates one.")
+		return nil
+	}
+	fmt.Fprintf(c.Stdout, "Config %s:\n  suites: %s\n  runners: %s\n", c.shown(p.Config.Path),
+		orDash(strings.Join(p.Config.Suites, ", ")), orDash(strings.Join(runners, ", ")))
+	return nil
+}
+
+func (c *listCmd) listCases(suite *plumb.Suite, cases []plumb.Case) error {
+	lines := make([]listed, len(cases))
+	for i := range cases {
+		x := &cases[i]
+		lines[i] = listed{x.ID, x.Hash, x.Category, x.Difficulty, x.Tags, len(x.Assertions), x.Prompt()}
+	}
+	if c.json {
+		return c.print(map[string]any{"suite": suite.Name, "hash": suite.Hash, "cases": lines})
+	}
+	w := report.NewColumns(c.Stdout)
+	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(c.line(l.Category, 40)),
+			orDash(c.line(l.Difficulty, 20)), orDash(c.line(strings.Join(l.Tags, ","), 40)),
+			c.line(l.Prompt, 60))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Stdout, "%d of %d cases of %s, %s\n", len(cases), len(suite.Cases), suite.Name, suite.Hash)
+	return nil
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
+)
+
+// secrets returns the redactor of this command: that of its job or its project, and before one is
+// open that of the environment.
+func (a *app) secrets() *redact.Redactor {
+	if a.redact == nil {
+		a.redact = a.env().Redactor()
+	}
+	return a.redact
+}
+
+// clean makes foreign text fit to be printed: it removes terminal control codes and secrets.
+func (a *app) clean(s string) string { return a.secrets().String(report.Clean(s)) }
+
+// line is clean on one line of at most width cells. It never cuts a secret in two.
+func (a *app) line(s string, width int) string { return report.Line(a.clean(s), width) }
+
+// indent is clean with all lines but the first indented by n spaces.
+func (a *app) indent(s string, n int) string { return report.Indent(a.clean(s), n) }
+
+// complain prints an error and what the user can do about it.
+func (a *app) complain(err error) {
+	if problems, ok := errors.AsType[load.Problems](err); ok {
+		a.problems(problems)
+		return
+	}
+	fmt.Fprintf(a.Stderr, "plumb: %s\n", a.clean(err.Error()))
+	if hint := plumb.Hint(err); hint != "" {
+		fmt.Fprintf(a.Stderr, "  try: %s\n", a.indent(hint, 7))
+	}
+}
+
+// problems prints the problems of a file. Each line begins with its place.
+func (a *app) problems(found load.Problems) {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, a.clean(load.Problems(a.env().ShownIn(found)).Error()))
+	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
+	_, _ = a.Stderr.Write(b.Bytes()) // an error of standard error has no place to go
+}
+
+// listProblems prints the problems of one file, up to a bound.
+func (a *app) listProblems(problems []load.Problem) {
+	for i, problem := range problems {
+		const most = 1000
+		if i == most {
+			fmt.Fprintf(a.Stderr, "... and %d more\n", len(problems)-most)
+			break
+		}
+		fmt.Fprintln(a.Stderr, a.clean(problem.String()))
+	}
+}
+
+// print writes v as indented JSON.
+func (a *app) print(v any) error {
+	var doc bytes.Buffer
+	enc := json.NewEncoder(&doc)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	v, _ = redact.Clean(a.secrets(), v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Stdout.Write(report.EscapeJSON(doc.Bytes()))
+	return err
+}
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// list returns s, but never nil, so that it is [] in JSON.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func dollars(usd *float64) string {
+	if usd == nil {
+		return "unknown"
+	}
+	return report.Money(*usd)
+}
+
+// shortHash shortens a hash so that it still identifies the suite for a reader.
+func shortHash(hash string) string {
+	const keep = len("sha256:") + 12
+	return hash[:min(len(hash), keep)]
+}

@@ -1,0 +1,133 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// directories completes s with where sessions work, how many run at once, and which baselines their
+// tokens are compared with. The documented precedence is the request, then the suite, then the
+// config. A request that contradicts the suite is an error.
+func (p *Project) directories(s *Spec, r *Request, source *Source) error {
+	agents, programs := false, false
+	for i := range s.Runners {
+		agents = agents || s.Runners[i].Agent != nil
+		programs = programs || len(s.Runners[i].Command) > 0
+	}
+	if s.Schedule == "" {
+		s.Schedule = run.Parallel
+		if agents {
+			s.Schedule = run.Serial // sessions of agents may share a directory; documented
+		}
+	}
+	if s.Parallel == Unset {
+		s.Parallel = DefaultParallel
+		if agents {
+			s.Parallel = runtime.NumCPU()
+		}
+	}
+	if root := s.WorkspaceRoot; root != "" {
+		s.WorkspaceRoot = p.env.Path(root)
+		if exists(s.WorkspaceRoot) && !isDir(s.WorkspaceRoot) {
+			return fmt.Errorf("--workspaces %s is not a directory", root)
+		}
+	}
+	if err := p.snapshots(s, r); err != nil {
+		return err
+	}
+	cwd := s.Cwd
+	s.Cwd = ""
+	given := source.Suite.Workspace != nil || p.Config.Workspace != nil || r.WorkspaceMode != "" || r.Template != ""
+	if !agents && (!programs || !given) {
+		return nil // without a workspace, programs run in the folder of the config
+	}
+	w, err := p.workspace(r, source, cwd)
+	if err != nil {
+		return err
+	}
+	return p.workingDirectory(s, w, cwd)
+}
+
+// snapshots sets the token baselines of s.
+func (p *Project) snapshots(s *Spec, r *Request) error {
+	c := p.Config.Snapshots
+	if c == nil && (r.Baselines != "" || r.UpdateBaselines) {
+		return plumb.WithHint(errors.New("the config does not turn token baselines on"),
+			"add snapshots: {tolerance: {percent: 10}} to the config")
+	}
+	if c == nil {
+		return nil
+	}
+	s.Snapshots = &SnapshotSpec{
+		Path: cmp.Or(p.env.Path(r.Baselines), c.Path), Metric: c.Metric, Absolute: c.Absolute, Percent: c.Percent,
+		Update: r.UpdateBaselines,
+	}
+	return nil
+}
+
+// workspace returns the workspace configuration of the request, the suite or the config.
+func (p *Project) workspace(r *Request, source *Source, cwd string) (plumb.WorkspaceConfig, error) {
+	w := plumb.WorkspaceConfig{Mode: plumb.WorkspaceIsolated}
+	if source.Bundle.Code() {
+		w.Mode = plumb.WorkspaceNone
+	}
+	switch suite := source.Suite; {
+	case suite.Workspace != nil:
+		w = *suite.Workspace
+		if r.WorkspaceMode != "" && r.WorkspaceMode != w.Mode {
+			return w, fmt.Errorf("--workspace %s contradicts the suite, whose workspace is %s", r.WorkspaceMode, w.Mode)
+		}
+	case p.Config.Workspace != nil && r.WorkspaceMode == "":
+		w = *p.Config.Workspace
+	case r.WorkspaceMode != "":
+		w.Mode = r.WorkspaceMode
+	case cwd != "":
+		w.Mode = plumb.WorkspaceNone
+	}
+	if r.Template != "" {
+		if w.Mode == plumb.WorkspaceNone {
+			return w, plumb.WithHint(errors.New("--template needs a workspace to copy to"), "--workspace isolated")
+		}
+		w.TemplateDir = cmp.Or(w.TemplateDir, p.env.Path(r.Template))
+	}
+	if w.TemplateDir != "" && !isDir(w.TemplateDir) {
+		return w, fmt.Errorf("the template directory %s does not exist", w.TemplateDir)
+	}
+	return w, nil
+}
+
+// workingDirectory sets the workspace configuration of s, and the directory in which sessions work
+// that get no directory of their own.
+func (p *Project) workingDirectory(s *Spec, w plumb.WorkspaceConfig, cwd string) error {
+	if cwd != "" && !filepath.IsAbs(cwd) {
+		cwd = p.env.Path(cwd)
+	}
+	if requested := cwd != "" && cwd != p.Config.Cwd; requested {
+		if w.Mode == plumb.WorkspaceIsolated {
+			return plumb.WithHint(fmt.Errorf("--cwd does not apply to workspace mode %s", w.Mode),
+				"use it with --workspace none")
+		}
+		w.Cwd = ""
+		if w.Mode == plumb.WorkspaceShared {
+			w.Cwd = cwd
+		}
+	}
+	s.Cwd = cmp.Or(cwd, p.env.Dir)
+	if dir := cmp.Or(w.Cwd, s.Cwd); w.Mode != plumb.WorkspaceIsolated && !isDir(dir) {
+		return fmt.Errorf("the working directory %s does not exist", dir)
+	}
+	s.Workspace = &w
+	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

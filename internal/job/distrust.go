@@ -1,0 +1,144 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// Distrusted describes an agent whose adapter misreports, as plumb doctor --agents found. Runs do
+// not measure such an agent: they note it, and list it in run.json.
+type Distrusted struct {
+	// Runner is the id of the runner in the run; "" in the user's cache.
+	Runner  string    `json:"runner,omitempty"`
+	Agent   string    `json:"agent"`
+	Version string    `json:"version"`
+	Error   string    `json:"error"`
+	At      time.Time `json:"at"`
+}
+
+// failure returns why the sessions of the agent are not measured.
+func (d *Distrusted) failure() *plumb.Failure {
+	f := plumb.Failuref(plumb.OriginNormalization, "Plumb misreads %s %s: on %s, plumb doctor --agents found that %s",
+		d.Agent, d.Version, d.At.Format(time.DateOnly), d.Error)
+	f.Hint = "use a version of the agent that Plumb supports, or a newer Plumb; plumb doctor --agents checks again"
+	return f
+}
+
+// A Proof is the result of plumb doctor --agents for one runner.
+type Proof struct {
+	Config plumb.RunnerConfig
+	// Version and Error describe the agent and what is wrong with its adapter.
+	Version, Error string
+	// OK says that the adapter works, Misreports that it does not. Both are false if the agent could
+	// not be tried.
+	OK, Misreports bool
+}
+
+// distrustFile returns the file in the user's cache with the distrusted agents by
+// [Project.programState], or "" if the user has no home directory. An entry ends to apply when the
+// agent or Plumb changes.
+func (p *Project) distrustFile() string {
+	dir := p.env.Getenv("XDG_CACHE_HOME")
+	if dir == "" {
+		dir = p.env.Getenv("LOCALAPPDATA")
+	}
+	if home := p.env.Getenv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".cache")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "plumb", "agents", "distrust.json")
+}
+
+// readDistrust returns the distrusted agents. A file that cannot be read counts as empty.
+func (p *Project) readDistrust() map[string]Distrusted {
+	known := map[string]Distrusted{}
+	file := p.distrustFile()
+	if file == "" {
+		return known
+	}
+	if data, err := doc.Read(file, doc.StateBytes); err != nil || json.Unmarshal(data, &known) != nil {
+		return map[string]Distrusted{}
+	}
+	return known
+}
+
+// KeepDistrust records in the user's cache the agents whose adapter misreports, and removes those
+// whose adapter works.
+func (p *Project) KeepDistrust(proofs []Proof) error {
+	known, changed := p.readDistrust(), false
+	for _, proof := range proofs {
+		key, ok := p.programState(proof.Config.Agent)
+		if !ok {
+			continue
+		}
+		_, was := known[key]
+		switch {
+		case proof.Misreports:
+			known[key] = Distrusted{
+				Agent: proof.Config.Agent.Type, Version: proof.Version, Error: proof.Error, At: p.env.Now().UTC(),
+			}
+			changed = true
+		case proof.OK && was:
+			delete(known, key)
+			changed = true
+		}
+	}
+	file := p.distrustFile()
+	if !changed || file == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(known, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = run.WriteFile(file, data)
+	}
+	if err != nil {
+		return fmt.Errorf("record the state of the agents: %w", err)
+	}
+	return nil
+}
+
+// programState identifies the program of an agent, its arguments, its version and that of Plumb. It
+// returns false if there is no such program.
+func (p *Project) programState(agent *plumb.AgentConfig) (string, bool) {
+	path, ok := p.AgentPath(agent.Type, agent.Command)
+	if !ok {
+		return "", false
+	}
+	path, err := filepath.EvalSymlinks(path)
+	info, errInfo := os.Stat(path)
+	if errors.Join(err, errInfo) != nil {
+		return "", false
+	}
+	started := strings.Join(append(append([]string{path}, agent.CommandArgs...), agent.Args...), " ")
+	return fmt.Sprintf("%s of plumb %s: %s, %d bytes of %s", agent.Type, Version(), started, info.Size(),
+		info.ModTime().UTC().Format(time.RFC3339Nano)), true
+}
+
+// distrusts returns what plumb doctor --agents found wrong with the agent of a runner, or nil.
+func (p *Project) distrusts(c plumb.RunnerConfig) *Distrusted {
+	if c.Agent == nil {
+		return nil
+	}
+	key, ok := p.programState(c.Agent)
+	if !ok {
+		return nil
+	}
+	if d, ok := p.readDistrust()[key]; ok {
+		return &d
+	}
+	return nil
+}

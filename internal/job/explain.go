@@ -1,0 +1,263 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+// ExplanationsFile is the artifact with the answers of an agent about its session.
+const ExplanationsFile = "explanations.json"
+
+// Explanations is the content of that artifact. Its keys are documented.
+type Explanations struct {
+	run.Explanation
+	CreatedAt string   `json:"createdAt"`
+	Questions []Answer `json:"questions"`
+}
+
+// Answer is a question about a session with the agent's answer.
+type Answer struct {
+	run.Question
+	Answer       string             `json:"answer"`
+	SessionID    string             `json:"sessionId,omitempty"`
+	StartedAt    *time.Time         `json:"startedAt,omitempty"`
+	EndedAt      *time.Time         `json:"endedAt,omitempty"`
+	DurationMs   int64              `json:"durationMs,omitempty"`
+	RawArtifacts plumb.RawArtifacts `json:"rawArtifacts"`
+}
+
+// ReadExplanations reads the stored answers about the session in dir.
+func ReadExplanations(dir string) (*Explanations, error) {
+	var e Explanations
+	return &e, readJSON(filepath.Join(dir, ExplanationsFile), &e)
+}
+
+// FindQuestions returns the artifact directory of a session with questions: dir itself, or the only
+// one below it. Among the sessions of one execution it chooses the last.
+func FindQuestions(dir string) (string, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("read the artifact directory: %w", err)
+	} else if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", dir)
+	}
+	last := map[string]string{} // the last session of each execution
+	var executions []string
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "explain" || d.Name() == run.BundleDir || strings.HasPrefix(d.Name(), "agent-")) {
+			return fs.SkipDir
+		}
+		if d.Name() != run.ExplainFile || d.IsDir() {
+			return nil
+		}
+		session := filepath.Dir(name)
+		execution := session
+		part := regexp.MustCompile(`^(repeat|session)-`)
+		for part.MatchString(filepath.Base(execution)) {
+			execution = filepath.Dir(execution)
+		}
+		if len(execution) < len(dir) {
+			execution = dir
+		}
+		was, known := last[execution]
+		if !known {
+			executions = append(executions, execution)
+		}
+		if !known || later(session, was) {
+			last[execution] = session
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("look for questions: %w", err)
+	}
+	switch len(executions) {
+	case 0:
+		err := fmt.Errorf("no %s in %s or below it: no failed check there asks a question", run.ExplainFile, dir)
+		return "", plumb.WithHint(err,
+			"the grouped checks of suites in code ask questions, such as assert.commands.includes")
+	case 1:
+		return last[executions[0]], nil
+	default:
+		var shown []string
+		for _, e := range executions[:min(len(executions), 5)] {
+			shown = append(shown, "plumb explain "+last[e])
+		}
+		err := fmt.Errorf("%d executions in %s have questions; choose one of them", len(executions), dir)
+		return "", plumb.WithHint(err, strings.Join(shown, "\n"))
+	}
+}
+
+// later reports whether the session in directory a came after the one in b, by the numbers of their
+// repetition and retry.
+func later(a, b string) bool {
+	key := func(dir string) []int {
+		var key []int
+		for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
+			var n int
+			if _, err := fmt.Sscanf(part, "repeat-%d", &n); err == nil {
+				key = append(key[:0], n, 1)
+			} else if _, err := fmt.Sscanf(part, "session-%d", &n); err == nil && len(key) == 2 {
+				key[1] = n
+			}
+		}
+		return key
+	}
+	return slices.Compare(key(a), key(b)) > 0
+}
+
+// An Interview asks an agent the questions that the failed checks of one session left.
+type Interview struct {
+	run.Explanation
+
+	dir     string
+	project *Project
+	factory *runnerFactory
+	agent   plumb.Explainer
+}
+
+// OpenInterview prepares the questions about the session in dir. fromConfig takes the runner from
+// the config; else it comes from the run of the session, which must be one of this project: an
+// artifact directory from elsewhere is not trusted to say what to start.
+func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err error) {
+	defer func() { err = hide(p.redact, err) }()
+	v := &Interview{dir: dir, project: p}
+	file := filepath.Join(dir, run.ExplainFile)
+	if err := readJSON(file, &v.Explanation); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(v.Questions) == 0:
+		return nil, fmt.Errorf("%s has no questions", file)
+	case v.SessionID == "":
+		return nil, fmt.Errorf("%s has no sessionId: the agent did not report the id of its session", file)
+	}
+	if _, err := os.Stat(v.Cwd); err != nil {
+		return nil, plumb.WithHint(fmt.Errorf("the workspace of the session is gone: %w", err),
+			"an agent continues in the directory where it worked; keep it with --keep-workspaces")
+	}
+	config, err := p.explainer(dir, v.RunnerID, fromConfig)
+	if err != nil {
+		return nil, err
+	}
+	redact := p.redactor(nil, config)
+	if v.factory, err = p.runnerFactory(string(runner.CacheOff), 1, false, redact); err != nil {
+		return nil, err
+	}
+	made, err := v.factory.make([]plumb.RunnerConfig{*config})
+	if err != nil {
+		v.Close()
+		return nil, hide(redact, err)
+	}
+	var ok bool
+	if v.agent, ok = made.runners[0].(plumb.Explainer); !ok {
+		v.Close()
+		return nil, fmt.Errorf("runner %s cannot answer questions about a session", v.RunnerID)
+	}
+	return v, nil
+}
+
+// Close releases what the interview holds.
+func (v *Interview) Close() { v.factory.close() }
+
+// Redactor returns the redactor with all secrets of the interview.
+func (v *Interview) Redactor() *redact.Redactor { return v.factory.redact }
+
+// Ask asks all questions in the resumed session, one after the other, and stores the answers beside
+// them. It calls asking before each question and answered after it. An answer may take at most
+// limit.
+func (v *Interview) Ask(
+	ctx context.Context, limit time.Duration, asking func(i int, q run.Question), answered func(Answer),
+) (*Explanations, error) {
+	out := Explanations{Explanation: v.Explanation, Questions: []Answer{}}
+	ref := plumb.SessionRef{SessionID: v.SessionID, Workspace: v.Cwd, ArtifactDir: v.dir}
+	for i, q := range v.Questions {
+		asking(i, q)
+		limited, cancel := context.WithTimeout(ctx, limit)
+		report, err := v.agent.Explain(limited, ref, q.Question)
+		cancel()
+		if err != nil {
+			return nil, hide(v.factory.redact, plumb.WithHint(fmt.Errorf("question %d: %w", i+1, err), plumb.Hint(err)))
+		}
+		if report.SessionID != "" {
+			ref.SessionID = report.SessionID
+		}
+		a, _ := redact.Clean(v.factory.redact, Answer{
+			Question: q, Answer: report.FinalOutput, SessionID: report.SessionID, StartedAt: report.StartedAt,
+			EndedAt: report.EndedAt, DurationMs: report.DurationMs, RawArtifacts: report.RawArtifacts,
+		})
+		out.Questions = append(out.Questions, a)
+		answered(a)
+	}
+	out, _ = redact.Clean(v.factory.redact, out)
+	out.CreatedAt = v.project.env.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	data, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return &out, run.WriteFile(filepath.Join(v.dir, ExplanationsFile), append(data, '\n'))
+}
+
+// explainer returns the configuration of the runner that had the session in dir.
+func (p *Project) explainer(dir, runnerID string, fromConfig bool) (*plumb.RunnerConfig, error) {
+	config := p.Config.Runner(runnerID)
+	if !fromConfig {
+		rel, err := filepath.Rel(p.Runs(), dir)
+		id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+		path := filepath.Join(p.Runs(), id)
+		if err != nil || !filepath.IsLocal(rel) || !run.MadeHere(p.Runs(), path) {
+			return nil, plumb.WithHint(fmt.Errorf("%s is not in the runs of this project", dir),
+				"name the config with the runner of the session with --config, or the directory of runs with --output-dir")
+		}
+		var s Spec
+		if err := run.ReadSpec(path, &s); err != nil {
+			return nil, err
+		}
+		for _, r := range s.Runners {
+			if r.ID != runnerID {
+				continue
+			}
+			if err := p.withSecrets(&r); err != nil {
+				return nil, err
+			}
+			config = new(r.Config())
+		}
+	}
+	if config == nil {
+		//nolint:staticcheck // the documented text
+		return nil, plumb.WithHint(fmt.Errorf("No runner config matches explain runner id: %s", runnerID),
+			"name the config with --config")
+	}
+	return config, nil
+}
+
+func readJSON(path string, v any) error {
+	data, err := doc.Read(path, doc.StateBytes)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return fmt.Errorf("read %s: byte %d: %w", path, e.Offset, err)
+		}
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}

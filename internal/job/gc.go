@@ -1,0 +1,193 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+)
+
+// Garbage is what crashed and finished runs left. Its keys are documented.
+type Garbage struct {
+	DryRun     bool             `json:"dryRun"`
+	Processes  []GarbageProcess `json:"processes"`
+	Workspaces []string         `json:"workspaces"`
+	// Homes are the configuration directories of agents whose process is dead.
+	Homes []string `json:"homes"`
+}
+
+// GarbageProcess is a program that a run left running.
+type GarbageProcess struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+	Run     string `json:"run"`
+}
+
+// CollectGarbage ends the processes, and deletes the homes of agents and the workspaces below root,
+// that runs left. It keeps workspaces that changed after before, unless their run is gone. With
+// dryRun it changes nothing. It returns what it found, even with an error; nil means that it did
+// not begin.
+func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error) {
+	found := &Garbage{DryRun: dryRun, Processes: []GarbageProcess{}, Workspaces: []string{}, Homes: []string{}}
+	claims, err := run.Claims()
+	if err != nil {
+		return nil, err
+	}
+	homes, err := agentcli.Sweep(true)
+	if err != nil {
+		return nil, err
+	}
+	reap := proc.Reap
+	if dryRun {
+		reap = proc.Find
+	}
+	l := leftovers{root: resolved(root), claims: claims}
+	for _, home := range homes {
+		l.homes = append(l.homes, resolved(home))
+	}
+	processes, failed := reap(l.dead)
+	for _, p := range processes {
+		found.Processes = append(found.Processes, GarbageProcess{p.PID, p.Command, l.runID(p.Trace)})
+	}
+	homes, err = agentcli.Sweep(dryRun)
+	found.Homes, failed = append(found.Homes, homes...), errors.Join(failed, err)
+	workspaces, err := abandoned(root, claims, before)
+	if err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	for _, dir := range workspaces {
+		if !dryRun {
+			if err := os.RemoveAll(dir); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("delete the workspaces %s: %w", dir, err))
+				continue
+			}
+		}
+		found.Workspaces = append(found.Workspaces, dir)
+	}
+	if !dryRun {
+		failed = errors.Join(failed, dropClaims(claims))
+	}
+	return found, failed
+}
+
+// leftovers decides whether a process was left by a run.
+type leftovers struct {
+	root   string   // the directory of workspaces
+	homes  []string // the homes of agents whose process is dead
+	claims map[string]run.Claim
+}
+
+// dead reports whether a process with this trace belongs to a dead run. A finished run has ended
+// its own processes: a process in a workspace that it kept belongs to the user.
+func (l *leftovers) dead(t proc.Trace) bool {
+	if t.Dir != "" {
+		dir, _ := l.runDir(t)
+		return dir != "" && over(dir) && !exists(filepath.Join(dir, run.ResultsFile)) ||
+			slices.ContainsFunc(l.homes, func(home string) bool { return inside(t.Dir, home) })
+	}
+	if proc.Abandoned(t.Marker) {
+		return true
+	}
+	dir, _ := l.runDir(t)
+	return dir != "" && over(dir)
+}
+
+// over reports whether a run has no owner, or is gone. An existing directory that is not a run
+// belongs to another program that makes sessions.
+func over(runDir string) bool {
+	if _, err := os.Stat(runDir); err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	return exists(filepath.Join(runDir, run.SpecFile)) && !run.Locked(runDir)
+}
+
+// runDir returns the directory and the id of the run that a trace leads to, or "" for an unknown
+// run.
+func (l *leftovers) runDir(t proc.Trace) (dir, id string) {
+	if t.Dir != "" {
+		rel, err := filepath.Rel(l.root, t.Dir)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			return "", ""
+		}
+		name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+		c, _ := run.Owner(filepath.Join(l.root, name), l.claims)
+		return c.RunDir, name
+	}
+	id, _, _ = strings.Cut(t.Marker, "/")
+	if c, ok := l.claims[id]; ok {
+		return c.RunDir, filepath.Base(c.RunDir)
+	}
+	return t.RunDir, id
+}
+
+func (l *leftovers) runID(t proc.Trace) string {
+	_, id := l.runDir(t)
+	return id
+}
+
+// resolved resolves the symbolic links in a path, because the system reports the directories of
+// processes without links. A path that does not exist is returned as it is.
+func resolved(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
+// inside reports whether path is dir or is below it.
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// dropClaims removes the claims of runs that are gone. The other claims still say to which run a
+// workspace belongs.
+func dropClaims(claims map[string]run.Claim) error {
+	var all error
+	for _, c := range claims {
+		if _, err := os.Stat(c.RunDir); errors.Is(err, os.ErrNotExist) {
+			all = errors.Join(all, c.Drop())
+		}
+	}
+	return all
+}
+
+// abandoned returns the directories of workspaces to delete: those of runs without an owner that
+// did not change after before, and those of runs that are gone.
+func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for workspaces: %w", err)
+	}
+	var dirs []string
+	for _, e := range entries {
+		dir := filepath.Join(root, e.Name())
+		info, err := e.Info()
+		if err != nil || !e.IsDir() {
+			continue
+		}
+		owner, ours := run.Owner(dir, claims)
+		if !ours {
+			continue
+		}
+		gone := false
+		if owner.RunDir != "" { // otherwise the run is unknown
+			_, err := os.Stat(owner.RunDir)
+			gone = errors.Is(err, os.ErrNotExist)
+		}
+		if (owner.RunDir == "" || !run.Locked(owner.RunDir)) && (gone || info.ModTime().Before(before)) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}

@@ -1,0 +1,377 @@
+// Package job turns a spec into a performed run, below the command line: it opens the project and
+// its suites, makes the runners, decides where sessions work, collects the secrets, and runs,
+// resumes or scores. It has no flags and no exit codes, so that a server or a worker can use it:
+//
+//	p, err := job.OpenProject(ctx, env, "", "")
+//	source, err := p.Read(ctx, "suite.jsonl", "", 0)
+//	j, err := job.Open(p, source, job.Request{Spec: spec})
+//	result, err := j.Perform(ctx, job.Options{})
+//
+// A job owns the redactor with all secrets of its run. Whatever a job prints, records, reports or
+// returns as an error is redacted already.
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/snapshot"
+)
+
+// A Request is a spec in which the suite and the config decide the settings that are left out.
+type Request struct {
+	// Spec holds the settings. [Open] sets its version, time, suite, judge, embedder, workspace and
+	// snapshots, and makes its paths absolute.
+	Spec
+	// JudgeName and EmbedderName name a model or a runner of the config; "" leaves them to the config.
+	JudgeName, EmbedderName string
+	// WorkspaceMode and Template apply where neither the suite nor the config has them.
+	WorkspaceMode plumb.WorkspaceMode
+	Template      string
+	// Baselines is the file of token baselines, in place of the one in the config.
+	Baselines       string
+	UpdateBaselines bool
+	// Plan prepares the job for [Job.Plan] only: its runners need no key and no program.
+	Plan bool
+	// OwnRunners replace the runners of the spec, for sessions that this process has.
+	OwnRunners []plumb.Runner
+}
+
+// A Job is a suite that is ready to run.
+type Job struct {
+	Spec Spec
+	// Suite holds the selected cases.
+	Suite *plumb.Suite
+
+	project    *Project
+	bundle     *load.Bundle
+	suiteCases int
+	factory    *runnerFactory
+	runners    []plumb.Runner
+	options    run.Options
+	forecast   *forecaster
+	// baselines is nil if the project keeps none.
+	baselines *snapshot.Baselines
+	// dir is the directory of a run that is resumed, until Perform takes it.
+	dir *run.Dir
+	// closers end the code of suites.
+	closers []func() error
+}
+
+// Close releases what the job holds. It must be called, whether the job was performed or not.
+func (j *Job) Close() {
+	if j.factory != nil {
+		j.factory.close()
+	}
+	if j.dir != nil {
+		_ = j.dir.Close() // the directory is as it was before
+	}
+	for _, c := range j.closers {
+		_ = c() // no result depends on it
+	}
+}
+
+// Open prepares a run of source. It makes no request and writes nothing. The job owns source, which
+// is closed if Open fails.
+func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
+	defer func() {
+		if err != nil {
+			err = hide(p.redact, errors.Join(err, source.Close()))
+		}
+	}()
+	s := r.Spec
+	s.PlumbVersion, s.CreatedAt = Version(), p.env.Now().UTC().Truncate(time.Millisecond)
+	s.Dir, s.Suite = p.Config.Dir, source.Suite.Name
+	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
+	if err := p.chooseJudges(&s, r.JudgeName, r.EmbedderName); err != nil {
+		return nil, err
+	}
+	if err := p.directories(&s, &r, source); err != nil {
+		return nil, err
+	}
+	if s.Output != "" {
+		s.Output = p.env.Path(s.Output)
+		if err := report.CheckBlockFile(s.Output); err != nil {
+			return nil, err
+		}
+	}
+	return p.assemble(s, source, r.Plan, r.OwnRunners)
+}
+
+// caseIDs returns the ids of the selected cases. A value that is not the id of a case may hold
+// several ids, separated by commas.
+func caseIDs(values []string, suite *plumb.Suite) []string {
+	var ids []string
+	for _, v := range values {
+		isCase := slices.ContainsFunc(suite.Cases, func(c plumb.Case) bool { return c.ID == v })
+		if isCase || !strings.Contains(v, ",") {
+			ids = append(ids, v)
+			continue
+		}
+		for id := range strings.SplitSeq(v, ",") {
+			ids = append(ids, strings.TrimSpace(id))
+		}
+	}
+	return ids
+}
+
+// chooseJudges sets the judge and the embedder of s. No judge means that each model judges itself.
+func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
+	config, votes, err := p.judge(judge, s.JudgeVotes)
+	if err != nil {
+		return err
+	}
+	if s.JudgeVotes = votes; config != nil {
+		s.Judge = new(SpecOf(*config))
+	}
+	switch e := p.Config.Embedder; {
+	case embedder != "":
+		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: embedder}))
+	case e != nil:
+		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: e.Model, BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}))
+	default:
+		for _, r := range s.Runners {
+			if c, ok := runner.DefaultEmbedder(r.Config()); ok {
+				s.Embedder = new(SpecOf(c))
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// judge returns the judge with the given name, or else the judge of the config, and the number of
+// its votes. It returns nil if each model judges itself.
+func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error) {
+	configured := p.Config.Judge
+	if configured != nil {
+		votes = cmp.Or(votes, configured.Votes)
+	}
+	switch {
+	case name != "":
+		if c := p.Config.Runner(name); c != nil {
+			return c, votes, nil
+		}
+		if _, err := modelapi.Resolve(name); err != nil {
+			return nil, 0, fmt.Errorf("judge: %w", err)
+		}
+		return &plumb.RunnerConfig{Model: name}, votes, nil
+	case configured != nil && configured.Config != nil:
+		c := *configured.Config
+		if c.Model != "" {
+			c.ID = "" // the model describes the judge better than the key in the config
+		}
+		return &c, votes, nil
+	case configured != nil && configured.Runner != "":
+		c := p.Config.Runner(configured.Runner)
+		if c == nil {
+			return nil, 0, fmt.Errorf("judge: the config has no runner %q", configured.Runner)
+		}
+		return c, votes, nil
+	default:
+		return nil, votes, nil
+	}
+}
+
+// assemble makes the job that a complete spec describes. Runners that the caller made replace those
+// of the spec.
+func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Runner) (_ *Job, err error) {
+	if len(s.Runners) == 0 && len(own) == 0 {
+		return nil, errors.New("the run has no runners")
+	}
+	selected := *source.Suite
+	if selected.Cases, err = s.Filter.Select(source.Suite); err != nil {
+		return nil, err
+	}
+	j := &Job{
+		Spec: s, Suite: &selected, project: p, bundle: source.Bundle, suiteCases: len(source.Suite.Cases),
+		closers: []func() error{source.Close},
+	}
+	r := p.redactor(s.words(j.Suite), s)
+	if j.factory, err = p.runnerFactory(s.Cache, s.Parallel, planning, r); err != nil {
+		return nil, hide(r, err)
+	}
+	defer func() {
+		if err != nil {
+			j.factory.close()
+			err = hide(r, err)
+		}
+	}()
+	j.factory.env.ReplayFinal = s.ScoredFrom != ""
+	if j.runners = own; own == nil {
+		if err := j.makeRunners(); err != nil {
+			return nil, err
+		}
+	}
+	j.setOptions(source.Suite)
+	if err := j.makeJudges(); err != nil {
+		return nil, err
+	}
+	if j.baselines, err = s.Snapshots.open(j.Note, p.env.Now); err != nil {
+		return nil, err
+	}
+	if j.baselines != nil {
+		j.options.Verify = j.baselines.Verify
+	}
+	j.forecast = j.newForecaster()
+	j.options.Budget.Forecast = j.forecast.of
+	if err := j.checkBudget(); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Note records a note in the log of the run, without secrets.
+func (j *Job) Note(n plumb.Note) { j.factory.env.Note(n) }
+
+// makeRunners makes the runners of the spec.
+func (j *Job) makeRunners() (err error) {
+	var configs []plumb.RunnerConfig
+	for _, r := range j.Spec.Runners {
+		configs = append(configs, r.Config())
+	}
+	made, err := j.factory.make(configs)
+	if err != nil {
+		return err
+	}
+	j.runners, j.options.Unavailable, j.Spec.Distrusted = made.runners, made.unavailable, made.distrusted
+	return nil
+}
+
+// setOptions describes the run to package run, except for what judges, compares and limits it.
+func (j *Job) setOptions(suite *plumb.Suite) {
+	s, p := &j.Spec, j.project
+	j.options = run.Options{
+		Base: p.env.Dir, Unavailable: j.options.Unavailable, MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
+		Workspaces: run.Workspaces{
+			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agentcli.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
+		},
+		Suite: j.Suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
+		Repeat: s.Repeat, Retry: s.Retry, Timeout: s.Timeout(), MaxFailures: s.MaxFailures,
+		Budget: run.Budget{
+			CostUSD: s.MaxCostUSD, Tokens: s.MaxTokens, Duration: time.Duration(s.MaxDurationMs) * time.Millisecond,
+			Unmetered: s.AllowUnmetered,
+		},
+		Redact: j.factory.redact, Notes: j.factory.notes,
+		Info: plumb.RunInfo{
+			PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: p.suitePath(suite.Path),
+			SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash, DeclaredTags: suite.Tags(),
+			SelectedTags: s.Filter.Tags, SuiteCases: j.suiteCases, ScoredFrom: s.ScoredFrom,
+		},
+	}
+	if s.Workspace != nil {
+		j.options.Workspaces.Config = *s.Workspace
+	}
+}
+
+// suitePath returns the path of a suite for the results. A built-in suite keeps its name.
+func (p *Project) suitePath(name string) string {
+	if path := p.env.Path(name); name != "" {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return name
+}
+
+// makeJudges makes the judge and the embedder, if a selected case needs them.
+func (j *Job) makeJudges() error {
+	s, info := &j.Spec, &j.options.Info
+	judged, compared := needs(j.Suite.Cases)
+	if judged && s.Judge == nil {
+		info.SelfJudged = true
+	} else if judged {
+		judge, err := runner.NewJudge(s.Judge.Config(), j.factory.env)
+		if err != nil {
+			return err
+		}
+		j.options.Judge, info.Judge = judge.Runner, idAndModel(judge.Runner.Info())
+	}
+	if !compared {
+		return nil
+	}
+	if s.Embedder == nil {
+		return plumb.WithHint(errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder"),
+			"--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, or embedder in plumb.yaml; "+
+				"or leave those cases out with --category or --case")
+	}
+	embedder, err := runner.NewEmbedder(s.Embedder.Config(), j.factory.env)
+	if err != nil {
+		return plumb.WithHint(err, "choose another one with --embedder")
+	}
+	j.options.Embedder, info.Embedder = embedder, embedder.Name
+	return nil
+}
+
+// needs reports whether cases need a judge and an embedder.
+func needs(cases []plumb.Case) (judge, embedder bool) {
+	for i := range cases {
+		for _, a := range cases[i].Assertions {
+			if c, ok := a.(plumb.AskingAssertion); ok {
+				j, e := c.Needs()
+				judge, embedder = judge || j, embedder || e
+			}
+		}
+		if judge && embedder {
+			break
+		}
+	}
+	return judge, embedder
+}
+
+// idAndModel returns the id of a runner, with the model unless the id names it.
+func idAndModel(r plumb.RunnerInfo) string {
+	model := strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":")
+	if r.ID == model || model == "" {
+		return r.ID
+	}
+	return r.ID + " (" + model + ")"
+}
+
+// checkBudget makes sure that the budget can be enforced, as far as is known before the run, and
+// notes by how much the run may exceed it.
+func (j *Job) checkBudget() error {
+	s := &j.Spec
+	if s.MaxCostUSD > 0 {
+		paid := []*plumb.RunnerInfo{j.forecast.judge, j.forecast.embedder}
+		for _, r := range j.runners {
+			paid = append(paid, new(r.Info()))
+		}
+		for _, r := range paid {
+			if r == nil || r.Kind != plumb.RunnerModel {
+				continue
+			}
+			if _, ok := j.project.Prices.Of(*r); ok {
+				continue
+			}
+			if !s.AllowUnmetered {
+				return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", r.ID),
+					"set its price under prices in plumb.yaml, use --max-tokens, or run without this guarantee with --allow-unmetered")
+			}
+			j.Note(plumb.Note{
+				Level: "warning",
+				Text: "the budget cannot be enforced: the price of " + r.ID + " is unknown; " +
+					"the run continues because of --allow-unmetered",
+			})
+		}
+	}
+	if s.MaxCostUSD <= 0 && s.MaxTokens <= 0 {
+		return nil
+	}
+	for _, line := range j.capWords() {
+		j.Note(plumb.Note{Level: "info", Text: line})
+	}
+	return nil
+}

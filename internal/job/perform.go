@@ -1,0 +1,137 @@
+package job
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// Options are what [Job.Perform] needs beside the job.
+type Options struct {
+	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a module.
+	// The first two kinds are described in package report. Without a report to standard output the
+	// terminal reporter writes there.
+	Reports []string
+	// Watch is called when the sessions begin. The run ends its running sessions when the returned
+	// context is done, and starts no more when drain is closed. Perform calls done when the run has
+	// ended. A nil Watch lets only the context of Perform end the run.
+	Watch func(ctx context.Context) (running context.Context, drain <-chan struct{}, done func())
+}
+
+// Result is what a performed job leaves.
+type Result struct {
+	Run *plumb.Run
+	// ID and Dir are the id and the directory of the run.
+	ID, Dir string
+}
+
+// Perform runs the job in a new run directory, or continues a resumed run in its own. A nil Result
+// means that the run could not begin. A Result with an error means that the run ended early: what
+// it measured until then is in its directory.
+func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error) {
+	defer func() { err = hide(j.factory.redact, err) }()
+	dir, resumed := j.dir, j.dir != nil
+	j.dir = nil
+	if !resumed {
+		if dir, err = j.project.newRun(); err != nil {
+			return nil, err
+		}
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	index := &run.Index{}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	reports, err := j.begin(ctx, dir, resumed, index, o.Reports)
+	if err != nil {
+		return nil, err
+	}
+	var notWritten error
+	j.options.Dir, j.options.Index = dir, index
+	//nolint:contextcheck // results are written after an interruption, too
+	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
+		// A documented promise: results.json exists when reporters get the end of the run.
+		if ev.Type == plumb.EventRunFinished {
+			notWritten = j.writeResults(dir, state, index)
+		}
+		return reports.report(ev, state)
+	}
+	if resumed {
+		if err := j.project.reapRun(dir, j.Spec.WorkspaceRoot); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range j.factory.redact.Exposed() {
+		j.project.printf("the secret %s stays visible where it appears: its value %s", e.Name, e.Why)
+	}
+	if j.project.env.Starting != nil {
+		j.project.env.Starting(j.runners, len(j.Suite.Cases)*len(j.runners), j.options.Parallel)
+	}
+	running, done := ctx, func() {}
+	if o.Watch != nil {
+		running, j.options.Drain, done = o.Watch(ctx)
+	}
+	state, err := run.Suite(running, j.options)
+	done()
+	err = errors.Join(err, reports.broke(hide(j.factory.redact, err)))
+	if state == nil {
+		return nil, err
+	}
+	err = errors.Join(err, notWritten)
+	if err == nil && j.baselines != nil {
+		err = j.baselines.Save(context.WithoutCancel(ctx))
+	}
+	return &Result{Run: state, ID: dir.ID, Dir: dir.Path}, err
+}
+
+// begin records a new run, and opens the reports. On an error it deletes a new run.
+func (j *Job) begin(
+	ctx context.Context, dir *run.Dir, resumed bool, index *run.Index, specs []string,
+) (_ *reporting, err error) {
+	defer func() {
+		if err != nil && !resumed {
+			err = errors.Join(err, dir.Discard())
+		}
+	}()
+	if !resumed {
+		if err := j.record(dir); err != nil {
+			return nil, err
+		}
+	}
+	o := j.project.reportOptions(dir.Path)
+	o.Redact, o.Closed = j.factory.redact, j.Spec.Demo
+	o.Fresh = !resumed // an earlier version may have written the log of a resumed run
+	o.Sessions = index.Sessions
+	return j.project.reporters(ctx, specs, o, &reported{spec: &j.Spec, suite: j.Suite})
+}
+
+// record writes the bundle and run.json, before the run begins.
+func (j *Job) record(dir *run.Dir) error {
+	if err := j.bundle.Write(dir.Join(run.BundleDir)); err != nil {
+		return err
+	}
+	j.bundle.Drop() // it may be large, and is on disk now
+	j.bundle = nil
+	s, _ := redact.Clean(j.factory.redact, j.Spec)
+	return dir.WriteSpec(s)
+}
+
+// writeResults writes results.json into the run directory, and appends to the file of --output.
+func (j *Job) writeResults(dir *run.Dir, state *plumb.Run, index *run.Index) error {
+	err := run.WriteTo(filepath.Join(dir.Path, run.ResultsFile), func(w io.Writer) error {
+		buffered := bufio.NewWriterSize(w, 1<<20)
+		if err := report.WriteResults(buffered, state, index.Sessions); err != nil {
+			return err
+		}
+		return buffered.Flush()
+	})
+	if err != nil || j.Spec.Output == "" {
+		return err
+	}
+	return report.AppendBlock(j.Spec.Output, state, index.Sessions)
+}

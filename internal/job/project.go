@@ -1,0 +1,298 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+// Env is what a job sees of the process that it runs in.
+type Env struct {
+	Getenv  func(string) string
+	Environ func() []string
+	// Dir is the working directory. Relative paths are relative to it.
+	Dir string
+	// Stdout receives the reports that have no file; Stderr receives warnings and what code prints.
+	Stdout, Stderr io.Writer
+	Now            func() time.Time
+	// Display says what reporters may use on Stdout: a terminal, its size, colors.
+	Display report.Options
+	// SuiteRead is called with the size of each suite file before its cases are read. It may be nil.
+	SuiteRead func(size int)
+	// Starting is called when everything is ready for the first session. It may be nil.
+	Starting func(runners []plumb.Runner, executions, parallel int)
+}
+
+// Path returns name as an absolute path, or "" for "".
+func (e Env) Path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(e.Dir, name)
+}
+
+// Shown returns a path as the user would write it: relative, if it is below the working directory.
+func (e Env) Shown(path string) string {
+	if rel, err := filepath.Rel(e.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// ShownIn returns problems whose files are named as the user would write them.
+func (e Env) ShownIn(problems []load.Problem) []load.Problem {
+	out := slices.Clone(problems)
+	for i := range out {
+		out[i].Pos.File = e.Shown(out[i].Pos.File)
+	}
+	return out
+}
+
+// Project is the folder that a command works for: its config, its environment and its runs.
+type Project struct {
+	Config *load.Config
+	// Root holds the runs and the cache.
+	Root string
+	// Getenv and Environ are those of the process, extended by the project's .env file.
+	Getenv  func(string) string
+	Environ func() []string
+	Prices  *runner.Prices
+	// Flags are the flags that a later command needs to find the runs of this project.
+	Flags string
+
+	env    Env
+	redact *redact.Redactor
+	// codeOutput receives what code of the project prints.
+	codeOutput *redactingWriter
+}
+
+// defaultOutputDir holds the runs and the cache. It is relative to the config file, or without one
+// to the working directory.
+const defaultOutputDir = ".plumb"
+
+// OpenProject finds the project of the working directory. configPath names its config file; with ""
+// OpenProject looks for one. A non-empty outputDir replaces the output directory of the config.
+func OpenProject(ctx context.Context, env Env, configPath, outputDir string) (*Project, error) {
+	config, err := ReadConfig(ctx, env, configPath)
+	if err != nil {
+		return nil, err
+	}
+	p, err := NewProject(env, config, outputDir)
+	if err == nil && configPath != "" {
+		p.Flags = strings.TrimSpace("--config " + report.ShellWord(configPath) + " " + p.Flags)
+	}
+	return p, err
+}
+
+// OpenProjectOf is [OpenProject] for a command on a suite: without configPath, the config that is
+// nearest to the suite applies.
+func OpenProjectOf(ctx context.Context, env Env, configPath, outputDir, suite string) (*Project, error) {
+	if configPath != "" || suite == "" {
+		return OpenProject(ctx, env, configPath, outputDir)
+	}
+	found, err := load.FindConfigOf(suite, env.Dir)
+	if err != nil {
+		return nil, err
+	}
+	here, err := load.FindConfig(env.Dir)
+	if err != nil || found == here {
+		return OpenProject(ctx, env, "", outputDir)
+	}
+	return OpenProject(ctx, env, found, outputDir)
+}
+
+// ReadConfig reads the config file at path, or with "" the one of the working directory. Without a
+// config file it returns an empty config.
+func ReadConfig(ctx context.Context, env Env, path string) (_ *load.Config, err error) {
+	if path = env.Path(path); path == "" {
+		if path, err = load.FindConfig(env.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if path == "" {
+		return &load.Config{Dir: env.Dir}, nil
+	}
+	r := env.Redactor()
+	out := newRedactingWriter(r, env.Stderr)
+	defer func() { err = errors.Join(err, out.Close()) }()
+	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: out, Stderr: out, Environ: env.Environ, Dir: env.Dir})
+	if err != nil {
+		if problems, ok := errors.AsType[load.Problems](err); ok {
+			return nil, load.Problems(env.ShownIn(problems))
+		}
+		return nil, err
+	}
+	env.warn(r, env.ShownIn(config.Warnings))
+	return config, nil
+}
+
+// NewProject returns the project of a config.
+func NewProject(env Env, config *load.Config, outputDir string) (*Project, error) {
+	p := &Project{Config: config, Prices: &runner.Prices{}, env: env}
+	if err := p.Prices.Override(prices(config.Prices)); err != nil {
+		return nil, fmt.Errorf("read config %s: %w", config.Path, err)
+	}
+	switch {
+	case outputDir != "":
+		p.Root, p.Flags = env.Path(outputDir), "--output-dir "+report.ShellWord(outputDir)
+	case config.Run.OutputDir != "":
+		p.Root = config.Resolve(config.Run.OutputDir)
+	default:
+		p.Root = filepath.Join(config.Dir, defaultOutputDir)
+	}
+	dotenv, err := load.DotEnv(config.Dir, env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	p.Getenv = func(name string) string {
+		if v := env.Getenv(name); v != "" {
+			return v
+		}
+		return dotenv[name]
+	}
+	p.Environ = func() []string {
+		all := env.Environ()
+		for name, value := range dotenv {
+			if env.Getenv(name) == "" {
+				all = append(all, name+"="+value)
+			}
+		}
+		return all
+	}
+	p.redact = p.redactor(nil)
+	p.codeOutput = newRedactingWriter(p.redact, env.Stderr)
+	return p, nil
+}
+
+// Close writes the rest of what code of the project printed.
+func (p *Project) Close() error { return p.codeOutput.Close() }
+
+// Runs returns the directory of runs.
+func (p *Project) Runs() string { return filepath.Join(p.Root, "runs") }
+
+func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
+
+// newRun makes a run directory, and keeps the output directory out of version control.
+func (p *Project) newRun() (*run.Dir, error) {
+	if err := os.MkdirAll(p.Root, 0o700); err != nil {
+		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err), "choose another one with --output-dir")
+	}
+	ignore := filepath.Join(p.Root, ".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("write %s: %w", ignore, err)
+		}
+	}
+	return run.Create(p.Runs(), p.env.Now())
+}
+
+// printf writes a line about the project to standard error.
+func (p *Project) printf(format string, args ...any) { printf(p.env.Stderr, p.redact, format, args...) }
+
+// Warn prints the problems of a suite that do not stop a command.
+func (p *Project) Warn(problems []load.Problem) { p.env.warn(p.redact, problems) }
+
+func (e Env) warn(r *redact.Redactor, problems []load.Problem) {
+	const most = 20
+	for i, problem := range problems {
+		if i == most {
+			fmt.Fprintf(e.Stderr, "... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
+			return
+		}
+		fmt.Fprintln(e.Stderr, r.String(report.Clean(problem.String())))
+	}
+}
+
+// A Source is a suite that has been read.
+type Source struct {
+	Bundle *load.Bundle
+	Suite  *plumb.Suite
+}
+
+// Close ends the code of the suite.
+func (s *Source) Close() error { return s.Bundle.Close() }
+
+// Read reads a suite, which may be a file, a directory or a published suite, and reports all its
+// problems. No check in code may take longer than sessionLimit, if that is positive.
+func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.Duration) (*Source, error) {
+	//nolint:contextcheck // reading YAML executes nothing
+	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: p.env.Dir})
+	if err != nil {
+		return nil, err
+	}
+	if p.env.SuiteRead != nil {
+		p.env.SuiteRead(len(bundle.Data()))
+	}
+	return p.readCases(ctx, bundle, sessionLimit)
+}
+
+// readRecorded reads the suite that the run at path was made with.
+func (p *Project) readRecorded(ctx context.Context, path string, sessionLimit time.Duration) (*Source, error) {
+	bundle, err := load.Open(filepath.Join(path, run.BundleDir))
+	if err != nil {
+		return nil, err
+	}
+	return p.readCases(ctx, bundle, sessionLimit)
+}
+
+func (p *Project) readCases(ctx context.Context, bundle *load.Bundle, sessionLimit time.Duration) (*Source, error) {
+	suite, warnings, err := bundle.SuiteIn(ctx, p.Host(sessionLimit))
+	p.Warn(warnings)
+	if err != nil {
+		return nil, errors.Join(err, bundle.Close())
+	}
+	return &Source{bundle, suite}, nil
+}
+
+// Host returns what suites in code see of the process. What they print goes to standard error, so
+// that it is never part of a report.
+func (p *Project) Host(sessionLimit time.Duration) load.Host {
+	h := load.Host{Stdout: p.codeOutput, Stderr: p.codeOutput, Environ: p.Environ}
+	if sessionLimit > 0 {
+		h.AssertTimeout = min(sessionLimit, load.DefaultAssertTimeout)
+	}
+	return h
+}
+
+// prices converts the prices of a config into those of the price table.
+func prices(configured []load.Price) map[string]runner.Price {
+	out := map[string]runner.Price{}
+	for _, c := range configured {
+		price := runner.Price{PerRequest: c.PerRequest}
+		for _, part := range []struct {
+			usd *float64
+			to  **runner.Rate
+		}{
+			{c.Input, &price.Input},
+			{c.Output, &price.Output},
+			{c.CacheRead, &price.CacheRead},
+			{c.CacheWrite, &price.CacheWrite},
+		} {
+			if part.usd != nil {
+				*part.to = &runner.Rate{USD: *part.usd}
+			}
+		}
+		out[c.Model] = price
+	}
+	return out
+}
+
+// exists reports whether there is a file or directory at path.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,127 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+)
+
+// ResumeOptions are what [Resume] needs beside the run.
+type ResumeOptions struct {
+	// Change may change the limits and the parallelism of the run. It may be nil.
+	Change func(*Spec)
+	// RetryErrors also repeats the sessions that could not be measured.
+	RetryErrors bool
+	Trust       Trust
+}
+
+// Resume opens the job of an earlier run, which [Job.Perform] continues. ref is the id of the run,
+// the beginning or end of its id, its directory, or "" for the last run. Resume locks the run.
+func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Job, err error) {
+	defer func() { err = hide(p.redact, err) }()
+	path, err := run.Find(p.Runs(), ref)
+	if err != nil {
+		return nil, err
+	}
+	var s Spec
+	if err := run.ReadSpec(path, &s); err != nil {
+		return nil, err
+	}
+	if err := p.mayStart(path, &s, true, o.Trust); err != nil {
+		return nil, err
+	}
+	dir, err := run.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	// Processes that were killed may have left incomplete files, in the run and in the cache.
+	dayAgo := p.env.Now().Add(-24 * time.Hour)
+	if err := errors.Join(dir.Clean(), (&runner.Cache{Dir: p.cache()}).Clean(dayAgo)); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	j, err := p.reopen(ctx, dir.Path, o.Change)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	j.dir, j.options.RetryErrors = dir, o.RetryErrors
+	return j, nil
+}
+
+// reopen assembles the job of the earlier run at path.
+func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (_ *Job, err error) {
+	var s Spec
+	if err := run.ReadSpec(path, &s); err != nil {
+		return nil, err
+	}
+	if s.Demo {
+		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
+	}
+	if err := p.restoreRunners(&s); err != nil {
+		return nil, err
+	}
+	source, err := p.readRecorded(ctx, path, s.Timeout())
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, source.Close())
+		}
+	}()
+	if err := p.restoreWorkspace(&s, source.Suite); err != nil {
+		return nil, err
+	}
+	if s.ScoredFrom != "" && len(s.Runners) > 0 {
+		earlier, err := run.Fold(s.Runners[0].Replay)
+		if err != nil {
+			return nil, fmt.Errorf("read the run whose answers are judged: %w", err)
+		}
+		source.Suite.Cases = recordedCases(source.Suite.Cases, earlier)
+	}
+	if change != nil {
+		change(&s)
+	}
+	assemble := p.assemble
+	if s.Sessions != nil {
+		assemble = p.assembleStored
+	}
+	j, err := assemble(s, source, false, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
+	}
+	return j, nil
+}
+
+// reapRun ends the processes that an earlier process of this run left: they would work in the
+// directories of sessions that are repeated. root is the directory of the run's workspaces.
+func (p *Project) reapRun(dir *run.Dir, root string) error {
+	claims, err := run.Claims()
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(dir.Path)
+	if err != nil {
+		return err
+	}
+	path, workspaces := resolved(path), resolved(filepath.Join(cmp.Or(root, run.WorkspaceRoot()), dir.ID))
+	ended, err := proc.Reap(func(t proc.Trace) bool {
+		id, _, _ := strings.Cut(t.Marker, "/")
+		return t.Dir != "" && inside(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
+	})
+	if len(ended) > 0 {
+		p.printf("ended programs that the earlier process had left running: %d", len(ended))
+	}
+	if err != nil {
+		return fmt.Errorf("end the programs that the earlier process left running: %w", err)
+	}
+	return nil
+}

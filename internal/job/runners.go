@@ -1,0 +1,169 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+)
+
+// Replays returns a replay runner for each runner of the run with the given id or path.
+func (p *Project) Replays(ref string) ([]plumb.RunnerConfig, error) {
+	dir, err := run.Find(p.Runs(), ref)
+	if err != nil {
+		return nil, err
+	}
+	return replaysOf(dir)
+}
+
+func replaysOf(dir string) ([]plumb.RunnerConfig, error) {
+	earlier, err := run.Fold(dir)
+	if err != nil {
+		return nil, err
+	}
+	var configs []plumb.RunnerConfig
+	for _, info := range earlier.Info.Runners {
+		configs = append(configs, plumb.RunnerConfig{ID: info.ID, Replay: dir})
+	}
+	return configs, nil
+}
+
+// ReplayDir returns the directory of the run that a runner of the config replays. The config names
+// it by a path from its folder or by the id of a run; "#ID" at its end chooses a recorded runner.
+func (p *Project) ReplayDir(ref string) (string, error) {
+	name, recorded, chosen := strings.Cut(ref, "#")
+	dir := p.Config.Resolve(name)
+	if !exists(filepath.Join(dir, run.SpecFile)) {
+		var err error
+		if dir, err = run.Find(p.Runs(), name); err != nil {
+			return "", err
+		}
+	}
+	if chosen {
+		dir += "#" + recorded
+	}
+	return dir, nil
+}
+
+// runnerFactory makes the runners of one job.
+type runnerFactory struct {
+	env       runner.Env
+	transport *modelapi.Transport
+	notes     chan plumb.Note
+	redact    *redact.Redactor
+	project   *Project
+}
+
+func (p *Project) runnerFactory(cache string, parallel int, planning bool, r *redact.Redactor) (*runnerFactory, error) {
+	mode, err := runner.ParseCacheMode(cache)
+	if err != nil {
+		return nil, err
+	}
+	f := &runnerFactory{
+		transport: modelapi.NewTransport(modelapi.TransportOptions{MaxInFlight: parallel, Getenv: p.Getenv}),
+		notes:     make(chan plumb.Note, 64), redact: r, project: p,
+	}
+	f.env = runner.Env{
+		Getenv: p.Getenv, Environ: p.Environ, Transport: f.transport, CacheMode: mode, Planning: planning,
+		Prices: p.Prices, Dir: p.Config.Dir, Cache: &runner.Cache{Dir: p.cache(), Redact: r}, Redact: r,
+		Agents: &agentcli.Shared{},
+		Note: func(n plumb.Note) {
+			n, _ = redact.Clean(r, n)
+			select {
+			case f.notes <- n:
+			default: // drop the note if the run has ended
+			}
+		},
+	}
+	return f, nil
+}
+
+func (f *runnerFactory) close() { f.transport.Close() }
+
+// madeRunners are the runners of a job, in the order of their configurations.
+type madeRunners struct {
+	runners []plumb.Runner
+	// unavailable says by the id of a runner why its sessions cannot be measured on this machine.
+	unavailable map[string]*plumb.Failure
+	distrusted  []Distrusted
+}
+
+// make makes the runners of configs. A valid runner that is not available on this machine, because
+// its agent is not installed or its key is missing, is made for its description only. If this is
+// true of every runner, make fails.
+func (f *runnerFactory) make(configs []plumb.RunnerConfig) (*madeRunners, error) {
+	m := &madeRunners{unavailable: map[string]*plumb.Failure{}}
+	var missing []error
+	for _, c := range configs {
+		r, err := runner.New(c, f.env)
+		unavailable, ok := errors.AsType[*plumb.Failure](err)
+		if ok {
+			missing = append(missing, err)
+			described := f.env
+			described.Planning = true
+			r, err = runner.New(c, described)
+		}
+		if err != nil {
+			return nil, err
+		}
+		id := r.Info().ID
+		if slices.ContainsFunc(m.runners, func(other plumb.Runner) bool { return other.Info().ID == id }) {
+			return nil, plumb.WithHint(fmt.Errorf("two runners have the id %q", id), "give each its own id in plumb.yaml")
+		}
+		if d := f.project.distrusts(c); d != nil && unavailable == nil {
+			d.Runner, unavailable = id, d.failure()
+			m.distrusted = append(m.distrusted, *d)
+			f.env.Note(plumb.Note{
+				Level: "warning", Text: "runner " + id + " is not measured: " + unavailable.Message, Hint: unavailable.Hint,
+			})
+		}
+		if unavailable != nil {
+			m.unavailable[id] = unavailable
+		}
+		m.runners = append(m.runners, r)
+	}
+	switch {
+	case len(missing) < max(1, len(configs)):
+	case len(missing) == 1:
+		return nil, missing[0]
+	default:
+		err := fmt.Errorf("none of the %d runners is available on this machine:\n%w", len(configs), errors.Join(missing...))
+		return nil, plumb.WithHint(err, "plumb doctor shows what is missing for each")
+	}
+	for _, err := range missing {
+		f.env.Note(plumb.Note{
+			Level: "warning", Text: err.Error() + "; its cases count as errors, and the other runners are measured",
+			Hint: plumb.Hint(err),
+		})
+	}
+	return m, nil
+}
+
+// CheckRunners returns for each runner of the config why it cannot run now, or nil.
+func (p *Project) CheckRunners() ([]error, error) {
+	f, err := p.runnerFactory(string(runner.CacheOff), 1, false, p.redact)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	var problems []error
+	for _, c := range p.Config.Runners {
+		var err error
+		if c.Replay != "" {
+			c.Replay, err = run.Find(p.Runs(), c.Replay)
+		}
+		if err == nil {
+			_, err = runner.New(c, f.env)
+		}
+		problems = append(problems, hide(p.redact, err))
+	}
+	return problems, nil
+}

@@ -1,0 +1,183 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// ScoreOptions are what [Score] needs beside the run. The settings that are left out are those of
+// the run.
+type ScoreOptions struct {
+	// Suite and Tier name a changed suite.
+	Suite, Tier     string
+	Judge, Embedder string
+	JudgeVotes      int
+	Parallel        int
+	Cache, Output   string
+	Trust           Trust
+}
+
+// Score opens a job that judges the sessions of an earlier run again. No model is called, except
+// for the judge and the embedder. ref is as for [Resume].
+func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job, err error) {
+	defer func() { err = hide(p.redact, err) }()
+	path, err := run.Find(p.Runs(), ref)
+	if err != nil {
+		return nil, err
+	}
+	var s Spec
+	if err := run.ReadSpec(path, &s); err != nil {
+		return nil, err
+	}
+	ownSuite := o.Suite == "" && o.Tier == ""
+	if err := p.mayStart(path, &Spec{}, ownSuite, o.Trust); err != nil {
+		return nil, err
+	}
+	earlier, err := run.Fold(path)
+	if err != nil {
+		return nil, err
+	}
+	var source *Source
+	if ownSuite {
+		source, err = p.readRecorded(ctx, path, 0)
+	} else {
+		source, err = p.Read(ctx, o.Suite, o.Tier, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, source.Close())
+		}
+	}()
+	if err := p.keepRecorded(source.Suite, earlier, o.Suite != ""); err != nil {
+		return nil, err
+	}
+	started, err := p.chooseScorers(&s, &o, earlier, source.Suite.Cases)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.mayStart(path, started, false, o.Trust); err != nil {
+		return nil, err
+	}
+	replays, err := replaysOf(path)
+	if err != nil {
+		return nil, err
+	}
+	s.Runners, s.Filter, s.ScoredFrom = Specs(replays), run.Filter{}, earlier.Info.ID
+	s.Limits = Limits{AllowUnmetered: s.AllowUnmetered}
+	s.Schedule, s.Parallel, s.Retry = run.Parallel, o.Parallel, 0
+	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s.CreatedAt, s.PlumbVersion, s.Distrusted = p.env.Now().UTC(), Version(), nil
+	//nolint:contextcheck // finding a version has its own time limit
+	return p.assemble(s, source, false, nil)
+}
+
+// keepRecorded leaves the cases in a suite that the earlier run has sessions of.
+func (p *Project) keepRecorded(suite *plumb.Suite, earlier *plumb.Run, changed bool) error {
+	kept := recordedCases(suite.Cases, earlier)
+	if len(kept) == 0 {
+		return fmt.Errorf("no case of suite %s is in run %s", suite.Name, earlier.Info.ID)
+	}
+	if missing := len(suite.Cases) - len(kept); missing > 0 && changed {
+		p.printf("cases left out because the run does not have them: %d", missing)
+	}
+	suite.Cases = kept
+	return nil
+}
+
+// recordedCases returns the cases that a run has sessions of, with the run's number of repetitions.
+func recordedCases(cases []plumb.Case, earlier *plumb.Run) []plumb.Case {
+	var kept []plumb.Case
+	for _, c := range cases {
+		if r := earlier.Case(c.ID); r != nil {
+			c.Repeat = max(r.Repeat, 1)
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// chooseScorers sets the judge and the embedder of s. It returns a spec with those that the
+// run.json names and the cases need: the run must be trusted to use them.
+func (p *Project) chooseScorers(s *Spec, o *ScoreOptions, earlier *plumb.Run, cases []plumb.Case) (*Spec, error) {
+	started := &Spec{Judge: s.Judge, Embedder: s.Embedder}
+	selfJudged := s.Judge == nil
+	if o.Judge != "" || o.JudgeVotes > 0 {
+		c, votes, err := p.judge(o.Judge, o.JudgeVotes)
+		if err != nil {
+			return nil, err
+		}
+		if s.JudgeVotes = votes; c != nil {
+			s.Judge, selfJudged, started.Judge = new(SpecOf(*c)), false, nil
+		}
+	}
+	if o.Embedder != "" {
+		s.Embedder, started.Embedder = new(SpecOf(plumb.RunnerConfig{Model: o.Embedder})), nil
+	}
+	judge, embedder := needs(cases)
+	if judge && selfJudged {
+		// A recording cannot answer questions: the model itself judges, as it did in the run.
+		if len(s.Runners) != 1 || s.Runners[0].Replay != "" {
+			return nil, plumb.WithHint(fmt.Errorf("the models of run %s judged themselves", earlier.Info.ID),
+				"name a judge with --judge")
+		}
+		s.Judge = &s.Runners[0]
+		started.Judge = s.Judge
+	}
+	if !judge {
+		started.Judge = nil
+	}
+	if !embedder {
+		started.Embedder = nil
+	}
+	return started, nil
+}
+
+// ScoreStored opens a job that judges stored sessions that no run made, with the cases of source.
+// The job owns source, which is closed if ScoreStored fails.
+func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptions) (_ *Job, err error) {
+	defer func() {
+		if err != nil {
+			err = hide(p.redact, errors.Join(err, source.Close()))
+		}
+	}()
+	sessions.Dir = p.env.Path(sessions.Dir)
+	s := Defaults()
+	s.PlumbVersion, s.CreatedAt, s.Dir, s.Suite = Version(), p.env.Now().UTC(), p.Config.Dir, source.Suite.Name
+	s.Sessions, s.Schedule, s.Parallel, s.JudgeVotes = &sessions, run.Parallel, o.Parallel, o.JudgeVotes
+	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
+		return nil, err
+	}
+	return p.assembleStored(s, source, false, nil)
+}
+
+// assembleStored is assemble for stored sessions. It leaves out cases without a session.
+func (p *Project) assembleStored(s Spec, source *Source, _ bool, _ []plumb.Runner) (*Job, error) {
+	stored, err := openSessions(*s.Sessions, source.Suite.Cases)
+	if err != nil {
+		return nil, err
+	}
+	var kept []plumb.Case
+	for _, c := range source.Suite.Cases {
+		if n := len(stored.cases[c.ID]); n > 0 {
+			c.Repeat = n
+			kept = append(kept, c)
+		}
+	}
+	if missing := len(source.Suite.Cases) - len(kept); missing > 0 {
+		p.printf("cases left out because they have no session: %d", missing)
+	}
+	source.Suite.Cases = kept
+	if judge, _ := needs(kept); judge && s.Judge == nil {
+		return nil, plumb.WithHint(errors.New("the suite needs a judge, and stored sessions cannot judge themselves"),
+			"name a judge with --judge")
+	}
+	return p.assemble(s, source, false, []plumb.Runner{stored})
+}
