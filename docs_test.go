@@ -173,8 +173,8 @@ func TestDependenciesHaveReasons(t *testing.T) {
 	}
 }
 
-// TestPromisesNameTheirTests: each promise of docs/safety.md stands in a table with tests that
-// exist.
+// TestPromisesNameTheirTests checks that each promise in the tables of docs/safety.md names
+// existing tests.
 func TestPromisesNameTheirTests(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

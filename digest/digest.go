@@ -79,7 +79,7 @@ func Canonical(data []byte) ([]byte, error) {
 }
 
 // Result returns the hash by which a result is submitted: that of modelID, testID and output joined
-// by "|". Nothing is escaped, trimmed or normalised, so a "|" within the parts makes different
+// by "|". Nothing is escaped, trimmed or normalized, so a "|" within the parts makes different
 // results collide; the format is not ours.
 //
 // All three must be UTF-8. Anything else is an error, such as the lone surrogate that a broken

@@ -16,8 +16,8 @@ import (
 	"github.com/plumb-eval/plumb/digest"
 )
 
-// otherIDs are the vectors in which an id is not a string. The tool that made them hashes such
-// suites although it cannot load them; here they are errors, because their order depends on the
+// otherIDs are the vectors with an id that is not a string. The tool that made them hashes such
+// suites although it cannot load them. Here they are errors, because their order depends on the
 // interpreter.
 var otherIDs = map[string]bool{"id_int_single": true, "id_null_single": true, "id_list": true, "id_nan_sort": true}
 
@@ -188,8 +188,8 @@ func TestCanonicalEdges(t *testing.T) {
 	}
 }
 
-// TestSuiteStreams makes suites larger than what is hashed at once, whose order breaks late, early
-// or never.
+// TestSuiteStreams hashes suites that are larger than one chunk, whose order breaks late, early or
+// never.
 func TestSuiteStreams(t *testing.T) {
 	for _, last := range []string{"zzz", "case-000500", "a"} {
 		var b bytes.Buffer
@@ -220,8 +220,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// FuzzSuite checks that the canonical form is a fixed point: written as one record a line it is the
-// same suite.
+// FuzzSuite checks that the canonical form is a fixed point: written with one record per line, it
+// is the same suite.
 func FuzzSuite(f *testing.F) {
 	var vectors []struct {
 		JSONL  *string

@@ -18,7 +18,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// recorder is a testing.TB that writes down what a test complains of.
+// recorder is a testing.TB that records the failures of a test.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ func (r *recorder) Failed() bool {
 	return len(r.messages) > 0
 }
 
-// complaints returns what test complains of.
+// complaints returns the failures of a test.
 func complaints(t *testing.T, test func(tb testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -67,7 +67,7 @@ func complaints(t *testing.T, test func(tb testing.TB)) string {
 	return strings.Join(r.messages, "\n")
 }
 
-// expect checks complaints: none if want is empty, else one that contains want.
+// expect checks the failures: if want is empty there must be none, otherwise one must contain want.
 func expect(t *testing.T, got, want string) {
 	t.Helper()
 	if want == "" && got != "" || !strings.Contains(got, want) {
@@ -343,7 +343,7 @@ func TestAssertionContract(t *testing.T) {
 	}
 }
 
-// fakeReporter writes a line for each event, and misbehaves as told.
+// fakeReporter writes a line for each event, with a configurable fault.
 type fakeReporter struct {
 	w      io.Writer
 	report func(r *fakeReporter, ev plumb.Event, run *plumb.Run) error
@@ -453,7 +453,7 @@ func TestReporterContract(t *testing.T) {
 	expect(t, got, "make the reporter: no such format")
 }
 
-// TestEvents checks that the synthetic run is as varied as promised, and a proper log.
+// TestEvents checks that the synthetic run has the promised variety and is a valid log.
 func TestEvents(t *testing.T) {
 	events := Events()
 	run, err := Fold(events)

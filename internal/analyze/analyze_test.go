@@ -88,8 +88,8 @@ func TestWilsonOutside(t *testing.T) {
 	}
 }
 
-// example is a run of five cases on two runners. Runner a: pass, fail, error, expected failure, not
-// ended. Runner b passes all, the expected failure included.
+// example is a run of five cases on two runners. Runner a has a pass, a fail, an error, an expected
+// failure, and an unfinished execution. Runner b passes all, including the expected failure.
 func example(t *testing.T) *plumb.Run {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

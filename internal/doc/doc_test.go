@@ -17,8 +17,8 @@ func write(path, text string) error {
 	})
 }
 
-// TestWrite: a file is replaced whole, also behind a link, and what a process has open is written
-// to as it is.
+// TestWrite checks that a file is replaced atomically, also behind a link, and that an open file of
+// a process is written directly.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -50,8 +50,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteBelowDev: a directory below /dev, such as the memory file system of Linux, is a
-// directory like any other.
+// TestWriteBelowDev checks that a directory below /dev, such as the memory file system of Linux, is
+// treated like any other.
 func TestWriteBelowDev(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("/dev/shm is there on Linux only")

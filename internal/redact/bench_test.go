@@ -26,7 +26,7 @@ func benchSecrets() []redact.Secret {
 	}
 }
 
-// benchText is what an agent may write: prose and code, in no encoding.
+// benchText is typical text of an agent: prose and code, not encoded.
 func benchText() string {
 	return strings.Repeat(
 		"The train arrives at 14:35, so the answer is \"14:35\".\n\nfunc (s *server) Close(ctx context.Context) error {\n\treturn errors.Join(s.listener.Close(), s.wait(ctx)) // see internal/server/close_test.go\n}\n",
@@ -34,7 +34,7 @@ func benchText() string {
 	)
 }
 
-// benchLine is a log line of about 2 KB: an event with a session report in it.
+// benchLine is a log line of about 2 KB: an event with a session report.
 func benchLine() []byte {
 	answer := strings.Repeat(
 		"The train arrives at 14:35, so the answer is \"14:35\".\nIt takes 80 minutes & costs 20% less. ", 12,

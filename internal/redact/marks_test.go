@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMarksAreThoseThatRedactorsLeave holds the two sides of the form of a mark together.
+// TestMarksAreThoseThatRedactorsLeave checks that Marks reads the marks that a Redactor writes.
 func TestMarksAreThoseThatRedactorsLeave(t *testing.T) {
 	r := New([]Secret{{"A_KEY", "sk-canary-4711-a"}, {"headers.X-Team", "team canary 99 b"}})
 	text := r.String("one sk-canary-4711-a two team canary 99 b three sk-canary-4711-a")
@@ -23,7 +23,7 @@ func TestMarksAreThoseThatRedactorsLeave(t *testing.T) {
 	}
 }
 
-// TestArraysAreLookedInto: a fixed number of texts is no hiding place.
+// TestArraysAreLookedInto checks that secrets in arrays are removed.
 func TestArraysAreLookedInto(t *testing.T) {
 	r := New([]Secret{{"A_KEY", "sk-canary-4711-a"}})
 	was := [][2]string{{"path", "/tmp/sk-canary-4711-a"}, {"a", "b"}}

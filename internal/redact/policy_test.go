@@ -29,7 +29,7 @@ func TestExposed(t *testing.T) {
 		{"session-finished", word},
 		{"SESSION-Finished\n", word},
 		{"reasoning-017", word},
-		{"reasoning-01", ""}, // in other case than the word: stands nowhere in it
+		{"reasoning-01", ""}, // not in a word, because the case differs
 		{"gpt-5-canary", part},
 		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", weak},
 		{"00000000", weak},
@@ -69,7 +69,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestParts holds parts of a value to the same rule.
+// TestParts checks that the same rule applies to parts of a value.
 func TestParts(t *testing.T) {
 	r := redact.New(
 		[]redact.Secret{{"A", "Bearer anthropic"}, {"B", "Bearer tok-en-0123"}, {"C", "Basic short"}}, "anthropic",

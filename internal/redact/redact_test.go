@@ -22,8 +22,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// The encodings that leave what surrounds the secret alone. Each is tried alone and on top of each
-// other.
+// The encodings that do not change the text around the secret. Each is tested alone and on top of
+// each other.
 func encodings() map[string]func(string) string {
 	jsonString := func(escapeHTML bool) func(string) string {
 		return func(s string) string {
@@ -121,7 +121,13 @@ func TestEncodings(t *testing.T) {
 func TestBase64Embedded(t *testing.T) {
 	r := redact.New([]redact.Secret{{Name: "KEY", Value: "hunter2hunter"}})
 	for _, test := range []struct{ before, after string }{
-		{"", ""}, {"a", ""}, {"ab", ""}, {"abc", ""}, {"user:", ""}, {"u:", "\n"}, {"user:", ":realm"},
+		{"", ""},
+		{"a", ""},
+		{"ab", ""},
+		{"abc", ""},
+		{"user:", ""},
+		{"u:", "\n"},
+		{"user:", ":realm"},
 		{"\xff\xfe", "\xff\xff\xff"},
 	} {
 		for _, enc := range []*base64.Encoding{
@@ -134,7 +140,7 @@ func TestBase64Embedded(t *testing.T) {
 				t.Errorf("%s: not found", text)
 				continue
 			}
-			// What is left are the whole characters of the surroundings.
+			// The rest is the whole characters around the secret.
 			enc := enc.WithPadding(base64.NoPadding)
 			if want := "Basic " + enc.EncodeToString([]byte(test.before))[:len(test.before)*8/6]; before != want {
 				t.Errorf("%s: %s: before the secret %s, want %s", text, got, before, want)
@@ -268,7 +274,7 @@ func TestProperty(t *testing.T) {
 	})
 }
 
-// TestChunks feeds texts made of whole and broken encodings to a Writer, cut at random.
+// TestChunks writes texts of complete and broken encodings to a Writer, in random chunks.
 func TestChunks(t *testing.T) {
 	secrets := []redact.Secret{
 		{"A", `\ab"c\\d`}, {"B", "zzzzzzz"}, {"C", "sk-ant/0123+456"}, {"D", "é中😀&%41x"}, {"E", "x+y z=?!"},
@@ -323,8 +329,9 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// FuzzRedact holds the redactor to the reference: what it leaves does not say the secret, and what
-// does not say it stays. Cuts change nothing, nor does a second time, and JSON stays JSON.
+// FuzzRedact compares the redactor with the reference: its output does not contain the secret, and
+// text without the secret does not change. Chunks and a second pass change nothing, and JSON stays
+// JSON.
 func FuzzRedact(f *testing.F) {
 	for name, encode := range encodings() {
 		f.Add(secretValue, "x"+encode(secretValue)+`\`+name, uint8(3))
@@ -349,7 +356,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// compare checks all that holds for a text and a redactor of a value.
+// compare checks all properties of a text and a redactor of a value.
 func compare(t failer, value, text string, chunk func() int) {
 	t.Helper()
 	for _, secrets := range [][]redact.Secret{
@@ -397,8 +404,8 @@ func visible(c rune) rune {
 	return c
 }
 
-// TestAgainstReference makes texts of forms of a secret, whole and broken, with what is not seen in
-// them.
+// TestAgainstReference generates texts from forms of a secret, complete and broken, with invisible
+// characters in them.
 func TestAgainstReference(t *testing.T) {
 	all := encodings()
 	var names []string

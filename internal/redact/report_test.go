@@ -46,8 +46,8 @@ func TestCleanDocument(t *testing.T) {
 	}
 }
 
-// TestCleanEveryField fills every text of the vocabulary with a secret, whatever fields it gets in
-// the future. What is text from outside must lose it, and what is structure must keep it.
+// TestCleanEveryField puts a secret into every text of the vocabulary, including fields that are
+// added later. Text from outside must lose it, and structure must keep it.
 func TestCleanEveryField(t *testing.T) {
 	const value = "canary-0123456789"
 	r := redact.New([]redact.Secret{{"CANARY", value}, {"OTHER", "not-in-there-at-all"}})
@@ -80,8 +80,8 @@ func TestCleanEveryField(t *testing.T) {
 	}
 }
 
-// TestStructureIsDeclared lists what redaction never changes, so that a field cannot become
-// structure unseen.
+// TestStructureIsDeclared lists the fields that redaction never changes, so that a field cannot
+// become structure unnoticed.
 func TestStructureIsDeclared(t *testing.T) {
 	var got []string
 	seen := map[reflect.Type]bool{}
@@ -121,8 +121,7 @@ func TestStructureIsDeclared(t *testing.T) {
 	}
 }
 
-// fill puts value into every text that v can hold. It notes in kept the paths of those that are
-// structure.
+// fill puts value into every text that v can hold. It records in kept the paths of structure.
 func fill(t *testing.T, v reflect.Value, value, path string, above map[reflect.Type]bool, kept map[string]bool) {
 	t.Helper()
 	switch v.Kind() {

@@ -21,7 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// unseen are texts that can stand between the characters of a word without being seen.
+// unseen are invisible texts that can occur between the characters of a word.
 func unseen() []string {
 	return []string{
 		"\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[01;31m\x1b[K", "\x1b[38;5;1m", "\x1b]0;a title\x07",
@@ -70,7 +70,7 @@ func TestSeesThrough(t *testing.T) {
 			}
 		}
 	}
-	// Everywhere at once, as no tool writes it. With what is before it, \x9b can be a character.
+	// Everywhere at once, which no tool does. With the byte before it, \x9b can be a character.
 	pieces := slices.DeleteFunc(unseen(), func(s string) bool { return s == "\x9b" })
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
@@ -99,8 +99,8 @@ func TestGrep(t *testing.T) {
 	}
 }
 
-// TestSecretsThatAreHardToSee has secrets with something in them that is not seen, and hides them
-// as they are and cleaned.
+// TestSecretsThatAreHardToSee hides secrets that contain invisible characters, both unchanged and
+// cleaned.
 func TestSecretsThatAreHardToSee(t *testing.T) {
 	for _, test := range []struct{ value, shown string }{
 		{"abc\x1b[31mdef-0123", "abcdef-0123"},
@@ -171,7 +171,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// TestCodes has what is promised of base64 and hexadecimal digits of something encoded.
+// TestCodes checks the promises for base64 and hexadecimal digits of encoded text.
 func TestCodes(t *testing.T) {
 	all := encodings()
 	r := redact.New([]redact.Secret{{"API_KEY", secretValue}})
@@ -205,7 +205,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestMarkers has secrets that look like what stands in their place.
+// TestMarkers hides secrets that look like their replacement.
 func TestMarkers(t *testing.T) {
 	for _, secrets := range [][]redact.Secret{
 		{{"A", "first-0123456"}, {"B", "xx[redacted:A]yy"}},
@@ -229,7 +229,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestLongUnseen drives a secret apart by more than the writer holds back.
+// TestLongUnseen splits a secret with more invisible text than the writer holds back.
 func TestLongUnseen(t *testing.T) {
 	const half, other = "sk-proj-4Qx7", "ZpT9vB2nLk"
 	r := redact.New([]redact.Secret{{"KEY", half + other}, {"SPACED", "correct horse battery staple"}})
@@ -253,7 +253,7 @@ func TestLongUnseen(t *testing.T) {
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("%q took %v", piece, took)
 		}
-		// What is no secret in the end keeps its words.
+		// Text that turns out not to be a secret keeps its words.
 		text = "<" + half + strings.Repeat(piece, 1<<20/len(piece)) + "other>"
 		if got := r.String(text); !strings.HasPrefix(got, "<"+half) || !strings.HasSuffix(got, "other>") {
 			t.Errorf("%q: lost text", piece)
@@ -265,7 +265,7 @@ func TestLongUnseen(t *testing.T) {
 	}
 }
 
-// TestLines holds that a line comes out when it is written, unless a secret may go on behind it.
+// TestLines checks that a line is passed on immediately, unless a secret can continue after it.
 func TestLines(t *testing.T) {
 	r := redact.New([]redact.Secret{{"KEY", "sk-proj-4Qx7ZpT9vB2nLk"}, {"AUTH", "Bearer sk-proj-4Qx7ZpT9vB2nLk"}})
 	for _, line := range []string{
@@ -280,7 +280,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// The reference reads a text in all ways, slowly, and asks for each whether it says the secret.
+// The reference decodes a text in all ways, slowly, and checks each result for the secret.
 
 var (
 	sequences = regexp.MustCompile(
@@ -301,7 +301,7 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 		return
 	}
 	all[key] = rank
-	// What begins an escape sequence can also be a stray character before the secret.
+	// The start of an escape sequence can also be a stray character before the secret.
 	if !strings.Contains(text, "¦") && value != "" && text != "" {
 		for i := range len(text) - 1 {
 			if text[i+1] != value[0] || i > 0 && text[i-1] == 0x1b { // ESC % x is a sequence for terminals
@@ -312,7 +312,7 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 			}
 		}
 	}
-	// What is not seen.
+	// Invisible characters.
 	without := func(text string, lines bool) string {
 		return strings.Map(func(c rune) rune {
 			switch {
@@ -404,8 +404,8 @@ func readings(value, text string, escapes, codes int, all map[string]int) {
 	}
 }
 
-// says reports whether any reading of text has the secret, or what is seen of it. With stray, a
-// character that begins an escape sequence may also be one by itself.
+// says reports whether any decoding of text contains the secret, or its visible part. With stray, a
+// character that begins an escape sequence may also be a separate character.
 func says(text, value string, stray bool) bool {
 	value = strings.TrimSpace(value)
 	all := map[string]int{}

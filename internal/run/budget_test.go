@@ -16,14 +16,14 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// forecast expects and caps the cost of sessions alone.
+// forecast returns a Forecast with an expected cost and a cap for sessions only.
 func forecast(expected, most float64) func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
 	return func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
 		return run.Forecast{Session: run.Part{Expected: run.Use{CostUSD: expected}, Cap: run.Use{CostUSD: most}}}
 	}
 }
 
-// purse counts what is really spent.
+// purse counts the actual spending.
 type purse struct {
 	mu    sync.Mutex
 	spent run.Use
@@ -42,9 +42,9 @@ func (p *purse) usage(use run.Use) (plumb.Usage, *float64) {
 	return plumb.Usage{InputTokens: new(n / 3), OutputTokens: new(n - n/3)}, new(use.CostUSD)
 }
 
-// TestBudgetIsExceededByOneSessionAtMost lets sessions and judges of random latency and cost spend
-// a random budget, with random repetitions, retries, failures and numbers in flight. In half of the
-// runs the process ends meanwhile and another goes on.
+// TestBudgetIsExceededByOneSessionAtMost spends a random budget with sessions and judges of random
+// latency and cost, with random repetitions, retries, failures and concurrency. In half of the runs
+// the process ends meanwhile, and another one continues.
 func TestBudgetIsExceededByOneSessionAtMost(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -62,7 +62,7 @@ func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
 		defer mu.Unlock()
 		return random.Float64()
 	}
-	// The cap of a case is between 0 and 1; most sessions use little of it, and some all.
+	// The cap of a case is between 0 and 1. Most sessions use little of it, and some use all.
 	n := 5 + random.IntN(40)
 	caps := make([]run.Forecast, n)
 	biggest := run.Use{}
@@ -140,8 +140,8 @@ func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
 	}
 }
 
-// TestBudgetKeepsSessionsInFlight has a budget that is large beside what one session can cost: it
-// must slow nothing down.
+// TestBudgetKeepsSessionsInFlight checks that a budget that is much larger than the cost of one
+// session does not slow the run down.
 func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 	})
 }
 
-// TestBudgetSettlesBeforeJudging has judges that are slow, and free: what sessions can cost must
-// not be held meanwhile.
+// TestBudgetSettlesBeforeJudging checks that the reserved cost of a session is released while a
+// slow, free judge works.
 func TestBudgetSettlesBeforeJudging(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -183,8 +183,8 @@ func TestBudgetSettlesBeforeJudging(t *testing.T) {
 	})
 }
 
-// TestBudgetWithoutCapsLearns has a runner of which nothing is known beforehand: the first session
-// is alone, and what it used is reserved for the others.
+// TestBudgetWithoutCapsLearns uses a runner without a forecast: the first session runs alone, and
+// the others reserve its usage.
 func TestBudgetWithoutCapsLearns(t *testing.T) {
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -214,8 +214,7 @@ func notes(r *plumb.Run) string {
 	return strings.Join(texts, "\n")
 }
 
-// TestBudgetWithoutUsage has runners and judges that do not say what they use, or say what cannot
-// be.
+// TestBudgetWithoutUsage uses runners and judges that report no usage, or an impossible one.
 func TestBudgetWithoutUsage(t *testing.T) {
 	cost := func(usd *float64) func(*plumb.SessionReport) { return func(r *plumb.SessionReport) { r.CostUSD = usd } }
 	count := func(in, out int64) func(*plumb.SessionReport) {
@@ -225,7 +224,7 @@ func TestBudgetWithoutUsage(t *testing.T) {
 	for name, test := range map[string]struct {
 		budget   run.Budget
 		say      func(*plumb.SessionReport)
-		only     int // the session from which on it says so
+		only     int // the first session that reports its usage
 		sessions int
 		stop     plumb.StopReason
 		note     string
@@ -237,32 +236,38 @@ func TestBudgetWithoutUsage(t *testing.T) {
 			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot,
 		},
 		"no number": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
 			cannot,
 		},
 		"infinite cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
 			cannot,
 		},
 		"no tokens": {
-			run.Budget{Tokens: 1000}, func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
+			run.Budget{Tokens: 1000},
+			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
 		"negative": {run.Budget{Tokens: 1000}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd":   {run.Budget{Tokens: 1000}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd for a cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, count(math.MaxInt64, math.MaxInt64), 1, 1,
+			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			count(math.MaxInt64, math.MaxInt64), 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
 		"allowed": {
-			run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)}, cost(nil), 1, 20, "",
+			run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)},
+			cost(nil), 1, 20, "",
 			cannot + "; the run continues",
 		},
 		"allowed, without caps": {
 			run.Budget{CostUSD: 1, Unmetered: true}, cost(nil), 1, 20, "", cannot + "; the run continues",
 		},
 		"counts as the cap": {
-			run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)}, cost(nil), 3, 6, plumb.StopCost,
+			run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)},
+			cost(nil), 3, 6, plumb.StopCost,
 			"reported no usage for a session",
 		},
 		"counts as the most seen": {
@@ -277,7 +282,8 @@ func TestBudgetWithoutUsage(t *testing.T) {
 			func(r *plumb.SessionReport) { r.Cached, r.CostUSD = true, nil }, 1, 20, "", "",
 		},
 		"more than the cap": {
-			run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)}, func(*plumb.SessionReport) {}, 1, 10,
+			run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)},
+			func(*plumb.SessionReport) {}, 1, 10,
 			plumb.StopCost, "a session of f used more than its cap",
 		},
 	} {
@@ -308,8 +314,8 @@ func TestBudgetWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestBudgetWithoutUsageBeginsOneSession has many workers: the budget is known not to hold before a
-// second one begins.
+// TestBudgetWithoutUsageBeginsOneSession checks, with many workers, that the run stops before a
+// second session begins.
 func TestBudgetWithoutUsageBeginsOneSession(t *testing.T) {
 	f := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 		return &plumb.SessionReport{FinalOutput: "echo"}, nil
@@ -317,14 +323,14 @@ func TestBudgetWithoutUsageBeginsOneSession(t *testing.T) {
 	o := run.Options{
 		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f}, Parallel: 16, Budget: run.Budget{CostUSD: 1},
 	}
-	for range 3 { // and a resumed run knows it from the log
+	for range 3 { // a resumed run reads it from the log
 		if r := do(t, o); len(f.calls) != 1 || r.End.Stop != plumb.StopUnmetered {
 			t.Fatalf("%d sessions, stop %q", len(f.calls), r.End.Stop)
 		}
 	}
 }
 
-// TestBudgetOfASilentJudge stops a run whose judge does not say what it costs.
+// TestBudgetOfASilentJudge stops a run whose judge does not report its cost.
 func TestBudgetOfASilentJudge(t *testing.T) {
 	silent := assertion(func(plumb.Evidence) ([]plumb.Verdict, error) {
 		return []plumb.Verdict{{Pass: true, Asked: &plumb.Asked{Requests: 1}}}, nil
@@ -351,8 +357,8 @@ func TestBudgetOfASilentJudge(t *testing.T) {
 	}
 }
 
-// TestBudgetAfterResume counts what an earlier process used: sessions, judges, and sessions that
-// nobody judged yet.
+// TestBudgetAfterResume counts the usage of an earlier process: sessions, judges, and unjudged
+// sessions.
 func TestBudgetAfterResume(t *testing.T) {
 	judge := assertion(func(plumb.Evidence) ([]plumb.Verdict, error) {
 		asked := &plumb.Asked{
@@ -389,8 +395,8 @@ func TestBudgetAfterResume(t *testing.T) {
 	}
 }
 
-// TestBudgetOfJudgingAfterResume leaves sessions unjudged. To judge them later costs, and has to
-// fit.
+// TestBudgetOfJudgingAfterResume leaves sessions unjudged. Judging them later costs money, which
+// must fit the budget.
 func TestBudgetOfJudgingAfterResume(t *testing.T) {
 	d := newDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -425,8 +431,8 @@ func TestBudgetOfJudgingAfterResume(t *testing.T) {
 	}
 }
 
-// TestDurationIsOver resumes a run whose time is over: nothing begins, not even the judging of what
-// there is.
+// TestDurationIsOver resumes a run whose time is over: nothing begins, not even the judging of
+// existing sessions.
 func TestDurationIsOver(t *testing.T) {
 	for _, parallel := range []int{1, 64} {
 		d := newDir(t)

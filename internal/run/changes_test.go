@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestInventoryOfEndlessFiles: files that say that they are empty and are not are not read: those
-// of /proc hold gigabytes.
+// TestInventoryOfEndlessFiles checks that files with a reported size of 0 are not read: files of
+// /proc can hold gigabytes.
 func TestInventoryOfEndlessFiles(t *testing.T) {
 	if _, err := os.Stat("/proc/self/pagemap"); err != nil {
 		t.Skip("there is no /proc")

@@ -13,8 +13,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// TestDamagedLog damages a log in every way that a disk or a careless hand can: each must be an
-// error that names a line, never a run that looks whole.
+// TestDamagedLog damages a log in every way that a disk or an edit can. Each damage must be an
+// error that names a line.
 func TestDamagedLog(t *testing.T) {
 	d := newDir(t)
 	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
@@ -73,7 +73,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// TestOldLogIsResumed: what a resumed run adds to a log of an earlier version has checksums.
+// TestOldLogIsResumed checks that a resumed run adds lines with checksums to a log of an earlier
+// version.
 func TestOldLogIsResumed(t *testing.T) {
 	d := newDir(t)
 	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}

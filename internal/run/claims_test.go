@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "run-test-*") // where workspaces and claims go that a test leaves
+	dir, err := os.MkdirTemp("", "run-test-*") // for workspaces and claims that a test leaves
 	if err != nil {
 		panic(err)
 	}
@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestSessionsKnowNoPath: what a session gets of the run is an opaque id, which leads to the run by
-// a claim that is elsewhere.
+// TestSessionsKnowNoPath checks that a session only gets an opaque id of the run. A claim elsewhere
+// connects the id to the run.
 func TestSessionsKnowNoPath(t *testing.T) {
-	for _, want := range []string{"echo", "not there"} { // the workspace goes, or stays
+	for _, want := range []string{"echo", "not there"} { // the workspace is deleted, or kept
 		dir, places := newDir(t), isolated(t, plumb.WorkspaceConfig{})
 		var id string
 		work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
@@ -57,7 +57,7 @@ func TestSessionsKnowNoPath(t *testing.T) {
 	}
 }
 
-// TestOldOwnerFile is one of an earlier build, which held the path of the run.
+// TestOldOwnerFile reads an owner file of an earlier build, which held the path of the run.
 func TestOldOwnerFile(t *testing.T) {
 	dir := write(t, t.TempDir(), map[string]string{run.OwnerFile: "/somewhere/runs/x\n"})
 	if runtime.GOOS == "windows" {
@@ -71,14 +71,14 @@ func TestOldOwnerFile(t *testing.T) {
 	}
 }
 
-// TestSessionLeavesInstructions has the first session leave something above its workspace that
-// reaches the next.
+// TestSessionLeavesInstructions has the first session leave a file above its workspace that the
+// next agent would read.
 func TestSessionLeavesInstructions(t *testing.T) {
 	for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
 		for _, left := range []string{"AGENTS.md", ".git/HEAD"} {
-			for up := 1; up < 6; up++ { // isolated: runner, case, run, root, what is around it
+			for up := 1; up < 6; up++ { // isolated: runner, case, run, root, its parent
 				if mode == plumb.WorkspaceShared && up > 3 || mode == plumb.WorkspaceIsolated && up < 3 {
-					continue // which is the parent of no other workspace, or beyond the test's directory
+					continue // not a parent of another workspace, or outside the test's directory
 				}
 				around := t.TempDir()
 				places := isolated(t, plumb.WorkspaceConfig{})

@@ -12,8 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// TestForeignDirectories has somebody else make the directories that Plumb makes at names that are
-// known.
+// TestForeignDirectories lets another user create the directories whose names are predictable.
 func TestForeignDirectories(t *testing.T) {
 	owned := func(path string) {
 		if err := os.Chown(path, 12345, -1); err != nil {
@@ -32,10 +31,10 @@ func TestForeignDirectories(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		// prepare makes what is there; temp is the directory for temporary files, root that of
+		// prepare creates the directories: temp is the directory for temporary files, root that of
 		// workspaces, dir that of the run in it.
 		prepare func(temp, root, dir string)
-		want    string // of the reason, "" where all is well
+		want    string // a part of the reason; "" if the run succeeds
 	}{
 		{"nothing", func(string, string, string) {}, ""},
 		{
@@ -108,8 +107,8 @@ func TestForeignDirectories(t *testing.T) {
 	}
 }
 
-// TestNamedRoot is one that the user names: it may be a link, and of everybody as long as nobody
-// can touch what is another's.
+// TestNamedRoot uses a root that the user names: it may be a link, and other users may write to it
+// if they cannot change each other's files.
 func TestNamedRoot(t *testing.T) {
 	for mode, want := range map[os.FileMode]os.FileMode{
 		0o755: 0o755, 0o775: 0o755, 0o777: 0o755, 0o777 | os.ModeSticky: 0o777 | os.ModeSticky,

@@ -91,8 +91,8 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d events of %d whole lines", n, lines)
 		}
 		if _, err := run.Fold(dir); err == nil && readErr != nil {
-			// The fold passes over sessions, so it may accept a log of which one session is
-			// damaged; never the reverse.
+			// The fold skips sessions, so it may accept a log with a damaged session; never the
+			// reverse.
 			return
 		}
 		if x, err := run.OpenIndex(dir); err == nil {

@@ -13,8 +13,8 @@ type unaware func() ([]plumb.Verdict, error)
 
 func (a unaware) Assert(context.Context, plumb.Evidence) ([]plumb.Verdict, error) { return a() }
 
-// TestRedactedSessionsAreJudgedByThoseWhoKnow: an assertion that does not know of removed secrets
-// is not asked about what is left, whatever it would say.
+// TestRedactedSessionsAreJudgedByThoseWhoKnow checks that an assertion that cannot judge redacted
+// sessions is not called with one.
 func TestRedactedSessionsAreJudgedByThoseWhoKnow(t *testing.T) {
 	asked := false
 	own := unaware(func() ([]plumb.Verdict, error) {

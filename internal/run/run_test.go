@@ -22,7 +22,7 @@ import (
 
 var fixed = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// fake is a runner whose sessions are made by a function.
+// fake is a runner that calls a function for each session.
 type fake struct {
 	id  string
 	run func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error)
@@ -133,18 +133,24 @@ func TestOutcomes(t *testing.T) {
 		{"pass", echo, []plumb.Assertion{contains("echo")}, false, plumb.OutcomePass, plumb.StatusPassed, ""},
 		{"fail", echo, []plumb.Assertion{contains("no")}, false, plumb.OutcomeFail, plumb.StatusFailed, "assertion"},
 		{
-			"expected fail", echo, []plumb.Assertion{contains("no")}, true, plumb.OutcomeFail,
+			"expected fail", echo,
+			[]plumb.Assertion{contains("no")},
+			true, plumb.OutcomeFail,
 			plumb.StatusExpectedFailed, "assertion",
 		},
 		{
-			"unexpected pass", echo, []plumb.Assertion{contains("echo")}, true, plumb.OutcomePass,
+			"unexpected pass", echo,
+			[]plumb.Assertion{contains("echo")},
+			true, plumb.OutcomePass,
 			plumb.StatusUnexpectedPassed, "unexpected-passed",
 		},
 		{"check broken", echo, []plumb.Assertion{broken}, false, plumb.OutcomeError, plumb.StatusFailed, "assert-hook"},
 		{"check crashed", echo, []plumb.Assertion{crash}, true, plumb.OutcomeError, plumb.StatusFailed, "assert-hook"},
 		{"judge down", echo, []plumb.Assertion{judgeDown}, false, plumb.OutcomeError, plumb.StatusFailed, "judge"},
 		{
-			"judge down, but another check fails", echo, []plumb.Assertion{judgeDown, contains("no")}, false,
+			"judge down, but another check fails", echo,
+			[]plumb.Assertion{judgeDown, contains("no")},
+			false,
 			plumb.OutcomeFail, plumb.StatusFailed, "assertion",
 		},
 		{"runner error", func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
@@ -304,7 +310,8 @@ func TestStops(t *testing.T) {
 		{"tokens", run.Options{Runners: f(), Budget: run.Budget{Tokens: 61}}, plumb.StopTokens, 4},
 		{
 			"estimated cost",
-			run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}}, plumb.StopCost,
+			run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}},
+			plumb.StopCost,
 			0,
 		},
 		{"failures", run.Options{Runners: wrong, MaxFailures: 2}, plumb.StopFailFast, 2},
@@ -360,9 +367,9 @@ func TestDrainLetsSessionsFinishAndCancelDoesNot(t *testing.T) {
 	}
 }
 
-// TestResumeAnywhere cuts the log of a finished run at many places, as a crash would, and resumes:
-// every execution must be there exactly once, none asked twice of what was in the log, and the
-// result equal to the undisturbed one.
+// TestResumeAnywhere cuts the log of a finished run at many places, as a crash would, and resumes
+// it. Every execution must exist exactly once, no session in the log may be repeated, and the
+// result must equal that of the undisturbed run.
 func TestResumeAnywhere(t *testing.T) {
 	flaky := func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 		switch {
@@ -418,7 +425,7 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 }
 
-// sessions lists the sessions that whole lines of a log hold.
+// sessions lists the sessions in the complete lines of a log.
 func sessions(t *testing.T, log []byte) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -437,7 +444,7 @@ func sessions(t *testing.T, log []byte) map[string]bool {
 	return found
 }
 
-// comparable is what must not depend on when a run was interrupted.
+// comparable returns the parts of a run that must not depend on interruptions.
 func comparable(r *plumb.Run) any {
 	type execution struct {
 		ID, Reason              string
@@ -619,7 +626,7 @@ func TestDirIsLockedAndFound(t *testing.T) {
 	}
 }
 
-// TestBudgetWaitsForWhatIsInFlight has estimates that are far too high: they must delay sessions,
+// TestBudgetWaitsForWhatIsInFlight uses estimates that are far too high: they must delay sessions,
 // not end the run.
 func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 	d := newDir(t)
@@ -638,8 +645,7 @@ func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 	})
 }
 
-// TestInterruptedAnswerIsAskedAgain cuts a session off half-way: what came back by then is no
-// measurement.
+// TestInterruptedAnswerIsAskedAgain interrupts a session: the partial answer is not a measurement.
 func TestInterruptedAnswerIsAskedAgain(t *testing.T) {
 	d := newDir(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -178,7 +178,7 @@ func (w *workspaces) setup(ctx context.Context, t task) (*workspace, *plumb.Fail
 	// otherwise an earlier process made it
 	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) {
 		if ws.made {
-			if f = w.ensureOwned(); f != nil {
+			if f = w.owning(); f != nil {
 				return ws, f
 			}
 			if err := os.RemoveAll(ws.path); err != nil {
@@ -203,7 +203,7 @@ func (w *workspaces) fill(
 	ctx context.Context, ws *workspace, limit time.Duration, dir string, names map[string]string,
 ) *plumb.Failure {
 	if ws.made {
-		if f := w.ensureOwned(); f != nil {
+		if f := w.owning(); f != nil {
 			return f
 		}
 	}
@@ -224,8 +224,8 @@ func (w *workspaces) fill(
 	return w.bootstrap(ctx, ws, limit, dir, names)
 }
 
-// ensureOwned creates the directory of the run's workspaces, once.
-func (w *workspaces) ensureOwned() *plumb.Failure {
+// owning creates the directory of the run's workspaces, once.
+func (w *workspaces) owning() *plumb.Failure {
 	w.owned.Do(func() { w.unowned = w.own() })
 	if w.unowned == nil {
 		return nil
@@ -253,26 +253,22 @@ func (w *workspaces) own() error {
 	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(id+"\n"))
 }
 
-// reached makes sure, before each session, that nothing has come around its workspace since the run
-// began.
+// reached makes sure, before each session, that nothing has come around its workspace since the run began.
 func (w *workspaces) reached(ws string) *plumb.Failure {
-	if f := w.ensureOwned(); f != nil {
+	if f := w.owning(); f != nil {
 		return f
 	}
 	path := w.reaching(filepath.Dir(ws))
 	if path == "" {
 		return nil
 	}
-	f := plumb.Failuref(
-		plumb.OriginWorkspace,
-		"%s would reach the agent: an earlier session or somebody else left it there since the run began", path,
-	)
+	f := plumb.Failuref(plumb.OriginWorkspace, "%s would reach the agent: an earlier session or somebody else left it there since the run began", path)
 	f.Hint = "delete it, and see which session it was; plumb resume --retry-errors then makes this one again"
 	return f
 }
 
-// reaching returns what an agent that works below dir would find in it or above: a repository,
-// instructions, skills, settings. It returns "" where there is nothing.
+// reaching returns what an agent that works below dir would find in it or above: a repository, instructions, skills, settings.
+// It returns "" where there is nothing.
 func (w *workspaces) reaching(dir string) string {
 	if path := w.above(dir); path != "" {
 		return path
@@ -298,8 +294,7 @@ func (w *workspaces) above(dir string) string {
 	}
 }
 
-// isHome reports whether dir is the user's home, whose configuration agents read from wherever they
-// run, or not at all.
+// isHome reports whether dir is the user's home, whose configuration agents read from wherever they run, or not at all.
 func isHome(dir string) bool {
 	home, err := os.UserHomeDir()
 	return err == nil && home == dir

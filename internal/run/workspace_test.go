@@ -17,7 +17,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// agent is a fake whose sessions work in a directory.
+// agent returns a fake runner whose sessions work in a directory.
 func agent(id string, work func(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error)) *agentFake {
 	return &agentFake{fake{id: id, run: work}}
 }
@@ -78,7 +78,9 @@ func TestIsolatedWorkspaces(t *testing.T) {
 			t.Errorf("request %+v lacks directories", req)
 		}
 		for _, file := range [][2]string{
-			{"README.md", "changed\n"}, {"new.txt", "new\n"}, {"out.txt", "overwritten"},
+			{"README.md", "changed\n"},
+			{"new.txt", "new\n"},
+			{"out.txt", "overwritten"},
 			{"link.md", "through the link\n"},
 		} {
 			if err := os.WriteFile(filepath.Join(req.Workspace, file[0]), []byte(file[1]), 0o600); err != nil {
@@ -177,7 +179,8 @@ func TestBootstrap(t *testing.T) {
 		{"fails", plumb.Bootstrap{Command: filepath.Join(bin, "fails"), Args: []string{"x"}}, "fails x (exit 7)"},
 		{"missing", plumb.Bootstrap{Command: "no-such-program-here"}, "no-such-program-here"},
 		{
-			"hangs", plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50},
+			"hangs",
+			plumb.Bootstrap{Command: filepath.Join(bin, "hangs"), TimeoutMs: 50},
 			"exit null, not finished within 50ms",
 		},
 	} {
@@ -231,8 +234,8 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// TestBootstrapLeavesNoSecrets has a bootstrap program leave secrets in names, texts and links
-// among the artifacts.
+// TestBootstrapLeavesNoSecrets runs a bootstrap program that leaves secrets in names, texts and
+// links among the artifacts.
 func TestBootstrapLeavesNoSecrets(t *testing.T) {
 	const secret = "sk-very-secret-0123"
 	bin := write(t, t.TempDir(), map[string]string{"leaks": `#!/bin/sh
@@ -331,7 +334,8 @@ func TestWorkspacesAreOutsideProjects(t *testing.T) {
 	places := isolated(t, plumb.WorkspaceConfig{})
 	places.Root = filepath.Join(project, "sub")
 	r := do(t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}})
-	if x := r.Executions[0]; x.Origin != plumb.OriginWorkspace || !strings.Contains(x.Reason, "cannot create workspaces in") {
+	if x := r.Executions[0]; x.Origin != plumb.OriginWorkspace ||
+		!strings.Contains(x.Reason, "cannot create workspaces in") {
 		t.Errorf("%+v", x)
 	}
 }
@@ -418,8 +422,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestChangesAreComparedWhereTheyCanBe: in a directory that sessions share at the same time nobody
-// can tell who changed what, and the report says that it does not.
+// TestChangesAreComparedWhereTheyCanBe checks that the report of a session in a concurrently shared
+// directory lists no changes, and says that it is incomplete.
 func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 	for _, test := range []struct {
 		parallel int
@@ -445,8 +449,8 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 	}
 }
 
-// TestPlumbsOwnFilesAreNoChanges: the directory that a session works in may be the one where runs
-// are kept.
+// TestPlumbsOwnFilesAreNoChanges checks that Plumb's own files do not count as changes, because a
+// session may work in the directory that holds the runs.
 func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
 	dir := write(t, t.TempDir(), map[string]string{"a.txt": "a\n"})
 	d, err := run.Create(filepath.Join(dir, "results"), time.Now())

@@ -251,7 +251,8 @@ func (b *Baselines) exceeded(was, actual float64) (limit float64, ok bool) {
 func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 	var parts []string
 	for _, f := range []struct{ what, was, is string }{
-		{"agent", e.AgentType, r.Agent.Type}, {"model", e.Model, r.Agent.Model},
+		{"agent", e.AgentType, r.Agent.Type},
+		{"model", e.Model, r.Agent.Model},
 		{"agent version", e.AgentVersion, version},
 	} {
 		if f.was != f.is && f.was != "" && f.is != "" {

@@ -191,7 +191,7 @@ func TestConcurrentRunsKeepEachOthersUpdates(t *testing.T) {
 	}
 }
 
-// What skillgym 0.8.1 measured of the same sessions is no mismatch, although it counts otherwise.
+// The counts of skillgym 0.8.1 for the same sessions match, although it counts differently.
 func TestBaselinesOfSkillgym(t *testing.T) {
 	count := func(input, output, reasoning, cache, write int64) plumb.Usage {
 		u := plumb.Usage{InputTokens: &input, OutputTokens: &output, CacheTokens: &cache}
