@@ -101,7 +101,8 @@ func (s *spec) read(raw []byte) error {
 		}
 		return fmt.Errorf("not valid JSON: %w", err)
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if kind := decoder.PeekKind(); kind != '{' {
 		v, err := decoder.ReadValue()
 		if err != nil {
