@@ -288,6 +288,9 @@ func TestKeysDecide(t *testing.T) {
 	}
 	tests := kindTests()
 	for _, kind := range check.Kinds() {
+		if tests[kind.Name].spec == "" {
+			continue // TestContract reports it
+		}
 		for _, key := range kind.Keys {
 			var spec map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(tests[kind.Name].spec), &spec); err != nil {

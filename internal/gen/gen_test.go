@@ -26,7 +26,7 @@ func TestFresh(t *testing.T) {
 		case err != nil:
 			t.Error(err)
 		case text != string(old):
-			t.Errorf("%s is stale: run go generate ./...", file)
+			t.Errorf("%s is stale: run go generate ./... (./internal/gen is enough)", file)
 		}
 	}
 }
