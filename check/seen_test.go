@@ -28,11 +28,18 @@ func agentSession(t *testing.T) plumb.Evidence {
 		t.Fatal(err)
 	}
 	r := &plumb.SessionReport{
-		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "done", Steps: 3, DurationMs: 1500,
+		Runner:      plumb.RunnerInfo{Kind: plumb.RunnerAgent},
+		FinalOutput: "done",
+		Steps:       3,
+		DurationMs:  1500,
 		Events: []plumb.SessionEvent{
 			{Type: plumb.SessionSkill, Skill: "demo", Signal: "tool:skill"},
 			{Type: plumb.SessionFileRead, Path: filepath.Join(ws, "docs/guide.md")},
-			{Type: plumb.SessionToolCall, Tool: "Bash", Args: json.RawMessage(`{"command":"pnpm test","opts":{"cwd":"/x","n":1}}`)},
+			{
+				Type: plumb.SessionToolCall,
+				Tool: "Bash",
+				Args: json.RawMessage(`{"command":"pnpm test","opts":{"cwd":"/x","n":1}}`),
+			},
 			{Type: plumb.SessionCommand, Command: "pnpm test --watch", ExitCode: new(1)},
 			{Type: plumb.SessionToolResult, Tool: "Bash", Output: "1 test failed"},
 			{Type: plumb.SessionCommand, Command: "pnpm test", ExitCode: new(0)},
@@ -42,7 +49,12 @@ func agentSession(t *testing.T) plumb.Evidence {
 		},
 		DetectedSkills:    []plumb.SkillDetection{{Skill: "demo", Confidence: "strong"}},
 		PermissionDenials: []plumb.PermissionDenial{{Tool: "Write", Message: "not allowed"}},
-		Files:             plumb.Files{Changed: []plumb.FileChange{{Path: filepath.Join(ws, "out.txt"), Kind: "add"}, {Path: "sub/deep/a.json", Kind: "update"}}},
+		Files: plumb.Files{
+			Changed: []plumb.FileChange{
+				{Path: filepath.Join(ws, "out.txt"), Kind: "add"},
+				{Path: "sub/deep/a.json", Kind: "update"},
+			},
+		},
 	}
 	r.Usage.InputTokens, r.Usage.OutputTokens = new(int64(3600)), new(int64(110))
 	r.Usage.Total()
