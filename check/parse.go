@@ -252,7 +252,7 @@ func (p *parser) failedSince(first int) bool {
 	return false
 }
 
-// pointer returns the JSON pointer of a key; "" stands for the whole assertion.
+// pointer returns the JSON pointer of a key; "" is the pointer of the whole assertion.
 func (s *spec) pointer(key string) string {
 	if key == "" {
 		return s.at
