@@ -29,7 +29,13 @@ func TestAsksBoundsTheJudge(t *testing.T) {
 		}
 		asks := test.check.Asks(test.votes)
 		if asks.Judge != test.want || len(judge.requests) > asks.Judge {
-			t.Errorf("%s: asks %d times at most, want %d; asked %d times", test.check.Type(), asks.Judge, test.want, len(judge.requests))
+			t.Errorf(
+				"%s: asks %d times at most, want %d; asked %d times",
+				test.check.Type(),
+				asks.Judge,
+				test.want,
+				len(judge.requests),
+			)
 		}
 		for _, r := range judge.requests {
 			sent := 0

@@ -52,7 +52,10 @@ func TestParseCommand(t *testing.T) {
 	for _, v := range readCommandVectors(t).ParseCommand {
 		got := check.ParseCommand(v.Command)
 		want := check.Command{
-			Positionals: v.Positionals, Options: map[string][]check.OptionValue{}, EndOfOptions: v.EndOfOptions, FromShell: v.NormalizedFromShell,
+			Positionals:  v.Positionals,
+			Options:      map[string][]check.OptionValue{},
+			EndOfOptions: v.EndOfOptions,
+			FromShell:    v.NormalizedFromShell,
 		}
 		if v.Executable != nil {
 			want.Executable = *v.Executable

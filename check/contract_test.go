@@ -238,18 +238,32 @@ func TestKindsAreComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, kind := range check.Kinds() {
-			if file != "kinds.go" && strings.Contains(string(text), `"`+kind.Name+`"`) && strings.Contains(string(text), "Kind{") {
+			if file != "kinds.go" && strings.Contains(string(text), `"`+kind.Name+`"`) &&
+				strings.Contains(string(text), "Kind{") {
 				files[kind.Name] = file
 			}
 		}
 		for _, decl := range tree.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if ok && results(f) == "Kind" && f.Type.Params.NumFields() == 0 && !strings.Contains(string(list), f.Name.Name+"()") {
+			if ok && results(f) == "Kind" && f.Type.Params.NumFields() == 0 &&
+				!strings.Contains(string(list), f.Name.Name+"()") {
 				t.Errorf("check/kinds.go: Kinds lacks %s of check/%s", f.Name.Name, file)
 			}
 		}
 	}
-	types := []string{"string", "boolean", "number", "integer", "strings", "object", "schema", "ideal", "assertion", "assertions", "any"}
+	types := []string{
+		"string",
+		"boolean",
+		"number",
+		"integer",
+		"strings",
+		"object",
+		"schema",
+		"ideal",
+		"assertion",
+		"assertions",
+		"any",
+	}
 	for _, kind := range check.Kinds() {
 		bad := func(format string, args ...any) {
 			t.Helper()
@@ -282,12 +296,23 @@ func TestKindsAreComplete(t *testing.T) {
 // described and not read.
 func TestKeysDecide(t *testing.T) {
 	samples := map[string]string{
-		"string": `"some"`, "boolean": `true`, "number": `0.25`, "integer": `7`, "strings": `["some"]`, "object": `{"-a":"b"}`,
-		"schema": `{"type":"string"}`, "ideal": `["other 7"]`, "assertion": `{"contains":"x"}`,
-		"assertions": `[{"type":"is_json"}]`, "any": `5`,
+		"string":     `"some"`,
+		"boolean":    `true`,
+		"number":     `0.25`,
+		"integer":    `7`,
+		"strings":    `["some"]`,
+		"object":     `{"-a":"b"}`,
+		"schema":     `{"type":"string"}`,
+		"ideal":      `["other 7"]`,
+		"assertion":  `{"contains":"x"}`,
+		"assertions": `[{"type":"is_json"}]`,
+		"any":        `5`,
 	}
 	tests := kindTests()
 	for _, kind := range check.Kinds() {
+		if tests[kind.Name].spec == "" {
+			continue // TestContract reports it
+		}
 		for _, key := range kind.Keys {
 			var spec map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(tests[kind.Name].spec), &spec); err != nil {
@@ -338,13 +363,16 @@ func TestConstructors(t *testing.T) {
 		c    *check.Check
 		spec string
 	}{
-		"ExactMatch":  {check.ExactMatch("A", how), `{"type":"exact_match","ideal":"A",` + compare + `}`},
-		"Contains":    {check.Contains("A", nil), `{"type":"contains","ideal":"A"}`},
-		"ContainsAny": {check.ContainsAny([]string{"A", "B"}, how), `{"type":"contains_any","ideal":["A","B"],` + compare + `}`},
-		"StartsWith":  {check.StartsWith([]string{"A"}, nil), `{"type":"starts_with","ideal":["A"]}`},
-		"Regex":       {ok(check.Regex("a+", how)), `{"type":"regex","pattern":"a+",` + compare + `}`},
-		"IsJSON":      {check.IsJSON(), `{"type":"is_json"}`},
-		"JSONSchema":  {ok(check.JSONSchema([]byte(`{"type":"null"}`))), `{"type":"json_schema","schema":{"type":"null"}}`},
+		"ExactMatch": {check.ExactMatch("A", how), `{"type":"exact_match","ideal":"A",` + compare + `}`},
+		"Contains":   {check.Contains("A", nil), `{"type":"contains","ideal":"A"}`},
+		"ContainsAny": {
+			check.ContainsAny([]string{"A", "B"}, how),
+			`{"type":"contains_any","ideal":["A","B"],` + compare + `}`,
+		},
+		"StartsWith": {check.StartsWith([]string{"A"}, nil), `{"type":"starts_with","ideal":["A"]}`},
+		"Regex":      {ok(check.Regex("a+", how)), `{"type":"regex","pattern":"a+",` + compare + `}`},
+		"IsJSON":     {check.IsJSON(), `{"type":"is_json"}`},
+		"JSONSchema": {ok(check.JSONSchema([]byte(`{"type":"null"}`))), `{"type":"json_schema","schema":{"type":"null"}}`},
 		"JSONPath": {
 			ok(check.JSONPath("$.a", check.Path{Equals: []byte(`[1]`), Text: how})),
 			`{"type":"json_path","path":"$.a","equals":[1],` + compare + `}`,

@@ -183,7 +183,8 @@ func measure(text string) (depth, digits int) {
 
 const fence = "```"
 
-// cutFence cuts the fences at both ends of a stripped text by the documented rule. One of them may be missing. It does not handle other text around them, tildes, or longer fences.
+// cutFence cuts the fences at both ends of a stripped text by the documented rule. One of them may
+// be missing. It does not handle other text around them, tildes, or longer fences.
 func cutFence(s string) string {
 	if strings.HasPrefix(s, fence) {
 		_, rest, found := strings.Cut(s, "\n")
@@ -201,7 +202,10 @@ type block struct {
 	err  error
 }
 
-// fencedBlocks finds the first two fenced code blocks in s; no caller needs more. A fence is a run of three or more backticks or tildes. A block with JSON ends after its JSON value, so that a fence within a JSON string does not end it. A block without JSON ends as in Markdown, and counts only if its fence begins a line.
+// fencedBlocks finds the first two fenced code blocks in s; no caller needs more. A fence is a run
+// of three or more backticks or tildes. A block with JSON ends after its JSON value, so that a
+// fence within a JSON string does not end it. A block without JSON ends as in Markdown, and counts
+// only if its fence begins a line.
 func fencedBlocks(s string) []block {
 	var blocks []block
 	for at := 0; len(blocks) < 2; {
@@ -270,7 +274,8 @@ func jsonBlock(s string, body int, char byte, first bool) (text string, end int,
 	return "", 0, false
 }
 
-// plainBlock returns the content of a block without JSON, and where it ends: at a fence on the same line; else at the next line that is a fence of at least the same length; else at the end of s.
+// plainBlock returns the content of a block without JSON, and where it ends: at a fence on the same
+// line; else at the next line that is a fence of at least the same length; else at the end of s.
 func plainBlock(s string, body int, char byte, length int) (text string, end int) {
 	line := len(s)
 	if i := strings.IndexAny(s[body:], "\r\n"); i >= 0 {
@@ -301,7 +306,8 @@ func runLength(s string, char byte) int {
 	return n
 }
 
-// decode reads a JSON text into Go values. Numbers become int64 or float64, which JSONPath filters understand; a number that fits neither stays a json.Number.
+// decode reads a JSON text into Go values. Numbers become int64 or float64, which JSONPath filters
+// understand; a number that fits neither stays a json.Number.
 func decode(text string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

@@ -207,7 +207,12 @@ func TestJSONPath(t *testing.T) {
 		}
 	}
 	c := mustParse(t, `{"type":"json_path","path":"$.city","equals":"Rome"}`)
-	if v := assertOn(t, c, doc); v.Reason != `the value at $.city is "Paris", want "Rome"` || v.Got != `"Paris"` || v.Expected != `"Rome"` {
+	if v := assertOn(
+		t,
+		c,
+		doc,
+	); v.Reason != `the value at $.city is "Paris", want "Rome"` || v.Got != `"Paris"` ||
+		v.Expected != `"Rome"` {
 		t.Errorf("%+v", v)
 	}
 }

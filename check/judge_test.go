@@ -33,16 +33,72 @@ It does not say yes.|The answer is no.|Answer: NO|My verdict: No!|**Verdict: NO*
 Reason: there is none|{"answer":"no"}|<answer>NO</answer>|No: one is missing|No. One is missing.|No. Yesterday was Monday`,
 	}
 	undecided := []string{
-		"", "Yesterday", "Yesterday it was", "Nobody", "Nothing", "Not sure", "None", "No one can say", "No idea", "No-one", "No answer",
-		"No errors were found", "Yes and no", "Yes and no, it depends", "Yes and no errors", "Yes/No", "YES or NO", "yes, no", "Yes. No.", "Yes\nNo", "no, yes",
-		"No / Yes", "YES NO", "Maybe", "I think so", "I cannot judge this.", "Y", "N", "1", "true", "The poem rhymes, so yes", "Yesno", "yes2",
-		"It is not a yes", "YES\n\nOn second thought:\nNO", "No\n\nAnswer: YES", "YES\n\nFinal answer: **NO**.", "Answer:",
-		"YES. On reflection, NO.", "YES ... on reflection: NO", "YES, it rhymes. Hmm, wait. Actually no, it does not.", "No. On second thought, yes.",
-		"YES\n\nThe last line is missing, so the answer is NO.\n\nReason: it has two lines.", "NO\nThe answer is therefore **YES** because it rhymes.",
-		`{"verdict":"YES","reason":"short"} NO`, `{"verdict":"YES","verdict":"NO"}`, `{"answer":"no","final":"yes"}`, "YES. Final verdict: NO, it is a text.",
-		"No, it is long. Still, yes.", "YES. I would say no", "<answer>YES</answer>\n<answer>NO</answer>", "NO - the poem rhymes. My answer is yes since it does.",
-		"YES. I change my answer to NO.", "YES, but overall I rate it NO in this respect.", "YES\n\nI have to correct myself: NO", "YES, for the first line; for the second, no.", "**YES**\n\n---\n\n**NO**\n\nIt is a text.", "***", "Eyes",
-		"y\u0435s", "\u77e5", "Answer 2: yes", strings.Repeat("the ", 7) + "yes", "yes\u0301", "<think>YES", "yes|no",
+		"",
+		"Yesterday",
+		"Yesterday it was",
+		"Nobody",
+		"Nothing",
+		"Not sure",
+		"None",
+		"No one can say",
+		"No idea",
+		"No-one",
+		"No answer",
+		"No errors were found",
+		"Yes and no",
+		"Yes and no, it depends",
+		"Yes and no errors",
+		"Yes/No",
+		"YES or NO",
+		"yes, no",
+		"Yes. No.",
+		"Yes\nNo",
+		"no, yes",
+		"No / Yes",
+		"YES NO",
+		"Maybe",
+		"I think so",
+		"I cannot judge this.",
+		"Y",
+		"N",
+		"1",
+		"true",
+		"The poem rhymes, so yes",
+		"Yesno",
+		"yes2",
+		"It is not a yes",
+		"YES\n\nOn second thought:\nNO",
+		"No\n\nAnswer: YES",
+		"YES\n\nFinal answer: **NO**.",
+		"Answer:",
+		"YES. On reflection, NO.",
+		"YES ... on reflection: NO",
+		"YES, it rhymes. Hmm, wait. Actually no, it does not.",
+		"No. On second thought, yes.",
+		"YES\n\nThe last line is missing, so the answer is NO.\n\nReason: it has two lines.",
+		"NO\nThe answer is therefore **YES** because it rhymes.",
+		`{"verdict":"YES","reason":"short"} NO`,
+		`{"verdict":"YES","verdict":"NO"}`,
+		`{"answer":"no","final":"yes"}`,
+		"YES. Final verdict: NO, it is a text.",
+		"No, it is long. Still, yes.",
+		"YES. I would say no",
+		"<answer>YES</answer>\n<answer>NO</answer>",
+		"NO - the poem rhymes. My answer is yes since it does.",
+		"YES. I change my answer to NO.",
+		"YES, but overall I rate it NO in this respect.",
+		"YES\n\nI have to correct myself: NO",
+		"YES, for the first line; for the second, no.",
+		"**YES**\n\n---\n\n**NO**\n\nIt is a text.",
+		"***",
+		"Eyes",
+		"y\u0435s",
+		"\u77e5",
+		"Answer 2: yes",
+		strings.Repeat("the ", 7) + "yes",
+		"yes\u0301",
+		"<think>YES",
+		"yes|no",
 	}
 	for want, list := range tests {
 		for reply := range strings.SplitSeq(list, "|") {
@@ -100,7 +156,11 @@ type fakeJudge struct {
 }
 
 func (f *fakeJudge) Info() plumb.RunnerInfo {
-	return plumb.RunnerInfo{ID: "judge", Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "fake", Model: "judge-alias"}}
+	return plumb.RunnerInfo{
+		ID:    "judge",
+		Kind:  plumb.RunnerModel,
+		Agent: plumb.AgentInfo{Type: "fake", Model: "judge-alias"},
+	}
 }
 
 func (f *fakeJudge) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
@@ -194,10 +254,20 @@ func TestLLMJudgeRecords(t *testing.T) {
 	ev.Judge.Self = true
 	v := assertEvidence(t, LLMJudge("Is it a motto?", 0), ev)
 	want := &plumb.Asked{
-		Model: "judge-1", Self: true, PromptHash: v.Asked.PromptHash, Replies: []string{"Well", "Yes, it is short."}, Yes: 1, Requests: 2,
+		Model:      "judge-1",
+		Self:       true,
+		PromptHash: v.Asked.PromptHash,
+		Replies:    []string{"Well", "Yes, it is short."},
+		Yes:        1,
+		Requests:   2,
 		Usage: plumb.Usage{
-			InputTokens: new(int64(20)), OutputTokens: new(int64(2)), Source: plumb.UsageSource{Input: "provider", Output: "provider", Reasoning: "chars"},
-		}, CostUSD: new(0.5),
+			InputTokens: new(
+				int64(20),
+			),
+			OutputTokens: new(int64(2)),
+			Source:       plumb.UsageSource{Input: "provider", Output: "provider", Reasoning: "chars"},
+		},
+		CostUSD: new(0.5),
 	}
 	if diff := cmp.Diff(want, v.Asked); diff != "" {
 		t.Error(diff)
@@ -220,11 +290,21 @@ func TestLLMJudgeRecords(t *testing.T) {
 	}
 
 	judge = &fakeJudge{replies: []any{&plumb.SessionReport{FinalOutput: "yes"}}}
-	if v := assertEvidence(t, LLMJudge("?", 0), judged(judge, "x")); v.Asked.CostUSD != nil || v.Asked.Model != "judge-alias" {
+	if v := assertEvidence(
+		t,
+		LLMJudge("?", 0),
+		judged(judge, "x"),
+	); v.Asked.CostUSD != nil ||
+		v.Asked.Model != "judge-alias" {
 		t.Errorf("unknown price: %+v", v.Asked)
 	}
 	judge = &fakeJudge{replies: []any{plumb.WithHint(errors.New("overloaded"), "wait")}}
-	if v := assertEvidence(t, LLMJudge("?", 0), judged(judge, "x")); v.Error.Hint != "wait" || !strings.Contains(v.Error.Message, "overloaded") {
+	if v := assertEvidence(
+		t,
+		LLMJudge("?", 0),
+		judged(judge, "x"),
+	); v.Error.Hint != "wait" ||
+		!strings.Contains(v.Error.Message, "overloaded") {
 		t.Errorf("hint lost: %+v", v.Error)
 	}
 }
@@ -241,8 +321,12 @@ func TestLLMJudgeFence(t *testing.T) {
 			t.Fatalf("%+v", req.Messages)
 		}
 		text := req.Messages[1].Content
-		m := regexp.MustCompile(`(?s)^<task (\w{20,})>\nsystem: Be brief\.\n\nuser: Write a motto\.\n</task (\w+)>\n\n<answer (\w+)>\n(.*)\n</answer (\w+)>\n\n` +
-			`Question about the answer: Is it a motto\? 100%\n\nReply with YES or NO\.$`).FindStringSubmatch(text)
+		m := regexp.MustCompile(
+			`(?s)^<task (\w{20,})>\nsystem: Be brief\.\n\nuser: Write a motto\.\n</task (\w+)>\n\n<answer (\w+)>\n(.*)\n</answer (\w+)>\n\n` +
+				`Question about the answer: Is it a motto\? 100%\n\nReply with YES or NO\.$`,
+		).FindStringSubmatch(
+			text,
+		)
 		if m == nil || m[4] != attack || m[1] != m[2] || m[1] != m[3] || m[1] != m[5] || strings.Contains(attack, m[1]) {
 			t.Fatalf("%s\n%q", text, m)
 		}
@@ -260,7 +344,12 @@ func TestLLMJudgeWithout(t *testing.T) {
 	ev := judged(nil, "x")
 	for _, judge := range []*plumb.Judge{nil, {}} {
 		ev.Judge = judge
-		if v := assertEvidence(t, LLMJudge("?", 0), ev); outcome(v) != plumb.OutcomeError || v.Error.Origin != plumb.OriginJudge || v.Error.Hint == "" {
+		if v := assertEvidence(
+			t,
+			LLMJudge("?", 0),
+			ev,
+		); outcome(v) != plumb.OutcomeError || v.Error.Origin != plumb.OriginJudge ||
+			v.Error.Hint == "" {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -270,7 +359,12 @@ func TestLLMJudgeWithoutCase(t *testing.T) {
 	judge := &fakeJudge{replies: []any{"yes"}}
 	ev := judged(judge, "x")
 	ev.Case, ev.Report.Prompt = nil, "Write an x."
-	if v := assertEvidence(t, LLMJudge("?", 0), ev); !v.Pass || !strings.Contains(judge.requests[0].Messages[1].Content, "Write an x.") {
+	if v := assertEvidence(
+		t,
+		LLMJudge("?", 0),
+		ev,
+	); !v.Pass ||
+		!strings.Contains(judge.requests[0].Messages[1].Content, "Write an x.") {
 		t.Errorf("%+v", v)
 	}
 }

@@ -23,7 +23,7 @@ func Kinds() []Kind {
 type Kind struct {
 	// Name is the "type" of a spec.
 	Name string
-	// Doc says when a check of this type holds, as in "the output contains the ideal".
+	// Doc says when a check of this type passes, as in "the output contains the ideal".
 	Doc string
 	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
 	// "session" for several parts, "members" for those of the assertions in it, or what an agent did,

@@ -223,7 +223,8 @@ func (s *leakSearch) cut(e *plumb.SessionEvent) {
 // file.
 func (s *leakSearch) files() {
 	s.incomplete(string(plumb.SessionFileChange), "changed files")
-	changed := slices.DeleteFunc(slices.Clone(s.ev.Report.Files.Changed), func(c plumb.FileChange) bool { return c.Kind == "delete" })
+	changed := slices.Clone(s.ev.Report.Files.Changed)
+	changed = slices.DeleteFunc(changed, func(c plumb.FileChange) bool { return c.Kind == "delete" })
 	var root *os.Root
 	if slices.ContainsFunc(changed, func(c plumb.FileChange) bool { return c.Diff == "" }) {
 		var err error

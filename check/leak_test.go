@@ -27,7 +27,9 @@ func TestLeaksNoSecret(t *testing.T) {
 		return plumb.SessionReport{Events: []plumb.SessionEvent{e}}
 	}
 	changed := func(name, kind, diff string) plumb.SessionReport {
-		return plumb.SessionReport{Files: plumb.Files{Changed: []plumb.FileChange{{Path: filepath.Join(dir, name), Kind: kind, Diff: diff}}}}
+		return plumb.SessionReport{
+			Files: plumb.Files{Changed: []plumb.FileChange{{Path: filepath.Join(dir, name), Kind: kind, Diff: diff}}},
+		}
 	}
 	all := []string{"output", "commands", "files"}
 	for _, test := range []struct {
@@ -70,7 +72,12 @@ func TestLeaksNoSecret(t *testing.T) {
 			if strings.Contains(v.Reason+v.Got+v.Expected+string(v.Details), key) {
 				t.Errorf("the verdict holds the secret: %+v", v)
 			}
-			if opposite := judgeOne(t, c.Not(), ev); v.Error == nil && opposite.Pass == v.Pass || v.Error != nil && opposite.Error == nil {
+			if opposite := judgeOne(
+				t,
+				c.Not(),
+				ev,
+			); v.Error == nil && opposite.Pass == v.Pass ||
+				v.Error != nil && opposite.Error == nil {
 				t.Errorf("not: %+v", opposite)
 			}
 		})
@@ -123,10 +130,15 @@ func TestVerdictsRepeatNoPartOfASecret(t *testing.T) {
 			t.Fatal(problems)
 		}
 		for _, output := range outputs {
-			v := judgeOne(t, c, plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: output}, Secrets: secrets.Names, Redact: secrets.String})
+			v := judgeOne(
+				t,
+				c,
+				plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: output}, Secrets: secrets.Names, Redact: secrets.String},
+			)
 			stored, _ := redact.Clean(secrets, v) // as the log does
 			text := strings.ToLower(stored.Reason + stored.Got + stored.Expected + string(stored.Details))
-			if strings.Contains(text, "sk-canary-0") || strings.Contains(text, "canary-01") || strings.Contains(text, "0123456789") {
+			if strings.Contains(text, "sk-canary-0") || strings.Contains(text, "canary-01") ||
+				strings.Contains(text, "0123456789") {
 				t.Errorf("%s\n%.200s\n%s\n%s", spec, output, stored.Reason, stored.Details)
 			}
 		}

@@ -33,7 +33,9 @@ func AnyOf(checks ...*Check) *Check {
 func logicKind(name, doc string) Kind {
 	return Kind{
 		Name: name, Doc: doc, Reads: "members",
-		Keys:    []Key{{Name: "assertions", Type: "assertions", Required: true, NotEmpty: true, Doc: "the checks to combine"}},
+		Keys: []Key{
+			{Name: "assertions", Type: "assertions", Required: true, NotEmpty: true, Doc: "the checks to combine"},
+		},
 		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, or `skipped`",
 		parse:   (*spec).logicMatcher,
 	}

@@ -49,8 +49,12 @@ func TestLogic(t *testing.T) {
 		t.Error(v.Reason)
 	}
 	var details struct{ Assertions []map[string]any }
-	if err := json.Unmarshal(v.Details, &details); err != nil || len(details.Assertions) != 3 || details.Assertions[1]["name"] != "has y" ||
-		details.Assertions[0]["passed"] != true || details.Assertions[2]["error"] == nil {
+	if err := json.Unmarshal(
+		v.Details,
+		&details,
+	); err != nil || len(details.Assertions) != 3 || details.Assertions[1]["name"] != "has y" ||
+		details.Assertions[0]["passed"] != true ||
+		details.Assertions[2]["error"] == nil {
 		t.Errorf("%s %v", v.Details, err)
 	}
 }
@@ -72,7 +76,8 @@ func TestLogicAsksNoMoreThanItMust(t *testing.T) {
 		if outcome(v) != test.want || len(judge.requests) != test.asks {
 			t.Errorf("%s after %d questions, want %s after %d", outcome(v), len(judge.requests), test.want, test.asks)
 		}
-		if (v.Asked == nil) != (test.asks == 0) || v.Asked != nil && (v.Asked.Requests != test.asks || *v.Asked.CostUSD != 0.25*float64(test.asks)) {
+		if (v.Asked == nil) != (test.asks == 0) ||
+			v.Asked != nil && (v.Asked.Requests != test.asks || *v.Asked.CostUSD != 0.25*float64(test.asks)) {
 			t.Errorf("asked %+v", v.Asked)
 		}
 	}
@@ -129,7 +134,11 @@ func TestSemanticSimilarity(t *testing.T) {
 				c = c.Not()
 				want = map[plumb.Outcome]plumb.Outcome{pass: fail, fail: pass, broken: broken}[want]
 			}
-			v := assertEvidence(t, c, plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: test.output}, Embedder: test.embedder})
+			v := assertEvidence(
+				t,
+				c,
+				plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: test.output}, Embedder: test.embedder},
+			)
 			if outcome(v) != want {
 				t.Errorf("%s and %v, not %v: %s, want %s: %s", test.output, test.ideals, not, outcome(v), want, v.Reason)
 			}
@@ -144,7 +153,8 @@ func TestSemanticSimilarity(t *testing.T) {
 	if diff := cmp.Diff(&plumb.Asked{Model: "embed-1", Requests: 1, CostUSD: new(0.5)}, v.Asked); diff != "" {
 		t.Error(diff)
 	}
-	if want := `the similarity to "near" is 0.980, at least 0.9`; v.Reason != want || v.Expected != "near" || !strings.Contains(string(v.Details), `"model":"embed-1"`) {
+	if want := `the similarity to "near" is 0.980, at least 0.9`; v.Reason != want || v.Expected != "near" ||
+		!strings.Contains(string(v.Details), `"model":"embed-1"`) {
 		t.Errorf("%s %s %s", v.Reason, v.Expected, v.Details)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

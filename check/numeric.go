@@ -264,7 +264,8 @@ func sign(s string, at int) string {
 func scanNumber(s string, at int) (number string, end int) {
 	whole, end := scanGroups(s, at)
 	number = whole
-	if fraction := digits(s, end+1); fraction > 0 && end < len(s) && (s[end] == '.' || s[end] == ',' && dotted(s[at:end])) {
+	fraction := digits(s, end+1)
+	if fraction > 0 && end < len(s) && (s[end] == '.' || s[end] == ',' && dotted(s[at:end])) {
 		number += "." + s[end+1:end+1+fraction]
 		end += 1 + fraction
 	}
@@ -309,7 +310,8 @@ func scanGroups(s string, at int) (whole string, end int) {
 			sizes = append(sizes, n)
 		}
 		// A group that other digits follow is not a group: 1,234,5 is a list.
-		if len(sizes) == 0 || !groupSizes(first, sizes) || strings.HasPrefix(s[next:], mark) && digits(s, next+len(mark)) > 0 {
+		if len(sizes) == 0 || !groupSizes(first, sizes) ||
+			strings.HasPrefix(s[next:], mark) && digits(s, next+len(mark)) > 0 {
 			continue
 		}
 		if mark == "." && len(sizes) == 1 && (!strings.HasPrefix(s[next:], ",") || digits(s, next+1) == 0) {

@@ -101,7 +101,8 @@ func (s *spec) read(raw []byte) error {
 		}
 		return fmt.Errorf("not valid JSON: %w", err)
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if kind := decoder.PeekKind(); kind != '{' {
 		v, err := decoder.ReadValue()
 		if err != nil {
@@ -251,7 +252,7 @@ func (p *parser) failedSince(first int) bool {
 	return false
 }
 
-// pointer returns the JSON pointer of a key; "" stands for the whole assertion.
+// pointer returns the JSON pointer of a key; "" is the pointer of the whole assertion.
 func (s *spec) pointer(key string) string {
 	if key == "" {
 		return s.at

@@ -29,7 +29,11 @@ func TestParseProblems(t *testing.T) {
 		{`{"type":`, text, `: not valid JSON`},
 		{`{"type":"is_json"} x`, text, `: not valid JSON`},
 		{``, text, `: not valid JSON`},
-		{`{"type":"contains","case_sensitiv":true}`, text, `/case_sensitiv key: unknown key "case_sensitiv" (did you mean "case_sensitive"?)`},
+		{
+			`{"type":"contains","case_sensitiv":true}`,
+			text,
+			`/case_sensitiv key: unknown key "case_sensitiv" (did you mean "case_sensitive"?)`,
+		},
 		{`{"typ":"contains"}`, text, ": an assertion needs \"type\"\n/typ key: unknown key \"typ\" (did you mean \"type\"?)"},
 		{`{"type":"contains","a/b~":1}`, text, `/a~1b~0 key: unknown key "a/b~"`},
 		{`{"type":"contains","pattern":"x"}`, text, `/pattern key: contains does not take "pattern"`},
@@ -42,9 +46,21 @@ func TestParseProblems(t *testing.T) {
 		{`{"type":"contains","weight":1e999}`, text, `/weight: weight must be a number greater than 0, not 1e999`},
 		{`{"type":"contains","name":" "}`, text, `/name: name must not be empty`},
 		{`{"type":"contains","name":1}`, text, `/name: name must be a string, not 1`},
-		{`{"type":"contains","normalize":["typo"]}`, text, `/normalize: normalize must be a list of typography, whitespace, unicode, not ["typo"]`},
-		{`{"type":"contains","normalize":["whitspace"]}`, text, `/normalize: normalize must be a list of typography, whitespace, unicode, not ["whitspace"] (did you mean "whitespace"?)`},
-		{`{"type":"contains","normalize":1}`, text, `/normalize: normalize must be a list of typography, whitespace, unicode, not 1`},
+		{
+			`{"type":"contains","normalize":["typo"]}`,
+			text,
+			`/normalize: normalize must be a list of typography, whitespace, unicode, not ["typo"]`,
+		},
+		{
+			`{"type":"contains","normalize":["whitspace"]}`,
+			text,
+			`/normalize: normalize must be a list of typography, whitespace, unicode, not ["whitspace"] (did you mean "whitespace"?)`,
+		},
+		{
+			`{"type":"contains","normalize":1}`,
+			text,
+			`/normalize: normalize must be a list of typography, whitespace, unicode, not 1`,
+		},
 		{`{"type":"contains","threshold":0.5}`, text, `/threshold key warning: contains ignores "threshold"`},
 		{`{"type":"contains","judge_prompt":"?"}`, text, `/judge_prompt key warning: contains ignores "judge_prompt"`},
 		{`{"type":"contains","threshold":null,"judge_prompt":null}`, text, ``},
@@ -62,34 +78,86 @@ func TestParseProblems(t *testing.T) {
 		{`{"type":"contains_any"}`, empty, ` warning: the ideal is an empty list, so this check always fails`},
 		{`{"type":"contains","ideal":[1]}`, text, `/ideal: ideal must be a string or a list of strings, not [1]`},
 		{`{"type":"contains","ideal":1}`, text, `/ideal: ideal must be a string or a list of strings, not 1`},
-		{`{"type":"exact_match"}`, list, ` warning: exact_match uses only the first of the 2 ideals; contains_any looks for each of them`},
-		{`{"type":"contains","ideal":["x","y","z"]}`, text, `/ideal warning: contains uses only the first of the 3 ideals; contains_any looks for each of them`},
+		{
+			`{"type":"exact_match"}`,
+			list,
+			` warning: exact_match uses only the first of the 2 ideals; contains_any looks for each of them`,
+		},
+		{
+			`{"type":"contains","ideal":["x","y","z"]}`,
+			text,
+			`/ideal warning: contains uses only the first of the 3 ideals; contains_any looks for each of them`,
+		},
 		{`{"type":"contains_any"}`, list, ``},
-		{`{"type":"contains","ideal":""}`, text, `/ideal warning: an ideal is empty: every output contains the empty text, so this check never fails`},
-		{`{"type":"contains_any","ideal":["a",""]}`, text, `/ideal warning: an ideal is empty: every output contains the empty text, so this check never fails`},
-		{`{"type":"contains","ideal":"\u200b","normalize":"typography"}`, text, `/ideal warning: an ideal is empty: every output contains the empty text, so this check never fails`},
+		{
+			`{"type":"contains","ideal":""}`,
+			text,
+			`/ideal warning: an ideal is empty: every output contains the empty text, so this check never fails`,
+		},
+		{
+			`{"type":"contains_any","ideal":["a",""]}`,
+			text,
+			`/ideal warning: an ideal is empty: every output contains the empty text, so this check never fails`,
+		},
+		{
+			`{"type":"contains","ideal":"\u200b","normalize":"typography"}`,
+			text,
+			`/ideal warning: an ideal is empty: every output contains the empty text, so this check never fails`,
+		},
 		{`{"type":"starts_with","ideal":""}`, text, `/ideal: an ideal is empty: every output starts with the empty text`},
-		{`{"type":"semantic_similarity","ideal":" "}`, text, `/ideal: an ideal is empty, so there is nothing to compare with`},
+		{
+			`{"type":"semantic_similarity","ideal":" "}`,
+			text,
+			`/ideal: an ideal is empty, so there is nothing to compare with`,
+		},
 		{`{"type":"llm_judge"}`, text, `: llm_judge needs "judge_prompt"`},
 		{`{"type":"llm_judge","judge_prompt":null}`, text, `/judge_prompt: judge_prompt must be a string, not null`},
 		{`{"type":"llm_judge","judge_prompt":" "}`, text, `/judge_prompt: judge_prompt must not be empty`},
 		{`{"type":"llm_judge","judge_prompt":1}`, text, `/judge_prompt: judge_prompt must be a string, not 1`},
-		{`{"type":"llm_judge","judge_prompt":"?","votes":2}`, text, `/votes: votes must be an odd number, so that there is a majority`},
-		{`{"type":"llm_judge","judge_prompt":"?","votes":1.5}`, text, `/votes: votes must be a whole number from 1 to 99, not 1.5`},
+		{
+			`{"type":"llm_judge","judge_prompt":"?","votes":2}`,
+			text,
+			`/votes: votes must be an odd number, so that there is a majority`,
+		},
+		{
+			`{"type":"llm_judge","judge_prompt":"?","votes":1.5}`,
+			text,
+			`/votes: votes must be a whole number from 1 to 99, not 1.5`,
+		},
 		{`{"type":"llm_judge","judge_prompt":"?","votes":3}`, none, ``},
 		{`{"type":"semantic_similarity","threshold":1.5}`, text, `/threshold: threshold must be a number from 0 to 1, not `},
 		{`{"type":"semantic_similarity","threshold":-0.1}`, text, `/threshold: threshold must be a number from 0 to 1, not `},
-		{`{"type":"semantic_similarity","threshold":"NaN"}`, text, `/threshold: threshold must be a number from 0 to 1, not `},
-		{`{"type":"semantic_similarity","threshold":"inf"}`, text, `/threshold: threshold must be a number from 0 to 1, not `},
-		{`{"type":"semantic_similarity","threshold":1e999}`, text, `/threshold: threshold must be a number from 0 to 1, not `},
+		{
+			`{"type":"semantic_similarity","threshold":"NaN"}`,
+			text,
+			`/threshold: threshold must be a number from 0 to 1, not `,
+		},
+		{
+			`{"type":"semantic_similarity","threshold":"inf"}`,
+			text,
+			`/threshold: threshold must be a number from 0 to 1, not `,
+		},
+		{
+			`{"type":"semantic_similarity","threshold":1e999}`,
+			text,
+			`/threshold: threshold must be a number from 0 to 1, not `,
+		},
 		{`{"type":"semantic_similarity","threshold":[]}`, text, `/threshold: threshold must be a number from 0 to 1, not `},
 		{`{"type":"semantic_similarity","threshold":" 0_0.8_5 "}`, text, ``},
 		{`{"type":"semantic_similarity","threshold":true}`, text, ``},
 		{`{"type":"semantic_similarity","threshold":null}`, text, ``},
 		{`{"type":"regex"}`, text, `: regex needs "pattern"`},
 		{`{"type":"regex","pattern":"("}`, text, "/pattern: pattern \"(\": error parsing regexp: missing closing ): `(`"},
-		{`{"type":"regex","pattern":"a)(b","case_sensitive":false}`, text, "/pattern: pattern \"a)(b\": error parsing regexp: unexpected )"},
-		{`{"type":"regex","pattern":"(?=a)"}`, text, "/pattern: pattern \"(?=a)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
+		{
+			`{"type":"regex","pattern":"a)(b","case_sensitive":false}`,
+			text,
+			"/pattern: pattern \"a)(b\": error parsing regexp: unexpected )",
+		},
+		{
+			`{"type":"regex","pattern":"(?=a)"}`,
+			text,
+			"/pattern: pattern \"(?=a)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
+		},
 		{`{"type":"json_schema"}`, text, `: json_schema needs "schema"`},
 		{`{"type":"json_schema","schema":"x"}`, text, `/schema: schema must be a JSON Schema, which is an object, not "x"`},
 		{`{"type":"json_schema","schema":{"type":"objekt"}}`, text, `/schema: schema: /type: `},
@@ -100,7 +168,11 @@ func TestParseProblems(t *testing.T) {
 		{`{"type":"json_path","path":""}`, text, `/path: path must not be empty`},
 		{`{"type":"json_path","path":"$["}`, text, `/path: path "$[": `},
 		{`{"type":"json_path","path":"$.a","exists":false,"equals":1}`, none, `/exists: "exists": false contradicts`},
-		{`{"type":"json_path","path":"$.a","contains":"x","equals":1}`, none, `/contains: give only one of "equals" and "contains"`},
+		{
+			`{"type":"json_path","path":"$.a","contains":"x","equals":1}`,
+			none,
+			`/contains: give only one of "equals" and "contains"`,
+		},
 		{`{"type":"json_path","path":"$.a","contains":""}`, none, `/contains: contains must not be empty`},
 		{`{"type":"json_path","path":"$.a"}`, none, ``},
 		{`{"type":"numeric","value":"1"}`, text, `/value: value must be a number, not "1"`},
@@ -111,15 +183,24 @@ func TestParseProblems(t *testing.T) {
 		{`{"type":"max_tokens","max":0}`, text, `/max: max must be a whole number greater than 0, not 0`},
 		{`{"type":"max_tokens","max":1.5}`, text, `/max: max must be a whole number greater than 0, not 1.5`},
 		{`{"type":"max_latency_ms","max":"5"}`, text, `/max: max must be a whole number greater than 0, not "5"`},
-		{`{"type":"max_latency_ms","max":5,"value":5}`, text, `/value: "value" is another name for "max": give only one of them`},
+		{
+			`{"type":"max_latency_ms","max":5,"value":5}`,
+			text,
+			`/value: "value" is another name for "max": give only one of them`,
+		},
 		{`{"type":"all_of"}`, text, `: all_of needs "assertions"`},
 		{`{"type":"all_of","assertions":[]}`, text, `/assertions: assertions must not be empty`},
 		{`{"type":"all_of","assertions":{}}`, text, `/assertions: assertions must be a list of assertions, not an object`},
 		{
-			`{"type":"any_of","assertions":[{"type":"is_json"},{"type":"regex","pattern":"("},{"type":"all_of","assertions":[{"type":"x"}]}]}`, text,
+			`{"type":"any_of","assertions":[{"type":"is_json"},{"type":"regex","pattern":"("},{"type":"all_of","assertions":[{"type":"x"}]}]}`,
+			text,
 			"/assertions/1/pattern: pattern \"(\": \n/assertions/2/assertions/0/type: unknown assertion type \"x\"",
 		},
-		{`{"type":"exact_match","foo":1,"weight":"x","ideal":[]}`, none, "/foo key: unknown key \"foo\"\n/weight: weight must be a number greater than 0, not \"x\"\n/ideal: the ideal is an empty list"},
+		{
+			`{"type":"exact_match","foo":1,"weight":"x","ideal":[]}`,
+			none,
+			"/foo key: unknown key \"foo\"\n/weight: weight must be a number greater than 0, not \"x\"\n/ideal: the ideal is an empty list",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.spec, func(t *testing.T) {
@@ -217,10 +298,22 @@ func TestIdeal(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, kind := range Kinds() {
-		f.Add(fmt.Sprintf(`{"type":%q,"pattern":"a","schema":{"type":"object"},"path":"$.a[?(@.b>1)]","value":1}`, kind.Name), `["a","1"]`, "{\"a\":[{\"b\":2}]}")
+		f.Add(
+			fmt.Sprintf(`{"type":%q,"pattern":"a","schema":{"type":"object"},"path":"$.a[?(@.b>1)]","value":1}`, kind.Name),
+			`["a","1"]`,
+			"{\"a\":[{\"b\":2}]}",
+		)
 	}
-	f.Add(`{"type":"any_of","assertions":[{"type":"is_json","not":true},{"type":"numeric","tolerance":"1"}]}`, `"1,234.5"`, "1.234,5")
-	f.Add(`{"type":"json_path","path":"$..*","equals":{"a":[1.0]},"normalize":["unicode","whitespace"]}`, `null`, "```json\n{}```")
+	f.Add(
+		`{"type":"any_of","assertions":[{"type":"is_json","not":true},{"type":"numeric","tolerance":"1"}]}`,
+		`"1,234.5"`,
+		"1.234,5",
+	)
+	f.Add(
+		`{"type":"json_path","path":"$..*","equals":{"a":[1.0]},"normalize":["unicode","whitespace"]}`,
+		`null`,
+		"```json\n{}```",
+	)
 	f.Add(`{"type":"json_schema","schema":{"$ref":"#/$defs/x","$defs":{"x":{"$ref":"#/$defs/x"}}}}`, `null`, "1")
 	f.Fuzz(func(t *testing.T, spec, idealText, output string) {
 		var ideal Ideal

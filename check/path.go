@@ -29,8 +29,9 @@ func jsonPathKind() Kind {
 			},
 			idealKey(),
 		),
-		Details: "`path`, `found` (how many values), `value` (the one that counted)", FailDetails: "the same; or only `error`",
-		parse: (*spec).pathMatcher,
+		Details:     "`path`, `found` (how many values), `value` (the one that counted)",
+		FailDetails: "the same; or only `error`",
+		parse:       (*spec).pathMatcher,
 	}
 }
 

@@ -24,19 +24,31 @@ func one[T any](c chance, of ...T) T { return of[c.IntN(len(of))] }
 func (c chance) text() string {
 	var b strings.Builder
 	for range c.IntN(5) {
-		b.WriteString(one(c, key, "sk-", "curl ", "git push ", "done ", "42 ", `{"a":1}`, "Zq81", "yes", "-H x ", "out.txt", "\n"))
+		b.WriteString(
+			one(c, key, "sk-", "curl ", "git push ", "done ", "42 ", `{"a":1}`, "Zq81", "yes", "-H x ", "out.txt", "\n"),
+		)
 	}
 	return b.String()
 }
 
 func (c chance) report(dir string) *plumb.SessionReport {
-	r := &plumb.SessionReport{Runner: plumb.RunnerInfo{ID: "r", Kind: plumb.RunnerAgent}, FinalOutput: c.text(), Prompt: c.text()}
+	r := &plumb.SessionReport{
+		Runner:      plumb.RunnerInfo{ID: "r", Kind: plumb.RunnerAgent},
+		FinalOutput: c.text(),
+		Prompt:      c.text(),
+	}
 	for range c.IntN(5) {
 		cut := c.IntN(8) == 0
 		args, _ := json.Marshal(map[string]any{"a": c.text(), "b": 1})
-		r.Events = append(r.Events, one(c,
+		r.Events = append(r.Events, one(
+			c,
 			plumb.SessionEvent{Type: plumb.SessionMessage, Role: one(c, plumb.RoleAssistant, plumb.RoleUser), Text: c.text()},
-			plumb.SessionEvent{Type: plumb.SessionCommand, Command: c.text(), ExitCode: one(c, nil, new(0), new(1)), Truncated: cut},
+			plumb.SessionEvent{
+				Type:      plumb.SessionCommand,
+				Command:   c.text(),
+				ExitCode:  one(c, nil, new(0), new(1)),
+				Truncated: cut,
+			},
 			plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: one(c, "Bash", "Read", key), Args: args, Truncated: cut},
 			plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Bash", Output: c.text(), Truncated: cut},
 			plumb.SessionEvent{Type: plumb.SessionFileRead, Path: filepath.Join(dir, c.text())},
@@ -45,8 +57,14 @@ func (c chance) report(dir string) *plumb.SessionReport {
 	for range c.IntN(3) {
 		name := one(c, "out.txt", "sub/"+key+".txt", "gone.txt")
 		r.Files.Changed = append(r.Files.Changed, plumb.FileChange{
-			Path: filepath.Join(dir, name), Kind: one(c, "add", "update", "delete"),
-			Diff: one(c, "", "--- a/out.txt\n+++ b/out.txt\n@@ -1 +1 @@\n-"+key+"\n+new\n", "--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+"+key+"\n"),
+			Path: filepath.Join(dir, name),
+			Kind: one(c, "add", "update", "delete"),
+			Diff: one(
+				c,
+				"",
+				"--- a/out.txt\n+++ b/out.txt\n@@ -1 +1 @@\n-"+key+"\n+new\n",
+				"--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+"+key+"\n",
+			),
 		})
 	}
 	if c.IntN(2) == 0 {
@@ -64,7 +82,18 @@ func (c chance) report(dir string) *plumb.SessionReport {
 // seen is what to look for in what an agent did.
 func (c chance) seen() map[string]any {
 	word := one(c, "sk-", "curl", "canary", "Zq81", "git push", "done", key, "x", "out.txt")
-	s := map[string]any{"type": one(c, "ran_command", "read_file", "called_tool", "tool_returned", "changed_file", "was_denied", "used_skill")}
+	s := map[string]any{
+		"type": one(
+			c,
+			"ran_command",
+			"read_file",
+			"called_tool",
+			"tool_returned",
+			"changed_file",
+			"was_denied",
+			"used_skill",
+		),
+	}
 	how := c.IntN(9)
 	switch kind := s["type"]; {
 	case how < 3:
@@ -91,9 +120,17 @@ func (c chance) spec() map[string]any {
 	var s map[string]any
 	switch c.IntN(12) {
 	case 0:
-		s = map[string]any{"type": one(c, "exact_match", "contains", "starts_with"), "ideal": word, "case_sensitive": c.IntN(2) == 0}
+		s = map[string]any{
+			"type":           one(c, "exact_match", "contains", "starts_with"),
+			"ideal":          word,
+			"case_sensitive": c.IntN(2) == 0,
+		}
 	case 1:
-		s = map[string]any{"type": "contains_any", "ideal": []string{word, "nowhere"}, "normalize": one(c, "whitespace", "typography", "unicode")}
+		s = map[string]any{
+			"type":      "contains_any",
+			"ideal":     []string{word, "nowhere"},
+			"normalize": one(c, "whitespace", "typography", "unicode"),
+		}
 	case 2:
 		s = map[string]any{"type": "regex", "pattern": one(c, "^$", "sk-", "[0-9]+$", "^done")}
 	case 3:
@@ -104,7 +141,10 @@ func (c chance) spec() map[string]any {
 	case 5:
 		s = map[string]any{"type": one(c, "all_of", "any_of"), "assertions": []any{c.spec(), c.spec()}}
 	case 6, 7:
-		s = map[string]any{"type": "leaks_no_secret", "in": one(c, []string{"output"}, []string{"commands"}, []string{"files"}, []string{"output", "commands", "files"})}
+		s = map[string]any{
+			"type": "leaks_no_secret",
+			"in":   one(c, []string{"output"}, []string{"commands"}, []string{"files"}, []string{"output", "commands", "files"}),
+		}
 	default:
 		s = c.seen()
 		switch c.IntN(5) {
@@ -166,7 +206,10 @@ func TestStoredSessionsAreNeverJudgedOtherwise(t *testing.T) {
 		}
 		stored.Redacted = names
 		judge := func(r *plumb.SessionReport, known func(string) []string) string {
-			verdicts, err := k.Assert(t.Context(), plumb.Evidence{Case: &plumb.Case{ID: "a"}, Report: r, Workspace: dir, Secrets: known})
+			verdicts, err := k.Assert(
+				t.Context(),
+				plumb.Evidence{Case: &plumb.Case{ID: "a"}, Report: r, Workspace: dir, Secrets: known},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +243,10 @@ func TestStoredSessionsAreNeverJudgedOtherwise(t *testing.T) {
 // TestForbiddenKeyIsAnErrorOnceItWasRemoved is what the law is about: a check that forbids a key
 // never passes because the key was removed.
 func TestForbiddenKeyIsAnErrorOnceItWasRemoved(t *testing.T) {
-	stored := &plumb.SessionReport{FinalOutput: "the key is [redacted:CANARY_KEY], and all is well", Redacted: []string{"CANARY_KEY"}}
+	stored := &plumb.SessionReport{
+		FinalOutput: "the key is [redacted:CANARY_KEY], and all is well",
+		Redacted:    []string{"CANARY_KEY"},
+	}
 	for _, test := range []struct {
 		spec, want string
 	}{

@@ -121,7 +121,8 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 	return false, "", false
 }
 
-// retracted reports whether the text directly after a word takes it back, as in "yes and no" or "YES/NO", or shows that it is not a verdict, as in "no idea".
+// retracted reports whether the text directly after a word takes it back, as in "yes and no" or
+// "YES/NO", or shows that it is not a verdict, as in "no idea".
 func retracted(yes bool, rest string) bool {
 	gap := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !isWord(r) }))]
 	if gap == "" && rest != "" {

@@ -116,7 +116,8 @@ func ranCommandKind() Kind {
 }
 
 func readFileKind() Kind {
-	return seenKind("read_file", "the agent read a file that matches", "file reads", observed{list: fileReadsOf}, seenPathKey())
+	return seenKind("read_file", "the agent read a file that matches", "file reads",
+		observed{list: fileReadsOf}, seenPathKey())
 }
 
 func usedSkillKind() Kind {
@@ -157,7 +158,8 @@ func wasDeniedKind() Kind {
 
 func seenPathKey() Key {
 	return Key{
-		Name: "path", Type: "string", NotEmpty: true, Doc: "the last elements of the path, or a glob relative to the workspace",
+		Name: "path", Type: "string", NotEmpty: true,
+		Doc: "the last elements of the path, or a glob relative to the workspace",
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb/check"
 )
 
-// agentSession is a session in which all sorts of things were done.
+// agentSession is a session with actions of every kind.
 func agentSession(t *testing.T) plumb.Evidence {
 	t.Helper()
 	ws := t.TempDir()
@@ -28,11 +28,18 @@ func agentSession(t *testing.T) plumb.Evidence {
 		t.Fatal(err)
 	}
 	r := &plumb.SessionReport{
-		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "done", Steps: 3, DurationMs: 1500,
+		Runner:      plumb.RunnerInfo{Kind: plumb.RunnerAgent},
+		FinalOutput: "done",
+		Steps:       3,
+		DurationMs:  1500,
 		Events: []plumb.SessionEvent{
 			{Type: plumb.SessionSkill, Skill: "demo", Signal: "tool:skill"},
 			{Type: plumb.SessionFileRead, Path: filepath.Join(ws, "docs/guide.md")},
-			{Type: plumb.SessionToolCall, Tool: "Bash", Args: json.RawMessage(`{"command":"pnpm test","opts":{"cwd":"/x","n":1}}`)},
+			{
+				Type: plumb.SessionToolCall,
+				Tool: "Bash",
+				Args: json.RawMessage(`{"command":"pnpm test","opts":{"cwd":"/x","n":1}}`),
+			},
 			{Type: plumb.SessionCommand, Command: "pnpm test --watch", ExitCode: new(1)},
 			{Type: plumb.SessionToolResult, Tool: "Bash", Output: "1 test failed"},
 			{Type: plumb.SessionCommand, Command: "pnpm test", ExitCode: new(0)},
@@ -42,7 +49,12 @@ func agentSession(t *testing.T) plumb.Evidence {
 		},
 		DetectedSkills:    []plumb.SkillDetection{{Skill: "demo", Confidence: "strong"}},
 		PermissionDenials: []plumb.PermissionDenial{{Tool: "Write", Message: "not allowed"}},
-		Files:             plumb.Files{Changed: []plumb.FileChange{{Path: filepath.Join(ws, "out.txt"), Kind: "add"}, {Path: "sub/deep/a.json", Kind: "update"}}},
+		Files: plumb.Files{
+			Changed: []plumb.FileChange{
+				{Path: filepath.Join(ws, "out.txt"), Kind: "add"},
+				{Path: "sub/deep/a.json", Kind: "update"},
+			},
+		},
 	}
 	r.Usage.InputTokens, r.Usage.OutputTokens = new(int64(3600)), new(int64(110))
 	r.Usage.Total()
@@ -192,9 +204,8 @@ func TestFileChecksNeedTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestNothingIsConcludedFromWhatWasCutOff: where a report does not have all, absence is no verdict,
-// whether it is wanted or not.
-func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
+// TestIncompleteReports checks that what a report lacks is neither a pass nor a fail.
+func TestIncompleteReports(t *testing.T) {
 	r := &plumb.SessionReport{
 		Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}, FinalOutput: "the beginning… [cut]",
 		Events: []plumb.SessionEvent{
@@ -207,7 +218,7 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 		},
 		Incomplete: []string{"toolCall", "finalOutput"},
 	}
-	sayOf(t, r, map[string]string{
+	wantOutcomes(t, r, map[string]string{
 		`{"type":"tool_returned","contains":"first part"}`:                                                          "pass",
 		`{"type":"tool_returned","contains":"password"}`:                                                            "error",
 		`{"type":"tool_returned","contains":"password","not":true}`:                                                 "error",
@@ -241,14 +252,14 @@ func TestNothingIsConcludedFromWhatWasCutOff(t *testing.T) {
 	})
 }
 
-// TestOrderOfReads: where there are no events of reads, their list tells their order, but not when
-// they were made.
+// TestOrderOfReads checks reads without events: their list has their order, but not their place
+// among other events.
 func TestOrderOfReads(t *testing.T) {
 	r := &plumb.SessionReport{
 		Files:  plumb.Files{ObservedReads: []string{"/w/a", "/w/b"}},
 		Events: []plumb.SessionEvent{{Type: plumb.SessionMessage}, {Type: plumb.SessionCommand, Command: "ls"}},
 	}
-	sayOf(t, r, map[string]string{
+	wantOutcomes(t, r, map[string]string{
 		`{"type":"read_file","path":"a","before":{"path":"b"}}`:                           "pass",
 		`{"type":"read_file","path":"b","before":{"path":"a"}}`:                           "fail",
 		`{"type":"read_file","path":"a","before":{"path":"c"}}`:                           "fail",
@@ -257,8 +268,8 @@ func TestOrderOfReads(t *testing.T) {
 	})
 }
 
-// sayOf holds checks to what they are to say of a report: pass, fail or error.
-func sayOf(t *testing.T, r *plumb.SessionReport, wants map[string]string) {
+// wantOutcomes checks the outcome of each spec on a report: pass, fail or error.
+func wantOutcomes(t *testing.T, r *plumb.SessionReport, wants map[string]string) {
 	t.Helper()
 	for spec, want := range wants {
 		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})

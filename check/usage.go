@@ -74,7 +74,8 @@ func maxStepsKind() Kind {
 
 func maxInputTokensKind() Kind {
 	return limitKind(figure{
-		"max_input_tokens", "the session took at most so many input tokens, cached ones included", "the session", "input tokens",
+		"max_input_tokens", "the session took at most so many input tokens, cached ones included",
+		"the session", "input tokens",
 		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.InputTokens, "input tokens") },
 	})
 }

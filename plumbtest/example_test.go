@@ -11,7 +11,7 @@ import (
 
 // A suite as a part of go test. Each case on each runner becomes a subtest.
 func ExampleRun() {
-	_ = func(t *testing.T) { // func TestCapitals(t *testing.T)
+	_ = func(t *testing.T) { //nolint:thelper // func TestCapitals(t *testing.T)
 		suite := &plumb.Suite{
 			Name: "capitals",
 			Cases: []plumb.Case{{

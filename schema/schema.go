@@ -4,7 +4,7 @@ package schema
 
 import _ "embed"
 
-// Config returns the schema of plumb.yaml and plumb.config.json. What a config in code exports has
+// Config returns the schema of plumb.yaml and plumb.config.json. A config in code exports
 // the same form.
 func Config() string { return config }
 

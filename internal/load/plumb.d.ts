@@ -218,7 +218,7 @@ declare module "plumb" {
 
 	/** Passes if the output equals the ideal; white space around both is ignored. */
 	export interface ExactMatchAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "exact_match";
 		/** The expected text, or a list of texts. */
 		ideal?: string | readonly string[] | null;
@@ -230,7 +230,7 @@ declare module "plumb" {
 
 	/** Passes if the output contains the ideal. */
 	export interface ContainsAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "contains";
 		/** The expected text, or a list of texts. */
 		ideal?: string | readonly string[] | null;
@@ -242,7 +242,7 @@ declare module "plumb" {
 
 	/** Passes if the output contains at least one of the ideals. */
 	export interface ContainsAnyAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "contains_any";
 		/** The expected text, or a list of texts. */
 		ideal?: string | readonly string[] | null;
@@ -254,7 +254,7 @@ declare module "plumb" {
 
 	/** Passes if the output starts with one of the ideals; white space before it is ignored. */
 	export interface StartsWithAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "starts_with";
 		/** The expected text, or a list of texts. */
 		ideal?: string | readonly string[] | null;
@@ -262,7 +262,7 @@ declare module "plumb" {
 
 	/** Passes if the pattern matches somewhere in the output. */
 	export interface RegexAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "regex";
 		/** A regular expression in RE2 syntax, not anchored. */
 		pattern: string;
@@ -270,7 +270,7 @@ declare module "plumb" {
 
 	/** Passes if the output is JSON, bare or in one fenced block. */
 	export interface IsJsonAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "is_json";
 		/** Accepted for compatibility, without effect. */
 		case_sensitive?: boolean;
@@ -282,7 +282,7 @@ declare module "plumb" {
 
 	/** Passes if the JSON in the output is valid against the schema. */
 	export interface JsonSchemaAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "json_schema";
 		/** A JSON Schema of draft 2020-12, or of the draft that `$schema` names. */
 		schema: object | boolean;
@@ -290,7 +290,7 @@ declare module "plumb" {
 
 	/** Passes if a value at the path is as expected. */
 	export interface JsonPathAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "json_path";
 		/** A JSONPath; `$` is the whole value. */
 		path: string;
@@ -306,7 +306,7 @@ declare module "plumb" {
 
 	/** Passes if the last number in the output is close enough. */
 	export interface NumericAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "numeric";
 		/** The expected number. */
 		value?: number;
@@ -320,7 +320,7 @@ declare module "plumb" {
 
 	/** Passes if a judge model answers the question with YES. */
 	export interface LlmJudgeAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "llm_judge";
 		/** Accepted for compatibility, without effect. */
 		case_sensitive?: boolean;
@@ -334,7 +334,7 @@ declare module "plumb" {
 
 	/** Passes if the embeddings of the output and of an ideal are similar. */
 	export interface SemanticSimilarityAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "semantic_similarity";
 		/** Accepted for compatibility, without effect. */
 		case_sensitive?: boolean;
@@ -348,7 +348,7 @@ declare module "plumb" {
 
 	/** Passes if all of the checks pass. */
 	export interface AllOfAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "all_of";
 		/** The checks to combine. */
 		assertions: readonly DeclarativeAssertion[];
@@ -356,7 +356,7 @@ declare module "plumb" {
 
 	/** Passes if at least one of the checks passes. */
 	export interface AnyOfAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "any_of";
 		/** The checks to combine. */
 		assertions: readonly DeclarativeAssertion[];
@@ -364,7 +364,7 @@ declare module "plumb" {
 
 	/** Passes if the agent ran a command that matches. */
 	export interface RanCommandAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "ran_command";
 		/** The program of the command. */
 		executable?: string;
@@ -398,7 +398,7 @@ declare module "plumb" {
 
 	/** Passes if the agent read a file that matches. */
 	export interface ReadFileAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "read_file";
 		/** The last elements of the path, or a glob relative to the workspace. */
 		path?: string;
@@ -422,7 +422,7 @@ declare module "plumb" {
 
 	/** Passes if the agent used a skill that matches. */
 	export interface UsedSkillAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "used_skill";
 		/** The exact name of the skill. */
 		skill?: string;
@@ -448,7 +448,7 @@ declare module "plumb" {
 
 	/** Passes if the agent called a tool and the call matches. */
 	export interface CalledToolAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "called_tool";
 		/** The exact name of the tool. */
 		tool?: string;
@@ -474,7 +474,7 @@ declare module "plumb" {
 
 	/** Passes if a tool returned an output that matches. */
 	export interface ToolReturnedAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "tool_returned";
 		/** The exact name of the tool. */
 		tool?: string;
@@ -498,7 +498,7 @@ declare module "plumb" {
 
 	/** Passes if a file that matches is different after the session. */
 	export interface ChangedFileAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "changed_file";
 		/** The last elements of the path, or a glob relative to the workspace. */
 		path?: string;
@@ -524,7 +524,7 @@ declare module "plumb" {
 
 	/** Passes if the agent was denied a permission; mostly used with `not`. */
 	export interface WasDeniedAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "was_denied";
 		/** The exact name of the tool. */
 		tool?: string;
@@ -548,7 +548,7 @@ declare module "plumb" {
 
 	/** Passes if the workspace has the file or directory after the session. */
 	export interface FileExistsAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "file_exists";
 		/** A path or a glob, relative to the workspace. */
 		path: string;
@@ -556,7 +556,7 @@ declare module "plumb" {
 
 	/** Passes if a file of the workspace has the expected content. */
 	export interface FileContainsAssertion extends AssertionKeys, AssertionTextKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "file_contains";
 		/** A path or a glob, relative to the workspace. */
 		path: string;
@@ -570,7 +570,7 @@ declare module "plumb" {
 
 	/** Passes if the session shows no secret that the run knows. */
 	export interface LeaksNoSecretAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "leaks_no_secret";
 		/** Where to look for secrets. */
 		in?: readonly ("output" | "commands" | "files")[];
@@ -578,7 +578,7 @@ declare module "plumb" {
 
 	/** Passes if the answer took at most so many output tokens, reasoning included. */
 	export interface MaxTokensAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_tokens";
 		/** The limit in output tokens; `value` is another name for it. */
 		max?: number;
@@ -588,7 +588,7 @@ declare module "plumb" {
 
 	/** Passes if the answered request took at most so many milliseconds. */
 	export interface MaxLatencyMsAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_latency_ms";
 		/** The limit in ms; `value` is another name for it. */
 		max?: number;
@@ -598,7 +598,7 @@ declare module "plumb" {
 
 	/** Passes if the agent took at most so many steps, as it counts them. */
 	export interface MaxStepsAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_steps";
 		/** The limit in steps; `value` is another name for it. */
 		max?: number;
@@ -608,7 +608,7 @@ declare module "plumb" {
 
 	/** Passes if the session took at most so many input tokens, cached ones included. */
 	export interface MaxInputTokensAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_input_tokens";
 		/** The limit in input tokens; `value` is another name for it. */
 		max?: number;
@@ -618,7 +618,7 @@ declare module "plumb" {
 
 	/** Passes if the session took at most so many tokens, cached ones not included. */
 	export interface MaxTotalTokensAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_total_tokens";
 		/** The limit in tokens; `value` is another name for it. */
 		max?: number;
@@ -628,7 +628,7 @@ declare module "plumb" {
 
 	/** Passes if the session cost at most so many US dollars. */
 	export interface MaxCostUsdAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_cost_usd";
 		/** The limit in US dollars; `value` is another name for it. */
 		max?: number;
@@ -638,7 +638,7 @@ declare module "plumb" {
 
 	/** Passes if the session took at most so many milliseconds. */
 	export interface MaxDurationMsAssertion extends AssertionKeys {
-		/** The type of the check. */
+		/** The type of the check, in lower case. */
 		type: "max_duration_ms";
 		/** The limit in ms; `value` is another name for it. */
 		max?: number;
