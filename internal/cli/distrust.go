@@ -24,8 +24,8 @@ type distrusted struct {
 	At      time.Time `json:"at"`
 }
 
-// distrustFile is where it lies; "" where the user has no home.
-func (a *app) distrustFile() string {
+// userCache returns the path of a file or directory in the user's cache; "" where the user has no home.
+func (a *app) userCache(path ...string) string {
 	dir := a.Getenv("XDG_CACHE_HOME")
 	if dir == "" {
 		dir = a.Getenv("LOCALAPPDATA")
@@ -36,8 +36,10 @@ func (a *app) distrustFile() string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, "plumb", "agents", "distrust.json")
+	return filepath.Join(append([]string{dir, "plumb"}, path...)...)
 }
+
+func (a *app) distrustFile() string { return a.userCache("agents", "distrust.json") }
 
 // readDistrust returns what is known; a file that cannot be read says nothing.
 func (a *app) readDistrust() distrust {

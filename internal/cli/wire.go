@@ -293,8 +293,10 @@ func (a *app) workshop(p *project, cache string, parallel int, planning bool, r 
 	}
 	a.redact = r
 	w := &workshop{
-		transport: modelapi.NewTransport(modelapi.TransportOptions{MaxInFlight: parallel, Getenv: p.getenv}),
-		notes:     make(chan plumb.Note, 64), redact: r,
+		transport: modelapi.NewTransport(modelapi.TransportOptions{
+			MaxInFlight: parallel, Getenv: p.getenv, Limits: a.userCache("limits"),
+		}),
+		notes: make(chan plumb.Note, 64), redact: r,
 		distrusts: func(c plumb.RunnerConfig) *plumb.Failure { return a.distrusts(p, c) },
 	}
 	w.env = runner.Env{

@@ -60,6 +60,9 @@ type TransportOptions struct {
 	MaxAttempts int
 	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a second.
 	Backoff time.Duration
+	// Limits is a directory that keeps, from run to run, how many concurrent requests each provider and key accepted; a
+	// lane starts with that many. "" means that each run starts anew.
+	Limits string
 	// UserAgent names the client to the provider.
 	UserAgent string
 	// Base carries single requests; nil means an http.Transport made for many requests to few hosts.
@@ -92,7 +95,8 @@ type laneKey struct {
 // lane is what the requests of one provider and key share.
 type lane struct {
 	*limiter
-	budget *retryBudget
+	remembered int // what the limiter started with from an earlier run
+	budget     *retryBudget
 	// shares says that requests share connections, as on HTTP/2.
 	shares atomic.Bool
 }
@@ -147,15 +151,21 @@ func newBase(opts TransportOptions) *http.Transport {
 	return base
 }
 
-// Close drops idle connections. Requests still running are the business of their contexts.
+// Close drops idle connections and keeps what was learned about concurrency. It does not end running requests; their
+// contexts do.
 func (t *Transport) Close() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range t.lanes {
+	for k, l := range t.lanes {
 		l.stop()
+		// A run that needed few requests does not forget that more were accepted.
+		if n, settled := l.accepted(); n > 0 && (settled || n > l.remembered) && n != l.remembered {
+			memory(t.opts.Limits).write(k, n)
+			l.remembered = n
+		}
 	}
 }
 
@@ -195,6 +205,8 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	l, ok := t.lanes[k]
 	if !ok {
 		l = &lane{limiter: newLimiter(t.opts.MaxInFlight), budget: newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		l.remembered = memory(t.opts.Limits).read(k)
+		l.widen(l.remembered)
 		t.lanes[k] = l
 	}
 	return l
