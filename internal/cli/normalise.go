@@ -97,7 +97,6 @@ func known(what, word string, words []string) error {
 
 // normalise prints the session report of a transcript.
 func (a *app) normalise(agent string, t agentcli.Transcript) error {
-	tuneTranscript()
 	session, err := agentcli.Normalise(agent, t)
 	if session == nil {
 		session = &plumb.SessionReport{Prompt: t.Prompt, Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}}

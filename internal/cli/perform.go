@@ -59,7 +59,6 @@ func (a *app) perform(ctx context.Context, p *project, j *job, reports []string,
 	}
 	a.tellExposed(j.shop.redact)
 	executions := len(j.suite.Cases) * len(j.runners)
-	tuneMemory(executions)
 	boundMemory(j.runners, executions, j.options.Parallel)
 	ctx, interrupted, done := a.interruptible(ctx, j)
 	state, err := run.Suite(ctx, j.options)
