@@ -18,10 +18,11 @@ const (
 	congested               // "too many requests", "overloaded"
 )
 
-// limiter bounds the concurrent requests of one provider and key. It starts with half of what is allowed, or with what
-// the provider accepted in an earlier run. Until the provider first complains, each answer raises the limit by one.
-// From then on each complaint halves the limit, and each round trip raises it by one. Complaints about requests that
-// were sent before the last halving do not count. The limiter can also stop the lane until a given time.
+// limiter bounds the concurrent requests of one provider and key. It starts with half of what is
+// allowed, or with what the provider accepted in an earlier run. Until the provider first
+// complains, each answer raises the limit by one. From then on each complaint halves the limit, and
+// each round trip raises it by one. Complaints about requests that were sent before the last
+// halving do not count. The limiter can also stop the lane until a given time.
 type limiter struct {
 	mu       sync.Mutex
 	max      int
@@ -52,8 +53,8 @@ func (l *limiter) widen(accepted int) {
 	l.limit = max(l.limit, float64(min(accepted, l.max)))
 }
 
-// accepted is the number of concurrent requests that the provider has accepted; 0 if it has answered none. settled
-// reports whether it has rejected more.
+// accepted is the number of concurrent requests that the provider has accepted; 0 if it has
+// answered none. settled reports whether it has rejected more.
 func (l *limiter) accepted() (n int, settled bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +135,8 @@ func (l *limiter) open(now time.Time) bool {
 	return l.inFlight < int(l.limit) && (l.until.IsZero() || !now.Before(l.until))
 }
 
-// admit admits the waiters for whom there is room, and starts a timer for the end of a pause. The caller holds the lock.
+// admit admits the waiters for whom there is room, and starts a timer for the end of a pause. The
+// caller holds the lock.
 func (l *limiter) admit() {
 	if len(l.queue) == 0 {
 		return
@@ -174,8 +176,8 @@ func (l *limiter) state() (inFlight, waiting, limit int, until time.Time) {
 	return l.inFlight, len(l.queue), int(l.limit), l.until
 }
 
-// retryBudget keeps retries from multiplying the load on a provider that is down: each retry takes a token, and each
-// answer returns one. A provider that fails rarely never uses them up.
+// retryBudget keeps retries from multiplying the load on a provider that is down: each retry takes
+// a token, and each answer returns one. A provider that fails rarely never uses them up.
 type retryBudget struct {
 	mu          sync.Mutex
 	tokens, max int

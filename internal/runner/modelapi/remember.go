@@ -15,18 +15,20 @@ import (
 )
 
 const (
-	// maxRemembered bounds a number of concurrent requests that is believed, and maxRememberedFiles how many are kept.
+	// maxRemembered bounds a number of concurrent requests that is believed, and maxRememberedFiles
+	// how many are kept.
 	maxRemembered      = 10_000
 	maxRememberedFiles = 100
 )
 
-// memory is a directory that keeps, from run to run, how many concurrent requests a provider accepted from a key. Each
-// lane has a file of its own, which is replaced as a whole, so that several processes can use the directory. What is
-// read from it is only where a lane starts: a file that is missing or damaged does no harm. "" keeps nothing.
+// memory is a directory that keeps, from run to run, how many concurrent requests a provider
+// accepted from a key. Each lane has a file of its own, which is replaced as a whole, so that
+// several processes can use the directory. What is read from it is only where a lane starts: a file
+// that is missing or damaged does no harm. "" keeps nothing.
 type memory string
 
-// file names the file of a lane by a hash, from which neither the key nor the host can be read. The port is not part
-// of it: local servers change theirs.
+// file names the file of a lane by a hash, from which neither the key nor the host can be read. The
+// port is not part of it: local servers change theirs.
 func (m memory) file(k laneKey) string {
 	host := k.host
 	if u, err := url.Parse(k.host); err == nil {

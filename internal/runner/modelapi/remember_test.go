@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// startWith runs n requests at once through a transport of its own, and returns the limit that it starts with.
+// startWith runs n requests at once through a transport of its own, and returns the limit that it
+// starts with.
 func startWith(t *testing.T, dir string, most, n int, base http.RoundTripper) (limit int) {
 	t.Helper()
 	tr := NewTransport(TransportOptions{MaxInFlight: most, Limits: dir, Base: base, MaxAttempts: 1, Backoff: 1})
