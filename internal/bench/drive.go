@@ -70,7 +70,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
-	fs.StringVar(&b.only, "only", "", "measure only what has this in its name: start, replay, hash, validate, latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
+	fs.StringVar(&b.only, "only", "", "measure only what has this in its name: size, start, replay, hash, validate, latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
 	fs.StringVar(&b.skillgym, "skillgym", "", "directory with node_modules in which skillgym and node are installed (default: npm installs them)")
 	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")
 	fs.IntVar(&b.rounds, "rounds", 3, "rounds of what is compared, of which the median counts")
@@ -93,6 +93,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		name string
 		do   func(context.Context) error
 	}{
+		{"size", b.size},
 		{"start", b.start},
 		{"replay", b.replay},
 		{"latency", b.latency},
@@ -149,8 +150,14 @@ func (b *bench) prepare(ctx context.Context, dir string) error {
 	if runtime.GOOS == "windows" {
 		b.plumb += ".exe"
 	}
+	return b.build(ctx, b.plumb, "-trimpath")
+}
+
+// build builds plumb.
+func (b *bench) build(ctx context.Context, file string, flags ...string) error {
+	argv := slices.Concat([]string{"go", "build", "-o", file}, flags, []string{"github.com/plumb-eval/plumb/cmd/plumb"})
 	//nolint:forbidigo // a package main
-	u, err := execute(ctx, "", append(os.Environ(), "CGO_ENABLED=0"), "go", "build", "-trimpath", "-o", b.plumb, "github.com/plumb-eval/plumb/cmd/plumb")
+	u, err := execute(ctx, "", append(os.Environ(), "CGO_ENABLED=0"), argv...)
 	if err == nil && u.code != 0 {
 		err = errors.New(u.output)
 	}

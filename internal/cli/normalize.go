@@ -106,7 +106,6 @@ func (c *normalizeCmd) run() error {
 
 // normalize prints the session report of a transcript.
 func (c *normalizeCmd) normalize(agent string, t agentcli.Transcript) error {
-	tuneTranscript()
 	session, err := agentcli.Normalise(agent, t)
 	if session == nil {
 		session = &plumb.SessionReport{Prompt: t.Prompt, Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}}

@@ -18,7 +18,7 @@ import (
 func (a *app) env() job.Env {
 	e := job.Env{
 		Getenv: a.Getenv, Environ: a.Environ, Dir: a.Dir, Stdout: a.Stdout, Stderr: a.Stderr, Now: a.Now,
-		SuiteRead: spareMemory, Starting: tuneMemory,
+		SuiteRead: spareMemory, Starting: boundMemory,
 	}
 	if a.Size == nil {
 		return e

@@ -43,10 +43,8 @@ type Proof struct {
 	OK, Misreports bool
 }
 
-// distrustFile returns the file in the user's cache with the distrusted agents by
-// [Project.programState], or "" if the user has no home directory. An entry ends to apply when the
-// agent or Plumb changes.
-func (p *Project) distrustFile() string {
+// userCache returns a path in the user's cache directory, or "" if the user has no home directory.
+func (p *Project) userCache(path ...string) string {
 	dir := p.env.Getenv("XDG_CACHE_HOME")
 	if dir == "" {
 		dir = p.env.Getenv("LOCALAPPDATA")
@@ -57,8 +55,12 @@ func (p *Project) distrustFile() string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, "plumb", "agents", "distrust.json")
+	return filepath.Join(append([]string{dir, "plumb"}, path...)...)
 }
+
+// distrustFile returns the file in the user's cache with the distrusted agents by
+// [Project.programState]. An entry ends to apply when the agent or Plumb changes.
+func (p *Project) distrustFile() string { return p.userCache("agents", "distrust.json") }
 
 // readDistrust returns the distrusted agents. A file that cannot be read counts as empty.
 func (p *Project) readDistrust() map[string]Distrusted {

@@ -68,8 +68,10 @@ func (p *Project) runnerFactory(cache string, parallel int, planning bool, r *re
 		return nil, err
 	}
 	f := &runnerFactory{
-		transport: modelapi.NewTransport(modelapi.TransportOptions{MaxInFlight: parallel, Getenv: p.Getenv}),
-		notes:     make(chan plumb.Note, 64), redact: r, project: p,
+		transport: modelapi.NewTransport(modelapi.TransportOptions{
+			MaxInFlight: parallel, Getenv: p.Getenv, Limits: p.userCache("limits"),
+		}),
+		notes: make(chan plumb.Note, 64), redact: r, project: p,
 	}
 	f.env = runner.Env{
 		Getenv: p.Getenv, Environ: p.Environ, Transport: f.transport, CacheMode: mode, Planning: planning,

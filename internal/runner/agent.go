@@ -30,7 +30,8 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	return &pricedAgent{Runner: r, prices: env.prices()}, nil
 }
 
-// pricedAgent adds what a session cost by the price of its model, where the agent itself does not tell.
+// pricedAgent adds what a session cost by the price of its model, where the agent itself does not
+// tell.
 type pricedAgent struct {
 	*agentcli.Runner
 	prices *Prices
@@ -45,7 +46,8 @@ func (a *pricedAgent) Run(ctx context.Context, req plumb.Request) (*plumb.Sessio
 	return report, err
 }
 
-// cost returns what the requests of a session cost, or all of it as one where the agent does not tell them apart.
+// cost returns what the requests of a session cost, or all of it as one where the agent does not
+// tell them apart.
 func (a *pricedAgent) cost(r *plumb.SessionReport) *float64 {
 	info := a.Info()
 	if info.BaseURL != "" {
@@ -109,7 +111,8 @@ func checkAgent(cfg plumb.RunnerConfig) error {
 	return nil
 }
 
-// publicAgent returns an agent's configuration without what is secret by its name, and without what changes no answer.
+// publicAgent returns an agent's configuration without what is secret by its name, and without what
+// changes no answer.
 func publicAgent(a *plumb.AgentConfig) *plumb.AgentConfig {
 	if a == nil {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// commandAnswer is what a command may write to stdout instead of plain text. Its keys are documented and never renamed.
+// commandAnswer is what a command may write to stdout instead of plain text. Its keys are
+// documented and never renamed.
 type commandAnswer struct {
 	Output       string
 	Model        string
@@ -36,14 +37,15 @@ func answerKeys() []string {
 // maxCost is the greatest cost of an answer that is believed, in dollars.
 const maxCost = 1e9
 
-// textAnswer returns a plain answer: all of stdout but the newlines at its end, as a shell would take it.
+// textAnswer returns a plain answer: all of stdout but the newlines at its end, as a shell would
+// take it.
 func textAnswer(stdout []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(stdout), "\uFFFD"), "\r\n")
 }
 
-// parseAnswer tells the two forms of an answer apart. An answer is an object when all of stdout, white space aside, is
-// one JSON object with a key "output" or "error"; anything else, other JSON included, is text. The error says what is
-// wrong with the object.
+// parseAnswer tells the two forms of an answer apart. An answer is an object when all of stdout,
+// white space aside, is one JSON object with a key "output" or "error"; anything else, other JSON
+// included, is text. The error says what is wrong with the object.
 func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error) {
 	object := jsonObject(stdout)
 	_, hasOutput := object["output"]
@@ -85,8 +87,8 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 	return answer, true, nil
 }
 
-// jsonObject returns the members of data if all of it is one JSON object. It is a map, since encoding/json would take
-// "Output" for the field output of a struct.
+// jsonObject returns the members of data if all of it is one JSON object. It is a map, since
+// encoding/json would take "Output" for the field output of a struct.
 func jsonObject(data []byte) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
@@ -163,7 +165,8 @@ func decodeError(value json.RawMessage) (string, error) {
 
 func isNull(value json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(value), []byte("null")) }
 
-// finishReason reads a command's word for why the answer ended. A word that is not ours is kept as the provider's.
+// finishReason reads a command's word for why the answer ended. A word that is not ours is kept as
+// the provider's.
 func finishReason(word string) (reason plumb.FinishReason, provider string) {
 	switch reason = plumb.FinishReason(word); reason {
 	case "":

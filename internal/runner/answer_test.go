@@ -86,7 +86,8 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerInDocs reads the example of docs/runners.md: it has every key but error, and none that means nothing.
+// TestAnswerInDocs reads the example of docs/runners.md: it has every key but error, and none that
+// means nothing.
 func TestAnswerInDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/runners.md")
 	if err != nil {

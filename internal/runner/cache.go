@@ -46,13 +46,15 @@ func ParseCacheMode(s string) (CacheMode, error) {
 // cacheVersion is part of each key. It changes when entries of before must not be used any more.
 const cacheVersion = "plumb-cache-2"
 
-// Cache keeps answers of models in files below Dir, named by what was asked. Each is written whole or not at all, holds a
-// checksum, and is ignored when that does not hold, so that nothing in the directory needs to be trusted or repaired; the
-// directory may be deleted at any time. A Cache is safe for concurrent use, also by several processes.
+// Cache keeps answers of models in files below Dir, named by what was asked. Each is written whole
+// or not at all, holds a checksum, and is ignored when that does not hold, so that nothing in the
+// directory needs to be trusted or repaired; the directory may be deleted at any time. A Cache is
+// safe for concurrent use, also by several processes.
 type Cache struct {
 	// Dir is made, with its parents, when the first answer is kept.
 	Dir string
-	// Redact knows the secrets. An answer that holds one is not kept: without it, it would be another answer. Optional.
+	// Redact knows the secrets. An answer that holds one is not kept: without it, it would be
+	// another answer. Optional.
 	Redact *redact.Redactor
 
 	hits, misses, damaged atomic.Int64
@@ -111,7 +113,8 @@ func (c *Cache) read(key cacheKey, value any) bool {
 	return false
 }
 
-// Clean deletes the entries that were never finished, since the process that wrote them was killed before that time.
+// Clean deletes the entries that were never finished, since the process that wrote them was killed
+// before that time.
 func (c *Cache) Clean(before time.Time) error {
 	torn, err := fs.Glob(os.DirFS(c.Dir), "??/new-*")
 	for _, name := range torn {
@@ -126,7 +129,8 @@ func (c *Cache) Clean(before time.Time) error {
 	return nil
 }
 
-// write keeps value as the entry for key. It is not synced: an entry that a crash tears is ignored later.
+// write keeps value as the entry for key. It is not synced: an entry that a crash tears is ignored
+// later.
 func (c *Cache) write(key cacheKey, value any) error {
 	body, err := marshal(value)
 	if err != nil {
@@ -156,8 +160,8 @@ func (c *Cache) write(key cacheKey, value any) error {
 	return err
 }
 
-// An entry is one JSON object whose beginning has a fixed length, so that its checksum is over bytes and is checked
-// before anything is parsed:
+// An entry is one JSON object whose beginning has a fixed length, so that its checksum is over
+// bytes and is checked before anything is parsed:
 //
 //	{"key":"<64 hex digits>","sha256":"<64 hex digits>","value":<JSON>}
 const (
@@ -181,7 +185,8 @@ func sealEntry(key cacheKey, body []byte) []byte {
 
 var errDamaged = errors.New("the cache entry is damaged")
 
-// openEntry returns the value of an entry that was kept for key, or an error when any byte of it has changed.
+// openEntry returns the value of an entry that was kept for key, or an error when any byte of it
+// has changed.
 func openEntry(key cacheKey, data []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(entryKey))
 	rest, ok2 := bytes.CutPrefix(rest, hex.AppendEncode(nil, key[:]))
@@ -251,8 +256,8 @@ type cacheTarget struct {
 	Parameters plumb.Parameters  `json:"parameters"`
 }
 
-// Run answers from the cache where it can. Errors, and sessions that broke off, are not kept; answers that the provider
-// cut off or refused are, since they are what the model says.
+// Run answers from the cache where it can. Errors, and sessions that broke off, are not kept;
+// answers that the provider cut off or refused are, since they are what the model says.
 func (c *cached) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	key, err := keyOf(struct {
 		cacheTarget

@@ -28,8 +28,8 @@ const (
 	commandGrace = 2 * time.Second
 )
 
-// command runs a program for each prompt: the prompt is JSON on its stdin, the answer text or JSON on its stdout. The program
-// and all it started are gone when Run returns.
+// command runs a program for each prompt: the prompt is JSON on its stdin, the answer text or JSON
+// on its stdout. The program and all it started are gone when Run returns.
 type command struct {
 	info    plumb.RunnerInfo
 	argv    []string
@@ -300,8 +300,8 @@ func (c *command) answer(report *plumb.SessionReport, stdout []byte) error {
 	return nil
 }
 
-// begun fills in what a program said before its time was up. White space, or an answer that is an error, is no
-// beginning of an answer.
+// begun fills in what a program said before its time was up. White space, or an answer that is an
+// error, is no beginning of an answer.
 func (c *command) begun(report *plumb.SessionReport, stdout []byte) {
 	answer, isObject, err := parseAnswer(stdout)
 	switch {
@@ -330,7 +330,8 @@ func (c *command) output(report *plumb.SessionReport, text string) {
 	}
 }
 
-// warnUnknown notes, once each, the keys of an answer that mean nothing: a misspelt one would be lost in silence.
+// warnUnknown notes, once each, the keys of an answer that mean nothing: a misspelt one would be
+// lost in silence.
 func (c *command) warnUnknown(keys []string) {
 	for _, key := range keys {
 		if _, known := c.unknown.LoadOrStore(key, true); known {

@@ -200,7 +200,8 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// TestCommandTimeoutWithoutAnAnswer has programs that write something before their time is up, and no text of an answer.
+// TestCommandTimeoutWithoutAnAnswer has programs that write something before their time is up, and
+// no text of an answer.
 func TestCommandTimeoutWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -295,7 +296,8 @@ func TestCommandTurns(t *testing.T) {
 	}
 }
 
-// TestCommandTurnTakesNoTime holds the only place for an hour: a case with a minute of its own must outlast that.
+// TestCommandTurnTakesNoTime holds the only place for an hour: a case with a minute of its own must
+// outlast that.
 func TestCommandTurnTakesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &command{slots: make(chan struct{}, 1)}
@@ -332,8 +334,8 @@ func TestCommandInterrupted(t *testing.T) {
 	}
 }
 
-// TestCommandLeavesNothingRunning kills a program with children and grandchildren that ignore SIGTERM and hold its
-// output open, and one that has ended and left a child behind.
+// TestCommandLeavesNothingRunning kills a program with children and grandchildren that ignore
+// SIGTERM and hold its output open, and one that has ended and left a child behind.
 func TestCommandLeavesNothingRunning(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -375,7 +377,8 @@ func TestCommandLeavesNothingRunning(t *testing.T) {
 	}
 }
 
-// gone waits until a process has ended: it is not there, or is a zombie that its parent has not waited for yet.
+// gone waits until a process has ended: it is not there, or is a zombie that its parent has not
+// waited for yet.
 func gone(pid int) bool {
 	for range 200 {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/plumbtest"
 )
 
-// TestContracts holds the command and the replay runner to what plumb.Runner promises; package modelapi does the same
-// for models.
+// TestContracts holds the command and the replay runner to what plumb.Runner promises; package
+// modelapi does the same for models.
 func TestContracts(t *testing.T) {
 	request := func(text string) plumb.Request {
 		return plumb.Request{CaseID: "a-1", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: text}}, Repetition: 1, Session: 1}

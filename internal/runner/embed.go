@@ -9,8 +9,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// NewEmbedder makes the embedder that cfg describes. Model is "provider:model", or only a provider, which stands for its
-// usual embedding model. With a cache each text is asked for once; what came from the cache costs nothing.
+// NewEmbedder makes the embedder that cfg describes. Model is "provider:model", or only a provider,
+// which stands for its usual embedding model. With a cache each text is asked for once; what came
+// from the cache costs nothing.
 func NewEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 	e, err := openEmbedder(cfg, env)
 	if err != nil {
@@ -19,7 +20,8 @@ func NewEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 	return e, nil
 }
 
-// DefaultEmbedder returns the configuration of the embedder that the provider of a runner has, and whether it has one.
+// DefaultEmbedder returns the configuration of the embedder that the provider of a runner has, and
+// whether it has one.
 func DefaultEmbedder(cfg plumb.RunnerConfig) (plumb.RunnerConfig, bool) {
 	provider, ok := providerOf(cfg.Model)
 	if !ok {
@@ -159,7 +161,8 @@ func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, 
 	return all, nil
 }
 
-// price fills in what an embedding cost: only its input does. Who shared another's request paid nothing.
+// price fills in what an embedding cost: only its input does. Who shared another's request paid
+// nothing.
 func (e *embedder) price(got *plumb.Embedding) {
 	switch {
 	case got.CostUSD != nil:

@@ -59,7 +59,8 @@ func (m *model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	return report, err
 }
 
-// modelConfig is what a model and an embedder have in common: where the provider is, and how to be let in.
+// modelConfig is what a model and an embedder have in common: where the provider is, and how to be
+// let in.
 func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (modelapi.Config, error) {
 	config := modelapi.Config{
 		Provider: target.Provider, Model: target.Model, BaseURL: cfg.BaseURL, API: cfg.API,

@@ -15,10 +15,11 @@ import (
 	genaiprices "github.com/plumb-eval/plumb/third_party/genai-prices"
 )
 
-// Prices knows what models cost. The zero value has the built-in table, which is parsed provider by provider, when first
-// asked. A Prices is safe for concurrent use once its overrides are set.
+// Prices knows what models cost. The zero value has the built-in table, which is parsed provider by
+// provider, when first asked. A Prices is safe for concurrent use once its overrides are set.
 type Prices struct {
-	// Now says which of the prices that change with the date or the hour holds; nil means [time.Now].
+	// Now says which of the prices that change with the date or the hour holds; nil means
+	// [time.Now].
 	Now func() time.Time
 
 	overrides map[string]Price
@@ -46,8 +47,9 @@ type PriceSource struct {
 	Date string `json:"date"`
 }
 
-// Price is what a model costs, in US dollars for a million tokens. A nil field is not known; tokens read from and written
-// to a prompt cache, and reasoning tokens, then cost what other input and output tokens do.
+// Price is what a model costs, in US dollars for a million tokens. A nil field is not known; tokens
+// read from and written to a prompt cache, and reasoning tokens, then cost what other input and
+// output tokens do.
 type Price struct {
 	Input      *Rate `json:"input,omitempty"`
 	Output     *Rate `json:"output,omitempty"`
@@ -58,10 +60,12 @@ type Price struct {
 	PerRequest float64 `json:"perRequest,omitempty"`
 }
 
-// Rate is the price of a million tokens of one kind. In JSON it is a number, or an object when it has tiers.
+// Rate is the price of a million tokens of one kind. In JSON it is a number, or an object when it
+// has tiers.
 type Rate struct {
 	USD float64 `json:"usd"`
-	// Tiers replace USD for all tokens of a request with more input tokens than Above, the last that applies.
+	// Tiers replace USD for all tokens of a request with more input tokens than Above, the last
+	// that applies.
 	Tiers []RateTier `json:"tiers,omitempty"`
 }
 
@@ -113,8 +117,8 @@ func (r *Rate) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(r))
 }
 
-// Cost returns what a request with the given usage costs, in US dollars. It is not known where a figure or the price of
-// tokens that were used is not known: never a 0 in place of a guess.
+// Cost returns what a request with the given usage costs, in US dollars. It is not known where a
+// figure or the price of tokens that were used is not known: never a 0 in place of a guess.
 func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	if p.free() {
 		return 0, true
@@ -126,7 +130,8 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	if input < 0 || output < 0 {
 		return 0, false
 	}
-	// What a provider reports as a part is never more than the whole; where it is, the whole is what was billed.
+	// What a provider reports as a part is never more than the whole; where it is, the whole is
+	// what was billed.
 	read := min(tokens(u.CacheTokens), input)
 	write := min(tokens(u.CacheWriteTokens), input-read)
 	reasoning := min(tokens(u.ReasoningTokens), output)
@@ -155,8 +160,8 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	return usd, true
 }
 
-// most returns the most that a request of at most so many tokens can cost: each token at the dearest rate of its side, of
-// all tiers that a request of this size or a smaller one can be in.
+// most returns the most that a request of at most so many tokens can cost: each token at the
+// dearest rate of its side, of all tiers that a request of this size or a smaller one can be in.
 func (p Price) most(input, output int64) (usd float64, known bool) {
 	if p.free() {
 		return 0, true
@@ -215,8 +220,8 @@ func (p *Prices) Source() PriceSource {
 	return p.source
 }
 
-// Override sets the user's own prices, by "provider:model"; they win over the built-in table. Override is not safe for
-// use while p is asked.
+// Override sets the user's own prices, by "provider:model"; they win over the built-in table.
+// Override is not safe for use while p is asked.
 func (p *Prices) Override(prices map[string]Price) error {
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		provider, model, ok := strings.Cut(name, ":")
@@ -260,14 +265,15 @@ func (p Price) check() error {
 	return nil
 }
 
-// Lookup returns the price of a provider's model, by the name that is sent to the provider or that it reports. Models on
-// the user's own machine are free.
+// Lookup returns the price of a provider's model, by the name that is sent to the provider or that
+// it reports. Models on the user's own machine are free.
 func (p *Prices) Lookup(provider, model string) (Price, bool) {
 	return p.lookup(provider, "", model)
 }
 
-// lookup is Lookup for a provider that is reached at baseURL, "" for its own address. Whose price holds there is told by
-// the address where the table knows it, and otherwise by the provider's name.
+// lookup is Lookup for a provider that is reached at baseURL, "" for its own address. Whose price
+// holds there is told by the address where the table knows it, and otherwise by the provider's
+// name.
 func (p *Prices) lookup(provider, baseURL, model string) (Price, bool) {
 	provider, model = strings.ToLower(strings.TrimSpace(provider)), strings.ToLower(strings.TrimSpace(model))
 	if price, ok := p.overrides[provider+":"+model]; ok {
@@ -284,8 +290,8 @@ func (p *Prices) lookup(provider, baseURL, model string) (Price, bool) {
 	return price, price.known()
 }
 
-// Of returns the price of what a runner answers with. A replay costs nothing; what a command costs only the command
-// knows.
+// Of returns the price of what a runner answers with. A replay costs nothing; what a command costs
+// only the command knows.
 func (p *Prices) Of(info plumb.RunnerInfo) (Price, bool) {
 	switch info.Kind {
 	case plumb.RunnerReplay:
@@ -297,8 +303,8 @@ func (p *Prices) Of(info plumb.RunnerInfo) (Price, bool) {
 	}
 }
 
-// Estimate returns what requests to a runner will cost that use the given tokens in all, for a plan. Long requests may
-// cost more than it says where prices have tiers.
+// Estimate returns what requests to a runner will cost that use the given tokens in all, for a
+// plan. Long requests may cost more than it says where prices have tiers.
 func (p *Prices) Estimate(info plumb.RunnerInfo, requests int, inputTokens, outputTokens int64) (usd float64, known bool) {
 	price, ok := p.Of(info)
 	if !ok || requests <= 0 {
@@ -311,8 +317,9 @@ func (p *Prices) Estimate(info plumb.RunnerInfo, requests int, inputTokens, outp
 	return usd * float64(requests), known
 }
 
-// Most returns the most that a request to a runner of at most so many tokens can cost: each token at the dearest rate that
-// can apply, with surcharges for caches, tiers, and the prices of other hours.
+// Most returns the most that a request to a runner of at most so many tokens can cost: each token
+// at the dearest rate that can apply, with surcharges for caches, tiers, and the prices of other
+// hours.
 func (p *Prices) Most(info plumb.RunnerInfo, inputTokens, outputTokens int64) (usd float64, known bool) {
 	price, ok := p.Of(info)
 	if !ok {
@@ -330,7 +337,8 @@ func (p *Prices) Most(info plumb.RunnerInfo, inputTokens, outputTokens int64) (u
 	return usd, true
 }
 
-// atOtherTimes returns the prices of a model that may hold before a session that starts now has ended.
+// atOtherTimes returns the prices of a model that may hold before a session that starts now has
+// ended.
 func (p *Prices) atOtherTimes(info plumb.RunnerInfo) (others []Price) {
 	provider, model := strings.ToLower(strings.TrimSpace(info.Agent.Type)), strings.ToLower(strings.TrimSpace(info.Agent.Model))
 	if _, own := p.overrides[provider+":"+model]; own || p.local[provider] {

@@ -21,8 +21,9 @@ func noon(t *testing.T) *Prices {
 	return &Prices{Now: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }}
 }
 
-// TestPricesAgreeWithTheirSource compares costs with those that the package itself computes, which testdata/costs.jsonl
-// has. Where a price of tokens that were used is missing the package counts nothing, and we say that it is not known.
+// TestPricesAgreeWithTheirSource compares costs with those that the package itself computes, which
+// testdata/costs.jsonl has. Where a price of tokens that were used is missing the package counts
+// nothing, and we say that it is not known.
 func TestPricesAgreeWithTheirSource(t *testing.T) {
 	f, err := os.Open("testdata/costs.jsonl")
 	if err != nil {
@@ -250,8 +251,8 @@ func TestPriceEstimate(t *testing.T) {
 	}
 }
 
-// TestPriceMost checks that no usage within the bounds costs more than the most, whatever is cached, reasoned, or long, and
-// at whatever hour.
+// TestPriceMost checks that no usage within the bounds costs more than the most, whatever is
+// cached, reasoned, or long, and at whatever hour.
 func TestPriceMost(t *testing.T) {
 	p := noon(t)
 	tiered := Price{

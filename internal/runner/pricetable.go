@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// priceProvider is one line of the built-in table: a provider and its models, with the rules by which a name is
-// matched. The first model that matches counts.
+// priceProvider is one line of the built-in table: a provider and its models, with the rules by
+// which a name is matched. The first model that matches counts.
 type priceProvider struct {
 	ID string `json:"id"`
 	// URL is a regular expression that matches the beginning of the provider's addresses.
@@ -48,8 +48,8 @@ func (p *pattern) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// priceCondition is a price and when it holds: from a day on, or between two hours of UTC. Of a model's prices the last
-// that holds counts, and the first where none does.
+// priceCondition is a price and when it holds: from a day on, or between two hours of UTC. Of a
+// model's prices the last that holds counts, and the first where none does.
 type priceCondition struct {
 	In        *tableRate `json:"in"`
 	Out       *tableRate `json:"out"`
@@ -61,7 +61,8 @@ type priceCondition struct {
 	Hours     []string   `json:"hours"`
 }
 
-// tableRate is a number, or a list of the basic price and [above how many input tokens, price] pairs.
+// tableRate is a number, or a list of the basic price and [above how many input tokens, price]
+// pairs.
 type tableRate struct{ Rate }
 
 // UnmarshalJSON decodes either form.
@@ -106,7 +107,8 @@ func (p *Prices) split(data string) error {
 	for n := 2; rest != ""; n++ {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
-		// Each line begins with id and url; the rest of it, which is long, waits until it is needed.
+		// Each line begins with id and url; the rest of it, which is long, waits until it is
+		// needed.
 		start, _, ok := strings.Cut(line, `,"models":`)
 		if !ok {
 			return fmt.Errorf("read the price table: line %d has no models", n)

@@ -7,8 +7,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestRecordingsSayWhatWasRemoved: also those of earlier versions, which list no names, and those of a prompt that held a
-// secret itself.
+// TestRecordingsSayWhatWasRemoved: also those of earlier versions, which list no names, and those
+// of a prompt that held a secret itself.
 func TestRecordingsSayWhatWasRemoved(t *testing.T) {
 	old := &plumb.SessionReport{Prompt: "use [redacted:A_KEY] now", FinalOutput: "it is [redacted:A_KEY]"}
 	r, err := NewReplay(ReplayOptions{}, func(fn func(plumb.Event) error) error {

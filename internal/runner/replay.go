@@ -22,15 +22,15 @@ type ReplayOptions struct {
 	ID string
 	// Runner is the id of the recorded runner to play; "" takes the one called ID, or the only one.
 	Runner string
-	// MaxDelay makes each session take as long as it did when it was recorded, but no longer than this. Zero answers at
-	// once.
+	// MaxDelay makes each session take as long as it did when it was recorded, but no longer than
+	// this. Zero answers at once.
 	MaxDelay time.Duration
 	// Final plays for each repetition the session that decided it, its last one, as the only one.
 	Final bool
 }
 
-// Replay plays the sessions of an earlier run again. It answers only what was recorded: the same case, prompt,
-// repetition and session.
+// Replay plays the sessions of an earlier run again. It answers only what was recorded: the same
+// case, prompt, repetition and session.
 type Replay struct {
 	info     plumb.RunnerInfo
 	sessions map[sessionKey]recorded
@@ -70,8 +70,8 @@ func (r *recorded) isOf(prompt string) bool {
 	return ok && strings.HasSuffix(rest, r.left[last])
 }
 
-// NoteRemoved notes in a session that was read from storage that secrets were removed from it. doc is the session as it was
-// stored: what earlier versions stored has marks, and no list of names.
+// NoteRemoved notes in a session that was read from storage that secrets were removed from it. doc
+// is the session as it was stored: what earlier versions stored has marks, and no list of names.
 func NoteRemoved(report *plumb.SessionReport, doc []byte) {
 	if len(report.Redacted) == 0 {
 		report.Redacted = redact.Marks(string(doc))
@@ -85,8 +85,9 @@ func NoteRemoved(report *plumb.SessionReport, doc []byte) {
 	}
 }
 
-// NewReplay reads the sessions of an earlier run. events streams the run's log and is called once: it is
-// [run.Read] for a run directory, or anything else that calls its argument with each event in turn.
+// NewReplay reads the sessions of an earlier run. events streams the run's log and is called once:
+// it is [run.Read] for a run directory, or anything else that calls its argument with each event in
+// turn.
 func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Replay, error) {
 	r := &Replay{sessions: map[sessionKey]recorded{}, maxDelay: o.MaxDelay, final: o.Final}
 	id := o.ID
@@ -184,8 +185,8 @@ func (r *Replay) record(ev plumb.Event) error {
 	return nil
 }
 
-// openReplay makes the replay runner of a config: the directory of an earlier run, and after a # the id of one of its
-// runners.
+// openReplay makes the replay runner of a config: the directory of an earlier run, and after a #
+// the id of one of its runners.
 func openReplay(cfg plumb.RunnerConfig, env Env) (*Replay, error) {
 	dir, want, _ := strings.Cut(cfg.Replay, "#")
 	if !filepath.IsAbs(dir) {

@@ -1,8 +1,9 @@
-// Package runner turns a runner's configuration into a [plumb.Runner]: a model (through package modelapi), a coding agent
-// (through package agentcli), a command, or the replay of an earlier run. It adds what all models share: prices and the response cache.
+// Package runner turns a runner's configuration into a [plumb.Runner]: a model (through package
+// modelapi), a coding agent (through package agentcli), a command, or the replay of an earlier run.
+// It adds what all models share: prices and the response cache.
 //
-// [New] finds every mistake of a configuration that can be found without asking anybody, so that a run that starts can
-// reach its runners as far as can be told.
+// [New] finds every mistake of a configuration that can be found without asking anybody, so that a
+// run that starts can reach its runners as far as can be told.
 package runner
 
 import (
@@ -27,7 +28,8 @@ const (
 	DefaultSeed        = 42
 )
 
-// Env is what runners need of the world. The zero value works, without environment variables and without a cache.
+// Env is what runners need of the world. The zero value works, without environment variables and
+// without a cache.
 type Env struct {
 	// Getenv looks up an environment variable; nil means that there are none.
 	Getenv func(string) string
@@ -35,15 +37,16 @@ type Env struct {
 	Environ func() []string
 	// Transport carries the requests of all models; nil lets each runner make its own.
 	Transport *modelapi.Transport
-	// Cache keeps the answers of models, as CacheMode says. Commands and replays are never cached: what a program would
-	// answer now only the program knows.
+	// Cache keeps the answers of models, as CacheMode says. Commands and replays are never cached:
+	// what a program would answer now only the program knows.
 	Cache     *Cache
 	CacheMode CacheMode
 	// Prices tells what models cost; nil means the built-in table.
 	Prices *Prices
 	// Planning says that runners are only described, and never asked, so that no key is needed.
 	Planning bool
-	// ReplayFinal makes replays play the session that decided each repetition, and no retries before it.
+	// ReplayFinal makes replays play the session that decided each repetition, and no retries
+	// before it.
 	ReplayFinal bool
 	// Note takes what the user should know, from any goroutine. Optional.
 	Note func(plumb.Note)
@@ -91,8 +94,9 @@ func (e Env) prices() *Prices {
 	return e.Prices
 }
 
-// New makes the runner that cfg describes. Its errors say what to change in the configuration. One with a *plumb.Failure in it
-// says that the configuration is in order, and the runner not to be had here: a program is missing, or a key.
+// New makes the runner that cfg describes. Its errors say what to change in the configuration. One
+// with a *plumb.Failure in it says that the configuration is in order, and the runner not to be had
+// here: a program is missing, or a key.
 func New(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	r, err := open(cfg, env)
 	if err != nil && cfg.ID != "" {
@@ -210,8 +214,8 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	return p
 }
 
-// configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON, defaults filled in,
-// secrets and what does not change answers left out.
+// configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON,
+// defaults filled in, secrets and what does not change answers left out.
 func configHash(cfg plumb.RunnerConfig) string {
 	if cfg.Agent == nil { // who chooses its own
 		p := parameters(cfg)
@@ -226,7 +230,8 @@ func configHash(cfg plumb.RunnerConfig) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public returns values by name, those left out that are secret by their name and not only refer to one.
+// public returns values by name, those left out that are secret by their name and not only refer to
+// one.
 func public(values map[string]string) map[string]string {
 	shown := maps.Clone(values)
 	for name, value := range shown {
@@ -255,13 +260,15 @@ func ended(ctx context.Context) *plumb.Failure {
 	return plumb.Failuref(plumb.OriginRunner, "stopped before there was an answer: %w", cause)
 }
 
-// timeUp reports whether ctx ended since there was no more time, and not since somebody stopped the work.
+// timeUp reports whether ctx ended since there was no more time, and not since somebody stopped the
+// work.
 func timeUp(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded)
 }
 
-// NewJudge makes the model that answers the questions of llm_judge, apart from the runners under test.
+// NewJudge makes the model that answers the questions of llm_judge, apart from the runners under
+// test.
 func NewJudge(cfg plumb.RunnerConfig, env Env) (*plumb.Judge, error) {
 	r, err := open(cfg, env)
 	if err != nil {

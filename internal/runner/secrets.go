@@ -14,8 +14,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// Secrets lists the secret values in settings, with the names that tell where they are from. It looks at every text of
-// every setting, found by reflection, so that a new field cannot be forgotten:
+// Secrets lists the secret values in settings, with the names that tell where they are from. It
+// looks at every text of every setting, found by reflection, so that a new field cannot be
+// forgotten:
 //
 //   - what ${NAME} stands for, and the variable that a field APIKeyEnv names;
 //   - the value of a header, a variable or an argument whose name says that it is secret (see [SecretName]);
@@ -109,7 +110,8 @@ func (c *collector) known(v reflect.Value) {
 	}
 }
 
-// named takes in a value with a name, such as that of a header. A value that refers to variables is no secret itself.
+// named takes in a value with a name, such as that of a header. A value that refers to variables is
+// no secret itself.
 func (c *collector) named(label, name, value string) {
 	if !SecretName(name) || len(references(value)) > 0 {
 		return
@@ -151,8 +153,8 @@ func (c *collector) text(s string) {
 	}
 }
 
-// arguments takes in the secrets among the arguments of a program: --token VALUE, --token=VALUE, TOKEN=VALUE and
-// "Authorization: VALUE".
+// arguments takes in the secrets among the arguments of a program: --token VALUE, --token=VALUE,
+// TOKEN=VALUE and "Authorization: VALUE".
 func (c *collector) arguments(args []string) {
 	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
@@ -168,7 +170,8 @@ func (c *collector) arguments(args []string) {
 	}
 }
 
-// providerOf returns the provider that a model's name means: what stands before the colon, or what the table knows.
+// providerOf returns the provider that a model's name means: what stands before the colon, or what
+// the table knows.
 func providerOf(model string) (modelapi.Provider, bool) {
 	if model == "" {
 		return modelapi.Provider{}, false
@@ -180,7 +183,8 @@ func providerOf(model string) (modelapi.Provider, bool) {
 	return modelapi.ProviderNamed(name)
 }
 
-// SecretName reports whether a variable or a header of this name holds a secret, as far as a name can tell.
+// SecretName reports whether a variable or a header of this name holds a secret, as far as a name
+// can tell.
 func SecretName(name string) bool {
 	if strings.EqualFold(name, "PWD") {
 		return false // the shell's working directory, of which there are traces in every path

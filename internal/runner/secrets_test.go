@@ -96,7 +96,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestSecretsInEveryField plants a canary in each text of the settings by itself, wherever they may get one in the future.
+// TestSecretsInEveryField plants a canary in each text of the settings by itself, wherever they may
+// get one in the future.
 func TestSecretsInEveryField(t *testing.T) {
 	const canary = "sk-canary-0123456789abcdef"
 	for _, settings := range []any{plumb.RunnerConfig{}, plumb.WorkspaceConfig{}} {
@@ -114,7 +115,8 @@ func TestSecretsInEveryField(t *testing.T) {
 	}
 }
 
-// plant calls fn with a value of type t for each place where it can hold a text, with the canary there and nowhere else.
+// plant calls fn with a value of type t for each place where it can hold a text, with the canary
+// there and nowhere else.
 func plant(t *testing.T, typ reflect.Type, path string, fn func(path string, v reflect.Value), canary string) {
 	t.Helper()
 	place := func(path string, set func(v reflect.Value)) {

@@ -13,8 +13,9 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// anthropic is the wire format of Anthropic's messages. It has no seed, and requires a cap on output tokens. System
-// and developer messages, wherever they are in the conversation, become the system prompt.
+// anthropic is the wire format of Anthropic's messages. It has no seed, and requires a cap on
+// output tokens. System and developer messages, wherever they are in the conversation, become the
+// system prompt.
 type anthropic struct{}
 
 func (anthropic) parameters() support { return support{missing: seed, required: maxOutputTokens} }
@@ -77,7 +78,7 @@ func (anthropic) encode(r request) ([]byte, error) {
 	return marshal(p)
 }
 
-// anthropicReply is a message, as far as it matters.
+// anthropicReply is a message with the members that Plumb reads.
 type anthropicReply struct {
 	failing
 	ID         member[string]                   `json:"id"`

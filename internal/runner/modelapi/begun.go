@@ -10,11 +10,12 @@ import (
 // partialLimit bounds what is recorded of a reply that broke off, in bytes.
 const partialLimit = 64 << 10
 
-// beginningLimit is how much of the reply is looked at, in bytes.
+// beginningLimit is how much of the reply is examined, in bytes.
 const beginningLimit = 1 << 20
 
-// begun returns the beginning of a reply that broke off if some text of the answer is in the reply, and nil otherwise: a
-// connection that was kept alive, or the head of a reply, is no sign that the model had begun to answer.
+// begun returns the beginning of an incomplete reply if it has some text of the answer, and nil
+// otherwise. A connection that was kept alive, or the head of a reply, does not show that the model
+// had begun to answer.
 func begun(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	body = body[:min(len(body), beginningLimit)]
@@ -64,8 +65,8 @@ func (p outputPart) hasText() bool {
 	return strings.TrimSpace(p.Text+p.Refusal) != "" || slices.ContainsFunc(p.Content, outputPart.hasText)
 }
 
-// mended closes what is open in JSON that breaks off, and leaves out what stands half at its end. What cannot be mended
-// that way is returned as it is.
+// mended closes the open values of truncated JSON, and drops an incomplete token at its end. It
+// returns JSON that it cannot complete unchanged.
 func mended(torn []byte) []byte {
 	var closers []byte
 	inString, escape := false, 0
@@ -89,7 +90,8 @@ func mended(torn []byte) []byte {
 	slices.Reverse(closers)
 	head := slices.Clone(torn)
 	if inString {
-		// An escape that is not complete is at most six bytes long, and a rune that is not complete is replaced.
+		// An escape that is not complete is at most six bytes long, and a rune that is not complete
+		// is replaced.
 		for cut := range min(6, len(head)) + 1 {
 			text := append(slices.Clone(head[:len(head)-cut]), '"')
 			if doc, ok := closed(text, closers); ok {
@@ -105,7 +107,7 @@ func mended(torn []byte) []byte {
 	return doc
 }
 
-// closed tries the ends that a document can lack.
+// closed tries the endings that a truncated document can lack.
 func closed(head, closers []byte) (doc []byte, ok bool) {
 	for _, end := range []string{"", "null", ":null", `"":null`} {
 		doc = append(append(slices.Clone(head), end...), closers...)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBegun breaks a reply of each wire format off after every byte: it has begun to answer from the first letter of the
-// answer on, and never before.
+// TestBegun breaks a reply of each wire format off after every byte: it has begun to answer from
+// the first letter of the answer on, and never before.
 func TestBegun(t *testing.T) {
 	t.Parallel()
 	for name, reply := range map[string]string{

@@ -47,7 +47,8 @@ func benchModel(b *testing.B, base http.RoundTripper, provider, model, api, addr
 	return m
 }
 
-// BenchmarkRun is what a model costs above the network: all of Run, on a carrier that answers at once.
+// BenchmarkRun is what a model costs above the network: all of Run, on a carrier that answers at
+// once.
 func BenchmarkRun(b *testing.B) {
 	for _, c := range []struct{ name, provider, model, api, reply string }{
 		{"chat", "openai", "gpt-4.1", "", "chat.json"},
@@ -69,7 +70,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkBare is the least a client can do on the same carrier: post prepared bytes, decode two fields.
+// BenchmarkBare is the least a client can do on the same carrier: post prepared bytes, decode two
+// fields.
 func BenchmarkBare(b *testing.B) {
 	body, _ := chat{}.encode(request{model: "gpt-4.1", messages: benchRequest().Messages})
 	client := &http.Client{Transport: instant{recorded(b, "chat.json")}}
@@ -99,7 +101,8 @@ func bare(b *testing.B, client *http.Client, address string, body []byte) {
 	}
 }
 
-// BenchmarkServer asks a server in the same process over the loopback, with and without the model between.
+// BenchmarkServer asks a server in the same process over the loopback, with and without the model
+// between.
 func BenchmarkServer(b *testing.B) {
 	reply := recorded(b, "chat.json")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

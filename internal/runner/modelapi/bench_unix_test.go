@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpu reports the processor time an operation took, which unlike the time on the clock means something on a busy
-// machine. Call the result at the end.
+// cpu reports the processor time an operation took, which unlike the time on the clock means
+// something on a busy machine. Call the result at the end.
 func cpu(b *testing.B) func() {
 	b.Helper()
 	spent := func() time.Duration {

@@ -20,26 +20,27 @@ import (
 )
 
 const (
-	// embedBatch and embedBytes bound one request for vectors, embedLanes how many of them are made at once: what
-	// comes while all are busy is gathered for the next.
+	// embedBatch and embedBytes bound one request for vectors, embedLanes the concurrent requests:
+	// texts that come while all are busy wait for the next request.
 	embedBatch = 100
 	embedBytes = 400_000
 	embedLanes = 4
-	// embedKept is how many vectors are kept in memory: those of the texts asked for last.
+	// embedKept is how many vectors are kept in memory: those of the texts that were used last.
 	embedKept = 4096
 )
 
-// DefaultEmbedding names the embedding model that is used with a provider unless the user names another. ok is false
-// where there is none that every account or server has.
+// DefaultEmbedding returns the embedding model that a provider uses unless the user names another.
+// ok is false if the provider has no model that every account or server has.
 func DefaultEmbedding(provider string) (model string, ok bool) {
 	p, _ := ProviderNamed(provider)
 	return p.embedding, p.embedding != ""
 }
 
-// NewEmbedder returns an embedder that asks the model that cfg describes; an empty Model means the provider's
-// [DefaultEmbedding]. It asks for a text once however many callers want it, puts texts of several callers in one
-// request, and keeps the vectors of some thousand texts. What a request used is told to the caller who made it: the sums
-// are right, the shares are not.
+// NewEmbedder returns an embedder that asks the model that cfg describes; an empty Model means the
+// provider's [DefaultEmbedding]. It requests each text once even if several callers want it,
+// combines the texts of several callers in one request, and keeps the vectors of some thousand
+// texts. The usage of a request is reported to the caller that sent it: the sum over all callers is
+// right, the share of each is not.
 func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
 	if cfg.Model == "" {
 		model, ok := DefaultEmbedding(cfg.Provider)
@@ -71,7 +72,7 @@ func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
 
 type textKey [sha256.Size]byte
 
-// embedded is one text on its way to a vector, or there.
+// embedded is one text, and its vector once it is known.
 type embedded struct {
 	key    textKey
 	text   string // until it is sent
@@ -88,8 +89,9 @@ const (
 	known
 )
 
-// embedder gathers, asks for and keeps vectors. Whoever needs one and finds a free lane asks for all that are queued,
-// others' included, so that no goroutine is needed; others wait for a change.
+// embedder collects texts, requests their vectors and keeps them. A caller that finds a free lane
+// requests all queued texts, including those of other callers, so no goroutine is needed. The other
+// callers wait for a change.
 type embedder struct {
 	target
 	wire    embedWire
@@ -100,7 +102,7 @@ type embedder struct {
 	texts map[textKey]*embedded
 	queue []*embedded
 	busy  int
-	// order has the known texts, the one used last in front.
+	// order has the known texts, the most recently used first.
 	order    list.List
 	changed  chan struct{} // closed and replaced at each change
 	reported string        // the model, as the provider names it
@@ -157,7 +159,8 @@ func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, 
 	}
 }
 
-// collect fills in the vectors that are known, queues the texts that nobody has asked for, and counts what is missing.
+// collect fills in the known vectors, queues the texts that no caller has requested, and counts the
+// missing vectors.
 func (e *embedder) collect(texts []string, keys []textKey, vectors [][]float32) (missing int) {
 	for i, key := range keys {
 		if vectors[i] != nil {
@@ -179,7 +182,8 @@ func (e *embedder) collect(texts []string, keys []textKey, vectors [][]float32) 
 	return missing
 }
 
-// take removes the next batch from the queue: whatever is there, or only one of the given texts.
+// take removes the next batch from the queue: all that fits, or if alone is set, only one of the
+// given texts.
 func (e *embedder) take(alone bool, keys []textKey) []*embedded {
 	var batch, rest []*embedded
 	size := 0
@@ -197,15 +201,17 @@ func (e *embedder) take(alone bool, keys []textKey) []*embedded {
 	return batch
 }
 
-// faulty reports whether a provider finds fault with what it was sent, rather than with the time or the sender.
+// faulty reports whether a provider rejects the content of a request, rather than its time or its
+// sender.
 func faulty(err error) bool {
 	var f *plumb.Failure
 	return errors.As(err, &f) && (f.HTTPStatus == http.StatusBadRequest ||
 		f.HTTPStatus == http.StatusRequestEntityTooLarge || f.HTTPStatus == http.StatusUnprocessableEntity)
 }
 
-// settle keeps the vectors of a batch, or forgets the batch when there are none: whoever still wants one of its texts
-// asks again, so that one caller's end is not everybody's.
+// settle keeps the vectors of a batch, or drops the batch if there are none. A caller that still
+// needs one of its texts requests it again, so that a caller that is canceled does not fail the
+// others.
 func (e *embedder) settle(batch []*embedded, vectors [][]float32) {
 	for i, t := range batch {
 		if vectors == nil {
@@ -223,7 +229,7 @@ func (e *embedder) settle(batch []*embedded, vectors [][]float32) {
 	e.changed = make(chan struct{})
 }
 
-// request asks for the vectors of one batch.
+// request requests the vectors of one batch.
 func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedding, error) {
 	texts := make([]string, len(batch))
 	var chars int64
@@ -263,7 +269,8 @@ var errVectors = noAnswer("not one vector of numbers for each text, all of one l
 // vector is a list of finite numbers; nil for anything else.
 type vector []float32
 
-// UnmarshalJSONFrom reads the numbers, and leaves nil where one is none. Its errors are those of broken JSON.
+// UnmarshalJSONFrom reads the numbers. The vector is nil if an element is not a number. Errors mean
+// invalid JSON.
 func (v *vector) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*v = nil
 	if d.PeekKind() != '[' {
@@ -297,7 +304,7 @@ func (v *vector) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// usable checks that there is a vector for each text, all of one length, and none without a direction.
+// usable checks that all vectors have the same length, and that each has a direction.
 func usable(vectors [][]float32) error {
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {

@@ -18,8 +18,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// vectors answers OpenAI's embedding requests after a second each: a text's vector is its length and its first byte. It
-// lists the vectors backwards, as the index allows.
+// vectors answers OpenAI's embedding requests after a second each: a text's vector is its length
+// and its first byte. It lists the vectors backwards, as the index allows.
 func vectors(each time.Duration) *carrier {
 	return &carrier{answer: func(_ int, req *http.Request, body []byte) (*http.Response, error) {
 		if err := sleep(req.Context(), each); err != nil {
@@ -109,7 +109,8 @@ func TestEmbedGathers(t *testing.T) {
 	})
 }
 
-// TestEmbedOneCallersEnd: who gives up does not spoil it for others, and who asks for the impossible fails alone.
+// TestEmbedOneCallersEnd: who gives up does not spoil it for others, and who asks for the
+// impossible fails alone.
 func TestEmbedOneCallersEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

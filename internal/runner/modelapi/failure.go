@@ -9,7 +9,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// failure says why a session could not be had, and what the user can do about it.
+// failure explains why a session has no answer, and what the user can do about it.
 func (t *target) failure(p *problem) *plumb.Failure {
 	origin := plumb.OriginRunner
 	switch {
@@ -33,7 +33,7 @@ func (t *target) failure(p *problem) *plumb.Failure {
 	return f
 }
 
-// described is an error with words of its own for a cause.
+// described is an error with its own text and a cause.
 type described struct {
 	text  string
 	cause error
@@ -42,7 +42,7 @@ type described struct {
 func (d *described) Error() string { return d.text }
 func (d *described) Unwrap() error { return d.cause }
 
-// tooLate says what was going on when the time was up.
+// tooLate describes the state of the request when the time limit ended.
 func (t *target) tooLate(p *problem) string {
 	text := "the time was up before an answer came"
 	var more []string
@@ -68,7 +68,7 @@ func (t *target) tooLate(p *problem) string {
 	return text
 }
 
-// safe takes the key out of text: providers repeat what they were sent.
+// safe removes the key from text, because providers repeat what they receive.
 func (t *target) safe(text string) string {
 	if len(t.key) >= 8 {
 		text = strings.ReplaceAll(text, t.key, "[key]")
@@ -91,9 +91,9 @@ func (t *target) hint(p *problem) string {
 		return t.addressHint()
 	case network:
 		switch {
-		case p.nobodyThere() && t.provider.Start != "":
+		case p.unreachable() && t.provider.Start != "":
 			return "start the server (" + t.provider.Start + "), or " + t.addressHint()
-		case unreachableForGood(p.err), p.nobodyThere():
+		case isPermanent(p.err), p.unreachable():
 			return t.addressHint()
 		}
 		return "check the network and the proxy settings"

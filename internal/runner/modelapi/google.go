@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// google is the wire format of the Gemini API. System and developer messages, wherever they are in the conversation,
-// become the system instruction.
+// google is the wire format of the Gemini API. System and developer messages, wherever they are in
+// the conversation, become the system instruction.
 type google struct{}
 
 func (google) parameters() support { return support{seed32: true} }
@@ -107,7 +107,8 @@ func (google) encode(r request) ([]byte, error) {
 	return marshal(req)
 }
 
-// thinking translates a reasoning effort. Gemini 2 takes a number of tokens, later models a level of the same name.
+// thinking translates a reasoning effort. Gemini 2 takes a number of tokens, later models a level
+// of the same name.
 func thinking(model, effort string) *googleThinking {
 	if !strings.Contains(strings.ToLower(model), "gemini-2") {
 		return &googleThinking{ThinkingLevel: strings.ToUpper(effort)}
@@ -124,7 +125,7 @@ func thinking(model, effort string) *googleThinking {
 	return &googleThinking{ThinkingBudget: &budget}
 }
 
-// googleReply is the answer to generateContent, as far as it matters.
+// googleReply is the reply to generateContent with the members that Plumb reads.
 type googleReply struct {
 	failing
 	ID       member[string] `json:"responseId"`
@@ -228,7 +229,7 @@ func (r *reply) googleParts(parts []member[googlePart]) (given bool, err error) 
 		case call.wrong(), call.ok && !call.value.Name.ok:
 			return false, missing("the name of the tool in "+place, call.value.Name.kind)
 		case part.InlineData.came(), part.FileData.came():
-			return false, noAnswer(place + " is no text: it holds media")
+			return false, noAnswer(place + " is media, not text")
 		case call.ok:
 			r.toolCalls = append(r.toolCalls, toolCall{name: call.value.Name.value, args: arguments(call.value.Args)})
 		case part.Thought.value:
@@ -257,7 +258,7 @@ func googleFinish(word string) plumb.FinishReason {
 	}
 }
 
-// googleUsage adds the thoughts, which are counted apart there, to the output. A count of 0 is not written there.
+// googleUsage reads the usage. Google counts thoughts apart from the output, and omits counts of 0.
 func (r *reply) googleUsage(u *member[googleUsage]) {
 	r.doubtUsage("usageMetadata", u.kind)
 	if !u.ok {

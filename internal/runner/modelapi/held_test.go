@@ -47,8 +47,8 @@ func (c *metered) Close() error {
 	return nil
 }
 
-// TestLargeRepliesTakeTurns has many large replies come at once, for two keys: no more of them are in memory than the
-// bound allows, whether their size is known beforehand or not, and all are read.
+// TestLargeRepliesTakeTurns has many large replies come at once, for two keys: no more of them are
+// in memory than the bound allows, whether their size is known beforehand or not, and all are read.
 func TestLargeRepliesTakeTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector needs minutes for 240 MB of replies")
@@ -96,7 +96,8 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestWaitForRoomIsNotTheModels: neither the time limit of a case nor that of a request runs while a reply waits for room.
+// TestWaitForRoomIsNotTheModels: neither the time limit of a case nor that of a request runs while
+// a reply waits for room.
 func TestWaitForRoomIsNotTheModels(t *testing.T) {
 	t.Parallel()
 	head, tail := chatParts()
@@ -124,8 +125,9 @@ func TestWaitForRoomIsNotTheModels(t *testing.T) {
 	})
 }
 
-// TestLargeRepliesInMemory measures the heap while eight replies of 30 MB come at once, some of them compressed, from a
-// server on the network. A reply is held once while it is read, and its text once.
+// TestLargeRepliesInMemory measures the heap while eight replies of 30 MB come at once, some of
+// them compressed, from a server on the network. A reply is held once while it is read, and its
+// text once.
 func TestLargeRepliesInMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes much memory")

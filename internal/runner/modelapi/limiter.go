@@ -1,36 +1,38 @@
 package modelapi
 
 import (
-	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// effect is what the end of a request says about how much its provider stands.
+// effect is what the end of a request shows about the load that its provider accepts.
 type effect int
 
 const (
-	neutral   effect = iota // a fault that says nothing about load
-	relaxed                 // answered
+	neutral   effect = iota // a fault that is not about load
+	relaxed                 // an answer
 	congested               // "too many requests", "overloaded"
 )
 
-// limiter bounds the requests in flight of one provider and key. It begins with half of what is allowed, opens by one
-// with each answer until the provider first complains, and from then on halves with each complaint and opens by one a
-// round trip. Complaints about requests that were sent before the last halving do not count. It also stops the lane
-// altogether until a given time.
+// limiter bounds the concurrent requests of one provider and key. It starts with half of what is
+// allowed, or with what the provider accepted in an earlier run. Until the provider first
+// complains, each answer raises the limit by one. From then on each complaint halves the limit, and
+// each round trip raises it by one. Complaints about requests that were sent before the last
+// halving do not count. The limiter can also stop the lane until a given time.
 type limiter struct {
 	mu       sync.Mutex
 	max      int
 	limit    float64
 	settled  bool // the provider has complained: grow slowly
 	inFlight int
+	most     int    // the most requests that were in flight when one of them was answered
 	epoch    uint64 // counts halvings
 	until    time.Time
-	queue    list.List // of *waiter, first come first served
+	queue    []*waiter // first come, first served
 	timer    *time.Timer
 }
 
@@ -44,20 +46,38 @@ func newLimiter(most int) *limiter {
 	return &limiter{max: most, limit: float64(max(min(4, most), most/2))}
 }
 
-// acquire waits for a place and returns what release wants to be given back.
+// widen raises the limit to the number of requests that the provider is known to accept.
+func (l *limiter) widen(accepted int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limit = max(l.limit, float64(min(accepted, l.max)))
+}
+
+// accepted is the number of concurrent requests that the provider has accepted; 0 if it has
+// answered none. settled reports whether it has rejected more.
+func (l *limiter) accepted() (n int, settled bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.settled {
+		return int(l.limit), true
+	}
+	return l.most, false
+}
+
+// acquire waits for a place and returns the epoch that release takes.
 func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	l.mu.Lock()
-	if l.queue.Len() == 0 && l.open(time.Now()) {
+	if len(l.queue) == 0 && l.open(time.Now()) {
 		l.inFlight++
 		epoch := l.epoch
 		l.mu.Unlock()
 		return epoch, nil
 	}
 	w := &waiter{ready: make(chan struct{})}
-	place := l.queue.PushBack(w)
+	l.queue = append(l.queue, w)
 	l.admit()
 	l.mu.Unlock()
 	defer plumb.Waiting(ctx)() // the time limit of a case is for the model, not for its turn
@@ -70,20 +90,23 @@ func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-w.ready: // admitted at the same moment: hand the place on
+	case <-w.ready: // admitted at the same moment: pass the place on
 		l.inFlight--
 		l.admit()
 	default:
-		l.queue.Remove(place)
+		l.queue = slices.DeleteFunc(l.queue, func(other *waiter) bool { return other == w })
 	}
 	return 0, ctx.Err()
 }
 
-// release gives a place back and learns from how the request ended.
+// release frees a place and adapts the limit to how the request ended.
 func (l *limiter) release(epoch uint64, e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	full := l.inFlight >= int(l.limit) || l.queue.Len() > 0
+	full := l.inFlight >= int(l.limit) || len(l.queue) > 0
+	if e == relaxed {
+		l.most = max(l.most, l.inFlight)
+	}
 	switch {
 	case e == relaxed && full && l.settled:
 		l.limit = min(float64(l.max), l.limit+1/l.limit)
@@ -98,7 +121,7 @@ func (l *limiter) release(epoch uint64, e effect) {
 	l.admit()
 }
 
-// pause admits nobody before t. A pause is never shortened.
+// pause admits no request before t. It never shortens an earlier pause.
 func (l *limiter) pause(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,19 +135,21 @@ func (l *limiter) open(now time.Time) bool {
 	return l.inFlight < int(l.limit) && (l.until.IsZero() || !now.Before(l.until))
 }
 
-// admit lets in who can come in, and sees to it that somebody looks again when a pause ends. The lock is held.
+// admit admits the waiters for whom there is room, and starts a timer for the end of a pause. The
+// caller holds the lock.
 func (l *limiter) admit() {
-	if l.queue.Len() == 0 {
+	if len(l.queue) == 0 {
 		return
 	}
 	now := time.Now()
-	for l.queue.Len() > 0 && l.open(now) {
-		w, _ := l.queue.Remove(l.queue.Front()).(*waiter)
+	for len(l.queue) > 0 && l.open(now) {
+		w := l.queue[0]
+		l.queue = l.queue[1:]
 		l.inFlight++
 		w.epoch = l.epoch
 		close(w.ready)
 	}
-	if l.queue.Len() > 0 && now.Before(l.until) {
+	if len(l.queue) > 0 && now.Before(l.until) {
 		if l.timer == nil {
 			l.timer = time.AfterFunc(l.until.Sub(now), func() {
 				l.mu.Lock()
@@ -148,17 +173,17 @@ func (l *limiter) stop() {
 func (l *limiter) state() (inFlight, waiting, limit int, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.inFlight, l.queue.Len(), int(l.limit), l.until
+	return l.inFlight, len(l.queue), int(l.limit), l.until
 }
 
-// retryBudget keeps retries from multiplying the load on a provider that is down: each retry takes one of a number of
-// tokens, and each answer puts one back. What fails now and then never runs out of them.
+// retryBudget keeps retries from multiplying the load on a provider that is down: each retry takes
+// a token, and each answer returns one. A provider that fails rarely never uses them up.
 type retryBudget struct {
 	mu          sync.Mutex
 	tokens, max int
 }
 
-// newRetryBudget has room for all retries of all requests in flight at once.
+// newRetryBudget returns a budget for all retries of all requests in flight.
 func newRetryBudget(inFlight, attempts int) *retryBudget {
 	n := max(100, inFlight*(attempts-1))
 	return &retryBudget{tokens: n, max: n}

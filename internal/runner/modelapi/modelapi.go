@@ -1,13 +1,14 @@
-// Package modelapi runs prompts on language models over HTTP: OpenAI, Anthropic, Google, and every server that speaks
-// OpenAI's wire format.
+// Package modelapi runs prompts on language models over HTTP: OpenAI, Anthropic, Google, and every
+// server that speaks OpenAI's wire format.
 //
-// Each wire format is one dialect, a pair of functions between the vocabulary of Plumb and the bytes on the wire. Requests
-// have the types of the providers' own SDKs; replies have types that tell an absent member from one that is null or of
-// another type, since a reply without an answer must never be judged. One [Transport] carries the requests of all of them: it finds out how many at once a provider stands, waits
-// when told to, and makes again what failed in passing. A [Model] joins the two, drops parameters that the model does
-// not take, and writes the session report.
+// Each wire format is one file with the structs of its requests and replies. The structs of replies
+// distinguish an absent member from one that is null or of another type, because a reply without an
+// answer must never be judged. One [Transport] carries all requests: it learns how many concurrent
+// requests a provider accepts, waits when the provider asks for it, and retries requests after
+// temporary failures. A [Model] joins the two, drops parameters that the model rejects, and writes
+// the session report.
 //
-// Nothing here reads the environment: keys and addresses come in with the [Config].
+// The package does not read the environment: keys and addresses are in the [Config].
 package modelapi
 
 import (
@@ -32,10 +33,10 @@ import (
 )
 
 const (
-	// DefaultMaxOutputTokens caps an answer where nobody says otherwise. It leaves room for a model to think.
+	// DefaultMaxOutputTokens caps an answer by default. It leaves room for a model to think.
 	DefaultMaxOutputTokens = 4096
-	// DefaultRequestTimeout limits one request where nobody says otherwise. It is long because a request is not
-	// streamed, so that a model which thinks for minutes is silent for minutes.
+	// DefaultRequestTimeout limits one request by default. It is long because replies are not
+	// streamed: a model that thinks for minutes sends nothing for minutes.
 	DefaultRequestTimeout = 5 * time.Minute
 )
 
@@ -43,7 +44,8 @@ const (
 type Config struct {
 	// ID names the runner; "" takes "provider:model".
 	ID string
-	// Provider and Model are what [Resolve] returns. The provider may be any name or alias of [ProviderNamed].
+	// Provider and Model are what [Resolve] returns. The provider may be any name or alias of
+	// [ProviderNamed].
 	Provider, Model string
 	// BaseURL replaces the provider's own address.
 	BaseURL string
@@ -52,16 +54,18 @@ type Config struct {
 	APIKey string
 	// Headers are added to each request, and replace those that would be sent otherwise.
 	Headers map[string]string
-	// Parameters are what the run asks for. Nil fields are left to the provider, except that a nil MaxOutputTokens means
-	// DefaultMaxOutputTokens. A MaxOutputTokens of 0 sends no cap where the provider can do without.
+	// Parameters are what the run asks for. The provider decides nil fields, except that a nil
+	// MaxOutputTokens means DefaultMaxOutputTokens. A MaxOutputTokens of 0 sends no cap if the
+	// provider does not require one.
 	Parameters plumb.Parameters
-	// RequestTimeout limits one request, the reading of its answer included; 0 means DefaultRequestTimeout.
+	// RequestTimeout limits one request, including the reading of its answer; 0 means
+	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// MaxParallel bounds the calls to Run that are under way at once; 0 leaves it to the caller.
+	// MaxParallel bounds the concurrent calls to Run; 0 leaves the bound to the caller.
 	MaxParallel int
 	Transport   *Transport
-	// Note is called, at most once for each text, with what the user should know. It may be nil. It is called from the
-	// goroutines of Run.
+	// Note is called with messages for the user, at most once for each text, from the goroutines of
+	// Run. It may be nil.
 	Note func(plumb.Note)
 }
 
@@ -76,7 +80,7 @@ type Model struct {
 	note     func(plumb.Note)
 }
 
-// target is where requests go, and what is needed to talk about it.
+// target is where requests go, and what errors about it need.
 type target struct {
 	provider  Provider
 	wire      wire
@@ -88,7 +92,8 @@ type target struct {
 	lane      *lane
 }
 
-// New returns the model that cfg describes. It makes no request. Its errors are mistakes in the configuration.
+// New returns the model that cfg describes. It sends no request. Its errors are mistakes in the
+// configuration.
 func New(cfg Config) (*Model, error) {
 	t, err := newTarget(cfg)
 	if err != nil {
@@ -156,12 +161,12 @@ func newTarget(cfg Config) (target, error) {
 	w.authorize(t.header, cfg.APIKey)
 	for name, value := range cfg.Headers {
 		if !validHeader(name, value) {
-			return target{}, fmt.Errorf("%s: header %q is not one that can be sent", p.Name, name)
+			return target{}, fmt.Errorf("%s: header %q has characters that a header cannot have", p.Name, name)
 		}
 		t.header.Set(name, value)
 	}
 	if !validHeader("Authorization", cfg.APIKey) {
-		return target{}, plumb.Failuref(plumb.OriginRunner, "%s: the API key has characters that no key has: line breaks, perhaps", p.Name)
+		return target{}, plumb.Failuref(plumb.OriginRunner, "%s: the API key has characters that a header cannot have, for example a line break", p.Name)
 	}
 	if cfg.APIKey == "" && !carriesKey(cfg.Headers) && p.NeedsKey(cfg.BaseURL) {
 		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p)))
@@ -170,7 +175,7 @@ func newTarget(cfg Config) (target, error) {
 	return t, nil
 }
 
-// carriesKey reports whether headers of the user's own stand in for the key.
+// carriesKey reports whether the user's own headers replace the key.
 func carriesKey(headers map[string]string) bool {
 	for name := range headers {
 		switch http.CanonicalHeaderKey(name) {
@@ -181,7 +186,7 @@ func carriesKey(headers map[string]string) bool {
 	return false
 }
 
-// validHeader keeps out what would make every request fail before it is sent.
+// validHeader reports whether a header can be sent.
 func validHeader(name, value string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t\r\n:") && !strings.ContainsFunc(value, func(r rune) bool {
 		return r < ' ' && r != '\t' || r == 0x7f
@@ -198,7 +203,8 @@ func (t *target) at(path string) *url.URL {
 // name is "provider:model".
 func (t *target) name() string { return t.provider.Name + ":" + t.model }
 
-// configHash identifies a runner configuration without its secrets: of headers it knows the names only.
+// configHash identifies a runner configuration without its secrets: it includes only the names of
+// headers.
 func configHash(info plumb.RunnerInfo, cfg Config) string {
 	doc, _ := json.Marshal(map[string]any{ //nolint:errchkjson // made of strings and numbers
 		"provider": info.Agent.Type, "model": info.Agent.Model, "baseURL": info.BaseURL, "api": strings.ToLower(cfg.API),
@@ -208,7 +214,7 @@ func configHash(info plumb.RunnerInfo, cfg Config) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Info says what the model is and was configured to do.
+// Info returns the description and the configuration of the model.
 func (m *Model) Info() plumb.RunnerInfo { return m.info }
 
 // Run asks the model one question. See [plumb.Runner] for the contract.
@@ -255,7 +261,8 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	}
 }
 
-// broken ends a session without an answer. An answer that had begun to arrive when the time was up is kept.
+// broken ends a session without an answer. It keeps an answer that had begun to arrive at the time
+// limit.
 func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
 	if p.kind == stopped && !outOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {

@@ -90,8 +90,8 @@ func values() []string {
 	}
 }
 
-// mutate changes one thing in a tree: a member goes, becomes another value, comes twice, sinks a level, rises one, or
-// an error comes beside it.
+// mutate changes one thing in a tree: a member goes, becomes another value, comes twice, sinks a
+// level, rises one, or an error comes beside it.
 func mutate(r *rand.Rand, root *tree) {
 	places := root.places()
 	if len(places) == 0 {
@@ -126,7 +126,8 @@ func mutate(r *rand.Rand, root *tree) {
 	}
 }
 
-// parseLeaf is a value that no mutation looks into any more; it keeps a tree from growing without end.
+// parseLeaf is a value that no mutation looks into any more; it keeps a tree from growing without
+// end.
 func parseLeaf(s string) *tree {
 	const most = 4000
 	if len(s) > most {
@@ -155,9 +156,9 @@ func at(v any, path ...any) any {
 
 func elements(v any) []any { l, _ := v.([]any); return l }
 
-// oracle says what a reply may at most be taken for, by the rules of docs/providers.md: the text of its answer, and
-// whether there may be one. It knows nothing of the decoders, and reads JSON into maps, where the last member of a name
-// counts.
+// oracle says what a reply may at most be taken for, by the rules of docs/providers.md: the text of
+// its answer, and whether there may be one. It knows nothing of the decoders, and reads JSON into
+// maps, where the last member of a name counts.
 func oracle(format string, body []byte) (text string, answer bool) {
 	var top any
 	in := json.NewDecoder(bytes.NewReader(body))
@@ -264,8 +265,8 @@ func replyFormats() map[string]wire {
 	}
 }
 
-// checkDecoded holds a decoder to the oracle: an answer only where there may be one, with the text that is there, with
-// figures that can be.
+// checkDecoded holds a decoder to the oracle: an answer only where there may be one, with the text
+// that is there, with figures that can be.
 func checkDecoded(t *testing.T, format string, d wire, body string) {
 	t.Helper()
 	r, err := d.decode([]byte(body))

@@ -89,7 +89,7 @@ func (c chat) encode(r request) ([]byte, error) {
 	return marshal(p)
 }
 
-// chatReply is a chat completion, as far as it matters.
+// chatReply is a chat completion with the members that Plumb reads.
 type chatReply struct {
 	failing
 	ID          member[string]               `json:"id"`
@@ -111,7 +111,7 @@ type chatMessage struct {
 	ToolCalls member[[]member[chatCall]] `json:"tool_calls"`
 	// FunctionCall is the older form of a tool call.
 	FunctionCall member[chatFunction] `json:"function_call"`
-	// ReasoningContent and Reasoning are the names that servers have for thoughts.
+	// ReasoningContent and Reasoning are the names that servers use for thoughts.
 	ReasoningContent member[string] `json:"reasoning_content"`
 	Reasoning        member[string] `json:"reasoning"`
 }
@@ -207,7 +207,8 @@ func (chat) decode(body []byte) (reply, error) {
 	return r, r.whole("message.content", given, msg.value.Content.text.kind)
 }
 
-// chatMessage reads the text, the thoughts, and the tool calls of a message. given reports whether there is a text.
+// chatMessage reads the text, the thoughts, and the tool calls of a message. given reports whether
+// a text is present.
 func (r *reply) chatMessage(msg *chatMessage) (given bool, err error) {
 	content, refusal := &msg.Content, msg.Refusal.value
 	switch {
@@ -253,7 +254,8 @@ func (r *reply) chatMessage(msg *chatMessage) (given bool, err error) {
 	return given, nil
 }
 
-// chatParts joins the texts, and the refusals, of a content that comes in parts. given reports whether there is a text.
+// chatParts joins the texts, and the refusals, of a content that comes in parts. given reports
+// whether a text is present.
 func (r *reply) chatParts(place string, parts []member[chatPart]) (answer, refusal string, given bool, err error) {
 	var texts, refusals strings.Builder
 	for i := range parts {

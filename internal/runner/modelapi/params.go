@@ -80,20 +80,20 @@ func without(p plumb.Parameters, set parameter) plumb.Parameters {
 	return p
 }
 
-// refusals remembers which parameters a model does not take. It is safe for concurrent use.
+// refusals records which parameters a model rejects. It is safe for concurrent use.
 type refusals struct {
 	known atomic.Uint32
 	// renamed is set when the parameters with a second name are sent by it.
 	renamed atomic.Bool
 }
 
-// add remembers p and reports whether it is new.
+// add records p and reports whether it is new.
 func (r *refusals) add(p parameter) bool {
 	return r.known.Or(uint32(p))&uint32(p) == 0
 }
 
-// refusedParameter finds the parameter among sent that an error is about; 0 when it is about none of them. An error that
-// names several is about the first: what it says of the others is usually the reason.
+// refusedParameter finds the parameter among sent that an error is about, or 0. If an error names
+// several, it is about the first: the others are usually part of the reason.
 func refusedParameter(e apiError, sent parameter) parameter {
 	if e.param != "" {
 		return parametersNamed(e.param, sent)
@@ -107,7 +107,8 @@ func refusedParameter(e apiError, sent parameter) parameter {
 	return parametersNamed(e.details, sent)
 }
 
-// parametersNamed returns the first parameter among sent that text names in any provider's spelling, or 0.
+// parametersNamed returns the first parameter among sent that text names in any provider's
+// spelling, or 0.
 func parametersNamed(text string, sent parameter) parameter {
 	best, at := parameter(0), len(text)
 	for _, p := range [...]struct {
@@ -131,7 +132,8 @@ func parametersNamed(text string, sent parameter) parameter {
 	return best
 }
 
-// unsupported reports whether an error says that a parameter is not known at all, rather than that its value is wrong.
+// unsupported reports whether the provider does not know a parameter at all, rather than rejecting
+// its value.
 func unsupported(e apiError) bool {
 	if e.code == "unsupported_parameter" || e.code == "unknown_parameter" {
 		return true

@@ -20,7 +20,8 @@ func openaiError(message, param, code string) string {
 	return string(b)
 }
 
-// TestRefusedParameter has the words in which providers refuse parameters, and others that only look alike.
+// TestRefusedParameter has the words in which providers refuse parameters, and others that only
+// look alike.
 func TestRefusedParameter(t *testing.T) {
 	t.Parallel()
 	all := temperature | topP | seed | maxOutputTokens | reasoningEffort
@@ -216,7 +217,8 @@ func TestRefusalsEnd(t *testing.T) {
 	}
 }
 
-// TestBlockedPrompt: a provider's 400 that means "I will not answer this" is a refused answer, not an outage.
+// TestBlockedPrompt: a provider's 400 that means "I will not answer this" is a refused answer, not
+// an outage.
 func TestBlockedPrompt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ provider, body, word string }{

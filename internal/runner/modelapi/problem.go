@@ -21,7 +21,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// problemKind says in which way a request failed.
+// problemKind is the way in which a request failed.
 type problemKind int
 
 const (
@@ -33,27 +33,27 @@ const (
 	stopped                         // the context ended
 )
 
-// problem is why a call has no answer.
+// problem is the reason why a call has no answer.
 type problem struct {
 	kind      problemKind
 	status    int
 	api       apiError
 	requestID string
-	// wait is how long the provider asks to wait; 0 when it does not say.
+	// wait is how long the provider asks to wait, or 0.
 	wait time.Duration
-	// arrived is how many bytes had come of a reply that broke off; partial is its beginning where that has some text of the
-	// answer, and nil otherwise.
+	// arrived is how many bytes of an incomplete reply were received. partial is its beginning if
+	// that has some text of the answer, and nil otherwise.
 	arrived int
 	partial []byte
-	// shared says that a connection broke on which there were other requests.
+	// shared is set when the connection that broke also carried other requests.
 	shared   bool
 	err      error
 	attempts int
-	// givenUp says why the call was not made again.
+	// givenUp is the reason why the call was not retried.
 	givenUp string
 }
 
-// effect says what the end of a request means for the lane; p is nil for an answer.
+// effect returns what the end of a request means for the lane; p is nil for an answer.
 func (p *problem) effect() effect {
 	switch {
 	case p == nil:
@@ -68,21 +68,21 @@ func (p *problem) effect() effect {
 // statusOverloaded is Anthropic's own status.
 const statusOverloaded = 529
 
-// throttles reports whether the provider says "slow down" and nothing else is wrong.
+// throttles reports whether the provider only asks for fewer requests.
 func (p *problem) throttles() bool {
 	return p.kind == refusedByAPI && (p.status == http.StatusTooManyRequests || p.status == statusOverloaded) &&
 		!p.api.outOfMoney()
 }
 
-// passing reports whether the same request may succeed later.
-func (p *problem) passing() bool {
+// temporary reports whether the same request may succeed later.
+func (p *problem) temporary() bool {
 	switch p.kind {
 	case malformed, timedOut:
 		return true
 	case network:
-		return !unreachableForGood(p.err)
+		return !isPermanent(p.err)
 	case refusedByAPI:
-		if p.status < 300 { // an error in the dress of a success, of no known kind
+		if p.status < 300 { // an error of unknown kind with a status of success
 			return !p.api.outOfMoney() && !p.api.blocked() && !p.api.unknownModel(p.status)
 		}
 		switch p.status {
@@ -91,31 +91,31 @@ func (p *problem) passing() bool {
 			520, 521, 522, 523, 524: // the last ones are Cloudflare's
 			return !p.api.outOfMoney()
 		}
-	default: // oversized, stopped: the same again, or nobody waits for it
+	default: // oversized, stopped: a retry gives the same, or is not wanted
 	}
 	return false
 }
 
-// nobodyThere reports whether no server listens at the address.
-func (p *problem) nobodyThere() bool {
+// unreachable reports whether no server listens at the address.
+func (p *problem) unreachable() bool {
 	var dns *net.DNSError
 	return p.kind == network && (errors.Is(p.err, syscall.ECONNREFUSED) || errors.As(p.err, &dns))
 }
 
-// tookDownConnection reports whether a whole connection broke, and not one stream of HTTP/2 on it.
-func (p *problem) tookDownConnection() bool {
-	return p.kind == network && !p.nobodyThere() && !unreachableForGood(p.err) && !strings.Contains(p.err.Error(), "stream error: ")
+// brokeConnection reports whether a whole connection broke, and not only one HTTP/2 stream on it.
+func (p *problem) brokeConnection() bool {
+	return p.kind == network && !p.unreachable() && !isPermanent(p.err) && !strings.Contains(p.err.Error(), "stream error: ")
 }
 
-// unreachableForGood tells errors of the configuration from those of the network.
-func unreachableForGood(err error) bool {
+// isPermanent reports whether a network error comes from the configuration.
+func isPermanent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	return errors.As(err, &certificate) || errors.As(err, &record) ||
 		strings.Contains(err.Error(), "HTTP response to HTTPS client")
 }
 
-// describe says what happened, in a form that goes after "provider: ".
+// describe returns what happened, as text that follows "provider: ".
 func (p *problem) describe() string {
 	var b strings.Builder
 	switch p.kind {
@@ -128,7 +128,7 @@ func (p *problem) describe() string {
 			b.WriteString(": " + m)
 		}
 	case timedOut:
-		b.WriteString("no whole answer within the time limit of one request")
+		b.WriteString("no complete answer within the time limit of one request")
 	case stopped:
 		b.WriteString(p.err.Error())
 	case malformed, oversized:
@@ -159,7 +159,7 @@ func statusText(status int) string {
 	return http.StatusText(status)
 }
 
-// apiError is what a provider says went wrong, in any of the shapes in use.
+// apiError is an error that a provider reports, in any of the formats in use.
 type apiError struct {
 	message, code, kind, param string
 	// details is everything else, as JSON.
@@ -169,7 +169,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.summary() }
 
-// status returns the HTTP status that the error stands for, where it came with a success.
+// status returns the HTTP status for an error in a reply with a status of success.
 func (e *apiError) status(fallback int) int {
 	if e.number >= 400 && e.number < 600 {
 		return e.number
@@ -182,8 +182,8 @@ func (e *apiError) status(fallback int) int {
 	return fallback
 }
 
-// statusOf returns the HTTP status that a provider's word for a kind of error goes with, or 0. The words are those of
-// OpenAI, Anthropic, Google, vLLM and LiteLLM.
+// statusOf returns the HTTP status for a provider's name of a kind of error, or 0. The names are
+// those of OpenAI, Anthropic, Google, vLLM and LiteLLM.
 func statusOf(word string) int {
 	word = strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
 	switch strings.TrimSuffix(word, "error") {
@@ -226,7 +226,7 @@ func (e *apiError) summary() string {
 	return e.message
 }
 
-// outOfMoney reports whether an account is spent, which waiting does not mend.
+// outOfMoney reports whether the quota of an account is used up, so that waiting does not help.
 func (e *apiError) outOfMoney() bool {
 	for _, word := range []string{"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits", "billing_error"} {
 		if e.code == word || e.kind == word {
@@ -236,7 +236,7 @@ func (e *apiError) outOfMoney() bool {
 	return strings.Contains(e.details, "PerDay") // Google's quota of a day
 }
 
-// blocked reports whether an error is the provider's way to say that it will not answer this prompt.
+// blocked reports whether the provider refuses to answer this prompt.
 func (e *apiError) blocked() bool {
 	switch e.code {
 	case "content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation":
@@ -246,7 +246,8 @@ func (e *apiError) blocked() bool {
 		e.code == "invalid_prompt" && strings.Contains(e.message, "policy")
 }
 
-// unknownModel reports whether an error with the given status says that the model is not there for this key.
+// unknownModel reports whether an error with the given status means that this key cannot use the
+// model.
 func (e *apiError) unknownModel(status int) bool {
 	switch e.code {
 	case "model_not_found", "model_decommissioned", "model_terms_required", "DeploymentNotFound":
@@ -269,7 +270,8 @@ func (e *apiError) unknownModel(status int) bool {
 	return false
 }
 
-// parseAPIError reads the body of an error. It never fails: what is not JSON is a message.
+// parseAPIError reads the body of an error. It never fails: text that is not JSON becomes the
+// message.
 func parseAPIError(body []byte) apiError {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '[' { // Google wraps some errors in a list
@@ -341,10 +343,11 @@ func firstOf(words ...string) string {
 	return ""
 }
 
-// messageLimit bounds what is kept of a provider's words, in bytes.
+// messageLimit bounds the text of a provider's error, in bytes.
 const messageLimit = 600
 
-// oneLine makes text from a stranger fit for an error message: one line, no control characters, not too long.
+// oneLine makes text of a provider safe for an error message: one line, no control characters,
+// limited length.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -366,7 +369,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// plainText is what a body that is not JSON has to say.
+// plainText is the message of a body that is not JSON.
 func plainText(body []byte) string {
 	if !looksLikeHTML(body) {
 		return oneLine(string(body))
@@ -396,7 +399,7 @@ func looksLikeStream(contentType string, body []byte) bool {
 func notJSON(contentType string, body []byte) error {
 	switch {
 	case looksLikeStream(contentType, body):
-		return errors.New("a stream of events instead of one JSON object: the server streams, which nobody asked it to")
+		return errors.New("a stream of events instead of one JSON object: the server streams although Plumb did not ask for it")
 	case looksLikeHTML(body):
 		return fmt.Errorf("%s instead of JSON", plainText(body))
 	case contentType != "" && !strings.Contains(contentType, "json"):
@@ -422,7 +425,7 @@ func statusProblem(res *http.Response, body []byte, requestID string) *problem {
 	return p
 }
 
-// outOfTime reports whether ctx ran out of time, rather than being called off.
+// outOfTime reports whether ctx reached a time limit, rather than being canceled.
 func outOfTime(ctx context.Context) (deadline bool) {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded) ||

@@ -17,9 +17,9 @@ type Provider struct {
 	KeyEnv []string
 	// BaseURLEnv is the environment variable that replaces BaseURL; "" where there is none.
 	BaseURLEnv string
-	// BaseURL is the address; "" where each user has an own one.
+	// BaseURL is the address; "" if each user has a different one.
 	BaseURL string
-	// Local says that the server usually runs on this machine, and needs no key.
+	// Local is set for servers that usually run on this machine and need no key.
 	Local bool
 	// KeyURL is the page where a key can be made, BillingURL the one where credit is bought.
 	KeyURL, BillingURL string
@@ -33,7 +33,8 @@ type Provider struct {
 	// models and embeddings are known by their bare names, and so is what the pattern matches.
 	models, embeddings []string
 	pattern            string
-	// embedding is the embedding model that is used by default; "" where not every account or server has one.
+	// embedding is the embedding model that is used by default; "" where not every account or
+	// server has one.
 	embedding string
 	// aliases are short names of models.
 	aliases map[string]string
@@ -146,9 +147,9 @@ func (p Provider) wire(api string) (wire, error) {
 	case ok:
 		return w, nil
 	case len(p.apis) == 1:
-		return nil, fmt.Errorf("%s has one api only: leave out api %q", p.Name, api)
+		return nil, fmt.Errorf("%s has only one API: remove api %q", p.Name, api)
 	}
-	return nil, fmt.Errorf("unknown api %q of %s: it is chat or responses", api, p.Name)
+	return nil, fmt.Errorf("unknown api %q of %s: use chat or responses", api, p.Name)
 }
 
 // Key returns the API key that the environment holds for p, and the variable it was found in.
@@ -176,7 +177,7 @@ func (p Provider) NeedsKey(baseURL string) bool {
 	return !p.Local && p.BaseURL != "" && (baseURL == "" || strings.TrimRight(baseURL, "/") == p.BaseURL)
 }
 
-// endpoint turns what a person wrote as the base URL into the address that paths are appended to.
+// endpoint turns the base URL that a person wrote into the address that paths are appended to.
 func (p Provider) endpoint(baseURL string) (*url.URL, error) {
 	raw := strings.TrimSpace(baseURL)
 	if raw == "" {
@@ -186,7 +187,7 @@ func (p Provider) endpoint(baseURL string) (*url.URL, error) {
 		err := fmt.Errorf("%s needs a base URL", p.Name)
 		return nil, plumb.WithHint(err, "set baseURL in the runner's configuration, or "+p.BaseURLEnv)
 	}
-	if !strings.Contains(raw, "://") { // OLLAMA_HOST is often a bare host, with or without a port
+	if !strings.Contains(raw, "://") { // OLLAMA_HOST is often a host without a scheme
 		raw = "http://" + raw
 	}
 	u, err := url.Parse(raw)
@@ -198,7 +199,7 @@ func (p Provider) endpoint(baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// withoutPassword hides what stands before an @ in an address.
+// withoutPassword hides the part before an @ in an address.
 func withoutPassword(raw string) string {
 	if i := strings.LastIndex(raw, "@"); i >= 0 {
 		if j := strings.Index(raw, "://"); j >= 0 && j < i {

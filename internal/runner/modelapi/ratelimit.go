@@ -20,8 +20,8 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// retryAfter reads how long a reply asks to wait: Retry-After as seconds or as an HTTP date, or retry-after-ms. It is 0
-// when the reply does not say, or says something past or senseless.
+// retryAfter reads how long a reply asks to wait: Retry-After as seconds or as an HTTP date, or
+// retry-after-ms. It is 0 if the reply has no such header, or one that is in the past or invalid.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, ok := decimal(h.Get("Retry-After-Ms")); ok && ms > 0 {
 		return seconds(ms / 1000)
@@ -42,10 +42,10 @@ func decimal(s string) (n float64, ok bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// longestWait is as long as any wait that is longer.
+// longestWait replaces all longer waits.
 const longestWait = 365 * 24 * time.Hour
 
-// seconds is the duration of s seconds, 0 if that is no time to wait, and at most [longestWait].
+// seconds is the duration of s seconds, at least 0 and at most [longestWait].
 func seconds(s float64) time.Duration {
 	if s <= 0 || math.IsNaN(s) {
 		return 0
@@ -53,7 +53,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, longestWait.Seconds()) * float64(time.Second))
 }
 
-// serverTime is the server's own idea of the present, so that dates in a reply mean the same on both sides.
+// serverTime is the time of the server's clock, by which the dates in a reply are meant.
 func serverTime(h http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		return date
@@ -61,8 +61,8 @@ func serverTime(h http.Header, now time.Time) time.Time {
 	return now
 }
 
-// spentQuota returns how long the provider says that a quota of which nothing is left takes to come back; 0 when something
-// is left, or when the reply does not say. It is often the time of a whole refill.
+// spentQuota returns how long the provider takes to restore a quota that is used up; 0 if something
+// is left, or the reply does not have it. It is often the time until the quota is full again.
 func spentQuota(h http.Header, now time.Time) (wait time.Duration) {
 	for _, what := range [...][2]string{
 		{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
@@ -93,7 +93,7 @@ func spentQuota(h http.Header, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// quotaWait is the part of that time that is waited: none when it is too long to wait for at all.
+// quotaWait limits the wait for a quota. A wait that is too long for a retry stays as it is.
 func quotaWait(wait time.Duration) time.Duration {
 	if wait > maxElapsed {
 		return wait
@@ -101,7 +101,7 @@ func quotaWait(wait time.Duration) time.Duration {
 	return min(wait, maxQuotaPause)
 }
 
-// inWords says how long a wait is, in the largest unit of which there are two.
+// inWords writes a duration in the largest unit that it has at least two of.
 func inWords(d time.Duration) string {
 	switch {
 	case d >= longestWait:

@@ -66,8 +66,8 @@ func formats(tb testing.TB) map[string]struct{ provider, api, good string } {
 	}
 }
 
-// TestRepliesOfTheDocs serves each reply of docs/providers.md, and holds Plumb to the decision that stands beside it: in
-// whole, and as the first reply before a good one.
+// TestRepliesOfTheDocs serves each reply of docs/providers.md, and holds Plumb to the decision that
+// stands beside it: in whole, and as the first reply before a good one.
 func TestRepliesOfTheDocs(t *testing.T) {
 	t.Parallel()
 	rows, wire := replyRows(t), formats(t)
@@ -98,7 +98,8 @@ func TestRepliesOfTheDocs(t *testing.T) {
 	}
 }
 
-// served starts a server that gives the replies in turn, the last one for ever, and counts the requests.
+// served starts a server that gives the replies in turn, the last one for ever, and counts the
+// requests.
 func served(t *testing.T, replies ...string) (address string, requests *atomic.Int64) {
 	t.Helper()
 	requests = new(atomic.Int64)
@@ -111,7 +112,8 @@ func served(t *testing.T, replies ...string) (address string, requests *atomic.I
 	return srv.URL, requests
 }
 
-// checkRequests checks that a reply was asked for as often as the decision says. err is what came of it in the end.
+// checkRequests checks that a reply was asked for as often as the decision says. err is what came
+// of it in the end.
 func checkRequests(t *testing.T, row replyRow, got int64, err error) {
 	t.Helper()
 	var f *plumb.Failure
@@ -165,7 +167,8 @@ func checkReply(t *testing.T, row replyRow, cfg Config, good string) {
 	}
 }
 
-// checkAnswer compares a report with the outcome of a row: the text, the finish reason, and what a note says.
+// checkAnswer compares a report with the outcome of a row: the text, the finish reason, and what a
+// note says.
 func checkAnswer(t *testing.T, row replyRow, rep *plumb.SessionReport) {
 	t.Helper()
 	answer, note, _ := strings.Cut(row.outcome, "; ")
@@ -218,7 +221,8 @@ func checkVectors(t *testing.T, row replyRow, provider string) {
 	}
 }
 
-// TestWholeReplyOfALongList: a reply of very many parts is read in a time that grows with its length, not with its square.
+// TestWholeReplyOfALongList: a reply of very many parts is read in a time that grows with its
+// length, not with its square.
 func TestWholeReplyOfALongList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long with the race detector, and all of it is one goroutine")

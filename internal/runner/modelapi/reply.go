@@ -14,22 +14,22 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// This file has what the decoders of all wire formats share. docs/providers.md lists, field by field, what becomes of a
-// reply; the tests are made from that list.
+// This file has the code that the decoders of all wire formats share. docs/providers.md lists,
+// member by member, how Plumb decides about a reply. The tests read that list.
 
 // reply is what a wire format decodes.
 type reply struct {
 	id, model, fingerprint string
-	// text is the answer, or what there is of it.
+	// text is the answer, which may be incomplete.
 	text      string
 	thinking  []string
 	toolCalls []toolCall
 	finish    plumb.FinishReason
-	// word is the provider's own for finish.
+	// word is the provider's own finish reason.
 	word      string
 	usage     plumb.Usage
 	effective plumb.Parameters
-	// notes say what of the reply was not believed.
+	// notes name the values of the reply that were ignored.
 	notes []string
 }
 
@@ -38,17 +38,19 @@ type toolCall struct {
 	args stdjson.RawMessage
 }
 
-// member is one member of an object in a reply, or one element of a list. It tells apart a value that is absent, null, or
-// of another type than the wire format says. Of two members with one name the last one counts.
+// member is one member of an object in a reply, or one element of a list. It distinguishes a value
+// that is absent, null, or of another type than that of the wire format. Of two members with the
+// same name the last one counts.
 type member[T any] struct {
-	// kind is the kind of JSON value that came; 0 when the member is absent.
+	// kind is the kind of the JSON value; 0 when the member is absent.
 	kind jsontext.Kind
-	// ok says that a value of the right type came.
+	// ok is set when the value has the right type.
 	ok    bool
 	value T
 }
 
-// UnmarshalJSONFrom reads the value if it has the right type, and skips it otherwise. Its errors are those of broken JSON.
+// UnmarshalJSONFrom reads the value if it has the right type, and skips it otherwise. Errors mean
+// invalid JSON.
 func (m *member[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*m = member[T]{kind: d.PeekKind()}
 	switch reflect.TypeFor[T]().Kind() {
@@ -67,13 +69,13 @@ func (m *member[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &m.value)
 }
 
-// came reports whether there is a value; null is as good as none.
+// came reports whether there is a value other than null.
 func (m *member[T]) came() bool { return m.kind != 0 && m.kind != 'n' }
 
-// wrong reports whether a value came that the wire format does not allow.
+// wrong reports whether there is a value that the wire format does not allow.
 func (m *member[T]) wrong() bool { return m.came() && !m.ok }
 
-// words says what came where a value of the right type is missing.
+// words names a kind of value for error messages.
 func words(k jsontext.Kind) string {
 	switch k {
 	case 0:
@@ -93,12 +95,13 @@ func words(k jsontext.Kind) string {
 	}
 }
 
-// missing is the error of a reply that has something else, or nothing, where it should have an answer.
+// missing is the error of a reply with a wrong or absent value in the place of the answer.
 func missing(place string, k jsontext.Kind) error { return noAnswer(place + " is " + words(k)) }
 
-func noAnswer(why string) error { return fmt.Errorf("%w: %s", errNoAnswer, why) }
+func noAnswer(reason string) error { return fmt.Errorf("%w: %s", errNoAnswer, reason) }
 
-// unknownPart is the error of a reply with something in it that could be the answer, and that Plumb cannot read.
+// unknownPart is the error of a reply with a part that Plumb does not know and that could be the
+// answer.
 func unknownPart(place string, k jsontext.Kind, kind *member[string]) error {
 	switch {
 	case k != '{':
@@ -109,10 +112,10 @@ func unknownPart(place string, k jsontext.Kind, kind *member[string]) error {
 	return noAnswer(fmt.Sprintf("%s is of a type that Plumb does not know, %q", place, oneLine(kind.value)))
 }
 
-// errNoAnswer is wrapped by all errors of replies that can be read and hold no answer.
+// errNoAnswer is in all errors of replies that are valid JSON without an answer.
 var errNoAnswer = errors.New("the reply holds no answer")
 
-// failing has the members by which a body with status 200 says that it is an error.
+// failing has the members that mark a body with status 200 as an error.
 type failing struct {
 	Error  jsontext.Value `json:"error"`
 	Type   member[string] `json:"type"`
@@ -123,13 +126,14 @@ func (f failing) failed() bool {
 	return isError(f.Error) || f.Type.value == "error" || f.Object.value == "error"
 }
 
-// isError reports whether the member "error" of a reply is one. Null and false say that there is none.
+// isError reports whether the member "error" of a reply is one. Null and false mean that there is
+// no error.
 func isError(raw jsontext.Value) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != "false"
 }
 
-// parse reads a reply. It returns an error if the reply is not an object, and if it reports an error of the provider.
-// For a list of errors it returns the first.
+// parse reads a reply. It returns an error if the reply is not an object, and if it reports an
+// error of the provider. For a list of errors it returns the first.
 func parse[T interface{ failed() bool }](body []byte) (T, error) {
 	var top member[T]
 	err := json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -147,7 +151,8 @@ func parse[T interface{ failed() bool }](body []byte) (T, error) {
 	return top.value, err
 }
 
-// unanswered is the error of a reply that lacks the place for answers. Where it has a message, that is what it says.
+// unanswered is the error of a reply without the member that holds answers. It has the reply's
+// message, if there is one.
 func unanswered(body []byte, place string, k jsontext.Kind) error {
 	if k == '[' {
 		return noAnswer(place + " is an empty list")
@@ -173,7 +178,7 @@ func errorWithin(body []byte) error {
 	return errNoAnswer
 }
 
-// providerError is what a provider says went wrong, in a body with status 200.
+// providerError is the error that a provider reports in a body with status 200.
 func providerError(body []byte) error {
 	e := parseAPIError(body)
 	if e.summary() == "" {
@@ -187,8 +192,9 @@ func nestedError(raw jsontext.Value) error {
 	return providerError([]byte(`{"error":` + string(raw) + `}`))
 }
 
-// BrokeOff reports whether a finish reason says that the provider, not the model, ended the answer: what there is of it
-// shows nothing of the model. The words are those of OpenRouter, vLLM, SGLang, DeepSeek, Zhipu and Google.
+// BrokeOff reports whether a finish reason means that the provider, not the model, ended the
+// answer, so that the answer shows nothing about the model. The words are those of OpenRouter,
+// vLLM, SGLang, DeepSeek, Zhipu and Google.
 func BrokeOff(word string) bool {
 	switch strings.ToLower(word) {
 	case "error", "failed", "abort", "aborted", "cancelled", "canceled", "timeout", "network_error",
@@ -198,7 +204,8 @@ func BrokeOff(word string) bool {
 	return false
 }
 
-// endedBy reads a finish reason. It is an error when its type is wrong or the provider broke the answer off.
+// endedBy reads a finish reason. It is an error when its type is wrong or the provider broke the
+// answer off.
 func endedBy(place string, m *member[string]) (word string, err error) {
 	switch {
 	case m.wrong():
@@ -209,9 +216,10 @@ func endedBy(place string, m *member[string]) (word string, err error) {
 	return m.value, nil
 }
 
-// whole settles a reply of which all members have been read. place is where its text should be, given whether a text is
-// there, if only an empty one, and k what else is there. A reply without a text is an answer when the model called a
-// tool, and when the provider says that it cut the text off or withheld it.
+// whole decides about a reply when all members have been read. place is where its text should be,
+// given reports whether a text is there, even an empty one, and k is the kind of another value
+// there. A reply without a text is an answer if the model called a tool, or if the provider reports
+// that it truncated or withheld the text.
 func (r *reply) whole(place string, given bool, k jsontext.Kind) error {
 	switch {
 	case len(r.toolCalls) > 0:
@@ -227,10 +235,11 @@ func (r *reply) whole(place string, given bool, k jsontext.Kind) error {
 	return nil
 }
 
-// MaxTokens is the greatest count of tokens that is believed.
+// MaxTokens is the greatest count of tokens that Plumb accepts.
 const MaxTokens = 1 << 40
 
-// count reads a count of tokens. It is nil where there is none, and where it is no count, which a note says.
+// count reads a count of tokens. It is nil if the member is absent, and if it is not a count, which
+// it notes.
 func (r *reply) count(name string, raw jsontext.Value) *int64 {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
@@ -245,7 +254,7 @@ func (r *reply) count(name string, raw jsontext.Value) *int64 {
 	return nil
 }
 
-// doubtUsage notes a usage that is no object.
+// doubtUsage notes a usage that is not an object.
 func (r *reply) doubtUsage(name string, k jsontext.Kind) {
 	if k != 0 && k != 'n' && k != '{' {
 		r.notes = append(r.notes, "the provider says that "+name+" is "+words(k)+": it counts as not reported")
@@ -261,7 +270,8 @@ func (r *reply) disbelieve(name string, raw jsontext.Value) {
 	r.notes = append(r.notes, fmt.Sprintf("the provider says that %s is %s, which is no count of tokens: it counts as not reported", name, shown))
 }
 
-// reckon drops figures that contradict each other: no text is made of no tokens, and no part is more than the whole.
+// reckon drops figures that contradict each other: a text has at least one token, and a part is not
+// more than the whole.
 func (r *reply) reckon() {
 	u := &r.usage
 	if u.InputTokens != nil && *u.InputTokens > MaxTokens {

@@ -17,22 +17,22 @@ type Target struct{ Provider, Model string }
 // String is "provider:model".
 func (t Target) String() string { return t.Provider + ":" + t.Model }
 
-// ModelInfo is what is known of one model.
+// ModelInfo describes one model.
 type ModelInfo struct {
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
 	// Name is the provider's title for it. Optional.
 	Name string `json:"name,omitempty"`
-	// Aliases are shorter names that [Resolve] takes for it.
+	// Aliases are shorter names that [Resolve] accepts.
 	Aliases []string `json:"aliases,omitempty"`
-	// Embedding says that it turns texts into vectors, and answers no prompts.
+	// Embedding is set for models that make vectors of texts and do not answer prompts.
 	Embedding bool `json:"embedding,omitempty"`
-	// Created is the day it was made or published, as 2006-01-02, where the provider says.
+	// Created is the day it was made or published, as 2006-01-02, if the provider reports it.
 	Created string `json:"created,omitempty"`
 }
 
-// KnownModels lists the models that [Resolve] knows by their bare names. It is as old as this program. Any other model
-// can be named as "provider:model".
+// KnownModels lists the models that [Resolve] knows by their bare names. It is as old as this
+// program. Any other model can be named as "provider:model".
 func KnownModels() []ModelInfo {
 	var out []ModelInfo
 	for _, p := range Providers() {
@@ -50,9 +50,9 @@ func KnownModels() []ModelInfo {
 	return out
 }
 
-// Resolve finds out which provider and model a name means: "provider:model", an alias such as "opus", or the bare name
-// of a model of OpenAI, Anthropic or Google. It asks nobody: what a name means depends on this program alone. Names are
-// compared without regard to case.
+// Resolve returns the provider and model that a name means: "provider:model", an alias such as
+// "opus", or the bare name of a model of OpenAI, Anthropic or Google. It uses no network: the
+// meaning depends on this program alone. The case of letters does not matter.
 func Resolve(name string) (Target, error) {
 	name = strings.TrimSpace(name)
 	lower := strings.ToLower(name)
@@ -99,7 +99,7 @@ func Resolve(name string) (Target, error) {
 	return Target{}, plumb.WithHint(err, hint+"; `plumb models` lists the names that need no provider")
 }
 
-// lowerUnlessTuned leaves the names of tuned models as they are: parts of them are a user's own.
+// lowerUnlessTuned keeps the names of tuned models, which have parts that a user chose.
 func lowerUnlessTuned(name string) string {
 	if lower := strings.ToLower(name); !strings.HasPrefix(lower, "ft:") {
 		return lower

@@ -148,9 +148,9 @@ func TestMistakes(t *testing.T) {
 		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", BaseURL: "ftp://user:secret@x"}, `base URL "ftp://…@x" is not an http address`, ""},
 		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k\nX: y"}, "the API key has characters", ""},
 		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", API: "completions"}, `unknown api "completions" of openai`, ""},
-		{Config{Provider: "anthropic", Model: "m", Transport: tr, APIKey: "k", API: "responses"}, "has one api only", ""},
+		{Config{Provider: "anthropic", Model: "m", Transport: tr, APIKey: "k", API: "responses"}, "has only one API", ""},
 		{Config{Provider: "google", Model: "m", Transport: tr, APIKey: "k", Parameters: plumb.Parameters{Seed: new(int64(1 << 40))}}, "does not fit the 32 bits", ""},
-		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", Headers: map[string]string{"X-A": "a\r\nb"}}, `header "X-A" is not one`, ""},
+		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", Headers: map[string]string{"X-A": "a\r\nb"}}, `header "X-A" has characters`, ""},
 	} {
 		_, err := New(c.cfg)
 		if err == nil || !strings.Contains(err.Error(), c.text) || !strings.Contains(plumb.Hint(err), c.hint) {

@@ -9,8 +9,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// responses is the wire format of OpenAI's newer interface. It has no seed, and its replies report which parameters
-// were used. All but the requests for answers are those of chat completions.
+// responses is the wire format of OpenAI's newer interface. It has no seed, and its replies report
+// which parameters were used. All but the requests for answers are those of chat completions.
 type responses struct{ chat }
 
 func (responses) parameters() support { return support{missing: seed} }
@@ -40,7 +40,7 @@ func (responses) encode(r request) ([]byte, error) {
 	})
 }
 
-// responsesReply is a response, as far as it matters.
+// responsesReply is a response with the members that Plumb reads.
 type responsesReply struct {
 	failing
 	ID         member[string] `json:"id"`
@@ -142,30 +142,30 @@ func (r *reply) responsesStatus(res *responsesReply) error {
 	if err != nil {
 		return err
 	}
-	why := &res.Incomplete.value.Reason
+	reason := &res.Incomplete.value.Reason
 	switch {
 	case res.Incomplete.wrong():
 		return missing("incomplete_details", res.Incomplete.kind)
-	case why.wrong():
-		return missing("incomplete_details.reason", why.kind)
+	case reason.wrong():
+		return missing("incomplete_details.reason", reason.kind)
 	}
-	r.word = firstOf(why.value, status)
+	r.word = firstOf(reason.value, status)
 	switch {
 	case status != "" && status != "completed" && status != "incomplete":
 		return noAnswer(fmt.Sprintf("status is %q", oneLine(status)))
-	case why.value == "max_output_tokens":
+	case reason.value == "max_output_tokens":
 		r.finish = plumb.FinishTruncated
-	case why.value == "content_filter":
+	case reason.value == "content_filter":
 		r.finish = plumb.FinishRefused
-	case why.value != "" || status == "incomplete":
-		return noAnswer(fmt.Sprintf("it is incomplete, and incomplete_details.reason is %q", oneLine(why.value)))
+	case reason.value != "" || status == "incomplete":
+		return noAnswer(fmt.Sprintf("it is incomplete, and incomplete_details.reason is %q", oneLine(reason.value)))
 	default:
 		r.finish = plumb.FinishStop
 	}
 	return nil
 }
 
-// responsesUsage reads what a response used, and which parameters it says were in effect.
+// responsesUsage reads the usage of a response, and the parameters that it reports.
 func (r *reply) responsesUsage(res *responsesReply) {
 	r.doubtUsage("usage", res.Usage.kind)
 	u := &res.Usage.value

@@ -9,12 +9,13 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// session is one call of [Model.Run] under way.
+// session is one call of [Model.Run].
 type session struct {
 	m       *Model
 	req     plumb.Request
 	started time.Time
-	// wanted is what the run asks for, sent what the last request carried, dropped what this model does not take.
+	// wanted are the parameters of the run, sent those of the last request, dropped those that this
+	// model rejects.
 	wanted, sent plumb.Parameters
 	dropped      parameter
 	renamed      bool
@@ -30,7 +31,7 @@ func newSession(m *Model, req plumb.Request) *session {
 	return s
 }
 
-// check refuses conversations that no provider can be asked.
+// check returns an error for conversations that no provider accepts.
 func (s *session) check() error {
 	if len(s.req.Messages) == 0 {
 		return errors.New("no messages to send")
@@ -45,7 +46,7 @@ func (s *session) check() error {
 	return nil
 }
 
-// next is what to ask now, by what is known of the model.
+// next returns the next request, without the parameters that the model is known to reject.
 func (s *session) next() request {
 	s.dropped |= s.m.wire.parameters().missing | parameter(s.m.refused.known.Load())
 	if most := s.wanted.MaxOutputTokens; most != nil && *most <= 0 {
@@ -58,8 +59,9 @@ func (s *session) next() request {
 	}
 }
 
-// yields reports whether a problem is a parameter that the model does not take, and the request is worth another try
-// without it. What is not supported at all is remembered for the run; so is a value that the whole run shares.
+// yields reports whether a problem is a parameter that the model rejects, so that the request
+// should be sent again without it. A parameter that is not supported at all is dropped for the
+// whole run; so is a value that all cases share.
 func (s *session) yields(p *problem, a request) bool {
 	if p.kind != refusedByAPI || p.status != 400 && p.status != 422 || p.api.blocked() || p.api.unknownModel(p.status) {
 		return false
@@ -87,7 +89,8 @@ func (s *session) yields(p *problem, a request) bool {
 	return true
 }
 
-// rename switches, once, to the second name of a parameter if the server does not know the one in use.
+// rename switches, once, to the second name of a parameter if the server does not know the one in
+// use.
 func (s *session) rename(e apiError, a request) bool {
 	if s.renamed || !unsupported(e) {
 		return false
@@ -97,7 +100,7 @@ func (s *session) rename(e apiError, a request) bool {
 	return true
 }
 
-// refused lists the parameters that were asked for and not taken.
+// refused lists the parameters that were requested and rejected.
 func (s *session) refused() []string { return (given(s.wanted) & s.dropped).names() }
 
 // base is the part of the report that any session has.
@@ -156,8 +159,9 @@ func (s *session) capSpent() bool {
 	return used != nil && most != nil && *used >= *most
 }
 
-// cutOff is the record of a session whose time was up when part of the answer had arrived. Its one event holds that part
-// of the reply as it came: it shows that the model had answered, or had begun to.
+// cutOff is the record of a session that reached its time limit when part of the answer had
+// arrived. Its one event holds that part of the reply unchanged: it shows that the model had begun
+// to answer.
 func (s *session) cutOff(p *problem) *plumb.SessionReport {
 	r := s.base()
 	r.RequestID, r.FinishReason = p.requestID, plumb.FinishTimeout
@@ -166,5 +170,5 @@ func (s *session) cutOff(p *problem) *plumb.SessionReport {
 	return r
 }
 
-// ceilMs rounds up, so that an answer that took time never took none.
+// ceilMs rounds up, so that the time of an answer is never 0.
 func ceilMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }

@@ -13,8 +13,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestSharedConnectionsAreNotBlamedOnOne: when a connection breaks that many requests share, none of them is to blame; it
-// is made again more often than one that broke alone, and no more slowly.
+// TestSharedConnectionsAreNotBlamedOnOne: when a connection breaks that many requests share, none
+// of them is to blame; it is made again more often than one that broke alone, and no more slowly.
 func TestSharedConnectionsAreNotBlamedOnOne(t *testing.T) {
 	t.Parallel()
 	reset := &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}

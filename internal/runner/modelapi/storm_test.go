@@ -28,8 +28,9 @@ func wires(address string) []Config {
 	}
 }
 
-// TestStorm asks many questions, in every wire format, of a server of which nearly a third of all replies are broken in
-// every way there is. Each question that can be answered is, and rightly; each other ends in an error that says why.
+// TestStorm asks many questions, in every wire format, of a server of which nearly a third of all
+// replies are broken in every way there is. Each question that can be answered is, and rightly;
+// each other ends in an error that says why.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -102,7 +103,8 @@ func storm(t *testing.T, p fakemodel.Protocol, faults fakemodel.Faults) {
 				if rep.FinalOutput != "re: "+prompt || rep.FinishReason != plumb.FinishStop {
 					t.Errorf("%s: %q, %s", prompt, rep.FinalOutput, rep.FinishReason)
 				}
-				// On HTTP/2 a request that the server says it did not look at is made again below us, and not counted.
+				// On HTTP/2 a request that the server says it did not look at is made again below
+				// us, and not counted.
 				if rep.Requests < len(truth.Faults) && p != fakemodel.HTTP2 {
 					t.Errorf("%s: %d requests told, %d at least were made", prompt, rep.Requests, len(truth.Faults))
 				}

@@ -26,22 +26,23 @@ const (
 	defaultMaxAttempts = 6
 	defaultBackoff     = 500 * time.Millisecond
 	maxBackoff         = 30 * time.Second
-	// throttleFactor is how many more attempts than after faults are made while a provider merely says "slow down", or while
-	// connections break that the request shares with others.
+	// throttleFactor multiplies the attempts while a provider only asks for fewer requests, or
+	// while connections break that the request shares with others.
 	throttleFactor = 2
 	// maxSharedBackoff bounds the wait after a shared connection broke.
 	maxSharedBackoff = 4 * time.Second
-	// deadAttempts is the number of attempts on a server of which nothing at all is there.
+	// deadAttempts is the number of attempts when no server listens at the address.
 	deadAttempts = 3
 	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
 	maxElapsed = 10 * time.Minute
 	// maxQuotaPause bounds the pause after a reply that spent the last of a quota.
 	maxQuotaPause = time.Minute
-	// maxBody bounds a response, and maxErrorBody what is read of an error.
+	// maxBody bounds a response, and maxErrorBody an error response.
 	maxBody      = 64 << 20
 	maxErrorBody = 1 << 20
-	// maxHeld bounds the large replies that are in memory at one time, all lanes together. A reply up to smallReply is not
-	// counted. What is not read yet waits in the buffers of the system and, on HTTP/2, in one of maxStreamBuffer.
+	// maxHeld bounds the large replies in memory at one time, for all lanes together. A reply up to
+	// smallReply does not count. Bytes that are not read yet wait in the buffers of the system and,
+	// on HTTP/2, in one of maxStreamBuffer.
 	maxHeld         = 2 * maxBody
 	smallReply      = 256 << 10
 	maxStreamBuffer = 1 << 20
@@ -49,26 +50,32 @@ const (
 	maxKeptBuffer = 1 << 20
 )
 
-// TransportOptions say how a [Transport] behaves. The zero value works.
+// TransportOptions configure a [Transport]. The zero value works.
 type TransportOptions struct {
 	// MaxInFlight bounds the requests on the wire for each provider and key; 0 means 64.
 	MaxInFlight int
-	// Getenv is asked for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case of letters. Nil means no proxy.
+	// Getenv is asked for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case of letters. Nil
+	// means no proxy.
 	Getenv func(string) string
-	// MaxAttempts is how often a request is made before a fault is final, the first time included; 0 means 6.
-	// "Too many requests" is patiently tried twice as often.
+	// MaxAttempts is how often a request is sent before a fault is final, including the first time;
+	// 0 means 6. After "too many requests" it is sent twice as often.
 	MaxAttempts int
-	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a second.
+	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a
+	// second.
 	Backoff time.Duration
+	// Limits is a directory that keeps, from run to run, how many concurrent requests each provider
+	// and key accepted; a lane starts with that many. "" means that each run starts anew.
+	Limits string
 	// UserAgent names the client to the provider.
 	UserAgent string
-	// Base carries single requests; nil means an http.Transport made for many requests to few hosts.
+	// Base carries single requests; nil means an http.Transport made for many requests to few
+	// hosts.
 	Base http.RoundTripper
 }
 
-// Transport carries the requests of all models and embedders of a process. It keeps connections alive, finds out how
-// many requests at once each provider and key stands, waits when told to, and makes again what failed in passing. It is
-// safe for concurrent use.
+// Transport carries the requests of all models and embedders of a process. It keeps connections
+// alive, learns how many concurrent requests each provider and key accepts, waits when the provider
+// asks for it, and retries requests after temporary failures. It is safe for concurrent use.
 type Transport struct {
 	opts TransportOptions
 	base http.RoundTripper
@@ -92,8 +99,9 @@ type laneKey struct {
 // lane is what the requests of one provider and key share.
 type lane struct {
 	*limiter
-	budget *retryBudget
-	// shares says that requests share connections, as on HTTP/2.
+	remembered int // what the limiter started with from an earlier run
+	budget     *retryBudget
+	// shares is set when requests share connections, as on HTTP/2.
 	shares atomic.Bool
 }
 
@@ -147,30 +155,36 @@ func newBase(opts TransportOptions) *http.Transport {
 	return base
 }
 
-// Close drops idle connections. Requests still running are the business of their contexts.
+// Close drops idle connections and keeps what was learned about concurrency. It does not end
+// running requests; their contexts do.
 func (t *Transport) Close() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range t.lanes {
+	for k, l := range t.lanes {
 		l.stop()
+		// A run that needed few requests does not forget that more were accepted.
+		if n, settled := l.accepted(); n > 0 && (settled || n > l.remembered) && n != l.remembered {
+			memory(t.opts.Limits).write(k, n)
+			l.remembered = n
+		}
 	}
 }
 
-// Stats says how busy a transport is, all its providers and keys together.
+// Stats shows how busy a transport is, for all its providers and keys together.
 type Stats struct {
-	// InFlight counts requests on the wire, Waiting those held back, Limit how many may be on the wire now.
+	// InFlight counts requests on the wire, Waiting those that wait for a place, Limit the places.
 	InFlight, Waiting, Limit int
 	// PausedUntil is when the last pause that a provider asked for ends; zero when there is none.
 	PausedUntil time.Time
-	// Requests counts what was sent, Retries how many of those had failed before, Throttled the replies that said
-	// "too many requests" or "overloaded".
+	// Requests counts the requests that were sent, Retries those among them that had failed before,
+	// Throttled the replies "too many requests" and "overloaded".
 	Requests, Retries, Throttled int64
 }
 
-// Stats returns the present figures. It is cheap enough to be asked many times a second.
+// Stats returns the present figures. It can be called many times a second.
 func (t *Transport) Stats() Stats {
 	s := Stats{Requests: t.requests.Load(), Retries: t.retries.Load(), Throttled: t.throttle.Load()}
 	t.mu.Lock()
@@ -195,12 +209,14 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	l, ok := t.lanes[k]
 	if !ok {
 		l = &lane{limiter: newLimiter(t.opts.MaxInFlight), budget: newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		l.remembered = memory(t.opts.Limits).read(k)
+		l.widen(l.remembered)
 		t.lanes[k] = l
 	}
 	return l
 }
 
-// call is one request to make, and make again, until it has an answer.
+// call is one request that is sent, and retried, until it has an answer.
 type call struct {
 	lane    *lane
 	method  string
@@ -208,12 +224,12 @@ type call struct {
 	header  http.Header
 	body    []byte
 	timeout time.Duration
-	// decode reads the answer. Its error means that the reply is no answer, and the request is made again; an
-	// *apiError says what the provider says went wrong. It must not keep the bytes.
+	// decode reads the answer. Its error means that the reply has no answer, and the request is
+	// retried; an *apiError is an error that the provider reports. It must not keep the bytes.
 	decode func([]byte) error
 }
 
-// exchange is what is known of a call that was answered, or of its last attempt.
+// exchange describes the last attempt of a call.
 type exchange struct {
 	attempts  int
 	latency   time.Duration
@@ -222,7 +238,7 @@ type exchange struct {
 
 // do makes the call. It returns soon after ctx ends. The problem is nil when the call was answered.
 func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
-	var own, others *backoff.ExponentialBackOff // after faults of this request, and after those of its connection
+	var own, others *backoff.ExponentialBackOff // after faults of this request, and of its connection
 	started, faults := time.Now(), 0
 	var ex exchange
 	for {
@@ -238,7 +254,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 			c.lane.budget.refund()
 			return ex, nil
 		}
-		p.attempts, p.shared = ex.attempts, c.lane.shares.Load() && p.tookDownConnection()
+		p.attempts, p.shared = ex.attempts, c.lane.shares.Load() && p.brokeConnection()
 		switch {
 		case p.throttles():
 			t.throttle.Add(1)
@@ -246,7 +262,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		default:
 			faults++
 		}
-		if p.kind == stopped || !p.passing() {
+		if p.kind == stopped || !p.temporary() {
 			return ex, p
 		}
 		pause := p.wait
@@ -283,13 +299,13 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 	}
 }
 
-// giveUp says why a call is not made again, or "".
+// giveUp returns the reason why a call is not retried, or "".
 func (t *Transport) giveUp(ctx context.Context, c *call, p *problem, faults, attempts int, elapsed, pause time.Duration) string {
 	limit := t.opts.MaxAttempts
 	switch {
 	case p.wait > maxElapsed:
 		return "the provider asks to wait " + inWords(p.wait)
-	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit, p.nobodyThere() && faults >= min(limit, deadAttempts):
+	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit, p.unreachable() && faults >= min(limit, deadAttempts):
 		return "all attempts failed"
 	case elapsed+pause > maxElapsed:
 		return "no answer in " + elapsed.Round(time.Second).String()
@@ -315,7 +331,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// send makes one attempt and tells what came of it.
+// send makes one attempt. The problem is nil when it was answered.
 func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 	attempt, cancel := plumb.WithTimeLimit(ctx, c.timeout)
 	defer cancel()
@@ -355,7 +371,7 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 	}
 	if res.StatusCode >= 300 {
 		p := statusProblem(res, buf.Bytes(), ex.requestID)
-		if err == nil || p.passing() {
+		if err == nil || p.temporary() {
 			return p
 		}
 		// What the provider objects to is not known: the complaint broke off.
@@ -371,9 +387,9 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 	return t.read(c, res, buf.Bytes(), ex.requestID)
 }
 
-// receive reads the body of a reply into buf, decompressed, as far as it may go. A large one waits until there is room for
-// it, which counts neither against the time limit of the request nor against that of the case. The caller calls done when
-// the bytes are not needed any more.
+// receive reads the body of a reply into buf, decompressed, up to its bound. A large body waits
+// until there is room for it, which counts neither against the time limit of the request nor
+// against that of the case. The caller calls done when it does not need the bytes any more.
 func (t *Transport) receive(ctx, attempt context.Context, res *http.Response, buf *bytes.Buffer) (done func(), err error) {
 	done = func() {}
 	limit, size := int64(maxBody), res.ContentLength // -1 where the size is not known, as with what is compressed
@@ -401,7 +417,7 @@ func (t *Transport) receive(ctx, attempt context.Context, res *http.Response, bu
 	return func() { t.held.Release(size) }, err
 }
 
-// read decodes a whole reply.
+// read decodes a complete reply.
 func (t *Transport) read(c *call, res *http.Response, body []byte, requestID string) *problem {
 	p := &problem{kind: malformed, status: res.StatusCode, requestID: requestID}
 	switch {
@@ -417,14 +433,14 @@ func (t *Transport) read(c *call, res *http.Response, body []byte, requestID str
 			return nil
 		}
 		p.err = err
-		if api, ok := errors.AsType[*apiError](err); ok { // an error in the dress of a success, as relays send them
+		if api, ok := errors.AsType[*apiError](err); ok { // an error with a status of success, as relays send it
 			p.kind, p.api, p.status = refusedByAPI, *api, api.status(res.StatusCode)
 		}
 	}
 	return p
 }
 
-// interrupted tells the ways apart in which an attempt breaks off.
+// interrupted distinguishes the ways in which an attempt is interrupted.
 func interrupted(ctx, attempt context.Context, err error) *problem {
 	switch {
 	case ctx.Err() != nil:

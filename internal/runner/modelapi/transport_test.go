@@ -250,8 +250,8 @@ func TestKeysDoNotShareLanes(t *testing.T) {
 	}
 }
 
-// TestLimiterAdapts: half of the most at first, doubling each round trip; half of that after a complaint, whatever else
-// was in flight then; one more a round trip from there on.
+// TestLimiterAdapts: half of the most at first, doubling each round trip; half of that after a
+// complaint, whatever else was in flight then; one more a round trip from there on.
 func TestLimiterAdapts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, limiterAdapts) // where a wait without end is noticed
@@ -372,8 +372,8 @@ func TestLimiterStarts(t *testing.T) {
 	}
 }
 
-// TestSlotIsHeldOnTheWireOnly: many wait for the next attempt while others go on, and never are more on the wire than
-// allowed.
+// TestSlotIsHeldOnTheWireOnly: many wait for the next attempt while others go on, and never are
+// more on the wire than allowed.
 func TestSlotIsHeldOnTheWireOnly(t *testing.T) {
 	t.Parallel()
 	var inFlight, most atomic.Int64
@@ -403,7 +403,8 @@ func TestSlotIsHeldOnTheWireOnly(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// 120 requests of a second, at most 8 at once: 15 s, and a little for the slow start and the waits.
+		// 120 requests of a second, at most 8 at once: 15 s, and a little for the slow start and
+		// the waits.
 		if took := time.Since(began); took < 15*time.Second || took > 22*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -432,7 +433,8 @@ func TestRetryBudget(t *testing.T) {
 	}
 }
 
-// TestRetryBudgetIsRefilled: what fails each first time and works each second never runs out of retries.
+// TestRetryBudgetIsRefilled: what fails each first time and works each second never runs out of
+// retries.
 func TestRetryBudgetIsRefilled(t *testing.T) {
 	t.Parallel()
 	good := string(recorded(t, "chat.json"))
@@ -531,8 +533,8 @@ func TestCaseTimeLimit(t *testing.T) {
 	}
 }
 
-// TestLongWaits: a provider that asks to wait for longer than a request may take is not asked again, and the message says
-// for how long it asks.
+// TestLongWaits: a provider that asks to wait for longer than a request may take is not asked
+// again, and the message says for how long it asks.
 func TestLongWaits(t *testing.T) {
 	t.Parallel()
 	const day = `{"error":{"code":429,"message":"m","details":[{"retryDelay":"259200s"}]}}`

@@ -10,7 +10,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestTimeLimitLeavesOutTheQueue holds a place for an hour: a case with a minute of its own must outlast that.
+// TestTimeLimitLeavesOutTheQueue holds a place for an hour: a case with a minute of its own must
+// outlast that.
 func TestTimeLimitLeavesOutTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(1)

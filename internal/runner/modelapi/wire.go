@@ -10,20 +10,21 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// wire is one wire format: pure functions between the vocabulary of Plumb and what goes over HTTP. Each implementation
-// is one file, with the structs of its requests and replies.
+// wire is one wire format: pure functions between the vocabulary of Plumb and what goes over HTTP.
+// Each implementation is one file, with the structs of its requests and replies.
 type wire interface {
 	parameters() support
-	// address completes the base URL that a person wrote, for example with the version of the API. Its path does not
-	// end in a slash.
+	// address completes the base URL that a person wrote, for example with the version of the API.
+	// Its path does not end in a slash.
 	address(u *url.URL)
-	// authorize sets the headers of each request: the key, unless it is "", and the version of the API.
+	// authorize sets the headers of each request: the key, unless it is "", and the version of the
+	// API.
 	authorize(h http.Header, key string)
 	// path follows the base URL in a request for an answer.
 	path(model string) string
 	encode(r request) ([]byte, error)
-	// decode reads a reply that is valid JSON. An error means that the reply holds no answer. It is an *apiError if the
-	// reply reports an error, whether or not it also has an answer.
+	// decode reads a reply that is valid JSON. An error means that the reply holds no answer. It is
+	// an *apiError if the reply reports an error, whether or not it also has an answer.
 	decode(body []byte) (reply, error)
 	// listQuery is the query of the first page of the list of models.
 	listQuery() url.Values
@@ -40,7 +41,8 @@ type embedWire interface {
 
 // support describes which parameters a wire format takes.
 type support struct {
-	// missing are the parameters that the format does not have, required those that each request must have.
+	// missing are the parameters that the format does not have, required those that each request
+	// must have.
 	missing, required parameter
 	// renamed are the parameters that some servers know by a second name.
 	renamed parameter

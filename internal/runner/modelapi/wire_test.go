@@ -51,7 +51,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// indented is JSON in one order of keys, so that golden files say what is sent and not how it was written.
+// indented is JSON in one order of keys, so that golden files say what is sent and not how it was
+// written.
 func indented(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -263,8 +264,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReplyWithoutAnswer has replies with status 200 that hold no answer: they are asked again, and are a failure of the
-// runner in the end, never an empty answer.
+// TestReplyWithoutAnswer has replies with status 200 that hold no answer: they are asked again, and
+// are a failure of the runner in the end, never an empty answer.
 func TestReplyWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ provider, api, body, want string }{

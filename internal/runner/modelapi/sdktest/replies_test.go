@@ -23,8 +23,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// format is a wire format: how to ask for it, what the SDK reads in a reply, and a reply with the given content. read
-// returns false where the SDK does not read the reply, or reads it in a way that Plumb does not follow.
+// format is a wire format: how to ask for it, what the SDK reads in a reply, and a reply with the
+// given content. read returns false where the SDK does not read the reply, or reads it in a way
+// that Plumb does not follow.
 type format struct {
 	cfg   modelapi.Config
 	read  func(body []byte) (answered, bool)
@@ -242,7 +243,8 @@ func TestReplies(t *testing.T) {
 
 var say = []plumb.Message{{Role: plumb.RoleUser, Content: "What is the capital of France?"}}
 
-// seeds are the recorded replies of a format, and the replies of docs/providers.md that are answers.
+// seeds are the recorded replies of a format, and the replies of docs/providers.md that are
+// answers.
 func seeds(tb testing.TB, name string, f format) (list []string) {
 	tb.Helper()
 	files, err := filepath.Glob("../testdata/replies/" + name + "*.json")
@@ -272,8 +274,9 @@ func seeds(tb testing.TB, name string, f format) (list []string) {
 	return list
 }
 
-// readAlike reports whether the SDKs and Plumb should read the same in a document. They differ in which of two members
-// with one name counts, in the case of letters of names, and in what half a UTF-16 letter is.
+// readAlike reports whether the SDKs and Plumb should read the same in a document. They differ in
+// which of two members with one name counts, in the case of letters of names, and in what half a
+// UTF-16 letter is.
 func readAlike(body, names string) bool {
 	if !utf8.ValidString(body) || strings.Contains(strings.ToLower(body), `\ud`) || !jsontext.Value(body).IsValid() {
 		return false
@@ -288,8 +291,8 @@ func readAlike(body, names string) bool {
 	return true
 }
 
-// check holds Plumb to what the SDK reads, where Plumb finds an answer. The tests of the package modelapi cover the
-// replies without one. names holds the names of members that are known.
+// check holds Plumb to what the SDK reads, where Plumb finds an answer. The tests of the package
+// modelapi cover the replies without one. names holds the names of members that are known.
 func (f format) check(t tb, body, names string) (answer bool) {
 	t.Helper()
 	if !readAlike(body, names) {
@@ -365,8 +368,8 @@ func change(r *rand.Rand, v any) any {
 	return others[r.IntN(len(others))]
 }
 
-// fuzz makes a fuzz target. Continuous integration runs its seeds only: to fuzz it, the compiler instruments the SDKs,
-// which takes minutes.
+// fuzz makes a fuzz target. Continuous integration runs its seeds only: to fuzz it, the compiler
+// instruments the SDKs, which takes minutes.
 func fuzz(f *testing.F, name string) {
 	f.Helper()
 	format := formats()[name]

@@ -124,7 +124,8 @@ func anthropicRequest(q conversation) any {
 	return p
 }
 
-// googleRequest puts the types of the SDK together as they go over the wire. The SDK itself does it in maps.
+// googleRequest puts the types of the SDK together as they go over the wire. The SDK itself does it
+// in maps.
 func googleRequest(q conversation) any {
 	req := struct {
 		Contents          []*genai.Content        `json:"contents"`

@@ -1,5 +1,6 @@
-// Package sdktest holds the requests and replies of internal/runner/modelapi to the types of the official SDKs. It is a
-// module of its own, so that the SDKs are not dependencies of Plumb. It has tests only.
+// Package sdktest holds the requests and replies of internal/runner/modelapi to the types of the
+// official SDKs. It is a module of its own, so that the SDKs are not dependencies of Plumb. It has
+// tests only.
 package sdktest
 
 import (
@@ -37,8 +38,8 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// exchange runs Plumb on one request and one reply, and returns the bytes that it sends. The report is nil when the
-// reply holds no answer.
+// exchange runs Plumb on one request and one reply, and returns the bytes that it sends. The report
+// is nil when the reply holds no answer.
 func exchange(t tb, cfg modelapi.Config, messages []plumb.Message, reply []byte) ([]byte, *plumb.SessionReport) {
 	t.Helper()
 	c := &carrier{reply: reply}
