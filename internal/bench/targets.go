@@ -26,7 +26,7 @@ const (
 	validateTarget = 20 * time.Second
 )
 
-// report collects what is printed.
+// report collects the output.
 type report struct {
 	rows  []row
 	wrong []string
@@ -59,23 +59,24 @@ func (r *report) write(w io.Writer, machine string) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.what, row.figure, row.target, verdict)
 	}
-	_ = t.Flush() // the writer below it is a terminal or a file
+	_ = t.Flush() // the underlying writer is a terminal or a file
 	for _, wrong := range r.wrong {
 		fmt.Fprintln(w, "\nWRONG RESULT:", wrong)
 	}
 }
 
-// start measures how soon plumb has said its version.
+// start measures the duration of plumb version.
 func (b *bench) start(ctx context.Context) error {
 	u, err := b.repeated(ctx, 20, 0, b.versionCommand())
 	if err != nil {
 		return err
 	}
-	b.report.target("plumb version, median of 20", fmt.Sprintf("%s, %s CPU", ms(u.wall), ms(u.cpu)), "< "+ms(startTarget), u.wall < startTarget)
+	b.report.target("plumb version, median of 20", fmt.Sprintf("%s, %s CPU", ms(u.wall), ms(u.cpu)),
+		"< "+ms(startTarget), u.wall < startTarget)
 	return nil
 }
 
-// replay measures a run of one case that asks no model.
+// replay measures a run of one case that calls no model.
 func (b *bench) replay(ctx context.Context) error {
 	suite, answers, err := b.generate(ctx, 1)
 	if err != nil {
@@ -103,7 +104,8 @@ func (b *bench) replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.target("plumb run, one case on replay, median of 20", fmt.Sprintf("%s, %s CPU", ms(one.wall), ms(one.cpu)), "< "+ms(replayTarget), one.wall < replayTarget)
+	b.report.target("plumb run, one case on replay, median of 20", fmt.Sprintf("%s, %s CPU", ms(one.wall), ms(one.cpu)),
+		"< "+ms(replayTarget), one.wall < replayTarget)
 	return nil
 }
 
@@ -135,7 +137,7 @@ func medians(all []usage) usage {
 	}
 }
 
-// latency measures how well requests that take long overlap.
+// latency measures how well slow requests overlap.
 func (b *bench) latency(ctx context.Context) error {
 	n, parallel, wait := 10_000/b.scale, 256, 200*time.Millisecond
 	ideal := time.Duration(float64(n) * float64(wait) / float64(parallel))
@@ -149,13 +151,15 @@ func (b *bench) latency(ctx context.Context) error {
 	}
 	ratio := float64(m.tool.wall) / float64(ideal)
 	b.report.target(fmt.Sprintf("%d cases at 200 ms, 256 in flight", n),
-		fmt.Sprintf("%.2f s, %.3f of the ideal %.2f s, %s", m.tool.wall.Seconds(), ratio, ideal.Seconds(), mb(m.tool.peak)),
+		fmt.Sprintf("%.2f s, %.3f of the ideal %.2f s, %s", m.tool.wall.Seconds(), ratio, ideal.Seconds(),
+			mb(m.tool.peak)),
 		fmt.Sprintf("<= %.2f of the ideal", wallTarget), ratio <= wallTarget)
-	b.report.add("  the bare loop", fmt.Sprintf("%.2f s, %.3f of the ideal", floor.tool.wall.Seconds(), float64(floor.tool.wall)/float64(ideal)))
+	b.report.add("  the bare loop", fmt.Sprintf("%.2f s, %.3f of the ideal", floor.tool.wall.Seconds(),
+		float64(floor.tool.wall)/float64(ideal)))
 	return nil
 }
 
-// cpu compares the processor time of a case with that of the bare loop, turn by turn.
+// cpu compares the CPU time per case with that of the bare loop, in alternating rounds.
 func (b *bench) cpu(ctx context.Context) error {
 	n, parallel := 10_000/b.scale, 64
 	var floors, plumbs, servers []usage
@@ -182,7 +186,7 @@ func (b *bench) cpu(ctx context.Context) error {
 	return nil
 }
 
-// memory measures the peak of a large run; that of a small one is measured with the processor time.
+// memory measures the peak of a large run. The peak of a small run is measured with the CPU time.
 func (b *bench) memory(ctx context.Context) error {
 	n := 100_000 / b.scale
 	m, err := b.runPlumb(ctx, n, 256, 0)
@@ -203,7 +207,7 @@ func (b *bench) memoryRow(n int, peak int64, target float64) {
 	b.report.target(what, mb(peak), fmt.Sprintf("< %.0f MB", target), float64(peak)/1e6 < target)
 }
 
-// hash measures the suite hash.
+// hash measures the computation of the suite hash.
 func (b *bench) hash(ctx context.Context) error {
 	suite, _, err := b.generate(ctx, 100_000/b.scale)
 	if err != nil {
@@ -224,7 +228,7 @@ func (b *bench) hash(ctx context.Context) error {
 	return nil
 }
 
-// validate measures the loading of a very large suite.
+// validate measures loading a very large suite.
 func (b *bench) validate(ctx context.Context) error {
 	n := 1_000_000 / b.scale
 	suite := filepath.Join(b.dir, "large.jsonl")
