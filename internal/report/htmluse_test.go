@@ -145,7 +145,7 @@ func TestHTMLAlone(t *testing.T) {
 		t.Errorf("%d buttons; want the one that leads back", n)
 	}
 	b.press("c")
-	b.wait(`document.getElementById("live").textContent === "there is no other session"`)
+	b.wait(`document.getElementById("live").textContent === "no other session to compare with"`)
 }
 
 // TestHTMLKeys presses every key that the documentation names.
@@ -190,7 +190,7 @@ func TestHTMLKeys(t *testing.T) {
 	b.press(kb.ArrowLeft)
 	b.sees("x0/2.2")
 	b.press(kb.ArrowLeft)
-	b.wait(`document.getElementById("live").textContent === "this is the first one"`)
+	b.wait(`document.getElementById("live").textContent === "this is the first execution"`)
 	// Two sessions.
 	b.press("c")
 	b.sees("c0/2.2,0/1.1")
@@ -278,7 +278,7 @@ func TestHTMLFilters(t *testing.T) {
 	}
 	b.click("#clear")
 	b.press("holiday-plan")
-	shows("0 executions of 0 cases; Enter looks into the sessions", 0, 0)
+	shows("0 executions of 0 cases; press Enter to search the sessions", 0, 0)
 	b.shot("nothing")
 	b.press(kb.Enter)
 	b.wait(`document.querySelector("#found [role=status]")?.textContent.startsWith("found in")`)
@@ -291,7 +291,7 @@ func TestHTMLFilters(t *testing.T) {
 	b.wait(`document.documentElement.dataset.shown?.startsWith("x0/")`)
 	b.do("back", chromedp.NavigateBack())
 	b.sees("")
-	shows("0 executions of 0 cases; Enter looks into the sessions", 0, 0)
+	shows("0 executions of 0 cases; press Enter to search the sessions", 0, 0)
 	b.click("#clear")
 	b.do("another figure", chromedp.SendKeys(chromedp.CSS("#metric"), "steps"))
 	if got := b.text(".matrix td"); !strings.Contains(got, "7") {
@@ -369,8 +369,8 @@ func TestHTMLCompare(t *testing.T) {
 	b.wait(`document.documentElement.dataset.shown?.startsWith("c0/2.2,1/")`)
 	// The same things done in other words.
 	b.open(file, "c0/1.1,1/1.1")
-	if got := b.text("#view"); !strings.Contains(got, "The two sessions are alike.") || b.number(".pair.first") != 0 {
-		t.Errorf("two sessions that are alike:\n%s", got)
+	if got := b.text("#view"); !strings.Contains(got, "Both sessions did the same.") || b.number(".pair.first") != 0 {
+		t.Errorf("two equal sessions:\n%s", got)
 	}
 	// The same things done by another agent, whose tools have other names, in another place.
 	sides := newLog(*agentLog().events[0].Info, plumb.CaseInfo{ID: "release"})
@@ -385,7 +385,7 @@ func TestHTMLCompare(t *testing.T) {
 		sides.execute("release", runner, r, passed())
 	}
 	b.open(openable(t, sides.end("", 0)), "c0/1.1,1/1.1")
-	if got := b.text("#view [role=status]"); !strings.HasPrefix(got, "The two sessions are alike.") {
+	if got := b.text("#view [role=status]"); !strings.HasPrefix(got, "Both sessions did the same.") {
 		t.Errorf("two agents that do the same: %s", got)
 	}
 }

@@ -10,7 +10,7 @@ async function compareView(a, b) {
       wording = true;
       note = "Both sessions did the same things. The mark shows where their wording first differs.";
     } else {
-      note = "The two sessions are the same.";
+      note = "Both sessions did the same.";
     }
   }
   const box = el("div.pairs"), info = el("p.dim", {role: "status"});
