@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
@@ -51,23 +52,23 @@ func exists(path string) bool {
 }
 
 // notes is what the scripted model does for the cases of the suites.
-func notes() fakemodel.Script {
-	does := func(calls ...fakemodel.Call) fakemodel.Turn { return fakemodel.Turn{Calls: calls} }
-	says := func(text string) fakemodel.Turn { return fakemodel.Turn{Text: text} }
-	return fakemodel.Script{Name: "notes", MaxRequests: 200, Scenes: []fakemodel.Scene{
-		{Prompt: "Write the release notes", Turns: []fakemodel.Turn{
-			does(fakemodel.Call{Skill: "release-notes"}), does(fakemodel.Call{Run: "sh changes.sh"}),
-			does(fakemodel.Call{Read: "CHANGELOG.md"}),
-			does(fakemodel.Call{
+func notes() agentscript.Script {
+	does := func(calls ...agentscript.Call) agentscript.Turn { return agentscript.Turn{Calls: calls} }
+	says := func(text string) agentscript.Turn { return agentscript.Turn{Text: text} }
+	return agentscript.Script{Name: "notes", MaxRequests: 200, Scenes: []agentscript.Scene{
+		{Prompt: "Write the release notes", Turns: []agentscript.Turn{
+			does(agentscript.Call{Skill: "release-notes"}), does(agentscript.Call{Run: "sh changes.sh"}),
+			does(agentscript.Call{Read: "CHANGELOG.md"}),
+			does(agentscript.Call{
 				Edit: "CHANGELOG.md", Old: "## 1.2.0",
 				New: "## 1.3.0\n\n- `till refund` takes a receipt number.\n- Totals above a million are no longer cut off.\n\n## 1.2.0",
 			}),
 			says("CHANGELOG.md has a section for 1.3.0."),
 		}},
-		{Prompt: "Which version was released last", Turns: []fakemodel.Turn{
-			does(fakemodel.Call{Read: "CHANGELOG.md"}), says("1.2.0 was released last."),
+		{Prompt: "Which version was released last", Turns: []agentscript.Turn{
+			does(agentscript.Call{Read: "CHANGELOG.md"}), says("1.2.0 was released last."),
 		}},
-		{Prompt: "Set the version", Turns: []fakemodel.Turn{does(fakemodel.Call{Run: "echo 1.3.0 > VERSION"}),
+		{Prompt: "Set the version", Turns: []agentscript.Turn{does(agentscript.Call{Run: "echo 1.3.0 > VERSION"}),
 			says("The version is 1.3.0.")}},
 	}}
 }

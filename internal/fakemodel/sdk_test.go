@@ -77,7 +77,8 @@ func TestOpenAIChat(t *testing.T) {
 	if c.Message.Content != answer || c.FinishReason != "stop" || c.Message.JSON.Refusal.Raw() != "null" {
 		t.Errorf("choice = %s", c.RawJSON())
 	}
-	if got.Model != "gpt-4o-2024-08-06" || !strings.Contains(got.RawJSON(), `"system_fingerprint": "fp_`) || !strings.HasPrefix(got.ID, "chatcmpl-") {
+	if got.Model != "gpt-4o-2024-08-06" || !strings.Contains(got.RawJSON(), `"system_fingerprint": "fp_`) ||
+		!strings.HasPrefix(got.ID, "chatcmpl-") {
 		t.Errorf("model %q, id %q in %s", got.Model, got.ID, got.RawJSON())
 	}
 	u := got.Usage
@@ -85,14 +86,17 @@ func TestOpenAIChat(t *testing.T) {
 		t.Errorf("usage = %s", u.RawJSON())
 	}
 	for name, valid := range map[string]bool{
-		"id": got.JSON.ID.Valid(), "choices": got.JSON.Choices.Valid(), "created": got.JSON.Created.Valid(), "object": got.JSON.Object.Valid(),
-		"cached": u.PromptTokensDetails.JSON.CachedTokens.Valid(), "reasoning": u.CompletionTokensDetails.JSON.ReasoningTokens.Valid(),
+		"id": got.JSON.ID.Valid(), "choices": got.JSON.Choices.Valid(), "created": got.JSON.Created.Valid(),
+		"object":    got.JSON.Object.Valid(),
+		"cached":    u.PromptTokensDetails.JSON.CachedTokens.Valid(),
+		"reasoning": u.CompletionTokensDetails.JSON.ReasoningTokens.Valid(),
 	} {
 		if !valid {
 			t.Errorf("%s is missing in %s", name, got.RawJSON())
 		}
 	}
-	for _, h := range []string{"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens", "Openai-Processing-Ms"} {
+	for _, h := range []string{"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens",
+		"Openai-Processing-Ms"} {
 		if raw.Header.Get(h) == "" {
 			t.Errorf("no header %s", h)
 		}
@@ -167,8 +171,10 @@ func TestOpenAIErrors(t *testing.T) {
 		{"wrong key", "sk-wrong", ask("gpt-4o"), 401, "invalid_api_key", "", "Incorrect API key provided"},
 		{"unknown model", key, ask("gpt-9"), 404, "model_not_found", "", "`gpt-9`"},
 		{"no quota", key, ask("gpt-poor"), 429, "insufficient_quota", "", "exceeded your current quota"},
-		{"parameter", key, hot, 400, "unsupported_parameter", "temperature", "Unsupported parameter: 'temperature' is not supported with this model."},
-		{"value", key, fixed, 400, "unsupported_value", "temperature", "'temperature' does not support 0 with this model. Only the default (1) value is supported."},
+		{"parameter", key, hot, 400, "unsupported_parameter", "temperature",
+			"Unsupported parameter: 'temperature' is not supported with this model."},
+		{"value", key, fixed, 400, "unsupported_value", "temperature",
+			"'temperature' does not support 0 with this model. Only the default (1) value is supported."},
 		{"old name", key, old, 400, "unsupported_parameter", "max_tokens", "Use 'max_completion_tokens' instead."},
 		{"unrecognized", key, odd, 400, "", "", "Unrecognized request argument supplied: temp"},
 		{"prompt", key, ask("gpt-prompt"), 400, "invalid_prompt", "", "flagged"},
@@ -180,7 +186,8 @@ func TestOpenAIErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want an API error", err)
 			}
-			if e.StatusCode != c.status || e.Code != c.code || e.Param != c.param || !strings.Contains(e.Message, c.message) || e.Type == "" {
+			if e.StatusCode != c.status || e.Code != c.code || e.Param != c.param ||
+				!strings.Contains(e.Message, c.message) || e.Type == "" {
 				t.Errorf("got %d %s", e.StatusCode, e.RawJSON())
 			}
 			if e.Response.Header.Get("X-Request-Id") == "" {
@@ -194,7 +201,8 @@ func TestOpenAIResponses(t *testing.T) {
 	_, url := start(t, world())
 	client := openAIClient(url, key)
 	p := responses.ResponseNewParams{
-		Model: "gpt-thinker", Instructions: openai.String("Be brief."), MaxOutputTokens: openai.Int(2000), Temperature: openai.Float(0),
+		Model: "gpt-thinker", Instructions: openai.String("Be brief."), MaxOutputTokens: openai.Int(2000),
+		Temperature: openai.Float(0),
 		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{
 			responses.ResponseInputItemParamOfMessage("Hello", responses.EasyInputMessageRoleDeveloper),
 			responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser),
@@ -207,7 +215,8 @@ func TestOpenAIResponses(t *testing.T) {
 	if got.OutputText() != answer || got.Status != "completed" || got.MaxOutputTokens != 2000 {
 		t.Errorf("response = %s", got.RawJSON())
 	}
-	if u := got.Usage; u.OutputTokensDetails.ReasoningTokens != 500 || u.InputTokensDetails.CachedTokens != 4 || u.OutputTokens <= 500 {
+	if u := got.Usage; u.OutputTokensDetails.ReasoningTokens != 500 || u.InputTokensDetails.CachedTokens != 4 ||
+		u.OutputTokens <= 500 {
 		t.Errorf("usage = %s", u.RawJSON())
 	}
 
@@ -244,7 +253,8 @@ func TestOpenAIResponses(t *testing.T) {
 	p.SetExtraFields(map[string]any{"seed": 42})
 	_, err = client.Responses.New(t.Context(), p)
 	var e *openai.Error
-	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest || e.Code != "unknown_parameter" || e.Param != "seed" {
+	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest || e.Code != "unknown_parameter" ||
+		e.Param != "seed" {
 		t.Errorf("a seed gave %v, want an unknown parameter", err)
 	}
 }
@@ -254,7 +264,8 @@ func TestOpenAIEmbeddingsAndModels(t *testing.T) {
 	client := openAIClient(url, key)
 	got, err := client.Embeddings.New(t.Context(), openai.EmbeddingNewParams{
 		Model: "text-embedding-3-small", Dimensions: openai.Int(64),
-		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{"a red apple", "an APPLE, red!", "quantum physics"}},
+		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{"a red apple", "an APPLE, red!",
+			"quantum physics"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +289,8 @@ func TestOpenAIEmbeddingsAndModels(t *testing.T) {
 func TestAzure(t *testing.T) {
 	_, url := start(t, world())
 	deployment := func(name string) openai.Client { // the SDK's own package for Azure would need one more module
-		return openai.NewClient(option.WithBaseURL(url+"/openai/deployments/"+name), option.WithQuery("api-version", "2024-10-21"),
+		return openai.NewClient(option.WithBaseURL(url+"/openai/deployments/"+name),
+			option.WithQuery("api-version", "2024-10-21"),
 			option.WithAPIKey(""), option.WithHeader("api-key", key), option.WithMaxRetries(0))
 	}
 	client := deployment("gpt-4o")
@@ -298,8 +310,10 @@ func TestAzure(t *testing.T) {
 			t.Errorf("%s gave %v, want code %s", model, err, want)
 		}
 	}
-	v1 := openai.NewClient(option.WithBaseURL(url+"/openai/v1/"), option.WithAPIKey(""), option.WithHeader("api-key", key), option.WithMaxRetries(0))
-	if got, err := v1.Chat.Completions.New(t.Context(), ask("gpt-4o")); err != nil || got.Choices[0].Message.Content != answer {
+	v1 := openai.NewClient(option.WithBaseURL(url+"/openai/v1/"), option.WithAPIKey(""),
+		option.WithHeader("api-key", key), option.WithMaxRetries(0))
+	if got, err := v1.Chat.Completions.New(t.Context(), ask("gpt-4o")); err != nil ||
+		got.Choices[0].Message.Content != answer {
 		t.Errorf("the v1 form gave %v, %v", got, err)
 	}
 }
@@ -308,7 +322,8 @@ func TestOllama(t *testing.T) {
 	_, url := start(t, world())
 	client := openai.NewClient(option.WithBaseURL(url+"/ollama/v1"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	got, err := client.Chat.Completions.New(t.Context(), ask("qwen3:8b"))
-	if err != nil || got.Choices[0].Message.Content != answer || !strings.Contains(got.RawJSON(), `"system_fingerprint":"fp_ollama"`) {
+	if err != nil || got.Choices[0].Message.Content != answer ||
+		!strings.Contains(got.RawJSON(), `"system_fingerprint":"fp_ollama"`) {
 		t.Errorf("the compatible API gave %v, %v", got, err)
 	}
 	_, err = client.Chat.Completions.New(t.Context(), ask("qwen9"))
@@ -341,9 +356,11 @@ func TestOllama(t *testing.T) {
 		}
 		return status, out
 	}
-	body := `{"model":"qwen3","messages":[{"role":"user","content":"` + question + `"}],"options":{"temperature":0,"seed":42,"num_predict":1000}`
+	body := `{"model":"qwen3","messages":[{"role":"user","content":"` + question +
+		`"}],"options":{"temperature":0,"seed":42,"num_predict":1000}`
 	_, whole := call("/api/chat", body+`,"stream":false}`)
-	if len(whole) != 1 || whole[0].Message.Content != answer || !whole[0].Done || whole[0].DoneReason != "stop" || whole[0].Eval == 0 || whole[0].Prompt == 0 {
+	if len(whole) != 1 || whole[0].Message.Content != answer || !whole[0].Done || whole[0].DoneReason != "stop" ||
+		whole[0].Eval == 0 || whole[0].Prompt == 0 {
 		t.Errorf("chat gave %+v", whole)
 	}
 	_, lines := call("/api/chat", body+`}`)
@@ -354,10 +371,12 @@ func TestOllama(t *testing.T) {
 	if text != answer || len(lines) < 3 || !lines[len(lines)-1].Done || lines[0].Done {
 		t.Errorf("the stream gave %q in %d lines", text, len(lines))
 	}
-	if status, r := call("/api/chat", `{"model":"qwen9","messages":[]}`); status != 404 || r[0].Error != "model 'qwen9' not found" {
+	if status, r := call("/api/chat", `{"model":"qwen9","messages":[]}`); status != 404 ||
+		r[0].Error != "model 'qwen9' not found" {
 		t.Errorf("an unknown model gave %d %+v", status, r)
 	}
-	if _, r := call("/api/embed", `{"model":"nomic-embed-text","input":["a","b"]}`); len(r[0].Embeddings) != 2 || len(r[0].Embeddings[0]) != 128 {
+	if _, r := call("/api/embed", `{"model":"nomic-embed-text","input":["a","b"]}`); len(r[0].Embeddings) != 2 ||
+		len(r[0].Embeddings[0]) != 128 {
 		t.Errorf("embeddings = %+v", r)
 	}
 	resp, err := http.Get(url + "/api/tags")
@@ -366,7 +385,8 @@ func TestOllama(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var tags reply
-	if err := json.NewDecoder(resp.Body).Decode(&tags); err != nil || len(tags.Models) == 0 || len(tags.Models[0].Digest) != 64 {
+	if err := json.NewDecoder(resp.Body).Decode(&tags); err != nil || len(tags.Models) == 0 ||
+		len(tags.Models[0].Digest) != 64 {
 		t.Errorf("tags = %+v, %v", tags, err)
 	}
 }

@@ -138,7 +138,7 @@ func TestHTMLLooks(t *testing.T) {
 		file := openable(t, p.log)
 		for n, view := range p.views {
 			for _, look := range []struct {
-				name, color  string
+				name, color   string
 				width, height int64
 				tabs          int
 			}{{"light", "light", 1280, 900, 50}, {"dark", "dark", 1280, 900, 0}, {"narrow", "light", 390, 844, 50},
