@@ -12,7 +12,8 @@ import (
 type conversation struct {
 	body  []byte
 	tools []tool
-	said  []message
+	// received are the messages of the agent, in order.
+	received []message
 	// schema is the schema of the answer, if the request wants JSON.
 	schema any
 }
@@ -58,9 +59,9 @@ func (q *conversation) chat(request any) {
 	for _, m := range list(request, "messages") {
 		switch text(m, "role") {
 		case "user":
-			q.said = append(q.said, message{text: content(get(m, "content"))})
+			q.received = append(q.received, message{text: content(get(m, "content"))})
 		case "tool":
-			q.said = append(q.said, message{result: true})
+			q.received = append(q.received, message{result: true})
 		}
 	}
 }
@@ -69,13 +70,13 @@ func (q *conversation) responses(request any) {
 	q.responseTools("", list(request, "tools"))
 	q.schema = get(request, "text", "format", "schema")
 	if s, ok := get(request, "input").(string); ok {
-		q.said = append(q.said, message{text: s})
+		q.received = append(q.received, message{text: s})
 	}
 	for _, item := range list(request, "input") {
 		kind := text(item, "type")
 		switch {
 		case strings.HasSuffix(kind, "_output"):
-			q.said = append(q.said, message{result: true})
+			q.received = append(q.received, message{result: true})
 			q.responseTools("", list(item, "tools")) // the results of a tool search
 		case kind == "additional_tools": // Codex, for models that call tools from code
 			q.responseTools("", list(item, "tools"))
@@ -84,9 +85,9 @@ func (q *conversation) responses(request any) {
 			for _, part := range list(item, "content") {
 				t += text(part, "encrypted_content") // not encrypted here, because the model encrypts it
 			}
-			q.said = append(q.said, message{text: t})
+			q.received = append(q.received, message{text: t})
 		case text(item, "role") == "user":
-			q.said = append(q.said, message{text: content(get(item, "content"))})
+			q.received = append(q.received, message{text: content(get(item, "content"))})
 		}
 	}
 }
@@ -119,11 +120,11 @@ func (q *conversation) messages(request any) {
 		}
 		for _, block := range list(m, "content") {
 			if text(block, "type") == "tool_result" {
-				q.said = append(q.said, message{result: true})
+				q.received = append(q.received, message{result: true})
 			}
 		}
 		if t := content(get(m, "content")); t != "" {
-			q.said = append(q.said, message{text: t})
+			q.received = append(q.received, message{text: t})
 		}
 	}
 }
@@ -147,9 +148,9 @@ func (q *conversation) generate(request any) {
 		}
 		for _, part := range list(c, "parts") {
 			if get(part, "functionResponse") != nil {
-				q.said = append(q.said, message{result: true})
+				q.received = append(q.received, message{result: true})
 			} else if t := text(part, "text"); t != "" {
-				q.said = append(q.said, message{text: t})
+				q.received = append(q.received, message{text: t})
 			}
 		}
 	}
@@ -163,7 +164,7 @@ func (q *conversation) tool(namespace string, t, schema any, custom bool) {
 // prompt of the script occurs.
 func (q *conversation) scene(s *Script) (scene, results int) {
 	scene = slices.IndexFunc(s.Scenes, func(sc Scene) bool { return sc.Prompt == "" })
-	for _, m := range q.said {
+	for _, m := range q.received {
 		if m.result {
 			results++
 			continue

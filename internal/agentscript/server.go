@@ -52,7 +52,7 @@ type Reply struct {
 	// Fault is the fault of the turn, or "".
 	Fault Fault
 	Model string
-	// Stream is set for a stream, of which each event ends with Border.
+	// Stream is set for a stream. Border ends each of its events.
 	Stream bool
 	Border string
 	// Kind is the content type of Body.

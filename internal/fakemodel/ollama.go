@@ -7,19 +7,19 @@ func (x *exchange) ollamaChat(rep reply) {
 	x.kind = "application/json; charset=utf-8"
 	head := template(nil, `{"model":%s,"created_at":%s,"message":{"role":"assistant","content":`,
 		str(x.ask.Model), str(x.now.UTC().Format(time.RFC3339Nano)))
-	said := rep.text
+	content := rep.text
 	if x.ask.Stream {
 		x.kind, x.border = "application/x-ndjson", "\n"
 		for _, piece := range pieces(rep.text) {
 			x.out = append(appendString(append(x.out, head...), piece), "},\"done\":false}\n"...)
 		}
-		said = ""
+		content = ""
 	}
 	reason := "stop"
 	if rep.finish == finishLength {
 		reason = "length"
 	}
-	x.out = appendString(append(x.out, head...), said)
+	x.out = appendString(append(x.out, head...), content)
 	if x.thinking && rep.reasoning > 0 {
 		x.out = template(x.out, `,"thinking":%s`, str(stockThought))
 	}

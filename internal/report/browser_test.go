@@ -32,7 +32,7 @@ const patience = 2 * time.Minute
 // anything but the page. Each of them fails the test.
 type browser struct {
 	t   *testing.T
-	ctx context.Context //nolint:containedctx // of the browser, as chromedp has it
+	ctx context.Context //nolint:containedctx // of the browser, as chromedp requires //nolint:containedctx
 
 	mu      sync.Mutex
 	page    string // the address without its hash

@@ -133,7 +133,7 @@ func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	return ""
 }
 
-// lines renders an excerpt below its heading. Each line starts with a gutter, so that nobody
+// lines renders an excerpt below its heading. Each line starts with a gutter, so that no reader
 // mistakes text of a model for text of Plumb, and so that no such text starts a line, where CI
 // systems look for commands.
 func (e *excerpt) lines(t theme, width int) []string {

@@ -62,7 +62,8 @@ func indexOf(t *testing.T, page string) htmlIndex {
 	return index
 }
 
-// TestHTMLData shows all that a page says of a run of agents: its front, its index and its blocks.
+// TestHTMLData checks the content of the page for a run of agents: its front, its index and its
+// blocks.
 func TestHTMLData(t *testing.T) {
 	page := agentLog().render(t, HTML, Options{})
 	front, _, _ := strings.Cut(page, `<script type="text/plain"`)
@@ -109,8 +110,7 @@ func TestHTMLPolicy(t *testing.T) {
 	}
 }
 
-// TestHTMLFile: without a file of its own, the page goes into the run directory, whole or not at
-// all.
+// TestHTMLFile: without its own file, the page goes to the run directory, completely or not at all.
 func TestHTMLFile(t *testing.T) {
 	dir := t.TempDir()
 	out := mixed().render(t, HTML, Options{RunDir: dir})

@@ -11,8 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// oddLog is a run with names and texts that nobody expected: very long ones, from right to left,
-// with pictures.
+// oddLog is a run with unusual names and texts: very long ones, right-to-left text, emoji.
 func oddLog() *log {
 	i := info("gpt-5", "claude-with-a-very-long-runner-name-that-somebody-made-up")
 	i.SuiteName = strings.Repeat("a-very-long-suite-name-", 6)

@@ -299,7 +299,7 @@ func TestHTMLFilters(t *testing.T) {
 	}
 }
 
-// TestHTMLMatrix: whoever opens a cell of a long table comes back to it, by whatever way.
+// TestHTMLMatrix: a reader who opens a cell of a long table returns to it, in every way.
 func TestHTMLMatrix(t *testing.T) {
 	b := newBrowser(t)
 	b.open(openable(t, manyLog()), "")

@@ -52,8 +52,7 @@ func TestModuleHooks(t *testing.T) {
 	}
 }
 
-// reportedCase is a case as its suite has it. One has all that a case can have, and what its author
-// put beside that.
+// reportedCase is a case as in its suite, with all possible keys and the author's own.
 func reportedCase(id string) *plumb.Case {
 	if id != "release" {
 		return &plumb.Case{ID: id, Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "prompt of " + id}}}

@@ -126,8 +126,8 @@ func TestResultsDocumented(t *testing.T) {
 	}
 }
 
-// TestEachReportOnce: the documented shape has session reports up to four times; ours once, and
-// none is lost.
+// TestEachReportOnce: the documented shape contains session reports up to four times. Plumb's has
+// each exactly once.
 func TestEachReportOnce(t *testing.T) {
 	for name, l := range map[string]*log{"mixed": mixed(), "repeats": repeats()} {
 		var out bytes.Buffer

@@ -147,8 +147,8 @@ func readAs(t *testing.T, name, text string) string {
 	return clean(ansi.Strip(b.String()))
 }
 
-// shows reports whether a text shows a secret or so much of its beginning that it is no accident,
-// also when it is broken over lines.
+// shows reports whether a text contains a secret or a long prefix of it, also when it is wrapped
+// over lines.
 func shows(text, secret string) bool {
 	const part = 9 // characters
 	squeeze := func(s string) string {
