@@ -68,8 +68,10 @@ func notes() agentscript.Script {
 		{Prompt: "Which version was released last", Turns: []agentscript.Turn{
 			does(agentscript.Call{Read: "CHANGELOG.md"}), says("1.2.0 was released last."),
 		}},
-		{Prompt: "Set the version", Turns: []agentscript.Turn{does(agentscript.Call{Run: "echo 1.3.0 > VERSION"}),
-			says("The version is 1.3.0.")}},
+		{Prompt: "Set the version", Turns: []agentscript.Turn{
+			does(agentscript.Call{Run: "echo 1.3.0 > VERSION"}),
+			says("The version is 1.3.0."),
+		}},
 	}}
 }
 
@@ -168,8 +170,10 @@ func checkRealRun(t *testing.T, file string) (sessions int) {
 				}
 			}
 			// An agent without tools for reading and editing uses commands instead.
-			for prompt, command := range map[string]string{"writes-the-notes": "sh changes.sh",
-				"sets-the-version": "echo 1.3.0 > VERSION"} {
+			for prompt, command := range map[string]string{
+				"writes-the-notes": "sh changes.sh",
+				"sets-the-version": "echo 1.3.0 > VERSION",
+			} {
 				n := len(slices.DeleteFunc(slices.Clone(commands), func(s string) bool { return s != command }))
 				if want := map[bool]int{true: 1}[prompt == c.CaseID]; n != want {
 					t.Errorf("%s ran %q %d times, want %d: %q", at, command, n, want, commands)

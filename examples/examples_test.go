@@ -64,14 +64,18 @@ func TestQuickstart(t *testing.T) {
 			[]string{`{"first": "alder", "letters": 21}`, `alder, 20`},
 		},
 		"coding-001": {
-			[]string{"grep -c TODO notes.txt", "`grep -cw 'TODO' notes.txt`", "```sh\ngrep TODO notes.txt | wc -l\n```",
-				`grep --count "\bTODO\b" notes.txt`},
+			[]string{
+				"grep -c TODO notes.txt", "`grep -cw 'TODO' notes.txt`", "```sh\ngrep TODO notes.txt | wc -l\n```",
+				`grep --count "\bTODO\b" notes.txt`,
+			},
 			[]string{"wc -l notes.txt", "grep TODO notes.txt", "grep -c TODO", "You can use grep -c TODO notes.txt."},
 		},
 		"creative-001": {
 			[]string{"Come after midnight, when one lamp still burns and every shelf whispers a different way home."},
-			[]string{"Come after midnight, when one lamp still burns in the silence between the shelves of books.",
-				"A lamp burns."},
+			[]string{
+				"Come after midnight, when one lamp still burns in the silence between the shelves of books.",
+				"A lamp burns.",
+			},
 		},
 	}
 	for _, c := range read(t, "quickstart", "suite.jsonl").Cases {

@@ -81,11 +81,11 @@ func (q *conversation) responses(request any) {
 		case kind == "additional_tools": // Codex, for models that call tools from code
 			q.responseTools("", list(item, "tools"))
 		case kind == "agent_message": // Codex, to its subagents and back
-			t := content(get(item, "content"))
+			t := []string{content(get(item, "content"))}
 			for _, part := range list(item, "content") {
-				t += text(part, "encrypted_content") // not encrypted here, because the model encrypts it
+				t = append(t, text(part, "encrypted_content")) // plain text, because the real model would encrypt it
 			}
-			q.received = append(q.received, message{text: t})
+			q.received = append(q.received, message{text: strings.Join(t, "")})
 		case text(item, "role") == "user":
 			q.received = append(q.received, message{text: content(get(item, "content"))})
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -158,10 +159,7 @@ func (e *encoder) responses(a answer) {
 		"tool_choice": "auto",
 		"tools":       []any{}, "temperature": 1, "top_p": 1, "metadata": object{}, "output": []any{}, "usage": nil,
 	}
-	done := object{}
-	for name, value := range response {
-		done[name] = value
-	}
+	done := maps.Clone(response)
 	done["status"], done["output"] = "completed", output
 	done["usage"] = object{
 		"input_tokens": t.Input, "output_tokens": t.Output, "total_tokens": t.Input + t.Output,
@@ -331,8 +329,10 @@ func (e *encoder) messages(a answer) {
 			blocks = append(blocks, object{"type": "text", "text": a.text})
 		}
 		for _, c := range a.calls {
-			blocks = append(blocks, object{"type": "tool_use", "id": c.id, "name": c.name,
-				"input": json.RawMessage(c.args)})
+			blocks = append(blocks, object{
+				"type": "tool_use", "id": c.id, "name": c.name,
+				"input": json.RawMessage(c.args),
+			})
 		}
 		message["content"], message["stop_reason"], message["usage"] = blocks, finish, usage(t.Output)
 		e.out.WriteString(encode(message))

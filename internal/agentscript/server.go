@@ -190,8 +190,10 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, p *playing, log *
 	case s.Key != "" && keyOf(r) != s.Key:
 		return Reply{Status: http.StatusUnauthorized, Message: "wrong API key"}
 	case to == apiModels:
-		return Reply{Status: http.StatusOK, Kind: "application/json",
-			Body: []byte(`{"object":"list","data":[],"models":[]}`)}
+		return Reply{
+			Status: http.StatusOK, Kind: "application/json",
+			Body: []byte(`{"object":"list","data":[],"models":[]}`),
+		}
 	}
 	var request any
 	if json.Unmarshal(body, &request) != nil {

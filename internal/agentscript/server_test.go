@@ -87,8 +87,10 @@ func TestAgentCalls(t *testing.T) {
 	for agent, path := range agentPaths {
 		t.Run(agent, func(t *testing.T) {
 			a, url := play(t, agentscript.Script{
-				Name: agent, Scenes: []agentscript.Scene{{Prompt: "do the demo",
-					Turns: []agentscript.Turn{all, {Text: "done"}}}},
+				Name: agent, Scenes: []agentscript.Scene{{
+					Prompt: "do the demo",
+					Turns:  []agentscript.Turn{all, {Text: "done"}},
+				}},
 			})
 			status, body := post(t, url+"/s/"+agent+path, agentRequest(t, agent))
 			if status != http.StatusOK {
@@ -137,8 +139,10 @@ func talk(lines ...string) string {
 	body, err := json.Marshal(map[string]any{
 		"model": "m", "messages": messages,
 		"tools": []any{map[string]any{"type": "function", "function": map[string]any{
-			"name": "bash", "parameters": map[string]any{"type": "object",
-				"properties": map[string]any{"command": map[string]any{"type": "string"}}},
+			"name": "bash", "parameters": map[string]any{
+				"type":       "object",
+				"properties": map[string]any{"command": map[string]any{"type": "string"}},
+			},
 		}}},
 	})
 	if err != nil {
@@ -162,8 +166,12 @@ func TestAgentTurns(t *testing.T) {
 		{"the prompt", []string{"Do the work."}, 0, 0},
 		{"one of two results", []string{"Do the work.", "<", ">a"}, 0, 0},
 		{"both results", []string{"Do the work.", "<", ">a", ">b"}, 0, 1},
-		{"a reminder between", []string{"<env>", "Do the work.", "<", ">a", ">b", "<reminder: be nice>", "<", ">c"}, 0,
-			2},
+		{
+			"a reminder between",
+			[]string{"<env>", "Do the work.", "<", ">a", ">b", "<reminder: be nice>", "<", ">c"},
+			0,
+			2,
+		},
 		{"more than foreseen", []string{"Do the work.", ">a", ">b", ">c", ">d"}, 0, 2},
 		{"the next prompt", []string{"Do the work.", ">a", ">b", ">c", "Now the work again!"}, 1, 0},
 		{"back to the first", []string{"Now the work again!", ">a", "Do the work."}, 0, 0},

@@ -59,8 +59,10 @@ type agentBench struct {
 // agentSetup creates an agentBench with n cases and a transcript of size bytes. It creates dir if
 // needed.
 func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, record, size int) (agentBench, error) {
-	a := agentBench{dir: dir, agent: filepath.Join(dir, "agent"),
-		transcript: filepath.Join(dir, fmt.Sprintf("transcript-%d-%d.jsonl", record, size))}
+	a := agentBench{
+		dir: dir, agent: filepath.Join(dir, "agent"),
+		transcript: filepath.Join(dir, fmt.Sprintf("transcript-%d-%d.jsonl", record, size)),
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
 	}

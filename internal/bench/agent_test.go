@@ -34,8 +34,10 @@ func TestTranscripts(t *testing.T) {
 			if err != nil || report.FinalOutput != finalAnswer {
 				t.Fatalf("%+v, %v", report, err)
 			}
-			out, err := json.Marshal(map[string]any{"outcome": "pass", "finalOutput": report.FinalOutput,
-				"events": report.Events})
+			out, err := json.Marshal(map[string]any{
+				"outcome": "pass", "finalOutput": report.FinalOutput,
+				"events": report.Events,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

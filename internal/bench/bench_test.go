@@ -39,8 +39,10 @@ func TestCases(t *testing.T) {
 	if math.Abs(failing/n-0.108) > 0.01 {
 		t.Errorf("%.3f fail, want 0.108", failing/n)
 	}
-	for kind, want := range map[string]float64{"exact_match": 0.4, "contains": 0.3, "contains_any": 0.2,
-		"is_json": 0.1} {
+	for kind, want := range map[string]float64{
+		"exact_match": 0.4, "contains": 0.3, "contains_any": 0.2,
+		"is_json": 0.1,
+	} {
 		if math.Abs(kinds[kind]/n-want) > 0.015 {
 			t.Errorf("%s has a share of %.3f, want %.1f", kind, kinds[kind]/n, want)
 		}
@@ -96,8 +98,10 @@ func TestFloor(t *testing.T) {
 	if err := os.WriteFile(results, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := floorOne(t.Context(), hs.Client(), hs.URL, &benchCase{prompt: "one more",
-		kind: "is_json"}); err != nil {
+	if _, err := floorOne(t.Context(), hs.Client(), hs.URL, &benchCase{
+		prompt: "one more",
+		kind:   "is_json",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := check("200"); !errors.Is(err, errWrong) || !strings.Contains(err.Error(), "201 requests") {
@@ -140,8 +144,11 @@ func TestReport(t *testing.T) {
 			t.Errorf("no line %q that ends with %q in\n%s", line, want, out.String())
 		}
 	}
-	m := medians([]usage{{wall: 3 * time.Second, cpu: 1, peak: 5}, {wall: time.Second, cpu: 9, peak: 6},
-		{wall: 2 * time.Second, cpu: 2, peak: 7}})
+	m := medians([]usage{
+		{wall: 3 * time.Second, cpu: 1, peak: 5},
+		{wall: time.Second, cpu: 9, peak: 6},
+		{wall: 2 * time.Second, cpu: 2, peak: 7},
+	})
 	if m.wall != 2*time.Second || m.cpu != 2 || m.peak != 6 {
 		t.Errorf("medians = %+v", m)
 	}

@@ -195,13 +195,16 @@ func (b *bench) runPlumb(ctx context.Context, n, parallel int, latency time.Dura
 func (b *bench) runFloor(ctx context.Context, n, parallel int, latency time.Duration) (measured, error) {
 	return b.against(ctx, n, latency, func(suite, url, dir string) ([]string, []string) {
 		out := filepath.Join(dir, "results.jsonl")
-		return []string{b.self, "floor", "-suite", suite, "-url", url, "-parallel", strconv.Itoa(parallel), "-out",
-			out}, []string{"-results", out}
+		return []string{
+			b.self, "floor", "-suite", suite, "-url", url, "-parallel", strconv.Itoa(parallel), "-out",
+			out,
+		}, []string{"-results", out}
 	})
 }
 
 func (b *bench) against(ctx context.Context, n int, latency time.Duration,
-	command func(suite, url, dir string) (run, check []string)) (measured, error) {
+	command func(suite, url, dir string) (run, check []string),
+) (measured, error) {
 	var m measured
 	suite, answers, err := b.generate(ctx, n)
 	if err != nil {

@@ -112,8 +112,10 @@ func readSuite(file string) ([]benchCase, error) {
 }
 
 func floor(ctx context.Context, cases []benchCase, url string, parallel int, w io.Writer) error {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: parallel, MaxConnsPerHost: parallel,
-		DisableCompression: true}}
+	client := &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: parallel, MaxConnsPerHost: parallel,
+		DisableCompression: true,
+	}}
 	work, results := make(chan *benchCase, parallel), make(chan floorResult, parallel)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -156,8 +156,10 @@ func (c *benchCase) line(i int) suiteLine {
 	l := suiteLine{
 		ID: c.id, Category: categories[i%len(categories)], Input: c.prompt,
 		Assertion: suiteAssertion{Type: c.kind, CaseSensitive: c.kind == "exact_match"},
-		Metadata: suiteMetadata{Difficulty: difficulties[i%len(difficulties)], TokensEstimate: 120,
-			Tags: []string{"bench"}},
+		Metadata: suiteMetadata{
+			Difficulty: difficulties[i%len(difficulties)], TokensEstimate: 120,
+			Tags: []string{"bench"},
+		},
 	}
 	switch c.kind {
 	case "contains_any":
@@ -186,7 +188,8 @@ func generateMain(args []string, stderr io.Writer) error {
 		return err
 	}
 	if err := writeLines(*suite, *n, func(e *json.Encoder, i int,
-		c *benchCase) error {
+		c *benchCase,
+	) error {
 		return e.Encode(c.line(i))
 	}); err != nil {
 		return fmt.Errorf("write the suite: %w", err)

@@ -75,8 +75,10 @@ func talk(lines ...string) string {
 	body, err := json.Marshal(map[string]any{
 		"model": "m", "messages": messages,
 		"tools": []any{map[string]any{"type": "function", "function": map[string]any{
-			"name": "bash", "parameters": map[string]any{"type": "object",
-				"properties": map[string]any{"command": map[string]any{"type": "string"}}},
+			"name": "bash", "parameters": map[string]any{
+				"type":       "object",
+				"properties": map[string]any{"command": map[string]any{"type": "string"}},
+			},
 		}}},
 	})
 	if err != nil {
@@ -91,16 +93,29 @@ func TestAgentFaults(t *testing.T) {
 		statuses map[string]int
 		contains map[string]string
 	}{
-		{fakemodel.FaultNoModel, map[string]int{"": 404}, map[string]string{"codex": "does not exist",
-			"claude": "not_found_error", "gemini": "NOT_FOUND"}},
-		{fakemodel.FaultUnauthorized, map[string]int{"": 401},
-			map[string]string{"codex": "Incorrect API key", "claude": "authentication_error",
-				"gemini": "UNAUTHENTICATED"}},
-		{fakemodel.FaultWrongKey, map[string]int{"": 401, "gemini": 400},
-			map[string]string{"gemini": "API_KEY_INVALID"}},
+		{fakemodel.FaultNoModel, map[string]int{"": 404}, map[string]string{
+			"codex":  "does not exist",
+			"claude": "not_found_error", "gemini": "NOT_FOUND",
+		}},
+		{
+			fakemodel.FaultUnauthorized,
+			map[string]int{"": 401},
+			map[string]string{
+				"codex": "Incorrect API key", "claude": "authentication_error",
+				"gemini": "UNAUTHENTICATED",
+			},
+		},
+		{
+			fakemodel.FaultWrongKey,
+			map[string]int{"": 401, "gemini": 400},
+			map[string]string{"gemini": "API_KEY_INVALID"},
+		},
 		{fakemodel.FaultRateSeconds, map[string]int{"": 429}, map[string]string{"gemini": "RetryInfo"}},
-		{fakemodel.FaultNoQuota, map[string]int{"": 429, "claude": 400},
-			map[string]string{"codex": "insufficient_quota"}},
+		{
+			fakemodel.FaultNoQuota,
+			map[string]int{"": 429, "claude": 400},
+			map[string]string{"codex": "insufficient_quota"},
+		},
 		{fakemodel.FaultServer, map[string]int{"": 500}, nil},
 	}
 	for _, tt := range tests {
@@ -110,8 +125,10 @@ func TestAgentFaults(t *testing.T) {
 				want = tt.statuses[""]
 			}
 			turn := agentscript.Turn{Text: "at last", Fault: tt.fault, Times: 1}
-			a, url := play(t, fakemodel.Options{}, agentscript.Script{Name: "s",
-				Scenes: []agentscript.Scene{{Turns: []agentscript.Turn{turn}}}})
+			a, url := play(t, fakemodel.Options{}, agentscript.Script{
+				Name:   "s",
+				Scenes: []agentscript.Scene{{Turns: []agentscript.Turn{turn}}},
+			})
 			header := agentHeader(agent)
 			status, body := post(t, url+"/s/s"+path, agentRequest(t, agent), header)
 			if status != want || !strings.Contains(body, tt.contains[agent]) {
@@ -130,8 +147,10 @@ func TestAgentFaults(t *testing.T) {
 
 func TestAgentAside(t *testing.T) {
 	a, url := play(t, fakemodel.Options{Key: key}, agentscript.Script{
-		Name: "s", MaxRequests: 6, Scenes: []agentscript.Scene{{Prompt: "the work",
-			Turns: []agentscript.Turn{{Calls: []agentscript.Call{{Skill: "x"}}}, {Text: "worked"}}}},
+		Name: "s", MaxRequests: 6, Scenes: []agentscript.Scene{{
+			Prompt: "the work",
+			Turns:  []agentscript.Turn{{Calls: []agentscript.Call{{Skill: "x"}}}, {Text: "worked"}},
+		}},
 	})
 	header := http.Header{"Authorization": {"Bearer " + key}}
 	chat := url + "/s/s/v1/chat/completions"

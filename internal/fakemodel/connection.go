@@ -63,8 +63,10 @@ func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler
 		}
 		out.URL = "https://" + l.Addr().String()
 		out.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})
-		carrier.config = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"},
-			MinVersion: tls.VersionTLS12}
+		carrier.config = &tls.Config{
+			Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"},
+			MinVersion: tls.VersionTLS12,
+		}
 		if p == HTTP2 {
 			carrier.config.NextProtos = []string{"h2"}
 		}

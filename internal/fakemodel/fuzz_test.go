@@ -36,10 +36,14 @@ func FuzzServe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path uint8, seed uint64, body string) {
 		s := fakemodel.New(fakemodel.Options{
-			Seed: seed, Dimensions: 4, Models: map[string]fakemodel.Model{"m": {Reasoning: 2, CachedTokens: 1},
-				"d": {Blocks: fakemodel.BlockFilter}},
-			Faults: fakemodel.Faults{Rate: 0.2, Kinds: []fakemodel.Fault{fakemodel.FaultRefused,
-				fakemodel.FaultServer}},
+			Seed: seed, Dimensions: 4, Models: map[string]fakemodel.Model{
+				"m": {Reasoning: 2, CachedTokens: 1},
+				"d": {Blocks: fakemodel.BlockFilter},
+			},
+			Faults: fakemodel.Faults{Rate: 0.2, Kinds: []fakemodel.Fault{
+				fakemodel.FaultRefused,
+				fakemodel.FaultServer,
+			}},
 		})
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, paths[int(path)%len(paths)], strings.NewReader(body))

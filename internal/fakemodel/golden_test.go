@@ -59,8 +59,10 @@ func TestReplies(t *testing.T) {
 		{"responses stream", "/v1/responses", `{"model":"gpt-4o","input":"q","stream":true}`},
 		{"responses unsupported", "/v1/responses", `{"model":"o3","input":"q","temperature":0}`},
 		{"azure", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21", chat("gpt-4o", "q", "")},
-		{"azure limited", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
-			chat("gpt-4o", "limited", "")},
+		{
+			"azure limited", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
+			chat("gpt-4o", "limited", ""),
+		},
 		{"azure unknown", "/openai/deployments/x/chat/completions?api-version=2024-10-21", chat("x", "q", "")},
 		{"anthropic", "/v1/messages", chat("claude-thinker", "q",
 			`,"max_tokens":900,"thinking":{"type":"enabled","budget_tokens":1024}`)},
@@ -75,8 +77,10 @@ func TestReplies(t *testing.T) {
 		{"google safety", "/v1beta/models/gemini-refusal:generateContent", contents("q", "")},
 		{"google limited", "/v1beta/models/gemini-2.5-flash:generateContent", contents("limited", "")},
 		{"google overloaded", "/v1beta/models/gemini-2.5-flash:generateContent", contents("overloaded", "")},
-		{"google unknown field", "/v1beta/models/gemini-2.5-flash:generateContent",
-			contents("q", `,"generationConfig":{"sead":1}`)},
+		{
+			"google unknown field", "/v1beta/models/gemini-2.5-flash:generateContent",
+			contents("q", `,"generationConfig":{"sead":1}`),
+		},
 		{"google embed", "/v1beta/models/gemini-embedding-001:embedContent", `{"content":{"parts":[{"text":"a"}]}}`},
 		{"ollama", "/api/chat", chat("qwen3", "q", `,"stream":false`)},
 		{"ollama stream", "/api/chat", chat("qwen3", "q", "")},
@@ -105,8 +109,10 @@ func TestReplies(t *testing.T) {
 
 // TestLists keeps the lists of models likewise.
 func TestLists(t *testing.T) {
-	models := map[string]fakemodel.Model{"gpt-4o": {}, "claude-opus-4-6": {}, "gemini-2.5-flash": {},
-		"gemini-embedding-001": {}, "qwen3:8b": {}}
+	models := map[string]fakemodel.Model{
+		"gpt-4o": {}, "claude-opus-4-6": {}, "gemini-2.5-flash": {},
+		"gemini-embedding-001": {}, "qwen3:8b": {},
+	}
 	_, url := start(t, fakemodel.Options{Models: models})
 	var got strings.Builder
 	for _, c := range []struct{ path, header string }{

@@ -45,8 +45,10 @@ func (x *exchange) hostile(fault Fault) bool {
 	case hostileErrorText:
 		reply = map[string]any{"error": "the model is loading"}
 	case hostileOverloaded:
-		reply = map[string]any{"type": "error", "error": map[string]any{"type": "overloaded_error",
-			"message": "Overloaded"}}
+		reply = map[string]any{"type": "error", "error": map[string]any{
+			"type":    "overloaded_error",
+			"message": "Overloaded",
+		}}
 	case hostileErrorBeside, hostileBrokeOff, hostileNull, hostileAbsent, hostileEmpty, hostileNumber, hostileList,
 		hostileStream:
 		known = json.Unmarshal(x.out, &reply) == nil

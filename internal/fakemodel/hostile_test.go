@@ -24,8 +24,10 @@ func TestHostileReplies(t *testing.T) {
 		for path, body := range bodies {
 			t.Run(string(kind)+path, func(t *testing.T) {
 				t.Parallel()
-				_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{Rate: 1, MaxConsecutive: 1,
-					Kinds: []fakemodel.Fault{kind}}})
+				_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{
+					Rate: 1, MaxConsecutive: 1,
+					Kinds: []fakemodel.Fault{kind},
+				}})
 				header := http.Header{"Anthropic-Version": {"2023-06-01"}}
 				resp, hostile, err := try(t.Context(), url+path, body, header)
 				if err != nil || resp.StatusCode != http.StatusOK ||

@@ -82,8 +82,10 @@ func TestAnthropicErrors(t *testing.T) {
 	seeded := messageParams("claude-opus-4-6", 100)
 	seeded.SetExtraFields(map[string]any{"seed": 42})
 	nobody := messageParams("claude-opus-4-6", 100)
-	nobody.Messages = []anthropic.MessageParam{{Role: "system",
-		Content: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("x")}}}
+	nobody.Messages = []anthropic.MessageParam{{
+		Role:    "system",
+		Content: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("x")},
+	}}
 	for _, c := range []struct {
 		name, key string
 		params    anthropic.MessageNewParams
@@ -162,8 +164,10 @@ func TestGoogle(t *testing.T) {
 		t.Errorf("stream gave %q, %q", text, last)
 	}
 
-	for model, want := range map[string]genai.FinishReason{"gemini-refusal": genai.FinishReasonSafety,
-		"gemini-filter": genai.FinishReasonProhibitedContent} {
+	for model, want := range map[string]genai.FinishReason{
+		"gemini-refusal": genai.FinishReasonSafety,
+		"gemini-filter":  genai.FinishReasonProhibitedContent,
+	} {
 		if got, err := client.Models.GenerateContent(t.Context(), model, genai.Text(question), nil); err != nil ||
 			got.Candidates[0].FinishReason != want {
 			t.Errorf("%s gave %+v, %v", model, got, err)
@@ -181,8 +185,10 @@ func TestGoogle(t *testing.T) {
 	}
 
 	vectors, err := client.Models.EmbedContent(t.Context(), "gemini-embedding-001",
-		[]*genai.Content{genai.NewContentFromText("one", genai.RoleUser),
-			genai.NewContentFromText("two", genai.RoleUser)},
+		[]*genai.Content{
+			genai.NewContentFromText("one", genai.RoleUser),
+			genai.NewContentFromText("two", genai.RoleUser),
+		},
 		&genai.EmbedContentConfig{OutputDimensionality: new(int32(96))})
 	if err != nil || len(vectors.Embeddings) != 2 || len(vectors.Embeddings[1].Values) != 96 {
 		t.Errorf("embeddings = %+v, %v", vectors, err)
@@ -207,10 +213,14 @@ func TestGoogleErrors(t *testing.T) {
 		{"wrong key", "nope", "gemini-2.5-flash", nil, 400, "INVALID_ARGUMENT", "API key not valid", 2},
 		{"unknown model", key, "gemini-9", nil, 404, "NOT_FOUND", "models/gemini-9 is not found", 0},
 		{"no quota", key, "gemini-poor", nil, 429, "RESOURCE_EXHAUSTED", "exceeded your current quota", 2},
-		{"temperature", key, "gemini-fixed", &genai.GenerateContentConfig{Temperature: new(float32(0))}, 400,
-			"INVALID_ARGUMENT", "temperature is not supported", 0},
-		{"range", key, "gemini-2.5-flash", &genai.GenerateContentConfig{Temperature: new(float32(3))}, 400,
-			"INVALID_ARGUMENT", "[0.0, 2.0]", 0},
+		{
+			"temperature", key, "gemini-fixed", &genai.GenerateContentConfig{Temperature: new(float32(0))}, 400,
+			"INVALID_ARGUMENT", "temperature is not supported", 0,
+		},
+		{
+			"range", key, "gemini-2.5-flash", &genai.GenerateContentConfig{Temperature: new(float32(3))}, 400,
+			"INVALID_ARGUMENT", "[0.0, 2.0]", 0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := googleClient(t, url, c.key).Models.GenerateContent(t.Context(), c.model, genai.Text(question),

@@ -95,8 +95,10 @@ func TestOpenAIChat(t *testing.T) {
 			t.Errorf("%s is missing in %s", name, got.RawJSON())
 		}
 	}
-	for _, h := range []string{"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens",
-		"Openai-Processing-Ms"} {
+	for _, h := range []string{
+		"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens",
+		"Openai-Processing-Ms",
+	} {
 		if raw.Header.Get(h) == "" {
 			t.Errorf("no header %s", h)
 		}
@@ -171,10 +173,14 @@ func TestOpenAIErrors(t *testing.T) {
 		{"wrong key", "sk-wrong", ask("gpt-4o"), 401, "invalid_api_key", "", "Incorrect API key provided"},
 		{"unknown model", key, ask("gpt-9"), 404, "model_not_found", "", "`gpt-9`"},
 		{"no quota", key, ask("gpt-poor"), 429, "insufficient_quota", "", "exceeded your current quota"},
-		{"parameter", key, hot, 400, "unsupported_parameter", "temperature",
-			"Unsupported parameter: 'temperature' is not supported with this model."},
-		{"value", key, fixed, 400, "unsupported_value", "temperature",
-			"'temperature' does not support 0 with this model. Only the default (1) value is supported."},
+		{
+			"parameter", key, hot, 400, "unsupported_parameter", "temperature",
+			"Unsupported parameter: 'temperature' is not supported with this model.",
+		},
+		{
+			"value", key, fixed, 400, "unsupported_value", "temperature",
+			"'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+		},
 		{"old name", key, old, 400, "unsupported_parameter", "max_tokens", "Use 'max_completion_tokens' instead."},
 		{"unrecognized", key, odd, 400, "", "", "Unrecognized request argument supplied: temp"},
 		{"prompt", key, ask("gpt-prompt"), 400, "invalid_prompt", "", "flagged"},
@@ -264,8 +270,10 @@ func TestOpenAIEmbeddingsAndModels(t *testing.T) {
 	client := openAIClient(url, key)
 	got, err := client.Embeddings.New(t.Context(), openai.EmbeddingNewParams{
 		Model: "text-embedding-3-small", Dimensions: openai.Int(64),
-		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{"a red apple", "an APPLE, red!",
-			"quantum physics"}},
+		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{
+			"a red apple", "an APPLE, red!",
+			"quantum physics",
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)

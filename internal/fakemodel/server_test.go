@@ -61,8 +61,10 @@ func try(ctx context.Context, url, body string, header http.Header) (*head, stri
 // chatBody is a request to OpenAI's chat API.
 func chatBody(model, prompt string) string {
 	b, _ := json.Marshal(map[string]any{
-		"model": model, "temperature": 0, "seed": 42, "messages": []map[string]string{{"role": "user",
-			"content": prompt}},
+		"model": model, "temperature": 0, "seed": 42, "messages": []map[string]string{{
+			"role":    "user",
+			"content": prompt,
+		}},
 	})
 	return string(b)
 }
@@ -176,8 +178,10 @@ func TestAsk(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	s, url := start(t, fakemodel.Options{MaxConcurrent: 2, Latency: 700 * time.Millisecond,
-		RetryAfter: 1500 * time.Millisecond})
+	s, url := start(t, fakemodel.Options{
+		MaxConcurrent: 2, Latency: 700 * time.Millisecond,
+		RetryAfter: 1500 * time.Millisecond,
+	})
 	var wg sync.WaitGroup
 	statuses := make([]int, 5)
 	for i := range statuses {
@@ -312,7 +316,8 @@ func TestProtocols(t *testing.T) {
 }
 
 func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *head, data string, err error,
-	took time.Duration) {
+	took time.Duration,
+) {
 	t.Helper()
 	status := 0
 	if resp != nil {
@@ -449,8 +454,10 @@ func TestTruth(t *testing.T) {
 }
 
 func TestStreamBreaks(t *testing.T) {
-	_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{Rate: 1,
-		Kinds: []fakemodel.Fault{fakemodel.FaultAborted}}})
+	_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{
+		Rate:  1,
+		Kinds: []fakemodel.Fault{fakemodel.FaultAborted},
+	}})
 	body := strings.Replace(chatBody("m", "p"), `{`, `{"stream":true,`, 1)
 	resp, data, err := try(t.Context(), url+"/v1/chat/completions", body, nil)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(data, "data: {") || strings.Contains(data, "[DONE]") {

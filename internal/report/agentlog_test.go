@@ -20,8 +20,10 @@ func newTranscript(prompt string) *transcript {
 	return &transcript{at: at, r: plumb.SessionReport{
 		Prompt: prompt, SessionID: "5b1e0f7c-0d5b-4c62-9a53-2f7c7c0e9d11", StartedAt: &at, Model: "claude-haiku-4-5",
 		AgentVersion: "2.1.328", FinishReason: plumb.FinishStop, ExitCode: new(0),
-		DetectedSkills: []plumb.SkillDetection{}, Files: plumb.Files{ObservedReads: []string{},
-			ObservedSkillReads: []string{}},
+		DetectedSkills: []plumb.SkillDetection{}, Files: plumb.Files{
+			ObservedReads:      []string{},
+			ObservedSkillReads: []string{},
+		},
 		RawArtifacts: plumb.RawArtifacts{StdoutPath: "/runs/r1/stdout.log", SessionPath: "/runs/r1/session.jsonl"},
 	}}
 }
@@ -40,10 +42,14 @@ func (t *transcript) say(phase, text string) {
 func (t *transcript) run(sub, call, command string, exit int, output string) {
 	args, _ := json.Marshal(map[string]string{"command": command, "description": "run it"})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Bash", CallID: call, Args: args, Subagent: sub})
-	t.add(plumb.SessionEvent{Type: plumb.SessionCommand, Command: command, CallID: call, ExitCode: &exit,
-		Subagent: sub})
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Bash", CallID: call, Output: output,
-		IsError: exit != 0, Subagent: sub})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionCommand, Command: command, CallID: call, ExitCode: &exit,
+		Subagent: sub,
+	})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolResult, Tool: "Bash", CallID: call, Output: output,
+		IsError: exit != 0, Subagent: sub,
+	})
 }
 
 func (t *transcript) read(call, path, text string) {
@@ -67,8 +73,10 @@ func (t *transcript) end(answer string, requests int) *plumb.SessionReport {
 			ReasoningTokens: new(int64(40 * (i % 2))), CacheTokens: new(int64(7000 + 800*i)),
 		}
 		r.RequestUsage = append(r.RequestUsage, q)
-		r.Usage.Add(plumb.Usage{InputTokens: q.InputTokens, OutputTokens: q.OutputTokens,
-			ReasoningTokens: q.ReasoningTokens, CacheTokens: q.CacheTokens})
+		r.Usage.Add(plumb.Usage{
+			InputTokens: q.InputTokens, OutputTokens: q.OutputTokens,
+			ReasoningTokens: q.ReasoningTokens, CacheTokens: q.CacheTokens,
+		})
 	}
 	r.Usage.CacheWriteTokens = new(int64(1200))
 	r.Usage.InputChars, r.Usage.OutputChars = int64(len(r.Prompt)), int64(len(answer))
@@ -84,55 +92,79 @@ func release(ws string, good bool) *plumb.SessionReport {
 	t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "user", Text: releasePrompt})
 	t.say("thinking", "The user wants a release. There is a release skill, so I should read it first and then do exactly what it says: changelog, tag, summary.")
 	t.say("commentary", "I'll follow the release skill. Let me read it first.")
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Skill", CallID: "c1",
-		Args: json.RawMessage(`{"skill":"release"}`)})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolCall, Tool: "Skill", CallID: "c1",
+		Args: json.RawMessage(`{"skill":"release"}`),
+	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionSkill, Skill: "release", Signal: "tool:skill", CallID: "c1"})
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Skill", CallID: "c1",
-		Output: "# Release\n\n1. Update CHANGELOG.md\n2. `git tag -a vX.Y.Z -m ...`\n3. Summarise"})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolResult, Tool: "Skill", CallID: "c1",
+		Output: "# Release\n\n1. Update CHANGELOG.md\n2. `git tag -a vX.Y.Z -m ...`\n3. Summarise",
+	})
 	t.read("c2", ws+"/CHANGELOG.md", "# Changelog\n\n## 1.3.0\n\n- Faster start\n")
 	t.run("", "c3", "git log --oneline v1.3.0..HEAD", 0,
 		"a1b2c3d fix: torn last line\n9f8e7d6 feat: HTML report\n0c1d2e3 docs: walk through")
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Task", CallID: "c4",
-		Args: json.RawMessage(`{"description":"Check the tests","subagent_type":"tester","prompt":"Run the tests and say whether they pass."}`)})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolCall, Tool: "Task", CallID: "c4",
+		Args: json.RawMessage(`{"description":"Check the tests","subagent_type":"tester","prompt":"Run the tests and say whether they pass."}`),
+	})
 	t.run("agent-1", "s1", "go test ./...", 0, "ok  \texample.com/app\t0.41s\nok  \texample.com/app/log\t0.08s")
-	t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Phase: "final", Text: "All tests pass.",
-		Subagent: "agent-1"})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionMessage, Role: "assistant", Phase: "final", Text: "All tests pass.",
+		Subagent: "agent-1",
+	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Task", CallID: "c4", Output: "All tests pass."})
-	edit, _ := json.Marshal(map[string]string{"file_path": ws + "/CHANGELOG.md", "old_string": "# Changelog\n",
-		"new_string": "# Changelog\n\n## 1.4.0\n\n- HTML report\n- A torn last line is dropped\n"})
+	edit, _ := json.Marshal(map[string]string{
+		"file_path": ws + "/CHANGELOG.md", "old_string": "# Changelog\n",
+		"new_string": "# Changelog\n\n## 1.4.0\n\n- HTML report\n- A torn last line is dropped\n",
+	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Edit", CallID: "c5", Args: edit})
 	t.add(plumb.SessionEvent{Type: plumb.SessionFileChange, Path: ws + "/CHANGELOG.md", Change: "update", CallID: "c5"})
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Edit", CallID: "c5",
-		Output: "The file has been updated."})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolResult, Tool: "Edit", CallID: "c5",
+		Output: "The file has been updated.",
+	})
 	answer := "Released **1.4.0**.\n\n- HTML report\n- A torn last line of the log is dropped"
 	if good {
 		t.run("", "c6", `git tag -a v1.4.0 -m "1.4.0"`, 0, "")
 	} else {
 		t.run("", "c6", "git tag v1.4.0", 128,
 			"fatal: no tag message?\nPlease supply the message using either -m or -F option.")
-		t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "WebFetch", CallID: "c7",
-			Args: json.RawMessage(`{"url":"https://git-scm.com/docs/git-tag"}`)})
-		t.add(plumb.SessionEvent{Type: plumb.SessionDenial, Tool: "WebFetch", CallID: "c7",
-			Text: "Permission to use WebFetch has been denied."})
-		t.r.PermissionDenials = []plumb.PermissionDenial{{Tool: "WebFetch", CallID: "c7",
-			Message: "Permission to use WebFetch has been denied."}}
+		t.add(plumb.SessionEvent{
+			Type: plumb.SessionToolCall, Tool: "WebFetch", CallID: "c7",
+			Args: json.RawMessage(`{"url":"https://git-scm.com/docs/git-tag"}`),
+		})
+		t.add(plumb.SessionEvent{
+			Type: plumb.SessionDenial, Tool: "WebFetch", CallID: "c7",
+			Text: "Permission to use WebFetch has been denied.",
+		})
+		t.r.PermissionDenials = []plumb.PermissionDenial{{
+			Tool: "WebFetch", CallID: "c7",
+			Message: "Permission to use WebFetch has been denied.",
+		}}
 		t.say("thinking", "The tag failed, and I cannot look it up. I will tell the user that the changelog is updated.")
 		answer = "I updated the changelog for 1.4.0. Tagging did not work:\n\n```\nfatal: no tag message?\n```\n\nPlease tag it yourself."
 	}
 	r := t.end(answer, 7)
-	r.DetectedSkills = []plumb.SkillDetection{{Skill: "release", Confidence: "explicit",
-		Evidence: []string{"Loaded via Skill tool", "Read " + ws + "/.claude/skills/release/SKILL.md"}}}
+	r.DetectedSkills = []plumb.SkillDetection{{
+		Skill: "release", Confidence: "explicit",
+		Evidence: []string{"Loaded via Skill tool", "Read " + ws + "/.claude/skills/release/SKILL.md"},
+	}}
 	r.Offered = []plumb.Offer{
 		{Kind: plumb.OfferSkill, Name: "release", Source: "project", Path: ws + "/.claude/skills/release"},
 		{Kind: plumb.OfferSkill, Name: "holiday-planner", Source: "user", Undeclared: true},
 		{Kind: plumb.OfferMCPServer, Name: "github"},
 		{Kind: plumb.OfferInstructions, Name: "CLAUDE.md", Path: ws + "/CLAUDE.md"},
 	}
-	r.Subagents = []plumb.Subagent{{ID: "agent-1", Type: "tester",
-		Usage: &plumb.Usage{InputTokens: new(int64(3100)), OutputTokens: new(int64(90))}}}
+	r.Subagents = []plumb.Subagent{{
+		ID: "agent-1", Type: "tester",
+		Usage: &plumb.Usage{InputTokens: new(int64(3100)), OutputTokens: new(int64(90))},
+	}}
 	r.Files.Changed = []plumb.FileChange{
-		{Path: ws + "/CHANGELOG.md", Kind: "update",
-			Diff: "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1,5 +1,10 @@\n # Changelog\n \n+## 1.4.0\n+\n+- HTML report\n+- A torn last line is dropped\n+\n ## 1.3.0\n \n-- Faster start\n+- Starts faster\n"},
+		{
+			Path: ws + "/CHANGELOG.md", Kind: "update",
+			Diff: "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1,5 +1,10 @@\n # Changelog\n \n+## 1.4.0\n+\n+- HTML report\n+- A torn last line is dropped\n+\n ## 1.3.0\n \n-- Faster start\n+- Starts faster\n",
+		},
 		{Path: ws + "/logo.png", Kind: "add"},
 	}
 	r.Notes = []string{"1 record of an unknown kind was skipped"}

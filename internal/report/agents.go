@@ -282,8 +282,10 @@ func (s *summary) mark(e *plumb.Execution) string {
 	word := cellWord(e)
 	mark, _ := wordMark(word)
 	if s.t.times == "x" { // no Unicode
-		mark = map[string]string{"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!",
-			"skipped": "- "}[word]
+		mark = map[string]string{
+			"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!",
+			"skipped": "- ",
+		}[word]
 	}
 	switch word {
 	case "pass":

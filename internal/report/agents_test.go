@@ -33,8 +33,10 @@ func TestAgentsFit(t *testing.T) {
 		{30, []string{"time"}, "reason"},
 	} {
 		var out bytes.Buffer
-		s := &summary{t: newTheme(false, true), w: bufio.NewWriter(&out), width: test.width,
-			o: &Options{Getenv: func(string) string { return "" }}, run: run}
+		s := &summary{
+			t: newTheme(false, true), w: bufio.NewWriter(&out), width: test.width,
+			o: &Options{Getenv: func(string) string { return "" }}, run: run,
+		}
 		s.agents()
 		if err := s.w.Flush(); err != nil {
 			t.Fatal(err)

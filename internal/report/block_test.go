@@ -254,8 +254,10 @@ func TestAscii(t *testing.T) {
 }
 
 func FuzzScanBlocks(f *testing.F) {
-	for _, s := range []string{"", "[]", "{}", `[{"run_metadata":{"run_id":"x","runner_id":"y"}}]`, `[{},]`, "[1]",
-		`{"a":[{}]}x`} {
+	for _, s := range []string{
+		"", "[]", "{}", `[{"run_metadata":{"run_id":"x","runner_id":"y"}}]`, `[{},]`, "[1]",
+		`{"a":[{}]}x`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -31,8 +31,10 @@ func alignVM(t *testing.T) *script.VM {
 	if err := os.WriteFile(file, []byte(htmlFile("compare.js")+"\nexport { align };\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program, err := script.Build(script.BuildOptions{Entry: file, Modules: map[string]bool{"align": true},
-		Preload: []string{"align"}})
+	program, err := script.Build(script.BuildOptions{
+		Entry: file, Modules: map[string]bool{"align": true},
+		Preload: []string{"align"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

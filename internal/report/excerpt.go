@@ -54,8 +54,10 @@ func excerptOf(j *plumb.Judgement) excerpt {
 		}
 		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got), keep(place(v.Source))}
 		if v.Error != nil {
-			c = failedCheck{name: keep(v.Name), reason: keep(v.Error.Message),
-				at: keep(cmp.Or(place(v.Source), place(v.Error.Source)))}
+			c = failedCheck{
+				name: keep(v.Name), reason: keep(v.Error.Message),
+				at: keep(cmp.Or(place(v.Source), place(v.Error.Source))),
+			}
 			if e.hint == "" {
 				e.hint = keep(v.Error.Hint)
 			}

@@ -114,7 +114,8 @@ func (r *recording) session(repetition, number int) *session {
 	}
 	sessions := r.repetitions[at]
 	i, known := slices.BinarySearchFunc(sessions, number, func(s *session,
-		n int) int {
+		n int,
+	) int {
 		return cmp.Compare(s.number, n)
 	})
 	if !known {
@@ -433,14 +434,17 @@ func troubleOf(f *plumb.Failure) trouble {
 		return trouble{}
 	}
 	return trouble{
-		Error: &resultError{Name: cmp.Or(f.Name, f.Origin.ErrorName()), Message: f.Message, Stack: f.Stack,
-			Hint: f.Hint},
+		Error: &resultError{
+			Name: cmp.Or(f.Name, f.Origin.ErrorName()), Message: f.Message, Stack: f.Stack,
+			Hint: f.Hint,
+		},
 		Origin: f.Origin, Class: &f.Class, LogPath: f.LogPath,
 	}
 }
 
 func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string,
-	d detail) repetitionResult {
+	d detail,
+) repetitionResult {
 	last := final(sessions)
 	r := repetitionResult{
 		Repetition:    last.repetition,
@@ -473,8 +477,10 @@ func outlines(sessions []sessionResult, runner *plumb.RunnerInfo) []sessionResul
 
 func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) sessionResult {
 	status := s.status(info.ExpectedFail)
-	r := sessionResult{Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number,
-		trouble: troubleOf(s.trouble()).in(d)}
+	r := sessionResult{
+		Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number,
+		trouble: troubleOf(s.trouble()).in(d),
+	}
 	if status == plumb.StatusUnexpectedPassed {
 		r.Class = new(plumb.ClassUnexpectedPass())
 	}

@@ -10,8 +10,10 @@ func TestGolden(t *testing.T) {
 	none := newLog(info("gpt-5")).end("", 0)
 
 	errors := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"})
-	f := &plumb.Failure{Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(),
-		Message: "openai: 404: no model gpt-5", Hint: "plumb models --live"}
+	f := &plumb.Failure{
+		Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(),
+		Message: "openai: 404: no model gpt-5", Hint: "plumb models --live",
+	}
 	errors.execute("a-1", "gpt-5", nil, broken(f))
 	errors.execute("a-2", "gpt-5", nil, broken(f))
 	errors.end("", 0)
@@ -19,8 +21,10 @@ func TestGolden(t *testing.T) {
 	interrupted := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"},
 		plumb.CaseInfo{ID: "a-3"})
 	interrupted.execute("a-1", "gpt-5", answer("fine", 10), passed(verdict("contains", true, "ok", "fine", "fine")))
-	interrupted.add(plumb.Event{Type: plumb.EventSessionStarted, Case: "a-2", Runner: "gpt-5", Repetition: 1,
-		Session: 1})
+	interrupted.add(plumb.Event{
+		Type: plumb.EventSessionStarted, Case: "a-2", Runner: "gpt-5", Repetition: 1,
+		Session: 1,
+	})
 	interrupted.end(plumb.StopInterrupted, 2)
 
 	killed := &log{events: interrupted.events[:len(interrupted.events)-1], now: interrupted.now}

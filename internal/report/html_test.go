@@ -79,8 +79,10 @@ func TestHTMLData(t *testing.T) {
 // TestHTMLPolicy: the page may run its own script and use its own style, and nothing else, and it
 // needs nothing else.
 func TestHTMLPolicy(t *testing.T) {
-	for name, l := range map[string]*log{"agents": agentLog(), "mixed": mixed(),
-		"none": newLog(info("gpt-5")).end("", 0)} {
+	for name, l := range map[string]*log{
+		"agents": agentLog(), "mixed": mixed(),
+		"none": newLog(info("gpt-5")).end("", 0),
+	} {
 		page := l.render(t, HTML, Options{})
 		m := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)
 		if m == nil {
@@ -91,8 +93,10 @@ func TestHTMLPolicy(t *testing.T) {
 			strings.Contains(policy, "http") {
 			t.Errorf("%s: %s", name, policy)
 		}
-		for _, e := range []struct{ directive, pattern string }{{"script-src", `(?s)<script>(.*?)</script>`},
-			{"style-src", `(?s)<style>(.*?)</style>`}} {
+		for _, e := range []struct{ directive, pattern string }{
+			{"script-src", `(?s)<script>(.*?)</script>`},
+			{"style-src", `(?s)<style>(.*?)</style>`},
+		} {
 			found := regexp.MustCompile(e.pattern).FindAllStringSubmatch(page, -1)
 			if len(found) != 1 {
 				t.Fatalf("%s: %d elements for %s", name, len(found), e.directive)

@@ -16,8 +16,10 @@ func oddLog() *log {
 	i := info("gpt-5", "claude-with-a-very-long-runner-name-that-somebody-made-up")
 	i.SuiteName = strings.Repeat("a-very-long-suite-name-", 6)
 	long, rtl, emoji := strings.Repeat("checks-that-the-agent-does-not-", 8), "مرحبا بالعالم 🌿 שלום", "👩‍👩‍👧‍👦 emoji 漢字"
-	l := newLog(i, plumb.CaseInfo{ID: long, Category: strings.Repeat("category", 6),
-		Tags: []string{strings.Repeat("tag", 20), "b"}},
+	l := newLog(i, plumb.CaseInfo{
+		ID: long, Category: strings.Repeat("category", 6),
+		Tags: []string{strings.Repeat("tag", 20), "b"},
+	},
 		plumb.CaseInfo{ID: rtl, Category: "rtl"}, plumb.CaseInfo{ID: emoji, Tags: []string{"絵文字"}})
 	r := bigSession(20)
 	r.Workspace = "/tmp/plumb-workspaces-0/20261120-154626-npt7nq/case/claude--c857d09d/repeat-1"
@@ -27,12 +29,16 @@ func oddLog() *log {
 		plumb.SessionEvent{Type: plumb.SessionCommand, Command: command, ExitCode: new(1)},
 		plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Workspace + "/docs/guide.md"},
 		plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Workspace + "-2/other.md"},
-		plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant",
-			Text: "مرحبا، هذا نص طويل من اليمين إلى اليسار. " + strings.Repeat("شيء آخر ", 30) + "👍🏽🎉"},
+		plumb.SessionEvent{
+			Type: plumb.SessionMessage, Role: "assistant",
+			Text: "مرحبا، هذا نص طويل من اليمين إلى اليسار. " + strings.Repeat("شيء آخر ", 30) + "👍🏽🎉",
+		},
 		plumb.SessionEvent{Type: plumb.SessionMessage, Role: "user", Text: strings.Repeat("abcdefghij", 60)})
 	for range 30 {
-		r.PermissionDenials = append(r.PermissionDenials, plumb.PermissionDenial{Tool: strings.Repeat("Tool", 20),
-			Message: "no"})
+		r.PermissionDenials = append(r.PermissionDenials, plumb.PermissionDenial{
+			Tool:    strings.Repeat("Tool", 20),
+			Message: "no",
+		})
 	}
 	l.execute(long, "gpt-5", r, failed(verdict("commands.includes", false, strings.Repeat("nobreak", 60)+"\n"+command,
 		strings.Repeat("é", 500), strings.Repeat("got ", 300))))
@@ -140,8 +146,12 @@ func TestHTMLLooks(t *testing.T) {
 				name, color   string
 				width, height int64
 				tabs          int
-			}{{"light", "light", 1280, 900, 50}, {"dark", "dark", 1280, 900, 0}, {"narrow", "light", 390, 844, 50},
-				{"tablet", "dark", 820, 1180, 0}} {
+			}{
+				{"light", "light", 1280, 900, 50},
+				{"dark", "dark", 1280, 900, 0},
+				{"narrow", "light", 390, 844, 50},
+				{"tablet", "dark", 820, 1180, 0},
+			} {
 				at := fmt.Sprintf("%s #%s %s", p.name, view, look.name)
 				b.size(look.width, look.height)
 				b.media("", "prefers-color-scheme", look.color)

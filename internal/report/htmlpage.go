@@ -32,8 +32,10 @@ func htmlFile(name string) string {
 func pageScript() string {
 	var b strings.Builder
 	b.WriteString("(function(){\n\"use strict\";\n")
-	for _, name := range []string{"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js",
-		"main.js"} {
+	for _, name := range []string{
+		"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js",
+		"main.js",
+	} {
 		b.WriteString(htmlFile(name))
 	}
 	b.WriteString("})();\n")
@@ -189,8 +191,10 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
 		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
-	f.Word = map[plumb.Outcome]string{plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail",
-		plumb.OutcomeError: "error"}[runOutcome(run)]
+	f.Word = map[plumb.Outcome]string{
+		plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail",
+		plumb.OutcomeError: "error",
+	}[runOutcome(run)]
 	if f.Word == "" || len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
@@ -380,8 +384,10 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		for r := range n {
 			i := c*n + r
 			e := &run.Executions[i]
-			cell := htmlCell{At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0,
-				More: cellWords(run, i)}
+			cell := htmlCell{
+				At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0,
+				More: cellWords(run, i),
+			}
 			cell.Mark, cell.Label = wordMark(cell.Word)
 			counts[cell.Word]++
 			any = any || shown[i]

@@ -313,8 +313,10 @@ func (h *htmlHead) tokens(r *plumb.SessionReport) {
 }
 
 func tokensOf(of string, u *plumb.Usage) htmlTokens {
-	return htmlTokens{of, u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens,
-		u.TotalTokens}
+	return htmlTokens{
+		of, u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens,
+		u.TotalTokens,
+	}
 }
 
 // subagentsOf lists the subagents in the order of their numbers in the timeline.

@@ -30,8 +30,10 @@ func openable(t *testing.T, l *log) string {
 func manyLog() *log {
 	var cases []plumb.CaseInfo
 	for i := range 250 {
-		cases = append(cases, plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i),
-			Category: []string{"search", "edit", "release"}[i%3]})
+		cases = append(cases, plumb.CaseInfo{
+			ID:       fmt.Sprintf("case-%03d", i),
+			Category: []string{"search", "edit", "release"}[i%3],
+		})
 	}
 	l := newLog(*agentLog().events[0].Info, cases...)
 	session := bigSession(300)
@@ -156,8 +158,13 @@ func TestHTMLKeys(t *testing.T) {
 		t.Helper()
 		b.wait(fmt.Sprintf("document.activeElement.hash === %q", want))
 	}
-	for _, step := range []struct{ key, want string }{{"j", "#x0"}, {"j", "#x5"}, {"j", "#x7"}, {"k", "#x5"},
-		{"k", "#x0"}} {
+	for _, step := range []struct{ key, want string }{
+		{"j", "#x0"},
+		{"j", "#x5"},
+		{"j", "#x7"},
+		{"k", "#x5"},
+		{"k", "#x0"},
+	} {
 		b.press(step.key)
 		has(step.want)
 	}
@@ -204,8 +211,13 @@ func TestHTMLKeys(t *testing.T) {
 	has("#x0") // where it was opened
 	// The matrix.
 	ask[any](b, `document.querySelector(".matrix a").focus()`)
-	for _, step := range []struct{ key, want string }{{kb.ArrowRight, "#x1"}, {kb.ArrowDown, "#x3"},
-		{kb.ArrowLeft, "#x2"}, {kb.ArrowUp, "#x0"}, {kb.ArrowUp, "#x0"}} {
+	for _, step := range []struct{ key, want string }{
+		{kb.ArrowRight, "#x1"},
+		{kb.ArrowDown, "#x3"},
+		{kb.ArrowLeft, "#x2"},
+		{kb.ArrowUp, "#x0"},
+		{kb.ArrowUp, "#x0"},
+	} {
 		b.press(step.key)
 		has(step.want)
 	}
@@ -265,8 +277,11 @@ func TestHTMLFilters(t *testing.T) {
 	for _, s := range []struct {
 		list, keys, hits string
 		cards, rows      int
-	}{{"#runner", "cod", "4 executions of 4 cases", 3, 4}, {"#group", "sea", "2 executions of 2 cases", 2, 2},
-		{"#tag", "smo", "1 execution of 1 case", 1, 1}} {
+	}{
+		{"#runner", "cod", "4 executions of 4 cases", 3, 4},
+		{"#group", "sea", "2 executions of 2 cases", 2, 2},
+		{"#tag", "smo", "1 execution of 1 case", 1, 1},
+	} {
 		b.do(s.list, chromedp.SendKeys(chromedp.CSS(s.list), s.keys))
 		shows(s.hits, s.cards, s.rows)
 	}
@@ -400,7 +415,9 @@ func TestHTMLPrint(t *testing.T) {
 		name, file, view string
 		least, most      int
 	}{
-		{"first", agents, "", 2, 4}, {"session", agents, "x0", 3, 5}, {"comparison", agents, "c0/2.2,0/1.1", 1, 3},
+		{"first", agents, "", 2, 4},
+		{"session", agents, "x0", 3, 5},
+		{"comparison", agents, "c0/2.2,0/1.1", 1, 3},
 		{"long", many, "x0", 120, 160},
 	} {
 		b.media("", "prefers-color-scheme", "dark") // paper is white

@@ -177,8 +177,10 @@ func junitCaseOf(o *Options, run *plumb.Run, i int) (junitCase, error) {
 				oneLine(info.ID))
 		}
 	}
-	message := &junitMessage{Message: xmlText(oneLine(e.Reason)), Type: xmlText(classID(e)),
-		Text: xmlText(whyText(e, decided))}
+	message := &junitMessage{
+		Message: xmlText(oneLine(e.Reason)), Type: xmlText(classID(e)),
+		Text: xmlText(whyText(e, decided)),
+	}
 	switch {
 	case e.Status == plumb.StatusUnexpectedPassed:
 		x.Failure = &junitMessage{Message: unexpectedPass, Type: plumb.ClassUnexpectedPass().ID}

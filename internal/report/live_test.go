@@ -206,13 +206,15 @@ func TestLiveIsPaced(t *testing.T) {
 func TestNoColorIsPlain(t *testing.T) {
 	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
 		var out strings.Builder
-		r, err := New(Terminal, Options{Out: &out, Terminal: true, Color: true, Unicode: true,
+		r, err := New(Terminal, Options{
+			Out: &out, Terminal: true, Color: true, Unicode: true,
 			Getenv: func(n string) string {
 				if n == name {
 					return value
 				}
 				return ""
-			}})
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

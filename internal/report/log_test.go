@@ -37,7 +37,8 @@ func (l *log) add(ev plumb.Event) {
 
 // session adds one session with its judgement.
 func (l *log) session(caseID, runner string, repetition, number int, r *plumb.SessionReport, f *plumb.Failure,
-	j *plumb.Judgement) {
+	j *plumb.Judgement,
+) {
 	at := plumb.Event{Case: caseID, Runner: runner, Repetition: repetition, Session: number}
 	ev := at
 	ev.Type = plumb.EventSessionStarted
@@ -61,8 +62,10 @@ func (l *log) note(level, text, hint string) {
 }
 
 func (l *log) end(stop plumb.StopReason, remaining int) *log {
-	l.add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{Stop: stop, Remaining: remaining,
-		DurationMs: 1234}})
+	l.add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{
+		Stop: stop, Remaining: remaining,
+		DurationMs: 1234,
+	}})
 	return l
 }
 
@@ -149,20 +152,26 @@ func answer(text string, ms int64) *plumb.SessionReport {
 	r := &plumb.SessionReport{
 		Prompt: "question", FinalOutput: text, DurationMs: ms + 20, LatencyMs: ms, Model: "gpt-5-2026-01-01",
 		Fingerprint: "fp_1", RequestID: "req_1", FinishReason: plumb.FinishStop, Requests: 1, CostUSD: &cost,
-		Events: []plumb.SessionEvent{{Type: plumb.SessionMessage, Role: "assistant", Phase: "final",
-			Text: text}},
+		Events: []plumb.SessionEvent{{
+			Type: plumb.SessionMessage, Role: "assistant", Phase: "final",
+			Text: text,
+		}},
 		DetectedSkills: []plumb.SkillDetection{},
 		Files:          plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}},
-		Usage: plumb.Usage{InputTokens: new(int64(100)), OutputTokens: new(int64(20)), InputChars: 8,
-			OutputChars: int64(len(text))},
+		Usage: plumb.Usage{
+			InputTokens: new(int64(100)), OutputTokens: new(int64(20)), InputChars: 8,
+			OutputChars: int64(len(text)),
+		},
 	}
 	r.Usage.Total()
 	return r
 }
 
 func verdict(name string, pass bool, reason, expected, got string) plumb.Verdict {
-	v := plumb.Verdict{Name: name, Pass: pass, Reason: reason, Expected: expected, Got: got,
-		Details: json.RawMessage(`{"search_term":"42"}`)}
+	v := plumb.Verdict{
+		Name: name, Pass: pass, Reason: reason, Expected: expected, Got: got,
+		Details: json.RawMessage(`{"search_term":"42"}`),
+	}
 	if pass {
 		v.Score = 1
 	}
@@ -176,14 +185,18 @@ func passed(v ...plumb.Verdict) *plumb.Judgement {
 func failed(v ...plumb.Verdict) *plumb.Judgement {
 	return &plumb.Judgement{
 		Outcome: plumb.OutcomeFail, Status: plumb.StatusFailed, Verdicts: v,
-		Failure: &plumb.Failure{Origin: plumb.OriginAssertion, Class: plumb.OriginAssertion.Class(),
-			Message: v[0].Name + ": " + v[0].Reason},
+		Failure: &plumb.Failure{
+			Origin: plumb.OriginAssertion, Class: plumb.OriginAssertion.Class(),
+			Message: v[0].Name + ": " + v[0].Reason,
+		},
 	}
 }
 
 func broken(f *plumb.Failure) *plumb.Judgement {
-	return &plumb.Judgement{Outcome: plumb.OutcomeError, Status: plumb.StatusFailed, Verdicts: []plumb.Verdict{},
-		Failure: f}
+	return &plumb.Judgement{
+		Outcome: plumb.OutcomeError, Status: plumb.StatusFailed, Verdicts: []plumb.Verdict{},
+		Failure: f,
+	}
 }
 
 // resultOf sums up the given judgements as a run would.
@@ -242,11 +255,15 @@ const hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \u202eltr \u009b2Jc
 // mixed is a run in which everything happens once, on two runners.
 func mixed() *log {
 	l := newLog(info("gpt-5", "gpt-5-mini"),
-		plumb.CaseInfo{ID: "math-001", Hash: "sha256:c1", Category: "math", Difficulty: "easy",
-			Tags: []string{"smoke"}},
+		plumb.CaseInfo{
+			ID: "math-001", Hash: "sha256:c1", Category: "math", Difficulty: "easy",
+			Tags: []string{"smoke"},
+		},
 		plumb.CaseInfo{ID: "math-002", Hash: "sha256:c2", Category: "math", Difficulty: "hard"},
-		plumb.CaseInfo{ID: "text-001", Hash: "sha256:c3", Category: "text", Difficulty: "easy",
-			Tags: []string{"smoke", "slow"}},
+		plumb.CaseInfo{
+			ID: "text-001", Hash: "sha256:c3", Category: "text", Difficulty: "easy",
+			Tags: []string{"smoke", "slow"},
+		},
 		plumb.CaseInfo{ID: "text-002", Hash: "sha256:c4", Category: "text", Difficulty: "hard"},
 		plumb.CaseInfo{ID: "gap-001", Hash: "sha256:c5", Category: "gap", ExpectedFail: true},
 		plumb.CaseInfo{ID: "gap-002", Hash: "sha256:c6", Category: "gap"},
@@ -269,8 +286,10 @@ func mixed() *log {
 		verdict("exact_match", false, "the texts differ", "one\ntwo\nthree\n", "one\ntwo\nfour\n"),
 		verdict("contains", true, "fine", "one", "one"),
 	))
-	judge := &plumb.Failure{Origin: plumb.OriginJudge, Class: plumb.OriginJudge.Class(),
-		Message: "the judge answered neither YES nor NO three times"}
+	judge := &plumb.Failure{
+		Origin: plumb.OriginJudge, Class: plumb.OriginJudge.Class(),
+		Message: "the judge answered neither YES nor NO three times",
+	}
 	unjudged := verdict("llm_judge", false, "", "", "")
 	unjudged.Error = judge
 	j := broken(judge)
@@ -290,8 +309,10 @@ func mixed() *log {
 	unexpected := passed(verdict("contains", true, "has x", "x", "x"))
 	unexpected.Status = plumb.StatusUnexpectedPassed
 	l.execute("gap-001", "gpt-5-mini", answer("x", 90), unexpected)
-	l.finish("gap-002", "gpt-5", plumb.ExecutionResult{Outcome: plumb.OutcomeSkipped, Status: plumb.StatusSkipped,
-		Reason: "the cost budget is spent"})
+	l.finish("gap-002", "gpt-5", plumb.ExecutionResult{
+		Outcome: plumb.OutcomeSkipped, Status: plumb.StatusSkipped,
+		Reason: "the cost budget is spent",
+	})
 	return l.end(plumb.StopCost, 1)
 }
 

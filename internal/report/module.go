@@ -137,8 +137,8 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 
 // loadError returns the documented error for a module that cannot be loaded.
 func loadError(path string, err error) error {
-	return plumb.WithHint(fmt.Errorf("Failed to load reporter module: %s\n%w", path, err),
-		plumb.Hint(err)) //nolint:staticcheck // documented
+	err = fmt.Errorf("Failed to load reporter module: %s\n%w", path, err) //nolint:staticcheck // documented
+	return plumb.WithHint(err, plumb.Hint(err))
 }
 
 // ask calls an entry. Its arguments and its result are JSON texts.

@@ -44,8 +44,10 @@ func TestModuleHooks(t *testing.T) {
 	}
 	golden(t, "agents.hooks.txt", out)
 	// Every case and every execution begins once and ends once.
-	for hook, want := range map[string]int{"onSuiteStart": 1, "onCaseStart": 4, "onRunnerStart": 8, "onRunnerFinish": 8,
-		"onCaseFinish": 4, "onSuiteFinish": 1, "onError": 0} {
+	for hook, want := range map[string]int{
+		"onSuiteStart": 1, "onCaseStart": 4, "onRunnerStart": 8, "onRunnerFinish": 8,
+		"onCaseFinish": 4, "onSuiteFinish": 1, "onError": 0,
+	} {
 		if got := strings.Count(out, hook+" "); got != want {
 			t.Errorf("%s: %d calls, want %d", hook, got, want)
 		}

@@ -171,7 +171,8 @@ func TestErrorsSurface(t *testing.T) {
 	for _, name := range Names() {
 		if name != Terminal {
 			r, err := New(name, Options{Out: io.Discard, Sessions: func(string, string,
-				func(plumb.Event) error) error {
+				func(plumb.Event) error,
+			) error {
 				return torn
 			}})
 			if err != nil {
@@ -342,8 +343,10 @@ func TestResultsStream(t *testing.T) {
 	}
 	res := resultOf(1, nil, passed())
 	for i := range cases {
-		if err := run.Apply(plumb.Event{Type: plumb.EventExecutionFinished, Case: cases[i].ID, Runner: "gpt-5",
-			Result: &res}); err != nil {
+		if err := run.Apply(plumb.Event{
+			Type: plumb.EventExecutionFinished, Case: cases[i].ID, Runner: "gpt-5",
+			Result: &res,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

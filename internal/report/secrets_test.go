@@ -50,8 +50,10 @@ func plant(v reflect.Value, text string) {
 	case reflect.Slice, reflect.Array:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {
 			if v.Len() > 0 {
-				doc, err := json.Marshal(map[string]any{"search_term": text, "list": []string{text},
-					"terms": []string{"a", text}})
+				doc, err := json.Marshal(map[string]any{
+					"search_term": text, "list": []string{text},
+					"terms": []string{"a", text},
+				})
 				if err != nil {
 					panic(err)
 				}
@@ -212,13 +214,15 @@ func TestReportsShowNoSecret(t *testing.T) {
 			what := logName + ", " + what
 			l := planted(of(), text)
 			for _, name := range Names() {
-				o := Options{Unicode: true, Redact: r, Size: func() (int, int) { return 80, 24 },
+				o := Options{
+					Unicode: true, Redact: r, Size: func() (int, int) { return 80, 24 },
 					Getenv: func(name string) string {
 						if name == "GITHUB_STEP_SUMMARY" {
 							return summary
 						}
 						return ""
-					}}
+					},
+				}
 				out := l.render(t, name, o)
 				shown(name+" of "+what, readAs(t, name, out))
 				if !strings.Contains(out, "redacted:") && name != HTML {
@@ -264,8 +268,10 @@ func TestReportsShowNoSecret(t *testing.T) {
 // TestReportsKeepStructure: a secret that is like what reports are made of leaves them readable,
 // and their counts as they are.
 func TestReportsKeepStructure(t *testing.T) {
-	for _, value := range []string{"</testcase>", `","reason":"`, "::error title", "application/json", "sha256-",
-		"testcase"} {
+	for _, value := range []string{
+		"</testcase>", `","reason":"`, "::error title", "application/json", "sha256-",
+		"testcase",
+	} {
 		known := redact.New([]redact.Secret{{Name: "A_KEY", Value: value}})
 		for _, name := range Names() {
 			plain, guarded := mixed().render(t, name, Options{Unicode: true}),

@@ -138,8 +138,10 @@ func (t *timelineBuilder) add(ev *plumb.SessionEvent) {
 		if ev.Phase == "thinking" {
 			kind = "thinking"
 		}
-		t.steps = append(t.steps, step{Kind: kind, Sub: t.sub(ev.Subagent), Role: oneLine(ev.Role),
-			Phase: oneLine(ev.Phase), started: ev.At})
+		t.steps = append(t.steps, step{
+			Kind: kind, Sub: t.sub(ev.Subagent), Role: oneLine(ev.Role),
+			Phase: oneLine(ev.Phase), started: ev.At,
+		})
 		s := &t.steps[len(t.steps)-1]
 		s.Text = s.keep(ev.Text)
 	case plumb.SessionToolCall:

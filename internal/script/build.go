@@ -37,8 +37,10 @@ const (
 // the sources.
 func Build(o BuildOptions) (*Program, error) {
 	if !filepath.IsAbs(o.Entry) {
-		return nil, &BuildError{Entry: o.Entry,
-			Messages: []BuildMessage{{Text: "the path of the entry must be absolute"}}}
+		return nil, &BuildError{
+			Entry:    o.Entry,
+			Messages: []BuildMessage{{Text: "the path of the entry must be absolute"}},
+		}
 	}
 	switch filepath.Ext(o.Entry) {
 	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".tsx", ".jsx":
@@ -49,8 +51,10 @@ func Build(o BuildOptions) (*Program, error) {
 		}}}
 	}
 	if _, err := os.Stat(o.Entry); err != nil {
-		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{Position: Position{File: o.Entry},
-			Text: err.Error()}}}
+		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{
+			Position: Position{File: o.Entry},
+			Text:     err.Error(),
+		}}}
 	}
 	return build(o, filepath.Dir(o.Entry))
 }
@@ -65,8 +69,10 @@ func build(o BuildOptions, dir string) (*Program, error) {
 	}
 	fmt.Fprintf(&entry, "import * as m from %s; __plumb_ns = m", quote(o.Entry))
 	options := r.options(dir)
-	options.Stdin = &api.StdinOptions{Contents: entry.String(), ResolveDir: dir, Sourcefile: spaceEntry + ":",
-		Loader: api.LoaderJS}
+	options.Stdin = &api.StdinOptions{
+		Contents: entry.String(), ResolveDir: dir, Sourcefile: spaceEntry + ":",
+		Loader: api.LoaderJS,
+	}
 	options.Outfile = filepath.Join(dir, "plumb-bundle.js")
 	result := api.Build(options)
 	if len(result.Errors) > 0 {

@@ -106,8 +106,10 @@ func runNode(t *testing.T, dir, name string) string {
 		t.Errorf("%s: %s", name, m.Text)
 	}
 	for _, f := range []string{"dyn/one", "dyn/nope"} { // import(expression) of TypeScript, which Node does not read
-		api.Build(api.BuildOptions{EntryPoints: []string{filepath.Join(dir, f+".ts")},
-			Outfile: filepath.Join(dir, f+".ts.js"), Write: true, Format: api.FormatESModule})
+		api.Build(api.BuildOptions{
+			EntryPoints: []string{filepath.Join(dir, f+".ts")},
+			Outfile:     filepath.Join(dir, f+".ts.js"), Write: true, Format: api.FormatESModule,
+		})
 	}
 	cmd := exec.Command("node", js)
 	cmd.Dir = dir

@@ -63,8 +63,10 @@ func (vm *VM) file(name string, a args) (any, error) {
 
 // change performs the operations that change one thing and return nothing.
 func (vm *VM) change(name, given, path string, a args) error {
-	call := map[string]string{"rename": "rename", "unlink": "unlink", "rmdir": "rmdir", "symlink": "symlink",
-		"link": "link", "chmod": "chmod", "utimes": "utime", "truncate": "open"}[name]
+	call := map[string]string{
+		"rename": "rename", "unlink": "unlink", "rmdir": "rmdir", "symlink": "symlink",
+		"link": "link", "chmod": "chmod", "utimes": "utime", "truncate": "open",
+	}[name]
 	if call == "" {
 		return fmt.Errorf("unknown host function fs.%s", name)
 	}
@@ -193,8 +195,10 @@ func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
 		"r+": os.O_RDWR, "w+": os.O_RDWR | os.O_CREATE | os.O_TRUNC, "a+": os.O_RDWR | os.O_CREATE | os.O_APPEND,
 	}[flag]
 	if !ok {
-		return &hostError{Name: "TypeError", Code: "ERR_INVALID_ARG_VALUE",
-			Message: fmt.Sprintf("The argument 'flags' is invalid. Received '%s'", flag)}
+		return &hostError{
+			Name: "TypeError", Code: "ERR_INVALID_ARG_VALUE",
+			Message: fmt.Sprintf("The argument 'flags' is invalid. Received '%s'", flag),
+		}
 	}
 	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, mode(permissions,
 		0o666)) // opening a pipe without a reader is an error
@@ -263,8 +267,10 @@ func kindOf(m fs.FileMode) string {
 }
 
 func typeBits(m fs.FileMode) int {
-	return map[string]int{"f": 0o100000, "d": 0o040000, "l": 0o120000, "p": 0o010000, "s": 0o140000, "c": 0o020000,
-		"b": 0o060000}[kindOf(m)]
+	return map[string]int{
+		"f": 0o100000, "d": 0o040000, "l": 0o120000, "p": 0o010000, "s": 0o140000, "c": 0o020000,
+		"b": 0o060000,
+	}[kindOf(m)]
 }
 
 func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
@@ -445,9 +451,11 @@ func copyTree(from, to string, force, errorOnExist, dereference bool) error {
 		}
 		if _, err := os.Lstat(target); err == nil && !force {
 			if errorOnExist {
-				return &hostError{Name: "SystemError", Code: "ERR_FS_CP_EEXIST", Syscall: "cp", Path: target,
+				return &hostError{
+					Name: "SystemError", Code: "ERR_FS_CP_EEXIST", Syscall: "cp", Path: target,
 					Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%s already exists) %s", target,
-						target)}
+						target),
+				}
 			}
 			return nil
 		}

@@ -32,8 +32,10 @@ func FuzzBuild(f *testing.F) {
 		}
 		ctx, cancel := timeout(t, 200*time.Millisecond)
 		defer cancel()
-		vm, err := script.Start(ctx, p, script.Options{MemoryLimit: 64 << 20,
-			Policy: script.Policy{ReadOnly: true, NoExec: true}})
+		vm, err := script.Start(ctx, p, script.Options{
+			MemoryLimit: 64 << 20,
+			Policy:      script.Policy{ReadOnly: true, NoExec: true},
+		})
 		if err == nil {
 			_ = vm.Close()
 		}

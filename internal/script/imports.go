@@ -29,8 +29,10 @@ func (vm *VM) startImport(id int, specifier, file string) {
 		}
 		p, err := buildImport(specifier, file, BuildOptions{Modules: known, Allow: vm.o.Policy.Read})
 		if err != nil {
-			return nil, &hostError{Code: "ERR_MODULE_NOT_FOUND",
-				Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err)}
+			return nil, &hostError{
+				Code:    "ERR_MODULE_NOT_FOUND",
+				Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err),
+			}
 		}
 		found := make(chan int)
 		vm.post(func() {

@@ -108,8 +108,10 @@ func (vm *VM) system(name string) (any, error) {
 		if err != nil {
 			host = "localhost"
 		}
-		info := map[string]any{"hostname": host, "cpus": runtime.NumCPU(), "uid": os.Getuid(), "gid": os.Getgid(),
-			"home": "", "user": ""}
+		info := map[string]any{
+			"hostname": host, "cpus": runtime.NumCPU(), "uid": os.Getuid(), "gid": os.Getgid(),
+			"home": "", "user": "",
+		}
 		if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
 			info["home"], info["user"] = u.HomeDir, u.Username
 		}
@@ -254,8 +256,10 @@ func text(name string, a args) (any, error) {
 		return latin(data), nil
 	}
 	if a.bool(2) && !utf8.Valid(data) {
-		return nil, &hostError{Name: "TypeError", Message: "The encoded data was not valid for encoding utf-8",
-			Code: "ERR_ENCODING_INVALID_ENCODED_DATA"}
+		return nil, &hostError{
+			Name: "TypeError", Message: "The encoded data was not valid for encoding utf-8",
+			Code: "ERR_ENCODING_INVALID_ENCODED_DATA",
+		}
 	}
 	return decodeUTF8(data), nil
 }

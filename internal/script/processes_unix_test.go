@@ -41,8 +41,10 @@ define("ignores", (file: string) => { execSync(leave(file, "trap '' TERM HUP;"))
 			ctx, cancel := timeout(t, 20*time.Second)
 			defer cancel()
 			vm, err := script.Start(ctx, source(t, script0),
-				script.Options{Modules: map[string]string{"plumb": plumbModule},
-					Env: []string{"PATH=" + os.Getenv("PATH")}})
+				script.Options{
+					Modules: map[string]string{"plumb": plumbModule},
+					Env:     []string{"PATH=" + os.Getenv("PATH")},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -157,8 +157,10 @@ func nothing(context.Context, []rawJSON) (any, error) { return nil, nil }
 
 // TestRunawayModule stops a module that does not finish its evaluation.
 func TestRunawayModule(t *testing.T) {
-	for _, text := range []string{"while (true);", "await new Promise((r) => setTimeout(r, 1e6));",
-		"await null; for (;;);"} {
+	for _, text := range []string{
+		"while (true);", "await new Promise((r) => setTimeout(r, 1e6));",
+		"await null; for (;;);",
+	} {
 		ctx, cancel := timeout(t, 200*time.Millisecond)
 		vm, err := script.Start(ctx, source(t, text), script.Options{Modules: map[string]string{"plumb": plumbModule}})
 		cancel()

@@ -206,8 +206,10 @@ func (vm *VM) decodeError(text string) *Error {
 	}
 	var convert func(d *description, depth int) *Error
 	convert = func(d *description, depth int) *Error {
-		e := &Error{Name: d.Name, Message: vm.mapText(d.Message), Code: d.Code, IsAssertion: d.Assertion,
-			Stack: vm.mapText(d.Text)}
+		e := &Error{
+			Name: d.Name, Message: vm.mapText(d.Message), Code: d.Code, IsAssertion: d.Assertion,
+			Stack: vm.mapText(d.Text),
+		}
 		start, raw, _ := strings.Cut(d.Raw, "\n")
 		e.Frames = userFirst(vm.frames(raw, start, -1, d.Property))
 		if len(d.Data) > 0 && json.Valid([]byte(d.Data)) {
@@ -257,8 +259,10 @@ func (vm *VM) engineError(err error) *Error {
 	if !errors.As(err, &q) {
 		return &Error{Name: "Error", Message: err.Error()}
 	}
-	e := &Error{Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1, "")),
-		kind: engineKind(q.Name, q.Message)}
+	e := &Error{
+		Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1, "")),
+		kind: engineKind(q.Name, q.Message),
+	}
 	if e.Name == "InternalError" {
 		e.Name = "RangeError"
 	}

@@ -86,8 +86,10 @@ func TestErrorLocations(t *testing.T) {
 					name = of
 				}
 				if name != "" {
-					marks[name] = script.Position{File: path, Line: i + 1,
-						Column: len(utf16.Encode([]rune(line[:m[1]]))) + 1}
+					marks[name] = script.Position{
+						File: path, Line: i + 1,
+						Column: len(utf16.Encode([]rune(line[:m[1]]))) + 1,
+					}
 				}
 			}
 		}
@@ -154,8 +156,10 @@ define("value", () => host("value"));
 		Host: map[string]script.HostFunc{
 			"join": func(_ context.Context, args []json.RawMessage) (any, error) { return args, nil },
 			"fail": func(context.Context, []json.RawMessage) (any, error) {
-				return nil, &script.Error{Name: "Refused", Message: "no", Code: "E_NO",
-					Data: json.RawMessage(`{"extra":[1]}`)}
+				return nil, &script.Error{
+					Name: "Refused", Message: "no", Code: "E_NO",
+					Data: json.RawMessage(`{"extra":[1]}`),
+				}
 			},
 			"plain": func(context.Context, []json.RawMessage) (any, error) {
 				return nil,
@@ -219,8 +223,10 @@ define("empty", () => undefined);
 define("thenable", () => ({ then(ok: any) { ok("from thenable"); } }));
 `), script.Options{})
 	for name, want := range map[string]script.Error{
-		"props": {Name: "Error", Message: "m",
-			Data: json.RawMessage(`{"list":[1,{"a":"2n"}],"self":{"name":"Error","message":"m","list":[1,{"a":"2n"}],"self":"[Circular]"},"Symbol.for(plumb.kind)":{"k":1}}`)},
+		"props": {
+			Name: "Error", Message: "m",
+			Data: json.RawMessage(`{"list":[1,{"a":"2n"}],"self":{"name":"Error","message":"m","list":[1,{"a":"2n"}],"self":"[Circular]"},"Symbol.for(plumb.kind)":{"k":1}}`),
+		},
 		"assertion":      {Name: "AssertionError", Code: "ERR_ASSERTION", IsAssertion: true},
 		"cause":          {Name: "Error", Message: "outer", Cause: &script.Error{Name: "TypeError", Message: "inner"}},
 		"string":         {Message: "threw a string"},
@@ -276,8 +282,10 @@ define("after-the-end", () => { setTimeout(() => { throw new Error("too late"); 
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for name, want := range map[string]string{"forgotten": "AssertionError: Missing expected rejection.",
-		"at-once": "Error: at once", "in-promise": "Error: floating"} {
+	for name, want := range map[string]string{
+		"forgotten": "AssertionError: Missing expected rejection.",
+		"at-once":   "Error: at once", "in-promise": "Error: floating",
+	} {
 		good := make(chan error, 1)
 		go func() {
 			_, err := vm.Call(t.Context(), "good")
@@ -355,7 +363,8 @@ func TestClose(t *testing.T) {
 	p := source(t, `define("wait", () => hostAsync("wait")); define("loop", () => { for (;;); });`)
 	started := make(chan struct{})
 	vm := start(t, p, script.Options{Async: map[string]script.HostFunc{"wait": func(ctx context.Context,
-		_ []json.RawMessage) (any, error) {
+		_ []json.RawMessage,
+	) (any, error) {
 		close(started)
 		<-ctx.Done()
 		return nil, ctx.Err()
