@@ -120,7 +120,8 @@ func (s *Script) check() error {
 		for j, turn := range scene.Turns {
 			for _, c := range turn.Calls {
 				if n := c.kinds(); n != 1 {
-					return fmt.Errorf("scene %d, turn %d: a call is one of run, read, write, edit, skill, subagent, find and tool, "+
+					return fmt.Errorf("scene %d, turn %d: "+
+						"a call is one of run, read, write, edit, skill, subagent, find and tool, "+
 						"not %d of them", i+1, j+1, n)
 				}
 			}

@@ -73,7 +73,8 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
 	fs.StringVar(&b.only, "only", "",
-		"measure only what contains this in its name: start, replay, hash, validate, latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
+		"measure only what contains this in its name: start, replay, hash, validate, "+
+			"latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
 	fs.StringVar(&b.skillgym, "skillgym", "",
 		"directory with node_modules in which skillgym and node are installed (default: npm installs them)")
 	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")

@@ -245,7 +245,8 @@ func checkServer(ctx context.Context, url string, n int) error {
 		return fmt.Errorf("read the server's figures: %w", err)
 	}
 	if stats.Total() != int64(n) || len(stats.Prompts) != n || stats.Answered != int64(n) || stats.Unprepared != 0 {
-		return fmt.Errorf("%w: the server saw %d requests with %d prompts and answered %d, %d of them unprepared; want %d of each, and none unprepared",
+		return fmt.Errorf("%w: the server saw %d requests with %d prompts and answered %d, %d of them unprepared; "+
+			"want %d of each, and none unprepared",
 			errWrong, stats.Total(), len(stats.Prompts), stats.Answered, stats.Unprepared, n)
 	}
 	return nil

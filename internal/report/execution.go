@@ -451,7 +451,8 @@ func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerI
 		sessionResult: sessionOf(last, info, runner, dir, d),
 		RetryCount:    len(sessions) - 1,
 	}
-	if len(sessions) > 1 || keepsArtifacts(runner) { // documented: when each session has an artifact directory, all are listed
+	// As documented, all sessions are listed when each has an artifact directory.
+	if len(sessions) > 1 || keepsArtifacts(runner) {
 		for _, s := range sessions {
 			x := sessionOf(s, info, runner, dir, d)
 			if s == last {

@@ -17,7 +17,9 @@ type theme struct {
 
 func newTheme(color, unicode bool) theme {
 	if unicode {
-		return theme{color: color, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░"}
+		return theme{
+			color: color, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░",
+		}
 	}
 	return theme{color: color, gutter: "|", dash: "-", dot: " | ", ellipsis: "...", times: "x", full: "#", empty: "."}
 }

@@ -189,7 +189,8 @@ func adviceFor(text string) string {
 	} else {
 		name = parts[0]
 	}
-	return fmt.Sprintf("no package %s in node_modules here or above, and no path of a tsconfig.json matches: npm install %s?", name, name)
+	return fmt.Sprintf("no package %s in node_modules here or above, and no path of a tsconfig.json matches: "+
+		"npm install %s?", name, name)
 }
 
 // utf16Length returns the length of the first n bytes of s in UTF-16 units.

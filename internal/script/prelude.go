@@ -41,7 +41,8 @@ var readPrelude = sync.OnceValues(func() (map[string]string, error) {
 		return nil, fmt.Errorf("read the prelude: %w", err)
 	}
 	if index.Engine != quickjs.Version() {
-		return nil, fmt.Errorf("the prelude was compiled for QuickJS %s, but this is %s: run go generate ./internal/script", index.Engine, quickjs.Version())
+		return nil, fmt.Errorf("the prelude was compiled for QuickJS %s, but this is %s: run go generate ./internal/script",
+			index.Engine, quickjs.Version())
 	}
 	pieces := make(map[string]string, len(index.Pieces))
 	for name, at := range index.Pieces {

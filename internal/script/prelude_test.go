@@ -52,8 +52,8 @@ func bundlePrelude(t *testing.T, entry string) string {
 	return string(result.OutputFiles[0].Contents)
 }
 
-// TestPackages bundles the npm packages that the prelude uses, each into one minified file under third_party, with its
-// licence. What is committed is what counts; it is made again only on demand, since that needs npm ci.
+// TestPackages bundles each npm package of the prelude into one minified file under third_party,
+// with its license. It creates the committed files again only on demand, because that needs npm ci.
 //
 //	UPDATE=packages go test -run ^TestPackages$ ./internal/script
 func TestPackages(t *testing.T) {

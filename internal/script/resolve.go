@@ -124,7 +124,8 @@ func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 		return api.OnResolveResult{Path: name, Namespace: spaceAbsent}, nil
 	}
 	return refuse(fmt.Sprintf("the module %q is not available to suites", a.Path),
-		"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, process, perf_hooks, async_hooks and module"), nil
+		"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, "+
+			"process, perf_hooks, async_hooks and module"), nil
 }
 
 // packageNamed reports whether an installed package has the name of a Node module that scripts do
@@ -175,7 +176,8 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	r.mu.Lock()
 	r.files[a.Path] = true
 	r.mu.Unlock()
-	if err := doc.Regular(a.Path, doc.SourceBytes); err != nil { // otherwise the bundler could wait forever or use all memory
+	// Otherwise the bundler could wait forever or use all memory.
+	if err := doc.Regular(a.Path, doc.SourceBytes); err != nil {
 		return api.OnLoadResult{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}
 	var loader api.Loader
