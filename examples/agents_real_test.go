@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
@@ -50,28 +51,32 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// notes is what the model does for the cases of the suites.
-func notes() fakemodel.Script {
-	does := func(calls ...fakemodel.Call) fakemodel.Turn { return fakemodel.Turn{Calls: calls} }
-	says := func(text string) fakemodel.Turn { return fakemodel.Turn{Text: text} }
-	return fakemodel.Script{Name: "notes", MaxRequests: 200, Scenes: []fakemodel.Scene{
-		{Prompt: "Write the release notes", Turns: []fakemodel.Turn{
-			does(fakemodel.Call{Skill: "release-notes"}), does(fakemodel.Call{Run: "sh changes.sh"}), does(fakemodel.Call{Read: "CHANGELOG.md"}),
-			does(fakemodel.Call{
+// notes is what the scripted model does for the cases of the suites.
+func notes() agentscript.Script {
+	does := func(calls ...agentscript.Call) agentscript.Turn { return agentscript.Turn{Calls: calls} }
+	says := func(text string) agentscript.Turn { return agentscript.Turn{Text: text} }
+	return agentscript.Script{Name: "notes", MaxRequests: 200, Scenes: []agentscript.Scene{
+		{Prompt: "Write the release notes", Turns: []agentscript.Turn{
+			does(agentscript.Call{Skill: "release-notes"}), does(agentscript.Call{Run: "sh changes.sh"}),
+			does(agentscript.Call{Read: "CHANGELOG.md"}),
+			does(agentscript.Call{
 				Edit: "CHANGELOG.md", Old: "## 1.2.0",
 				New: "## 1.3.0\n\n- `till refund` takes a receipt number.\n- Totals above a million are no longer cut off.\n\n## 1.2.0",
 			}),
 			says("CHANGELOG.md has a section for 1.3.0."),
 		}},
-		{Prompt: "Which version was released last", Turns: []fakemodel.Turn{
-			does(fakemodel.Call{Read: "CHANGELOG.md"}), says("1.2.0 was released last."),
+		{Prompt: "Which version was released last", Turns: []agentscript.Turn{
+			does(agentscript.Call{Read: "CHANGELOG.md"}), says("1.2.0 was released last."),
 		}},
-		{Prompt: "Set the version", Turns: []fakemodel.Turn{does(fakemodel.Call{Run: "echo 1.3.0 > VERSION"}), says("The version is 1.3.0.")}},
+		{Prompt: "Set the version", Turns: []agentscript.Turn{
+			does(agentscript.Call{Run: "echo 1.3.0 > VERSION"}),
+			says("The version is 1.3.0."),
+		}},
 	}}
 }
 
-// TestRealAgents runs the suites for agents on the real CLIs, whose models follow a script: each passes every case, the report
-// names what was run, and nothing is left.
+// TestRealAgents runs the agent suites on the real CLIs with scripted models: each agent passes
+// every case, the report has the commands it ran, and no process is left.
 func TestRealAgents(t *testing.T) {
 	cli := programs(t, "codex", "claude", "opencode", "copilot", "gemini")
 	server := fakemodel.NewAgents(fakemodel.Options{Key: agentKey})
@@ -96,8 +101,9 @@ func TestRealAgents(t *testing.T) {
 		{Type: "gemini", Model: "gemini-2.5-flash", Command: cli["gemini"]},
 	} {
 		runners[a.Type] = map[string]any{"agent": map[string]any{
-			"type": a.Type, "model": a.Model, "command": a.Command, "baseURL": hs.URL + path + a.BaseURL, "apiKeyEnv": agentKeyName,
-			"skills": []string{"./skills/release-notes"},
+			"type": a.Type, "model": a.Model, "command": a.Command, "baseURL": hs.URL + path + a.BaseURL,
+			"apiKeyEnv": agentKeyName,
+			"skills":    []string{"./skills/release-notes"},
 		}}
 	}
 	config, err := json.Marshal(map[string]any{"runners": runners})
@@ -107,7 +113,8 @@ func TestRealAgents(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "real.config.json"), config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := plumbIn(t, dir, "run", "release.suite.ts", "version.suite.yaml", "--config", "real.config.json", "--output-dir", runs,
+	code, stdout, stderr := plumbIn(t, dir, "run", "release.suite.ts", "version.suite.yaml", "--config",
+		"real.config.json", "--output-dir", runs,
 		"--schedule", "isolated-by-runner", "--parallel", "2", "--report", "terminal", "--report", "html")
 	if code != 0 {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
@@ -129,7 +136,7 @@ func TestRealAgents(t *testing.T) {
 	}
 }
 
-// checkRealRun looks into the results of one run, and returns how many sessions it had.
+// checkRealRun checks the results of one run and returns its number of sessions.
 func checkRealRun(t *testing.T, file string) (sessions int) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -162,8 +169,11 @@ func checkRealRun(t *testing.T, file string) (sessions int) {
 					commands = append(commands, e.Command)
 				}
 			}
-			// An agent without tools for reading and editing does these by commands, too.
-			for prompt, command := range map[string]string{"writes-the-notes": "sh changes.sh", "sets-the-version": "echo 1.3.0 > VERSION"} {
+			// An agent without tools for reading and editing uses commands instead.
+			for prompt, command := range map[string]string{
+				"writes-the-notes": "sh changes.sh",
+				"sets-the-version": "echo 1.3.0 > VERSION",
+			} {
 				n := len(slices.DeleteFunc(slices.Clone(commands), func(s string) bool { return s != command }))
 				if want := map[bool]int{true: 1}[prompt == c.CaseID]; n != want {
 					t.Errorf("%s ran %q %d times, want %d: %q", at, command, n, want, commands)
@@ -180,7 +190,8 @@ func checkRealRun(t *testing.T, file string) (sessions int) {
 		}
 	}
 	code, stdout, stderr := plumbIn(t, filepath.Dir(file), "gc", "--dry-run", "--json")
-	if code != 0 || strings.Contains(stdout, `"run": "`+run.RunID+`"`) || strings.Contains(stdout, `"run":"`+run.RunID+`"`) {
+	if code != 0 || strings.Contains(stdout, `"run": "`+run.RunID+`"`) ||
+		strings.Contains(stdout, `"run":"`+run.RunID+`"`) {
 		t.Errorf("left of run %s: exit code %d, %s%s", run.RunID, code, stdout, stderr)
 	}
 	return sessions

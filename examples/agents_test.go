@@ -21,25 +21,28 @@ func plumbIn(t *testing.T, dir string, args ...string) (code int, stdout, stderr
 	}
 	var out, errs bytes.Buffer
 	code = cli.Main(t.Context(), cli.Env{
-		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: abs, Now: time.Now, Getenv: os.Getenv,
+		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: abs, Now: time.Now,
+		Getenv:  os.Getenv,
 		Environ: os.Environ, Size: func() (int, int, bool) { return 0, 0, false },
 	})
 	return code, out.String(), errs.String()
 }
 
-// TestAgentSuites has the actors play the suites for agents: the one that does the work passes every case, and the one that
-// only says so passes none.
+// TestAgentSuites runs the agent suites on the actors: the worker passes every case, and the talker
+// passes none.
 func TestAgentSuites(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the actors are a shell script, and there is no sh")
 	}
 	runs := t.TempDir()
-	code, stdout, stderr := plumbIn(t, "agents", "run", "--config", "rehearsal.config.ts", "--output-dir", runs, "--report", "./reporter.ts", "--report", "html")
+	code, stdout, stderr := plumbIn(t, "agents", "run", "--config", "rehearsal.config.ts", "--output-dir", runs,
+		"--report", "./reporter.ts", "--report", "html")
 	if code != 1 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for _, c := range []string{"writes-the-notes", "looks-and-leaves", "sets-the-version"} {
-		if !strings.Contains(stdout, "pass  "+c+" on worker\n") || !strings.Contains(stdout, "fail  "+c+" on talker  Assertion failure\n") {
+		if !strings.Contains(stdout, "pass  "+c+" on worker\n") ||
+			!strings.Contains(stdout, "fail  "+c+" on talker  Assertion failure\n") {
 			t.Errorf("case %s:\n%s%s", c, stdout, stderr)
 		}
 	}
@@ -48,7 +51,7 @@ func TestAgentSuites(t *testing.T) {
 	}
 }
 
-// TestAgentConfig reads what the example says for real agents, without starting one.
+// TestAgentConfig reads the example's config for real agents without starting one.
 func TestAgentConfig(t *testing.T) {
 	code, stdout, stderr := plumbIn(t, "agents", "validate")
 	if code != 0 || !strings.Contains(stdout, "plumb.config.ts: valid, 2 runners") {
@@ -74,7 +77,8 @@ func compiler(t *testing.T) string {
 	return tsc
 }
 
-// TestAgentSuitesTypeCheck checks them as an editor does, with the types that plumb init writes.
+// TestAgentSuitesTypeCheck type-checks the suites as an editor does, with the types that plumb init
+// writes.
 func TestAgentSuitesTypeCheck(t *testing.T) {
 	tsc := compiler(t)
 	dir := t.TempDir()

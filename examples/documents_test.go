@@ -27,7 +27,7 @@ type fence struct {
 	at, lang, text string
 }
 
-// fences reads the blocks of the documents for users.
+// fences reads the fenced blocks of the user documents.
 func fences(t *testing.T) []fence {
 	t.Helper()
 	files := []string{"../README.md", "../CONTRIBUTING.md"}
@@ -47,7 +47,8 @@ func fences(t *testing.T) []fence {
 		}
 		text := strings.ReplaceAll(string(data), "\r\n", "\n")
 		for _, m := range block.FindAllStringSubmatchIndex(text, -1) {
-			at := fmt.Sprintf("%s:%d", strings.TrimPrefix(filepath.ToSlash(file), "../"), 1+strings.Count(text[:m[0]], "\n"))
+			at := fmt.Sprintf("%s:%d", strings.TrimPrefix(filepath.ToSlash(file), "../"),
+				1+strings.Count(text[:m[0]], "\n"))
 			found = append(found, fence{at, text[m[2]:m[3]], text[m[4]:m[5]]})
 		}
 		if strings.HasSuffix(file, "README.md") { // blocks by indentation
@@ -68,7 +69,8 @@ func fences(t *testing.T) []fence {
 	return found
 }
 
-// TestDocumentedCommands has every command line of the documents parsed: its sub-commands and flags exist.
+// TestDocumentedCommands parses every command line of the documents: its sub-commands and flags
+// exist.
 func TestDocumentedCommands(t *testing.T) {
 	line := regexp.MustCompile(`(?m)(?:^|[|&(] ?|: |\$ )(?:go run \./cmd/)?plumb ([^\n]*)`)
 	known := regexp.MustCompile(`^[a-z-]+$`)
@@ -84,10 +86,10 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 			n++
 			if args[0] == "exec" {
-				args = args[:1] // the rest is for the script
+				args = args[:1] // the rest belongs to the script
 			}
 			if strings.HasPrefix(args[len(args)-1], "--") {
-				args = append(args, "1") // a flag is named without its value
+				args = append(args, "1") // the document shows the flag without its value
 			}
 			for i, word := range args {
 				if word == "N" {
@@ -137,7 +139,7 @@ func words(line string) []string {
 	return all
 }
 
-// TestDocumentedData reads what the documents show of suites, checks and configs, as Plumb does.
+// TestDocumentedData reads the suites, checks and configs in the documents as Plumb does.
 func TestDocumentedData(t *testing.T) {
 	for _, f := range fences(t) {
 		switch f.lang {
@@ -234,7 +236,7 @@ func readConfig(t *testing.T, name, text string) error {
 	return err
 }
 
-// TestDocumentedModules loads the suites, the configs and the reporters in TypeScript that the documents show.
+// TestDocumentedModules loads the TypeScript suites, configs and reporters in the documents.
 func TestDocumentedModules(t *testing.T) {
 	suites := 0
 	for _, f := range fences(t) {
@@ -296,7 +298,7 @@ func TestDocumentedTypes(t *testing.T) {
 	}
 }
 
-// TestDocumentedGo compiles the Go files that the documents show as a whole.
+// TestDocumentedGo compiles the complete Go files in the documents.
 func TestDocumentedGo(t *testing.T) {
 	n := 0
 	for _, f := range fences(t) {
@@ -317,7 +319,8 @@ func TestDocumentedGo(t *testing.T) {
 	}
 }
 
-// TestDocumentedOutput runs sessions of the documents whose files are known, and finds the lines that they show, in order.
+// TestDocumentedOutput runs sessions of the documents whose files are known, and looks for the
+// shown lines, in order.
 func TestDocumentedOutput(t *testing.T) {
 	files := map[string]string{"bad.suite.ts": "import http from \"node:http\";\nimport p from \"left-pad\";\nexport default [http, p];\n"}
 	dirs := map[string]string{}

@@ -1,5 +1,5 @@
-// Package examples holds the suites for agents that plumb demo --agents plays. The other directories are examples to read
-// and to copy.
+// Package examples holds the agent suites that plumb demo --agents runs. The other directories are
+// examples to read and copy.
 package examples
 
 import (
@@ -10,10 +10,10 @@ import (
 //go:embed agents/*.ts agents/*.yaml agents/README.md agents/rehearsal agents/skills agents/template
 var agents embed.FS
 
-// Agents returns the files of the suites for agents, without the tests.
+// Agents returns the files of the agent suites, without the tests.
 func Agents() fs.FS {
 	sub, err := fs.Sub(agents, "agents")
-	if err != nil { // only a path that is not valid is an error
+	if err != nil { // only an invalid path is an error
 		panic(err)
 	}
 	return sub

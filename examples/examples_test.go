@@ -14,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/load"
 )
 
-// TestExamples reads each example as plumb run does, and looks for faults as plumb suite lint does.
+// TestExamples loads each example as plumb run does, and lints it as plumb suite lint does.
 func TestExamples(t *testing.T) {
 	configs, err := filepath.Glob("*/plumb.yaml")
 	if err != nil || len(configs) != 3 {
@@ -54,7 +54,7 @@ func read(t *testing.T, dir, ref string) *plumb.Suite {
 	return suite
 }
 
-// TestQuickstart holds the cases of the quickstart to right and wrong answers.
+// TestQuickstart judges right and wrong answers with the cases of the quickstart.
 func TestQuickstart(t *testing.T) {
 	answers := map[string]struct{ right, wrong []string }{
 		"factual-001":   {[]string{"Jupiter", "**jupiter**."}, []string{"Saturn", ""}},
@@ -64,12 +64,18 @@ func TestQuickstart(t *testing.T) {
 			[]string{`{"first": "alder", "letters": 21}`, `alder, 20`},
 		},
 		"coding-001": {
-			[]string{"grep -c TODO notes.txt", "`grep -cw 'TODO' notes.txt`", "```sh\ngrep TODO notes.txt | wc -l\n```", `grep --count "\bTODO\b" notes.txt`},
+			[]string{
+				"grep -c TODO notes.txt", "`grep -cw 'TODO' notes.txt`", "```sh\ngrep TODO notes.txt | wc -l\n```",
+				`grep --count "\bTODO\b" notes.txt`,
+			},
 			[]string{"wc -l notes.txt", "grep TODO notes.txt", "grep -c TODO", "You can use grep -c TODO notes.txt."},
 		},
 		"creative-001": {
 			[]string{"Come after midnight, when one lamp still burns and every shelf whispers a different way home."},
-			[]string{"Come after midnight, when one lamp still burns in the silence between the shelves of books.", "A lamp burns."},
+			[]string{
+				"Come after midnight, when one lamp still burns in the silence between the shelves of books.",
+				"A lamp burns.",
+			},
 		},
 	}
 	for _, c := range read(t, "quickstart", "suite.jsonl").Cases {
@@ -90,7 +96,7 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// TestCommandRunner asks the script as the command runner does.
+// TestCommandRunner calls the script as the command runner does.
 func TestCommandRunner(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -99,7 +105,8 @@ func TestCommandRunner(t *testing.T) {
 	ask := func(prompt string) (output, failure string) {
 		t.Helper()
 		stdin, err := json.Marshal(map[string]any{
-			"caseId": "x", "messages": []plumb.Message{{Role: plumb.RoleUser, Content: prompt}}, "prompt": prompt, "repetition": 1,
+			"caseId": "x", "messages": []plumb.Message{{Role: plumb.RoleUser, Content: prompt}}, "prompt": prompt,
+			"repetition": 1,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +140,7 @@ func TestCommandRunner(t *testing.T) {
 	}
 }
 
-// passes says whether the output holds against all checks of c that ask no model.
+// passes reports whether the output passes all checks of c that need no model.
 func passes(t *testing.T, c *plumb.Case, output string) bool {
 	t.Helper()
 	for _, a := range c.Assertions {

@@ -1,6 +1,6 @@
 import type { PlumbConfig } from "plumb";
 
-const skills = ["./skills/release-notes"]; // put where each agent looks for skills
+const skills = ["./skills/release-notes"]; // copied to where each agent looks for skills
 
 const config: PlumbConfig = {
   suites: ["release.suite.ts", "version.suite.yaml"],

@@ -1,7 +1,7 @@
 import type { PlumbConfig } from "plumb";
 
-// Actors in place of agents: rehearsal/codex.sh writes what codex would, and no model is asked. One does the work, the other
-// only says so. Checks that the second one passes are no checks.
+// Fake agents: rehearsal/codex.sh prints the output of codex, and no model is called. The worker does the
+// task; the talker only claims to. A check that the talker passes is useless.
 const actor = (part: string) => ({
   agent: {
     type: "codex" as const, model: "none", command: "sh", commandArgs: ["./rehearsal/codex.sh"], env: { PART: part },

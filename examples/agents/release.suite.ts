@@ -12,14 +12,14 @@ const cases: Case[] = [
     tags: ["skill"],
     maxSteps: 20,
     assert(report, ctx) {
-      // What must hold for the rest to make sense stops the check at once.
+      // A failed hard check stops the case: the checks below it would make no sense.
       assert.skills.has(report, "release-notes");
       assert.commands.succeeded(report, changes, {
         explain: { question: "The skill says to run sh changes.sh. Why did you not run it?" },
       });
       assert.files.changed(report, "CHANGELOG.md");
 
-      // What is soft is collected, so that one session tells all that is wrong with it.
+      // Soft checks are collected, so that one session reports all its failures.
       assert.soft.files.contains(report, "CHANGELOG.md", /^## 1\.3\.0\n[^#]*refund[^#]*million/m);
       assert.soft.files.notContains(report, "CHANGELOG.md", /parser/);
       assert.soft.files.contains(report, "CHANGELOG.md", "- `till count` counts by the hour.");

@@ -1,6 +1,6 @@
 import type { Reporter } from "plumb";
 
-// One line an execution, and a sum at the end: what a chat message or a log wants to know.
+// Prints one line per execution and a total at the end, for a chat message or a log.
 let tokens = 0;
 
 const reporter: Reporter = {

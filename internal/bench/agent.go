@@ -23,14 +23,14 @@ const (
 	agentLargeTarget = 100.0 // MB
 )
 
-// agentScript poses as any agent: it tells a version, and otherwise prints its transcript. skillgym starts some agents
-// with their own name as the first argument.
+// agentScript is a fake agent: it prints a version, and otherwise its transcript. skillgym starts
+// some agents with their own name as the first argument.
 const agentScript = `#!/bin/sh
 case "$1$2" in *--version) echo 2.1.328; exit;; esac
 exec cat "$BENCH_TRANSCRIPT"
 `
 
-// agentSuite is a suite as skillgym has them, of N cases; plumb runs it as it is.
+// agentSuite is a suite of N cases in the format of skillgym. plumb runs it unchanged.
 const agentSuite = `import { assert, type TestCase } from "skillgym";
 
 const suite: TestCase[] = Array.from({ length: N }, (_, i) => ({
@@ -56,9 +56,13 @@ type agentBench struct {
 	dir, agent, transcript string
 }
 
-// agentSetup makes one of n cases with a transcript of size bytes. dir is made if need be.
+// agentSetup creates an agentBench with n cases and a transcript of size bytes. It creates dir if
+// needed.
 func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, record, size int) (agentBench, error) {
-	a := agentBench{dir: dir, agent: filepath.Join(dir, "agent"), transcript: filepath.Join(dir, fmt.Sprintf("transcript-%d-%d.jsonl", record, size))}
+	a := agentBench{
+		dir: dir, agent: filepath.Join(dir, "agent"),
+		transcript: filepath.Join(dir, fmt.Sprintf("transcript-%d-%d.jsonl", record, size)),
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
 	}
@@ -68,26 +72,29 @@ func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, record,
 	}
 	config := strings.NewReplacer("PARALLEL", strconv.Itoa(parallel), "AGENT", string(command)).Replace(agentConfig)
 	for name, text := range map[string]string{
-		"suite.ts": strings.ReplaceAll(agentSuite, "N }", strconv.Itoa(n)+" }"), "skillgym.config.ts": config, "agent": agentScript,
+		"suite.ts": strings.ReplaceAll(agentSuite, "N }", strconv.Itoa(n)+" }"), "skillgym.config.ts": config,
+		"agent":        agentScript,
 		"package.json": `{"type": "module"}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text),
+			0o700); err != nil { //nolint:gosec // the fake agents are programs
 			return a, err
 		}
 	}
 	return a, b.transcript(ctx, "claude-code", record, size, a.transcript)
 }
 
-// transcript writes a transcript in a process of its own.
+// transcript writes a transcript in a separate process.
 func (b *bench) transcript(ctx context.Context, agent string, record, size int, file string) error {
-	u, err := execute(ctx, b.dir, nil, b.self, "transcript", "-agent", agent, "-record", strconv.Itoa(record), "-size", strconv.Itoa(size), "-out", file)
+	u, err := execute(ctx, b.dir, nil, b.self, "transcript", "-agent", agent, "-record", strconv.Itoa(record), "-size",
+		strconv.Itoa(size), "-out", file)
 	if err == nil && u.code != 0 {
 		err = errors.New(u.output)
 	}
 	return err
 }
 
-// runAgents has plumb run the suite and checks that n cases pass.
+// runAgents runs the suite with plumb and checks that n cases pass.
 func (b *bench) runAgents(ctx context.Context, a agentBench, n int) (usage, error) {
 	summary := filepath.Join(a.dir, "summary.json")
 	env := append(b.environment(""), "BENCH_TRANSCRIPT="+a.transcript)
@@ -102,7 +109,7 @@ func (b *bench) runAgents(ctx context.Context, a agentBench, n int) (usage, erro
 	return u, b.counted(ctx, n, "-summary", summary)
 }
 
-// counted checks results in a process of its own.
+// counted checks results in a separate process.
 func (b *bench) counted(ctx context.Context, n int, args ...string) error {
 	c, err := execute(ctx, b.dir, nil, slices.Concat([]string{b.self, "count", "-n", strconv.Itoa(n)}, args)...)
 	if err == nil && c.code != 0 {
@@ -129,12 +136,13 @@ func (b *bench) agentStart(ctx context.Context) error {
 		all = append(all, u)
 	}
 	u := medians(all)
-	b.report.target("plumb run, one TypeScript case with an agent, median of 20", fmt.Sprintf("%s, %s CPU, %s", ms(u.wall), ms(u.cpu), mb(u.peak)),
+	b.report.target("plumb run, one TypeScript case with an agent, median of 20",
+		fmt.Sprintf("%s, %s CPU, %s", ms(u.wall), ms(u.cpu), mb(u.peak)),
 		"< "+ms(agentStartTarget), u.wall < agentStartTarget)
 	return nil
 }
 
-// posing reports whether a script can pose as an agent here.
+// posing reports whether a shell script can act as an agent on this system.
 func (b *bench) posing(what string) bool {
 	if runtime.GOOS == "windows" {
 		b.report.add(what, "not measured: a shell script cannot pose as an agent here")
@@ -143,8 +151,8 @@ func (b *bench) posing(what string) bool {
 	return true
 }
 
-// agentMany compares many sessions with those of skillgym, turn by turn. What the agent itself takes is measured alone and
-// taken off both.
+// agentMany compares many sessions with skillgym, in alternating rounds. It measures the agent
+// alone and subtracts its time from both.
 func (b *bench) agentMany(ctx context.Context) error {
 	n, parallel := 500/b.scale, 8
 	what := fmt.Sprintf("%d sessions of 100 KB, %d at once, overhead of each", n, parallel)
@@ -183,21 +191,25 @@ func (b *bench) agentMany(ctx context.Context) error {
 		return (u.wall - floor.wall).Seconds() * 1e3 / float64(n), (u.cpu - floor.cpu).Seconds() * 1e3 / float64(n)
 	}
 	wall, cpu := over(mine)
-	figure := fmt.Sprintf("%.2f ms wall, %.2f ms CPU; %.2f s wall in all, %s", wall, cpu, mine.wall.Seconds(), mb(mine.peak))
+	figure := fmt.Sprintf("%.2f ms wall, %.2f ms CPU; %.2f s wall in all, %s", wall, cpu, mine.wall.Seconds(),
+		mb(mine.peak))
 	if len(peers) == 0 {
 		b.report.add(what, figure)
 	} else {
 		theirs := medians(peers)
 		theirWall, theirCPU := over(theirs)
-		b.report.target(what, fmt.Sprintf("%.2f of skillgym's in wall time, %.2f in CPU time: %s", wall/theirWall, cpu/theirCPU, figure),
+		b.report.target(what, fmt.Sprintf("%.2f of skillgym's in wall time, %.2f in CPU time: %s", wall/theirWall,
+			cpu/theirCPU, figure),
 			fmt.Sprintf("<= %.2f of skillgym's", agentManyTarget), wall/theirWall <= agentManyTarget)
-		b.report.add("  skillgym "+peer.version, fmt.Sprintf("%.2f ms wall, %.2f ms CPU; %.2f s wall in all, %s", theirWall, theirCPU, theirs.wall.Seconds(), mb(theirs.peak)))
+		b.report.add("  skillgym "+peer.version, fmt.Sprintf("%.2f ms wall, %.2f ms CPU; %.2f s wall in all, %s",
+			theirWall, theirCPU, theirs.wall.Seconds(), mb(theirs.peak)))
 	}
-	b.report.add("  the agent alone, taken off", fmt.Sprintf("%.2f s wall, %.2f s CPU", floor.wall.Seconds(), floor.cpu.Seconds()))
+	b.report.add("  the agent alone, taken off", fmt.Sprintf("%.2f s wall, %.2f s CPU", floor.wall.Seconds(),
+		floor.cpu.Seconds()))
 	return nil
 }
 
-// spawn runs the agent alone.
+// spawn runs only the agent.
 func (b *bench) spawn(ctx context.Context, a agentBench, n, parallel int) (usage, error) {
 	out := filepath.Join(a.dir, "spawned")
 	if err := os.MkdirAll(out, 0o700); err != nil {
@@ -212,22 +224,24 @@ func (b *bench) spawn(ctx context.Context, a agentBench, n, parallel int) (usage
 	return u, err
 }
 
-// agentNormalise measures how fast transcripts become reports, agent by agent, on one core: in processor time, since a
-// collector that works beside it is no gain. What a small transcript takes is taken off.
-func (b *bench) agentNormalise(ctx context.Context) error {
+// agentNormalize measures how fast plumb converts transcripts, per agent, on one core. It measures
+// CPU time, so that a concurrent garbage collector counts. It subtracts the time of a small
+// transcript.
+func (b *bench) agentNormalize(ctx context.Context) error {
 	size := 50_000_000 / b.scale
 	for _, agent := range agents() {
-		start, err := b.normaliseOften(ctx, agent, 700, 1_000)
+		start, err := b.normalizeOften(ctx, agent, 700, 1_000)
 		if err != nil {
 			return err
 		}
 		for _, record := range []int{2_000, 700} {
-			took, err := b.normaliseOften(ctx, agent, record, size)
+			took, err := b.normalizeOften(ctx, agent, record, size)
 			if err != nil {
 				return err
 			}
 			rate := float64(size) / 1e6 / (took.cpu - start.cpu).Seconds()
-			b.report.target(fmt.Sprintf("plumb normalise, %.0f MB of %s in lines of %d bytes", float64(size)/1e6, agent, record),
+			b.report.target(fmt.Sprintf("plumb normalise, %.0f MB of %s in lines of %d bytes", float64(size)/1e6, agent,
+				record),
 				fmt.Sprintf("%.0f MB per second of CPU, %.2f s wall, %s", rate, took.wall.Seconds(), mb(took.peak)),
 				fmt.Sprintf(">= %.0f MB/s", agentRateTarget), rate >= agentRateTarget)
 		}
@@ -235,15 +249,15 @@ func (b *bench) agentNormalise(ctx context.Context) error {
 	return nil
 }
 
-// normaliseOften has plumb make reports of a transcript, and returns what one takes.
-func (b *bench) normaliseOften(ctx context.Context, agent string, record, size int) (usage, error) {
+// normalizeOften converts a transcript several times and returns the mean usage.
+func (b *bench) normalizeOften(ctx context.Context, agent string, record, size int) (usage, error) {
 	file := filepath.Join(b.dir, "transcript.jsonl")
 	if err := b.transcript(ctx, agent, record, size, file); err != nil {
 		return usage{}, err
 	}
 	var all []usage
 	for range b.rounds {
-		u, err := b.normalise(ctx, agent, file)
+		u, err := b.normalize(ctx, agent, file)
 		if err != nil {
 			return u, err
 		}
@@ -252,13 +266,14 @@ func (b *bench) normaliseOften(ctx context.Context, agent string, record, size i
 	return medians(all), nil
 }
 
-// normalise has plumb make a report of a transcript, and looks at its final output.
-func (b *bench) normalise(ctx context.Context, agent, file string) (usage, error) {
+// normalize converts a transcript and checks the final output of the report.
+func (b *bench) normalize(ctx context.Context, agent, file string) (usage, error) {
 	out, err := os.Create(filepath.Join(b.dir, "report.json"))
 	if err != nil {
 		return usage{}, err
 	}
-	u, err := executeTo(ctx, out, b.dir, b.environment(""), b.plumb, "normalise", "--agent", agent, "--stdout", file, "--exit-code", "0")
+	u, err := executeTo(ctx, out, b.dir, b.environment(""), b.plumb, "normalise", "--agent", agent, "--stdout", file,
+		"--exit-code", "0")
 	if err = errors.Join(err, out.Close()); err == nil && u.code != 0 {
 		err = fmt.Errorf("%w: plumb normalise --agent %s ended with code %d: %s", errWrong, agent, u.code, u.output)
 	}
@@ -268,7 +283,7 @@ func (b *bench) normalise(ctx context.Context, agent, file string) (usage, error
 	return u, b.counted(ctx, 0, "-report", out.Name())
 }
 
-// agentLarge measures the memory that one very large transcript takes, in four shapes.
+// agentLarge measures the memory for one very large transcript, in four shapes.
 func (b *bench) agentLarge(ctx context.Context) error {
 	size := 200_000_000 / b.scale
 	if !b.posing("a very large transcript") {
@@ -284,12 +299,13 @@ func (b *bench) agentLarge(ctx context.Context) error {
 			return err
 		}
 		u, err := b.runAgents(ctx, a, 1)
-		_ = os.Remove(a.transcript) // or it goes with the directory
+		_ = os.Remove(a.transcript) // the directory is removed later anyway
 		if err != nil {
 			return err
 		}
 		figure := fmt.Sprintf("%s; %.2f s wall, %.2f s CPU", mb(u.peak), u.wall.Seconds(), u.cpu.Seconds())
-		b.report.target(fmt.Sprintf("one transcript of %.0f MB, lines of %s, peak memory", float64(size)/1e6, shape.name), figure,
+		b.report.target(fmt.Sprintf("one transcript of %.0f MB, lines of %s, peak memory", float64(size)/1e6,
+			shape.name), figure,
 			fmt.Sprintf("< %.0f MB", agentLargeTarget), float64(u.peak)/1e6 < agentLargeTarget)
 	}
 	return b.largePeer(ctx, size)

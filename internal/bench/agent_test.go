@@ -18,7 +18,8 @@ func TestTranscripts(t *testing.T) {
 		t.Run(agent, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "transcript")
 			var stderr bytes.Buffer
-			if err := transcriptMain([]string{"-agent", agent, "-record", "900", "-size", "100000", "-out", file}, &stderr); err != nil {
+			if err := transcriptMain([]string{"-agent", agent, "-record", "900", "-size", "100000", "-out", file},
+				&stderr); err != nil {
 				t.Fatal(err, stderr.String())
 			}
 			data, err := os.ReadFile(file)
@@ -33,7 +34,10 @@ func TestTranscripts(t *testing.T) {
 			if err != nil || report.FinalOutput != finalAnswer {
 				t.Fatalf("%+v, %v", report, err)
 			}
-			out, err := json.Marshal(map[string]any{"outcome": "pass", "finalOutput": report.FinalOutput, "events": report.Events})
+			out, err := json.Marshal(map[string]any{
+				"outcome": "pass", "finalOutput": report.FinalOutput,
+				"events": report.Events,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,14 +39,18 @@ func TestCases(t *testing.T) {
 	if math.Abs(failing/n-0.108) > 0.01 {
 		t.Errorf("%.3f fail, want 0.108", failing/n)
 	}
-	for kind, want := range map[string]float64{"exact_match": 0.4, "contains": 0.3, "contains_any": 0.2, "is_json": 0.1} {
+	for kind, want := range map[string]float64{
+		"exact_match": 0.4, "contains": 0.3, "contains_any": 0.2,
+		"is_json": 0.1,
+	} {
 		if math.Abs(kinds[kind]/n-want) > 0.015 {
 			t.Errorf("%s has a share of %.3f, want %.1f", kind, kinds[kind]/n, want)
 		}
 	}
 }
 
-// TestFloor runs the bare loop and both checks of its results, and makes sure that they find what is wrong.
+// TestFloor runs the bare loop and both checks of its results, and makes sure that they find what
+// is wrong.
 func TestFloor(t *testing.T) {
 	dir := t.TempDir()
 	suite, answers, results := filepath.Join(dir, "suite"), filepath.Join(dir, "answers"), filepath.Join(dir, "results")
@@ -65,7 +69,8 @@ func TestFloor(t *testing.T) {
 	}
 	hs := httptest.NewServer(fakemodel.New(fakemodel.Options{Answers: table, Key: apiKey}))
 	defer hs.Close()
-	if err := floorMain(t.Context(), []string{"-suite", suite, "-url", hs.URL, "-parallel", "8", "-out", results}, &stderr); err != nil {
+	if err := floorMain(t.Context(), []string{"-suite", suite, "-url", hs.URL, "-parallel", "8", "-out", results},
+		&stderr); err != nil {
 		t.Fatal(err)
 	}
 	check := func(n string) error {
@@ -93,7 +98,10 @@ func TestFloor(t *testing.T) {
 	if err := os.WriteFile(results, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := floorOne(t.Context(), hs.Client(), hs.URL, &benchCase{prompt: "one more", kind: "is_json"}); err != nil {
+	if _, err := floorOne(t.Context(), hs.Client(), hs.URL, &benchCase{
+		prompt: "one more",
+		kind:   "is_json",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := check("200"); !errors.Is(err, errWrong) || !strings.Contains(err.Error(), "201 requests") {
@@ -136,7 +144,11 @@ func TestReport(t *testing.T) {
 			t.Errorf("no line %q that ends with %q in\n%s", line, want, out.String())
 		}
 	}
-	m := medians([]usage{{wall: 3 * time.Second, cpu: 1, peak: 5}, {wall: time.Second, cpu: 9, peak: 6}, {wall: 2 * time.Second, cpu: 2, peak: 7}})
+	m := medians([]usage{
+		{wall: 3 * time.Second, cpu: 1, peak: 5},
+		{wall: time.Second, cpu: 9, peak: 6},
+		{wall: 2 * time.Second, cpu: 2, peak: 7},
+	})
 	if m.wall != 2*time.Second || m.cpu != 2 || m.peak != 6 {
 		t.Errorf("medians = %+v", m)
 	}
@@ -151,7 +163,8 @@ func TestExecute(t *testing.T) {
 	if err != nil || u.code != 0 || u.wall <= 0 || u.cpu <= 0 {
 		t.Errorf("usage = %+v, %v", u, err)
 	}
-	if u, err = execute(t.Context(), "", os.Environ(), exe, "-no-such-flag"); err != nil || u.code != 2 || u.output == "" {
+	if u, err = execute(t.Context(), "", os.Environ(), exe, "-no-such-flag"); err != nil || u.code != 2 ||
+		u.output == "" {
 		t.Errorf("usage = %+v, %v", u, err)
 	}
 	if _, err = execute(t.Context(), "", nil, filepath.Join(t.TempDir(), "absent")); err == nil {

@@ -15,17 +15,18 @@ import (
 	"time"
 )
 
-// What plumb is asked with.
+// The arguments of plumb.
 const (
 	model  = "gpt-4o"
 	apiKey = "sk-bench-0123456789abcdef"
 )
 
-// The command lines of plumb that are measured.
+// The measured command lines of plumb.
 
 func (b *bench) runCommand(suite, summary string, parallel int) []string {
 	return []string{
-		b.plumb, "run", suite, "--model", "openai:" + model, "--parallel", strconv.Itoa(parallel), "--report", "json-summary:" + summary,
+		b.plumb, "run", suite, "--model", "openai:" + model, "--parallel", strconv.Itoa(parallel), "--report",
+		"json-summary:" + summary,
 	}
 }
 
@@ -38,7 +39,8 @@ func (b *bench) hashCommand(suite string) []string { return []string{b.plumb, "s
 
 func (b *bench) validateCommand(suite string) []string { return []string{b.plumb, "validate", suite} }
 
-// environment is that of plumb: nothing of the user's, so that no config, key or proxy changes the result.
+// environment returns plumb's environment. It has nothing of the user's, so that no config, key or
+// proxy changes the result.
 func (b *bench) environment(url string) []string {
 	env := []string{"HOME=" + b.dir, "USERPROFILE=" + b.dir, "TMPDIR=" + b.dir, "NO_COLOR=1"}
 	if url != "" {
@@ -70,10 +72,13 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
-	fs.StringVar(&b.only, "only", "", "measure only what has this in its name: size, start, replay, hash, validate, latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
-	fs.StringVar(&b.skillgym, "skillgym", "", "directory with node_modules in which skillgym and node are installed (default: npm installs them)")
+	fs.StringVar(&b.only, "only", "",
+		"measure only what contains this in its name: size, start, replay, hash, validate, "+
+			"latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
+	fs.StringVar(&b.skillgym, "skillgym", "",
+		"directory with node_modules in which skillgym and node are installed (default: npm installs them)")
 	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")
-	fs.IntVar(&b.rounds, "rounds", 3, "rounds of what is compared, of which the median counts")
+	fs.IntVar(&b.rounds, "rounds", 3, "rounds of each comparison; the median counts")
 	dir := fs.String("dir", "", "directory to work in, kept (default: a temporary one, about 1 GB)")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -103,7 +108,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		{"validate", b.validate},
 		{"agent-start", b.agentStart},
 		{"agent-many", b.agentMany},
-		{"agent-normalise", b.agentNormalise},
+		{"agent-normalise", b.agentNormalize},
 		{"agent-large", b.agentLarge},
 	} {
 		if !strings.Contains(step.name, b.only) {
@@ -117,7 +122,8 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			b.report.wrong = append(b.report.wrong, step.name+": "+err.Error())
 		}
 	}
-	b.report.write(stdout, fmt.Sprintf("%s/%s, %s, %d CPUs, scale 1/%d, %s in all", runtime.GOOS, runtime.GOARCH, runtime.Version(),
+	b.report.write(stdout, fmt.Sprintf("%s/%s, %s, %d CPUs, scale 1/%d, %s in all", runtime.GOOS, runtime.GOARCH,
+		runtime.Version(),
 		runtime.NumCPU(), b.scale, time.Since(begun).Round(time.Second)))
 	if len(b.report.wrong) > 0 {
 		return fmt.Errorf("%w: %s", errWrong, strings.Join(b.report.wrong, "; "))
@@ -125,7 +131,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// prepare makes the directory and the binary.
+// prepare creates the directory and builds the binary.
 func (b *bench) prepare(ctx context.Context, dir string) error {
 	var err error
 	if b.self, err = os.Executable(); err != nil {
@@ -169,7 +175,8 @@ func (b *bench) build(ctx context.Context, file string, flags ...string) error {
 
 // generate writes a suite of n cases and its answers, once.
 func (b *bench) generate(ctx context.Context, n int) (suite, answers string, err error) {
-	suite, answers = filepath.Join(b.dir, fmt.Sprintf("suite-%d.jsonl", n)), filepath.Join(b.dir, fmt.Sprintf("answers-%d.jsonl", n))
+	suite, answers = filepath.Join(b.dir, fmt.Sprintf("suite-%d.jsonl", n)),
+		filepath.Join(b.dir, fmt.Sprintf("answers-%d.jsonl", n))
 	if _, err := os.Stat(answers); err == nil {
 		return suite, answers, nil
 	}
@@ -180,7 +187,7 @@ func (b *bench) generate(ctx context.Context, n int) (suite, answers string, err
 	return suite, answers, err
 }
 
-// measured is one run of a tool against a server of its own.
+// measured is one run of a tool against its own server.
 type measured struct{ tool, server usage }
 
 // runPlumb runs a suite of n cases through plumb and checks the result.
@@ -191,15 +198,20 @@ func (b *bench) runPlumb(ctx context.Context, n, parallel int, latency time.Dura
 	})
 }
 
-// runFloor runs it through the bare loop.
+// runFloor runs a suite of n cases through the bare loop.
 func (b *bench) runFloor(ctx context.Context, n, parallel int, latency time.Duration) (measured, error) {
 	return b.against(ctx, n, latency, func(suite, url, dir string) ([]string, []string) {
 		out := filepath.Join(dir, "results.jsonl")
-		return []string{b.self, "floor", "-suite", suite, "-url", url, "-parallel", strconv.Itoa(parallel), "-out", out}, []string{"-results", out}
+		return []string{
+			b.self, "floor", "-suite", suite, "-url", url, "-parallel", strconv.Itoa(parallel), "-out",
+			out,
+		}, []string{"-results", out}
 	})
 }
 
-func (b *bench) against(ctx context.Context, n int, latency time.Duration, command func(suite, url, dir string) (run, check []string)) (measured, error) {
+func (b *bench) against(ctx context.Context, n int, latency time.Duration,
+	command func(suite, url, dir string) (run, check []string),
+) (measured, error) {
 	var m measured
 	suite, answers, err := b.generate(ctx, n)
 	if err != nil {
@@ -227,9 +239,11 @@ func (b *bench) against(ctx context.Context, n int, latency time.Duration, comma
 		return m, err
 	}
 	if m.tool.code > 1 {
-		return m, fmt.Errorf("%w: %s ended with code %d: %s", errWrong, strings.Join(run, " "), m.tool.code, m.tool.output)
+		return m, fmt.Errorf("%w: %s ended with code %d: %s", errWrong, strings.Join(run, " "), m.tool.code,
+			m.tool.output)
 	}
-	c, err := execute(ctx, dir, nil, slices.Concat([]string{b.self, "check", "-n", strconv.Itoa(n), "-url", srv.url}, check)...)
+	c, err := execute(ctx, dir, nil, slices.Concat([]string{b.self, "check", "-n", strconv.Itoa(n), "-url", srv.url},
+		check)...)
 	if err != nil {
 		return m, err
 	}
@@ -240,11 +254,12 @@ func (b *bench) against(ctx context.Context, n int, latency time.Duration, comma
 	return m, nil
 }
 
-// plain runs plumb without a server and wants the given exit code.
+// plain runs plumb without a server and checks its exit code.
 func (b *bench) plain(ctx context.Context, code int, argv []string) (usage, error) {
 	u, err := execute(ctx, b.dir, b.environment(""), argv...)
 	if err == nil && u.code != code {
-		err = fmt.Errorf("%w: %s ended with code %d, want %d: %s", errWrong, strings.Join(argv, " "), u.code, code, u.output)
+		err = fmt.Errorf("%w: %s ended with code %d, want %d: %s", errWrong, strings.Join(argv, " "), u.code, code,
+			u.output)
 	}
 	return u, err
 }

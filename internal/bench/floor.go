@@ -16,8 +16,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// The bare loop: what must be done for each case whatever the tool. It reads the suite, posts the same requests through
-// net/http, decodes the replies, checks them, and writes a line each. It has no store, no retries, no progress, no report.
+// The bare loop does only what any tool must do for each case. It reads the suite, sends the same
+// requests with net/http, decodes and checks the replies, and writes one line per case. It has no
+// store, retries, progress or report.
 
 type floorRequest struct {
 	Model               string         `json:"model"`
@@ -111,7 +112,10 @@ func readSuite(file string) ([]benchCase, error) {
 }
 
 func floor(ctx context.Context, cases []benchCase, url string, parallel int, w io.Writer) error {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: parallel, MaxConnsPerHost: parallel, DisableCompression: true}}
+	client := &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: parallel, MaxConnsPerHost: parallel,
+		DisableCompression: true,
+	}}
 	work, results := make(chan *benchCase, parallel), make(chan floorResult, parallel)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,7 +192,8 @@ func floorOne(ctx context.Context, client *http.Client, url string, c *benchCase
 	}, nil
 }
 
-// checkMain checks results against what was generated, and the server's figures against the number of cases.
+// checkMain compares results with the generated suite, and the server's figures with the number of
+// cases.
 func checkMain(ctx context.Context, args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench check", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -224,7 +229,7 @@ func checkMain(ctx context.Context, args []string, stderr io.Writer) error {
 	return checkServer(ctx, *url, *n)
 }
 
-// checkServer checks that the server saw each prompt once, and nothing else.
+// checkServer checks that the server received each prompt exactly once and no other requests.
 func checkServer(ctx context.Context, url string, n int) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/fakemodel/stats", nil)
 	if err != nil {
@@ -240,7 +245,8 @@ func checkServer(ctx context.Context, url string, n int) error {
 		return fmt.Errorf("read the server's figures: %w", err)
 	}
 	if stats.Total() != int64(n) || len(stats.Prompts) != n || stats.Answered != int64(n) || stats.Unprepared != 0 {
-		return fmt.Errorf("%w: the server saw %d requests with %d prompts and answered %d, %d of them unprepared; want %d of each, and none unprepared",
+		return fmt.Errorf("%w: the server saw %d requests with %d prompts and answered %d, %d of them unprepared; "+
+			"want %d of each, and none unprepared",
 			errWrong, stats.Total(), len(stats.Prompts), stats.Answered, stats.Unprepared, n)
 	}
 	return nil

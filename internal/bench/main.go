@@ -1,9 +1,10 @@
-// Command bench measures plumb as its users meet it: whole processes, against a fake model server in a process of its
-// own, with suites of which the right result is known. "make bench" runs it; docs/performance.md says how to read it.
+// Command bench measures plumb as users run it: whole processes, against a fake model server in a
+// separate process, with suites whose right results are known. "make bench" runs it;
+// docs/performance.md explains the output.
 //
-// The program is its own helpers: it starts itself as the server, as the bare loop that plumb is compared with, and as
-// the writer and the checker of the large files, so that the process that measures stays small. On Linux the peak memory
-// of a child is never reported below that of its parent.
+// The program starts itself for its helpers: the model server, the bare loop that plumb is compared
+// with, and the writer and checker of large files. So the measuring process stays small. It must,
+// because Linux never reports a peak memory of a child below that of its parent.
 package main
 
 import (
@@ -24,7 +25,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run does what args ask for, and returns the exit code: 1 when plumb gave a wrong result, 2 when it could not be measured.
+// run executes args and returns the exit code: 1 when plumb gave a wrong result, 2 when it could
+// not be measured.
 func run(args []string, stdout, stderr io.Writer) int {
 	mode := ""
 	if len(args) > 0 {
@@ -65,5 +67,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// errWrong marks a result of plumb that is not the right one.
+// errWrong marks a wrong result of plumb.
 var errWrong = errors.New("wrong result")

@@ -12,22 +12,23 @@ import (
 	"time"
 )
 
-// usage is what one process took.
+// usage is what one process used.
 type usage struct {
 	wall, cpu time.Duration
-	// peak is the largest resident set in bytes; 0 where the system does not say.
+	// peak is the largest resident set in bytes, or 0 when the system does not report it.
 	peak int64
 	code int
-	// output is what it wrote to both streams, the last of it.
+	// output is the last part of both output streams.
 	output string
 }
 
-// execute runs a command to its end. An error means that it did not run; an exit code is no error.
+// execute runs a command to its end. An error means that it did not run; an exit code is not an
+// error.
 func execute(ctx context.Context, dir string, env []string, argv ...string) (usage, error) {
 	return executeTo(ctx, nil, dir, env, argv...)
 }
 
-// executeTo is execute for a command that prints much: its standard output goes to a file.
+// executeTo is execute for a command with much output: its standard output goes to a file.
 func executeTo(ctx context.Context, stdout *os.File, dir string, env []string, argv ...string) (usage, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -45,7 +46,8 @@ func executeTo(ctx context.Context, stdout *os.File, dir string, env []string, a
 	if ctx.Err() != nil {
 		return u, context.Cause(ctx)
 	}
-	u.cpu, u.peak, u.code = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), peak(cmd.ProcessState), cmd.ProcessState.ExitCode()
+	u.cpu, u.peak, u.code = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), peak(cmd.ProcessState),
+		cmd.ProcessState.ExitCode()
 	return u, nil
 }
 
@@ -80,16 +82,16 @@ func (b *bench) serve(ctx context.Context, answers string, latency time.Duration
 	if err != nil && !errors.Is(err, io.EOF) || !ok {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		return nil, fmt.Errorf("start the model server: it said %q", line[:n])
+		return nil, fmt.Errorf("start the model server: unexpected output %q", line[:n])
 	}
 	return &server{cmd, url}, nil
 }
 
-// stop ends the server, and returns what it took.
+// stop ends the server and returns what it used.
 func (s *server) stop() usage {
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		_ = s.cmd.Process.Kill() // Windows has no interrupt
 	}
-	_ = s.cmd.Wait() // its exit code says nothing
+	_ = s.cmd.Wait() // its exit code does not matter
 	return usage{cpu: s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime(), peak: peak(s.cmd.ProcessState)}
 }

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// What npm installs of the tool that agent suites are compared with.
+// The npm package that agent suites are compared with, and its Node.
 const (
 	peerPackage = "skillgym@0.8.1"
 	peerNode    = "node@22"
 )
 
-// peer is an installed skillgym. Suites that import from it must be in its directory.
+// peer is an installed skillgym. Suites that import it must be in its directory.
 type peer struct{ dir, version string }
 
-// installSkillgym installs it with the Node that it needs, unless the user has.
+// installSkillgym installs skillgym with the Node that it needs, unless the user has done so.
 func (b *bench) installSkillgym(ctx context.Context) (peer, error) {
 	p := peer{dir: b.skillgym}
 	if p.dir == "" {
@@ -31,8 +31,9 @@ func (b *bench) installSkillgym(ctx context.Context) (peer, error) {
 		}
 		if !exists(p.file()) {
 			fmt.Fprintf(b.stderr, "npm install %s %s ...\n", peerNode, peerPackage)
-			//nolint:forbidigo // a package main; npm is the user's, with the user's registry
-			u, err := execute(ctx, p.dir, os.Environ(), "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund", peerNode, peerPackage)
+			//nolint:forbidigo // a package main; npm runs with the user's registry
+			u, err := execute(ctx, p.dir, os.Environ(), "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund",
+				peerNode, peerPackage)
 			if err == nil && u.code != 0 {
 				err = errors.New(u.output)
 			}
@@ -65,7 +66,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// runSkillgym has skillgym run the suite and checks that n cases pass.
+// runSkillgym runs the suite with skillgym and checks that n cases pass.
 func (b *bench) runSkillgym(ctx context.Context, p peer, a agentBench, n int) (usage, error) {
 	u, out, err := b.startSkillgym(ctx, p, a)
 	defer os.RemoveAll(filepath.Join(a.dir, ".skillgym-results"))
@@ -78,7 +79,7 @@ func (b *bench) runSkillgym(ctx context.Context, p peer, a agentBench, n int) (u
 	return u, b.counted(ctx, n, "-skillgym", out)
 }
 
-// startSkillgym runs the suite, and returns the file that its summary went to.
+// startSkillgym runs the suite and returns the path of its summary.
 func (b *bench) startSkillgym(ctx context.Context, p peer, a agentBench) (usage, string, error) {
 	out, err := os.Create(filepath.Join(a.dir, "skillgym.json"))
 	if err != nil {
@@ -86,16 +87,17 @@ func (b *bench) startSkillgym(ctx context.Context, p peer, a agentBench) (usage,
 	}
 	bin := filepath.Join(p.dir, "node_modules", ".bin")
 	env := append(b.environment(""), "BENCH_TRANSCRIPT="+a.transcript)
-	u, err := executeTo(ctx, out, a.dir, env, filepath.Join(bin, "node"), filepath.Join(bin, "skillgym"), "run", "suite.ts", "--reporter", "json-summary")
+	u, err := executeTo(ctx, out, a.dir, env, filepath.Join(bin, "node"), filepath.Join(bin, "skillgym"), "run",
+		"suite.ts", "--reporter", "json-summary")
 	return u, out.Name(), errors.Join(err, out.Close())
 }
 
-// largePeer tells what skillgym makes of the transcript that plumb read in the first shape.
+// largePeer reports how skillgym handles the transcript that plumb read in the first shape.
 func (b *bench) largePeer(ctx context.Context, size int) error {
 	p, err := b.installSkillgym(ctx)
 	if err != nil {
 		b.report.add("  skillgym", "not compared: "+strings.ReplaceAll(err.Error(), "\n", " "))
-		return nil // the figures of plumb stand without it
+		return nil // the figures of plumb are complete without it
 	}
 	a, err := b.agentSetup(ctx, filepath.Join(p.dir, "agent-large"), 1, 1, 1_000_000, size)
 	if err != nil {
@@ -117,7 +119,8 @@ func (b *bench) largePeer(ctx context.Context, size int) error {
 			}
 		}
 	}
-	b.report.add("  skillgym "+p.version+", lines of 1 MB", fmt.Sprintf("%s; %s, %.2f s wall, %.2f s CPU", what, mb(u.peak), u.wall.Seconds(), u.cpu.Seconds()))
+	b.report.add("  skillgym "+p.version+", lines of 1 MB", fmt.Sprintf("%s; %s, %.2f s wall, %.2f s CPU", what,
+		mb(u.peak), u.wall.Seconds(), u.cpu.Seconds()))
 	return nil
 }
 
@@ -183,7 +186,7 @@ func readSkillgym(file string, into map[string]string) error {
 	return nil
 }
 
-// checkReport checks that a report has commands, and the answer that all transcripts end with.
+// checkReport checks that a report has commands and the final answer of the transcripts.
 func checkReport(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -206,7 +209,8 @@ func checkReport(file string) error {
 		}
 	}
 	if doc.FinalOutput != finalAnswer || doc.Outcome != "pass" || commands == 0 {
-		return fmt.Errorf("%w: outcome %q with %d commands and the final output %q", errWrong, doc.Outcome, commands, doc.FinalOutput)
+		return fmt.Errorf("%w: outcome %q with %d commands and the final output %q", errWrong, doc.Outcome, commands,
+			doc.FinalOutput)
 	}
 	return nil
 }

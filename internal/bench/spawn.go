@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// spawnMain starts a program many times, some at once, each with its output in a file, and does nothing else. It is the
-// floor under any tool that runs agents.
+// spawnMain only starts a program many times, some concurrently, each with its output in a file. It
+// is the lower bound for any tool that runs agents.
 func spawnMain(ctx context.Context, args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench spawn", flag.ContinueOnError)
 	fs.SetOutput(stderr)

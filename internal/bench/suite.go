@@ -11,28 +11,29 @@ import (
 	"strings"
 )
 
-// benchCase is case i of every suite that bench makes: the same number has the same content.
+// benchCase is case i of every generated suite: the same number has the same content.
 type benchCase struct {
 	id, kind, prompt string
 	ideal            []string
 	answer           string
-	// passes says whether the answer meets the check.
+	// passes reports whether the answer meets the check.
 	passes bool
 }
 
-// The shares of what is generated: 40 % exact, 30 % contains, 20 % contains_any, 10 % is_json; 10.8 % fail by design.
+// The shares of the generated cases: 40 % exact, 30 % contains, 20 % contains_any, 10 % is_json. By
+// design 10.8 % fail.
 const (
 	exactShare, containsShare, anyShare = 40, 70, 90
 	failPerMille                        = 108
 )
 
-// caseID is the id of case i.
+// caseID returns the id of case i.
 func caseID(i int) string { return fmt.Sprintf("c-%07d", i) }
 
-// passes says whether case i is meant to pass.
+// passes reports whether case i should pass.
 func passes(i int) bool { return draw(i, 1)%1000 >= failPerMille }
 
-// newCase makes case i: a prompt of about 300 bytes, an answer of 20 to 400.
+// newCase generates case i: a prompt of about 300 bytes, an answer of 20 to 400.
 func newCase(i int) benchCase {
 	c := benchCase{id: caseID(i), passes: passes(i)}
 	c.prompt = "Case " + c.id + ". " + words(i, 2, 280)
@@ -64,7 +65,7 @@ func newCase(i int) benchCase {
 	return c
 }
 
-// around is text of the given size with a term in the middle, or without.
+// around returns text of the given size with a term in the middle, or without.
 func around(i, size int, term string, with bool) string {
 	if !with {
 		term = "nothing"
@@ -72,7 +73,7 @@ func around(i, size int, term string, with bool) string {
 	return capital(words(i, 8, size/2)) + " " + term + " " + words(i, 9, size/2)
 }
 
-// check judges an answer as the suite's checks do; it is what the bare loop uses.
+// check judges an answer by the rules of the suite's checks. The bare loop uses it.
 func (c *benchCase) check(answer string) bool {
 	switch c.kind {
 	case "exact_match":
@@ -90,11 +91,13 @@ func (c *benchCase) check(answer string) bool {
 	}
 }
 
-// words is text of about the given size that nobody else has.
+// words returns unique text of about the given size.
 func words(i int, salt uint64, size int) string {
 	vocabulary := [...]string{
-		"river", "stone", "lantern", "copper", "meadow", "signal", "harbour", "violet", "engine", "paper", "winter", "garden",
-		"mirror", "bridge", "candle", "silver", "forest", "ladder", "ocean", "pencil", "quiet", "rocket", "saddle", "timber",
+		"river", "stone", "lantern", "copper", "meadow", "signal", "harbour", "violet", "engine", "paper", "winter",
+		"garden",
+		"mirror", "bridge", "candle", "silver", "forest", "ladder", "ocean", "pencil", "quiet", "rocket", "saddle",
+		"timber",
 		"umbrella", "valley", "window", "yellow", "zephyr", "anchor", "basket", "cedar",
 	}
 	var b strings.Builder
@@ -126,7 +129,7 @@ func draw(i int, salt uint64) uint64 {
 	return x
 }
 
-// suiteLine is a case as a suite file has it.
+// suiteLine is a case as in a suite file.
 type suiteLine struct {
 	ID        string         `json:"id"`
 	Category  string         `json:"category"`
@@ -153,7 +156,10 @@ func (c *benchCase) line(i int) suiteLine {
 	l := suiteLine{
 		ID: c.id, Category: categories[i%len(categories)], Input: c.prompt,
 		Assertion: suiteAssertion{Type: c.kind, CaseSensitive: c.kind == "exact_match"},
-		Metadata:  suiteMetadata{Difficulty: difficulties[i%len(difficulties)], TokensEstimate: 120, Tags: []string{"bench"}},
+		Metadata: suiteMetadata{
+			Difficulty: difficulties[i%len(difficulties)], TokensEstimate: 120,
+			Tags: []string{"bench"},
+		},
 	}
 	switch c.kind {
 	case "contains_any":
@@ -181,7 +187,11 @@ func generateMain(args []string, stderr io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if err := writeLines(*suite, *n, func(e *json.Encoder, i int, c *benchCase) error { return e.Encode(c.line(i)) }); err != nil {
+	if err := writeLines(*suite, *n, func(e *json.Encoder, i int,
+		c *benchCase,
+	) error {
+		return e.Encode(c.line(i))
+	}); err != nil {
 		return fmt.Errorf("write the suite: %w", err)
 	}
 	if *answers == "" {

@@ -28,7 +28,7 @@ const (
 	validateTarget = 20 * time.Second
 )
 
-// report collects what is printed.
+// report collects the output.
 type report struct {
 	rows  []row
 	wrong []string
@@ -61,13 +61,13 @@ func (r *report) write(w io.Writer, machine string) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.what, row.figure, row.target, verdict)
 	}
-	_ = t.Flush() // the writer below it is a terminal or a file
+	_ = t.Flush() // the underlying writer is a terminal or a file
 	for _, wrong := range r.wrong {
 		fmt.Fprintln(w, "\nWRONG RESULT:", wrong)
 	}
 }
 
-// start measures how soon plumb has said its version.
+// start measures the duration of plumb version.
 func (b *bench) start(ctx context.Context) error {
 	u, err := b.repeated(ctx, 20, 0, b.versionCommand())
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *bench) size(ctx context.Context) error {
 	return nil
 }
 
-// replay measures a run of one case that asks no model.
+// replay measures a run of one case that calls no model.
 func (b *bench) replay(ctx context.Context) error {
 	suite, answers, err := b.generate(ctx, 1)
 	if err != nil {
@@ -133,7 +133,8 @@ func (b *bench) replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.target("plumb run, one case on replay, median of 20", fmt.Sprintf("%s, %s CPU", ms(one.wall), ms(one.cpu)), "< "+ms(replayTarget), one.wall < replayTarget)
+	b.report.target("plumb run, one case on replay, median of 20", fmt.Sprintf("%s, %s CPU", ms(one.wall), ms(one.cpu)),
+		"< "+ms(replayTarget), one.wall < replayTarget)
 	return nil
 }
 
@@ -195,7 +196,7 @@ func (b *bench) latency(ctx context.Context) error {
 	return nil
 }
 
-// cpu compares the processor time of a case with that of the bare loop, turn by turn.
+// cpu compares the CPU time per case with that of the bare loop, in alternating rounds.
 func (b *bench) cpu(ctx context.Context) error {
 	n, parallel := 10_000/b.scale, 64
 	var floors, plumbs, servers []usage
@@ -222,7 +223,7 @@ func (b *bench) cpu(ctx context.Context) error {
 	return nil
 }
 
-// memory measures the peak of a large run; that of a small one is measured with the processor time.
+// memory measures the peak of a large run. The peak of a small run is measured with the CPU time.
 func (b *bench) memory(ctx context.Context) error {
 	n := 100_000 / b.scale
 	m, err := b.runPlumb(ctx, n, 256, 0)
@@ -243,7 +244,7 @@ func (b *bench) memoryRow(n int, peak int64, target float64) {
 	b.report.target(what, mb(peak), fmt.Sprintf("< %.0f MB", target), float64(peak)/1e6 < target)
 }
 
-// hash measures the suite hash.
+// hash measures the computation of the suite hash.
 func (b *bench) hash(ctx context.Context) error {
 	suite, _, err := b.generate(ctx, 100_000/b.scale)
 	if err != nil {
@@ -264,7 +265,7 @@ func (b *bench) hash(ctx context.Context) error {
 	return nil
 }
 
-// validate measures the loading of a very large suite.
+// validate measures loading a very large suite.
 func (b *bench) validate(ctx context.Context) error {
 	n := 1_000_000 / b.scale
 	suite := filepath.Join(b.dir, "large.jsonl")

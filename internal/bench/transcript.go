@@ -12,12 +12,13 @@ import (
 	"strings"
 )
 
-// agents are those whose transcripts are made here.
+// agents lists the agents whose transcripts bench can generate.
 func agents() []string {
 	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}
 }
 
-// transcriptMain writes the stream of an agent that has run commands until the stream has a given size.
+// transcriptMain writes the output stream of an agent that runs commands until the stream has a
+// given size.
 func transcriptMain(args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench transcript", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -31,15 +32,15 @@ func transcriptMain(args []string, stderr io.Writer) error {
 	return writeTranscript(*out, *agent, *record, *size)
 }
 
-// finalAnswer is what every transcript ends with.
+// finalAnswer is the end of every transcript.
 const finalAnswer = "The answer is 42."
 
-// writeTranscript writes a transcript of about size bytes. Its calls are of commands, with outputs such that a line has about
-// record bytes in the mean.
+// writeTranscript writes a transcript of about size bytes. Its calls run commands, with outputs
+// such that the mean line has record bytes.
 func writeTranscript(file, agent string, record, size int) (err error) {
 	begin, call, end := records(agent)
 	if call == "" {
-		return fmt.Errorf("no transcript of %s is known", agent)
+		return fmt.Errorf("no transcript format for agent %s", agent)
 	}
 	end = strings.ReplaceAll(end, "ANSWER", finalAnswer)
 	const line = "ok  \tgithub.com/example/\"shop\"/cart\t0.412s — 17 tests\n"
@@ -73,12 +74,13 @@ func writeTranscript(file, agent string, record, size int) (err error) {
 	return errors.Join(err, w.Flush())
 }
 
-// records returns how the stream of an agent begins, one call of a command with its result, and how the stream ends. %d is
-// the number of the call, %q its output.
+// records returns the start of an agent's stream, one command call with its result, and the end of
+// the stream. %d is the number of the call, %q its output.
 func records(agent string) (begin, call, end string) {
 	switch agent {
 	case "codex":
-		return `{"type":"thread.started","thread_id":"0199a213-81c0-7800-8aa1-bbab2a035a53"}` + "\n" + `{"type":"turn.started"}` + "\n",
+		return `{"type":"thread.started","thread_id":"0199a213-81c0-7800-8aa1-bbab2a035a53"}` + "\n" +
+				`{"type":"turn.started"}` + "\n",
 			`{"type":"item.started","item":{"id":"item_%d","type":"command_execution","command":"/bin/bash -lc 'go test ./p%d'","aggregated_output":"","exit_code":null,"status":"in_progress"}}` + "\n" +
 				`{"type":"item.completed","item":{"id":"item_%d","type":"command_execution","command":"/bin/bash -lc 'go test ./p%d'","aggregated_output":%q,"exit_code":0,"status":"completed"}}` + "\n",
 			`{"type":"item.completed","item":{"id":"last","type":"agent_message","text":"ANSWER"}}` + "\n" +
@@ -94,7 +96,8 @@ func records(agent string) (begin, call, end string) {
 		const tokens = `"tokens":{"total":110,"input":100,"output":10,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}}` + "\n"
 		return step,
 			`{"type":"tool_use"` + head + `"type":"tool","tool":"bash","callID":"c%d","state":{"status":"completed","input":{"command":"go test ./p%d"},"output":%q,"metadata":{"output":"","exit":0,"truncated":false},"title":"t","time":{"start":1795164516269,"end":1795164516546}},"id":"b%d"}}` + "\n" +
-				`{"type":"step_finish"` + head + `"id":"d%d","reason":"tool-calls","type":"step-finish",` + tokens + step,
+				`{"type":"step_finish"` + head + `"id":"d%d","reason":"tool-calls","type":"step-finish",` + tokens +
+				step,
 			`{"type":"text"` + head + `"id":"x","type":"text","text":"ANSWER"}}` + "\n" +
 				`{"type":"step_finish"` + head + `"id":"y","reason":"stop","type":"step-finish",` + tokens
 	case "copilot":
@@ -104,7 +107,8 @@ func records(agent string) (begin, call, end string) {
 				`{"type":"tool.execution_start","data":{"toolCallId":"c%d","toolName":"bash","arguments":{"command":"go test ./p%d"},"turnId":"0","model":"gpt-5"},"id":"b%d"` + tail +
 				`{"type":"tool.execution_complete","data":{"toolCallId":"c%d","model":"gpt-5","shellExecution":{"exitCode":0},"success":true,"result":{"content":%q,"detailedContent":""}},"id":"d%d"` + tail,
 			`{"type":"assistant.message","data":{"messageId":"last","model":"gpt-5","content":"ANSWER","toolRequests":[]},"id":"z"` + tail +
-				`{"type":"result","timestamp":"2026-11-20T08:35:18.949Z","sessionId":"s","exitCode":0,"usage":{}}` + "\n"
+				`{"type":"result","timestamp":"2026-11-20T08:35:18.949Z","sessionId":"s","exitCode":0,"usage":{}}` +
+				"\n"
 	case "gemini":
 		return `{"type":"init","timestamp":"2026-11-20T08:35:20.877Z","session_id":"s","model":"m"}` + "\n",
 			`{"type":"tool_use","timestamp":"2026-11-20T08:35:20.982Z","tool_name":"run_shell_command","tool_id":"c%d","parameters":{"command":"go test ./p%d"}}` + "\n" +

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
@@ -235,7 +235,7 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env)
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
-	server := fakemodel.NewAgents(fakemodel.Options{})
+	server := &agentscript.Server{}
 	address, stop, err := serveScripts(ctx, server)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env)
 }
 
 // serveScripts serves the scripted models on this machine until stop is called.
-func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string, stop func(), err error) {
+func serveScripts(ctx context.Context, server *agentscript.Server) (address string, stop func(), err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -281,7 +281,6 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = hs.Serve(l) }) // it ends with Close
 	return "http://" + l.Addr().String(), func() {
-		server.Release()
 		_ = hs.Close()
 		serving.Wait()
 	}, nil
@@ -289,20 +288,20 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 
 // session runs one session in dir, and returns the actions in its report.
 func (p *proof) session(
-	ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *fakemodel.Agents, address string,
+	ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *agentscript.Server, address string,
 	does bool,
 ) ([]string, error) {
-	turns := []fakemodel.Turn{{Text: proofTalk}}
+	turns := []agentscript.Turn{{Text: proofTalk}}
 	if does {
-		turns = []fakemodel.Turn{
-			{Calls: []fakemodel.Call{{Skill: proofSkill}}},
-			{Calls: []fakemodel.Call{{Read: proofFile}}},
-			{Calls: []fakemodel.Call{{Run: proofCommand}}},
+		turns = []agentscript.Turn{
+			{Calls: []agentscript.Call{{Skill: proofSkill}}},
+			{Calls: []agentscript.Call{{Read: proofFile}}},
+			{Calls: []agentscript.Call{{Run: proofCommand}}},
 			{Text: proofDone},
 		}
 	}
 	script := filepath.Base(dir)
-	path, err := server.Add(fakemodel.Script{Name: script, Scenes: []fakemodel.Scene{{Prompt: proofPrompt, Turns: turns}}})
+	path, err := server.Add(agentscript.Script{Name: script, Scenes: []agentscript.Scene{{Prompt: proofPrompt, Turns: turns}}})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package fakemodel_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,17 +10,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// agentPaths are where the agents of testdata/agents send their requests, below the address of a script.
+// agentPaths are where the agents of testdata/agents send their requests, below the address of a
+// script.
 var agentPaths = map[string]string{
 	"codex": "/v1/responses", "codex6": "/v1/responses", "claude": "/v1/messages", "opencode": "/v1/chat/completions",
 	"copilot": "/v1/chat/completions", "gemini": "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
 }
 
 // play serves the scripts until the test ends.
-func play(t *testing.T, o fakemodel.Options, scripts ...fakemodel.Script) (*fakemodel.Agents, string) {
+func play(t *testing.T, o fakemodel.Options, scripts ...agentscript.Script) (*fakemodel.Agents, string) {
 	t.Helper()
 	a := fakemodel.NewAgents(o)
 	for _, s := range scripts {
@@ -46,57 +47,19 @@ func agentHeader(agent string) http.Header {
 	}
 }
 
-// agentRequest is the first request of an agent, as it was recorded, without all that the server does not look at.
+// agentRequest is the first request of an agent, as it was recorded, without all that the server
+// does not look at.
 func agentRequest(t *testing.T, agent string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "agents", agent+".json"))
+	data, err := os.ReadFile(filepath.Join("..", "agentscript", "testdata", agent+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(data)
 }
 
-// TestAgentCalls asks every agent for everything, and compares with which of its tools that is done, and the whole reply.
-func TestAgentCalls(t *testing.T) {
-	all := fakemodel.Turn{
-		Thinking: "First this, then that.", Text: "I begin.",
-		Calls: []fakemodel.Call{
-			{Run: `echo "one" && exit 3`},
-			{Read: "notes.txt"},
-			{Write: "new/out.txt", Content: "one\ntwo\n"},
-			{Edit: "notes.txt", Old: "alpha", New: "omega"},
-			{Skill: "demo"},
-			{Subagent: "Do a part."},
-			{Tool: "no_such_tool", Args: json.RawMessage(`{"x":1}`)},
-		},
-		Tokens: fakemodel.Tokens{Input: 1000, CacheRead: 200, CacheWrite: 100, Output: 50, Reasoning: 10},
-	}
-	for agent, path := range agentPaths {
-		t.Run(agent, func(t *testing.T) {
-			a, url := play(t, fakemodel.Options{}, fakemodel.Script{
-				Name: agent, Scenes: []fakemodel.Scene{{Prompt: "do the demo", Turns: []fakemodel.Turn{all, {Text: "done"}}}},
-			})
-			header := agentHeader(agent)
-			status, body := post(t, url+"/s/"+agent+path, agentRequest(t, agent), header)
-			if status != http.StatusOK {
-				t.Fatalf("status %d: %s", status, body)
-			}
-			requests := a.Requests(agent)
-			if len(requests) != 1 || requests[0].Turn != 0 || requests[0].Side {
-				t.Fatalf("the log has %d requests, the first %+v", len(requests), requests)
-			}
-			var got strings.Builder
-			for _, p := range requests[0].Played {
-				fmt.Fprintf(&got, "%s %s\n  command %q path %q\n", p.Tool, strings.TrimSpace(p.Args), p.Command, p.Path)
-			}
-			fmt.Fprintf(&got, "problems %q\n\n%s", a.Problems(agent), scrub(body))
-			compareGolden(t, filepath.Join("agents", agent+".golden"), strings.ReplaceAll(got.String(), "\r", ""))
-		})
-	}
-}
-
-// talk is a conversation in the format of chat completions: a leading ">" is a tool's result, "<" the model's call, and the
-// rest is said by the user.
+// talk is a conversation in the format of chat completions: a leading ">" is a tool's result, "<"
+// the model's call, and the rest is said by the user.
 func talk(lines ...string) string {
 	messages := []map[string]any{{"role": "system", "content": "Working directory: /runs/ws\nGo."}}
 	for _, line := range lines {
@@ -112,7 +75,10 @@ func talk(lines ...string) string {
 	body, err := json.Marshal(map[string]any{
 		"model": "m", "messages": messages,
 		"tools": []any{map[string]any{"type": "function", "function": map[string]any{
-			"name": "bash", "parameters": map[string]any{"type": "object", "properties": map[string]any{"command": map[string]any{"type": "string"}}},
+			"name": "bash", "parameters": map[string]any{
+				"type":       "object",
+				"properties": map[string]any{"command": map[string]any{"type": "string"}},
+			},
 		}}},
 	})
 	if err != nil {
@@ -121,53 +87,35 @@ func talk(lines ...string) string {
 	return string(body)
 }
 
-func TestAgentTurns(t *testing.T) {
-	two := []fakemodel.Call{{Run: "a"}, {Run: "b"}}
-	script := fakemodel.Script{Name: "s", Scenes: []fakemodel.Scene{
-		{Prompt: "the work", Turns: []fakemodel.Turn{{Calls: two}, {Calls: two[:1]}, {Text: "worked"}}},
-		{Prompt: "the work again", Turns: []fakemodel.Turn{{Text: "no"}}},
-		{Turns: []fakemodel.Turn{{Calls: two[:1]}, {Text: "whatever"}}},
-	}}
-	tests := []struct {
-		name        string
-		lines       []string
-		scene, turn int
-	}{
-		{"the prompt", []string{"Do the work."}, 0, 0},
-		{"one of two results", []string{"Do the work.", "<", ">a"}, 0, 0},
-		{"both results", []string{"Do the work.", "<", ">a", ">b"}, 0, 1},
-		{"a reminder between", []string{"<env>", "Do the work.", "<", ">a", ">b", "<reminder: be nice>", "<", ">c"}, 0, 2},
-		{"more than foreseen", []string{"Do the work.", ">a", ">b", ">c", ">d"}, 0, 2},
-		{"the next prompt", []string{"Do the work.", ">a", ">b", ">c", "Now the work again!"}, 1, 0},
-		{"back to the first", []string{"Now the work again!", ">a", "Do the work."}, 0, 0},
-		{"any other", []string{"Hello"}, 2, 0},
-		{"any other, later", []string{"Hello", ">a"}, 2, 1},
-	}
-	a, url := play(t, fakemodel.Options{}, script)
-	for _, tt := range tests {
-		status, body := post(t, url+"/s/s/v1/chat/completions", talk(tt.lines...), nil)
-		requests := a.Requests("s")
-		last := requests[len(requests)-1]
-		if status != http.StatusOK || last.Scene != tt.scene || last.Turn != tt.turn {
-			t.Errorf("%s: %d, scene %d, turn %d: %s", tt.name, status, last.Scene, last.Turn, body)
-		}
-	}
-	if p := a.Problems("s"); len(p) != 0 {
-		t.Errorf("problems: %q", p)
-	}
-}
-
 func TestAgentFaults(t *testing.T) {
 	tests := []struct {
 		fault    fakemodel.Fault
 		statuses map[string]int
 		contains map[string]string
 	}{
-		{fakemodel.FaultNoModel, map[string]int{"": 404}, map[string]string{"codex": "does not exist", "claude": "not_found_error", "gemini": "NOT_FOUND"}},
-		{fakemodel.FaultUnauthorized, map[string]int{"": 401}, map[string]string{"codex": "Incorrect API key", "claude": "authentication_error", "gemini": "UNAUTHENTICATED"}},
-		{fakemodel.FaultWrongKey, map[string]int{"": 401, "gemini": 400}, map[string]string{"gemini": "API_KEY_INVALID"}},
+		{fakemodel.FaultNoModel, map[string]int{"": 404}, map[string]string{
+			"codex":  "does not exist",
+			"claude": "not_found_error", "gemini": "NOT_FOUND",
+		}},
+		{
+			fakemodel.FaultUnauthorized,
+			map[string]int{"": 401},
+			map[string]string{
+				"codex": "Incorrect API key", "claude": "authentication_error",
+				"gemini": "UNAUTHENTICATED",
+			},
+		},
+		{
+			fakemodel.FaultWrongKey,
+			map[string]int{"": 401, "gemini": 400},
+			map[string]string{"gemini": "API_KEY_INVALID"},
+		},
 		{fakemodel.FaultRateSeconds, map[string]int{"": 429}, map[string]string{"gemini": "RetryInfo"}},
-		{fakemodel.FaultNoQuota, map[string]int{"": 429, "claude": 400}, map[string]string{"codex": "insufficient_quota"}},
+		{
+			fakemodel.FaultNoQuota,
+			map[string]int{"": 429, "claude": 400},
+			map[string]string{"codex": "insufficient_quota"},
+		},
 		{fakemodel.FaultServer, map[string]int{"": 500}, nil},
 	}
 	for _, tt := range tests {
@@ -176,14 +124,18 @@ func TestAgentFaults(t *testing.T) {
 			if !ok {
 				want = tt.statuses[""]
 			}
-			turn := fakemodel.Turn{Text: "at last", Fault: tt.fault, Times: 1}
-			a, url := play(t, fakemodel.Options{}, fakemodel.Script{Name: "s", Scenes: []fakemodel.Scene{{Turns: []fakemodel.Turn{turn}}}})
+			turn := agentscript.Turn{Text: "at last", Fault: tt.fault, Times: 1}
+			a, url := play(t, fakemodel.Options{}, agentscript.Script{
+				Name:   "s",
+				Scenes: []agentscript.Scene{{Turns: []agentscript.Turn{turn}}},
+			})
 			header := agentHeader(agent)
 			status, body := post(t, url+"/s/s"+path, agentRequest(t, agent), header)
 			if status != want || !strings.Contains(body, tt.contains[agent]) {
 				t.Errorf("%s of %s gave %d %s", tt.fault, agent, status, body)
 			}
-			if status, body = post(t, url+"/s/s"+path, agentRequest(t, agent), header); status != http.StatusOK || !strings.Contains(body, "at last") {
+			if status, body = post(t, url+"/s/s"+path, agentRequest(t, agent), header); status != http.StatusOK ||
+				!strings.Contains(body, "at last") {
 				t.Errorf("after %s, %s got %d %s", tt.fault, agent, status, body)
 			}
 			if log := a.Requests("s"); log[0].Fault != tt.fault || log[1].Fault != "" {
@@ -194,8 +146,11 @@ func TestAgentFaults(t *testing.T) {
 }
 
 func TestAgentAside(t *testing.T) {
-	a, url := play(t, fakemodel.Options{Key: key}, fakemodel.Script{
-		Name: "s", MaxRequests: 6, Scenes: []fakemodel.Scene{{Prompt: "the work", Turns: []fakemodel.Turn{{Calls: []fakemodel.Call{{Skill: "x"}}}, {Text: "worked"}}}},
+	a, url := play(t, fakemodel.Options{Key: key}, agentscript.Script{
+		Name: "s", MaxRequests: 6, Scenes: []agentscript.Scene{{
+			Prompt: "the work",
+			Turns:  []agentscript.Turn{{Calls: []agentscript.Call{{Skill: "x"}}}, {Text: "worked"}},
+		}},
 	})
 	header := http.Header{"Authorization": {"Bearer " + key}}
 	chat := url + "/s/s/v1/chat/completions"
@@ -206,7 +161,8 @@ func TestAgentAside(t *testing.T) {
 		}
 	}
 	ask(talk("the work"), nil, http.StatusUnauthorized, "You didn't provide an API key")
-	ask(`{"model":"m","messages":[{"role":"user","content":"A title for: the work"}]}`, header, http.StatusOK, "A session")
+	ask(`{"model":"m","messages":[{"role":"user","content":"A title for: the work"}]}`, header, http.StatusOK,
+		"A session")
 	ask(`{"model":"m","messages":[{"role":"user","content":"next?"}],"response_format":{"type":"json_schema","json_schema":{"schema":`+
 		`{"type":"object","properties":{"who":{"enum":["user","model"]},"sure":{"type":"boolean"}},"required":["who","sure"]}}}}`,
 		header, http.StatusOK, `{\"sure\":false,\"who\":\"user\"}`)
@@ -217,7 +173,8 @@ func TestAgentAside(t *testing.T) {
 	}
 	ask(talk("the work"), header, http.StatusBadRequest, "no more than 6 requests")
 	want := []string{
-		"a conversation that no scene begins", `the agent has neither a tool for skills nor a skill "x"`, "more than 6 requests",
+		"a conversation that no scene begins", `the agent has neither a tool for skills nor a skill "x"`,
+		"more than 6 requests",
 	}
 	if got := a.Problems("s"); !slices.Equal(got, want) {
 		t.Errorf("problems %q, want %q", got, want)
@@ -233,25 +190,5 @@ func TestAgentAside(t *testing.T) {
 	}
 	if status, _ := post(t, url+"/s/other/v1/chat/completions", talk("x"), header); status != http.StatusNotFound {
 		t.Errorf("an unknown script gave %d", status)
-	}
-}
-
-func TestReadScripts(t *testing.T) {
-	good := `{"name":"a","dir":"/w","scenes":[{"prompt":"p","turns":[{"calls":[{"write":"f","content":"x"}],"tokens":{"input":3}},{"text":"t","fault":"server","times":2}]}]}`
-	scripts, err := fakemodel.ReadScripts(strings.NewReader(good + "\n" + strings.Replace(good, `"a"`, `"b"`, 1)))
-	if err != nil || len(scripts) != 2 || scripts[1].Name != "b" || scripts[0].Scenes[0].Turns[1].Fault != fakemodel.FaultServer {
-		t.Errorf("read %+v, %v", scripts, err)
-	}
-	for _, tt := range []struct{ in, want string }{
-		{`{`, "script 1"},
-		{good + `{"name":"c"}`, "script 2: a script needs a name and scenes"},
-		{`{"name":"a","scenes":[{"prompt":"p"}]}`, "scene 1 has no turns"},
-		{`{"name":"a","scenes":[{"turns":[{"calls":[{"run":"x","read":"y"}]}]}]}`, "scene 1, turn 1: a call is one of"},
-		{`{"name":"a","scenes":[{"turns":[{"calls":[{}]}]}]}`, "not 0 of them"},
-		{`{"name":"a","scenes":[{"turns":[{"call":[]}]}]}`, `unknown field "call"`},
-	} {
-		if _, err := fakemodel.ReadScripts(strings.NewReader(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", tt.in, err, tt.want)
-		}
 	}
 }

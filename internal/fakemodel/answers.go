@@ -11,33 +11,36 @@ import (
 	"unicode"
 )
 
-// Answer is one line of the table of answers. It applies to a request that fits all of Prompt, Contains, ID and Model
-// that are set.
+// Answer is one line of the table of answers. It applies to a request that matches all of Prompt,
+// Contains, ID and Model that are set.
 type Answer struct {
-	// Prompt is the whole last user message, Contains a part of it, and ID a word of it, such as a case id.
+	// Prompt is the whole last user message, Contains a part of it, and ID a word of it, such as a
+	// case id.
 	Prompt   string `json:"prompt,omitempty"`
 	Contains string `json:"contains,omitempty"`
 	ID       string `json:"id,omitempty"`
 	Model    string `json:"model,omitempty"`
 
-	// Answer is what the model says. Answers are said in turn, over and over, as the prompt is asked again.
+	// Answer is the model's answer. Answers are used in turn, cyclically, when the prompt is
+	// repeated.
 	Answer  string   `json:"answer,omitempty"`
 	Answers []string `json:"answers,omitempty"`
 	// Blocks withholds the answer.
 	Blocks Block `json:"blocks,omitempty"`
-	// Fault breaks each request for the answer.
+	// Fault breaks each request that gets the answer.
 	Fault Fault `json:"fault,omitempty"`
 }
 
-// stockAnswer is said where nothing else is known. It repeats nothing of the prompt, so that it meets no check by
-// accident.
+// stockAnswer is the default answer. It repeats nothing of the prompt, so that it passes no check
+// by accident.
 const stockAnswer = "The fake model has nothing prepared here."
 
-// JudgeNo makes the server answer NO to a judge's question with this text in it; it says YES to all others.
+// JudgeNo makes the server answer NO to a judge's question that contains this text. It answers YES
+// to all others.
 const JudgeNo = "(judge: no)"
 
-// ReadAnswers reads answers, one JSON object a line. A line may also be a case of a suite, in which case its ideal, or
-// the first of several, is the answer to the last user message of its input.
+// ReadAnswers reads answers, one JSON object per line. A line may also be a case of a suite. Then
+// the case's ideal, or the first of several, is the answer to the last user message of its input.
 func ReadAnswers(r io.Reader) ([]Answer, error) {
 	var out []Answer
 	in := bufio.NewReaderSize(r, 1<<16)
@@ -71,7 +74,7 @@ func readAnswer(data []byte) (Answer, error) {
 		}
 		return a, nil
 	}
-	a.ID = "" // the case's own, which its prompt need not name
+	a.ID = "" // the id of the case, which its prompt need not contain
 	var ok bool
 	if a.Prompt, ok = text(input); !ok {
 		elements(input, func(_ int, m []byte) {
@@ -93,7 +96,7 @@ func readAnswer(data []byte) (Answer, error) {
 	return a, nil
 }
 
-// table finds answers: by whole prompt and by id without looking at the others.
+// table finds answers: by prompt and by id without a search.
 type table struct {
 	prompts, ids map[string][]*Answer
 	rest         []*Answer
@@ -114,7 +117,8 @@ func newTable(answers []Answer) *table {
 	return t
 }
 
-// find returns the answer for the ask, or nil: whole prompts come before ids, and ids before parts.
+// find returns the answer for the request, or nil. Prompts take precedence over ids, and ids over
+// parts.
 func (t *table) find(ask *Ask, prompt string) *Answer {
 	first := func(list []*Answer) *Answer {
 		for _, a := range list {
@@ -139,7 +143,7 @@ func (t *table) find(ask *Ask, prompt string) *Answer {
 	return first(t.rest)
 }
 
-// isJudge reports whether the question asks for YES or NO, in capitals.
+// isJudge reports whether the question contains YES and NO in capitals.
 func isJudge(ask *Ask) bool {
 	has := func(word string) bool {
 		if strings.Contains(ask.System, word) {
@@ -165,21 +169,18 @@ const (
 	finishFilter
 )
 
-// reply is an answer before it takes a provider's shape. The token counts are gross: input includes cached and written,
-// output includes reasoning.
+// reply is an answer, independent of the provider. input includes cached and written tokens, output
+// includes reasoning.
 type reply struct {
-	text string
-	// thought is what the model is seen to think; "" where it thinks is a stock one.
-	thought string
-	// calls are tools that the model wants called.
-	calls                                     []toolCall
-	finish                                    finish
+	text   string
+	finish finish
+
 	input, cached, written, reasoning, output int
 }
 
 const refusalText = "I'm sorry, but I can't help with that."
 
-// answer makes the reply to a request that does not break, or a fault's foundation.
+// answer creates the reply to a request that does not break, or the reply that a fault then breaks.
 func (x *exchange) answer() {
 	x.status, x.kind = 200, "application/json"
 	if x.rt.op.embeds() {
@@ -212,7 +213,7 @@ func (x *exchange) encode(rep reply) {
 	}
 }
 
-// reply decides what is said, and what it took.
+// reply decides the answer and its tokens.
 func (x *exchange) reply() (reply, problem, bool) {
 	rep := reply{text: x.says(), input: 3}
 	for i := range x.ask.Messages {
@@ -248,7 +249,7 @@ func (x *exchange) reply() (reply, problem, bool) {
 	return rep, problem{}, true
 }
 
-// says returns the model's words.
+// says returns the model's text.
 func (x *exchange) says() string {
 	if f := x.s.options.Answer; f != nil {
 		return f(x.ask)
@@ -270,7 +271,7 @@ func (x *exchange) says() string {
 // tokensOf estimates the tokens of a text: four bytes each.
 func tokensOf(s string) int { return (len(s) + 3) / 4 }
 
-// cutText returns at most n bytes of s, whole characters.
+// cutText returns at most n bytes of s, cut at a character boundary.
 func cutText(s string, n int) string {
 	if n >= len(s) {
 		return s
@@ -281,7 +282,7 @@ func cutText(s string, n int) string {
 	return s[:n]
 }
 
-// pieces cuts a text as a stream does.
+// pieces splits a text as a stream does.
 func pieces(s string) []string {
 	size := max(12, len(s)/16)
 	var out []string

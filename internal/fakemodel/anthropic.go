@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// stockThought is what models are seen to think that have nothing better.
+// stockThought is the visible thought of all models that think.
 const stockThought = "The user wants an answer. I will give one."
 
-// thinks is what the model is seen to think, or "".
+// thinks returns the visible thought of the model, or "".
 func (r *reply) thinks() string {
-	if r.thought == "" && r.reasoning > 0 {
+	if r.reasoning > 0 {
 		return stockThought
 	}
-	return r.thought
+	return ""
 }
 
 // message writes a reply of Anthropic's messages API.
@@ -25,22 +25,20 @@ func (x *exchange) message(rep reply) {
 		x.messageStream(id, rep)
 		return
 	}
-	b := template(x.out, `{"model":%s,"id":"%v","type":"message","role":"assistant","content":[`, str(x.model.Snapshot), str(id))
+	b := template(x.out, `{"model":%s,"id":"%v","type":"message","role":"assistant","content":[`, str(x.model.Snapshot),
+		str(id))
 	if shown := rep.thinks(); x.thinking && shown != "" {
 		b = template(b, `{"type":"thinking","thinking":%s,"signature":"ZmFrZS1zaWduYXR1cmU="},`, str(shown))
 	}
 	if spoken := anthropicText(rep); spoken != "" {
 		b = template(b, `{"type":"text","text":%s},`, str(spoken))
 	}
-	for _, c := range rep.calls {
-		b = template(b, `{"type":"tool_use","id":%s,"name":%s,"input":%v},`, str(c.id), str(c.name), str(c.args))
-	}
 	b = bytes.TrimSuffix(b, []byte(","))
 	b = template(b, `],"stop_reason":"%v","stop_sequence":null,"usage":`, str(anthropicFinish(rep)))
 	x.out = append(appendAnthropicUsage(b, rep, rep.output), '}')
 }
 
-// anthropicText is what the reply says: a refusal says nothing.
+// anthropicText is the text of the reply. A refusal has none.
 func anthropicText(rep reply) string {
 	if rep.finish == finishRefusal {
 		return ""
@@ -55,14 +53,11 @@ func anthropicFinish(rep reply) string {
 	case finishRefusal, finishFilter:
 		return "refusal"
 	default:
-		if len(rep.calls) > 0 {
-			return "tool_use"
-		}
 		return "end_turn"
 	}
 }
 
-// appendAnthropicUsage appends the usage, in which input leaves out what was cached.
+// appendAnthropicUsage appends the usage, in which input excludes cached tokens.
 func appendAnthropicUsage(b []byte, rep reply, output int) []byte {
 	b = template(b, `{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,`+
 		`"cache_creation":{"ephemeral_5m_input_tokens":%d,"ephemeral_1h_input_tokens":0},"output_tokens":%d,`,
@@ -97,16 +92,6 @@ func (x *exchange) messageStream(id string, rep reply) {
 			event("content_block_delta", `,"index":%d,"delta":{"type":"text_delta","text":%s}`, num(index), str(piece))
 		}
 		event("content_block_stop", `,"index":%d`, num(index))
-		index++
-	}
-	for _, c := range rep.calls {
-		event("content_block_start", `,"index":%d,"content_block":{"type":"tool_use","id":%s,"name":%s,"input":{}}`,
-			num(index), str(c.id), str(c.name))
-		for _, piece := range pieces(c.args) {
-			event("content_block_delta", `,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, num(index), str(piece))
-		}
-		event("content_block_stop", `,"index":%d`, num(index))
-		index++
 	}
 	event("message_delta", `,"delta":{"stop_reason":"%v","stop_sequence":null},"usage":%v`,
 		str(anthropicFinish(rep)), str(string(appendAnthropicUsage(nil, rep, rep.output))))
@@ -129,7 +114,7 @@ func (x *exchange) anthropicHeaders(h http.Header) {
 	h["Anthropic-Ratelimit-Output-Tokens-Reset"] = []string{reset}
 }
 
-// requestID is Anthropic's name of the request, in headers and errors.
+// requestID is the id of the request in Anthropic's headers and errors.
 func (x *exchange) requestID() string { return "req_011" + x.token(21) }
 
 // anthropicError writes an error of the messages API.
@@ -157,7 +142,8 @@ func (x *exchange) anthropicError(p problem) {
 	case rateLimited:
 		limit, _ := x.limits()
 		kind = "rate_limit_error"
-		message = "This request would exceed your organization's rate limit of " + itoa(limit) + " requests per minute. For details, refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current usage. Please reduce the prompt length or the maximum tokens requested, or try again later."
+		message = "This request would exceed your organization's rate limit of " + itoa(limit) +
+			" requests per minute. For details, refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current usage. Please reduce the prompt length or the maximum tokens requested, or try again later."
 	case requestTimeout:
 		kind, message = "timeout_error", "Request timed out"
 	case conflict:
@@ -175,7 +161,7 @@ func (x *exchange) anthropicError(p problem) {
 		message = "`" + p.param + "` is deprecated for this model."
 	case promptBlocked:
 		message = "Output blocked by content filtering policy"
-	default: // the detail says it all
+	default: // the detail is the message
 	}
 	x.out = template(x.out, `{"type":"error","error":{"type":%s,"message":%s},"request_id":%s}`,
 		str(kind), str(message), str(x.requestID()))

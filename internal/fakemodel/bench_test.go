@@ -8,14 +8,16 @@ import (
 	"testing"
 )
 
-// BenchmarkChat measures what the server itself costs, without a network: it must not show beside the tool it measures.
+// BenchmarkChat measures what the server itself costs, without a network: it must not show beside
+// the tool it measures.
 func BenchmarkChat(b *testing.B) {
 	answers := make([]Answer, 10_000)
 	bodies := make([]string, len(answers))
 	for i := range answers {
 		prompt := "Case " + strconv.Itoa(i) + ": " + strings.Repeat("what is asked ", 20)
 		answers[i] = Answer{Prompt: prompt, Answer: strings.Repeat("an answer ", 20)}
-		bodies[i] = `{"model":"gpt-4o","messages":[{"role":"user","content":"` + prompt + `"}],"temperature":0,"seed":42}`
+		bodies[i] = `{"model":"gpt-4o","messages":[{"role":"user","content":"` + prompt +
+			`"}],"temperature":0,"seed":42}`
 	}
 	s := New(Options{Answers: answers})
 	b.ReportAllocs()

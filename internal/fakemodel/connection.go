@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// Protocol is how clients talk to a server.
+// Protocol is the network protocol of a server.
 type Protocol string
 
-// The protocols. A client must trust the certificate of those with TLS.
+// The protocols. With TLS, a client must trust the server's certificate.
 const (
 	HTTP  Protocol = "http"  // HTTP/1.1
 	HTTPS Protocol = "https" // HTTP/1.1 over TLS
@@ -34,7 +34,8 @@ func Protocols() []Protocol { return []Protocol{HTTP, HTTPS, HTTP2} }
 
 // Listening is a server on the network.
 type Listening struct {
-	// URL is where it listens, Certificate what clients must trust, in PEM; empty without TLS.
+	// URL is the address, Certificate the certificate that clients must trust, in PEM; empty
+	// without TLS.
 	URL         string
 	Certificate []byte
 
@@ -42,7 +43,8 @@ type Listening struct {
 	done   chan error
 }
 
-// Listen serves handler, or s itself if that is nil, at an address such as 127.0.0.1:0 until the caller calls Close.
+// Listen serves handler, or s if it is nil, at an address such as 127.0.0.1:0 until the caller
+// calls Close.
 func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler http.Handler) (*Listening, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -61,7 +63,10 @@ func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler
 		}
 		out.URL = "https://" + l.Addr().String()
 		out.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})
-		carrier.config = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
+		carrier.config = &tls.Config{
+			Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"},
+			MinVersion: tls.VersionTLS12,
+		}
 		if p == HTTP2 {
 			carrier.config.NextProtos = []string{"h2"}
 		}
@@ -75,20 +80,21 @@ func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler
 		Protocols: new(http.Protocols),
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: s.options.MaxStreams},
 	}
-	// The listener does the TLS itself, so that faults can write frames of their own. For the server HTTP/2 is plain then.
+	// The listener handles TLS itself, so that faults can write their own frames. The server then
+	// sees plain HTTP/2.
 	out.server.Protocols.SetHTTP1(p != HTTP2)
 	out.server.Protocols.SetUnencryptedHTTP2(p == HTTP2)
 	go func() { out.done <- out.server.Serve(carrier) }()
 	return out, nil
 }
 
-// Close drops what is in flight.
+// Close drops pending requests.
 func (l *Listening) Close() {
-	_ = l.server.Close() // what it complains about is what it closes
-	<-l.done             //nolint:errcheck // it says that the server is closed
+	_ = l.server.Close() // Close reports the connections that it drops
+	<-l.done             //nolint:errcheck // the error says that the server is closed
 }
 
-// certificate makes one for this machine that signs itself.
+// certificate creates a self-signed certificate for this machine.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -97,8 +103,10 @@ func certificate() (tls.Certificate, error) {
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true, IsCA: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, IsCA: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: []string{"localhost"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -120,31 +128,33 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	c := &connection{Conn: raw, raw: raw}
 	if l.config != nil {
-		c.Conn = tls.Server(raw, l.config) // which shakes hands when it is first read
+		c.Conn = tls.Server(raw, l.config) // the handshake takes place at the first read
 	}
 	return c, nil
 }
 
 type connectionKey struct{}
 
-// connection is one that a client made. On HTTP/2 it knows where a frame ends in what the server writes.
+// connection is a connection of a client. On HTTP/2 it tracks the frame boundaries in the server's
+// output.
 type connection struct {
 	net.Conn
 	raw net.Conn
 
 	mu     sync.Mutex
-	head   []byte // of a frame, until it is whole
-	left   int    // what is to come of the frame
-	goAway []byte // to be written when the frame is whole
+	head   []byte // of an incomplete frame
+	left   int    // bytes missing from the frame
+	goAway []byte // written when the frame is complete
 }
 
-// connectionOf returns the connection of a request, or nil where the server was started by others.
+// connectionOf returns the connection of a request, or nil if another server accepted it.
 func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connectionKey{}).(*connection)
 	return c
 }
 
-// frameHead is the length of the head of a frame, which begins with the length of its payload in three bytes.
+// frameHead is the length of a frame's head, which starts with the length of the payload in three
+// bytes.
 const frameHead = 9
 
 func (c *connection) Write(p []byte) (int, error) {
@@ -169,8 +179,8 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// sendAway tells the client that no stream of the connection was or will be answered, for the reason of the given code, and
-// closes the connection.
+// sendAway tells the client with the given code that no stream of the connection was or will be
+// answered, and closes the connection.
 func (c *connection) sendAway(code uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +196,7 @@ func (c *connection) leave() {
 	_ = c.Close()
 }
 
-// drop closes the connection, of all requests on it, with or without an end that the client can tell from a fault.
+// drop closes the connection for all its requests, with a reset or with a normal end.
 func (c *connection) drop(reset bool) {
 	if tcp, ok := c.raw.(*net.TCPConn); ok && reset {
 		_ = tcp.SetLinger(0)
@@ -194,5 +204,5 @@ func (c *connection) drop(reset bool) {
 	_ = c.raw.Close()
 }
 
-// isHTTP2 reports whether a request came in a stream of HTTP/2.
+// isHTTP2 reports whether a request uses HTTP/2.
 func isHTTP2(r *http.Request) bool { return strings.HasPrefix(r.Proto, "HTTP/2") }

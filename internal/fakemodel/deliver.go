@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// deliver sends the reply, or breaks as the fault says.
+// deliver sends the reply, or breaks it as the fault says.
 func (x *exchange) deliver(fault Fault) {
 	switch fault {
 	case "":
@@ -56,14 +56,14 @@ func (x *exchange) deliver(fault Fault) {
 	}
 }
 
-// htmlPage is what a proxy or a captive portal answers in place of an API.
+// htmlPage is the page that a proxy or a captive portal sends instead of an API's reply.
 const htmlPage = "<!DOCTYPE html>\n<html lang=\"en-US\"><head><title>Just a moment...</title></head>" +
 	"<body><h1>Checking if the site connection is secure</h1></body></html>\n"
 
-// refuseOne rejects one of the optional parameters, the same one each time.
+// refuseOne rejects one of the optional parameters, always the same one.
 func (x *exchange) refuseOne() {
 	optional := x.optional()
-	if len(optional) == 0 { // only where a table entry asks for the fault
+	if len(optional) == 0 { // only if a table entry requests the fault
 		x.fail(problem{kind: invalid, detail: "Invalid request."})
 		return
 	}
@@ -101,7 +101,7 @@ func (x *exchange) whole(status int, kind string, body []byte) {
 	_, _ = x.w.Write(body) // the client left
 }
 
-// header sends the head of a reply. A negative length leaves it to chunked encoding.
+// header sends the head of a reply. A negative length means chunked encoding.
 func (x *exchange) header(status int, kind string, length int) {
 	x.s.countStatus(status)
 	h := x.w.Header()
@@ -129,7 +129,7 @@ func (x *exchange) write(b []byte) bool {
 	return http.NewResponseController(x.w).Flush() == nil
 }
 
-// breakOff serves the faults below HTTP. The panic is net/http's way to end a connection without a proper end.
+// breakOff serves the faults below HTTP. The panic makes net/http end the connection abnormally.
 func (x *exchange) breakOff(fault Fault) {
 	half := x.out[:len(x.out)/2]
 	switch fault {
@@ -169,7 +169,7 @@ func (x *exchange) breakOff(fault Fault) {
 	panic(http.ErrAbortHandler)
 }
 
-// length is the length to promise: that of the body, or unknown for a stream.
+// length is the announced length: that of the body, or unknown for a stream.
 func (x *exchange) length() int {
 	if x.ask.Stream {
 		return -1
@@ -177,7 +177,7 @@ func (x *exchange) length() int {
 	return len(x.out)
 }
 
-// reset closes the connection so that the client sees a reset, not an end.
+// reset closes the connection so that the client receives a reset instead of an end.
 func (x *exchange) reset() {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
@@ -202,7 +202,8 @@ func (x *exchange) drop(reset bool) {
 	}
 }
 
-// sendAway has the client leave, with NO_ERROR, INTERNAL_ERROR or ENHANCE_YOUR_CALM. HTTP/1.1 has no word for it.
+// sendAway sends GOAWAY with NO_ERROR, INTERNAL_ERROR or ENHANCE_YOUR_CALM. HTTP/1.1 has no
+// equivalent.
 func (x *exchange) sendAway() {
 	c := connectionOf(x.r)
 	if c == nil || !isHTTP2(x.r) {
@@ -241,7 +242,7 @@ func (x *exchange) silence() {
 	x.pause(limit)
 }
 
-// dribble sends a right reply in small pieces.
+// dribble sends the right reply in small pieces.
 func (x *exchange) dribble() {
 	whole := x.s.options.Faults.SlowFor
 	if whole <= 0 {

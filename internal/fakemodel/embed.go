@@ -9,8 +9,9 @@ import (
 	"unicode"
 )
 
-// Vector returns the embedding of a text: its words and their three-letter parts, hashed to the given number of
-// dimensions, with length 1. Texts that share words are near each other, whatever their case and punctuation.
+// Vector returns the embedding of a text: its words and their trigrams, hashed to the given number
+// of dimensions, with length 1. Texts with common words are similar, regardless of case and
+// punctuation.
 func Vector(s string, dimensions int) []float32 {
 	v := make([]float64, dimensions)
 	add := func(feature string, weight float64) {
@@ -28,7 +29,7 @@ func Vector(s string, dimensions int) []float32 {
 	for _, f := range v {
 		length += f * f
 	}
-	if length == 0 { // no words: a direction of the text's own
+	if length == 0 { // without words, the text has its own direction
 		add(s, 1)
 		length = 1
 	}
@@ -58,7 +59,8 @@ func (x *exchange) embeddings() {
 			}
 			x.out = appendVector(x.out, Vector(t, x.dimensions))
 		}
-		x.out = template(x.out, `],"total_duration":14143917,"load_duration":1019500,"prompt_eval_count":%d}`, num(tokens))
+		x.out = template(x.out, `],"total_duration":14143917,"load_duration":1019500,"prompt_eval_count":%d}`,
+			num(tokens))
 	default:
 		x.out = append(x.out, "{\n  \"object\": \"list\",\n  \"data\": ["...)
 		for i, t := range x.texts {

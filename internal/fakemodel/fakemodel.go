@@ -1,14 +1,15 @@
-// Package fakemodel is a model server for tests and benchmarks. It speaks the wire formats of the real model APIs
-// (OpenAI and what is compatible with it, Azure, Anthropic, Google, Ollama), checks requests as they do, answers from a
-// table or a function, and breaks in every way a network and a provider can break.
+// Package fakemodel is a model server for tests and benchmarks. It implements the wire formats of
+// the real model APIs (OpenAI and compatible servers, Azure, Anthropic, Google, Ollama), validates
+// requests as they do, answers from a table or a function, and simulates all kinds of network and
+// provider failures.
 //
-// What it does with a prompt follows from the seed, the prompt and the number of times the prompt has been asked, never
-// from time or chance: [Faults.Truth] says beforehand which prompts can be answered at all. So a storm of faults has a
-// known right result, and can be repeated.
+// Its behavior depends only on the seed, the prompt and the number of earlier requests with the
+// prompt, never on time or chance: [Faults.Truth] predicts which prompts can be answered. So a
+// storm of faults has a known right result and can be repeated.
 //
-// For coding agents it plays scripts, in which the model calls the tools that the agent offers: see [Agents].
+// For coding agents it plays scripts with faults: see [Agents].
 //
-// The prompt, wherever this package speaks of it, is the text of the last user message.
+// In this package, the prompt is the text of the last user message.
 package fakemodel
 
 import (
@@ -22,11 +23,11 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Provider names the API that a request was made in.
+// Provider is the API of a request.
 type Provider string
 
-// The providers. A request to an OpenAI path counts as Ollama below the prefix /ollama, as Azure with an api-key header
-// or below /openai/deployments, and as OpenAI otherwise.
+// The providers. A request to an OpenAI path is for Ollama below the prefix /ollama, for Azure with
+// an api-key header or below /openai/deployments, and for OpenAI otherwise.
 const (
 	OpenAI    Provider = "openai"
 	Azure     Provider = "azure"
@@ -35,53 +36,58 @@ const (
 	Ollama    Provider = "ollama"
 )
 
-// Options say how a [Server] behaves. The zero value answers every model at once, and never breaks.
+// Options configure a [Server]. The zero value answers every model at once, and never breaks.
 type Options struct {
-	// Key is the API key that requests must carry, in the provider's own header; "" accepts all. Ollama has no keys.
+	// Key is the API key that requests must have, in the provider's own header; "" accepts all.
+	// Ollama has no keys.
 	Key string
-	// Answers is the table of answers; the first that matches is given. See [ReadAnswers].
+	// Answers is the table of answers. The first match is used. See [ReadAnswers].
 	Answers []Answer
-	// Answer replaces the table and all other rules. It is called from many goroutines at once.
+	// Answer replaces the table and all other rules. It must be safe for concurrent use.
 	Answer func(Ask) string
-	// Models are the known models by name; others get the provider's "no such model". Nil knows every name, and lends
-	// each its dated snapshot where it has one. See [RealModels].
+	// Models are the known models by name. For others the server returns the provider's "no such
+	// model" error. With nil it accepts every name, with the dated snapshots of [RealModels].
 	Models map[string]Model
-	// Dimensions is the length of embedding vectors where the request does not say; 0 means 128.
+	// Dimensions is the default length of embedding vectors; 0 means 128.
 	Dimensions int
 
-	// Latency is the time from request to reply. LatencyJitter adds up to as much again, by prompt.
+	// Latency is the time from request to reply. LatencyJitter adds up to its value, by prompt.
 	Latency, LatencyJitter time.Duration
-	// MaxConcurrent and RatePerMinute are the limits above which requests get the provider's 429; 0 means none.
+	// MaxConcurrent and RatePerMinute are limits. Requests above them get the provider's 429. 0
+	// means no limit.
 	MaxConcurrent, RatePerMinute int
-	// MaxStreams is how many requests share a connection of HTTP/2, where [Server.Listen] serves it; 0 means 250.
+	// MaxStreams limits the concurrent requests on an HTTP/2 connection of [Server.Listen]; 0 means
+	// 250.
 	MaxStreams int
-	// IdleTimeout is when [Server.Listen] closes a connection on which nothing is asked; 0 means never.
+	// IdleTimeout is when [Server.Listen] closes an idle connection; 0 means never.
 	IdleTimeout time.Duration
-	// RetryAfter is what a 429 tells clients to wait, in whole seconds on the wire, rounded up; 0 means one second.
+	// RetryAfter is the wait that a 429 requests, in whole seconds on the wire, rounded up; 0 means
+	// one second.
 	RetryAfter time.Duration
-	// Seed decides about faults, ids and jitter.
+	// Seed determines faults, ids and jitter.
 	Seed uint64
-	// Faults are the requests that break.
+	// Faults configure which requests break.
 	Faults Faults
 }
 
-// Model is what sets one model apart from others. The zero value has no peculiarities.
+// Model has the properties of one model. The zero value is a plain model.
 type Model struct {
-	// Snapshot is the dated name that replies echo; "" takes the usual one, or the name itself.
+	// Snapshot is the dated name in replies; "" means the usual one, or the name itself.
 	Snapshot string
-	// Fingerprint is the system_fingerprint; "" derives one from the snapshot.
+	// Fingerprint is the system_fingerprint; "" means one derived from the snapshot.
 	Fingerprint string
-	// Refuses are names of parameters, as in the request, that the model answers with a 400. RefusesValue does it only
-	// for values that are not the default, in the words of models with a fixed temperature.
+	// Refuses are names of request parameters that the model rejects with a 400. RefusesValue are
+	// parameters of which it rejects all values except the default, like models with a fixed
+	// temperature.
 	Refuses, RefusesValue []string
-	// Reasoning is the number of tokens spent on thinking before an answer. It counts against the cap on output tokens:
-	// a cap it exceeds leaves an empty answer, cut off.
+	// Reasoning is the number of thinking tokens before an answer. They count against the limit on
+	// output tokens. If they exceed it, the answer is empty and truncated.
 	Reasoning int
-	// CachedTokens and CacheWriteTokens are reported for each request, at most its whole input together.
+	// CachedTokens and CacheWriteTokens are reported for each request, together at most its input.
 	CachedTokens, CacheWriteTokens int
 	// Blocks makes the model refuse all prompts.
 	Blocks Block
-	// NoQuota makes each request fail as on an account without money.
+	// NoQuota makes each request fail as for an account without money.
 	NoQuota bool
 }
 
@@ -90,34 +96,37 @@ type Block string
 
 // The ways to withhold an answer.
 const (
-	// BlockRefusal is a refusal in place of an answer: OpenAI's refusal field, Anthropic's stop reason, Google's SAFETY.
+	// BlockRefusal is a refusal instead of an answer: OpenAI's refusal field, Anthropic's stop
+	// reason, Google's SAFETY.
 	BlockRefusal Block = "refusal"
-	// BlockFilter cuts an answer off half-way: finish reason content_filter and its kin.
+	// BlockFilter truncates an answer in the middle: finish reason content_filter or its
+	// equivalent.
 	BlockFilter Block = "filter"
 	// BlockPrompt rejects the prompt itself: status 400, or Google's promptFeedback.
 	BlockPrompt Block = "prompt"
 )
 
-// Ask is one question as the server understood it.
+// Ask is one request as the server understood it.
 type Ask struct {
 	Provider Provider
 	// Endpoint is the operation: "chat", "responses", "messages", "generateContent", "embeddings".
 	Endpoint string
 	Model    string
-	// System is the text of all system and developer messages, whichever way they came.
+	// System is the text of all system and developer messages, in any format.
 	System string
-	// Messages are those of the conversation in order, with the roles they had on the wire, except that Google's "model"
-	// is "assistant". OpenAI's and Ollama's system messages are among them, Anthropic's and Google's are not.
+	// Messages are those of the conversation in order, with their roles on the wire, except that
+	// Google's "model" becomes "assistant". They include system messages of OpenAI and Ollama, but
+	// not of Anthropic and Google.
 	Messages []plumb.Message
-	// Parameters are those that the request named.
+	// Parameters are the sampling parameters of the request.
 	Parameters plumb.Parameters
-	// Stream says that a stream was asked for.
+	// Stream is set for a request for a stream.
 	Stream bool
 	// Count is how often this model has answered this prompt before.
 	Count int
-	// Judge says that the question asks for YES or NO.
+	// Judge is set for a question that requests YES or NO.
 	Judge bool
-	// Header and Body are the request itself; they must be neither changed nor kept.
+	// Header and Body are the request itself. They must not be changed or kept.
 	Header http.Header
 	Body   []byte
 }
@@ -132,8 +141,8 @@ func (a *Ask) Prompt() string {
 	return ""
 }
 
-// Server is a fake model server. It is an [http.Handler], safe for concurrent use, and needs no closing, but see
-// [Server.Release].
+// Server is a fake model server. It is an [http.Handler], safe for concurrent use, and needs no
+// closing except [Server.Release].
 type Server struct {
 	options  Options
 	answers  *table
@@ -152,13 +161,13 @@ type Server struct {
 	bucket bucket
 }
 
-// question identifies what is counted together: one prompt to one model.
+// question identifies requests that are counted together: one prompt to one model.
 type question struct{ prompt, model uint64 }
 
-// asked counts what happened to a question.
+// asked counts the attempts and answers of a question.
 type asked struct{ attempts, answers int }
 
-// New returns a server that behaves as o says.
+// New returns a server with the given options.
 func New(o Options) *Server {
 	if o.Dimensions <= 0 {
 		o.Dimensions = 128
@@ -175,27 +184,29 @@ func New(o Options) *Server {
 	return s
 }
 
-// Release ends all requests that hang, now and later.
+// Release ends all hanging requests, now and later.
 func (s *Server) Release() { s.release.Do(func() { close(s.released) }) }
 
 // Stats are the figures of a [Server] so far.
 type Stats struct {
-	// Requests counts requests by provider and endpoint, such as "openai chat", rejected ones included.
+	// Requests counts requests by provider and endpoint, such as "openai chat", rejected ones
+	// included.
 	Requests map[string]int64 `json:"requests"`
-	// Prompts counts the requests of each prompt, by [PromptHash]; those rejected before they reached a model are not in it.
+	// Prompts counts the requests by the hash of their prompt, without those rejected before they
+	// reached a model.
 	Prompts map[string]int `json:"prompts"`
-	// Answered counts whole and right answers, Unprepared those of them that no rule had an answer for, and Judged those
-	// to judges' questions.
+	// Answered counts complete right answers, Unprepared those without a matching rule, and Judged
+	// those to judges' questions.
 	Answered   int64 `json:"answered"`
 	Unprepared int64 `json:"unprepared"`
 	Judged     int64 `json:"judged"`
 	// Faults counts the faults served.
 	Faults map[Fault]int64 `json:"faults"`
-	// Statuses counts replies by HTTP status; what got no status is under 0.
+	// Statuses counts replies by HTTP status; 0 means no status.
 	Statuses map[int]int64 `json:"statuses"`
 	// Limited counts requests above a limit of [Options].
 	Limited int64 `json:"limited"`
-	// MaxConcurrent is the largest number of requests in flight at one time.
+	// MaxConcurrent is the largest number of concurrent requests.
 	MaxConcurrent int64 `json:"maxConcurrent"`
 }
 
@@ -221,5 +232,5 @@ func (s *Server) Stats() Stats {
 	return out
 }
 
-// Truth says what becomes of a prompt that is asked until it is answered.
+// Truth predicts the result for a prompt that is repeated until it is answered.
 func (s *Server) Truth(prompt string) Truth { return s.options.Faults.Truth(s.options.Seed, prompt) }

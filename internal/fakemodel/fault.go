@@ -4,17 +4,20 @@ import (
 	"encoding/binary"
 	"slices"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/agentscript"
 )
 
 // Fault is one way in which a request breaks.
-type Fault string
+type Fault = agentscript.Fault
 
 // The faults. Those with a status have the provider's own error body.
 const (
 	// FaultRateSeconds and FaultRateDate are a 429 with Retry-After as seconds and as an HTTP date.
 	FaultRateSeconds Fault = "rate-seconds"
 	FaultRateDate    Fault = "rate-date"
-	// FaultTimeout is a 408, FaultConflict a 409, FaultServer a 500, FaultGateway a proxy's 502 with an HTML page.
+	// FaultTimeout is a 408, FaultConflict a 409, FaultServer a 500, FaultGateway a proxy's 502
+	// with an HTML page.
 	FaultTimeout  Fault = "timeout"
 	FaultConflict Fault = "conflict"
 	FaultServer   Fault = "server"
@@ -23,34 +26,39 @@ const (
 	FaultOverloaded Fault = "overloaded"
 	// FaultReset is a connection reset in place of a reply.
 	FaultReset Fault = "reset"
-	// FaultHang is silence, FaultStall silence after half the body; see [Faults.HangFor].
+	// FaultHang sends nothing, FaultStall nothing after half the body; see [Faults.HangFor].
 	FaultHang  Fault = "hang"
 	FaultStall Fault = "stall"
-	// FaultSlow is a right answer, dribbled; see [Faults.SlowFor].
+	// FaultSlow is a right answer in slow pieces; see [Faults.SlowFor].
 	FaultSlow Fault = "slow"
-	// FaultTruncated ends the connection before Content-Length is reached, FaultAborted within a chunked body.
+	// FaultTruncated ends the connection before Content-Length is reached, FaultAborted in the
+	// middle of a chunked body.
 	FaultTruncated Fault = "truncated"
 	FaultAborted   Fault = "aborted"
-	// FaultMalformed is a whole reply with status 200 that is not JSON, FaultHTML a web page, FaultEmpty nothing.
+	// FaultMalformed is a complete reply with status 200 that is not JSON, FaultHTML a web page,
+	// FaultEmpty an empty body.
 	FaultMalformed Fault = "malformed"
 	FaultHTML      Fault = "html"
 	FaultEmpty     Fault = "empty"
-	// FaultDropped closes the connection in place of a reply, FaultCut resets it after half the body, and FaultGoAway says on
-	// HTTP/2 that nothing on the connection was answered, and closes it. On HTTP/2 these break all requests that share the
-	// connection. FaultClosing is a right answer after which the connection is closed in order.
+	// FaultDropped closes the connection instead of a reply, and FaultCut resets it after half the
+	// body. FaultGoAway announces on HTTP/2 that nothing on the connection was answered, and closes
+	// it. On HTTP/2 these break all requests on the connection. FaultClosing is a right answer
+	// after which the connection is closed normally.
 	FaultDropped Fault = "dropped"
 	FaultCut     Fault = "cut"
 	FaultGoAway  Fault = "go-away"
 	FaultClosing Fault = "closing"
-	// FaultDrip is white space, now and then, in place of a body; see [Faults.HangFor].
+	// FaultDrip sends white space at intervals instead of a body; see [Faults.HangFor].
 	FaultDrip Fault = "drip"
-	// FaultRefused is a 400 that refuses one of the optional parameters. A request without any is answered.
+	// FaultRefused is a 400 that rejects one of the optional parameters. A request without any is
+	// answered.
 	FaultRefused Fault = "refused"
 )
 
-// The faults that only scripts and tables of answers ask for, since no second attempt mends them. FaultNoModel is the
-// provider's word for a model that it does not have, FaultWrongKey for a key that it does not know, FaultNoQuota for an
-// account without money. FaultUnauthorized is a 401, also where the provider answers a wrong key with something else.
+// The faults that only scripts and tables of answers use, because a retry does not help.
+// FaultNoModel is the provider's error for an unknown model, FaultWrongKey for an unknown key,
+// FaultNoQuota for an account without money. FaultUnauthorized is a 401, even for providers whose
+// error for a wrong key has another status.
 const (
 	FaultNoModel      Fault = "no-model"
 	FaultWrongKey     Fault = "wrong-key"
@@ -58,7 +66,7 @@ const (
 	FaultUnauthorized Fault = "unauthorized"
 )
 
-// AllFaults returns every kind of fault.
+// AllFaults returns all faults for [Faults].
 func AllFaults() []Fault {
 	return []Fault{
 		FaultRateSeconds, FaultRateDate, FaultTimeout, FaultConflict, FaultServer, FaultGateway, FaultOverloaded,
@@ -67,41 +75,43 @@ func AllFaults() []Fault {
 	}
 }
 
-// answered reports whether the fault is in how an answer arrives, and not in the answer.
-func (f Fault) answered() bool { return f == FaultSlow || f == FaultClosing }
+// isAnswered reports whether the fault affects only how an answer arrives.
+func isAnswered(f Fault) bool { return f == FaultSlow || f == FaultClosing }
 
-// lasting reports whether a prompt that always meets the fault is never answered. Slow answers arrive, and a client runs
-// out of parameters to be refused.
-func (f Fault) lasting() bool { return !f.answered() && f != FaultRefused }
+// isLasting reports whether a prompt that always meets the fault is never answered. Slow answers
+// arrive, and a client runs out of optional parameters.
+func isLasting(f Fault) bool { return !isAnswered(f) && f != FaultRefused }
 
-// Faults say how often and how requests break. The zero value breaks none.
+// Faults configure how often and how requests break. The zero value breaks none.
 type Faults struct {
-	// Rate is the share of attempts that break, from 0 to 1, among prompts that are not broken for good.
+	// Rate is the share of attempts that break, from 0 to 1, among prompts that are not permanently
+	// broken.
 	Rate float64
-	// Kinds are the faults to choose from, evenly; nil means [AllFaults].
+	// Kinds are the faults to choose from, with equal probability; nil means [AllFaults].
 	Kinds []Fault
-	// MaxConsecutive bounds the faults that a prompt meets in a row, as long as it is not asked twice at the same time;
+	// MaxConsecutive limits the consecutive faults of a prompt that is not requested concurrently;
 	// 0 means 2.
 	MaxConsecutive int
-	// Permanent is the share of prompts, from 0 to 1, that break at each attempt, always in the same way. Judges'
-	// questions are spared: their text has a random part.
+	// Permanent is the share of prompts, from 0 to 1, that break at each attempt in the same way.
+	// Judges' questions are excluded, because their text has a random part.
 	Permanent float64
-	// HangFor is when the server gives up on a request that hangs, and closes the connection; 0 waits for the client.
+	// HangFor is when the server closes a hanging connection; 0 waits for the client.
 	HangFor time.Duration
-	// SlowFor is how long a slow body takes; 0 means 300 ms.
+	// SlowFor is the duration of a slow body; 0 means 300 ms.
 	SlowFor time.Duration
 }
 
-// Truth says what becomes of a prompt that is asked until it is answered.
+// Truth predicts the result for a prompt that is repeated until it is answered.
 type Truth struct {
-	// Broken is the fault that the prompt meets at each attempt; "" when it is answered in the end.
+	// Broken is the fault at each attempt, or "" if the prompt is eventually answered.
 	Broken Fault
-	// Faults are those that the first attempts meet, "" for none, until the first that is answered. It is nil for a
-	// broken prompt. A request that has no optional parameter, or has dropped it, is answered where FaultRefused stands.
+	// Faults are the faults of the first attempts, up to the first answered one; "" means none. It
+	// is nil for a broken prompt. A request without optional parameters is answered in place of
+	// FaultRefused.
 	Faults []Fault
 }
 
-// Truth says what becomes of a prompt under these faults. Answers that name a fault themselves are not considered.
+// Truth predicts the result for a prompt under these faults. It ignores answers that name a fault.
 func (f Faults) Truth(seed uint64, prompt string) Truth {
 	h := hashText(prompt)
 	if broken := f.permanent(seed, h); broken != "" {
@@ -111,7 +121,7 @@ func (f Faults) Truth(seed uint64, prompt string) Truth {
 	for attempt := 0; ; attempt++ {
 		kind := f.at(seed, h, attempt)
 		met = append(met, kind)
-		if kind == "" || kind.answered() {
+		if kind == "" || isAnswered(kind) {
 			return Truth{Faults: met}
 		}
 	}
@@ -124,20 +134,20 @@ func (f Faults) kinds() []Fault {
 	return f.Kinds
 }
 
-// permanent returns the fault that the prompt always meets, or "".
+// permanent returns the permanent fault of the prompt, or "".
 func (f Faults) permanent(seed, prompt uint64) Fault {
 	if f.Permanent <= 0 || unit(mix(seed, prompt, 1)) >= f.Permanent {
 		return ""
 	}
-	kinds := slices.DeleteFunc(slices.Clone(f.kinds()), func(k Fault) bool { return !k.lasting() })
+	kinds := slices.DeleteFunc(slices.Clone(f.kinds()), func(k Fault) bool { return !isLasting(k) })
 	if len(kinds) == 0 {
 		return ""
 	}
 	return kinds[mix(seed, prompt, 2)%uint64(len(kinds))]
 }
 
-// at returns the passing fault that the given attempt meets, counted from 0, or "". Each attempt after MaxConsecutive
-// others is spared, which bounds the faults in a row without looking back.
+// at returns the temporary fault of the given attempt, counted from 0, or "". Each attempt after
+// MaxConsecutive others has none, which limits consecutive faults without state.
 func (f Faults) at(seed, prompt uint64, attempt int) Fault {
 	limit := f.MaxConsecutive
 	if limit <= 0 {
@@ -154,10 +164,7 @@ func (f Faults) at(seed, prompt uint64, attempt int) Fault {
 	return kinds[mix(seed, prompt, 4+2*uint64(attempt))%uint64(len(kinds))]
 }
 
-// PromptHash names a prompt in [Stats].
-func PromptHash(prompt string) string { return hex(hashText(prompt)) }
-
-// hashText is FNV-1a, 64 bits, taken eight bytes at a time, so that hashing does not show in benchmarks.
+// hashText is FNV-1a with 64 bits on blocks of eight bytes, fast enough for benchmarks.
 func hashText(s string) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037) ^ uint64(len(s))
@@ -172,7 +179,7 @@ func hashText(s string) uint64 {
 	return mix(h, 0, 0)
 }
 
-// mix is the finisher of splitmix64 over its arguments.
+// mix is the finalizer of splitmix64 over its arguments.
 func mix(a, b, c uint64) uint64 {
 	x := a ^ b*0x9e3779b97f4a7c15 ^ c*0xd1b54a32d192ed03
 	for range 2 {

@@ -17,7 +17,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// TestReplies keeps one reply of each shape as a file, so that a change of a wire format is seen. UPDATE=1 rewrites it.
+// TestReplies keeps one reply of each shape as a file, so that a change of a wire format is seen.
+// UPDATE=1 rewrites it.
 func TestReplies(t *testing.T) {
 	o := world()
 	o.Answers = []fakemodel.Answer{
@@ -40,7 +41,8 @@ func TestReplies(t *testing.T) {
 	var got strings.Builder
 	for _, c := range []struct{ name, path, body string }{
 		{"openai", "/v1/chat/completions", chat("gpt-4o", "q", "")},
-		{"openai stream", "/v1/chat/completions", chat("gpt-4o", "q", `,"stream":true,"stream_options":{"include_usage":true}`)},
+		{"openai stream", "/v1/chat/completions", chat("gpt-4o", "q",
+			`,"stream":true,"stream_options":{"include_usage":true}`)},
 		{"openai refusal", "/v1/chat/completions", chat("gpt-refusal", "q", "")},
 		{"openai limited", "/v1/chat/completions", chat("gpt-4o", "limited", "")},
 		{"openai overloaded", "/v1/chat/completions", chat("gpt-4o", "overloaded", "")},
@@ -57,9 +59,13 @@ func TestReplies(t *testing.T) {
 		{"responses stream", "/v1/responses", `{"model":"gpt-4o","input":"q","stream":true}`},
 		{"responses unsupported", "/v1/responses", `{"model":"o3","input":"q","temperature":0}`},
 		{"azure", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21", chat("gpt-4o", "q", "")},
-		{"azure limited", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21", chat("gpt-4o", "limited", "")},
+		{
+			"azure limited", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
+			chat("gpt-4o", "limited", ""),
+		},
 		{"azure unknown", "/openai/deployments/x/chat/completions?api-version=2024-10-21", chat("x", "q", "")},
-		{"anthropic", "/v1/messages", chat("claude-thinker", "q", `,"max_tokens":900,"thinking":{"type":"enabled","budget_tokens":1024}`)},
+		{"anthropic", "/v1/messages", chat("claude-thinker", "q",
+			`,"max_tokens":900,"thinking":{"type":"enabled","budget_tokens":1024}`)},
 		{"anthropic stream", "/v1/messages", chat("claude-opus-4-6", "q", `,"max_tokens":900,"stream":true`)},
 		{"anthropic limited", "/v1/messages", chat("claude-opus-4-6", "limited", `,"max_tokens":9`)},
 		{"anthropic overloaded", "/v1/messages", chat("claude-opus-4-6", "overloaded", `,"max_tokens":9`)},
@@ -71,7 +77,10 @@ func TestReplies(t *testing.T) {
 		{"google safety", "/v1beta/models/gemini-refusal:generateContent", contents("q", "")},
 		{"google limited", "/v1beta/models/gemini-2.5-flash:generateContent", contents("limited", "")},
 		{"google overloaded", "/v1beta/models/gemini-2.5-flash:generateContent", contents("overloaded", "")},
-		{"google unknown field", "/v1beta/models/gemini-2.5-flash:generateContent", contents("q", `,"generationConfig":{"sead":1}`)},
+		{
+			"google unknown field", "/v1beta/models/gemini-2.5-flash:generateContent",
+			contents("q", `,"generationConfig":{"sead":1}`),
+		},
 		{"google embed", "/v1beta/models/gemini-embedding-001:embedContent", `{"content":{"parts":[{"text":"a"}]}}`},
 		{"ollama", "/api/chat", chat("qwen3", "q", `,"stream":false`)},
 		{"ollama stream", "/api/chat", chat("qwen3", "q", "")},
@@ -100,7 +109,10 @@ func TestReplies(t *testing.T) {
 
 // TestLists keeps the lists of models likewise.
 func TestLists(t *testing.T) {
-	models := map[string]fakemodel.Model{"gpt-4o": {}, "claude-opus-4-6": {}, "gemini-2.5-flash": {}, "gemini-embedding-001": {}, "qwen3:8b": {}}
+	models := map[string]fakemodel.Model{
+		"gpt-4o": {}, "claude-opus-4-6": {}, "gemini-2.5-flash": {},
+		"gemini-embedding-001": {}, "qwen3:8b": {},
+	}
 	_, url := start(t, fakemodel.Options{Models: models})
 	var got strings.Builder
 	for _, c := range []struct{ path, header string }{
@@ -128,7 +140,8 @@ func TestLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&got, "-- %s with %s --\n%s\n%s\n\n", c.path, c.header, resp.Status, strings.TrimRight(string(data), "\n"))
+		fmt.Fprintf(&got, "-- %s with %s --\n%s\n%s\n\n", c.path, c.header, resp.Status,
+			strings.TrimRight(string(data), "\n"))
 	}
 	compareGolden(t, "lists.txt", scrub(got.String()))
 }

@@ -16,7 +16,7 @@ func (x *exchange) generated(rep reply) {
 		x.out = append(x.generation(x.out, id, rep, rep.text, true, true), '\n')
 		return
 	}
-	// Without alt=sse the stream is one JSON array that grows.
+	// Without alt=sse the stream is one growing JSON array.
 	events := x.r.URL.Query().Get("alt") == "sse"
 	end := "]"
 	x.border = ",\r\n"
@@ -34,7 +34,7 @@ func (x *exchange) generated(rep reply) {
 			x.out = append(x.out, x.border...)
 		}
 		chunk := x.generation(nil, id, rep, piece, i == 0, i == len(chunks)-1)
-		if events { // an event's data is one line
+		if events { // the data of an event is one line
 			x.out = append(x.out, "data: "...)
 			chunk = []byte(compact(string(chunk)))
 		}
@@ -43,7 +43,7 @@ func (x *exchange) generated(rep reply) {
 	x.out = append(x.out, end...)
 }
 
-// compact takes the layout out of JSON that was laid out by this package: strings in it have no line breaks.
+// compact removes the layout from JSON of this package, whose strings have no line breaks.
 func compact(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -53,17 +53,13 @@ func compact(s string) string {
 	return b.String()
 }
 
-// generation appends a GenerateContentResponse. The first one of a stream has the thoughts, the last one the finish
-// reason and the output's tokens.
+// generation appends a GenerateContentResponse. The first one of a stream has the thoughts, the
+// last one the finish reason and the output tokens.
 func (x *exchange) generation(b []byte, id string, rep reply, piece string, first, last bool) []byte {
 	finish := googleFinish(rep)
 	blocked, shown := x.blocksPrompt(), ""
 	if first && x.thinking {
 		shown = rep.thinks()
-	}
-	var calls []toolCall
-	if last {
-		calls = rep.calls
 	}
 	b = append(b, "{\n"...)
 	if blocked {
@@ -72,19 +68,16 @@ func (x *exchange) generation(b []byte, id string, rep reply, piece string, firs
 		b = append(b, "  \"candidates\": [\n    {\n"...)
 		switch {
 		case finish == "SAFETY": // no content at all
-		case piece == "" && shown == "" && len(calls) == 0:
+		case piece == "" && shown == "":
 			b = append(b, "      \"content\": {\n        \"role\": \"model\"\n      },\n"...)
 		default:
 			b = append(b, "      \"content\": {\n        \"parts\": [\n"...)
 			if shown != "" {
-				b = template(b, "          {\n            \"text\": %s,\n            \"thought\": true\n          },\n", str(shown))
+				b = template(b, "          {\n            \"text\": %s,\n            \"thought\": true\n          },\n",
+					str(shown))
 			}
 			if piece != "" {
 				b = template(b, "          {\n            \"text\": %s\n          },\n", str(piece))
-			}
-			for _, c := range calls {
-				b = template(b, "          {\n            \"functionCall\": {\n              \"name\": %s,\n              \"args\": %v,\n              "+
-					"\"id\": %s\n            },\n            \"thoughtSignature\": \"ZmFrZQ==\"\n          },\n", str(c.name), str(c.args), str(c.id))
 			}
 			b = bytes.TrimSuffix(b, []byte(",\n"))
 			b = append(b, "\n        ],\n        \"role\": \"model\"\n      },\n"...)
@@ -138,7 +131,7 @@ func googleFinish(rep reply) string {
 	}
 }
 
-// tokens writes the reply of the operations that count tokens.
+// tokens writes the reply of token-counting operations.
 func (x *exchange) tokens(rep reply) {
 	if x.rt.provider == Google {
 		x.kind = googleJSON
@@ -178,7 +171,8 @@ func (x *exchange) googleError(p problem) {
 		message = "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
 	case noSuchModel:
 		status = "NOT_FOUND"
-		message = "models/" + x.ask.Model + " is not found for API version v1beta, or is not supported for " + x.rt.method() + ". Call ListModels to see the list of available models and their supported methods."
+		message = "models/" + x.ask.Model + " is not found for API version v1beta, or is not supported for " +
+			x.rt.method() + ". Call ListModels to see the list of available models and their supported methods."
 	case noQuota, rateLimited:
 		status = "RESOURCE_EXHAUSTED"
 		message = "You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits. To monitor your current usage, head to: https://ai.dev/rate-limit. "
@@ -188,9 +182,12 @@ func (x *exchange) googleError(p problem) {
 			message += "\n* Quota exceeded for metric: " + service + "/" + metric + ", limit: 0, model: " + x.ask.Model
 		}
 		details = `{"@type":"type.googleapis.com/google.rpc.Help","links":[{"description":"Learn more about Gemini API quotas","url":"https://ai.google.dev/gemini-api/docs/rate-limits"}]},` +
-			`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"` + service + `/` + metric + `","quotaId":"` + id + `","quotaDimensions":{"location":"global","model":` + string(appendString(nil, x.ask.Model)) + `}}]}`
+			`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"` + service + `/` +
+			metric + `","quotaId":"` + id + `","quotaDimensions":{"location":"global","model":` +
+			string(appendString(nil, x.ask.Model)) + `}}]}`
 		if p.kind == rateLimited {
-			details += `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"` + itoa(x.s.retrySeconds()) + `s"}`
+			details += `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"` +
+				itoa(x.s.retrySeconds()) + `s"}`
 		}
 	case requestTimeout:
 		x.status, status = 504, "DEADLINE_EXCEEDED"
@@ -208,23 +205,26 @@ func (x *exchange) googleError(p problem) {
 			where = " at '" + p.detail + "'"
 		}
 		message = "Invalid JSON payload received. Unknown name \"" + p.param + "\"" + where + ": Cannot find field."
-		details = `{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"` + p.detail + `","description":` + string(appendString(nil, message)) + `}]}`
+		details = `{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"` + p.detail +
+			`","description":` + string(appendString(nil, message)) + `}]}`
 	case unsupportedParameter, unsupportedValue:
-		message = "* GenerateContentRequest.generation_config." + snake(p.param) + ": " + snake(p.param) + " is not supported for this model.\n"
+		message = "* GenerateContentRequest.generation_config." + snake(p.param) + ": " + snake(p.param) +
+			" is not supported for this model.\n"
 	case badInput:
 		message = "* EmbedContentRequest.content: contents is not specified\n"
 	case promptBlocked, missingParameter, noModel:
 		message = "Request contains an invalid argument."
-	default: // the detail says it all
+	default: // the detail is the message
 	}
-	x.out = template(x.out, "{\n  \"error\": {\n    \"code\": %d,\n    \"message\": %s,\n    \"status\": %s", num(x.status), str(message), str(status))
+	x.out = template(x.out, "{\n  \"error\": {\n    \"code\": %d,\n    \"message\": %s,\n    \"status\": %s",
+		num(x.status), str(message), str(status))
 	if details != "" {
 		x.out = append(append(append(x.out, ",\n    \"details\": ["...), details...), ']')
 	}
 	x.out = append(x.out, "\n  }\n}\n"...)
 }
 
-// method is the operation's name in Google's messages.
+// method is the name of the operation in Google's messages.
 func (rt route) method() string {
 	switch rt.op {
 	case opEmbedContent:

@@ -5,33 +5,35 @@ import (
 	"net/http"
 )
 
-// The hostile replies have status 200 and are JSON, or nearly, and hold no answer, or an error beside one: a client that
-// reads no more than the text judges what is none. They are made of the right answer, for requests that do not stream;
-// others meet a server error.
+// The hostile replies have status 200 and are JSON, or nearly. They contain no answer, or an error
+// beside one, so a client that reads only the text would judge a wrong answer. They are derived
+// from the right answer of a request without a stream; a request for a stream gets a server error.
 const (
-	// HostileErrorBeside puts an error beside the whole answer, HostileErrorText sends an error that is a text,
-	// HostileOverloaded the error that goes with the status 529.
-	HostileErrorBeside Fault = "error-beside"
-	HostileErrorText   Fault = "error-text"
-	HostileOverloaded  Fault = "overloaded-ok"
-	// HostileBrokeOff ends the whole answer with a word that says that the provider broke it off.
-	HostileBrokeOff Fault = "broke-off"
-	// HostileNull, HostileAbsent and HostileEmpty have null, nothing, and an empty list where the answer should be,
-	// HostileNumber has a number, and HostileList wraps the whole reply in a list.
-	HostileNull   Fault = "null"
-	HostileAbsent Fault = "absent"
-	HostileEmpty  Fault = "empty-list"
-	HostileNumber Fault = "number"
-	HostileList   Fault = "list"
-	// HostileStream is the answer as one event of a stream.
-	HostileStream Fault = "streamed"
+	// hostileErrorBeside adds an error to the complete answer, hostileErrorText sends an error that
+	// is a text, hostileOverloaded the error of status 529.
+	hostileErrorBeside Fault = "error-beside"
+	hostileErrorText   Fault = "error-text"
+	hostileOverloaded  Fault = "overloaded-ok"
+	// hostileBrokeOff ends the complete answer with a reason that means that the provider broke it
+	// off.
+	hostileBrokeOff Fault = "broke-off"
+	// hostileNull, hostileAbsent and hostileEmpty have null, nothing, and an empty list in place of
+	// the answer, hostileNumber has a number, and hostileList wraps the reply in a list.
+	hostileNull   Fault = "null"
+	hostileAbsent Fault = "absent"
+	hostileEmpty  Fault = "empty-list"
+	hostileNumber Fault = "number"
+	hostileList   Fault = "list"
+	// hostileStream is the answer as one event of a stream.
+	hostileStream Fault = "streamed"
 )
 
 // HostileReplies returns every kind of hostile reply.
 func HostileReplies() []Fault {
 	return []Fault{
-		HostileErrorBeside, HostileErrorText, HostileOverloaded, HostileBrokeOff, HostileNull, HostileAbsent, HostileEmpty,
-		HostileNumber, HostileList, HostileStream,
+		hostileErrorBeside, hostileErrorText, hostileOverloaded, hostileBrokeOff, hostileNull, hostileAbsent,
+		hostileEmpty,
+		hostileNumber, hostileList, hostileStream,
 	}
 }
 
@@ -40,11 +42,15 @@ func (x *exchange) hostile(fault Fault) bool {
 	var reply map[string]any
 	known := true
 	switch fault {
-	case HostileErrorText:
+	case hostileErrorText:
 		reply = map[string]any{"error": "the model is loading"}
-	case HostileOverloaded:
-		reply = map[string]any{"type": "error", "error": map[string]any{"type": "overloaded_error", "message": "Overloaded"}}
-	case HostileErrorBeside, HostileBrokeOff, HostileNull, HostileAbsent, HostileEmpty, HostileNumber, HostileList, HostileStream:
+	case hostileOverloaded:
+		reply = map[string]any{"type": "error", "error": map[string]any{
+			"type":    "overloaded_error",
+			"message": "Overloaded",
+		}}
+	case hostileErrorBeside, hostileBrokeOff, hostileNull, hostileAbsent, hostileEmpty, hostileNumber, hostileList,
+		hostileStream:
 		known = json.Unmarshal(x.out, &reply) == nil
 	default:
 		return false
@@ -55,22 +61,22 @@ func (x *exchange) hostile(fault Fault) bool {
 	}
 	body := x.out
 	switch fault {
-	case HostileStream:
+	case hostileStream:
 		body = append(append([]byte("data: "), body...), "\n\ndata: [DONE]\n\n"...)
-	case HostileList:
+	case hostileList:
 		body = append(append([]byte("["), body...), ']')
 	default:
 		x.spoil(fault, reply)
-		body, _ = json.Marshal(reply) //nolint:errchkjson // came from JSON, or is made of texts
+		body, _ = json.Marshal(reply) //nolint:errchkjson // derived from JSON, or made of texts
 	}
 	x.whole(http.StatusOK, x.kind, body)
 	return true
 }
 
-// spoil changes a right reply.
+// spoil breaks a right reply.
 func (x *exchange) spoil(fault Fault, reply map[string]any) {
 	holder, place := reply, x.place()
-	end, word := "status", "failed" // what says how the answer ended
+	end, word := "status", "failed" // the member that tells how the answer ended
 	switch x.rt.op {
 	case opChat:
 		holder, end, word = first(reply, "choices"), "finish_reason", "error"
@@ -83,25 +89,25 @@ func (x *exchange) spoil(fault Fault, reply map[string]any) {
 	default: // responses, embeddings
 	}
 	switch fault {
-	case HostileErrorBeside:
+	case hostileErrorBeside:
 		reply["error"] = map[string]any{"code": http.StatusBadGateway, "message": "Upstream died."}
-	case HostileBrokeOff:
+	case hostileBrokeOff:
 		if holder[end] = word; x.rt.op.embeds() {
-			delete(reply, x.place()) // vectors do not end
+			delete(reply, x.place()) // vectors have no finish reason
 		}
-	case HostileNull:
+	case hostileNull:
 		holder[place] = nil
-	case HostileAbsent:
+	case hostileAbsent:
 		delete(holder, place)
-	case HostileEmpty:
+	case hostileEmpty:
 		reply[x.place()] = []any{}
-	case HostileNumber:
+	case hostileNumber:
 		holder[place] = 5
-	default: // nothing of it is right already
+	default: // none of its content is valid already
 	}
 }
 
-// place is the member of a reply that holds its answers.
+// place is the member of a reply that contains its answers.
 func (x *exchange) place() string {
 	switch x.rt.op {
 	case opChat:

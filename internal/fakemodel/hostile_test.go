@@ -8,8 +8,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
-// TestHostileReplies checks that each hostile reply comes with status 200, differs from the right one, and is followed by
-// that; a request that streams meets a server error instead.
+// TestHostileReplies checks that each hostile reply comes with status 200, differs from the right
+// one, and is followed by that; a request that streams meets a server error instead.
 func TestHostileReplies(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{
@@ -24,10 +24,14 @@ func TestHostileReplies(t *testing.T) {
 		for path, body := range bodies {
 			t.Run(string(kind)+path, func(t *testing.T) {
 				t.Parallel()
-				_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{Rate: 1, MaxConsecutive: 1, Kinds: []fakemodel.Fault{kind}}})
+				_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{
+					Rate: 1, MaxConsecutive: 1,
+					Kinds: []fakemodel.Fault{kind},
+				}})
 				header := http.Header{"Anthropic-Version": {"2023-06-01"}}
 				resp, hostile, err := try(t.Context(), url+path, body, header)
-				if err != nil || resp.StatusCode != http.StatusOK || json.Valid([]byte(hostile)) != (kind != fakemodel.HostileStream) {
+				if err != nil || resp.StatusCode != http.StatusOK ||
+					json.Valid([]byte(hostile)) != (string(kind) != "streamed") {
 					t.Errorf("%v, %v: %s", resp, err, hostile)
 				}
 				resp, right, err := try(t.Context(), url+path, body, header)
@@ -38,7 +42,8 @@ func TestHostileReplies(t *testing.T) {
 		}
 		_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{Rate: 1, Kinds: []fakemodel.Fault{kind}}})
 		stream := `{"model":"m","stream":true,"messages":[{"role":"user","content":"p"}]}`
-		if resp, _, err := try(t.Context(), url+"/v1/chat/completions", stream, nil); err != nil || resp.StatusCode != http.StatusInternalServerError {
+		if resp, _, err := try(t.Context(), url+"/v1/chat/completions", stream, nil); err != nil ||
+			resp.StatusCode != http.StatusInternalServerError {
 			t.Errorf("%s to a request that streams: %v, %v", kind, resp, err)
 		}
 	}

@@ -16,14 +16,17 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/agentscript"
 )
 
-// Main runs the server as a process of its own until SIGINT or SIGTERM, and returns the exit code. It prints one line,
-// "listening http://HOST:PORT", once it does. Test binaries pose as it; args are without the program's name.
+// Main runs the server as a separate process until SIGINT or SIGTERM, and returns the exit code. It
+// prints one line, "listening http://HOST:PORT", when it is ready. Test binaries call it. args
+// exclude the program's name.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	debug.SetGCPercent(400) // it shares the machine with what it serves
+	debug.SetGCPercent(400) // it shares the machine with its clients
 	if err := serve(ctx, args, stdout, stderr); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(stderr, "fakemodel:", err)
@@ -104,11 +107,11 @@ func (s *Server) withScripts(file string) (http.Handler, error) {
 		return nil, err
 	}
 	defer f.Close()
-	scripts, err := ReadScripts(f)
+	scripts, err := agentscript.ReadScripts(f)
 	if err != nil {
 		return nil, fmt.Errorf("read scripts %s: %w", file, err)
 	}
-	agents := &Agents{server: s, scripts: map[string]*playing{}}
+	agents := agentsOf(s)
 	for _, script := range scripts {
 		if _, err := agents.Add(script); err != nil {
 			return nil, err
@@ -116,11 +119,11 @@ func (s *Server) withScripts(file string) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", s)
-	mux.Handle(scriptPath, agents)
+	mux.Handle(agentscript.Path, agents)
 	return mux, nil
 }
 
-// run serves until ctx ends, and then drops what is in flight.
+// run serves until ctx ends, and then drops pending requests.
 func (s *Server) run(ctx context.Context, l *Listening) error {
 	select {
 	case err := <-l.done:
@@ -192,17 +195,18 @@ func parseFlags(set *settings, o *Options, args []string, stderr io.Writer) erro
 		}
 		return nil
 	})
-	fs.Func("model", "a known model: NAME or NAME;refuses=temperature,seed;reasoning=500;... (repeatable)", func(spec string) error {
-		name, m, err := parseModel(spec)
-		if err != nil {
-			return err
-		}
-		if o.Models == nil {
-			o.Models = map[string]Model{}
-		}
-		o.Models[name] = m
-		return nil
-	})
+	fs.Func("model", "a known model: NAME or NAME;refuses=temperature,seed;reasoning=500;... (repeatable)",
+		func(spec string) error {
+			name, m, err := parseModel(spec)
+			if err != nil {
+				return err
+			}
+			if o.Models == nil {
+				o.Models = map[string]Model{}
+			}
+			o.Models[name] = m
+			return nil
+		})
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

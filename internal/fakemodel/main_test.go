@@ -37,10 +37,12 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	scripts := filepath.Join(dir, "scripts")
-	if err := os.WriteFile(scripts, []byte(`{"name":"a","scenes":[{"turns":[{"calls":[{"run":"ls"}]},{"text":"ready"}]}]}`), 0o600); err != nil {
+	if err := os.WriteFile(scripts,
+		[]byte(`{"name":"a","scenes":[{"turns":[{"calls":[{"run":"ls"}]},{"text":"ready"}]}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := pose(t, "-answers", answers, "-agent-scripts", scripts, "-stats-file", stats, "-url-file", urlFile, "-key", "k", "-life", "1m",
+	cmd := pose(t, "-answers", answers, "-agent-scripts", scripts, "-stats-file", stats, "-url-file", urlFile, "-key",
+		"k", "-life", "1m",
 		"-model", "m;refuses=seed;reasoning=5;fingerprint=fp_x", "-fault-kinds", "hang,reset", "-seed", "3")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -54,11 +56,13 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := strings.TrimSpace(strings.TrimPrefix(line, "listening "))
-	if written, err := os.ReadFile(urlFile); err != nil || strings.TrimSpace(string(written)) != url || !strings.HasPrefix(url, "http://127.0.0.1:") {
+	if written, err := os.ReadFile(urlFile); err != nil || strings.TrimSpace(string(written)) != url ||
+		!strings.HasPrefix(url, "http://127.0.0.1:") {
 		t.Errorf("printed %q, wrote %q, %v", line, written, err)
 	}
 	header := http.Header{"Authorization": {"Bearer k"}}
-	if status, body := post(t, url+"/v1/chat/completions", chatBody("m", "p"), header); status != 400 || !strings.Contains(body, "'seed' is not supported") {
+	if status, body := post(t, url+"/v1/chat/completions", chatBody("m", "p"), header); status != 400 ||
+		!strings.Contains(body, "'seed' is not supported") {
 		t.Errorf("a refused parameter gave %d %s", status, body)
 	}
 	body := `{"model":"m","messages":[{"role":"user","content":"p"}]}`
@@ -66,7 +70,8 @@ func TestProcess(t *testing.T) {
 		!strings.Contains(reply, `"system_fingerprint": "fp_x"`) || !strings.Contains(reply, `"reasoning_tokens": 5`) {
 		t.Errorf("the question gave %d %s", status, reply)
 	}
-	if status, reply := post(t, url+"/s/a/v1/chat/completions", talk("go"), header); status != 200 || !strings.Contains(reply, `{\"command\":\"ls\"}`) {
+	if status, reply := post(t, url+"/s/a/v1/chat/completions", talk("go"), header); status != 200 ||
+		!strings.Contains(reply, `{\"command\":\"ls\"}`) {
 		t.Errorf("the script gave %d %s", status, reply)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// RealModels returns models that behave as the real ones of their names do: dated snapshots, refused parameters, thinking.
+// RealModels returns models that behave like the real ones of these names: dated snapshots,
+// rejected parameters, thinking.
 func RealModels() map[string]Model {
 	fixed := []string{"temperature", "top_p"}
 	thinks := Model{RefusesValue: fixed, Refuses: []string{"max_tokens"}, Reasoning: 64}
@@ -25,7 +26,7 @@ func RealModels() map[string]Model {
 	}
 }
 
-// snapshot is the dated name by which the provider of a model speaks of it.
+// snapshot returns the dated name that the provider uses for a model.
 func snapshot(provider Provider, model string) string {
 	if provider != OpenAI && provider != Azure && provider != Anthropic {
 		return model
@@ -62,7 +63,7 @@ func snapshot(provider Provider, model string) string {
 	return model + "-" + date
 }
 
-// list answers the paths that list models.
+// list replies to the paths that list models.
 func (x *exchange) list() {
 	x.status, x.kind = 200, "application/json"
 	if x.rt.op == opVersion {
@@ -93,7 +94,8 @@ func (x *exchange) list() {
 		if len(own) > 0 {
 			first, last = own[0], own[len(own)-1]
 		}
-		open, end = `{"data":[`, string(template(nil, `],"has_more":false,"first_id":%s,"last_id":%s}`, str(first), str(last)))
+		open, end = `{"data":[`, string(template(nil, `],"has_more":false,"first_id":%s,"last_id":%s}`, str(first),
+			str(last)))
 	case Google:
 		x.kind = googleJSON
 		open = `{"models":[`
@@ -114,17 +116,20 @@ func (x *exchange) list() {
 	x.send()
 }
 
-// has reports whether the provider lists a model of that name. Names that look like nobody's are everybody's.
+// has reports whether the provider lists a model of that name. Every provider lists names without a
+// known prefix.
 func (p Provider) has(name string) bool {
 	owner := Provider("")
 	switch {
-	case strings.HasPrefix(name, "gpt-"), strings.HasPrefix(name, "text-embedding-"), len(name) > 1 && name[0] == 'o' && name[1] < 'a':
+	case strings.HasPrefix(name, "gpt-"), strings.HasPrefix(name, "text-embedding-"), len(name) > 1 && name[0] == 'o' &&
+		name[1] < 'a':
 		owner = OpenAI
 	case strings.HasPrefix(name, "claude-"):
 		owner = Anthropic
 	case strings.HasPrefix(name, "gemini-"):
 		owner = Google
-	case strings.HasPrefix(name, "qwen"), strings.HasPrefix(name, "llama"), strings.HasPrefix(name, "mistral"), strings.HasPrefix(name, "nomic"):
+	case strings.HasPrefix(name, "qwen"), strings.HasPrefix(name, "llama"), strings.HasPrefix(name, "mistral"),
+		strings.HasPrefix(name, "nomic"):
 		owner = Ollama
 	}
 	return owner == "" || owner == p || owner == OpenAI && p == Azure
@@ -154,6 +159,7 @@ func (x *exchange) listed(b []byte, name string) []byte {
 		if x.rt.provider == Ollama {
 			owner = "library"
 		}
-		return template(b, `{"id":%s,"object":"model","created":%d,"owned_by":%s}`, str(name), num64(created.Unix()), str(owner))
+		return template(b, `{"id":%s,"object":"model","created":%d,"owned_by":%s}`, str(name), num64(created.Unix()),
+			str(owner))
 	}
 }

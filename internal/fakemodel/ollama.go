@@ -2,24 +2,24 @@ package fakemodel
 
 import "time"
 
-// ollamaChat writes a reply of Ollama's own chat API: one object, or one a line.
+// ollamaChat writes a reply of Ollama's own chat API: one object, or one per line.
 func (x *exchange) ollamaChat(rep reply) {
 	x.kind = "application/json; charset=utf-8"
 	head := template(nil, `{"model":%s,"created_at":%s,"message":{"role":"assistant","content":`,
 		str(x.ask.Model), str(x.now.UTC().Format(time.RFC3339Nano)))
-	said := rep.text
+	content := rep.text
 	if x.ask.Stream {
 		x.kind, x.border = "application/x-ndjson", "\n"
 		for _, piece := range pieces(rep.text) {
 			x.out = append(appendString(append(x.out, head...), piece), "},\"done\":false}\n"...)
 		}
-		said = ""
+		content = ""
 	}
 	reason := "stop"
 	if rep.finish == finishLength {
 		reason = "length"
 	}
-	x.out = appendString(append(x.out, head...), said)
+	x.out = appendString(append(x.out, head...), content)
 	if x.thinking && rep.reasoning > 0 {
 		x.out = template(x.out, `,"thinking":%s`, str(stockThought))
 	}
@@ -32,7 +32,7 @@ func (x *exchange) ollamaChat(rep reply) {
 	}
 }
 
-// ollamaError writes an error of Ollama: of its OpenAI-compatible API below /v1, otherwise of its own.
+// ollamaError writes an error of Ollama: of its OpenAI-compatible API below /v1, or of its own API.
 func (x *exchange) ollamaError(p problem) {
 	message, kind, code, param := x.openAIWords(p)
 	switch p.kind {
@@ -49,7 +49,7 @@ func (x *exchange) ollamaError(p problem) {
 		message, kind = "llama runner process has terminated: exit status 2", "api_error"
 	case missingParameter:
 		message, code = p.param+" is required", ""
-	default: // as OpenAI says it
+	default: // as for OpenAI
 	}
 	if x.rt.op == opChat || x.rt.op == opEmbeddings || x.rt.op == opResponses {
 		_ = param // Ollama never names one

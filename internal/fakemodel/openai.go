@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// chatHead, chatRefusal and chatTail are a chat completion as api.openai.com lays it out. Speed matters here: it is what
-// benchmarks ask for.
+// chatHead, chatRefusal and chatTail are a chat completion in the layout of api.openai.com. They
+// are optimized for speed because benchmarks use them.
 const (
 	chatHead = `{
   "id": "chatcmpl-%v",
@@ -50,7 +50,8 @@ const (
 `
 	azureFilters = `{"hate":{"filtered":false,"severity":"safe"},"self_harm":{"filtered":false,"severity":"safe"},` +
 		`"sexual":{"filtered":false,"severity":"safe"},"violence":{"filtered":false,"severity":"safe"}}`
-	azureHead = `{"choices":[{"content_filter_results":` + azureFilters + `,"finish_reason":"%v","index":0,"logprobs":null,` +
+	azureHead = `{"choices":[{"content_filter_results":` + azureFilters +
+		`,"finish_reason":"%v","index":0,"logprobs":null,` +
 		`"message":{"annotations":[],"content":`
 	azureTail = `,"role":"assistant"}}],"created":%d,"id":"chatcmpl-%v","model":%s,"object":"chat.completion",` +
 		`"prompt_filter_results":[{"prompt_index":0,"content_filter_results":` + azureFilters + `}],` +
@@ -82,13 +83,6 @@ func (x *exchange) chat(rep reply) {
 	default:
 		b = template(b, chatHead, str(id), num64(created), str(x.model.Snapshot))
 		b = appendSaid(b, rep, ",\n        \"refusal\": ")
-		if len(rep.calls) > 0 {
-			b = append(b, ",\n        \"tool_calls\": ["...)
-			for i, c := range rep.calls {
-				b = append(chatCall(b, i, c), ',')
-			}
-			b = append(b[:len(b)-1], ']')
-		}
 		b = template(b, chatTail, str(openAIFinish(rep)))
 		b = appendChatUsage(b, rep)
 		b = template(b, chatEnd, str(fingerprint))
@@ -116,9 +110,6 @@ func openAIFinish(rep reply) string {
 	case finishFilter:
 		return "content_filter"
 	default:
-		if len(rep.calls) > 0 {
-			return "tool_calls"
-		}
 		return "stop"
 	}
 }
@@ -143,14 +134,8 @@ func (x *exchange) chatStream(rep reply) {
 		field = "refusal"
 	}
 	chunk(`"role":"assistant","content":"","refusal":null`, "null")
-	if rep.thought != "" { // as compatible servers show it; OpenAI itself shows none
-		chunk(string(template(nil, `"reasoning_content":%s`, str(rep.thought))), "null")
-	}
 	for _, piece := range pieces(rep.text) {
 		chunk(string(template(nil, `"%v":%s`, str(field), str(piece))), "null")
-	}
-	for i, c := range rep.calls {
-		chunk(`"tool_calls":[`+string(chatCall(nil, i, c))+`]`, "null")
 	}
 	chunk("", `"`+openAIFinish(rep)+`"`)
 	if x.usage {
@@ -158,14 +143,10 @@ func (x *exchange) chatStream(rep reply) {
 		x.out = template(x.out, `{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":`+
 			`{"cached_tokens":%d%v,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":%d,"audio_tokens":0,`+
 			`"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}`+"\n\n",
-			num(rep.input), num(rep.output), num(rep.input+rep.output), num(rep.cached), rep.writes(), num(rep.reasoning))
+			num(rep.input), num(rep.output), num(rep.input+rep.output), num(rep.cached), rep.writes(),
+			num(rep.reasoning))
 	}
 	x.out = append(x.out, "data: [DONE]\n\n"...)
-}
-
-func chatCall(b []byte, index int, c toolCall) []byte {
-	return template(b, `{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}`,
-		num(index), str(c.id), str(c.name), str(c.args))
 }
 
 // fingerprint is the system fingerprint of the model.
@@ -176,7 +157,7 @@ func (x *exchange) fingerprint() string {
 	return "fp_" + hex(hashText(x.model.Snapshot))[:10]
 }
 
-// token returns n letters and digits that no other request of the server has, with some luck.
+// token returns n letters and digits that are unique on the server with high probability.
 func (x *exchange) token(n int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, n)
@@ -200,7 +181,7 @@ func (x *exchange) hexToken(n int) string {
 	return string(b[:n])
 }
 
-// providerHeaders sets the headers that the provider's replies have, whatever they say.
+// providerHeaders sets the headers that all replies of the provider have.
 func (x *exchange) providerHeaders(h http.Header) {
 	switch x.rt.provider {
 	case OpenAI:
@@ -224,7 +205,7 @@ func (x *exchange) providerHeaders(h http.Header) {
 	}
 }
 
-// fixedHeaders are values that all replies share, so that a benchmark does not pay for them. Nobody changes them.
+// fixedHeaders are values that all replies share to save time in benchmarks. They never change.
 type fixedHeaders struct {
 	organization, version, tokens, tokensLeft, tokensReset, requests, requestsLeft, requestsReset []string
 }
@@ -237,13 +218,13 @@ func newFixedHeaders() fixedHeaders {
 	}
 }
 
-// uuid is the request's name in Microsoft's form.
+// uuid is the id of the request in Microsoft's form.
 func (x *exchange) uuid() string {
 	t := x.hexToken(32)
 	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
-// limits returns the requests allowed a minute, and how many are left.
+// limits returns the requests allowed per minute, and the remaining number.
 func (x *exchange) limits() (limit, left int) {
 	limit = x.s.options.RatePerMinute
 	if limit <= 0 {
@@ -256,9 +237,11 @@ func (x *exchange) limits() (limit, left int) {
 
 func (x *exchange) limitHeaders(h http.Header) {
 	f := &x.s.fixed
-	h["X-Ratelimit-Limit-Tokens"], h["X-Ratelimit-Remaining-Tokens"], h["X-Ratelimit-Reset-Tokens"] = f.tokens, f.tokensLeft, f.tokensReset
+	h["X-Ratelimit-Limit-Tokens"], h["X-Ratelimit-Remaining-Tokens"], h["X-Ratelimit-Reset-Tokens"] = f.tokens,
+		f.tokensLeft, f.tokensReset
 	if x.s.options.RatePerMinute <= 0 {
-		h["X-Ratelimit-Limit-Requests"], h["X-Ratelimit-Remaining-Requests"], h["X-Ratelimit-Reset-Requests"] = f.requests, f.requestsLeft, f.requestsReset
+		h["X-Ratelimit-Limit-Requests"], h["X-Ratelimit-Remaining-Requests"],
+			h["X-Ratelimit-Reset-Requests"] = f.requests, f.requestsLeft, f.requestsReset
 		return
 	}
 	limit, left := x.limits()
@@ -280,7 +263,7 @@ func (x *exchange) openAIError(p problem) {
 		str(message), str(kind), null(param), null(code))
 }
 
-// openAIWords are the parts of an error in OpenAI's own words.
+// openAIWords returns the parts of an error in OpenAI's wording.
 func (x *exchange) openAIWords(p problem) (message, kind, code, param string) {
 	kind = "invalid_request_error"
 	model := x.ask.Model
@@ -292,14 +275,16 @@ func (x *exchange) openAIWords(p problem) (message, kind, code, param string) {
 	case noSuchPath:
 		message = "Invalid URL (" + x.r.Method + " " + x.r.URL.Path + ")"
 	case wrongMethod:
-		message = "Not allowed to " + x.r.Method + " on " + x.r.URL.Path + ". (HINT: Perhaps you meant to use a different HTTP method?)"
+		message = "Not allowed to " + x.r.Method + " on " + x.r.URL.Path +
+			". (HINT: Perhaps you meant to use a different HTTP method?)"
 		code = "method_not_supported"
 	case wrongKey, unauthorized:
 		if p.missing {
 			message = "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're accessing the API from your browser and are prompted for a username and password. You can obtain an API key from https://platform.openai.com/account/api-keys."
 			break
 		}
-		message = "Incorrect API key provided: " + maskKey(p.detail) + ". You can find your API key at https://platform.openai.com/account/api-keys."
+		message = "Incorrect API key provided: " + maskKey(p.detail) +
+			". You can find your API key at https://platform.openai.com/account/api-keys."
 		code = "invalid_api_key"
 	case noSuchModel:
 		message, code = "The model `"+model+"` does not exist or you do not have access to it.", "model_not_found"
@@ -311,14 +296,16 @@ func (x *exchange) openAIWords(p problem) (message, kind, code, param string) {
 		kind, code = "insufficient_quota", "insufficient_quota"
 	case rateLimited:
 		limit, _ := x.limits()
-		message = "Rate limit reached for " + model + " in organization org-fake on requests per min (RPM): Limit " + itoa(limit) +
+		message = "Rate limit reached for " + model + " in organization org-fake on requests per min (RPM): Limit " +
+			itoa(limit) +
 			", Used " + itoa(limit) + ", Requested 1. Please try again in " + x.s.options.RetryAfter.String() +
 			". Visit https://platform.openai.com/account/rate-limits to learn more."
 		kind, code = "requests", "rate_limit_exceeded"
 	case requestTimeout:
 		message, kind = "Request timed out.", "timeout"
 	case conflict:
-		message, kind, code = "The resource is being modified by another request. Please try again.", "conflict_error", "conflict"
+		message, kind, code = "The resource is being modified by another request. Please try again.", "conflict_error",
+			"conflict"
 	case serverError:
 		message, kind = "The server had an error while processing your request. Sorry about that!", "server_error"
 	case overloaded:
@@ -329,10 +316,12 @@ func (x *exchange) openAIWords(p problem) (message, kind, code, param string) {
 	case missingParameter:
 		message, code, param = "Missing required parameter: '"+p.param+"'.", "missing_required_parameter", p.param
 	case emptyArray:
-		message = "Invalid '" + p.param + "': empty array. Expected an array with minimum length 1, but got an empty array instead."
+		message = "Invalid '" + p.param +
+			"': empty array. Expected an array with minimum length 1, but got an empty array instead."
 		code, param = "empty_array", p.param
 	case badRole:
-		message = "Invalid value: '" + p.detail + "'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."
+		message = "Invalid value: '" + p.detail +
+			"'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."
 		code, param = "invalid_value", p.param
 	case badInput:
 		message = "'$.input' is invalid. Please check the API reference: https://platform.openai.com/docs/api-reference."
@@ -349,7 +338,8 @@ func (x *exchange) openAIWords(p problem) (message, kind, code, param string) {
 			code = "unsupported_parameter"
 		}
 	case unsupportedValue:
-		message = "Unsupported value: '" + p.param + "' does not support " + p.detail + " with this model. Only the default (1) value is supported."
+		message = "Unsupported value: '" + p.param + "' does not support " + p.detail +
+			" with this model. Only the default (1) value is supported."
 		code, param = "unsupported_value", p.param
 	case promptBlocked:
 		message = "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt: https://platform.openai.com/docs/guides/reasoning#advice-on-prompting"
@@ -368,7 +358,7 @@ func maskKey(key string) string {
 	return key[:8] + "********" + key[len(key)-4:]
 }
 
-// azureError writes an error of Azure's gateway where that speaks, and of OpenAI otherwise.
+// azureError writes an error of Azure's gateway if it has its own, or of OpenAI.
 func (x *exchange) azureError(p problem) {
 	short := func(code, message string) {
 		x.out = template(x.out, `{"error":{"code":%s,"message":%s}}`, str(code), str(message))

@@ -7,7 +7,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// parse reads the body in the format of the route. It returns the problem with which the provider would reject it.
+// parse reads the body in the format of the route. It returns the problem if the provider would
+// reject it.
 func (x *exchange) parse(body []byte) (problem, bool) {
 	switch x.rt.op {
 	case opChat:
@@ -28,14 +29,14 @@ func (x *exchange) parse(body []byte) (problem, bool) {
 	}
 }
 
-// note keeps a parameter that models can refuse. A null counts as absent.
+// note records a parameter that models can reject. A null counts as absent.
 func (x *exchange) note(name, value []byte) {
 	if !isNull(value) {
 		x.present = append(x.present, parameter{string(name), string(value)})
 	}
 }
 
-// add appends a message, and keeps the system's apart too.
+// add appends a message, and collects the system messages separately.
 func (x *exchange) add(role, content string) {
 	if systemRole(role) {
 		x.addSystem(content)
@@ -57,7 +58,7 @@ func (x *exchange) parseChat(body []byte) (problem, bool) {
 	fields(body, func(name, value []byte) {
 		switch string(name) {
 		case "model":
-			if x.ask.Model == "" { // else Azure's path has named it
+			if x.ask.Model == "" { // otherwise Azure's path names it
 				x.ask.Model, _ = text(value)
 			}
 		case "messages":
@@ -82,8 +83,10 @@ func (x *exchange) parseChat(body []byte) (problem, bool) {
 		case "stream_options":
 			x.usage = string(member(value, "include_usage")) == "true"
 		case "audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "metadata",
-			"modalities", "moderation", "n", "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key",
-			"prompt_cache_retention", "response_format", "safety_identifier", "service_tier", "stop", "store", "tool_choice",
+			"modalities", "moderation", "n", "parallel_tool_calls", "prediction", "presence_penalty",
+			"prompt_cache_key",
+			"prompt_cache_retention", "response_format", "safety_identifier", "service_tier", "stop", "store",
+			"tool_choice",
 			"tools", "top_logprobs", "user", "verbosity", "web_search_options":
 		default:
 			if unknown == "" {
@@ -129,7 +132,7 @@ func contentText(value []byte) string {
 	return b.String()
 }
 
-// word returns the string that value is, or nil.
+// word returns a JSON string, or nil.
 func word(value []byte) *string {
 	s, ok := text(value)
 	if !ok {
@@ -170,7 +173,8 @@ func (x *exchange) parseResponses(body []byte) (problem, bool) {
 			x.ask.Stream = string(value) == "true"
 		case "background", "context_management", "conversation", "include", "max_tool_calls", "metadata", "moderation",
 			"parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options",
-			"prompt_cache_retention", "safety_identifier", "service_tier", "store", "stream_options", "text", "tool_choice",
+			"prompt_cache_retention", "safety_identifier", "service_tier", "store", "stream_options", "text",
+			"tool_choice",
 			"tools", "top_logprobs", "truncation", "user":
 		default:
 			if unknown == "" {
@@ -236,7 +240,8 @@ func (x *exchange) parseMessages(body []byte) (problem, bool) {
 			}
 		case "stream":
 			x.ask.Stream = string(value) == "true"
-		case "cache_control", "container", "context_management", "fallbacks", "inference_geo", "mcp_servers", "metadata",
+		case "cache_control", "container", "context_management", "fallbacks", "inference_geo", "mcp_servers",
+			"metadata",
 			"output_format", "service_tier", "speed", "stop_sequences", "tool_choice", "tools":
 		default:
 			if unknown == "" {
@@ -266,11 +271,13 @@ func (x *exchange) parseMessages(body []byte) (problem, bool) {
 		case complaint != "":
 		case systemRole(role):
 			complaint = "messages: Unexpected role \"" + role +
-				"\". The Messages API accepts a top-level `system` parameter, not \"" + role + "\" as an input message role."
+				"\". The Messages API accepts a top-level `system` parameter, not \"" + role +
+				"\" as an input message role."
 		case role != plumb.RoleUser && role != plumb.RoleAssistant:
 			complaint = "messages." + itoa(i) + ".role: Input should be 'user' or 'assistant'"
 		case content == "":
-			complaint = "messages." + itoa(i) + ": all messages must have non-empty content except for the optional final assistant message"
+			complaint = "messages." + itoa(i) +
+				": all messages must have non-empty content except for the optional final assistant message"
 		}
 		x.add(role, content)
 	})
@@ -297,7 +304,8 @@ func (x *exchange) parseGenerate(body []byte) (problem, bool) {
 			if u := x.parseGenerationConfig(value); u != "" {
 				unknown, within = u, "generation_config"
 			}
-		case "cachedContent", "generateContentRequest", "labels", "model", "safetySettings", "serviceTier", "store", "toolConfig",
+		case "cachedContent", "generateContentRequest", "labels", "model", "safetySettings", "serviceTier", "store",
+			"toolConfig",
 			"tools":
 		default:
 			unknown = string(name)
@@ -354,7 +362,8 @@ func (x *exchange) parseGenerationConfig(config []byte) (unknown string) {
 			x.thinking = string(member(value, "includeThoughts")) == "true"
 			p.ReasoningEffort = word(member(value, "thinkingLevel"))
 			x.note(name, value)
-		case "candidateCount", "enableEnhancedCivicAnswers", "frequencyPenalty", "imageConfig", "logprobs", "mediaResolution",
+		case "candidateCount", "enableEnhancedCivicAnswers", "frequencyPenalty", "imageConfig", "logprobs",
+			"mediaResolution",
 			"presencePenalty", "responseFormat", "responseJsonSchema", "responseLogprobs", "responseMimeType",
 			"responseModalities", "responseSchema", "speechConfig", "stopSequences", "_responseJsonSchema":
 		default:

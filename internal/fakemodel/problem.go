@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// problem is a reason to reject a request, before it takes a provider's shape.
+// problem is a reason to reject a request, independent of the provider.
 type problem struct {
 	kind problemKind
-	// param is the parameter at fault, detail what else the message needs.
+	// param is the rejected parameter, detail further text for the message.
 	param, detail string
-	// missing says that there was no key at all, date that Retry-After is to be a date.
+	// missing is set if there is no key, date if Retry-After must be a date.
 	missing, date bool
 }
 
@@ -46,11 +46,11 @@ const (
 	promptBlocked
 )
 
-// gatewayPage is what a proxy in front of the APIs says when they do not answer.
+// gatewayPage is the page of a proxy in front of an unavailable API.
 const gatewayPage = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n" +
 	"<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>cloudflare</center>\r\n</body>\r\n</html>\r\n"
 
-// fail rejects the request with the problem, in the shape of the provider.
+// fail rejects the request with the problem, in the format of the provider.
 func (x *exchange) fail(p problem) {
 	x.problemBody(p)
 	x.ask.Stream = false
@@ -82,7 +82,7 @@ func (x *exchange) problemBody(p problem) {
 	}
 }
 
-// retryAfter sets the header that says when to come back.
+// retryAfter sets the header with the time of the next attempt.
 func (x *exchange) retryAfter(date bool) {
 	h, wait, seconds := x.w.Header(), x.s.options.RetryAfter, x.s.retrySeconds()
 	switch {

@@ -16,7 +16,8 @@ func (x *exchange) responses(rep reply) {
 	x.kind, x.border = "text/event-stream; charset=utf-8", "\n\n"
 	sequence := 0
 	event := func(name, t string, args ...arg) {
-		x.out = template(x.out, "event: %v\ndata: {\"type\":\"%v\",\"sequence_number\":%d", str(name), str(name), num(sequence))
+		x.out = template(x.out, "event: %v\ndata: {\"type\":\"%v\",\"sequence_number\":%d", str(name), str(name),
+			num(sequence))
 		x.out = append(template(x.out, t, args...), "}\n\n"...)
 		sequence++
 	}
@@ -24,16 +25,14 @@ func (x *exchange) responses(rep reply) {
 	event("response.created", `,"response":%v`, begun)
 	event("response.in_progress", `,"response":%v`, begun)
 	index := 0
-	if rep.reasoning > 0 || rep.thought != "" {
-		responseThought(event, item, rep)
+	if rep.reasoning > 0 {
+		thought := str(string(reasoningItem(nil, item)))
+		event("response.output_item.added", `,"output_index":0,"item":%v`, thought)
+		event("response.output_item.done", `,"output_index":0,"item":%v`, thought)
 		index = 1
 	}
 	if rep.says() {
 		x.responseText(event, item, index, rep)
-		index++
-	}
-	for i, c := range rep.calls {
-		responseCall(event, index+i, c)
 	}
 	last := "response.completed"
 	if rep.incomplete() != "" {
@@ -49,7 +48,8 @@ func (x *exchange) responseText(event func(name, t string, args ...arg), item st
 		part, delta, value = "refusal", "response.refusal", "refusal"
 	}
 	at := string(template(nil, `,"item_id":"%v","output_index":%d,"content_index":0`, str(item), num(index)))
-	event("response.output_item.added", `,"output_index":%d,"item":{"id":"%v","type":"message","status":"in_progress","content":[],"role":"assistant"}`,
+	event("response.output_item.added",
+		`,"output_index":%d,"item":{"id":"%v","type":"message","status":"in_progress","content":[],"role":"assistant"}`,
 		num(index), str(item))
 	event("response.content_part.added", `%v,"part":%v`, str(at), str(string(contentPart(nil, part, value, ""))))
 	for _, piece := range pieces(rep.text) {
@@ -57,80 +57,19 @@ func (x *exchange) responseText(event func(name, t string, args ...arg), item st
 	}
 	event(delta+".done", `%v,"%v":%s,"logprobs":[]`, str(at), str(value), str(rep.text))
 	event("response.content_part.done", `%v,"part":%v`, str(at), str(string(contentPart(nil, part, value, rep.text))))
-	event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index), str(string(messageItem(nil, item, rep))))
+	event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index),
+		str(string(messageItem(nil, item, rep))))
 }
 
-// responseThought writes the events of the reasoning. Only a script's is seen.
-func responseThought(event func(name, t string, args ...arg), item string, rep reply) {
-	whole := str(string(reasoningItem(nil, item, rep)))
-	if rep.thought == "" {
-		event("response.output_item.added", `,"output_index":0,"item":%v`, whole)
-		event("response.output_item.done", `,"output_index":0,"item":%v`, whole)
-		return
-	}
-	at := str(string(template(nil, `,"item_id":"rs_%v","output_index":0,"summary_index":0`, str(item[4:]))))
-	event("response.output_item.added", `,"output_index":0,"item":{"id":"rs_%v","type":"reasoning","summary":[]}`, str(item[4:]))
-	event("response.reasoning_summary_part.added", `%v,"part":{"type":"summary_text","text":""}`, at)
-	for _, piece := range pieces(rep.thought) {
-		event("response.reasoning_summary_text.delta", `%v,"delta":%s`, at, str(piece))
-	}
-	event("response.reasoning_summary_text.done", `%v,"text":%s`, at, str(rep.thought))
-	event("response.reasoning_summary_part.done", `%v,"part":{"type":"summary_text","text":%s}`, at, str(rep.thought))
-	event("response.output_item.done", `,"output_index":0,"item":%v`, whole)
+func reasoningItem(b []byte, item string) []byte {
+	return template(b, `{"id":"rs_%v","type":"reasoning","summary":[]}`, str(item[4:]))
 }
 
-func reasoningItem(b []byte, item string, rep reply) []byte {
-	if rep.thought == "" {
-		return template(b, `{"id":"rs_%v","type":"reasoning","summary":[]}`, str(item[4:]))
-	}
-	return template(b, `{"id":"rs_%v","type":"reasoning","summary":[{"type":"summary_text","text":%s}],"encrypted_content":"ZmFrZQ=="}`,
-		str(item[4:]), str(rep.thought))
-}
+// says reports whether the reply has a message: a reply that was truncated while the model was
+// thinking has none.
+func (r reply) says() bool { return r.text != "" || r.finish != finishLength }
 
-// responseCall writes the events of a call.
-func responseCall(event func(name, t string, args ...arg), index int, c toolCall) {
-	if c.name == searchTool {
-		whole := str(string(callItem(nil, c, "completed")))
-		event("response.output_item.added", `,"output_index":%d,"item":%v`, num(index), whole)
-		event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index), whole)
-		return
-	}
-	begun := c
-	begun.args = ""
-	event("response.output_item.added", `,"output_index":%d,"item":%v`, num(index), str(string(callItem(nil, begun, "in_progress"))))
-	kind, field := "response.function_call_arguments", "arguments"
-	if c.custom {
-		kind, field = "response.custom_tool_call_input", "input"
-	}
-	at := str(string(template(nil, `,"item_id":"fc_%v","output_index":%d`, str(c.id), num(index))))
-	for _, piece := range pieces(c.args) {
-		event(kind+".delta", `%v,"delta":%s`, at, str(piece))
-	}
-	event(kind+".done", `%v,"%v":%s`, at, str(field), str(c.args))
-	event("response.output_item.done", `,"output_index":%d,"item":%v`, num(index), str(string(callItem(nil, c, "completed"))))
-}
-
-func callItem(b []byte, c toolCall, status string) []byte {
-	kind, field := "function_call", "arguments"
-	switch {
-	case c.name == searchTool:
-		return template(b, `{"id":"ts_%v","type":"tool_search_call","status":"%v","call_id":%s,"execution":"client","arguments":%v}`,
-			str(c.id), str(status), str(c.id), str(c.args))
-	case c.custom:
-		kind, field = "custom_tool_call", "input"
-	}
-	b = template(b, `{"id":"fc_%v","type":"%v","status":"%v","call_id":%s,"name":%s,"%v":%s`,
-		str(c.id), str(kind), str(status), str(c.id), str(c.name), str(field), str(c.args))
-	if c.namespace != "" {
-		b = template(b, `,"namespace":%s`, str(c.namespace))
-	}
-	return append(b, '}')
-}
-
-// says reports whether the reply has a message: one cut off while thinking has none, and one that calls tools may have none.
-func (r reply) says() bool { return r.text != "" || r.finish != finishLength && len(r.calls) == 0 }
-
-// incomplete is the reason for which a response is incomplete, or "".
+// incomplete returns why a response is incomplete, or "".
 func (r reply) incomplete() string {
 	switch r.finish {
 	case finishLength:
@@ -163,7 +102,7 @@ func messageItem(b []byte, id string, rep reply) []byte {
 	return append(b, `],"role":"assistant"}`...)
 }
 
-// response appends the response object, finished or just begun.
+// response appends the response object, finished or in progress.
 func (x *exchange) response(b []byte, id, item string, rep reply, finished bool) []byte {
 	p := &x.ask.Parameters
 	status, reason, completed := "completed", "null", "null"
@@ -177,16 +116,14 @@ func (x *exchange) response(b []byte, id, item string, rep reply, finished bool)
 	}
 	b = template(b, `{"id":"%v","object":"response","created_at":%d,"status":"%v","background":false,"completed_at":%v,`+
 		`"error":null,"incomplete_details":%v,"instructions":null,"max_output_tokens":%v,"max_tool_calls":null,"model":%s,"output":[`,
-		str(id), num64(x.now.Unix()), str(status), str(completed), str(reason), nullInt(p.MaxOutputTokens), str(x.model.Snapshot))
+		str(id), num64(x.now.Unix()), str(status), str(completed), str(reason), nullInt(p.MaxOutputTokens),
+		str(x.model.Snapshot))
 	if finished {
-		if rep.reasoning > 0 || rep.thought != "" {
-			b = append(reasoningItem(b, item, rep), ',')
+		if rep.reasoning > 0 {
+			b = append(reasoningItem(b, item), ',')
 		}
 		if rep.says() {
 			b = append(messageItem(b, item, rep), ',')
-		}
-		for _, c := range rep.calls {
-			b = append(callItem(b, c, "completed"), ',')
 		}
 		b = bytes.TrimSuffix(b, []byte(","))
 	}
@@ -202,14 +139,15 @@ func (x *exchange) response(b []byte, id, item string, rep reply, finished bool)
 	if finished {
 		b = template(b, `{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d%v},"output_tokens":%d,`+
 			`"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}`,
-			num(rep.input), num(rep.cached), rep.writes(), num(rep.output), num(rep.reasoning), num(rep.input+rep.output))
+			num(rep.input), num(rep.cached), rep.writes(), num(rep.output), num(rep.reasoning),
+			num(rep.input+rep.output))
 	} else {
 		b = append(b, "null"...)
 	}
 	return append(b, `,"user":null,"metadata":{}}`...)
 }
 
-// writes is what OpenAI says of tokens written to the cache, where there are any.
+// writes returns OpenAI's member for tokens written to the cache, if there are any.
 func (r reply) writes() arg {
 	if r.written == 0 {
 		return str("")
@@ -217,7 +155,7 @@ func (r reply) writes() arg {
 	return str(`,"cache_write_tokens":` + strconv.Itoa(r.written))
 }
 
-// nullInt is a number or null.
+// nullInt renders a number or null.
 func nullInt(n *int64) arg {
 	if n == nil {
 		return str("null")
@@ -225,7 +163,7 @@ func nullInt(n *int64) arg {
 	return str(strconv.FormatInt(*n, 10))
 }
 
-// floatOr is a number as Python prints a float, or the default.
+// floatOr renders a number as Python prints a float, or the default.
 func floatOr(f *float64, otherwise string) arg {
 	if f == nil {
 		return str(otherwise)

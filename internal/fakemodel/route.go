@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// operation is what a path asks for.
+// operation is the operation of a path.
 type operation int
 
 const (
@@ -50,7 +50,7 @@ func (o operation) String() string {
 	}
 }
 
-// asks reports whether the operation reaches a model, and so counts, waits and breaks.
+// asks reports whether the operation calls a model, and so counts, waits and breaks.
 func (o operation) asks() bool {
 	switch o {
 	case opModels, opModel, opTags, opVersion, opNone:
@@ -60,7 +60,7 @@ func (o operation) asks() bool {
 	}
 }
 
-// embeds reports whether the operation answers with vectors.
+// embeds reports whether the operation returns vectors.
 func (o operation) embeds() bool {
 	switch o {
 	case opEmbeddings, opEmbedContent, opBatchEmbedContents, opOllamaEmbed:
@@ -70,19 +70,19 @@ func (o operation) embeds() bool {
 	}
 }
 
-// route is where a request goes.
+// route is the target of a request.
 type route struct {
 	provider Provider
 	op       operation
-	// model is the one that the path names.
+	// model is the model in the path.
 	model  string
 	stream bool
 }
 
-// routeOf understands a path. The operation is opNone where no provider has such a path.
+// routeOf parses a path. The operation is opNone if no provider has such a path.
 func routeOf(r *http.Request) route {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	if path == "/v1/chat/completions" && r.Header["Api-Key"] == nil { // nearly all requests of a benchmark
+	if path == "/v1/chat/completions" && r.Header["Api-Key"] == nil { // most requests of a benchmark
 		return route{provider: OpenAI, op: opChat}
 	}
 	out := route{provider: OpenAI}
@@ -135,7 +135,7 @@ func routeOf(r *http.Request) route {
 	return out
 }
 
-// cutAfter returns what follows the first of the markers that path has.
+// cutAfter returns the text after the first marker in path.
 func cutAfter(path string, markers ...string) (string, bool) {
 	for _, m := range markers {
 		if _, after, ok := strings.Cut(path, m); ok {
@@ -192,7 +192,7 @@ func (o operation) method() string {
 	return http.MethodGet
 }
 
-// key returns the API key that the request carries in the way of the provider, and whether it carries any.
+// key returns the API key of the request in the provider's header, and whether there is one.
 func (rt route) key(r *http.Request) (string, bool) {
 	bearer, hasBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	own := ""
@@ -206,7 +206,7 @@ func (rt route) key(r *http.Request) (string, bool) {
 			own = r.URL.Query().Get("key")
 		}
 		hasBearer = false
-	default: // a bearer only
+	default: // only a bearer token
 	}
 	if own != "" {
 		return own, true

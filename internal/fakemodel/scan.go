@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// The functions here read JSON that encoding/json has found valid, without reflection and without allocating: the
-// server shares two cores with the tool that is measured.
+// The functions here read JSON that encoding/json has validated, without reflection or allocations,
+// because the server shares two cores with the measured tool.
 
-// fields calls f for each member of the JSON object in data. Anything that is no object has no members.
+// fields calls f for each member of the JSON object in data. Other values have no members.
 func fields(data []byte, f func(name, value []byte)) {
 	i := skipSpace(data, 0)
 	if i >= len(data) || data[i] != '{' {
@@ -19,7 +19,7 @@ func fields(data []byte, f func(name, value []byte)) {
 	for i = skipSpace(data, i+1); data[i] == '"'; {
 		end := skipValue(data, i)
 		name := data[i+1 : end-1]
-		i = skipSpace(data, skipSpace(data, end)+1) // past the colon
+		i = skipSpace(data, skipSpace(data, end)+1) // after the colon
 		end = skipValue(data, i)
 		f(name, data[i:end])
 		i = skipSpace(data, end)
@@ -29,7 +29,7 @@ func fields(data []byte, f func(name, value []byte)) {
 	}
 }
 
-// elements calls f for each element of the JSON array in data. Anything that is no array has no elements.
+// elements calls f for each element of the JSON array in data. Other values have no elements.
 func elements(data []byte, f func(i int, value []byte)) {
 	i := skipSpace(data, 0)
 	if i >= len(data) || data[i] != '[' {
@@ -46,7 +46,8 @@ func elements(data []byte, f func(i int, value []byte)) {
 	}
 }
 
-// member returns the value of the named member of the object in data, or nil. Of several the last counts.
+// member returns the value of the named member of the object in data, or nil. The last duplicate
+// wins.
 func member(data []byte, name string) []byte {
 	var found []byte
 	fields(data, func(n, value []byte) {
@@ -64,7 +65,7 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// skipValue returns the index just past the value that begins at i.
+// skipValue returns the index after the value that starts at i.
 func skipValue(data []byte, i int) int {
 	depth := 0
 	for {
@@ -106,7 +107,7 @@ func skipString(data []byte, i int) int {
 	}
 }
 
-// text returns the string that value is, and whether it is one.
+// text returns a JSON string, and whether value is one.
 func text(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -150,7 +151,7 @@ func text(value []byte) (string, bool) {
 	return valid(out), true
 }
 
-// valid returns b as a string in which each byte that is not UTF-8 is U+FFFD.
+// valid returns b as a string with U+FFFD for each invalid byte.
 func valid(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -166,7 +167,7 @@ func hexRune(b []byte) rune {
 // isNull reports whether value is absent or null.
 func isNull(value []byte) bool { return len(value) == 0 || value[0] == 'n' }
 
-// float returns the number that value is, or nil.
+// float returns a JSON number, or nil.
 func float(value []byte) *float64 {
 	f, err := strconv.ParseFloat(string(value), 64)
 	if err != nil {
@@ -175,7 +176,7 @@ func float(value []byte) *float64 {
 	return &f
 }
 
-// integer returns the whole number that value is, or nil.
+// integer returns a whole JSON number, or nil.
 func integer(value []byte) *int64 {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	if err != nil {
@@ -223,8 +224,8 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// template appends the parts of t between its verbs and the arguments in their place: %s a JSON string, %d a number, %v
-// the text as it is, %% a percent sign. It is what fmt.Appendf would do, without reflection.
+// template appends t with the arguments in place of its verbs: %s a JSON string, %d a number, %v
+// plain text, %% a percent sign. It is fmt.Appendf without reflection.
 func template(b []byte, t string, args ...arg) []byte {
 	for {
 		i := indexPercent(t)

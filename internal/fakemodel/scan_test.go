@@ -9,7 +9,8 @@ import (
 // FuzzScan checks the hand-written reading and writing of JSON against encoding/json.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":1,"b":[true,null,"x\"y\\"],"c":{"d":-1.5e3}}`, `[]`, `{}`, ` { "a" : [ 1 , "2" ] , "b" : { } } `, `"\ud83d\ude00 \ud83d x \u0041\n\t\/"`,
+		`{"a":1,"b":[true,null,"x\"y\\"],"c":{"d":-1.5e3}}`, `[]`, `{}`, ` { "a" : [ 1 , "2" ] , "b" : { } } `,
+		`"\ud83d\ude00 \ud83d x \u0041\n\t\/"`,
 		`[[],{},"",0]`, `{"":""}`, `{"a":"\\","b":"\\\""}`, `12`, `null`, "\"\u2028 é\x7f\"",
 	} {
 		f.Add([]byte(seed))

@@ -10,40 +10,42 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// bodyLimit is the largest request body, as with the real APIs.
+// bodyLimit is the largest request body, as for the real APIs.
 const bodyLimit = 32 << 20
 
-// buffers are what one request needs and the next can use again.
+// buffers are reused between requests.
 type buffers struct{ body, out []byte }
 
-// exchange is one request on its way to a reply.
+// exchange is one request with its reply.
 type exchange struct {
 	s  *Server
 	w  http.ResponseWriter
 	r  *http.Request
 	rt route
-	// id numbers the requests; now is when this one came.
+	// id numbers the requests; now is the time of this one.
 	id  uint64
 	now time.Time
 
 	ask    Ask
 	prompt string
-	// entry is the line of the table that answers, if any.
+	// entry is the matching line of the table, if any.
 	entry *Answer
 	model Model
-	// present are the parameters of the request that a model can refuse, with their values, by their names on the wire.
+	// present are the request parameters that a model can reject, with their values, by their names
+	// on the wire.
 	present []parameter
-	// thinking says that the request wants to see the model think, usage that it wants a stream to end with usage.
+	// thinking is set if the request wants visible thoughts, usage if a stream must end with the
+	// usage.
 	thinking, usage bool
-	// texts are to be embedded as vectors of the given length; packed wants them in base64.
+	// texts are the texts to embed as vectors of the given length; packed means base64.
 	texts      []string
 	dimensions int
 	packed     bool
 
-	// out is the reply's body. Each event of a stream ends with border.
+	// out is the body of the reply. Each event of a stream ends with border.
 	out    []byte
 	border string
-	// proxied says that it comes from a proxy, not from the provider.
+	// proxied is set if the reply comes from a proxy, not from the provider.
 	proxied bool
 	kind    string
 	status  int
@@ -52,7 +54,7 @@ type exchange struct {
 // parameter is a named value of a request.
 type parameter struct{ name, value string }
 
-// ServeHTTP implements [http.Handler]. Beside the APIs it serves its own figures at /fakemodel/stats.
+// ServeHTTP implements [http.Handler]. Besides the APIs it serves its figures at /fakemodel/stats.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/fakemodel/stats" {
 		w.Header().Set("Content-Type", "application/json")
@@ -111,7 +113,7 @@ func (x *exchange) serve(buf *buffers) {
 	x.perform()
 }
 
-// enter counts a request in, and reports whether it is above a limit.
+// enter counts a request, and reports whether it exceeds a limit.
 func (s *Server) enter(rt route, now time.Time) bool {
 	n := s.inFlight.Add(1)
 	s.mu.Lock()
@@ -155,7 +157,8 @@ func (b *bucket) take(now time.Time, perMinute int) bool {
 	return true
 }
 
-// understand reads the request and looks its model up. It returns the problem with which the provider would reject it.
+// understand parses the request and finds its model. It returns the problem if the provider would
+// reject it.
 func (x *exchange) understand(body []byte) (problem, bool) {
 	if !json.Valid(body) {
 		return problem{kind: badJSON}, false
@@ -192,7 +195,7 @@ func (x *exchange) understand(body []byte) (problem, bool) {
 	return problem{}, true
 }
 
-// perform counts the question, waits as long as the model would think, and replies or breaks.
+// perform counts the question, waits for the model's latency, and replies or breaks.
 func (x *exchange) perform() {
 	s := x.s
 	x.ask.Judge = !x.rt.op.embeds() && isJudge(&x.ask)
@@ -206,7 +209,7 @@ func (x *exchange) perform() {
 	x.deliver(fault)
 }
 
-// count notes the attempt and returns the fault it meets.
+// count counts the attempt and returns its fault.
 func (x *exchange) count(h uint64) Fault {
 	s := x.s
 	s.mu.Lock()
@@ -222,7 +225,7 @@ func (x *exchange) count(h uint64) Fault {
 	x.ask.Count = a.answers
 	if fault != "" {
 		s.stats.Faults[fault]++
-		if !fault.answered() {
+		if !isAnswered(fault) {
 			return fault
 		}
 	}
@@ -254,7 +257,8 @@ func (x *exchange) fault(h uint64, attempt int) Fault {
 	return fault
 }
 
-// optional returns the parameters of the request that a provider can refuse without making the request senseless.
+// optional returns the request parameters that a provider can reject while the request still makes
+// sense.
 func (x *exchange) optional() []parameter {
 	return slices.DeleteFunc(slices.Clone(x.present), func(p parameter) bool {
 		switch p.name {
@@ -291,7 +295,7 @@ func (x *exchange) pause(d time.Duration) bool {
 	}
 }
 
-// readAll is io.ReadAll into a buffer that is used again.
+// readAll is io.ReadAll into a reusable buffer.
 func readAll(b []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {
@@ -308,5 +312,5 @@ func readAll(b []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-// systemRole reports whether messages of the role instruct the model rather than talk with it.
+// systemRole reports whether messages of the role instruct the model.
 func systemRole(role string) bool { return role == plumb.RoleSystem || role == plumb.RoleDeveloper }

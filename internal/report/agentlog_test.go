@@ -20,7 +20,10 @@ func newTranscript(prompt string) *transcript {
 	return &transcript{at: at, r: plumb.SessionReport{
 		Prompt: prompt, SessionID: "5b1e0f7c-0d5b-4c62-9a53-2f7c7c0e9d11", StartedAt: &at, Model: "claude-haiku-4-5",
 		AgentVersion: "2.1.328", FinishReason: plumb.FinishStop, ExitCode: new(0),
-		DetectedSkills: []plumb.SkillDetection{}, Files: plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}},
+		DetectedSkills: []plumb.SkillDetection{}, Files: plumb.Files{
+			ObservedReads:      []string{},
+			ObservedSkillReads: []string{},
+		},
 		RawArtifacts: plumb.RawArtifacts{StdoutPath: "/runs/r1/stdout.log", SessionPath: "/runs/r1/session.jsonl"},
 	}}
 }
@@ -39,8 +42,14 @@ func (t *transcript) say(phase, text string) {
 func (t *transcript) run(sub, call, command string, exit int, output string) {
 	args, _ := json.Marshal(map[string]string{"command": command, "description": "run it"})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Bash", CallID: call, Args: args, Subagent: sub})
-	t.add(plumb.SessionEvent{Type: plumb.SessionCommand, Command: command, CallID: call, ExitCode: &exit, Subagent: sub})
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Bash", CallID: call, Output: output, IsError: exit != 0, Subagent: sub})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionCommand, Command: command, CallID: call, ExitCode: &exit,
+		Subagent: sub,
+	})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolResult, Tool: "Bash", CallID: call, Output: output,
+		IsError: exit != 0, Subagent: sub,
+	})
 }
 
 func (t *transcript) read(call, path, text string) {
@@ -55,7 +64,8 @@ func (t *transcript) read(call, path, text string) {
 func (t *transcript) end(answer string, requests int) *plumb.SessionReport {
 	t.say("final", answer)
 	r := &t.r
-	r.FinalOutput, r.EndedAt, r.DurationMs, r.Steps, r.Requests = answer, new(t.at), t.at.Sub(*r.StartedAt).Milliseconds(), requests, requests
+	r.FinalOutput, r.EndedAt, r.DurationMs, r.Steps, r.Requests = answer, new(t.at),
+		t.at.Sub(*r.StartedAt).Milliseconds(), requests, requests
 	r.CostUSD = new(0.0123 * float64(requests))
 	for i := range requests {
 		q := plumb.RequestUsage{
@@ -63,7 +73,10 @@ func (t *transcript) end(answer string, requests int) *plumb.SessionReport {
 			ReasoningTokens: new(int64(40 * (i % 2))), CacheTokens: new(int64(7000 + 800*i)),
 		}
 		r.RequestUsage = append(r.RequestUsage, q)
-		r.Usage.Add(plumb.Usage{InputTokens: q.InputTokens, OutputTokens: q.OutputTokens, ReasoningTokens: q.ReasoningTokens, CacheTokens: q.CacheTokens})
+		r.Usage.Add(plumb.Usage{
+			InputTokens: q.InputTokens, OutputTokens: q.OutputTokens,
+			ReasoningTokens: q.ReasoningTokens, CacheTokens: q.CacheTokens,
+		})
 	}
 	r.Usage.CacheWriteTokens = new(int64(1200))
 	r.Usage.InputChars, r.Usage.OutputChars = int64(len(r.Prompt)), int64(len(answer))
@@ -79,41 +92,79 @@ func release(ws string, good bool) *plumb.SessionReport {
 	t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "user", Text: releasePrompt})
 	t.say("thinking", "The user wants a release. There is a release skill, so I should read it first and then do exactly what it says: changelog, tag, summary.")
 	t.say("commentary", "I'll follow the release skill. Let me read it first.")
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Skill", CallID: "c1", Args: json.RawMessage(`{"skill":"release"}`)})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolCall, Tool: "Skill", CallID: "c1",
+		Args: json.RawMessage(`{"skill":"release"}`),
+	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionSkill, Skill: "release", Signal: "tool:skill", CallID: "c1"})
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Skill", CallID: "c1", Output: "# Release\n\n1. Update CHANGELOG.md\n2. `git tag -a vX.Y.Z -m ...`\n3. Summarise"})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolResult, Tool: "Skill", CallID: "c1",
+		Output: "# Release\n\n1. Update CHANGELOG.md\n2. `git tag -a vX.Y.Z -m ...`\n3. Summarise",
+	})
 	t.read("c2", ws+"/CHANGELOG.md", "# Changelog\n\n## 1.3.0\n\n- Faster start\n")
-	t.run("", "c3", "git log --oneline v1.3.0..HEAD", 0, "a1b2c3d fix: torn last line\n9f8e7d6 feat: HTML report\n0c1d2e3 docs: walk through")
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Task", CallID: "c4", Args: json.RawMessage(`{"description":"Check the tests","subagent_type":"tester","prompt":"Run the tests and say whether they pass."}`)})
+	t.run("", "c3", "git log --oneline v1.3.0..HEAD", 0,
+		"a1b2c3d fix: torn last line\n9f8e7d6 feat: HTML report\n0c1d2e3 docs: walk through")
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolCall, Tool: "Task", CallID: "c4",
+		Args: json.RawMessage(`{"description":"Check the tests","subagent_type":"tester","prompt":"Run the tests and say whether they pass."}`),
+	})
 	t.run("agent-1", "s1", "go test ./...", 0, "ok  \texample.com/app\t0.41s\nok  \texample.com/app/log\t0.08s")
-	t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Phase: "final", Text: "All tests pass.", Subagent: "agent-1"})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionMessage, Role: "assistant", Phase: "final", Text: "All tests pass.",
+		Subagent: "agent-1",
+	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Task", CallID: "c4", Output: "All tests pass."})
-	edit, _ := json.Marshal(map[string]string{"file_path": ws + "/CHANGELOG.md", "old_string": "# Changelog\n", "new_string": "# Changelog\n\n## 1.4.0\n\n- HTML report\n- A torn last line is dropped\n"})
+	edit, _ := json.Marshal(map[string]string{
+		"file_path": ws + "/CHANGELOG.md", "old_string": "# Changelog\n",
+		"new_string": "# Changelog\n\n## 1.4.0\n\n- HTML report\n- A torn last line is dropped\n",
+	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Edit", CallID: "c5", Args: edit})
 	t.add(plumb.SessionEvent{Type: plumb.SessionFileChange, Path: ws + "/CHANGELOG.md", Change: "update", CallID: "c5"})
-	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Edit", CallID: "c5", Output: "The file has been updated."})
+	t.add(plumb.SessionEvent{
+		Type: plumb.SessionToolResult, Tool: "Edit", CallID: "c5",
+		Output: "The file has been updated.",
+	})
 	answer := "Released **1.4.0**.\n\n- HTML report\n- A torn last line of the log is dropped"
 	if good {
 		t.run("", "c6", `git tag -a v1.4.0 -m "1.4.0"`, 0, "")
 	} else {
-		t.run("", "c6", "git tag v1.4.0", 128, "fatal: no tag message?\nPlease supply the message using either -m or -F option.")
-		t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "WebFetch", CallID: "c7", Args: json.RawMessage(`{"url":"https://git-scm.com/docs/git-tag"}`)})
-		t.add(plumb.SessionEvent{Type: plumb.SessionDenial, Tool: "WebFetch", CallID: "c7", Text: "Permission to use WebFetch has been denied."})
-		t.r.PermissionDenials = []plumb.PermissionDenial{{Tool: "WebFetch", CallID: "c7", Message: "Permission to use WebFetch has been denied."}}
+		t.run("", "c6", "git tag v1.4.0", 128,
+			"fatal: no tag message?\nPlease supply the message using either -m or -F option.")
+		t.add(plumb.SessionEvent{
+			Type: plumb.SessionToolCall, Tool: "WebFetch", CallID: "c7",
+			Args: json.RawMessage(`{"url":"https://git-scm.com/docs/git-tag"}`),
+		})
+		t.add(plumb.SessionEvent{
+			Type: plumb.SessionDenial, Tool: "WebFetch", CallID: "c7",
+			Text: "Permission to use WebFetch has been denied.",
+		})
+		t.r.PermissionDenials = []plumb.PermissionDenial{{
+			Tool: "WebFetch", CallID: "c7",
+			Message: "Permission to use WebFetch has been denied.",
+		}}
 		t.say("thinking", "The tag failed, and I cannot look it up. I will tell the user that the changelog is updated.")
 		answer = "I updated the changelog for 1.4.0. Tagging did not work:\n\n```\nfatal: no tag message?\n```\n\nPlease tag it yourself."
 	}
 	r := t.end(answer, 7)
-	r.DetectedSkills = []plumb.SkillDetection{{Skill: "release", Confidence: "explicit", Evidence: []string{"Loaded via Skill tool", "Read " + ws + "/.claude/skills/release/SKILL.md"}}}
+	r.DetectedSkills = []plumb.SkillDetection{{
+		Skill: "release", Confidence: "explicit",
+		Evidence: []string{"Loaded via Skill tool", "Read " + ws + "/.claude/skills/release/SKILL.md"},
+	}}
 	r.Offered = []plumb.Offer{
 		{Kind: plumb.OfferSkill, Name: "release", Source: "project", Path: ws + "/.claude/skills/release"},
 		{Kind: plumb.OfferSkill, Name: "holiday-planner", Source: "user", Undeclared: true},
 		{Kind: plumb.OfferMCPServer, Name: "github"},
 		{Kind: plumb.OfferInstructions, Name: "CLAUDE.md", Path: ws + "/CLAUDE.md"},
 	}
-	r.Subagents = []plumb.Subagent{{ID: "agent-1", Type: "tester", Usage: &plumb.Usage{InputTokens: new(int64(3100)), OutputTokens: new(int64(90))}}}
+	r.Subagents = []plumb.Subagent{{
+		ID: "agent-1", Type: "tester",
+		Usage: &plumb.Usage{InputTokens: new(int64(3100)), OutputTokens: new(int64(90))},
+	}}
 	r.Files.Changed = []plumb.FileChange{
-		{Path: ws + "/CHANGELOG.md", Kind: "update", Diff: "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1,5 +1,10 @@\n # Changelog\n \n+## 1.4.0\n+\n+- HTML report\n+- A torn last line is dropped\n+\n ## 1.3.0\n \n-- Faster start\n+- Starts faster\n"},
+		{
+			Path: ws + "/CHANGELOG.md", Kind: "update",
+			Diff: "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1,5 +1,10 @@\n # Changelog\n \n+## 1.4.0\n+\n+- HTML report\n+- A torn last line is dropped\n+\n ## 1.3.0\n \n-- Faster start\n+- Starts faster\n",
+		},
 		{Path: ws + "/logo.png", Kind: "add"},
 	}
 	r.Notes = []string{"1 record of an unknown kind was skipped"}
@@ -123,11 +174,13 @@ func release(ws string, good bool) *plumb.SessionReport {
 // agentLog is a run of two agents with repetitions, retries, an error and a recordable failure.
 func agentLog() *log {
 	i := info()
-	i.SuiteName, i.SuitePath, i.SuiteVersion, i.Tier, i.Judge = "skills", "/home/ana/app/evals/skills.suite.ts", "", "", "openai:gpt-5-mini"
+	i.SuiteName, i.SuitePath, i.SuiteVersion, i.Tier, i.Judge = "skills", "/home/ana/app/evals/skills.suite.ts", "", "",
+		"openai:gpt-5-mini"
 	i.Repeat, i.Parallel, i.ArtifactDir = 2, 4, "/home/ana/app/.plumb/runs/20260301-090000-ab12"
 	for _, r := range [][3]string{{"claude", "claude-code", "haiku"}, {"codex", "codex", "gpt-5-codex"}} {
 		i.Runners = append(i.Runners, plumb.RunnerInfo{
-			ID: r[0], PathKey: plumb.PathKey(r[0]), Kind: plumb.RunnerAgent, Agent: plumb.AgentInfo{Type: r[1], Model: r[2]},
+			ID: r[0], PathKey: plumb.PathKey(r[0]), Kind: plumb.RunnerAgent,
+			Agent: plumb.AgentInfo{Type: r[1], Model: r[2]},
 		})
 	}
 	l := newLog(i,
@@ -143,14 +196,16 @@ func agentLog() *log {
 		Stack:     "AssertionError: Expected a command matching: git tag -a v1.4.0\n    at assert (/home/ana/app/evals/skills.suite.ts:42:18)\n    at run (/home/ana/app/evals/skills.suite.ts:12:3)",
 		Questions: []plumb.Question{{Question: "Why did you not annotate the tag?", Source: *at}},
 	}, plumb.Verdict{Name: "skills.includes", Pass: true, Score: 1, Reason: "used release"}, plumb.Verdict{
-		Name: "judge", Pass: true, Score: .8, Reason: "the judge says yes", Asked: &plumb.Asked{Model: "gpt-5-mini", Replies: []string{"YES. The summary names both changes."}, Yes: 1},
+		Name: "judge", Pass: true, Score: .8, Reason: "the judge says yes",
+		Asked: &plumb.Asked{Model: "gpt-5-mini", Replies: []string{"YES. The summary names both changes."}, Yes: 1},
 	})
 	bad.Failure.Name, bad.Failure.Source, bad.Failure.Message = "AssertionError", at, bad.Verdicts[0].Reason
 	bad.Failure.Stack = bad.Verdicts[0].Stack
 	good := passed(verdict("commands.includes", true, "ran git tag -a", "git tag -a v1.4.0", "git tag -a v1.4.0"))
 	result := func(sessions int, j *plumb.Judgement, passes, fails int, r *plumb.SessionReport) plumb.ExecutionResult {
 		res := resultOf(sessions, r.CostUSD, j)
-		res.Passed, res.Failed, res.DurationMs, res.LatencyMs, res.Usage, res.Steps = passes, fails, r.DurationMs, 0, r.Usage, r.Steps*sessions
+		res.Passed, res.Failed, res.DurationMs, res.LatencyMs, res.Usage, res.Steps = passes, fails, r.DurationMs, 0,
+			r.Usage, r.Steps*sessions
 		for range sessions - 1 {
 			res.Usage.Add(r.Usage)
 		}
@@ -174,12 +229,15 @@ func agentLog() *log {
 		l.finish(id, "claude", result(2, good, 2, 0, r))
 	}
 	crash := &plumb.Failure{
-		Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(), Message: "codex: the model gpt-5-codex is not available to this account",
-		Hint: "name another model, or log in with codex login", LogPath: "/home/ana/app/.plumb/runs/20260301-090000-ab12/find-the-config/codex/repeat-1/stderr.log",
+		Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(),
+		Message: "codex: the model gpt-5-codex is not available to this account",
+		Hint:    "name another model, or log in with codex login",
+		LogPath: "/home/ana/app/.plumb/runs/20260301-090000-ab12/find-the-config/codex/repeat-1/stderr.log",
 	}
 	l.session("find-the-config", "codex", 1, 1, nil, crash, broken(crash))
 	l.finish("find-the-config", "codex", resultOf(1, nil, broken(crash)))
-	poor := failed(verdict("output.includes", false, "the answer differs", "line one\nline two\nline three\n", "line one\nline 2\nline three\n"))
+	poor := failed(verdict("output.includes", false, "the answer differs", "line one\nline two\nline three\n",
+		"line one\nline 2\nline three\n"))
 	t := newTranscript("Explain the error.")
 	t.add(plumb.SessionEvent{Type: plumb.SessionMessage, Role: "user", Text: t.r.Prompt})
 	t.run("", "g1", "cat error.log", 1, strings.Repeat("cat: error.log: No such file or directory\n", 20))
@@ -194,7 +252,8 @@ func agentLog() *log {
 	odd.Status = plumb.StatusUnexpectedPassed
 	l.session("known-gap", "codex", 1, 1, r, nil, odd)
 	l.finish("known-gap", "codex", result(1, odd, 1, 0, r))
-	l.note("warning", "the session of claude was offered 1 skill that the suite does not declare", "see the report, or set inheritConfig: false")
+	l.note("warning", "the session of claude was offered 1 skill that the suite does not declare",
+		"see the report, or set inheritConfig: false")
 	return l.end("", 0)
 }
 
@@ -207,7 +266,8 @@ func bigSession(n int) *plumb.SessionReport {
 		case 0:
 			t.say("commentary", fmt.Sprintf("Step %d: I look at the next file and then decide what to do about it.", i))
 		case 1:
-			t.run("", fmt.Sprintf("call-%d", i), fmt.Sprintf("sed -n %d,%dp internal/file_%d.go", i, i+20, i%97), 0, fmt.Sprintf("line %d\n%s", i, strings.Repeat("code ", i%40)))
+			t.run("", fmt.Sprintf("call-%d", i), fmt.Sprintf("sed -n %d,%dp internal/file_%d.go", i, i+20, i%97), 0,
+				fmt.Sprintf("line %d\n%s", i, strings.Repeat("code ", i%40)))
 		default:
 			t.read(fmt.Sprintf("call-%d", i), fmt.Sprintf("/ws/internal/file_%d.go", i), "package x\n")
 		}

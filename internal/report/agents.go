@@ -9,13 +9,13 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// agentTable shows what agents used: a row for each runner, with means over its sessions.
+// agentTable shows what agents used: one row per runner, with means over its sessions.
 type agentTable struct {
 	Head []string
 	Rows [][]string
 }
 
-// hasAgents reports whether a runner is an agent, so that agent columns say something.
+// hasAgents reports whether any runner is an agent. Without one the agent columns are empty.
 func hasAgents(run *plumb.Run) bool {
 	for i := range run.Info.Runners {
 		if run.Info.Runners[i].Kind == plumb.RunnerAgent {
@@ -25,13 +25,14 @@ func hasAgents(run *plumb.Run) bool {
 	return false
 }
 
-// agentHead names the agent columns: time, gross input and output tokens, the reasoning and cached tokens among them, the
-// tokens that no cache served, steps, and money.
+// agentHead lists the agent columns: time, all input and output tokens, the reasoning and cached
+// tokens among them, the tokens that no cache served, steps, and cost.
 func agentHead() []string {
 	return []string{"time", "in", "out", "reason", "cache", "billable", "steps", "cost"}
 }
 
-// agentsOf returns the table of a run, or nil when no runner is an agent. Figures are means over sessions.
+// agentsOf returns the table of a run, or nil when no runner is an agent. Figures are means over
+// sessions.
 func agentsOf(run *plumb.Run, dash string) *agentTable {
 	if !hasAgents(run) {
 		return nil
@@ -48,7 +49,8 @@ func agentsOf(run *plumb.Run, dash string) *agentTable {
 	return t
 }
 
-// agentFigures sums up executions for the agent columns. Tokens are summed over those executions that report them.
+// agentFigures adds up executions for the agent columns. It counts tokens only of executions that
+// report them.
 type agentFigures struct {
 	ms, executions           int64
 	tokens                   [5]int64 // as in agentHead
@@ -63,7 +65,7 @@ func (f *agentFigures) add(e *plumb.Execution) {
 		return
 	}
 	n := int64(e.Sessions)
-	if ms := analyze.Elapsed(e); ms > 0 || e.Reported != 0 { // or no session took place
+	if ms := analyze.Elapsed(e); ms > 0 || e.Reported != 0 { // or there was no session
 		f.ms += ms
 		f.executions++
 	}
@@ -93,7 +95,7 @@ func (f *agentFigures) add(e *plumb.Execution) {
 	}
 }
 
-// cells renders the means, a dash for what nobody reported.
+// cells renders the means, with a dash for a figure that no session reported.
 func (f *agentFigures) cells(dash string) []string {
 	cells := make([]string, 0, 8)
 	mean := func(sum, n int64) {
@@ -122,10 +124,10 @@ func (f *agentFigures) cells(dash string) []string {
 	return append(cells, money(f.cost/float64(f.priced)))
 }
 
-// runnerSummary is the documented summary of a runner, and what agents have beyond it.
+// runnerSummary is the documented summary of a runner, extended with the figures of agents.
 type runnerSummary struct {
 	analyze.RunnerSummary
-	// The averages are over sessions; they are absent where nobody reported the figure.
+	// The averages are over sessions. An average is absent when no session reported the figure.
 	AverageSteps   *float64 `json:"averageSteps,omitempty"`
 	AverageCostUSD *float64 `json:"averageCostUsd,omitempty"`
 }
@@ -148,12 +150,14 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 	return out
 }
 
-// askable reports whether a runner's sessions can be asked about: those of agents that took place in this run.
+// askable reports whether "plumb explain" works for a runner: its sessions are of an agent and took
+// place in this run.
 func askable(o *Options, run *plumb.Run, r *plumb.RunnerInfo) bool {
 	return r != nil && r.Kind == plumb.RunnerAgent && run.Info.ScoredFrom == "" && !o.recorded(run)
 }
 
-// explainCommand is what asks the agent of a session why it failed, or "" when no check left a question.
+// explainCommand returns the command that asks the agent why a session failed, or "" when no check
+// has a question.
 func explainCommand(o *Options, run *plumb.Run, i int, s *session) string {
 	n := len(run.Info.Runners)
 	runner, dir := &run.Info.Runners[i%n], o.dir(run)
@@ -170,8 +174,8 @@ func agentCells(e *plumb.Execution, dash string) []string {
 	return f.cells(dash)
 }
 
-// countWords says how many repetitions and sessions an execution took, where that is more than one: of what was planned, not
-// of what was tried.
+// countWords returns the number of repetitions and sessions of an execution when there is more than
+// one. It counts planned repetitions, not attempted ones.
 func countWords(run *plumb.Run, i int) []string {
 	e := &run.Executions[i]
 	var words []string
@@ -184,7 +188,7 @@ func countWords(run *plumb.Run, i int) []string {
 	return words
 }
 
-// repeatWords says how repetitions went.
+// repeatWords describes how many repetitions passed.
 func repeatWords(passed, tried, target int) string {
 	words := fmt.Sprintf("%d of %d repetitions passed", passed, target)
 	if tried < target {
@@ -193,10 +197,10 @@ func repeatWords(passed, tried, target int) string {
 	return words
 }
 
-// agentRows bounds the rows of cases in the summary, of all runners together.
+// agentRows limits the rows of cases in the summary, over all runners.
 const agentRows = 2 * summaryRows
 
-// agents writes what agents used: for each runner the means over its sessions, and its cases below it.
+// agents writes what agents used: the means of each runner, and its cases below.
 func (s *summary) agents() {
 	if !hasAgents(s.run) {
 		return
@@ -217,7 +221,8 @@ func (s *summary) agents() {
 				break
 			}
 			e := &s.run.Executions[c*n+r]
-			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)}, agentCells(e, s.t.dash)...))
+			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)},
+				agentCells(e, s.t.dash)...))
 		}
 	}
 	widths, gap := s.narrow(table)
@@ -237,8 +242,9 @@ func (s *summary) agents() {
 	}
 }
 
-// narrow makes a table of agent columns fit: the last column, the cost, is what most people look for. It takes from the
-// gaps, then leaves out the parts of in and out, then cuts names.
+// narrow makes a table of agent columns fit the terminal. The last column, the cost, matters most,
+// so narrow first shrinks the gaps, then drops the reasoning and cache columns, then truncates
+// names.
 func (s *summary) narrow(table [][]string) (widths []int, gap string) {
 	widths, gap = s.widths(table), "   "
 	over := func() int {
@@ -271,12 +277,15 @@ func (s *summary) narrow(table [][]string) (widths []int, gap string) {
 	return widths, gap
 }
 
-// mark is one character for how an execution ended, two where there is no Unicode.
+// mark returns one character for how an execution ended, or two characters without Unicode.
 func (s *summary) mark(e *plumb.Execution) string {
 	word := cellWord(e)
 	mark, _ := wordMark(word)
 	if s.t.times == "x" { // no Unicode
-		mark = map[string]string{"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!", "skipped": "- "}[word]
+		mark = map[string]string{
+			"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!",
+			"skipped": "- ",
+		}[word]
 	}
 	switch word {
 	case "pass":
@@ -289,7 +298,7 @@ func (s *summary) mark(e *plumb.Execution) string {
 	return s.t.red(mark)
 }
 
-// agents adds a table for each agent, a row for each of its cases.
+// agents adds a table for each agent, with one row per case.
 func (m *page) agents(run *plumb.Run) {
 	if !hasAgents(run) {
 		return
@@ -298,7 +307,8 @@ func (m *page) agents(run *plumb.Run) {
 	for r := range run.Info.Runners {
 		var b strings.Builder
 		var sum agentFigures
-		fmt.Fprintf(&b, "#### %s\n\n| case | time | in | out | reason | cache | billable | steps | cost |\n", code(runnerTitle(&run.Info.Runners[r])))
+		fmt.Fprintf(&b, "#### %s\n\n| case | time | in | out | reason | cache | billable | steps | cost |\n",
+			code(runnerTitle(&run.Info.Runners[r])))
 		b.WriteString("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 		for c := range run.Cases {
 			e := &run.Executions[c*n+r]
@@ -320,7 +330,7 @@ func (m *page) agents(run *plumb.Run) {
 	}
 }
 
-// agentMark is the symbol of an execution on pages that render Markdown.
+// agentMark returns the symbol of an execution for Markdown pages.
 func agentMark(e *plumb.Execution) string {
 	switch cellWord(e) {
 	case "pass", "xfail":

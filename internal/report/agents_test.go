@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestAgentsFit draws the table of agents on terminals of many widths: no line is too long, and the cost is there as long as
-// there is room for it.
+// TestAgentsFit draws the table of agents on terminals of many widths: no line is too long, and the
+// cost is there as long as there is room for it.
 func TestAgentsFit(t *testing.T) {
 	run := &plumb.Run{}
 	for _, ev := range agentLog().events {
@@ -33,7 +33,10 @@ func TestAgentsFit(t *testing.T) {
 		{30, []string{"time"}, "reason"},
 	} {
 		var out bytes.Buffer
-		s := &summary{t: newTheme(false, true), w: bufio.NewWriter(&out), width: test.width, o: &Options{Getenv: func(string) string { return "" }}, run: run}
+		s := &summary{
+			t: newTheme(false, true), w: bufio.NewWriter(&out), width: test.width,
+			o: &Options{Getenv: func(string) string { return "" }}, run: run,
+		}
 		s.agents()
 		if err := s.w.Flush(); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// block is a run of one model in the documented results format, but for its results, which are streamed. Keys below the
-// documented ones are ours; readers of the format skip them.
+// block is the run of one model in the documented results format, without its results, which are
+// streamed. The keys after the documented ones are Plumb's own; readers of the format skip them.
 type block struct {
 	SuiteVersion string        `json:"suite_version"`
 	SuiteHash    string        `json:"suite_hash"`
@@ -71,10 +71,10 @@ type notMeasured struct {
 	Reason  string        `json:"reason"`
 }
 
-// pythonFloat is a number that is always written with a fraction, as the documented writer does.
+// pythonFloat is a number that always has a fraction in JSON, as in the documented format.
 type pythonFloat float64
 
-// MarshalJSON writes 0.0 where Go would write 0.
+// MarshalJSON writes 0.0 where encoding/json writes 0.
 func (f pythonFloat) MarshalJSON() ([]byte, error) {
 	b, err := json.Marshal(float64(f))
 	if err == nil && !bytes.ContainsAny(b, ".e") {
@@ -83,9 +83,9 @@ func (f pythonFloat) MarshalJSON() ([]byte, error) {
 	return b, err
 }
 
-// CheckBlockFile makes sure that [AppendBlock] will be able to add to the file at path, and is called before a run
-// starts: the file is missing or empty, or holds a block or a list of blocks, and can be written. A missing directory is
-// made. Nothing in the file changes.
+// CheckBlockFile checks, before a run starts, that [AppendBlock] can add to the file at path: the
+// file is missing, is empty, or holds a block or a list of blocks, and it is writable. It creates a
+// missing directory and leaves the file unchanged.
 func CheckBlockFile(path string) error {
 	path, err := resolve(path)
 	if err != nil {
@@ -104,13 +104,14 @@ func CheckBlockFile(path string) error {
 	return probe.Discard()
 }
 
-// AppendBlock appends the run to the list in the file at path, in the documented results format: one block for each
-// runner. Blocks of the same run and runner that are there already are replaced, all others stay as they are, byte for
-// byte. The file changes as a whole or not at all, and not while another process changes it: that is waited for.
+// AppendBlock appends the run to the list in the file at path, in the documented results format:
+// one block per runner. It replaces existing blocks of the same run and runner, and keeps all other
+// blocks byte for byte. It replaces the file atomically and waits while another process writes it.
 //
-// A result is there for each answer that was judged. An answer that was obtained but could not be judged has the score
-// null, as documented for skipped tests; where there is no answer, there is no result, as after an interruption: the
-// format has no word for that, and scripts would take it for a fail. Those stand in not_measured, a key of ours.
+// A block has one result per judged answer. An answer that could not be judged has the score null,
+// as documented for skipped tests. An execution without an answer, for example after an
+// interruption, has no result, because the format cannot express it and scripts would read it as a
+// failure. Plumb lists these in its own key, not_measured.
 func AppendBlock(path string, run *plumb.Run, s Sessions) (err error) {
 	if path, err = resolve(path); err != nil {
 		return err
@@ -133,7 +134,8 @@ func AppendBlock(path string, run *plumb.Run, s Sessions) (err error) {
 	return nil
 }
 
-// writeBlocks writes the known blocks of the file at path, but for those of this run, and after them those of this run.
+// writeBlocks writes the existing blocks of the file at path except those of this run, then the
+// blocks of this run.
 func writeBlocks(w io.Writer, path string, known []span, run *plumb.Run, s Sessions) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	n := 0
@@ -176,9 +178,10 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 	runner := &run.Info.Runners[r]
 	b := block{SuiteVersion: run.Info.SuiteName, SuiteHash: run.Info.SuiteHash, Metadata: blockMetadata{
 		Timestamp: pythonTime(run.EndedAt), ModelID: modelID(runner), Seed: runner.Parameters.Seed,
-		RunnerVersion: run.Info.PlumbVersion, RunID: run.Info.ID, RunnerID: runner.ID, StartedAt: pythonTime(run.StartedAt),
-		Complete: run.End != nil && run.End.Stop == "" && run.Totals.Finished == run.Totals.Planned,
-		Recorded: recorded(run),
+		RunnerVersion: run.Info.PlumbVersion, RunID: run.Info.ID, RunnerID: runner.ID,
+		StartedAt: pythonTime(run.StartedAt),
+		Complete:  run.End != nil && run.End.Stop == "" && run.Totals.Finished == run.Totals.Planned,
+		Recorded:  recorded(run),
 	}}
 	if t := runner.Parameters.Temperature; t != nil {
 		b.Metadata.Temperature = pythonFloat(*t)
@@ -267,7 +270,7 @@ func blockResultOf(run *plumb.Run, i int, s Sessions) (*blockResult, *notMeasure
 	if decided == nil || decided.report == nil || !e.Outcome.Measured() && !unjudged {
 		return nil, none, nil
 	}
-	output := strings.ToValidUTF8(decided.report.FinalOutput, "\uFFFD") // as JSON will have it
+	output := strings.ToValidUTF8(decided.report.FinalOutput, "\uFFFD") // as encoding/json writes it
 	hash, err := digest.Result(modelID(runner), info.ID, output)
 	if err != nil {
 		return nil, nil, fmt.Errorf("hash the result of case %s: %w", info.ID, err)
@@ -295,7 +298,8 @@ func latencyOf(r *plumb.SessionReport) int64 {
 	return r.DurationMs
 }
 
-// blockDetails returns the details of the assertion type, as documented; for several assertions, a list of them.
+// blockDetails returns the documented details of the assertion type, or a list of them for several
+// assertions.
 func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, error) {
 	if unjudged {
 		return json.Marshal(map[string]any{"skipped": true, "reason": reason})
@@ -323,7 +327,8 @@ func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, er
 	return json.Marshal(map[string]any{"assertions": all})
 }
 
-// modelID is the model as the documented format names it; runners without one go by their id.
+// modelID returns the model's name as in the documented format. A runner without a model uses its
+// id.
 func modelID(r *plumb.RunnerInfo) string {
 	if r.Agent.Model != "" {
 		return r.Agent.Model
@@ -331,10 +336,10 @@ func modelID(r *plumb.RunnerInfo) string {
 	return r.ID
 }
 
-// pythonTime is the documented form of a time, always with microseconds.
+// pythonTime renders a time as documented, always with microseconds.
 func pythonTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// blockJSON renders v as the documented writer does: two blanks a level, and ASCII only.
+// blockJSON renders v as the documented writer does: two spaces per level, ASCII only.
 func blockJSON(v any, indent string) ([]byte, error) {
 	var plain, indented bytes.Buffer
 	enc := json.NewEncoder(&plain)
@@ -348,7 +353,7 @@ func blockJSON(v any, indent string) ([]byte, error) {
 	return ascii(indented.Bytes()), nil
 }
 
-// ascii escapes what is not ASCII in a JSON text; it only occurs inside of strings.
+// ascii escapes non-ASCII characters in a JSON text. They occur only inside strings.
 func ascii(b []byte) []byte {
 	if !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x7f }) {
 		return b

@@ -89,11 +89,12 @@ func TestAppendBlock(t *testing.T) {
 		t.Fatalf("%d blocks, want one for each runner", len(all))
 	}
 	b := all[1]
-	if b.Metadata.ModelID != "gpt-5-mini" || *b.Metadata.Seed != 42 || b.Metadata.Timestamp != "2026-03-01T09:00:04.950000Z" {
+	if b.Metadata.ModelID != "gpt-5-mini" || *b.Metadata.Seed != 42 ||
+		b.Metadata.Timestamp != "2026-03-01T09:00:04.950000Z" {
 		t.Errorf("metadata %+v", b.Metadata)
 	}
-	// math-001 failed, math-002 was never answered, text-001 was answered but not judged, text-002 and gap-001 passed,
-	// gap-002 was not run.
+	// math-001 failed, math-002 was never answered, text-001 was answered but not judged, text-002
+	// and gap-001 passed, gap-002 was not run.
 	var got []string
 	for _, r := range b.Results {
 		score := "null"
@@ -253,7 +254,10 @@ func TestAscii(t *testing.T) {
 }
 
 func FuzzScanBlocks(f *testing.F) {
-	for _, s := range []string{"", "[]", "{}", `[{"run_metadata":{"run_id":"x","runner_id":"y"}}]`, `[{},]`, "[1]", `{"a":[{}]}x`} {
+	for _, s := range []string{
+		"", "[]", "{}", `[{"run_metadata":{"run_id":"x","runner_id":"y"}}]`, `[{},]`, "[1]",
+		`{"a":[{}]}x`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -20,7 +20,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// resolve follows symbolic links, since the file is replaced and a link to it should stay one.
+// resolve follows symbolic links. The file is replaced, so a link to it must be resolved first to
+// survive.
 func resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
@@ -32,9 +33,10 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("find results file: %w", err)
 }
 
-// lock locks the file at path against other processes by a file beside it, since the file itself is replaced.
+// lock locks the file at path against other processes. The lock is a file beside it, because the
+// file itself is replaced.
 func lock(path string) (unlock func() error, err error) {
-	// Appending goes on when a run was interrupted, so this wait has a limit of its own.
+	// An interrupted run still appends its blocks, so this wait has its own limit.
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
@@ -43,13 +45,14 @@ func lock(path string) (unlock func() error, err error) {
 		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
-		// Whoever held the lock before may have removed the file meanwhile: then this lock is on nothing.
+		// The previous owner may have removed the lock file meanwhile. Then this lock protects
+		// nothing.
 		held, err := l.Stat()
 		if err == nil {
 			var there fs.FileInfo
 			if there, err = os.Stat(name); err == nil && os.SameFile(held, there) {
 				return func() error {
-					removed := os.Remove(name) // fails on Windows while others wait; they remove it
+					removed := os.Remove(name) // fails on Windows while another process waits; that process removes it
 					if err := l.Close(); err != nil {
 						return err
 					}
@@ -66,16 +69,16 @@ func lock(path string) (unlock func() error, err error) {
 	}
 }
 
-// lockWait is how long another process may take to write its blocks.
+// lockWait limits how long to wait for another process that writes its blocks.
 const lockWait = time.Minute
 
-// span is where a block stands in a file, and what of it decides whether it is replaced.
+// span is the position of a block in a file, with the keys that decide whether it is replaced.
 type span struct {
 	from, to        int64
 	runID, runnerID string
 }
 
-// readBlocks finds the blocks of a results file. It holds one block at a time.
+// readBlocks finds the blocks of a results file. It holds only one block in memory.
 func readBlocks(path string) ([]span, error) {
 	err := doc.Regular(path, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,12 +95,13 @@ func readBlocks(path string) ([]span, error) {
 	spans, err := scanBlocks(f)
 	if err != nil {
 		return nil, plumb.WithHint(fmt.Errorf("results file %s: %w", path, err),
-			"name another --output file, or repair this one; it was left as it is")
+			"give another --output file, or repair this one; plumb did not change it")
 	}
 	return spans, nil
 }
 
-// scanBlocks finds the blocks in a results document: a list of objects, a single one, or nothing.
+// scanBlocks finds the blocks in a results document: a list of objects, a single object, or
+// nothing.
 func scanBlocks(r io.Reader) ([]span, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	skipped, first, err := skipSpace(in)
@@ -117,7 +121,7 @@ func scanBlocks(r io.Reader) ([]span, error) {
 		}
 		x := span{from: at() - int64(len(raw)), to: at()}
 		if raw[0] != '{' {
-			return fmt.Errorf("at byte %d: a block of results is an object, this is not", x.from)
+			return fmt.Errorf("at byte %d: expected a block of results, which is a JSON object", x.from)
 		}
 		var b struct {
 			Metadata struct {
@@ -125,7 +129,7 @@ func scanBlocks(r io.Reader) ([]span, error) {
 				RunnerID any `json:"runner_id"`
 			} `json:"run_metadata"`
 		}
-		if json.Unmarshal(raw, &b) == nil { // of another shape: not ours, and kept
+		if json.Unmarshal(raw, &b) == nil { // another shape was not written by Plumb and is kept
 			x.runID, _ = b.Metadata.RunID.(string)
 			x.runnerID, _ = b.Metadata.RunnerID.(string)
 		}
@@ -147,10 +151,10 @@ func scanBlocks(r io.Reader) ([]span, error) {
 			}
 		}
 		if _, err := dec.Token(); err != nil {
-			return nil, fmt.Errorf("the list does not end: %w", err)
+			return nil, fmt.Errorf("the list is not closed: %w", err)
 		}
 	default:
-		return nil, errors.New("not a list of results: it must be a JSON list, or a single object")
+		return nil, errors.New("not a results file: expected a JSON list or a single object")
 	}
 	end := at()
 	switch _, _, err := skipSpace(bufio.NewReader(io.MultiReader(dec.Buffered(), in))); {
@@ -162,7 +166,8 @@ func scanBlocks(r io.Reader) ([]span, error) {
 	return spans, nil
 }
 
-// skipSpace skips what JSON takes for white space, and returns how much that was and the byte after it, which it leaves.
+// skipSpace skips JSON white space. It returns the number of bytes skipped and the next byte, which
+// it does not consume.
 func skipSpace(r *bufio.Reader) (skipped int64, next byte, err error) {
 	for {
 		next, err = r.ReadByte()

@@ -27,11 +27,12 @@ import (
 // patience is how long a browser may take to show something, on a machine that does much else.
 const patience = 2 * time.Minute
 
-// browser does with a page what people do, in a real browser, and keeps what went wrong behind the page: exceptions, messages
-// on the console, violations of the content policy, requests for anything but the page. Each of them fails the test.
+// browser does with a page what people do, in a real browser, and keeps what went wrong behind the
+// page: exceptions, messages on the console, violations of the content policy, requests for
+// anything but the page. Each of them fails the test.
 type browser struct {
 	t   *testing.T
-	ctx context.Context //nolint:containedctx // of the browser, as chromedp has it
+	ctx context.Context //nolint:containedctx // of the browser, as chromedp requires //nolint:containedctx
 
 	mu      sync.Mutex
 	page    string // the address without its hash
@@ -120,14 +121,17 @@ func ask[T any](b *browser, expression string) T {
 	return v
 }
 
-// wait returns when an expression is true. It asks from outside: the content policy forbids what chromedp would wait with.
+// wait returns when an expression is true. It asks from outside: the content policy forbids what
+// chromedp would wait with.
 func (b *browser) wait(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); !ask[bool](b, "Boolean("+expression+")"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.shot("waiting")
-			b.t.Fatalf("this did not come true: %s\nat %s, shown %q, on the page:\n%.2000s", expression, ask[string](b, "location.hash"),
-				ask[string](b, "String(document.documentElement.dataset.shown)"), ask[string](b, "document.body.innerText"))
+			b.t.Fatalf("this did not come true: %s\nat %s, shown %q, on the page:\n%.2000s", expression,
+				ask[string](b, "location.hash"),
+				ask[string](b, "String(document.documentElement.dataset.shown)"),
+				ask[string](b, "document.body.innerText"))
 		}
 	}
 }
@@ -168,15 +172,16 @@ func (b *browser) media(media string, features ...string) {
 	})
 }
 
-// press types keys, one after the other, to whatever has the focus. A key makes its letter only where the page lets it, unlike
-// with chromedp.KeyEvent, which sends the letter as well.
+// press types keys, one after the other, to whatever has the focus. A key makes its letter only
+// where the page lets it, unlike with chromedp.KeyEvent, which sends the letter as well.
 func (b *browser) press(keys string) {
 	b.t.Helper()
 	b.do("press", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		for _, r := range keys {
 			events := kb.Encode(r)
 			if len(events) == 3 { // down, letter, up
-				events[0].Type, events[0].Text, events[0].UnmodifiedText = input.DispatchKeyEventTypeKeyDown, events[1].Text, events[1].UnmodifiedText
+				events[0].Type, events[0].Text, events[0].UnmodifiedText = input.DispatchKeyEventTypeKeyDown,
+					events[1].Text, events[1].UnmodifiedText
 				events = slices.Delete(events, 1, 2)
 			}
 			for _, e := range events {
@@ -204,7 +209,8 @@ func (b *browser) text(selector string) string {
 // number counts the elements that are to be seen.
 func (b *browser) number(selector string) int {
 	b.t.Helper()
-	return ask[int](b, fmt.Sprintf("[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility()).length", selector))
+	return ask[int](b, fmt.Sprintf("[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility()).length",
+		selector))
 }
 
 // focused describes what has the focus.

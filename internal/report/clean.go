@@ -7,12 +7,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// clean makes text from outside fit to be shown: models, providers, agents and suite files write what they like, and a
-// terminal or a page obeys some of it. Nothing that moves a cursor, colours, rings, sets a title or a clipboard, reorders
-// or hides text is left. Escape sequences go as a whole where they are complete and short; of any other only the
-// introducing character goes, so that a text cannot hide its own rest. Line ends become LF. All other text stays.
+// clean makes untrusted text safe to show. Models, providers, agents and suite files can write
+// anything, and a terminal or a page interprets some of it. clean removes everything that moves the
+// cursor, changes colors, rings the bell, sets a title or the clipboard, or reorders or hides text.
+// It removes an escape sequence as a whole when the sequence is complete and short; otherwise it
+// removes only the introducing character, so that a text cannot hide the rest of itself. Line ends
+// become LF. All other text is unchanged.
 //
-// Everything that reports show goes through here, and through nothing else.
+// All text that reports show passes through clean.
 func clean(s string) string {
 	if isClean(s) {
 		return s
@@ -43,7 +45,7 @@ func clean(s string) string {
 	return b.String()
 }
 
-// isClean reports whether clean would change nothing. Most text is clean.
+// isClean reports whether clean would change nothing, as for most texts.
 func isClean(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c >= 0x80 {
@@ -55,8 +57,9 @@ func isClean(s string) bool {
 	return true
 }
 
-// forbidden reports whether r must not be shown: controls other than tab and line feed, and what reorders or hides
-// text. The zero-width joiner is allowed: emoji and some scripts need it.
+// forbidden reports whether r must not be shown: controls except tab and line feed, and characters
+// that reorder or hide text. The zero-width joiner is allowed because emoji and some scripts need
+// it.
 func forbidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -67,16 +70,18 @@ func forbidden(r rune) bool {
 		return true
 	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x180e: // invisible
 		return true
-	case 0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe007f: // annotations and tags, invisible too
+	case 0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe007f: // annotations and tags, also invisible
 		return true
 	}
 	return false
 }
 
-// longestSequence bounds what may go with an escape character, in bytes. Real titles and links are shorter.
+// longestSequence limits how many bytes are removed with an escape character. Real titles and links
+// are shorter.
 const longestSequence = 512
 
-// sequence returns how many bytes after an ESC belong to its sequence; 0 when it is not a complete and short one.
+// sequence returns how many bytes after an ESC belong to its sequence, or 0 when the sequence is
+// incomplete or too long.
 func sequence(s string) int {
 	if s == "" {
 		return 0
@@ -91,7 +96,7 @@ func sequence(s string) int {
 		if i < limit && 0x40 <= s[i] && s[i] < 0x7f {
 			return i + 1
 		}
-	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: a string that BEL or ST ends, on one line
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: a string on one line that ends with BEL or ST
 		for i := 1; i < limit; i++ {
 			switch {
 			case s[i] == '\n':
@@ -100,7 +105,8 @@ func sequence(s string) int {
 				return i + 1
 			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\', s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
 				return i + 2
-			case s[i] == 0x1b, s[i] == 0xc2 && i+1 < len(s) && 0x80 <= s[i+1] && s[i+1] < 0xa0: // another one begins
+			case s[i] == 0x1b, s[i] == 0xc2 && i+1 < len(s) && 0x80 <= s[i+1] &&
+				s[i+1] < 0xa0: // another sequence begins
 				return 0
 			}
 		}
@@ -108,18 +114,19 @@ func sequence(s string) int {
 		if len(s) > 1 && 0x30 <= s[1] && s[1] < 0x7f {
 			return 2
 		}
-	case '7', '8', '=', '>', 'D', 'E', 'H', 'M', 'N', 'O', 'Z', 'c', '\\': // save, restore, reset, and other single ones
+	case '7', '8', '=', '>', 'D', 'E', 'H', 'M', 'N', 'O', 'Z', 'c',
+		'\\': // save, restore, reset, and other single characters
 		return 1
 	}
 	return 0
 }
 
-// oneLine is clean on one line: runs of white space become one blank.
+// oneLine is clean on one line: each run of white space becomes one space.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(clean(s)), " ")
 }
 
-// fit cuts s to the given display width. Styles in s survive.
+// fit truncates s to the given display width. Styles in s stay intact.
 func fit(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -127,17 +134,18 @@ func fit(s string, width int) string {
 	return ansi.Truncate(s, width, "…")
 }
 
-// pad fills s with blanks up to the given display width.
+// pad appends spaces to s up to the given display width.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
 }
 
-// padLeft puts blanks before s up to the given display width.
+// padLeft prepends spaces to s up to the given display width.
 func padLeft(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-ansi.StringWidth(s))) + s
 }
 
-// shorten cuts s to at most limit bytes between characters, and says how many bytes are missing.
+// shorten truncates s to at most limit bytes at a character boundary and returns how many bytes are
+// missing.
 func shorten(s string, limit int) (short string, missing int) {
 	if len(s) <= limit {
 		return s, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// TestCleanAfterRedaction holds two packages together that do not know each other: what clean removes from a text, the redactor
-// must see through, or cleaning puts a secret together again.
+// TestCleanAfterRedaction holds two packages together that do not know each other: what clean
+// removes from a text, the redactor must see through, or cleaning puts a secret together again.
 func TestCleanAfterRedaction(t *testing.T) {
 	const value = "sk-proj-4Qx7ZpT9"
 	spaced := "correct horse battery"
@@ -27,11 +27,16 @@ func TestCleanAfterRedaction(t *testing.T) {
 		}
 	}
 	pieces := []string{
-		"\x1b[31m", "\x1b[01;31m\x1b[K", "\x1b]0;title\x07", "\x1b]8;;http://x.example\x1b\\", "\x1b]0;x\u009c", "\x1bPq\x1b\\", "\x1b(B", "\x1b7", "\x1bc",
-		"\u009b1m", "\u009d0;x\x07", "\u0085", "\u0090\x07", "\x1b", "\u009b", "\x1b]", "\x1b[", "\x1b[3", "\x1b[" + strings.Repeat("1", 600) + "m",
-		"\x1b]" + strings.Repeat("x", 505) + "\x07", "\x1b]" + strings.Repeat("x", 509) + "\x07", "\x1b]" + strings.Repeat("x", 510) + "\x07",
-		"\u009d" + strings.Repeat("x", 510) + "\x07", "\u009d" + strings.Repeat("x", 511) + "\x07", "\u009d" + strings.Repeat("x", 512) + "\x07",
-		"\x00", "\b", "\x7f", "\u200b", "\u00ad", "\ufeff", "\u202e", "\u061c", "\u180e", "\U000e0041", "\ufffb", "\xff", "\xc2", "\r", "\u2028", "\n", "m", "\x07", "\\",
+		"\x1b[31m", "\x1b[01;31m\x1b[K", "\x1b]0;title\x07", "\x1b]8;;http://x.example\x1b\\", "\x1b]0;x\u009c",
+		"\x1bPq\x1b\\", "\x1b(B", "\x1b7", "\x1bc",
+		"\u009b1m", "\u009d0;x\x07", "\u0085", "\u0090\x07", "\x1b", "\u009b", "\x1b]", "\x1b[", "\x1b[3",
+		"\x1b[" + strings.Repeat("1", 600) + "m",
+		"\x1b]" + strings.Repeat("x", 505) + "\x07", "\x1b]" + strings.Repeat("x", 509) + "\x07",
+		"\x1b]" + strings.Repeat("x", 510) + "\x07",
+		"\u009d" + strings.Repeat("x", 510) + "\x07", "\u009d" + strings.Repeat("x", 511) + "\x07",
+		"\u009d" + strings.Repeat("x", 512) + "\x07",
+		"\x00", "\b", "\x7f", "\u200b", "\u00ad", "\ufeff", "\u202e", "\u061c", "\u180e", "\U000e0041", "\ufffb",
+		"\xff", "\xc2", "\r", "\u2028", "\n", "m", "\x07", "\\",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder

@@ -44,7 +44,10 @@ func TestClean(t *testing.T) {
 }
 
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{hostile, "\x1b\x1b[[31m", "\u009b\u009b", "\x1b]\x1b]\x07", "\r\x07\n", "a\x9b31m", "\xc2", "\u202e"} {
+	for _, s := range []string{
+		hostile, "\x1b\x1b[[31m", "\u009b\u009b", "\x1b]\x1b]\x07", "\r\x07\n", "a\x9b31m",
+		"\xc2", "\u202e",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -116,7 +119,8 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	for usd, want := range map[float64]string{
-		0: "$0", 1234.5: "$1,234.50", 12.3: "$12.30", 0.5: "$0.50", 0.0123: "$0.012", 0.00042: "$0.00042", 1e-12: "$0.000000000",
+		0: "$0", 1234.5: "$1,234.50", 12.3: "$12.30", 0.5: "$0.50", 0.0123: "$0.012", 0.00042: "$0.00042",
+		1e-12: "$0.000000000",
 	} {
 		if got := money(usd); got != want {
 			t.Errorf("money(%v) = %q, want %q", usd, got, want)
@@ -127,7 +131,10 @@ func TestFormat(t *testing.T) {
 			t.Errorf("percent(%v) = %q, want %q", share, got, want)
 		}
 	}
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+	for n, want := range map[int]string{
+		0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000",
+		-100: "-100",
+	} {
 		if got := count(n); got != want {
 			t.Errorf("count(%d) = %q, want %q", n, got, want)
 		}

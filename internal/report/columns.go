@@ -8,20 +8,20 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Columns aligns lines whose cells are separated by tabs, two blanks apart, by the width that a terminal gives each
-// character. Like [text/tabwriter.Writer] it writes when it is flushed.
+// Columns aligns tab-separated cells two spaces apart, by their display width on a terminal. Like
+// [text/tabwriter.Writer], it writes when it is flushed.
 type Columns struct {
 	w    io.Writer
 	text bytes.Buffer
 }
 
-// NewColumns returns columns that are written to w.
+// NewColumns returns columns that write to w.
 func NewColumns(w io.Writer) *Columns { return &Columns{w: w} }
 
-// Write takes lines, or parts of them.
+// Write accepts lines or parts of lines.
 func (c *Columns) Write(p []byte) (int, error) { return c.text.Write(p) }
 
-// Flush writes the lines.
+// Flush writes the aligned lines.
 func (c *Columns) Flush() error {
 	var rows [][]string
 	var widths []int

@@ -31,7 +31,10 @@ func alignVM(t *testing.T) *script.VM {
 	if err := os.WriteFile(file, []byte(htmlFile("compare.js")+"\nexport { align };\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program, err := script.Build(script.BuildOptions{Entry: file, Modules: map[string]bool{"align": true}, Preload: []string{"align"}})
+	program, err := script.Build(script.BuildOptions{
+		Entry: file, Modules: map[string]bool{"align": true},
+		Preload: []string{"align"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +62,8 @@ func align(t rapidOrTest, vm *script.VM, a, b []step, wording bool) alignment {
 	return got
 }
 
-// TestAlignProperties: an alignment has every step of both sides once and in order, and pairs as many equal ones as can be.
+// TestAlignProperties: an alignment has every step of both sides once and in order, and pairs as
+// many equal ones as can be.
 func TestAlignProperties(t *testing.T) {
 	vm := alignVM(t)
 	commands := []string{"ls", "cat a", "go test ./..."}
@@ -132,7 +136,8 @@ func common(a, b []step) int {
 	return row[len(b)]
 }
 
-// TestAlignIgnoresTheAccidental: workspaces, times and ids differ in any two sessions; what was said counts when asked.
+// TestAlignIgnoresTheAccidental: workspaces, times and ids differ in any two sessions; what was
+// said counts when asked.
 func TestAlignIgnoresTheAccidental(t *testing.T) {
 	vm := alignVM(t)
 	run := func(line, text string) []step {
@@ -141,8 +146,10 @@ func TestAlignIgnoresTheAccidental(t *testing.T) {
 			{Kind: "command", Lines: []shellLine{{Line: line, Exit: new(0)}}, Answered: true, Output: "took 1.3s"},
 		}
 	}
-	a := run("cat /tmp/plumb-ws-1/a/src/main.go --at 2026-03-01T09:00:00Z 5b1e0f7c-0d5b-4c62-9a53-2f7c7c0e9d11", "I look.")
-	b := run("cat /tmp/plumb-ws-2/b/src/main.go --at 2026-03-02T10:00:00Z 0d5b5b1e-0d5b-4c62-9a53-2f7c7c0e9d12", "I shall look.")
+	a := run("cat /tmp/plumb-ws-1/a/src/main.go --at 2026-03-01T09:00:00Z 5b1e0f7c-0d5b-4c62-9a53-2f7c7c0e9d11",
+		"I look.")
+	b := run("cat /tmp/plumb-ws-2/b/src/main.go --at 2026-03-02T10:00:00Z 0d5b5b1e-0d5b-4c62-9a53-2f7c7c0e9d12",
+		"I shall look.")
 	if got := align(t, vm, a, b, false); got.First != -1 {
 		t.Errorf("what they did: %+v", got)
 	}

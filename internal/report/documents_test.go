@@ -82,7 +82,8 @@ func TestMarkdownFits(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsInert: nothing that a model wrote may format, link, notify or break out of its place.
+// TestMarkdownIsInert: nothing that a model wrote may format, link, notify or break out of its
+// place.
 func TestMarkdownIsInert(t *testing.T) {
 	evil := "````\n</details> @octocat [x](https://evil.example) | `` ` `` <img src=x> ::error::x"
 	l := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1", Category: "c|d `e`"})
@@ -174,7 +175,8 @@ func TestLogsCannotCommandCI(t *testing.T) {
 	l.end("", 0)
 	out := l.render(t, Terminal, Options{Getenv: func(n string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[n] }})
 	for line := range strings.SplitSeq(out, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") || strings.Contains(line, "##vso[") {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") ||
+			strings.Contains(line, "##vso[") {
 			t.Errorf("a workflow command: %q", line)
 		}
 	}

@@ -11,31 +11,32 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// The bounds of one excerpt.
+// The limits of one excerpt.
 const (
-	excerptText     = 4 << 10 // bytes kept of an expected or a given text
-	excerptLines    = 24      // lines shown of one comparison
-	excerptVerdicts = 3       // checks shown of one session
+	excerptText     = 4 << 10 // bytes of an expected or a received text
+	excerptLines    = 24      // lines of one comparison
+	excerptVerdicts = 3       // checks of one session
 )
 
-// excerpt is what is worth showing of a session that did not pass. It is bounded, and holds no part of larger strings.
+// excerpt is the part of a failed session that reports show. Its size is limited, and it keeps no
+// larger string alive.
 type excerpt struct {
 	message, hint string
-	// at is where a suite in code threw it, stack the whole way there, log the file to read first.
+	// at is the position where suite code threw, stack its full stack, log the file to read first.
 	at, stack, log string
-	// asks says that checks left questions for the agent, and explain is the command that asks them.
+	// asks is set when checks have questions for the agent. explain is the command that asks them.
 	asks    bool
 	explain string
-	// counts says how many repetitions and sessions there were.
+	// counts describes the repetitions and sessions.
 	counts []string
 	checks []failedCheck
 	more   int
 }
 
-// failedCheck is a verdict that did not hold or could not be made.
+// failedCheck is a verdict that failed or could not be reached.
 type failedCheck struct{ name, reason, expected, got, at string }
 
-// excerptOf returns what to show of a judged session.
+// excerptOf returns the excerpt of a judged session.
 func excerptOf(j *plumb.Judgement) excerpt {
 	var e excerpt
 	if j.Failure != nil {
@@ -53,7 +54,10 @@ func excerptOf(j *plumb.Judgement) excerpt {
 		}
 		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got), keep(place(v.Source))}
 		if v.Error != nil {
-			c = failedCheck{name: keep(v.Name), reason: keep(v.Error.Message), at: keep(cmp.Or(place(v.Source), place(v.Error.Source)))}
+			c = failedCheck{
+				name: keep(v.Name), reason: keep(v.Error.Message),
+				at: keep(cmp.Or(place(v.Source), place(v.Error.Source))),
+			}
 			if e.hint == "" {
 				e.hint = keep(v.Error.Hint)
 			}
@@ -63,7 +67,7 @@ func excerptOf(j *plumb.Judgement) excerpt {
 	return e
 }
 
-// excerptOfFailure returns what to show of a session that broke.
+// excerptOfFailure returns the excerpt of a session that broke off.
 func excerptOfFailure(f *plumb.Failure) excerpt {
 	e := excerpt{message: keep(f.Message), hint: keep(f.Hint), at: keep(place(f.Source)), stack: keep(f.Stack)}
 	if f.Origin != plumb.OriginAssertion {
@@ -72,7 +76,8 @@ func excerptOfFailure(f *plumb.Failure) excerpt {
 	return e
 }
 
-// whyOf returns what to show of the session that decided an execution, or of the execution where there is none.
+// whyOf returns the excerpt of the session that decided an execution, or of the execution if there
+// is no session.
 func whyOf(e *plumb.Execution, s *session) excerpt {
 	switch {
 	case s != nil && s.judgement != nil:
@@ -84,7 +89,7 @@ func whyOf(e *plumb.Execution, s *session) excerpt {
 	}
 }
 
-// place renders where something is written, or "" when nobody knows.
+// place renders a source position, or "" when it is unknown.
 func place(p *plumb.Position) string {
 	if p == nil {
 		return ""
@@ -94,7 +99,7 @@ func place(p *plumb.Position) string {
 	return oneLine(at.String())
 }
 
-// plainPath makes a path of the URL that engines have for a module: nothing but they can open one.
+// plainPath turns the file URL that engines report for a module into a path that people can open.
 func plainPath(file string) string {
 	u, err := url.Parse(file)
 	if err != nil || u.Scheme != "file" {
@@ -106,8 +111,8 @@ func plainPath(file string) string {
 	return u.Path
 }
 
-// keep cleans a text and cuts it to what an excerpt holds. The result shares no memory with s, which may be part of a
-// whole session.
+// keep cleans a text and truncates it to the limit of an excerpt. The result shares no memory with
+// s, which may be part of a whole session.
 func keep(s string) string {
 	short, missing := shorten(s, excerptText)
 	short = clean(short)
@@ -117,7 +122,7 @@ func keep(s string) string {
 	return strings.Clone(short)
 }
 
-// classLabel names a failure class for people.
+// classLabel returns the label of a failure class for people.
 func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	switch {
 	case c != nil && c.Label != "":
@@ -130,8 +135,9 @@ func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	return ""
 }
 
-// lines renders an excerpt below its heading. Each line starts with a gutter, so that text of a model can neither be
-// taken for the tool's own nor start a line of its own, where CI systems look for commands.
+// lines renders an excerpt below its heading. Each line starts with a gutter, so that no reader
+// mistakes text of a model for text of Plumb, and so that no such text starts a line, where CI
+// systems look for commands.
 func (e *excerpt) lines(t theme, width int) []string {
 	var out []string
 	gutter := "      " + t.dim(t.gutter) + " "
@@ -199,7 +205,7 @@ func (e *excerpt) lines(t theme, width int) []string {
 		where(e.at)
 	}
 	if e.more > 0 {
-		add(1, fmt.Sprintf("(%s more did not hold)", plural(e.more, "check")), t.dim)
+		add(1, fmt.Sprintf("(%s more failed)", plural(e.more, "check")), t.dim)
 	}
 	if e.log != "" {
 		add(2, "Log: "+e.log, plain)
@@ -226,20 +232,20 @@ func shown(s string) string {
 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n          ") }
 
-// diffable reports whether two texts are worth a diff: whether both have lines. Against a single term, or an empty
-// answer, a diff says nothing.
+// diffable reports whether a diff of two texts is useful: both have several lines.
 func diffable(expected, got string) bool {
 	return strings.Contains(strings.TrimSpace(expected), "\n") && strings.Contains(strings.TrimSpace(got), "\n")
 }
 
-// diff returns the lines of a unified diff that turns the expected text into the one that came, bounded.
+// diff returns a unified diff from the expected to the received text, limited to excerptLines
+// lines.
 func diff(expected, got string) []string { return diffOf(expected, got, excerptLines) }
 
 func diffOf(expected, got string, limit int) []string {
 	end := func(s string) string { return strings.TrimRight(s, "\n") + "\n" }
 	lines := []string{"--- expected", "+++ got"}
 	if end(expected) == end(got) {
-		return append(lines, "(the texts differ at most in line ends)")
+		return append(lines, "(no difference, except perhaps in line ends)")
 	}
 	unified := udiff.Unified("expected", "got", end(expected), end(got))
 	all := strings.Split(strings.TrimSuffix(unified, "\n"), "\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// recording is all that the log holds of one execution: its sessions by repetition, in order.
+// recording is what the log holds of one execution: its sessions by repetition, in order.
 type recording struct {
 	repetitions [][]*session
 }
@@ -23,8 +23,8 @@ type session struct {
 	judgement          *plumb.Judgement
 }
 
-// record collects the sessions of one execution. Its repetitions may have run side by side, so that their events
-// interleave. A session that was measured or judged again counts as it was last.
+// record collects the sessions of one execution. Repetitions may run concurrently, so their events
+// interleave. For a session that was measured or judged again, the last event counts.
 func record(s Sessions, caseID, runnerID string) (*recording, error) {
 	rec := &recording{}
 	if s == nil {
@@ -40,7 +40,7 @@ func record(s Sessions, caseID, runnerID string) (*recording, error) {
 	return rec, nil
 }
 
-// add takes in what one event says of a session.
+// add applies one event of a session.
 func (r *recording) add(ev plumb.Event) {
 	switch ev.Type {
 	case plumb.EventSessionFinished:
@@ -53,25 +53,25 @@ func (r *recording) add(ev plumb.Event) {
 	}
 }
 
-// plain reports whether the fold knows all the figures of an execution: it passed with its only session.
+// plain reports whether the fold has all figures of an execution: it passed in its only session.
 func plain(run *plumb.Run, e *plumb.Execution, info *plumb.CaseInfo) bool {
 	return e.Status == plumb.StatusPassed && e.Sessions == 1 && repeatTarget(run, info) == 1
 }
 
-// figuresOf are the figures of the session of a plain execution.
+// figuresOf returns the figures of the only session of a plain execution.
 func figuresOf(e *plumb.Execution) *plumb.SessionReport {
 	return &plumb.SessionReport{Usage: e.Usage(), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs}
 }
 
-// summarised is the recording of a plain execution, figures only, without a look into the log.
-func summarised(e *plumb.Execution) *recording {
+// summarized returns the recording of a plain execution, figures only, without reading the log.
+func summarized(e *plumb.Execution) *recording {
 	return &recording{repetitions: [][]*session{{{
 		repetition: 1, number: 1, report: figuresOf(e),
 		judgement: &plumb.Judgement{Outcome: e.Outcome, Status: e.Status, Score: e.Score},
 	}}}}
 }
 
-// session returns the session with the given numbers, a new one in its place if it is not known yet.
+// session returns the session with the given numbers and creates it if it is new.
 func (r *recording) session(repetition, number int) *session {
 	at, known := slices.BinarySearchFunc(r.repetitions, repetition, func(sessions []*session, n int) int {
 		return cmp.Compare(sessions[0].repetition, n)
@@ -80,7 +80,11 @@ func (r *recording) session(repetition, number int) *session {
 		r.repetitions = slices.Insert(r.repetitions, at, nil)
 	}
 	sessions := r.repetitions[at]
-	i, known := slices.BinarySearchFunc(sessions, number, func(s *session, n int) int { return cmp.Compare(s.number, n) })
+	i, known := slices.BinarySearchFunc(sessions, number, func(s *session,
+		n int,
+	) int {
+		return cmp.Compare(s.number, n)
+	})
 	if !known {
 		sessions = slices.Insert(sessions, i, &session{repetition: repetition, number: number})
 		r.repetitions[at] = sessions
@@ -88,10 +92,10 @@ func (r *recording) session(repetition, number int) *session {
 	return sessions[i]
 }
 
-// final returns the session that decided a repetition: its last one.
+// final returns the last session of a repetition, which decides it.
 func final(sessions []*session) *session { return sessions[len(sessions)-1] }
 
-// last returns the session that the execution ended with, or nil.
+// last returns the last session of the execution, or nil.
 func (r *recording) last() *session {
 	if len(r.repetitions) == 0 {
 		return nil
@@ -99,8 +103,8 @@ func (r *recording) last() *session {
 	return final(r.repetitions[len(r.repetitions)-1])
 }
 
-// deciding returns the session that shows best why the execution ended as it did: the last one that ended likewise,
-// otherwise the last one.
+// deciding returns the session that best explains the result: the last session with the same
+// outcome, or else the last session.
 func (r *recording) deciding(outcome plumb.Outcome) *session {
 	for _, sessions := range slices.Backward(r.repetitions) {
 		if s := final(sessions); s.outcome() == outcome {
@@ -110,7 +114,7 @@ func (r *recording) deciding(outcome plumb.Outcome) *session {
 	return r.last()
 }
 
-// retries counts the sessions beyond the first of each repetition.
+// retries counts the sessions after the first of each repetition.
 func (r *recording) retries() int {
 	n := 0
 	for _, sessions := range r.repetitions {
@@ -119,7 +123,7 @@ func (r *recording) retries() int {
 	return n
 }
 
-// usage is the mean over the repetitions' final sessions.
+// usage returns the mean over the final sessions of all repetitions.
 func (r *recording) usage() plumb.Usage {
 	var usages []plumb.Usage
 	for _, sessions := range r.repetitions {
@@ -138,7 +142,7 @@ func (s *session) trouble() *plumb.Failure {
 	return s.failure
 }
 
-// outcome returns how a session ended. One that was never judged is known by its failure only.
+// outcome returns how a session ended. A session that was never judged has only its failure.
 func (s *session) outcome() plumb.Outcome {
 	switch {
 	case s.judgement != nil:
@@ -169,7 +173,7 @@ func (s *session) output() string {
 	return s.report.FinalOutput
 }
 
-// The documented shapes. Keys are never renamed; where a key is ours, the documentation of results says so.
+// The documented shapes. Keys are never renamed. docs/results.md lists the keys that Plumb adds.
 
 type resultError struct {
 	Name    string `json:"name"`
@@ -187,7 +191,7 @@ type trouble struct {
 }
 
 type sessionResult struct {
-	// Runner is left out where sessions have no artifacts.
+	// Runner is omitted when sessions have no artifacts.
 	Runner               *plumb.RunnerInfo `json:"runner,omitempty"`
 	Passed               bool              `json:"passed"`
 	Status               plumb.Status      `json:"status"`
@@ -249,7 +253,8 @@ type caseResult struct {
 	RunnerResults []runnerResult `json:"runnerResults"`
 }
 
-// size estimates the encoded size of the reports of a case, so that the buffer for it does not grow in steps.
+// size estimates the bytes of the reports of a case, so that a buffer for a large one is not copied
+// repeatedly.
 func (c *caseResult) size() int {
 	n := 4 << 10
 	for i := range c.RunnerResults {
@@ -264,11 +269,11 @@ func (c *caseResult) size() int {
 	return n + n/16
 }
 
-// detail says how much of the sessions a document shows.
+// detail selects how much of the sessions a document shows.
 type detail int
 
 const (
-	full  detail = iota // each session report and each verdict, once
+	full  detail = iota // each session report and each verdict once
 	brief               // figures only
 )
 
@@ -282,7 +287,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		Cached: int(e.Cached), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs, JudgeCostUSD: e.JudgeCostUSD,
 		Steps: e.Steps,
 	}
-	if e.State != plumb.ExecutionDone { // the run is over, and this is not done
+	if e.State != plumb.ExecutionDone { // the run is over, but this execution is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped
 	}
 	if e.Priced {
@@ -291,7 +296,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 	if e.Outcome.Measured() {
 		res.Score = &e.Score
 	}
-	// What did not pass shows the session that failed, not the average of it and those that passed.
+	// A failed execution shows the failed session, not an average over failed and passed sessions.
 	last, shown := rec.last(), rec.last()
 	if !e.Status.OK() {
 		shown = rec.deciding(e.Outcome)
@@ -300,12 +305,12 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 	for _, sessions := range rec.repetitions {
 		r := repetition(sessions, info, runner, dir, d)
 		if shown != nil && final(sessions) == shown {
-			r.Report, r.Verdicts = nil, nil // they stand at the execution
+			r.Report, r.Verdicts = nil, nil // the execution has them
 		}
 		if r.Passed {
 			res.SuccessfulRepetitions++
 		}
-		if res.RepeatTarget == 1 { // documented: the sessions of a lone repetition stand at the execution, too
+		if res.RepeatTarget == 1 { // documented: the sessions of a single repetition appear at the execution, too
 			res.Sessions, r.Sessions = r.Sessions, outlines(r.Sessions, runner)
 		}
 		res.Repetitions = append(res.Repetitions, r)
@@ -327,7 +332,7 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 		res.DurationMs, res.LatencyMs = shown.report.DurationMs, shown.report.LatencyMs
 	}
 	if usage := usageOf(e, rec); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
-		res.Usage = &usage // of a lone repetition the report has it
+		res.Usage = &usage // the report of a single repetition has it
 	}
 	if d == full {
 		res.Report = shown.report
@@ -338,7 +343,8 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 	return res
 }
 
-// usageOf is what an execution used: the mean over its repetitions, or, when it failed, what the session used that failed.
+// usageOf returns what an execution used: the mean over its repetitions, or the usage of the failed
+// session.
 func usageOf(e *plumb.Execution, rec *recording) plumb.Usage {
 	if !e.Status.OK() {
 		if s := rec.deciding(e.Outcome); s != nil && s.report != nil {
@@ -348,7 +354,7 @@ func usageOf(e *plumb.Execution, rec *recording) plumb.Usage {
 	return rec.usage()
 }
 
-// in leaves out what a document without sessions does not show.
+// in removes what a document without sessions does not show.
 func (t trouble) in(d detail) trouble {
 	if d == brief && t.Error != nil {
 		short := *t.Error
@@ -358,7 +364,8 @@ func (t trouble) in(d detail) trouble {
 	return t
 }
 
-// executionTrouble says why an execution did not pass. Like the documented shape, it is silent on expected failures.
+// executionTrouble returns why an execution did not pass. As documented, an expected failure has
+// none.
 func executionTrouble(e *plumb.Execution, decided *session) trouble {
 	switch {
 	case e.State != plumb.ExecutionDone || e.Status.OK():
@@ -378,31 +385,37 @@ func executionTrouble(e *plumb.Execution, decided *session) trouble {
 	return trouble{Error: &resultError{Name: e.Origin.ErrorName(), Message: e.Reason}, Origin: e.Origin, Class: e.Class}
 }
 
-// unexpectedPass is what there is to say of an unexpected pass.
-const unexpectedPass = "the case passed, although the suite expects it to fail"
+// unexpectedPass is the message for an unexpected pass.
+const unexpectedPass = "passed, but marked expected_fail: remove the mark if this is fixed"
 
 func troubleOf(f *plumb.Failure) trouble {
 	if f == nil {
 		return trouble{}
 	}
 	return trouble{
-		Error:  &resultError{Name: cmp.Or(f.Name, f.Origin.ErrorName()), Message: f.Message, Stack: f.Stack, Hint: f.Hint},
+		Error: &resultError{
+			Name: cmp.Or(f.Name, f.Origin.ErrorName()), Message: f.Message, Stack: f.Stack,
+			Hint: f.Hint,
+		},
 		Origin: f.Origin, Class: &f.Class, LogPath: f.LogPath,
 	}
 }
 
-func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) repetitionResult {
+func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string,
+	d detail,
+) repetitionResult {
 	last := final(sessions)
 	r := repetitionResult{
 		Repetition:    last.repetition,
 		sessionResult: sessionOf(last, info, runner, dir, d),
 		RetryCount:    len(sessions) - 1,
 	}
-	if len(sessions) > 1 || keepsArtifacts(runner) { // where there is an artifact directory for each, all are listed, as documented
+	// As documented, all sessions are listed when each has an artifact directory.
+	if len(sessions) > 1 || keepsArtifacts(runner) {
 		for _, s := range sessions {
 			x := sessionOf(s, info, runner, dir, d)
 			if s == last {
-				x.Report, x.Verdicts = nil, nil // they stand at the repetition, or at the execution
+				x.Report, x.Verdicts = nil, nil // the repetition or the execution has them
 			}
 			r.Sessions = append(r.Sessions, x)
 		}
@@ -410,7 +423,7 @@ func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerI
 	return r
 }
 
-// outlines are sessions without what is written once.
+// outlines returns sessions without the parts that appear elsewhere in the document.
 func outlines(sessions []sessionResult, runner *plumb.RunnerInfo) []sessionResult {
 	if !keepsArtifacts(runner) {
 		return nil
@@ -424,7 +437,10 @@ func outlines(sessions []sessionResult, runner *plumb.RunnerInfo) []sessionResul
 
 func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) sessionResult {
 	status := s.status(info.ExpectedFail)
-	r := sessionResult{Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number, trouble: troubleOf(s.trouble()).in(d)}
+	r := sessionResult{
+		Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number,
+		trouble: troubleOf(s.trouble()).in(d),
+	}
 	if status == plumb.StatusUnexpectedPassed {
 		r.Class = new(plumb.ClassUnexpectedPass())
 	}
@@ -433,7 +449,7 @@ func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir s
 	}
 	if dir != "" && keepsArtifacts(runner) {
 		r.ArtifactDir = artifactDir(plumb.ExecutionDir(dir, info.ID, runner), s)
-		r.ExecutionArtifactDir = r.ArtifactDir // documented: both hold the session's own directory
+		r.ExecutionArtifactDir = r.ArtifactDir // documented: both name the session's own directory
 		if d == full {
 			r.Runner = runner
 		}
@@ -460,21 +476,23 @@ func repeatTarget(run *plumb.Run, info *plumb.CaseInfo) int {
 	return max(1, run.Info.Repeat)
 }
 
-// keepsArtifacts reports whether the sessions of a runner leave files behind. Those of models do not.
+// keepsArtifacts reports whether the sessions of a runner create files. Sessions of models do not.
 func keepsArtifacts(r *plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel && r.Kind != "" }
 
-// artifactDir is where the files of a session are.
+// artifactDir returns the directory with the files of a session.
 func artifactDir(executionDir string, s *session) string {
 	return plumb.SessionDir(executionDir, s.repetition, s.number)
 }
 
-// sessionDir is where the files of the session that ev is about are, below the run directory dir.
+// sessionDir returns the directory with the files of the session of ev, below the run directory
+// dir.
 func sessionDir(run *plumb.Run, dir string, ev plumb.Event) string {
 	runner := run.Runner(ev.Runner)
 	if runner == nil || !keepsArtifacts(runner) {
 		return dir
 	}
-	return artifactDir(plumb.ExecutionDir(dir, ev.Case, runner), &session{repetition: ev.Repetition, number: ev.Session})
+	return artifactDir(plumb.ExecutionDir(dir, ev.Case, runner),
+		&session{repetition: ev.Repetition, number: ev.Session})
 }
 
 // stamp renders a time as documented: ISO 8601 in UTC with milliseconds; "" for no time.

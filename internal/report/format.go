@@ -27,7 +27,7 @@ func duration(ms int64) string {
 	}
 }
 
-// count renders a number with thousands separated: 9,830.
+// count renders a number with thousands separators: 9,830.
 func count[N int | int64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	var b strings.Builder
@@ -48,7 +48,7 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// money renders US dollars with two digits that say something: $12.30, $0.0042.
+// money renders US dollars with two significant digits below one dollar: $12.30, $0.0042.
 func money(usd float64) string {
 	switch {
 	case usd == 0:
@@ -65,7 +65,7 @@ func money(usd float64) string {
 	}
 }
 
-// percent renders a share without claiming more than counts can say. Only all is 100 %, only none is 0 %.
+// percent renders a share without rounding up to 100 % or down to 0 %.
 func percent(share float64) string {
 	p := math.Round(share * 100)
 	switch {
@@ -77,7 +77,8 @@ func percent(share float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
 }
 
-// rateCells renders a rate for the tables of all reports: passed of measured, the rate, its interval, the coverage.
+// rateCells renders a rate for the tables of all reports: passed of measured, rate, interval,
+// coverage.
 func rateCells(r analyze.Rate, dash string) (passed, rate, interval, coverage string) {
 	passed = fmt.Sprintf("%s/%s", count(r.Passed), count(r.Measured()))
 	coverage = fmt.Sprintf("%s/%s", count(r.Measured()), count(r.Planned))
@@ -86,11 +87,11 @@ func rateCells(r analyze.Rate, dash string) (passed, rate, interval, coverage st
 		return passed, "n/a", "n/a", coverage
 	}
 	lo, hi := r.Interval()
-	// The bounds are rounded outwards: an interval may be shown wider than it is, never narrower.
+	// The bounds are rounded outward: the shown interval is never narrower than the computed one.
 	return passed, percent(value), fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100)), coverage
 }
 
-// verdictWords says in words how a run went, for people who read one line.
+// verdictWords summarizes a run in one line.
 func verdictWords(r analyze.Rate) string {
 	if r.Planned == 0 {
 		return "nothing to run: no case was selected"

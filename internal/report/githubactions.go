@@ -12,10 +12,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// The bounds of annotations: GitHub shows this many of a step, by level.
+// GitHub shows at most this many annotations of a step, per level.
 const annotations = 10
 
-// writeActions writes annotations for the log of a GitHub workflow, and appends the Markdown report to the step summary.
+// writeActions writes annotations for the log of a GitHub workflow and appends the Markdown report
+// to the step summary.
 func writeActions(o Options, run *plumb.Run) error {
 	w := bufio.NewWriter(o.Out)
 	f := analyze.Find(run, annotations)
@@ -33,8 +34,10 @@ func writeActions(o Options, run *plumb.Run) error {
 					return err
 				}
 				e := &run.Executions[x]
-				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level, escapeProperty(o.Redact.String(oneLine(caseID)+" > "+oneLine(runnerID))),
-					annotationPlace(sourceOf(rec.deciding(e.Outcome)), o.Getenv("GITHUB_WORKSPACE")), escapeData(o.Redact.String(annotation(run, x, word, rec))))
+				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
+					escapeProperty(o.Redact.String(oneLine(caseID)+" > "+oneLine(runnerID))),
+					annotationPlace(sourceOf(rec.deciding(e.Outcome)), o.Getenv("GITHUB_WORKSPACE")),
+					escapeData(o.Redact.String(annotation(run, x, word, rec))))
 			}
 		}
 		return nil
@@ -56,7 +59,7 @@ func writeActions(o Options, run *plumb.Run) error {
 	return nil
 }
 
-// sourceOf returns where the check that did not hold is written, or nil.
+// sourceOf returns the source position of the check that failed, or nil.
 func sourceOf(s *session) *plumb.Position {
 	if s == nil {
 		return nil
@@ -75,8 +78,8 @@ func sourceOf(s *session) *plumb.Position {
 	return nil
 }
 
-// annotationPlace are the properties that attach an annotation to a line. GitHub knows files by their paths within the
-// repository.
+// annotationPlace returns the properties that attach an annotation to a line. GitHub expects paths
+// relative to the repository.
 func annotationPlace(p *plumb.Position, workspace string) string {
 	if p == nil || p.File == "" {
 		return ""
@@ -95,7 +98,7 @@ func annotationPlace(p *plumb.Position, workspace string) string {
 	return text
 }
 
-// annotation is the message of one annotation, with the documented lines.
+// annotation returns the message of one annotation, with the documented lines.
 func annotation(run *plumb.Run, x int, word string, rec *recording) string {
 	e := &run.Executions[x]
 	lines := []string{"failure class: " + oneLine(classID(e))}
@@ -116,15 +119,17 @@ func annotation(run *plumb.Run, x int, word string, rec *recording) string {
 		why, _ = shorten(whyText(e, rec.deciding(e.Outcome)), markdownText)
 	}
 	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
-	if s := rec.deciding(e.Outcome); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) && run.Info.ArtifactDir != "" {
+	if s := rec.deciding(e.Outcome); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) &&
+		run.Info.ArtifactDir != "" {
 		n := len(run.Info.Runners)
 		dir := plumb.ExecutionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])
-		lines = append(lines, "artifact directory: "+oneLine(artifactDir(dir, s)), "execution artifact directory: "+oneLine(dir))
+		lines = append(lines, "artifact directory: "+oneLine(artifactDir(dir, s)),
+			"execution artifact directory: "+oneLine(dir))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// escapeData escapes the message of a workflow command, escapeProperty one of its properties.
+// escapeData escapes the message of a workflow command, and escapeProperty escapes a property.
 func escapeData(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
@@ -133,7 +138,8 @@ func escapeProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
 }
 
-// appendStepSummary appends the Markdown report to the summary of the workflow step, if there is one.
+// appendStepSummary appends the Markdown report to the summary of the workflow step, if there is
+// one.
 func appendStepSummary(o *Options, run *plumb.Run) error {
 	name := o.Getenv("GITHUB_STEP_SUMMARY")
 	if name == "" {

@@ -10,14 +10,21 @@ func TestGolden(t *testing.T) {
 	none := newLog(info("gpt-5")).end("", 0)
 
 	errors := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"})
-	f := &plumb.Failure{Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(), Message: "openai: 404: no model gpt-5", Hint: "plumb models --live"}
+	f := &plumb.Failure{
+		Origin: plumb.OriginModelRejected, Class: plumb.OriginModelRejected.Class(),
+		Message: "openai: 404: no model gpt-5", Hint: "plumb models --live",
+	}
 	errors.execute("a-1", "gpt-5", nil, broken(f))
 	errors.execute("a-2", "gpt-5", nil, broken(f))
 	errors.end("", 0)
 
-	interrupted := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"}, plumb.CaseInfo{ID: "a-3"})
+	interrupted := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"},
+		plumb.CaseInfo{ID: "a-3"})
 	interrupted.execute("a-1", "gpt-5", answer("fine", 10), passed(verdict("contains", true, "ok", "fine", "fine")))
-	interrupted.add(plumb.Event{Type: plumb.EventSessionStarted, Case: "a-2", Runner: "gpt-5", Repetition: 1, Session: 1})
+	interrupted.add(plumb.Event{
+		Type: plumb.EventSessionStarted, Case: "a-2", Runner: "gpt-5", Repetition: 1,
+		Session: 1,
+	})
 	interrupted.end(plumb.StopInterrupted, 2)
 
 	killed := &log{events: interrupted.events[:len(interrupted.events)-1], now: interrupted.now}
@@ -29,11 +36,13 @@ func TestGolden(t *testing.T) {
 	recording.end("", 0)
 
 	extension := map[string]string{
-		Terminal: ".txt", JSON: ".json", JSONSummary: ".summary.json", JUnit: ".xml", GitHubActions: ".actions.txt", Markdown: ".md",
+		Terminal: ".txt", JSON: ".json", JSONSummary: ".summary.json", JUnit: ".xml", GitHubActions: ".actions.txt",
+		Markdown: ".md",
 	}
 	for name, l := range map[string]*log{
-		"mixed": mixed(), "none": none, "errors": errors, "interrupted": interrupted, "killed": killed, "recording": recording,
-		"repeats": repeats(), "agents": agentLog(),
+		"mixed": mixed(), "none": none, "errors": errors, "interrupted": interrupted, "killed": killed,
+		"recording": recording,
+		"repeats":   repeats(), "agents": agentLog(),
 	} {
 		for _, reporter := range Names() {
 			if reporter == HTML {
@@ -52,7 +61,8 @@ func repeats() *log {
 	i.Repeat, i.SelfJudged, i.Judge = 3, true, ""
 	i.Runners[0].Kind, i.Runners[0].Agent = plumb.RunnerAgent, plumb.AgentInfo{Type: "claude-code", Model: "haiku"}
 	l := newLog(i, plumb.CaseInfo{ID: "skill one", Category: "skills"}, plumb.CaseInfo{ID: "own", Repeat: 1})
-	good, bad := passed(verdict("command", true, "ran git", "git", "git")), failed(verdict("command", false, "never ran git", "git", "ls"))
+	good, bad := passed(verdict("command", true, "ran git", "git", "git")),
+		failed(verdict("command", false, "never ran git", "git", "ls"))
 	l.session("skill one", "claude", 2, 1, answer("second, first try", 20), nil, bad)
 	l.session("skill one", "claude", 1, 1, answer("first", 10), nil, good)
 	l.session("skill one", "claude", 2, 2, answer("second, second try", 30), nil, good)

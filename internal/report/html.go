@@ -15,25 +15,27 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// The bounds of an HTML report. What does not fit is counted, named, and still in the run directory.
+// The limits of an HTML report. The page names and counts what does not fit; the run directory
+// still has it.
 const (
 	htmlSize       = 50 << 20 // bytes of sessions
 	htmlExecutions = 20_000   // executions in the matrix
 	htmlFailures   = 100      // failures shown in full on the first page
-	htmlFirst      = 10       // of them before a reader asks for the rest; page.css counts them, too
+	htmlFirst      = 10       // of them before a reader asks for the rest; page.css has the same number
 	htmlBlockSteps = 400      // steps of one block of a timeline
 	htmlBlockBytes = 256 << 10
 )
 
-// htmlReport is the reporter that writes one self-contained page.
+// htmlReport writes one self-contained page.
 //
-// The page opens with what a reader wants to know first, as plain HTML that needs no script: summary, failures, matrix. The
-// sessions follow in compressed blocks, which a script of ours decodes when somebody looks at them; after them an index says
-// which block is whose. So the page is written in one go, one execution at a time, and read no faster than it is looked at.
+// The page starts with plain HTML that needs no script: summary, failures, matrix. Compressed
+// blocks with the sessions follow. The page's script decodes a block when a reader opens it, and an
+// index at the end names the block of each session. So Plumb writes the page in one pass, one
+// execution at a time, and a browser decodes only what the reader opens.
 type htmlReport struct {
 	o    Options
-	size int    // htmlSize, but for tests
-	path string // of the page that was written
+	size int    // htmlSize, except in tests
+	path string // the page that was written
 }
 
 func (r *htmlReport) Report(ev plumb.Event, run *plumb.Run) error {
@@ -47,7 +49,7 @@ func (r *htmlReport) Report(ev plumb.Event, run *plumb.Run) error {
 	return nil
 }
 
-// Close says where the page is. It does so here because others may be drawing on the terminal until now.
+// Close prints the path of the page. Until then another reporter may still draw on the terminal.
 func (r *htmlReport) Close() error {
 	if r.path == "" {
 		return nil
@@ -79,7 +81,7 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(without(r.o.Redact, index)) // escapes what could end a script
+	data, err := json.Marshal(without(r.o.Redact, index)) // escapes what could end a script element
 	if err != nil {
 		return err
 	}
@@ -88,12 +90,12 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	return w.Flush()
 }
 
-// htmlIndex tells the script what the page holds.
+// htmlIndex describes to the script what the page holds.
 type htmlIndex struct {
 	RunID   string          `json:"runId"`
 	Runners []string        `json:"runners"`
 	List    []htmlExecution `json:"executions"`
-	// Whole counts sessions that are there with all their events, Left those that are not.
+	// Whole counts sessions that the page holds with all events, Left the other sessions.
 	Whole int `json:"sessionsWhole"`
 	Left  int `json:"sessionsLeftOut"`
 }
@@ -110,18 +112,18 @@ type htmlExecution struct {
 	Sessions []htmlSession `json:"sessions,omitempty"`
 	// At is the execution's index in the run.
 	At int `json:"at"`
-	// Used are the agent columns, where a runner is an agent.
+	// Used holds the agent columns when a runner is an agent.
 	Used []string `json:"used,omitempty"`
 }
 
-// htmlSession is what the index has of one session: how it ended and which block says more.
+// htmlSession is the index entry of one session: how it ended and which block has more.
 type htmlSession struct {
 	Repetition int           `json:"repetition"`
 	Session    int           `json:"session"`
 	Outcome    plumb.Outcome `json:"outcome"`
 	Status     plumb.Status  `json:"status"`
 	DurationMs int64         `json:"durationMs"`
-	// Head is the number of the block with the session's facts; -1 when it was left out.
+	// Head is the number of the block with the session's facts, or -1 when it was left out.
 	Head int `json:"head"`
 }
 
@@ -140,7 +142,7 @@ type htmlBlocks struct {
 func (b *htmlBlocks) write(v any) (int, error) {
 	b.raw.Reset()
 	enc := json.NewEncoder(&b.raw)
-	enc.SetEscapeHTML(false) // it ends up in base64
+	enc.SetEscapeHTML(false) // the JSON is encoded as base64
 	if err := enc.Encode(without(b.redact, v)); err != nil {
 		return -1, err
 	}
@@ -151,7 +153,7 @@ func (b *htmlBlocks) add(text []byte) (int, error) {
 	b.zip.Reset()
 	if b.gz == nil {
 		var err error
-		if b.gz, err = gzip.NewWriterLevel(&b.zip, 4); err != nil { // most of what 6 gains, at twice the speed
+		if b.gz, err = gzip.NewWriterLevel(&b.zip, 4); err != nil { // most of what level 6 gains, at twice the speed
 			return -1, err
 		}
 	} else {
@@ -183,8 +185,8 @@ func (b *htmlBlocks) add(text []byte) (int, error) {
 	return b.n - 1, nil
 }
 
-// executions writes the sessions of a run: first those of executions that somebody has to look at, so that they are there
-// whatever else does not fit.
+// executions writes the sessions of a run, first those of failed and unmeasured executions, so that
+// the page holds them even when it gets full.
 func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) {
 	index := &htmlIndex{RunID: oneLine(run.Info.ID), Runners: []string{}, List: []htmlExecution{}}
 	for i := range run.Info.Runners {
@@ -197,7 +199,8 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 			continue
 		}
 		x := htmlExecution{
-			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: clean(e.Reason), Category: oneLine(info.Category), At: i,
+			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: clean(e.Reason),
+			Category: oneLine(info.Category), At: i,
 		}
 		if !e.Status.OK() {
 			x.Class = classLabel(e.Class, e.Origin)
@@ -231,7 +234,7 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 	return index, nil
 }
 
-// htmlOrder returns the executions that a page shows, those that somebody has to look at first.
+// htmlOrder returns the executions that a page shows, failed and unmeasured ones first.
 func htmlOrder(run *plumb.Run) []int {
 	order := make([]int, 0, len(run.Executions))
 	for _, urgent := range []bool{true, false} {
@@ -246,12 +249,13 @@ func htmlOrder(run *plumb.Run) []int {
 	return order
 }
 
-// session writes the blocks of a session and reports whether all of it is there.
+// session writes the blocks of a session and reports whether all of it fits.
 func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession, whole bool, err error) {
 	n := len(run.Info.Runners)
 	info, runner := &run.Cases[i/n], &run.Info.Runners[i%n]
 	one = htmlSession{
-		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(info.ExpectedFail), Head: -1,
+		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(info.ExpectedFail),
+		Head: -1,
 	}
 	head := headOf(s)
 	if run.Info.ArtifactDir != "" && keepsArtifacts(runner) {
@@ -277,10 +281,10 @@ func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession
 	return one, whole && one.Head >= 0, err
 }
 
-// htmlBlock is a block of a timeline: its number, and how many steps are in it.
+// htmlBlock is a block of a timeline: its number and its count of steps.
 type htmlBlock [2]int
 
-// reserve is what a timeline leaves of a page for the facts of sessions that follow.
+// reserve is the space that timelines leave for the facts of the sessions after them.
 const reserve = 1 << 20
 
 // timeline writes steps as blocks and reports whether all of them fit.

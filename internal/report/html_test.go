@@ -62,7 +62,8 @@ func indexOf(t *testing.T, page string) htmlIndex {
 	return index
 }
 
-// TestHTMLData shows all that a page says of a run of agents: its front, its index and its blocks.
+// TestHTMLData checks the content of the page for a run of agents: its front, its index and its
+// blocks.
 func TestHTMLData(t *testing.T) {
 	page := agentLog().render(t, HTML, Options{})
 	front, _, _ := strings.Cut(page, `<script type="text/plain"`)
@@ -75,25 +76,34 @@ func TestHTMLData(t *testing.T) {
 	golden(t, "agents.data.json", string(text)+"\n")
 }
 
-// TestHTMLPolicy: the page may run its own script and use its own style, and nothing else, and it needs nothing else.
+// TestHTMLPolicy: the page may run its own script and use its own style, and nothing else, and it
+// needs nothing else.
 func TestHTMLPolicy(t *testing.T) {
-	for name, l := range map[string]*log{"agents": agentLog(), "mixed": mixed(), "none": newLog(info("gpt-5")).end("", 0)} {
+	for name, l := range map[string]*log{
+		"agents": agentLog(), "mixed": mixed(),
+		"none": newLog(info("gpt-5")).end("", 0),
+	} {
 		page := l.render(t, HTML, Options{})
 		m := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)
 		if m == nil {
 			t.Fatalf("%s: no policy", name)
 		}
 		policy := html.UnescapeString(m[1])
-		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
+			strings.Contains(policy, "http") {
 			t.Errorf("%s: %s", name, policy)
 		}
-		for _, e := range []struct{ directive, pattern string }{{"script-src", `(?s)<script>(.*?)</script>`}, {"style-src", `(?s)<style>(.*?)</style>`}} {
+		for _, e := range []struct{ directive, pattern string }{
+			{"script-src", `(?s)<script>(.*?)</script>`},
+			{"style-src", `(?s)<style>(.*?)</style>`},
+		} {
 			found := regexp.MustCompile(e.pattern).FindAllStringSubmatch(page, -1)
 			if len(found) != 1 {
 				t.Fatalf("%s: %d elements for %s", name, len(found), e.directive)
 			}
 			sum := sha256.Sum256([]byte(found[0][1]))
-			if want := e.directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; !strings.Contains(policy, want) {
+			if want := e.directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+				"';"; !strings.Contains(policy, want) {
 				t.Errorf("%s: policy %s lacks %s", name, policy, want)
 			}
 		}
@@ -104,7 +114,7 @@ func TestHTMLPolicy(t *testing.T) {
 	}
 }
 
-// TestHTMLFile: without a file of its own, the page goes into the run directory, whole or not at all.
+// TestHTMLFile: without its own file, the page goes to the run directory, completely or not at all.
 func TestHTMLFile(t *testing.T) {
 	dir := t.TempDir()
 	out := mixed().render(t, HTML, Options{RunDir: dir})
@@ -245,7 +255,8 @@ func poison(v reflect.Value) {
 			field := v.Type().Field(i)
 			known := v.Type() == reflect.TypeFor[plumb.SessionEvent]() && field.Name == "Type" ||
 				v.Type() == reflect.TypeFor[plumb.Judgement]() && (field.Name == "Outcome" || field.Name == "Status") ||
-				v.Type() == reflect.TypeFor[plumb.ExecutionResult]() && (field.Name == "Outcome" || field.Name == "Status")
+				v.Type() == reflect.TypeFor[plumb.ExecutionResult]() &&
+					(field.Name == "Outcome" || field.Name == "Status")
 			if field.IsExported() && !known {
 				poison(v.Field(i))
 			}

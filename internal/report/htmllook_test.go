@@ -11,26 +11,37 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// oddLog is a run with names and texts that nobody expected: very long ones, from right to left, with pictures.
+// oddLog is a run with unusual names and texts: very long ones, right-to-left text, emoji.
 func oddLog() *log {
 	i := info("gpt-5", "claude-with-a-very-long-runner-name-that-somebody-made-up")
 	i.SuiteName = strings.Repeat("a-very-long-suite-name-", 6)
 	long, rtl, emoji := strings.Repeat("checks-that-the-agent-does-not-", 8), "مرحبا بالعالم 🌿 שלום", "👩‍👩‍👧‍👦 emoji 漢字"
-	l := newLog(i, plumb.CaseInfo{ID: long, Category: strings.Repeat("category", 6), Tags: []string{strings.Repeat("tag", 20), "b"}},
+	l := newLog(i, plumb.CaseInfo{
+		ID: long, Category: strings.Repeat("category", 6),
+		Tags: []string{strings.Repeat("tag", 20), "b"},
+	},
 		plumb.CaseInfo{ID: rtl, Category: "rtl"}, plumb.CaseInfo{ID: emoji, Tags: []string{"絵文字"}})
 	r := bigSession(20)
 	r.Workspace = "/tmp/plumb-workspaces-0/20261120-154626-npt7nq/case/claude--c857d09d/repeat-1"
-	command := "find / -name '" + strings.Repeat("x", 400) + "' -exec sh -c 'echo " + strings.Repeat("word ", 100) + "' ;"
+	command := "find / -name '" + strings.Repeat("x", 400) + "' -exec sh -c 'echo " + strings.Repeat("word ", 100) +
+		"' ;"
 	r.Events = append(r.Events,
 		plumb.SessionEvent{Type: plumb.SessionCommand, Command: command, ExitCode: new(1)},
 		plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Workspace + "/docs/guide.md"},
 		plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Workspace + "-2/other.md"},
-		plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Text: "مرحبا، هذا نص طويل من اليمين إلى اليسار. " + strings.Repeat("شيء آخر ", 30) + "👍🏽🎉"},
+		plumb.SessionEvent{
+			Type: plumb.SessionMessage, Role: "assistant",
+			Text: "مرحبا، هذا نص طويل من اليمين إلى اليسار. " + strings.Repeat("شيء آخر ", 30) + "👍🏽🎉",
+		},
 		plumb.SessionEvent{Type: plumb.SessionMessage, Role: "user", Text: strings.Repeat("abcdefghij", 60)})
 	for range 30 {
-		r.PermissionDenials = append(r.PermissionDenials, plumb.PermissionDenial{Tool: strings.Repeat("Tool", 20), Message: "no"})
+		r.PermissionDenials = append(r.PermissionDenials, plumb.PermissionDenial{
+			Tool:    strings.Repeat("Tool", 20),
+			Message: "no",
+		})
 	}
-	l.execute(long, "gpt-5", r, failed(verdict("commands.includes", false, strings.Repeat("nobreak", 60)+"\n"+command, strings.Repeat("é", 500), strings.Repeat("got ", 300))))
+	l.execute(long, "gpt-5", r, failed(verdict("commands.includes", false, strings.Repeat("nobreak", 60)+"\n"+command,
+		strings.Repeat("é", 500), strings.Repeat("got ", 300))))
 	l.execute(long, i.Runners[1].ID, r, passed(verdict("x", true, "y", "", "")))
 	l.execute(rtl, "gpt-5", r, failed(verdict("contains", false, "النص لا يحتوي على «نعم»", "نعم 🌿", "لا")))
 	l.execute(emoji, "gpt-5", r, passed())
@@ -41,7 +52,8 @@ func oddLog() *log {
 func brokenLog() *log {
 	l := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a"}, plumb.CaseInfo{ID: "b"})
 	f := &plumb.Failure{
-		Origin: plumb.OriginRunner, Class: plumb.OriginRunner.Class(), Message: "openai: 401 invalid api key", Hint: "export OPENAI_API_KEY",
+		Origin: plumb.OriginRunner, Class: plumb.OriginRunner.Class(), Message: "openai: 401 invalid api key",
+		Hint:     "export OPENAI_API_KEY",
 		Provider: "openai", HTTPStatus: 401, RequestID: "req_9", Attempts: 1,
 	}
 	for _, id := range []string{"a", "b"} {
@@ -51,7 +63,8 @@ func brokenLog() *log {
 	return l.end("", 0)
 }
 
-// faint lists the texts whose contrast to what is behind them is below 4.5, which is what WCAG 2 asks of texts of any size.
+// faint lists the texts whose contrast to what is behind them is below 4.5, which is what WCAG 2
+// asks of texts of any size.
 const faint = `(() => {
 	const channel = (v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
 	const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
@@ -107,8 +120,8 @@ const hiddenFocus = `(() => {
 	return e.contains(top) || top && top.contains(e) ? "" : "covered by " + (top && top.outerHTML.slice(0, 60)) + ": " + name;
 })()`
 
-// TestHTMLLooks: whatever is in a run, each view of it fits into windows of any width, can be read in both colours, and can be
-// used without eyes or hands.
+// TestHTMLLooks: whatever is in a run, each view of it fits into windows of any width, can be read
+// in both colors, and can be used without eyes or hands.
 func TestHTMLLooks(t *testing.T) {
 	b := newBrowser(t)
 	for _, p := range []struct {
@@ -130,13 +143,18 @@ func TestHTMLLooks(t *testing.T) {
 		file := openable(t, p.log)
 		for n, view := range p.views {
 			for _, look := range []struct {
-				name, colour  string
+				name, color   string
 				width, height int64
 				tabs          int
-			}{{"light", "light", 1280, 900, 50}, {"dark", "dark", 1280, 900, 0}, {"narrow", "light", 390, 844, 50}, {"tablet", "dark", 820, 1180, 0}} {
+			}{
+				{"light", "light", 1280, 900, 50},
+				{"dark", "dark", 1280, 900, 0},
+				{"narrow", "light", 390, 844, 50},
+				{"tablet", "dark", 820, 1180, 0},
+			} {
 				at := fmt.Sprintf("%s #%s %s", p.name, view, look.name)
 				b.size(look.width, look.height)
-				b.media("", "prefers-color-scheme", look.colour)
+				b.media("", "prefers-color-scheme", look.color)
 				b.open(file, view)
 				b.shot(fmt.Sprintf("%s-%d-%s", p.name, n, look.name))
 				if wide := ask[int](b, "document.documentElement.scrollWidth"); int64(wide) > look.width {
@@ -163,7 +181,8 @@ func TestHTMLLooks(t *testing.T) {
 	}
 }
 
-// TestHTMLOdd: paths are shown without the workspace that they are in, and text from right to left keeps its marks.
+// TestHTMLOdd: paths are shown without the workspace that they are in, and text from right to left
+// keeps its marks.
 func TestHTMLOdd(t *testing.T) {
 	b := newBrowser(t)
 	b.open(openable(t, oddLog()), "x0")

@@ -19,7 +19,7 @@ import (
 //go:embed html
 var htmlFiles embed.FS
 
-// htmlFile returns a file of the page. It is part of the binary.
+// htmlFile returns an embedded file of the page.
 func htmlFile(name string) string {
 	b, err := htmlFiles.ReadFile("html/" + name)
 	if err != nil {
@@ -28,19 +28,22 @@ func htmlFile(name string) string {
 	return string(b)
 }
 
-// pageScript is the script of the page: its parts in one scope.
+// pageScript returns the script of the page: its parts in one scope.
 func pageScript() string {
 	var b strings.Builder
 	b.WriteString("(function(){\n\"use strict\";\n")
-	for _, name := range []string{"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js", "main.js"} {
+	for _, name := range []string{
+		"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js",
+		"main.js",
+	} {
 		b.WriteString(htmlFile(name))
 	}
 	b.WriteString("})();\n")
 	return b.String()
 }
 
-// contentPolicy lets the page do nothing but run its own script and use its own style: it can load, send and open nothing,
-// and it cannot make markup of text.
+// contentPolicy allows the page only its own script and style. The page cannot load, send or open
+// anything, and the browser does not parse text as markup.
 func contentPolicy(script, style string) string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -65,9 +68,10 @@ type htmlFront struct {
 	Rates    []htmlRate
 	Agents   *agentTable
 	Failures []htmlFailed
-	// Folded says that so many failures are there that a script shows the first of them only, until it is asked for more.
+	// Folded is set when there are many failures. The script then shows only the first of them
+	// until the reader asks for more.
 	Folded bool
-	// More counts failures that are in the matrix only.
+	// More counts failures that only the matrix shows.
 	More    int
 	Runners []string
 	Cases   int
@@ -78,7 +82,7 @@ type htmlFront struct {
 	Groups  []string
 	Facts   [][2]string
 	Notes   []plumb.Note
-	// Sessions says that sessions follow, which cells can open.
+	// Sessions is set when the page has sessions that cells can open.
 	Sessions bool
 }
 
@@ -100,7 +104,7 @@ type htmlRow struct {
 }
 
 type htmlCell struct {
-	// At is the execution's index in the run; Shown says that the page has its sessions.
+	// At is the execution's index in the run. Shown is set when the page has its sessions.
 	At          int
 	Shown       bool
 	Word, Mark  string `redact:"-"`
@@ -140,7 +144,7 @@ type htmlLine struct {
 	Text string
 }
 
-// cellWord is one word for how an execution ended.
+// cellWord returns one word for how an execution ended.
 func cellWord(e *plumb.Execution) string {
 	switch {
 	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:
@@ -157,7 +161,7 @@ func cellWord(e *plumb.Execution) string {
 	return "error"
 }
 
-// wordMark returns the symbol and the words that stand beside each colour.
+// wordMark returns the symbol and the label that accompany each color.
 func wordMark(word string) (mark, label string) {
 	switch word {
 	case "pass":
@@ -183,11 +187,14 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	style := htmlFile("page.css")
 	rates := analyze.Rates(run)
 	f := &htmlFront{
-		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // a file of ours
+		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // an embedded file
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
 		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
-	f.Word = map[plumb.Outcome]string{plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail", plumb.OutcomeError: "error"}[runOutcome(run)]
+	f.Word = map[plumb.Outcome]string{
+		plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail",
+		plumb.OutcomeError: "error",
+	}[runOutcome(run)]
 	if f.Word == "" || len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
@@ -233,7 +240,7 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 			value = "unknown"
 		}
 		if spent.Unpriced > 0 {
-			more = strings.TrimPrefix(more+"; no price for "+plural(spent.Unpriced, "execution"), "; ")
+			more = strings.TrimPrefix(more+"; unknown for "+plural(spent.Unpriced, "execution"), "; ")
 		}
 		add("Cost", value, more)
 	}
@@ -246,7 +253,8 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 	}
 	more := ""
 	if times.N > 0 {
-		more = fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90), duration(times.Max))
+		more = fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
+			duration(times.Max))
 	}
 	add("Time", duration(durationMs(run)), more)
 	more = ""
@@ -276,7 +284,8 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 		x.Passed, x.Rate, x.Interval, x.Coverage = rateCells(r, "–")
 		if value, ok := r.Value(); ok {
 			lo, hi := r.Interval()
-			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10, math.Round(value*1000)/10, true
+			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10,
+				math.Round(value*1000)/10, true
 		}
 		f.Rates = append(f.Rates, x)
 	}
@@ -328,7 +337,8 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 	}
 	add("judge", judgeTitle(info))
 	add("embedder", info.Embedder)
-	add("schedule", fmt.Sprintf("%s, %d at once, repeat %d, retry %d", info.Schedule, max(1, info.Parallel), max(1, info.Repeat), info.Retry))
+	add("schedule", fmt.Sprintf("%s, %d at once, repeat %d, retry %d", info.Schedule, max(1, info.Parallel),
+		max(1, info.Repeat), info.Retry))
 	add("scored from", info.ScoredFrom)
 	if !run.StartedAt.IsZero() {
 		add("started", run.StartedAt.UTC().Format(time.RFC3339))
@@ -374,7 +384,10 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		for r := range n {
 			i := c*n + r
 			e := &run.Executions[i]
-			cell := htmlCell{At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0, More: cellWords(run, i)}
+			cell := htmlCell{
+				At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0,
+				More: cellWords(run, i),
+			}
 			cell.Mark, cell.Label = wordMark(cell.Word)
 			counts[cell.Word]++
 			any = any || shown[i]
@@ -394,7 +407,8 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 	}
 }
 
-// cellWords is what stands beside the symbol of an execution: its repetitions where there are several, and how long it took.
+// cellWords returns the text beside the symbol of an execution: its repetitions, when there are
+// several, and its duration.
 func cellWords(run *plumb.Run, i int) string {
 	e := &run.Executions[i]
 	if e.State != plumb.ExecutionDone || e.Sessions == 0 {
@@ -407,7 +421,7 @@ func cellWords(run *plumb.Run, i int) string {
 	return words + duration(analyze.Elapsed(e))
 }
 
-// failures adds what a reader looks at first.
+// failures adds the failed and unmeasured executions.
 func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 	found := analyze.Find(run, htmlFailures)
 	for _, groups := range [][]analyze.Group{found.Failed, {found.UnexpectedPassed}, found.Errored} {
@@ -477,7 +491,7 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	return x, nil
 }
 
-// diffLines tells the lines of a diff apart.
+// diffLines classifies the lines of a diff.
 func diffLines(lines []string) []htmlLine {
 	out := make([]htmlLine, len(lines))
 	for i, l := range lines {

@@ -7,7 +7,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// The bounds of what a page says of one session beside its timeline.
+// The limits of what a page shows of one session beside its timeline.
 const (
 	htmlText     = 64 << 10 // bytes of a prompt, an answer, a stack
 	htmlDiff     = 64 << 10 // bytes of one diff
@@ -15,7 +15,7 @@ const (
 	htmlVerdicts = 200
 )
 
-// htmlHead is what a page says of one session, but for its timeline.
+// htmlHead is what a page shows of one session beside its timeline.
 type htmlHead struct {
 	Score       *float64       `json:"score,omitempty"`
 	Prompt      string         `json:"prompt,omitempty"`
@@ -23,7 +23,7 @@ type htmlHead struct {
 	Facts       [][2]string    `json:"facts"`
 	Failure     *htmlFailure   `json:"failure,omitempty"`
 	Verdicts    []htmlVerdict  `json:"verdicts"`
-	Tokens      []htmlTokens   `json:"tokens,omitempty"` // one row in all, then one a request
+	Tokens      []htmlTokens   `json:"tokens,omitempty"` // one row for the total, then one per request
 	Skills      []htmlSkill    `json:"skills,omitempty"`
 	Offered     []plumb.Offer  `json:"offered,omitempty"`
 	Denials     [][2]string    `json:"denials,omitempty"` // tool, message
@@ -69,7 +69,7 @@ type htmlVerdict struct {
 	Replies   []string `json:"replies,omitempty"`
 }
 
-// htmlTokens is a row of token counts; a figure that was not reported is null.
+// htmlTokens is a row of token counts. A figure that was not reported is null.
 type htmlTokens struct {
 	Of    string `json:"of,omitempty"`
 	In    *int64 `json:"in"`
@@ -98,13 +98,13 @@ type htmlChange struct {
 	Cut  int    `json:"cut,omitempty"`
 }
 
-// long cleans a text and bounds it.
+// long cleans a text and limits its length.
 func long(s string) string {
 	s, _ = clip(s, htmlText)
 	return s
 }
 
-// longs is long for the first of many texts.
+// longs applies long to the first texts of a list.
 func longs(texts []string) []string {
 	out := make([]string, 0, min(len(texts), htmlList))
 	for i, t := range texts {
@@ -128,7 +128,7 @@ func headOf(s *session) *htmlHead {
 		}
 		for i := range j.Verdicts {
 			if i == htmlVerdicts {
-				h.Notes = append(h.Notes, plural(len(j.Verdicts)-i, "more check")+" are not shown")
+				h.Notes = append(h.Notes, plural(len(j.Verdicts)-i, "more check")+" not shown")
 				break
 			}
 			h.Verdicts = append(h.Verdicts, htmlVerdictOf(&j.Verdicts[i]))
@@ -143,8 +143,9 @@ func headOf(s *session) *htmlHead {
 
 func htmlFailureOf(f *plumb.Failure) *htmlFailure {
 	x := &htmlFailure{
-		Origin: oneLine(string(f.Origin)), Class: classLabel(&f.Class, f.Origin), Message: long(f.Message), Hint: long(f.Hint),
-		At: place(f.Source), Stack: long(f.Stack), Log: clean(f.LogPath),
+		Origin: oneLine(string(f.Origin)), Class: classLabel(&f.Class, f.Origin), Message: long(f.Message),
+		Hint: long(f.Hint),
+		At:   place(f.Source), Stack: long(f.Stack), Log: clean(f.LogPath),
 	}
 	if f.Provider != "" {
 		x.Detail = oneLine(f.Provider)
@@ -163,8 +164,9 @@ func htmlFailureOf(f *plumb.Failure) *htmlFailure {
 
 func htmlVerdictOf(v *plumb.Verdict) htmlVerdict {
 	x := htmlVerdict{
-		Name: oneLine(v.Name), Outcome: "fail", Score: v.Score, Reason: long(v.Reason), Expected: long(v.Expected), Got: long(v.Got),
-		At: cmp.Or(place(v.Source), place(v.At)), Stack: long(v.Stack),
+		Name: oneLine(v.Name), Outcome: "fail", Score: v.Score, Reason: long(v.Reason), Expected: long(v.Expected),
+		Got: long(v.Got),
+		At:  cmp.Or(place(v.Source), place(v.At)), Stack: long(v.Stack),
 	}
 	switch {
 	case v.Error != nil:
@@ -196,7 +198,7 @@ func htmlVerdictOf(v *plumb.Verdict) htmlVerdict {
 	return x
 }
 
-// session adds what the report of a session says.
+// session adds the facts of a session report.
 func (h *htmlHead) session(r *plumb.SessionReport) {
 	h.Prompt, h.Answer, h.Workspace = long(r.Prompt), long(r.FinalOutput), clean(r.Workspace)
 	fact := func(name, value string) {
@@ -255,7 +257,8 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 			break
 		}
 		h.Offered = append(h.Offered, plumb.Offer{
-			Kind: plumb.OfferKind(oneLine(string(x.Kind))), Name: oneLine(x.Name), Path: clean(x.Path), Source: oneLine(x.Source), Undeclared: x.Undeclared,
+			Kind: plumb.OfferKind(oneLine(string(x.Kind))), Name: oneLine(x.Name), Path: clean(x.Path),
+			Source: oneLine(x.Source), Undeclared: x.Undeclared,
 		})
 	}
 	for i, d := range r.PermissionDenials {
@@ -266,7 +269,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 	}
 	for i, c := range r.Files.Changed {
 		if i == htmlList {
-			h.Notes = append(h.Notes, plural(len(r.Files.Changed)-i, "more changed file")+" are not shown")
+			h.Notes = append(h.Notes, plural(len(r.Files.Changed)-i, "more changed file")+" not shown")
 			break
 		}
 		diff, missing := shorten(c.Diff, htmlDiff)
@@ -286,7 +289,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 	}
 }
 
-// tokens adds what the session used, in all and by request.
+// tokens adds what the session used, in total and per request.
 func (h *htmlHead) tokens(r *plumb.SessionReport) {
 	u := &r.Usage
 	if u.InputTokens == nil && u.OutputTokens == nil && len(r.RequestUsage) == 0 {
@@ -303,16 +306,20 @@ func (h *htmlHead) tokens(r *plumb.SessionReport) {
 			of = oneLine(q.Model + " " + q.Subagent)
 		}
 		h.Tokens = append(h.Tokens, htmlTokens{
-			Of: of, In: q.InputTokens, Out: q.OutputTokens, Think: q.ReasoningTokens, Cache: q.CacheTokens, Write: q.CacheWriteTokens,
+			Of: of, In: q.InputTokens, Out: q.OutputTokens, Think: q.ReasoningTokens, Cache: q.CacheTokens,
+			Write: q.CacheWriteTokens,
 		})
 	}
 }
 
 func tokensOf(of string, u *plumb.Usage) htmlTokens {
-	return htmlTokens{of, u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens, u.TotalTokens}
+	return htmlTokens{
+		of, u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheTokens, u.CacheWriteTokens,
+		u.TotalTokens,
+	}
 }
 
-// subagentsOf names the subagents in the order of their numbers in the timeline.
+// subagentsOf lists the subagents in the order of their numbers in the timeline.
 func subagentsOf(r *plumb.SessionReport, ids []string) []htmlSubagent {
 	var out []htmlSubagent
 	for i, id := range ids {
@@ -337,7 +344,8 @@ func subagentsOf(r *plumb.SessionReport, ids []string) []htmlSubagent {
 	return out
 }
 
-// kindsOf counts the steps of a timeline by what a reader can choose to see of it. Those of a user are counted once more.
+// kindsOf counts the steps of a timeline by the kinds that a reader can filter. It counts user
+// messages also separately.
 func kindsOf(steps []step) map[string]int {
 	kinds := map[string]int{}
 	for i := range steps {

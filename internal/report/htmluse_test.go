@@ -30,7 +30,10 @@ func openable(t *testing.T, l *log) string {
 func manyLog() *log {
 	var cases []plumb.CaseInfo
 	for i := range 250 {
-		cases = append(cases, plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i), Category: []string{"search", "edit", "release"}[i%3]})
+		cases = append(cases, plumb.CaseInfo{
+			ID:       fmt.Sprintf("case-%03d", i),
+			Category: []string{"search", "edit", "release"}[i%3],
+		})
 	}
 	l := newLog(*agentLog().events[0].Info, cases...)
 	session := bigSession(300)
@@ -54,7 +57,7 @@ func TestHTMLIsInert(t *testing.T) {
 		b.open(file, view)
 		b.wait(fmt.Sprintf("(document.querySelector(%[1]q)?.scrollIntoView(), scrollBy(0, 500), document.querySelector(%[1]q))", want))
 		if got := ask[string](b, `JSON.stringify(document.documentElement.dataset)`); strings.Contains(got, "pwned") {
-			t.Errorf("#%s: a text was obeyed: %s", view, got)
+			t.Errorf("#%s: a text was isControl: %s", view, got)
 		}
 		if n := ask[int](b, `document.querySelectorAll("img, svg[onload], a[href^=javascript], iframe, object").length`); n != 0 {
 			t.Errorf("#%s: %d texts became markup", view, n)
@@ -68,8 +71,10 @@ func TestHTMLIsInert(t *testing.T) {
 		t.Errorf("behind the page: %q", got)
 	}
 	for _, attack := range []string{
-		`document.body.append(Object.assign(document.createElement("script"), {text: "0"}))`, `document.body.innerHTML = "<b>"`,
-		`fetch("https://example.com").catch(() => {})`, `Promise.reject(new Error("x")), 0`, `setTimeout(() => { throw new Error("x"); }), 0`,
+		`document.body.append(Object.assign(document.createElement("script"), {text: "0"}))`,
+		`document.body.innerHTML = "<b>"`,
+		`fetch("https://example.com").catch(() => {})`, `Promise.reject(new Error("x")), 0`,
+		`setTimeout(() => { throw new Error("x"); }), 0`,
 	} {
 		b.do(attack, chromedp.Evaluate[chromedp.Void]("try { "+attack+" } catch {}"))
 		for end := time.Now().Add(patience); len(b.troubles()) == 0; time.Sleep(20 * time.Millisecond) {
@@ -89,9 +94,12 @@ func TestHTMLSession(t *testing.T) {
 	b.shot("session")
 	text := b.text("#view")
 	for _, want := range []string{
-		"git tag v1.4.0", "exit 128", "thinking · The user wants a release.", "subagent tester agent-1", "1 not declared by the suite", "holiday-planner",
-		"Loaded via Skill tool", "Permission to use WebFetch has been denied.", "at /home/ana/app/evals/skills.suite.ts:42:18", "+## 1.4.0",
-		"question for the agent: Why did you not annotate the tag?", "1 record of an unknown kind was skipped", "10,930 billable",
+		"git tag v1.4.0", "exit 128", "thinking · The user wants a release.", "subagent tester agent-1",
+		"1 not declared by the suite", "holiday-planner",
+		"Loaded via Skill tool", "Permission to use WebFetch has been denied.",
+		"at /home/ana/app/evals/skills.suite.ts:42:18", "+## 1.4.0",
+		"question for the agent: Why did you not annotate the tag?", "1 record of an unknown kind was skipped",
+		"10,930 billable",
 		"messages 4", "commands 3",
 	} {
 		if !strings.Contains(text, want) {
@@ -113,17 +121,20 @@ func TestHTMLSession(t *testing.T) {
 	}
 }
 
-// TestHTMLPrompts: a run of a prompt suite has no timelines of one message, and what was asked is to be read.
+// TestHTMLPrompts: a run of a prompt suite has no timelines of one message, and what was asked is
+// to be read.
 func TestHTMLPrompts(t *testing.T) {
 	b := newBrowser(t)
 	file := openable(t, mixed())
 	b.open(file, "x1")
 	text := b.text("#view")
-	if strings.Contains(text, "Timeline") || strings.Count(text, "It is 41.") != 2 || !strings.Contains(text, "question") {
+	if strings.Contains(text, "Timeline") || strings.Count(text, "It is 41.") != 2 ||
+		!strings.Contains(text, "question") {
 		t.Errorf("the session of a prompt:\n%s", text)
 	}
 	b.open(file, "x3") // nothing came back
-	if text = b.text("#view"); !strings.Contains(text, "Nothing was recorded.") || strings.Contains(text, "Timeline") || b.number(".showing input") != 0 {
+	if text = b.text("#view"); !strings.Contains(text, "Nothing was recorded.") || strings.Contains(text, "Timeline") ||
+		b.number(".showing input") != 0 {
 		t.Errorf("a session without a report:\n%s", text)
 	}
 }
@@ -136,7 +147,7 @@ func TestHTMLAlone(t *testing.T) {
 		t.Errorf("%d buttons; want the one that leads back", n)
 	}
 	b.press("c")
-	b.wait(`document.getElementById("live").textContent === "there is no other session"`)
+	b.wait(`document.getElementById("live").textContent === "no other session to compare with"`)
 }
 
 // TestHTMLKeys presses every key that the documentation names.
@@ -147,7 +158,13 @@ func TestHTMLKeys(t *testing.T) {
 		t.Helper()
 		b.wait(fmt.Sprintf("document.activeElement.hash === %q", want))
 	}
-	for _, step := range []struct{ key, want string }{{"j", "#x0"}, {"j", "#x5"}, {"j", "#x7"}, {"k", "#x5"}, {"k", "#x0"}} {
+	for _, step := range []struct{ key, want string }{
+		{"j", "#x0"},
+		{"j", "#x5"},
+		{"j", "#x7"},
+		{"k", "#x5"},
+		{"k", "#x0"},
+	} {
 		b.press(step.key)
 		has(step.want)
 	}
@@ -180,7 +197,7 @@ func TestHTMLKeys(t *testing.T) {
 	b.press(kb.ArrowLeft)
 	b.sees("x0/2.2")
 	b.press(kb.ArrowLeft)
-	b.wait(`document.getElementById("live").textContent === "this is the first one"`)
+	b.wait(`document.getElementById("live").textContent === "this is the first execution"`)
 	// Two sessions.
 	b.press("c")
 	b.sees("c0/2.2,0/1.1")
@@ -194,11 +211,17 @@ func TestHTMLKeys(t *testing.T) {
 	has("#x0") // where it was opened
 	// The matrix.
 	ask[any](b, `document.querySelector(".matrix a").focus()`)
-	for _, step := range []struct{ key, want string }{{kb.ArrowRight, "#x1"}, {kb.ArrowDown, "#x3"}, {kb.ArrowLeft, "#x2"}, {kb.ArrowUp, "#x0"}, {kb.ArrowUp, "#x0"}} {
+	for _, step := range []struct{ key, want string }{
+		{kb.ArrowRight, "#x1"},
+		{kb.ArrowDown, "#x3"},
+		{kb.ArrowLeft, "#x2"},
+		{kb.ArrowUp, "#x0"},
+		{kb.ArrowUp, "#x0"},
+	} {
 		b.press(step.key)
 		has(step.want)
 	}
-	// All keys, the colours, the filter.
+	// All keys, the colors, the filter.
 	b.press("?")
 	b.wait(`document.getElementById("keys").open`)
 	b.shot("keys")
@@ -236,8 +259,10 @@ func TestHTMLFilters(t *testing.T) {
 	b.open(file, "")
 	shows := func(hits string, cards, rows int) {
 		t.Helper()
-		if got := b.text("#hits"); got != hits || b.number("#failures .card") != cards || b.number(".matrix tbody tr") != rows {
-			t.Errorf("%q, %d cards, %d rows; want %q, %d, %d", got, b.number("#failures .card"), b.number(".matrix tbody tr"), hits, cards, rows)
+		if got := b.text("#hits"); got != hits || b.number("#failures .card") != cards ||
+			b.number(".matrix tbody tr") != rows {
+			t.Errorf("%q, %d cards, %d rows; want %q, %d, %d", got, b.number("#failures .card"),
+				b.number(".matrix tbody tr"), hits, cards, rows)
 		}
 	}
 	shows("", 4, 4)
@@ -252,7 +277,11 @@ func TestHTMLFilters(t *testing.T) {
 	for _, s := range []struct {
 		list, keys, hits string
 		cards, rows      int
-	}{{"#runner", "cod", "4 executions of 4 cases", 3, 4}, {"#group", "sea", "2 executions of 2 cases", 2, 2}, {"#tag", "smo", "1 execution of 1 case", 1, 1}} {
+	}{
+		{"#runner", "cod", "4 executions of 4 cases", 3, 4},
+		{"#group", "sea", "2 executions of 2 cases", 2, 2},
+		{"#tag", "smo", "1 execution of 1 case", 1, 1},
+	} {
 		b.do(s.list, chromedp.SendKeys(chromedp.CSS(s.list), s.keys))
 		shows(s.hits, s.cards, s.rows)
 	}
@@ -264,19 +293,20 @@ func TestHTMLFilters(t *testing.T) {
 	}
 	b.click("#clear")
 	b.press("holiday-plan")
-	shows("0 executions of 0 cases; Enter looks into the sessions", 0, 0)
+	shows("0 executions of 0 cases; press Enter to search the sessions", 0, 0)
 	b.shot("nothing")
 	b.press(kb.Enter)
-	b.wait(`document.querySelector("#found [role=status]")?.textContent.includes(" have it")`)
+	b.wait(`document.querySelector("#found [role=status]")?.textContent.startsWith("found in")`)
 	b.shot("found")
-	if got := b.text("#found [role=status]"); got != "5 sessions of 13 have it" || !strings.Contains(b.text("#found li"), "holiday-planner") {
+	if got := b.text("#found [role=status]"); got != "found in 5 of 13 sessions" ||
+		!strings.Contains(b.text("#found li"), "holiday-planner") {
 		t.Errorf("found: %s; %s", got, b.text("#found"))
 	}
 	b.click("#found li a")
 	b.wait(`document.documentElement.dataset.shown?.startsWith("x0/")`)
 	b.do("back", chromedp.NavigateBack())
 	b.sees("")
-	shows("0 executions of 0 cases; Enter looks into the sessions", 0, 0)
+	shows("0 executions of 0 cases; press Enter to search the sessions", 0, 0)
 	b.click("#clear")
 	b.do("another figure", chromedp.SendKeys(chromedp.CSS("#metric"), "steps"))
 	if got := b.text(".matrix td"); !strings.Contains(got, "7") {
@@ -284,7 +314,7 @@ func TestHTMLFilters(t *testing.T) {
 	}
 }
 
-// TestHTMLMatrix: whoever opens a cell of a long table comes back to it, by whatever way.
+// TestHTMLMatrix: a reader who opens a cell of a long table returns to it, in every way.
 func TestHTMLMatrix(t *testing.T) {
 	b := newBrowser(t)
 	b.open(openable(t, manyLog()), "")
@@ -334,14 +364,16 @@ func TestHTMLCompare(t *testing.T) {
 	b.sees("c0/2.2,0/1.1")
 	b.shot("compare")
 	row := b.text(".pair.first")
-	if !strings.Contains(row, "git tag v1.4.0") || !strings.Contains(row, "git tag -a v1.4.0") || b.number(".pair.first") != 1 {
+	if !strings.Contains(row, "git tag v1.4.0") || !strings.Contains(row, "git tag -a v1.4.0") ||
+		b.number(".pair.first") != 1 {
 		t.Errorf("the first difference is %s", row)
 	}
 	if !ask[bool](b, `(() => { const r = document.querySelector(".pair.first").getBoundingClientRect();
 		return r.top >= document.querySelector(".bar2").getBoundingClientRect().bottom && r.bottom <= innerHeight; })()`) {
 		t.Error("the first difference is out of sight")
 	}
-	if got := b.text(".names"); !strings.Contains(got, "claude (claude-code:haiku) · repetition 2, try 2") || !strings.Contains(got, "repetition 1, try 1") {
+	if got := b.text(".names"); !strings.Contains(got, "claude (claude-code:haiku) · repetition 2, try 2") ||
+		!strings.Contains(got, "repetition 1, try 1") {
 		t.Errorf("the sides are %s", got)
 	}
 	rows := b.number(".pair")
@@ -352,8 +384,8 @@ func TestHTMLCompare(t *testing.T) {
 	b.wait(`document.documentElement.dataset.shown?.startsWith("c0/2.2,1/")`)
 	// The same things done in other words.
 	b.open(file, "c0/1.1,1/1.1")
-	if got := b.text("#view"); !strings.Contains(got, "The two sessions are alike.") || b.number(".pair.first") != 0 {
-		t.Errorf("two sessions that are alike:\n%s", got)
+	if got := b.text("#view"); !strings.Contains(got, "Both sessions did the same.") || b.number(".pair.first") != 0 {
+		t.Errorf("two equal sessions:\n%s", got)
 	}
 	// The same things done by another agent, whose tools have other names, in another place.
 	sides := newLog(*agentLog().events[0].Info, plumb.CaseInfo{ID: "release"})
@@ -368,7 +400,7 @@ func TestHTMLCompare(t *testing.T) {
 		sides.execute("release", runner, r, passed())
 	}
 	b.open(openable(t, sides.end("", 0)), "c0/1.1,1/1.1")
-	if got := b.text("#view [role=status]"); !strings.HasPrefix(got, "The two sessions are alike.") {
+	if got := b.text("#view [role=status]"); !strings.HasPrefix(got, "Both sessions did the same.") {
 		t.Errorf("two agents that do the same: %s", got)
 	}
 }
@@ -383,7 +415,10 @@ func TestHTMLPrint(t *testing.T) {
 		name, file, view string
 		least, most      int
 	}{
-		{"first", agents, "", 2, 4}, {"session", agents, "x0", 3, 5}, {"comparison", agents, "c0/2.2,0/1.1", 1, 3}, {"long", many, "x0", 120, 160},
+		{"first", agents, "", 2, 4},
+		{"session", agents, "x0", 3, 5},
+		{"comparison", agents, "c0/2.2,0/1.1", 1, 3},
+		{"long", many, "x0", 120, 160},
 	} {
 		b.media("", "prefers-color-scheme", "dark") // paper is white
 		b.open(p.file, p.view)
@@ -400,7 +435,8 @@ func TestHTMLPrint(t *testing.T) {
 		if pages < p.least || pages > p.most {
 			t.Errorf("%s: %d pages", p.name, pages)
 		}
-		b.wait(fmt.Sprintf(`document.querySelectorAll("*").length < %d`, before+50)) // what was drawn for the printer only is gone
+		b.wait(fmt.Sprintf(`document.querySelectorAll("*").length < %d`,
+			before+50)) // what was drawn for the printer only is gone
 		b.media("print", "prefers-color-scheme", "dark")
 		if n := b.number("button, input, .heads select, nav, summary:not([open] > summary, .thinking summary, .lead > * > summary)"); n != 0 {
 			t.Errorf("%s: %d things that do nothing on paper", p.name, n)
@@ -411,8 +447,8 @@ func TestHTMLPrint(t *testing.T) {
 	}
 }
 
-// TestHTMLScale: 500 executions, and a session of 300,000 events, are shown with a page of bounded size, and can be gone
-// through to their end.
+// TestHTMLScale: 500 executions, and a session of 300,000 events, are shown with a page of bounded
+// size, and can be gone through to their end.
 func TestHTMLScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

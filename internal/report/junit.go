@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// junitOutput bounds the output of one test case, in bytes. CI systems read whole files into memory.
+// junitOutput limits the output of one test case, in bytes. CI systems read whole files into
+// memory.
 const junitOutput = 16 << 10
 
 type junitProperty struct {
@@ -35,7 +36,7 @@ type junitProperties struct {
 	List []junitProperty `xml:"property"`
 }
 
-// junitCase is one execution. The order of its fields is that of the schema that most readers follow.
+// junitCase is one execution. The order of its fields follows the schema that most readers use.
 type junitCase struct {
 	XMLName    xml.Name         `xml:"testcase" redact:"-"`
 	Name       string           `xml:"name,attr"`
@@ -48,9 +49,10 @@ type junitCase struct {
 	SystemOut  *junitText       `xml:"system-out"`
 }
 
-// writeJUnit writes a test suite for each runner. What failed is a failure, what could not be measured an error, what
-// was not run is skipped. An expected failure is skipped too, with a message that says so: it neither passed nor breaks
-// the build, and most readers know no other word for that. An unexpected pass is a failure.
+// writeJUnit writes one test suite per runner. A failed execution is a failure, one that could not
+// be measured is an error, and one that did not run is skipped. An expected failure is skipped too,
+// with a message: it did not pass and does not break the build, and JUnit has no better word. An
+// unexpected pass is a failure.
 func writeJUnit(o Options, run *plumb.Run) error {
 	w := bufio.NewWriterSize(o.Out, 64<<10)
 	enc := xml.NewEncoder(w)
@@ -135,7 +137,7 @@ func junitSuite(enc *xml.Encoder, o *Options, run *plumb.Run, r int) error {
 	return enc.EncodeToken(suite.End())
 }
 
-// junitCounts are the counts that readers expect on a suite.
+// junitCounts returns the counts that readers expect on a suite.
 func junitCounts(r analyze.Rate) []xml.Attr {
 	failures := r.Failed - r.ExpectedFailed + r.UnexpectedPassed
 	return []xml.Attr{
@@ -171,10 +173,14 @@ func junitCaseOf(o *Options, run *plumb.Run, i int) (junitCase, error) {
 	if out, missing := shorten(decided.output(), junitOutput); out != "" {
 		x.SystemOut = &junitText{xmlText(out)}
 		if missing > 0 {
-			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing), oneLine(run.Info.ID), oneLine(info.ID))
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing), oneLine(run.Info.ID),
+				oneLine(info.ID))
 		}
 	}
-	message := &junitMessage{Message: xmlText(oneLine(e.Reason)), Type: xmlText(classID(e)), Text: xmlText(whyText(e, decided))}
+	message := &junitMessage{
+		Message: xmlText(oneLine(e.Reason)), Type: xmlText(classID(e)),
+		Text: xmlText(whyText(e, decided)),
+	}
 	switch {
 	case e.Status == plumb.StatusUnexpectedPassed:
 		x.Failure = &junitMessage{Message: unexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
@@ -188,7 +194,7 @@ func junitCaseOf(o *Options, run *plumb.Run, i int) (junitCase, error) {
 	return x, nil
 }
 
-// caseProperties name what produced a result.
+// caseProperties describes what produced a result.
 func caseProperties(run *plumb.Run, i int, s *session) []junitProperty {
 	e, info := &run.Executions[i], &run.Cases[i/len(run.Info.Runners)]
 	pairs := []string{
@@ -198,19 +204,21 @@ func caseProperties(run *plumb.Run, i int, s *session) []junitProperty {
 		pairs = append(pairs, "costUsd", strconv.FormatFloat(e.CostUSD, 'g', -1, 64))
 	}
 	if e.InputTokens+e.OutputTokens > 0 {
-		pairs = append(pairs, "inputTokens", strconv.FormatInt(e.InputTokens, 10), "outputTokens", strconv.FormatInt(e.OutputTokens, 10))
+		pairs = append(pairs, "inputTokens", strconv.FormatInt(e.InputTokens, 10), "outputTokens",
+			strconv.FormatInt(e.OutputTokens, 10))
 	}
 	if e.Passed+e.Failed+e.Errored > 1 {
 		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed+e.Errored))
 	}
 	if s != nil && s.report != nil {
-		pairs = append(pairs, "model", s.report.Model, "fingerprint", s.report.Fingerprint, "requestId", s.report.RequestID,
-			"finishReason", string(s.report.FinishReason), "cached", flag(s.report.Cached), "recorded", flag(s.report.Recorded))
+		pairs = append(pairs, "model", s.report.Model, "fingerprint", s.report.Fingerprint,
+			"requestId", s.report.RequestID, "finishReason", string(s.report.FinishReason),
+			"cached", flag(s.report.Cached), "recorded", flag(s.report.Recorded))
 	}
 	return nonEmpty(pairs...)
 }
 
-// whyText says in full why an execution did not pass.
+// whyText explains in full why an execution did not pass.
 func whyText(e *plumb.Execution, s *session) string {
 	x := whyOf(e, s)
 	lines := x.lines(newTheme(false, true), 0)
@@ -256,11 +264,12 @@ func attr(name, value string) xml.Attr { return xml.Attr{Name: xml.Name{Local: n
 
 func seconds(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
 
-// xmlText is clean for XML, which cannot hold every character, not even escaped.
+// xmlText is clean for XML, which cannot represent every character, not even escaped.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\t', r == '\n', 0x20 <= r && r <= 0xd7ff, 0xe000 <= r && r <= 0xfffd, 0x10000 <= r && r <= utf8.MaxRune:
+		case r == '\t', r == '\n', 0x20 <= r && r <= 0xd7ff, 0xe000 <= r && r <= 0xfffd,
+			0x10000 <= r && r <= utf8.MaxRune:
 			return r
 		}
 		return -1

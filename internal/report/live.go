@@ -17,11 +17,12 @@ import (
 const (
 	frameGap    = 100 * time.Millisecond
 	liveRunning = 5 // running executions shown
-	liveWhole   = 6 // rows below which only the bar is drawn
-	liveMinimum = 4 // rows below which nothing is
+	liveWhole   = 6 // with fewer rows, only the bar
+	liveMinimum = 4 // with fewer rows, nothing
 )
 
-// paintLive draws the live view until the reporter stops: lines that stay go above it, the rest is redrawn in place.
+// paintLive draws the live view until the reporter stops. Permanent lines scroll above the view,
+// which is redrawn in place.
 func (r *terminal) paintLive(every time.Duration) {
 	width, height := r.size()
 	out, drawn := liveOutput(r.o.Out)
@@ -30,8 +31,8 @@ func (r *terminal) paintLive(every time.Duration) {
 		profile = colorprofile.ASCII
 	}
 	program := tea.NewProgram(liveModel{},
-		tea.WithInput(nil),         // keys belong to the shell
-		tea.WithoutSignalHandler(), // signals belong to main
+		tea.WithInput(nil),         // the shell keeps the keyboard
+		tea.WithoutSignalHandler(), // main handles signals
 		tea.WithOutput(out),        //
 		tea.WithEnvironment(quietEnv(r.o.Getenv("TERM"))),
 		tea.WithColorProfile(profile), //
@@ -61,7 +62,10 @@ func (r *terminal) paintLive(every time.Duration) {
 			width, height = w, h
 			program.Send(tea.WindowSizeMsg{Width: w, Height: h})
 		}
-		// Bubble Tea loses the view when it puts more lines above it than fit beside it, and drops empty lines.
+		// Work-around: insertAbove of Bubble Tea v2.0.9 ignores empty text, and loses the view when
+		// the text and the view together are higher than the screen (cursed_renderer.go; no issue
+		// reports it, related: https://github.com/charmbracelet/bubbletea/issues/1666). Print all
+		// lines at once when insertAbove splits them itself.
 		room := max(1, h-rows-1)
 		for len(lines) > 0 {
 			n := min(room, len(lines))
@@ -72,7 +76,7 @@ func (r *terminal) paintLive(every time.Duration) {
 	}
 	program.Send(frameMsg(""))
 	select {
-	case <-drawn: // Bubble Tea miscounts rows when lines go above a view that was never drawn
+	case <-drawn: // work-around: see below
 	case <-done:
 		return
 	}
@@ -91,7 +95,8 @@ func (r *terminal) paintLive(every time.Duration) {
 	frame()
 	program.Quit()
 	<-done
-	// Bubble Tea leaves the view on the screen and the cursor below it.
+	// Bubble Tea leaves its last frame on the screen by design and puts the cursor below it. The
+	// summary replaces the frame.
 	up := ""
 	if n := min(rows, height-1); n > 0 {
 		up = ansi.CursorUp(n)
@@ -99,8 +104,12 @@ func (r *terminal) paintLive(every time.Duration) {
 	io.WriteString(out, "\r"+up+ansi.EraseScreenBelow) //nolint:errcheck // the summary will fail too
 }
 
-// viewRows is the number of rows that the view has on a terminal of the given height, that of the cursor left out. It
-// does not change while the view is there: Bubble Tea leaves the rest of a higher view behind.
+// viewRows returns the height of the view on a terminal of the given height, without the row of the
+// cursor.
+//
+// Work-around: the height is constant because Bubble Tea leaves rows of a higher frame behind when
+// the view shrinks (https://github.com/charmbracelet/ultraviolet/pull/162). The view may shrink
+// once go.mod has a release of ultraviolet with that fix.
 func (r *terminal) viewRows(height int) int {
 	switch {
 	case height < liveMinimum:
@@ -115,7 +124,7 @@ func (r *terminal) viewRows(height int) int {
 	return 2 + running
 }
 
-// view draws the part that changes, of the given number of rows: a bar, the counters, what is running.
+// view draws the changing part in the given number of rows: a bar, counters, running executions.
 func (r *terminal) view(now time.Time, width, rows int) string {
 	if rows == 0 {
 		return ""
@@ -145,7 +154,8 @@ func (r *terminal) view(now time.Time, width, rows int) string {
 		}
 		for _, x := range r.oldest(show) {
 			elapsed := duration(max(0, now.Sub(r.running[x]).Milliseconds()))
-			lines = append(lines, "  "+pad(r.t.fit(r.name(x), max(1, width-12)), min(30, max(1, width-12)))+"  "+r.t.dim(elapsed))
+			lines = append(lines, "  "+pad(r.t.fit(r.name(x), max(1, width-12)),
+				min(30, max(1, width-12)))+"  "+r.t.dim(elapsed))
 		}
 		if more := len(r.running) - show; more > 0 {
 			lines = append(lines, r.t.dim("  and "+count(more)+" more running"))
@@ -160,7 +170,7 @@ func (r *terminal) view(now time.Time, width, rows int) string {
 // frameMsg is the text of the live view.
 type frameMsg string
 
-// liveModel shows the latest frame. All that it shows is made by the painter.
+// liveModel shows the latest frame, which the painter draws.
 type liveModel struct{ frame string }
 
 func (liveModel) Init() tea.Cmd { return nil }
@@ -172,8 +182,9 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// View shows the frame and below it an empty line with the cursor on it. The cursor is never hidden: even after
-// kill -9 the shell has it. Shape -1 is no shape to Bubble Tea, which would otherwise change that of the user.
+// View shows the frame and an empty line with the cursor below it. The cursor stays visible, so
+// that the shell has it even after kill -9. Bubble Tea does not know shape -1 and therefore leaves
+// the user's cursor shape unchanged.
 func (m liveModel) View() tea.View {
 	v := tea.NewView(" ")
 	v.Cursor = &tea.Cursor{Shape: tea.CursorShape(-1)}
@@ -185,8 +196,11 @@ func (m liveModel) View() tea.View {
 	return v
 }
 
-// quietEnv is an environment in which Bubble Tea asks the terminal nothing. Nobody would read the answers, and the shell
-// would take them for keys: it asks terminals that it knows by name, and any that is not behind SSH.
+// quietEnv returns an environment that keeps Bubble Tea from querying the terminal. Plumb does not
+// read the replies, so the shell would take them for keystrokes. Bubble Tea queries terminals that
+// it knows by name and all terminals outside SSH. Work-around for
+// https://github.com/charmbracelet/bubbletea/issues/1627; it may go when Bubble Tea has an option
+// to disable the queries.
 func quietEnv(name string) []string {
 	for _, asked := range []string{"ghostty", "wezterm", "alacritty", "kitty", "rio"} {
 		if strings.Contains(name, asked) || name == "" {
@@ -196,8 +210,9 @@ func quietEnv(name string) []string {
 	return []string{"TERM=" + name, "SSH_TTY=none"}
 }
 
-// liveOutput returns what Bubble Tea writes to, and a channel that is closed with the first byte. On Windows Bubble Tea
-// needs the console itself, to switch escape sequences on; elsewhere it would install a signal handler.
+// liveOutput returns the writer for Bubble Tea, and a channel that closes at the first byte. On
+// Windows, Bubble Tea needs the console itself to enable escape sequences. On other systems it
+// would install a signal handler if it got the terminal.
 func liveOutput(w io.Writer) (io.Writer, <-chan struct{}) {
 	drawn := make(chan struct{})
 	first := firstWrite{w, sync.OnceFunc(func() { close(drawn) })}

@@ -56,8 +56,9 @@ func play(t *testing.T, l *log, s *screen, pause time.Duration) {
 	}
 }
 
-// TestLive draws on terminals of many sizes. What stays on the screen must be what a terminal of the same width gets
-// without a live view: every line once, in order, nothing left over of the view.
+// TestLive draws on terminals of many sizes. What stays on the screen must be what a terminal of
+// the same width gets without a live view: every line once, in order, nothing left over of the
+// view.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{80, 24}, {120, 50}, {40, 10}, {20, 5}, {30, 3}, {12, 2}, {200, 8}} {
@@ -69,8 +70,9 @@ func TestLive(t *testing.T) {
 
 			var plain strings.Builder
 			r, err := New(Terminal, Options{
-				Out: &plain, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { return size[0], size[1] },
-				Now: func() time.Time { return l.now },
+				Out: &plain, Terminal: true, Unicode: true, Color: true,
+				Size: func() (int, int) { return size[0], size[1] },
+				Now:  func() time.Time { return l.now },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -99,8 +101,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveResize changes the size of the window while the view is there. How a terminal breaks its lines anew is its own
-// affair; the summary has to be whole, and the cursor to be there.
+// TestLiveResize changes the size of the window while the view is there. How a terminal breaks its
+// lines anew is its own affair; the summary has to be whole, and the cursor to be there.
 func TestLiveResize(t *testing.T) {
 	s := newScreen(80, 24)
 	r, err := New(Terminal, Options{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) {
@@ -177,7 +179,7 @@ func TestLiveView(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.String()
-	if !strings.HasSuffix(got, "the run broke off after 1 of 4: 1 pass") {
+	if !strings.HasSuffix(got, "the run ended early, after 1 of 4: 1 pass") {
 		t.Errorf("after Close:\n%s", got)
 	}
 	if strings.Contains(got, "█") || s.hidden {
@@ -188,7 +190,8 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestLiveIsPaced sends events as fast as it can: neither does the terminal get more frames, nor does the run wait.
+// TestLiveIsPaced sends events as fast as it can: neither does the terminal get more frames, nor
+// does the run wait.
 func TestLiveIsPaced(t *testing.T) {
 	s := newScreen(80, 24)
 	l := simple(20_000)
@@ -203,12 +206,15 @@ func TestLiveIsPaced(t *testing.T) {
 func TestNoColorIsPlain(t *testing.T) {
 	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
 		var out strings.Builder
-		r, err := New(Terminal, Options{Out: &out, Terminal: true, Color: true, Unicode: true, Getenv: func(n string) string {
-			if n == name {
-				return value
-			}
-			return ""
-		}})
+		r, err := New(Terminal, Options{
+			Out: &out, Terminal: true, Color: true, Unicode: true,
+			Getenv: func(n string) string {
+				if n == name {
+					return value
+				}
+				return ""
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

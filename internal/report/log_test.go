@@ -36,7 +36,9 @@ func (l *log) add(ev plumb.Event) {
 }
 
 // session adds one session with its judgement.
-func (l *log) session(caseID, runner string, repetition, number int, r *plumb.SessionReport, f *plumb.Failure, j *plumb.Judgement) {
+func (l *log) session(caseID, runner string, repetition, number int, r *plumb.SessionReport, f *plumb.Failure,
+	j *plumb.Judgement,
+) {
 	at := plumb.Event{Case: caseID, Runner: runner, Repetition: repetition, Session: number}
 	ev := at
 	ev.Type = plumb.EventSessionStarted
@@ -60,7 +62,10 @@ func (l *log) note(level, text, hint string) {
 }
 
 func (l *log) end(stop plumb.StopReason, remaining int) *log {
-	l.add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{Stop: stop, Remaining: remaining, DurationMs: 1234}})
+	l.add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{
+		Stop: stop, Remaining: remaining,
+		DurationMs: 1234,
+	}})
 	return l
 }
 
@@ -77,7 +82,8 @@ func (l *log) all() iter.Seq2[plumb.Event, error] {
 // sessions is random access to the log, through JSON like the real one.
 func (l *log) sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
 	for _, ev := range l.events {
-		if ev.Case != caseID || ev.Runner != runnerID || ev.Type != plumb.EventSessionFinished && ev.Type != plumb.EventSessionJudged {
+		if ev.Case != caseID || ev.Runner != runnerID || ev.Type != plumb.EventSessionFinished &&
+			ev.Type != plumb.EventSessionJudged {
 			continue
 		}
 		b, err := json.Marshal(ev)
@@ -146,17 +152,26 @@ func answer(text string, ms int64) *plumb.SessionReport {
 	r := &plumb.SessionReport{
 		Prompt: "question", FinalOutput: text, DurationMs: ms + 20, LatencyMs: ms, Model: "gpt-5-2026-01-01",
 		Fingerprint: "fp_1", RequestID: "req_1", FinishReason: plumb.FinishStop, Requests: 1, CostUSD: &cost,
-		Events:         []plumb.SessionEvent{{Type: plumb.SessionMessage, Role: "assistant", Phase: "final", Text: text}},
+		Events: []plumb.SessionEvent{{
+			Type: plumb.SessionMessage, Role: "assistant", Phase: "final",
+			Text: text,
+		}},
 		DetectedSkills: []plumb.SkillDetection{},
 		Files:          plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}},
-		Usage:          plumb.Usage{InputTokens: new(int64(100)), OutputTokens: new(int64(20)), InputChars: 8, OutputChars: int64(len(text))},
+		Usage: plumb.Usage{
+			InputTokens: new(int64(100)), OutputTokens: new(int64(20)), InputChars: 8,
+			OutputChars: int64(len(text)),
+		},
 	}
 	r.Usage.Total()
 	return r
 }
 
 func verdict(name string, pass bool, reason, expected, got string) plumb.Verdict {
-	v := plumb.Verdict{Name: name, Pass: pass, Reason: reason, Expected: expected, Got: got, Details: json.RawMessage(`{"search_term":"42"}`)}
+	v := plumb.Verdict{
+		Name: name, Pass: pass, Reason: reason, Expected: expected, Got: got,
+		Details: json.RawMessage(`{"search_term":"42"}`),
+	}
 	if pass {
 		v.Score = 1
 	}
@@ -170,19 +185,26 @@ func passed(v ...plumb.Verdict) *plumb.Judgement {
 func failed(v ...plumb.Verdict) *plumb.Judgement {
 	return &plumb.Judgement{
 		Outcome: plumb.OutcomeFail, Status: plumb.StatusFailed, Verdicts: v,
-		Failure: &plumb.Failure{Origin: plumb.OriginAssertion, Class: plumb.OriginAssertion.Class(), Message: v[0].Name + ": " + v[0].Reason},
+		Failure: &plumb.Failure{
+			Origin: plumb.OriginAssertion, Class: plumb.OriginAssertion.Class(),
+			Message: v[0].Name + ": " + v[0].Reason,
+		},
 	}
 }
 
 func broken(f *plumb.Failure) *plumb.Judgement {
-	return &plumb.Judgement{Outcome: plumb.OutcomeError, Status: plumb.StatusFailed, Verdicts: []plumb.Verdict{}, Failure: f}
+	return &plumb.Judgement{
+		Outcome: plumb.OutcomeError, Status: plumb.StatusFailed, Verdicts: []plumb.Verdict{},
+		Failure: f,
+	}
 }
 
 // resultOf sums up the given judgements as a run would.
 func resultOf(sessions int, cost *float64, j *plumb.Judgement) plumb.ExecutionResult {
 	res := plumb.ExecutionResult{
-		Outcome: j.Outcome, Status: j.Status, Score: j.Score, Sessions: sessions, DurationMs: 421, LatencyMs: 401, CostUSD: cost,
-		Usage: plumb.Usage{InputTokens: new(100 * int64(sessions)), OutputTokens: new(20 * int64(sessions))},
+		Outcome: j.Outcome, Status: j.Status, Score: j.Score, Sessions: sessions, DurationMs: 421, LatencyMs: 401,
+		CostUSD: cost,
+		Usage:   plumb.Usage{InputTokens: new(100 * int64(sessions)), OutputTokens: new(20 * int64(sessions))},
 	}
 	switch j.Outcome {
 	case plumb.OutcomePass:
@@ -213,13 +235,15 @@ func (l *log) execute(caseID, runner string, r *plumb.SessionReport, j *plumb.Ju
 
 func info(runners ...string) plumb.RunInfo {
 	i := plumb.RunInfo{
-		ID: "20260301-090000-ab12", PlumbVersion: "0.1.0", SuiteName: "v1.0-cheap", SuitePath: "suites/v1.0/cheap.jsonl",
+		ID: "20260301-090000-ab12", PlumbVersion: "0.1.0", SuiteName: "v1.0-cheap",
+		SuitePath:    "suites/v1.0/cheap.jsonl",
 		SuiteVersion: "v1.0", Tier: "cheap", SuiteHash: "sha256:174f0123456789abcdef", Judge: "openai:gpt-5-mini",
 		Schedule: "parallel", Parallel: 8, Repeat: 1, Retry: 1, ArtifactDir: ".plumb/runs/20260301-090000-ab12",
 	}
 	for _, id := range runners {
 		i.Runners = append(i.Runners, plumb.RunnerInfo{
-			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "openai", Model: id},
+			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerModel,
+			Agent:      plumb.AgentInfo{Type: "openai", Model: id},
 			Parameters: plumb.Parameters{Temperature: new(0.0), Seed: new(int64(42))},
 		})
 	}
@@ -231,16 +255,24 @@ const hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \u202eltr \u009b2Jc
 // mixed is a run in which everything happens once, on two runners.
 func mixed() *log {
 	l := newLog(info("gpt-5", "gpt-5-mini"),
-		plumb.CaseInfo{ID: "math-001", Hash: "sha256:c1", Category: "math", Difficulty: "easy", Tags: []string{"smoke"}},
+		plumb.CaseInfo{
+			ID: "math-001", Hash: "sha256:c1", Category: "math", Difficulty: "easy",
+			Tags: []string{"smoke"},
+		},
 		plumb.CaseInfo{ID: "math-002", Hash: "sha256:c2", Category: "math", Difficulty: "hard"},
-		plumb.CaseInfo{ID: "text-001", Hash: "sha256:c3", Category: "text", Difficulty: "easy", Tags: []string{"smoke", "slow"}},
+		plumb.CaseInfo{
+			ID: "text-001", Hash: "sha256:c3", Category: "text", Difficulty: "easy",
+			Tags: []string{"smoke", "slow"},
+		},
 		plumb.CaseInfo{ID: "text-002", Hash: "sha256:c4", Category: "text", Difficulty: "hard"},
 		plumb.CaseInfo{ID: "gap-001", Hash: "sha256:c5", Category: "gap", ExpectedFail: true},
 		plumb.CaseInfo{ID: "gap-002", Hash: "sha256:c6", Category: "gap"},
 	)
 	l.note("warning", "2 parameters were refused by gpt-5-mini", "leave temperature out of the config")
-	l.execute("math-001", "gpt-5", answer("The sum is 42.", 401), passed(verdict("contains", true, `has "42"`, "42", "The sum is 42.")))
-	l.execute("math-001", "gpt-5-mini", answer("It is 41.", 120), failed(verdict("contains", false, `the answer lacks "42"`, "42", "It is 41.")))
+	l.execute("math-001", "gpt-5", answer("The sum is 42.", 401),
+		passed(verdict("contains", true, `has "42"`, "42", "The sum is 42.")))
+	l.execute("math-001", "gpt-5-mini", answer("It is 41.", 120),
+		failed(verdict("contains", false, `the answer lacks "42"`, "42", "It is 41.")))
 	// A retry: the first session breaks, the second passes.
 	breaks := &plumb.Failure{
 		Origin: plumb.OriginRunner, Class: plumb.OriginRunner.Class(), Message: "openai: 500 after 5 attempts",
@@ -254,13 +286,17 @@ func mixed() *log {
 		verdict("exact_match", false, "the texts differ", "one\ntwo\nthree\n", "one\ntwo\nfour\n"),
 		verdict("contains", true, "fine", "one", "one"),
 	))
-	judge := &plumb.Failure{Origin: plumb.OriginJudge, Class: plumb.OriginJudge.Class(), Message: "the judge answered neither YES nor NO three times"}
+	judge := &plumb.Failure{
+		Origin: plumb.OriginJudge, Class: plumb.OriginJudge.Class(),
+		Message: "the judge answered neither YES nor NO three times",
+	}
 	unjudged := verdict("llm_judge", false, "", "", "")
 	unjudged.Error = judge
 	j := broken(judge)
 	j.Verdicts = []plumb.Verdict{unjudged}
 	l.execute("text-001", "gpt-5-mini", answer("Vert d'été 🌿", 300), j)
-	l.execute("text-002", "gpt-5", answer(hostile, 250), failed(verdict("contains", false, "lacks 漢字と絵文字👩‍👩‍👧 in "+hostile, "漢字", hostile)))
+	l.execute("text-002", "gpt-5", answer(hostile, 250), failed(verdict("contains", false,
+		"lacks 漢字と絵文字👩‍👩‍👧 in "+hostile, "漢字", hostile)))
 	cached := answer("ok", 150)
 	cached.Cached, cached.CostUSD = true, nil
 	l.session("text-002", "gpt-5-mini", 1, 1, cached, nil, passed(verdict("contains", true, "ok", "ok", "ok")))
@@ -273,7 +309,10 @@ func mixed() *log {
 	unexpected := passed(verdict("contains", true, "has x", "x", "x"))
 	unexpected.Status = plumb.StatusUnexpectedPassed
 	l.execute("gap-001", "gpt-5-mini", answer("x", 90), unexpected)
-	l.finish("gap-002", "gpt-5", plumb.ExecutionResult{Outcome: plumb.OutcomeSkipped, Status: plumb.StatusSkipped, Reason: "the cost budget is spent"})
+	l.finish("gap-002", "gpt-5", plumb.ExecutionResult{
+		Outcome: plumb.OutcomeSkipped, Status: plumb.StatusSkipped,
+		Reason: "the cost budget is spent",
+	})
 	return l.end(plumb.StopCost, 1)
 }
 
@@ -286,7 +325,8 @@ func simple(n int) *log {
 		return cases
 	}()...)
 	for i := range n {
-		l.execute(fmt.Sprintf("case-%06d", i), "gpt-5", answer("fine", 100), passed(verdict("contains", true, "ok", "fine", "fine")))
+		l.execute(fmt.Sprintf("case-%06d", i), "gpt-5", answer("fine", 100),
+			passed(verdict("contains", true, "ok", "fine", "fine")))
 	}
 	return l.end("", 0)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// The bounds of a Markdown report. GitHub takes comments of fewer than 65,536 characters; what is left here is for those
-// who put a line of their own around it.
+// The limits of a Markdown report. GitHub accepts comments of fewer than 65,536 characters; the
+// rest is room for text around the report.
 const (
 	markdownSize   = 60_000
 	markdownItems  = 20      // failures shown with what was expected and what came
@@ -32,8 +32,8 @@ func writeComment(o Options, run *plumb.Run) error {
 	return nil
 }
 
-// markdown renders a run for pages that show Markdown as GitHub does. All text from outside stands in code, where it
-// can neither format nor link nor notify anybody.
+// markdown renders a run for pages that render Markdown as GitHub does. All untrusted text is
+// inside code, where it cannot format, link or notify.
 func markdown(o *Options, run *plumb.Run) (string, error) {
 	m := &page{limit: markdownSize}
 	rates := analyze.Rates(run)
@@ -70,7 +70,8 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	return o.Redact.String(m.String()), nil
 }
 
-// page is a Markdown text of limited size. A part that does not fit is left out as a whole, and so is all after it.
+// page is a Markdown text of limited size. It omits a part that does not fit, and all parts after
+// it.
 type page struct {
 	strings.Builder
 	limit int
@@ -80,7 +81,7 @@ type page struct {
 func (m *page) add(format string, args ...any) { m.part(fmt.Sprintf(format, args...)) }
 
 func (m *page) part(s string) {
-	const ending = "\n_The report is cut off here._\n"
+	const ending = "\n_The report is truncated here._\n"
 	if m.full || m.Len()+len(s)+len(ending) > m.limit {
 		if !m.full {
 			m.WriteString(ending)
@@ -133,7 +134,8 @@ func (m *page) figures(run *plumb.Run) {
 	spent, times := analyze.Spent(run, -1), analyze.Times(run)
 	parts := []string{"time " + duration(durationMs(run))}
 	if times.N > 0 {
-		parts = append(parts, fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90), duration(times.Max)))
+		parts = append(parts, fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
+			duration(times.Max)))
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
@@ -142,7 +144,8 @@ func (m *page) figures(run *plumb.Run) {
 		parts = append(parts, "cost "+costWords(spent, run))
 	}
 	if spent.Cached > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s from the cache", count(spent.Cached), plural(spent.Sessions, "answer")))
+		parts = append(parts, fmt.Sprintf("%s of %s from the cache", count(spent.Cached),
+			plural(spent.Sessions, "answer")))
 	}
 	m.add("%s\n\n", strings.Join(parts, " · "))
 }
@@ -189,7 +192,7 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 	return err
 }
 
-// item lists one execution, the first of them with what was expected and what came.
+// item lists one execution. The first items include what was expected and what was received.
 func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 	e := &run.Executions[x]
 	line := "- " + code(executionName(run, x))
@@ -246,7 +249,7 @@ func (m *page) notes(run *plumb.Run) {
 	}
 }
 
-// code puts a text into a code span on one line, inside which nothing has a meaning.
+// code puts a text into a code span on one line, in which no character has a special meaning.
 func code(s string) string {
 	s = oneLine(s)
 	if s == "" {
@@ -259,7 +262,7 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// cell is code for a table, where a bar ends the cell even inside of code.
+// cell is code for a table, in which a bar ends the cell even inside code.
 func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
 
 // fence puts a text into a fenced block that it cannot close.

@@ -15,44 +15,50 @@ import (
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
-// ModuleOptions say how a reporter module is loaded, and what it is told of the run beyond what the run's events say.
+// ModuleOptions configure how a reporter module is loaded, and what it learns about the run beyond
+// its events.
 type ModuleOptions struct {
 	Options
-	// Modules are what the reporter may import beyond Node's modules, among them "plumb/entry", which finds the reporter in
-	// its module and calls its hooks. Host and Async are the functions that they call.
+	// Modules are what the reporter may import beyond Node's modules. One of them, "plumb/entry",
+	// finds the reporter in its module and calls its hooks. Host and Async are the Go functions
+	// that these modules call.
 	Modules     map[string]string
 	Host, Async map[string]script.HostFunc
-	// WorkDir is what process.cwd() returns, and where a relative path begins.
+	// WorkDir is the result of process.cwd() and the base of relative paths.
 	WorkDir string
 	Env     []string
-	// Stdout and Stderr receive what the reporter prints. Stderr also receives what went wrong in it, once the run is over.
+	// Stdout and Stderr receive the reporter's output. When the run is over, Stderr also receives
+	// the reporter's errors.
 	Stdout, Stderr io.Writer
 
-	// WorkspaceMode and Cwd say where sessions work; CaseFilter and RunnerFilter are what the user selected.
-	// Without a Cwd that is the run's directory.
+	// WorkspaceMode and Cwd describe where sessions run. Without a Cwd it is the run's directory.
+	// CaseFilter and RunnerFilter are what the user selected.
 	WorkspaceMode, Cwd       string
 	CaseFilter, RunnerFilter []string
-	// Case returns a case as its suite has it, for the hooks that are told of one, or nil where it is not known. It may be nil.
+	// Case returns a case as in its suite, for the hooks that receive one, or nil if it is unknown.
+	// Case may be nil.
 	Case func(caseID string) *plumb.Case
 
-	// HookLimit is how long one hook may take; 0 means 30 s. A reporter that exceeds it is not called again.
+	// HookLimit limits the duration of one hook; 0 means 30 s. A reporter that exceeds it is not
+	// called again.
 	HookLimit time.Duration
-	// Strict makes trouble in a hook an error of Close. Otherwise the run and its exit code do not depend on it.
+	// Strict turns an error in a hook into an error of Close. Otherwise it does not change the run
+	// or its exit code.
 	Strict bool
 }
 
-// The bounds of a reporter module.
+// The limits of a reporter module.
 const (
 	moduleEntry    = "plumb/entry"
 	moduleLoad     = time.Minute
 	moduleHook     = 30 * time.Second
-	moduleDocument = 64 << 20 // bytes of results that go to one hook; larger ones go without sessions
+	moduleDocument = 64 << 20 // bytes of results for one hook; larger results come without sessions
 	moduleTroubles = 20
 )
 
 // moduleReporter calls the documented hooks of a reporter that the user wrote.
 //
-// A hook that throws is noted and the run goes on: what was measured does not depend on who watches.
+// An error in a hook is recorded and the run continues: a reporter must not change the results.
 type moduleReporter struct {
 	o       ModuleOptions
 	path    string
@@ -65,21 +71,21 @@ type moduleReporter struct {
 	context moduleContext
 	began   bool
 	over    bool
-	broke   error                  // why the run broke off, where that is known
-	cases   map[string]*moduleCase // those that have begun and not ended
+	broke   error                  // why the run broke off, if known
+	cases   map[string]*moduleCase // those that have started and not ended
 	held    int                    // bytes of results in cases
 }
 
-// moduleCase is a case of which some executions have begun.
+// moduleCase is a case with at least one started execution.
 type moduleCase struct {
 	running map[string]*recording      // by runner
 	results map[string]json.RawMessage // by runner
 	passed  bool
 }
 
-// NewModule loads a reporter that a user wrote: a TypeScript or JavaScript module whose default export, or export named
-// reporter, is an object with documented hooks. ctx bounds the loading. The reporter runs in an engine of its own, which
-// Close ends.
+// NewModule loads a reporter that a user wrote: a TypeScript or JavaScript module whose default
+// export, or export named reporter, is an object with documented hooks. ctx limits the loading. The
+// reporter runs in its own engine, which Close stops.
 func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporter, error) {
 	if o.HookLimit == 0 {
 		o.HookLimit = moduleHook
@@ -106,7 +112,8 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 		return nil, loadError(path, err)
 	}
 	vm, err := script.Start(ctx, program, script.Options{
-		Modules: o.Modules, Host: o.Host, Async: o.Async, Dir: o.WorkDir, Env: o.Env, Stdout: o.Stdout, Stderr: o.Stderr,
+		Modules: o.Modules, Host: o.Host, Async: o.Async, Dir: o.WorkDir, Env: o.Env, Stdout: o.Stdout,
+		Stderr: o.Stderr,
 	})
 	if err != nil {
 		return nil, loadError(path, err)
@@ -128,12 +135,13 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	return o.guard(r), nil
 }
 
-// loadError is the documented error of a module that cannot be loaded.
+// loadError returns the documented error for a module that cannot be loaded.
 func loadError(path string, err error) error {
-	return plumb.WithHint(fmt.Errorf("Failed to load reporter module: %s\n%w", path, err), plumb.Hint(err)) //nolint:staticcheck // documented
+	err = fmt.Errorf("Failed to load reporter module: %s\n%w", path, err) //nolint:staticcheck // documented
+	return plumb.WithHint(err, plumb.Hint(err))
 }
 
-// ask calls an entry, whose arguments and result are JSON texts.
+// ask calls an entry. Its arguments and its result are JSON texts.
 func (r *moduleReporter) ask(ctx context.Context, result any, entry string, args ...any) error {
 	answer, err := r.vm.Call(ctx, entry, args...)
 	if err != nil {
@@ -149,7 +157,7 @@ func (r *moduleReporter) ask(ctx context.Context, result any, entry string, args
 	return nil
 }
 
-// call calls a hook if there is one, and notes what goes wrong in it.
+// call calls a hook, if the reporter has it, and records its errors.
 func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 	if r.stopped || !r.hooks[hook] {
 		return nil
@@ -159,7 +167,7 @@ func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 	if err != nil {
 		return fmt.Errorf("encode what %s gets: %w", hook, err)
 	}
-	// A hook outlives an interrupt: it may be just about to write down what there is.
+	// An interrupt does not cancel a hook, because the hook may be saving its results.
 	ctx, cancel := context.WithTimeout(context.Background(), r.o.HookLimit)
 	defer cancel()
 	var answer struct {
@@ -195,11 +203,11 @@ func (r *moduleReporter) note(text string) {
 	r.trouble = append(r.trouble, keep(text))
 }
 
-// Report calls the hooks that an event stands for.
+// Report calls the hooks that correspond to an event.
 func (r *moduleReporter) Report(ev plumb.Event, run *plumb.Run) error {
 	switch ev.Type {
 	case plumb.EventRunStarted, plumb.EventPlanned:
-		return nil // the hooks are told of the whole plan
+		return nil // the hooks receive the whole plan
 	case plumb.EventRunFinished:
 		if err := r.begin(run); err != nil {
 			return err
@@ -228,7 +236,7 @@ func (r *moduleReporter) Report(ev plumb.Event, run *plumb.Run) error {
 	}
 }
 
-// begin tells the reporter once that the run begins.
+// begin calls onSuiteStart once.
 func (r *moduleReporter) begin(run *plumb.Run) error {
 	if r.began {
 		return nil
@@ -246,7 +254,7 @@ func (r *moduleReporter) begin(run *plumb.Run) error {
 	return r.call("onSuiteStart", ev)
 }
 
-// of is the event of an execution, or of a case when runner is nil.
+// of returns the event of an execution, or of a case when runner is nil.
 func (r *moduleReporter) of(run *plumb.Run, caseID string, runner *plumb.RunnerInfo) (moduleEvent, error) {
 	i, err := run.Index(caseID, run.Info.Runners[0].ID)
 	if err != nil {
@@ -257,8 +265,8 @@ func (r *moduleReporter) of(run *plumb.Run, caseID string, runner *plumb.RunnerI
 	return moduleEvent{Case: info, Runner: runner, CaseIndex: c + 1, TotalCases: len(run.Cases)}, err
 }
 
-// execution returns what is known of the sessions of an execution, and tells the reporter when it is the first thing heard
-// of it.
+// execution returns the recorded sessions of an execution. Its first event calls onCaseStart and
+// onRunnerStart.
 func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, error) {
 	x := r.cases[ev.Case]
 	if x == nil {
@@ -287,7 +295,7 @@ func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, 
 	return rec, nil
 }
 
-// executed tells the reporter that an execution ended, and its case if that was the last one.
+// executed calls onRunnerFinish, and onCaseFinish after the last execution of the case.
 func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
 	rec, err := r.execution(run, ev)
 	if err != nil {
@@ -358,7 +366,7 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 	return r.call("onCaseFinish", event)
 }
 
-// finish tells the reporter how the run went. Results that are too large go without their sessions.
+// finish calls onSuiteFinish. Results that are too large come without their sessions.
 func (r *moduleReporter) finish(run *plumb.Run) error {
 	r.over = true
 	if !r.hooks["onSuiteFinish"] || r.stopped {
@@ -375,14 +383,14 @@ func (r *moduleReporter) finish(run *plumb.Run) error {
 		}
 		return r.call("onSuiteFinish", moduleEvent{Result: json.RawMessage(doc.Bytes())})
 	}
-	r.note("the results are too large for onSuiteFinish; results.json has them")
+	r.note("the results are too large for onSuiteFinish; read results.json instead")
 	return nil
 }
 
-// errTooLarge ends a document that has grown too large.
+// errTooLarge stops writing a document that exceeds its limit.
 var errTooLarge = errors.New("the document is too large")
 
-// limited is a writer that takes so much and no more.
+// limited is a writer that fails after a number of bytes.
 type limited struct {
 	w    io.Writer
 	left int
@@ -395,17 +403,18 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// Broke says why the run broke off, which Close tells the reporter.
+// Broke records why the run broke off. Close passes it to the reporter.
 func (r *moduleReporter) Broke(err error) { r.broke = err }
 
-// Close ends the reporter's engine and says what went wrong in its hooks. When the run broke off, it tells the reporter so.
+// Close stops the reporter's engine and prints the errors of its hooks. It calls onError when the
+// run broke off.
 func (r *moduleReporter) Close() error {
 	if r.vm == nil {
 		return nil
 	}
 	var err error
 	if r.began && !r.over {
-		e := &resultError{Name: "Error", Message: "the run broke off"}
+		e := &resultError{Name: "Error", Message: "the run ended early"}
 		if r.broke != nil {
 			e.Message = r.broke.Error()
 		}

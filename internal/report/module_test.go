@@ -15,7 +15,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/load/lib"
 )
 
-// moduleRun replays a log into a reporter module and returns what it printed and what went wrong in it.
+// moduleRun replays a log into a reporter module and returns what it printed and what went wrong in
+// it.
 func moduleRun(t *testing.T, l *log, name string, o ModuleOptions) (out, trouble string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -35,27 +36,32 @@ func moduleRun(t *testing.T, l *log, name string, o ModuleOptions) (out, trouble
 
 func TestModuleHooks(t *testing.T) {
 	out, trouble, err := moduleRun(t, agentLog(), "all.ts", ModuleOptions{
-		WorkspaceMode: "isolated", CaseFilter: []string{"release", "known-gap"}, RunnerFilter: []string{"claude"}, Case: reportedCase,
+		WorkspaceMode: "isolated", CaseFilter: []string{"release", "known-gap"}, RunnerFilter: []string{"claude"},
+		Case: reportedCase,
 	})
 	if err != nil || trouble != "" {
 		t.Fatalf("%v\n%s", err, trouble)
 	}
 	golden(t, "agents.hooks.txt", out)
 	// Every case and every execution begins once and ends once.
-	for hook, want := range map[string]int{"onSuiteStart": 1, "onCaseStart": 4, "onRunnerStart": 8, "onRunnerFinish": 8, "onCaseFinish": 4, "onSuiteFinish": 1, "onError": 0} {
+	for hook, want := range map[string]int{
+		"onSuiteStart": 1, "onCaseStart": 4, "onRunnerStart": 8, "onRunnerFinish": 8,
+		"onCaseFinish": 4, "onSuiteFinish": 1, "onError": 0,
+	} {
 		if got := strings.Count(out, hook+" "); got != want {
 			t.Errorf("%s: %d calls, want %d", hook, got, want)
 		}
 	}
 }
 
-// reportedCase is a case as its suite has it. One has all that a case can have, and what its author put beside that.
+// reportedCase is a case as in its suite, with all possible keys and the author's own.
 func reportedCase(id string) *plumb.Case {
 	if id != "release" {
 		return &plumb.Case{ID: id, Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "prompt of " + id}}}
 	}
 	return &plumb.Case{
-		ID: id, Timeout: 1500 * time.Millisecond, MaxSteps: 9, MaxOutputTokens: 100, Own: json.RawMessage(`{"owner":"ana","links":[{"to":"#1"}]}`),
+		ID: id, Timeout: 1500 * time.Millisecond, MaxSteps: 9, MaxOutputTokens: 100,
+		Own: json.RawMessage(`{"owner":"ana","links":[{"to":"#1"}]}`),
 		Messages: []plumb.Message{
 			{Role: plumb.RoleSystem, Content: "be brief"},
 			{Role: plumb.RoleUser, Content: "hi"},
@@ -65,8 +71,8 @@ func reportedCase(id string) *plumb.Case {
 	}
 }
 
-// TestModuleEventsAreDocumented holds the members of each hook's event, and of the context and the case in it, to what is
-// documented, and all calls to their documented order.
+// TestModuleEventsAreDocumented holds the members of each hook's event, and of the context and the
+// case in it, to what is documented, and all calls to their documented order.
 func TestModuleEventsAreDocumented(t *testing.T) {
 	out, trouble, err := moduleRun(t, agentLog(), "record.ts", ModuleOptions{Case: reportedCase})
 	if err != nil || trouble != "" {
@@ -81,7 +87,8 @@ func TestModuleEventsAreDocumented(t *testing.T) {
 		"onSuiteFinish":  {"context", "result"},
 	}
 	context := []string{
-		"cwd", "declaredTags", "isInteractive", "maxParallel", "repeat", "scheduleMode", "selectedCaseCount", "selectedExecutionCount",
+		"cwd", "declaredTags", "isInteractive", "maxParallel", "repeat", "scheduleMode", "selectedCaseCount",
+		"selectedExecutionCount",
 		"selectedRunnerCount", "suitePath", "suiteRunArtifactDir", "workspaceMode",
 	}
 	begun := map[string]int{} // of a case, and of an execution: 1 begun, 2 ended
@@ -109,7 +116,8 @@ func TestModuleEventsAreDocumented(t *testing.T) {
 			Runner  plumb.RunnerInfo
 			Result  map[string]any
 		}
-		if err := json.Unmarshal([]byte(line[strings.Index(line, `"event":`)+len(`"event":`):len(line)-1]), &about); err != nil {
+		if err := json.Unmarshal([]byte(line[strings.Index(line, `"event":`)+len(`"event":`):len(line)-1]),
+			&about); err != nil {
 			t.Fatal(err)
 		}
 		if got := slices.Sorted(maps.Keys(about.Context)); !slices.Equal(got, context) {
@@ -131,7 +139,8 @@ func TestModuleEventsAreDocumented(t *testing.T) {
 			}
 		case "onCaseFinish":
 			step(about.Case.ID, 1)
-			if got := slices.Sorted(maps.Keys(about.Result)); !slices.Equal(got, []string{"caseId", "passed", "runnerResults", "tags"}) {
+			if got := slices.Sorted(maps.Keys(about.Result)); !slices.Equal(got,
+				[]string{"caseId", "passed", "runnerResults", "tags"}) {
 				t.Errorf("%s: the result has %v", about.Case.ID, got)
 			}
 		}
@@ -179,7 +188,8 @@ func TestModuleTrouble(t *testing.T) {
 	if err != nil || out != "finished after 8\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if !strings.Contains(trouble, "reporter ./throws.ts: onRunnerStart: TypeError: no 1") || !strings.Contains(trouble, "onSuiteFinish: Error: late") ||
+	if !strings.Contains(trouble, "reporter ./throws.ts: onRunnerStart: TypeError: no 1") ||
+		!strings.Contains(trouble, "onSuiteFinish: Error: late") ||
 		!strings.Contains(trouble, "throws.ts:5:11") {
 		t.Errorf("trouble:\n%s", trouble)
 	}
@@ -191,7 +201,8 @@ func TestModuleTrouble(t *testing.T) {
 // TestModuleLimit: a hook that never returns ends the reporter, not the run.
 func TestModuleLimit(t *testing.T) {
 	out, trouble, err := moduleRun(t, agentLog(), "loops.js", ModuleOptions{HookLimit: 200 * time.Millisecond})
-	if err != nil || out != "" || !strings.Contains(trouble, "onCaseStart took longer than 200ms; the reporter is not called again") {
+	if err != nil || out != "" || !strings.Contains(trouble,
+		"onCaseStart took longer than 200ms; the reporter is not called again") {
 		t.Errorf("%q, %q, %v", out, trouble, err)
 	}
 }
@@ -220,7 +231,8 @@ func TestModuleBrokenOff(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(stdout.String(), "\nonError [\"Error: no space left on device\"]") || strings.Contains(stdout.String(), "onSuiteFinish") {
+	if !strings.Contains(stdout.String(), "\nonError [\"Error: no space left on device\"]") ||
+		strings.Contains(stdout.String(), "onSuiteFinish") {
 		t.Error(stdout.String())
 	}
 }
@@ -243,7 +255,8 @@ func TestModuleResultsAreDocumented(t *testing.T) {
 	}
 	for _, key := range []string{
 		"runner", "passed", "status", "durationMs", "executionArtifactDir", "artifactDir", "report", "session", "error",
-		"failureOrigin", "failureClass", "repeatTarget", "completedRepetitions", "successfulRepetitions", "stoppedAtRepetition", "repetitions",
+		"failureOrigin", "failureClass", "repeatTarget", "completedRepetitions", "successfulRepetitions",
+		"stoppedAtRepetition", "repetitions",
 	} {
 		if _, ok := got[key]; !ok {
 			t.Errorf("no %s in %s", key, text)
@@ -253,7 +266,8 @@ func TestModuleResultsAreDocumented(t *testing.T) {
 	if failure["name"] != "AssertionError" || !strings.Contains(failure["stack"].(string), "skills.suite.ts:42:18") {
 		t.Errorf("error %v", failure)
 	}
-	if report, _ := got["report"].(map[string]any); !strings.Contains(report["finalOutput"].(string), "Tagging did not work") {
+	if report, _ := got["report"].(map[string]any); !strings.Contains(report["finalOutput"].(string),
+		"Tagging did not work") {
 		t.Errorf("the report is not that of the session that failed: %v", report["finalOutput"])
 	}
 }

@@ -27,7 +27,7 @@ type moduleContext struct {
 	DeclaredTags           []string `json:"declaredTags"`
 }
 
-// moduleEvent is what a hook gets. Which members are there depends on the hook.
+// moduleEvent is the argument of a hook. The hook decides which members are set.
 type moduleEvent struct {
 	Context    *moduleContext     `json:"context"`
 	Cases      []json.RawMessage  `json:"cases,omitempty" redact:"values"`
@@ -41,8 +41,8 @@ type moduleEvent struct {
 	Error      *resultError       `json:"error,omitempty"`
 }
 
-// moduleCaseInfo is what hooks learn of a case: what its suite says of it, but for functions. What its author put beside that
-// follows.
+// moduleCaseInfo is the case that hooks receive: the case as in its suite, without functions. The
+// author's own keys follow.
 type moduleCaseInfo struct {
 	ID              string          `json:"id"`
 	Prompt          string          `json:"prompt,omitempty"`
@@ -58,19 +58,22 @@ type moduleCaseInfo struct {
 	Difficulty      string          `json:"difficulty,omitempty"`
 }
 
-// context is what all hooks learn of a run.
+// context returns what all hooks receive about a run.
 func (o *ModuleOptions) context(run *plumb.Run) moduleContext {
 	info := &run.Info
 	return moduleContext{
-		IsInteractive: o.Terminal, Cwd: cmp.Or(o.Cwd, info.ArtifactDir), WorkspaceMode: cmp.Or(o.WorkspaceMode, string(plumb.WorkspaceNone)),
-		SuitePath: info.SuitePath, SuiteRunArtifactDir: info.ArtifactDir,
-		SelectedCaseCount: len(run.Cases), SelectedRunnerCount: len(info.Runners), SelectedExecutionCount: len(run.Executions),
-		Repeat: max(1, info.Repeat), ScheduleMode: info.Schedule, MaxParallel: max(1, info.Parallel),
-		CaseFilter: chosen(o.CaseFilter), RunnerFilter: chosen(o.RunnerFilter), TagFilter: info.SelectedTags, DeclaredTags: list(info.DeclaredTags),
+		IsInteractive: o.Terminal, Cwd: cmp.Or(o.Cwd, info.ArtifactDir),
+		WorkspaceMode: cmp.Or(o.WorkspaceMode, string(plumb.WorkspaceNone)),
+		SuitePath:     info.SuitePath, SuiteRunArtifactDir: info.ArtifactDir,
+		SelectedCaseCount: len(run.Cases), SelectedRunnerCount: len(info.Runners),
+		SelectedExecutionCount: len(run.Executions),
+		Repeat:                 max(1, info.Repeat), ScheduleMode: info.Schedule, MaxParallel: max(1, info.Parallel),
+		CaseFilter: chosen(o.CaseFilter), RunnerFilter: chosen(o.RunnerFilter), TagFilter: info.SelectedTags,
+		DeclaredTags: list(info.DeclaredTags),
 	}
 }
 
-// info is what hooks learn of a case.
+// info returns what hooks receive about a case.
 func (o *ModuleOptions) info(c *plumb.CaseInfo) (json.RawMessage, error) {
 	x := moduleCaseInfo{
 		ID: c.ID, Tags: list(c.Tags), Category: c.Category, Difficulty: c.Difficulty, ExpectedFail: c.ExpectedFail,
@@ -92,10 +95,10 @@ func (o *ModuleOptions) info(c *plumb.CaseInfo) (json.RawMessage, error) {
 	if err != nil || len(own) <= len("{}") {
 		return text, err
 	}
-	return append(append(text[:len(text)-1], ','), own[1:]...), nil // none of its own names is one of the others
+	return append(append(text[:len(text)-1], ','), own[1:]...), nil // the author's own keys differ from the other keys
 }
 
-// known is a case as its suite has it, or nil.
+// known returns a case as in its suite, or nil.
 func (o *ModuleOptions) known(id string) *plumb.Case {
 	if o.Case == nil {
 		return nil
@@ -103,7 +106,7 @@ func (o *ModuleOptions) known(id string) *plumb.Case {
 	return o.Case(id)
 }
 
-// chosen is a filter as it is documented: the one value, or all of several; nil for none.
+// chosen returns a filter as documented: a single value, a list of several, or nil for none.
 func chosen(values []string) any {
 	switch len(values) {
 	case 0:

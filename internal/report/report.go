@@ -1,9 +1,10 @@
-// Package report renders runs: live on a terminal, and as documents for people, for scripts and for CI systems.
+// Package report renders runs: live on a terminal, and as documents for people, scripts and CI
+// systems.
 //
-// A reporter is a function of the pair (event, run). It keeps nothing of a finished execution beyond a bounded number of
-// excerpts, so that a run of a hundred thousand cases costs no more than one of ten; what needs whole sessions streams
-// them from the log through [Sessions]. Text that models, providers and suites wrote is stripped of everything that a
-// terminal or a page would obey.
+// A reporter is a function of the pair (event, run). Beyond a limited number of excerpts it keeps
+// nothing of a finished execution, so memory does not grow with the number of cases. A reporter
+// that needs whole sessions streams them from the log through [Sessions]. Reporters remove from the
+// text of models, providers and suites everything that a terminal or a page would interpret.
 package report
 
 import (
@@ -19,44 +20,52 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// Options say where a reporter writes and what it may use. The zero value writes nowhere, in plain ASCII.
+// Options configure where a reporter writes and what it may use. The zero value writes nowhere, in
+// plain ASCII.
 type Options struct {
-	// Out is where the report goes: standard output or a file. The reporter does not close it.
+	// Out is the destination of the report: standard output or a file. The reporter does not close
+	// it.
 	Out io.Writer
-	// Terminal says that Out is an interactive terminal, on which the terminal reporter draws a live view.
+	// Terminal is set when Out is an interactive terminal, on which the terminal reporter draws a
+	// live view.
 	Terminal bool
-	// Color allows colours, Unicode characters beyond ASCII.
+	// Color allows colors; Unicode allows characters beyond ASCII.
 	Color, Unicode bool
-	// Size returns the size of the terminal in cells; it is asked again and again, since windows change. When it is nil
-	// or returns zeros, 80 by 24 is assumed.
+	// Size returns the size of the terminal in cells. The reporter calls it repeatedly because
+	// windows change. The size is 80 by 24 when Size is nil or returns zeros.
 	Size func() (width, height int)
 	// Now is the clock of the live view; nil means [time.Now].
 	Now func() time.Time
-	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY. It may be nil.
+	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY.
+	// It may be nil.
 	Getenv func(name string) string
-	// Sessions gives access to recorded sessions. Reporters that show outputs need it and leave them out without it.
+	// Sessions reads recorded sessions. Without it, reporters omit outputs.
 	Sessions Sessions
-	// RunDir is the run directory itself, for reporters that are a file in it unless the user names another one: with it,
-	// html writes report.html there and says so on Out; without it, the page goes to Out.
+	// RunDir is the run directory, for reporters that write a file into it by default: with RunDir,
+	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
+	// to Out.
 	RunDir string
-	// Dir is the run directory as the user should see it; when it is empty, the run's own notion is shown.
+	// Dir is the run directory as the user should see it. The default is the path in the run's
+	// info.
 	Dir string
-	// Flags are what later commands need to find the run, such as "--output-dir out"; they stand in what is suggested.
+	// Flags are the flags that later commands need to find the run, such as "--output-dir out".
+	// Suggested commands include them.
 	Flags string
-	// Closed says that the run cannot be resumed, so that it is not suggested.
+	// Closed is set when the run cannot be resumed. Then reporters do not suggest it.
 	Closed bool
-	// Redact knows the secrets that no report may show; nil knows none.
+	// Redact removes secrets from reports; nil removes none.
 	Redact *redact.Redactor
-	// Fresh says that Redact has been applied to all events and sessions already, as it was by the run that is being
-	// reported. Those of a log that was stored before need not be so.
+	// Fresh is set when Redact was already applied to all events and sessions, as in a run of this
+	// process. It is not set for a stored log.
 	Fresh bool
-	// Recorded says that the answers are a recording, whatever the runners are. A run on replay runners is one anyway.
+	// Recorded is set when the answers are a recording, whatever the runners are. A run on replay
+	// runners is always one.
 	Recorded bool
 }
 
-// Sessions calls yield for each session-finished and session-judged event of one execution, in the order of the log, and
-// stops at the first error. When a session was measured or judged again, the later event counts. It may be called from
-// several goroutines at once.
+// Sessions calls yield for each session-finished and session-judged event of one execution, in the
+// order of the log, and stops at the first error. When a session was measured or judged again, the
+// later event counts. Sessions is safe for concurrent use.
 type Sessions func(caseID, runnerID string, yield func(plumb.Event) error) error
 
 // The names of the reporters.
@@ -75,8 +84,8 @@ func Names() []string {
 	return []string{Terminal, JSON, JSONSummary, JUnit, GitHubActions, Markdown, HTML}
 }
 
-// New returns the reporter with the given name. The run-finished event makes it write its report; use [Replay] to render
-// a run from its log.
+// New returns the reporter with the given name. The run-finished event makes it write its report.
+// Use [Replay] to render a run from its log.
 func New(name string, o Options) (plumb.Reporter, error) {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -122,7 +131,7 @@ func newReporter(name string, o Options) (plumb.Reporter, error) {
 	return nil, plumb.WithHint(err, "reporters: "+strings.Join(Names(), ", "))
 }
 
-// atEnd is a reporter that writes one document, once the run has ended.
+// atEnd is a reporter that writes one document at the end of the run.
 type atEnd struct {
 	write func(run *plumb.Run) error
 }
@@ -136,9 +145,9 @@ func (r *atEnd) Report(ev plumb.Event, run *plumb.Run) error {
 
 func (r *atEnd) Close() error { return nil }
 
-// Replay renders a run from its log and returns its state. The log of a run that was stopped and resumed has several ends:
-// the reporter sees the last only. That of a run that was killed has none: the reporter sees one nevertheless, while
-// run.End stays nil.
+// Replay renders a run from its log and returns its state. The log of a run that was stopped and
+// resumed has several run-finished events; the reporter receives only the last one. The log of a
+// killed run has none; the reporter still receives one, while run.End stays nil.
 func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run, error) {
 	run := &plumb.Run{}
 	var known *redact.Redactor
@@ -150,7 +159,7 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 		if err != nil {
 			return run, errors.Join(err, r.Close())
 		}
-		ev = without(known, ev) // the state of the run is made of it
+		ev = without(known, ev) // the state of the run is built from it
 		if err := run.Apply(ev); err != nil {
 			return run, errors.Join(err, r.Close())
 		}
@@ -169,20 +178,20 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 	return run, errors.Join(r.Report(*end, run), r.Close())
 }
 
-// recorded reports whether the answers of a run are a recording. Replayed answers must never pass for new ones.
+// recorded reports whether the answers of a run are a recording. Replayed answers must never pass
+// as new ones.
 func (o *Options) recorded(run *plumb.Run) bool { return o.Recorded || recorded(run) }
 
 func recorded(run *plumb.Run) bool {
 	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
 }
 
-// recordingNotice labels a recording. A judge may still have been asked about it.
+// recordingNotice labels a recording. A judge may still have been called for it.
 func recordingNotice(info *plumb.RunInfo) string {
-	const notice = "RECORDING: these answers were played back from an earlier run, no model was asked"
 	if info.Judge == "" && info.Embedder == "" {
-		return notice
+		return "RECORDING: answers replayed from an earlier run. No model was called."
 	}
-	return notice + " but the judge"
+	return "RECORDING: answers replayed from an earlier run. Only the judge was called."
 }
 
 // dir returns the run directory as the user should see it.
@@ -217,7 +226,7 @@ func shortHash(hash string) string {
 	return algorithm + ":" + digits[:8]
 }
 
-// runnerTitle names a runner and, where its id does not, the model behind it.
+// runnerTitle returns the id of a runner and, if the id does not name it, the model.
 func runnerTitle(r *plumb.RunnerInfo) string {
 	model := r.Agent.Type + ":" + r.Agent.Model
 	switch {
@@ -234,7 +243,7 @@ func runnerTitle(r *plumb.RunnerInfo) string {
 	return oneLine(r.ID + " (" + model + ")")
 }
 
-// judgeTitle says who judges, or "" when nothing has to be judged by a model.
+// judgeTitle names the judge, or returns "" when no check needs one.
 func judgeTitle(info *plumb.RunInfo) string {
 	switch {
 	case info.SelfJudged && info.Judge != "":
@@ -245,7 +254,7 @@ func judgeTitle(info *plumb.RunInfo) string {
 	return oneLine(info.Judge)
 }
 
-// casesWords says how many cases of the suite were selected.
+// casesWords returns how many cases of the suite were selected.
 func casesWords(run *plumb.Run) string {
 	if all := run.Info.SuiteCases; all > len(run.Cases) {
 		return count(len(run.Cases)) + " of " + plural(all, "case")
@@ -253,10 +262,10 @@ func casesWords(run *plumb.Run) string {
 	return plural(len(run.Cases), "case")
 }
 
-// stopWords says why a run ended early, or "" when it did not.
+// stopWords explains why a run ended early, or returns "" if it did not.
 func stopWords(run *plumb.Run) string {
 	if run.End == nil {
-		return "the run did not end: it was killed, or is still going on"
+		return "the run has not ended: it was killed or is still running"
 	}
 	switch run.End.Stop {
 	case "":
@@ -264,7 +273,7 @@ func stopWords(run *plumb.Run) string {
 	case plumb.StopInterrupted:
 		return "interrupted"
 	case plumb.StopFailFast:
-		return "stopped after the allowed number of failures"
+		return "stopped: the failure limit is reached"
 	case plumb.StopCost:
 		return "stopped: the cost budget is spent"
 	case plumb.StopTokens:
@@ -272,12 +281,12 @@ func stopWords(run *plumb.Run) string {
 	case plumb.StopDuration:
 		return "stopped: the time budget is spent"
 	case plumb.StopUnmetered:
-		return "stopped: what sessions use is not reported, so the budget cannot be held"
+		return "stopped: sessions do not report what they use, so the budget cannot be enforced"
 	}
 	return "stopped: " + oneLine(string(run.End.Stop))
 }
 
-// flags are those that a later command needs to find the run, after a blank.
+// flags returns the flags that a later command needs to find the run, after a space.
 func (o *Options) flags() string {
 	if o.Flags == "" {
 		return ""
@@ -285,10 +294,10 @@ func (o *Options) flags() string {
 	return " " + oneLine(o.Flags)
 }
 
-// A command is something to type next, with why.
+// A command is a suggested next command, with its purpose.
 type command struct{ line, why string }
 
-// nextSteps says what the user may want to do after a run, most useful first.
+// nextSteps returns the commands that a user is likely to need after a run, most useful first.
 func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	id, flags := shellWord(run.Info.ID), o.flags()
 	var steps []command
@@ -298,14 +307,14 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	switch t := run.Totals; {
 	case o.Closed:
 	case t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0:
-		steps = append(steps, command{"plumb resume " + id + flags, "go on; what is done stays done"})
+		steps = append(steps, command{"plumb resume " + id + flags, "continue; finished cases are kept"})
 	case t.Errored > 0:
-		steps = append(steps, command{"plumb resume --retry-errors " + id + flags, "measure again what could not be measured"})
+		steps = append(steps, command{"plumb resume --retry-errors " + id + flags, "run the unmeasured cases again"})
 	}
 	return steps
 }
 
-// shellWord quotes an argument where a shell would take it apart.
+// shellWord quotes an argument that a shell would split or expand.
 func shellWord(s string) string {
 	s = oneLine(s)
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"

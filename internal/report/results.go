@@ -20,10 +20,12 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// resultsSchema is the version of the shape that [WriteResults] writes. Keys may be added without a new one.
+// resultsSchema is the version of the format that [WriteResults] writes. A new key does not change
+// it.
 const resultsSchema = 1
 
-// suiteResult is the documented SuiteRunResult but for its cases, which are streamed. What is ours follows runners.
+// suiteResult is the documented SuiteRunResult without its cases, which are streamed. The keys
+// after runners are Plumb's own.
 type suiteResult struct {
 	SuitePath           string   `json:"suitePath"`
 	StartedAt           string   `json:"startedAt"`
@@ -34,10 +36,12 @@ type suiteResult struct {
 	SelectedTags        []string `json:"selectedTags"`
 }
 
-// provenance is what we add to the documented shape: how the run went as a whole, and what produced it.
+// provenance is what Plumb adds to the documented shape: the outcome of the run and what produced
+// it.
 type provenance struct {
 	Schema int `json:"schema"`
-	// Outcome is error when something could not be measured and nothing failed, skipped when something was not run.
+	// Outcome is error when something could not be measured and nothing failed, and skipped when
+	// something did not run.
 	Outcome      plumb.Outcome       `json:"outcome"`
 	Verdict      string              `json:"verdict"`
 	Recorded     bool                `json:"recorded"`
@@ -78,7 +82,7 @@ type spending struct {
 	ReasoningTokens int64 `json:"reasoningTokens"`
 	CacheTokens     int64 `json:"cacheTokens"`
 	TotalTokens     int64 `json:"totalTokens"`
-	// CostUSD is null when nothing of it is known.
+	// CostUSD is null when no cost is known.
 	CostUSD      *float64 `json:"costUsd"`
 	JudgeCostUSD float64  `json:"judgeCostUsd"`
 	Unpriced     int      `json:"unpriced"`
@@ -86,11 +90,11 @@ type spending struct {
 	Cached       int      `json:"cached"`
 }
 
-// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It holds a few hundred
-// executions at a time in memory, whatever the size of the run. A nil s leaves out what only sessions know.
+// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It
+// holds at most a few hundred executions in memory. Without s it omits what only sessions have.
 //
-// Each session report is written once: at the execution for the session that decided it, else at its repetition, else in the
-// repetition's list of sessions. The document has one case a line.
+// Each session report appears once: at the execution for the session that decided it, else at its
+// repetition, else in the repetition's list of sessions. The document has one case per line.
 func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
 	return writeDocument(w, run, s, full, recorded(run))
 }
@@ -109,7 +113,7 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 	n := len(run.Info.Runners)
 	averages := make([]analyze.Averages, n)
 	batch := make([]renderedCase, min(renderBatch, len(run.Cases)))
-	size := runtime.GOMAXPROCS(0) // until it is known how large a case is
+	size := runtime.GOMAXPROCS(0) // until the size of a case is known
 	for from := 0; from < len(run.Cases); {
 		part := batch[:min(size, len(batch), len(run.Cases)-from)]
 		renderCases(run, s, d, from, part)
@@ -125,7 +129,7 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 			}
 			doc.rawElement(from+i, part[i].json)
 			if written += len(part[i].json); cap(part[i].json) > renderBytes/16 {
-				part[i].json = nil // the next ones need not be as large
+				part[i].json = nil // the next cases need not be as large
 			}
 		}
 		from += len(part)
@@ -142,14 +146,14 @@ func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded b
 	return doc.close()
 }
 
-// renderBatch is how many cases are rendered before they are written, and so how many are held in memory: fewer of those that
-// would take more than renderBytes together.
+// renderBatch limits how many cases are rendered before they are written, and so how many are in
+// memory. Fewer are rendered when together they exceed renderBytes.
 const (
 	renderBatch = 256
 	renderBytes = 4 << 20
 )
 
-// renderedCase is one case of a document, and what the runners' averages need of it.
+// renderedCase is one case of a document, with its part of the runners' averages.
 type renderedCase struct {
 	json    []byte
 	figures []caseFigures // by runner
@@ -162,7 +166,8 @@ type caseFigures struct {
 	usage      plumb.Usage
 }
 
-// renderCases renders the cases from the given one on, as many as fit into out, on all processors.
+// renderCases renders the cases from the given index on, as many as fit into out, on all
+// processors.
 func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedCase) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -198,7 +203,7 @@ func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []case
 		switch {
 		case e.State == plumb.ExecutionPlanned:
 		case d == brief && plain(run, e, info):
-			rec = summarised(e)
+			rec = summarized(e)
 		default:
 			var err error
 			if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
@@ -225,9 +230,10 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 	info := &run.Info
 	p := provenance{
 		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(rates.Overall), Recorded: recorded,
-		Rate:       rates.Overall.Figures(),
-		Categories: named(rates.Categories, rates.HasCategories()), Difficulties: named(rates.Difficulties, rates.HasDifficulties()),
-		Tags: named(rates.Tags, true),
+		Rate:         rates.Overall.Figures(),
+		Categories:   named(rates.Categories, rates.HasCategories()),
+		Difficulties: named(rates.Difficulties, rates.HasDifficulties()),
+		Tags:         named(rates.Tags, true),
 		Spent: spending{
 			InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, ReasoningTokens: spent.ReasoningTokens,
 			CacheTokens: spent.CacheTokens, TotalTokens: spent.TotalTokens,
@@ -249,8 +255,8 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 	return p
 }
 
-// runOutcome sums up a run in one word, by the rules of the exit codes: a fail weighs more than what could not be
-// measured, and that more than what was not run.
+// runOutcome returns the outcome of a run by the rules of the exit codes: fail takes precedence
+// over error, and error over skipped.
 func runOutcome(run *plumb.Run) plumb.Outcome {
 	t := run.Totals
 	switch {
@@ -275,7 +281,7 @@ func named(rates []analyze.Rate, has bool) []namedRate {
 	return out
 }
 
-// list makes sure that no list is written as null.
+// list returns an empty list instead of nil, which JSON would render as null.
 func list[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -283,7 +289,7 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// document writes one JSON object piece by piece. The first error sticks.
+// document writes one JSON object piece by piece and keeps the first error.
 type document struct {
 	w   *bufio.Writer
 	buf bytes.Buffer
@@ -297,7 +303,7 @@ func (d *document) raw(s string) {
 	}
 }
 
-// encode leaves v in buf, without a line end.
+// encode writes v to buf without a line end.
 func (d *document) encode(v any) []byte {
 	d.buf.Reset()
 	if d.err == nil {
@@ -306,18 +312,19 @@ func (d *document) encode(v any) []byte {
 	return escapeControls(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
 }
 
-// escapeControls escapes what JSON allows in strings as it is and a terminal would obey, or not show: a document may end
-// up on one. The text stays the same.
+// escapeControls escapes characters that JSON allows inside strings and a terminal would interpret
+// or hide, because the document may be printed to a terminal. The value of the JSON does not
+// change.
 func escapeControls(b []byte) []byte {
 	if bytes.IndexByte(b, 0x7f) < 0 && bytes.IndexByte(b, 0xc2) < 0 {
 		return b
 	}
-	at := bytes.IndexFunc(b, obeyed)
+	at := bytes.IndexFunc(b, isControl)
 	if at < 0 {
 		return b
 	}
 	out := make([]byte, 0, len(b)+64)
-	for ; at >= 0; at = bytes.IndexFunc(b, obeyed) {
+	for ; at >= 0; at = bytes.IndexFunc(b, isControl) {
 		out = append(out, b[:at]...)
 		r, size := utf8.DecodeRune(b[at:])
 		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
@@ -330,8 +337,8 @@ func escapeControls(b []byte) []byte {
 	return append(out, b...)
 }
 
-// obeyed reports whether r is one of those that [forbidden] means and encoding/json writes as they are.
-func obeyed(r rune) bool { return r >= 0x7f && forbidden(r) }
+// isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.
+func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }
 
 func (d *document) write(b []byte) {
 	if d.err == nil {
@@ -339,7 +346,7 @@ func (d *document) write(b []byte) {
 	}
 }
 
-// members writes the members of v, each on a line of its own, after the given text.
+// members writes the members of v after the given text, one per line.
 func (d *document) members(before string, v any) {
 	b := d.encode(v)
 	if d.err != nil {
@@ -354,7 +361,7 @@ func (d *document) members(before string, v any) {
 	d.write(inner)
 }
 
-// element writes the i-th element of a list on a line of its own.
+// element writes the i-th element of a list on its own line.
 func (d *document) element(i int, v any) { d.rawElement(i, d.encode(v)) }
 
 func (d *document) rawElement(i int, b []byte) {

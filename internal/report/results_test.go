@@ -20,7 +20,8 @@ import (
 
 func TestNewUnknown(t *testing.T) {
 	_, err := New("juint", Options{})
-	if err == nil || !strings.Contains(err.Error(), `did you mean "junit"?`) || !strings.Contains(plumb.Hint(err), Markdown) {
+	if err == nil || !strings.Contains(err.Error(), `did you mean "junit"?`) ||
+		!strings.Contains(plumb.Hint(err), Markdown) {
 		t.Errorf("got %v with hint %q", err, plumb.Hint(err))
 	}
 	for _, name := range Names() {
@@ -113,7 +114,8 @@ func TestResultsDocumented(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	if r := doc.Cases[1].RunnerResults[0]; r.Session != 2 || len(r.Sessions) != 2 || r.Report.FinalOutput != "7" || len(r.Repetitions) != 1 {
+	if r := doc.Cases[1].RunnerResults[0]; r.Session != 2 || len(r.Sessions) != 2 || r.Report.FinalOutput != "7" ||
+		len(r.Repetitions) != 1 {
 		t.Errorf("retried result: %+v", r)
 	}
 	if doc.Outcome != "fail" || doc.Complete {
@@ -124,7 +126,8 @@ func TestResultsDocumented(t *testing.T) {
 	}
 }
 
-// TestEachReportOnce: the documented shape has session reports up to four times; ours once, and none is lost.
+// TestEachReportOnce: the documented shape contains session reports up to four times. Plumb's has
+// each exactly once.
 func TestEachReportOnce(t *testing.T) {
 	for name, l := range map[string]*log{"mixed": mixed(), "repeats": repeats()} {
 		var out bytes.Buffer
@@ -167,7 +170,11 @@ func TestErrorsSurface(t *testing.T) {
 	torn := errors.New("torn log")
 	for _, name := range Names() {
 		if name != Terminal {
-			r, err := New(name, Options{Out: io.Discard, Sessions: func(string, string, func(plumb.Event) error) error { return torn }})
+			r, err := New(name, Options{Out: io.Discard, Sessions: func(string, string,
+				func(plumb.Event) error,
+			) error {
+				return torn
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +220,8 @@ func TestReplayShowsOneEnd(t *testing.T) {
 	}
 }
 
-// TestPlainProgress: a log gets a line now and then, however many cases end, and also when none does.
+// TestPlainProgress: a log gets a line now and then, however many cases end, and also when none
+// does.
 func TestPlainProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -278,7 +286,8 @@ func TestManyCases(t *testing.T) {
 		feed(ev)
 	}
 	report := answer(strings.Repeat("long ", 500), 5)
-	bad := failed(verdict("contains", false, strings.Repeat("why ", 100), strings.Repeat("x", 3000), strings.Repeat("y", 3000)))
+	bad := failed(verdict("contains", false, strings.Repeat("why ", 100), strings.Repeat("x", 3000),
+		strings.Repeat("y", 3000)))
 	res := resultOf(1, nil, bad)
 	before := heap()
 	start := time.Now()
@@ -334,7 +343,10 @@ func TestResultsStream(t *testing.T) {
 	}
 	res := resultOf(1, nil, passed())
 	for i := range cases {
-		if err := run.Apply(plumb.Event{Type: plumb.EventExecutionFinished, Case: cases[i].ID, Runner: "gpt-5", Result: &res}); err != nil {
+		if err := run.Apply(plumb.Event{
+			Type: plumb.EventExecutionFinished, Case: cases[i].ID, Runner: "gpt-5",
+			Result: &res,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

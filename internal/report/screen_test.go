@@ -9,8 +9,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// screen is a small terminal emulator: what a person sees after all that was written, with what scrolled off the top.
-// It knows the sequences that the live view uses and remembers those that it does not know.
+// screen is a small terminal emulator: what a person sees after all that was written, with what
+// scrolled off the top. It knows the sequences that the live view uses and remembers those that it
+// does not know.
 type screen struct {
 	mu            sync.Mutex
 	width, height int

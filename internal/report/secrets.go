@@ -5,9 +5,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// Secrets are removed from a report twice: from all that a reporter is told, before anything is wrapped or cut, so that no
-// part of a secret is left; and from what it shows, after the last transformation, because one may have put together what was
-// apart. What comes from the log of this version has no secrets; logs of earlier versions may have.
+// Reports remove secrets twice: from all input of a reporter, before anything is wrapped or
+// truncated, so that no part of a secret remains; and from the output, after the last
+// transformation, because joining texts may form a secret again. The log of this version contains
+// no secrets, but logs of earlier versions may.
 
 // without removes secrets from a value, by the rules of [redact.Clean].
 func without[T any](r *redact.Redactor, v T) T {
@@ -15,7 +16,7 @@ func without[T any](r *redact.Redactor, v T) T {
 	return clean
 }
 
-// Without returns sessions without the secrets that r knows.
+// Without returns s with the secrets that r knows removed.
 func Without(r *redact.Redactor, s Sessions) Sessions {
 	if s == nil || !r.Hides() {
 		return s
@@ -25,13 +26,13 @@ func Without(r *redact.Redactor, s Sessions) Sessions {
 	}
 }
 
-// guarded is a reporter that is told nothing of secrets.
+// guarded is a reporter that receives no secrets.
 type guarded struct {
 	plumb.Reporter
 	redact *redact.Redactor
 }
 
-// guard makes a reporter, which has guarded options, one that is told nothing of secrets.
+// guard wraps a reporter, which must have guarded options, so that it receives no secrets.
 func (o *Options) guard(r plumb.Reporter) plumb.Reporter {
 	if o.Fresh || !o.Redact.Hides() {
 		return r
@@ -39,8 +40,8 @@ func (o *Options) guard(r plumb.Reporter) plumb.Reporter {
 	return &guarded{r, o.Redact}
 }
 
-// Report passes on an event without secrets. The state of a run is made of events that have none, so that it
-// is looked through only at the end.
+// Report passes on an event without secrets. The state of a run is built from such events, so
+// Report checks it only at the end.
 func (g *guarded) Report(ev plumb.Event, run *plumb.Run) error {
 	ev = without(g.redact, ev)
 	if ev.Type == plumb.EventRunFinished {
@@ -49,14 +50,14 @@ func (g *guarded) Report(ev plumb.Event, run *plumb.Run) error {
 	return g.Reporter.Report(ev, run)
 }
 
-// Broke passes on why a run broke off to a reporter that tells it.
+// Broke passes the reason why a run broke off to a reporter that uses it.
 func (g *guarded) Broke(err error) {
 	if told, ok := g.Reporter.(plumb.AbortReporter); ok {
 		told.Broke(err)
 	}
 }
 
-// guarded returns options whose sessions have no secrets.
+// guarded returns options whose sessions contain no secrets.
 func (o Options) guarded() Options {
 	if o.Fresh {
 		return o

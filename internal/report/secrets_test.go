@@ -50,7 +50,10 @@ func plant(v reflect.Value, text string) {
 	case reflect.Slice, reflect.Array:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {
 			if v.Len() > 0 {
-				doc, err := json.Marshal(map[string]any{"search_term": text, "list": []string{text}, "terms": []string{"a", text}})
+				doc, err := json.Marshal(map[string]any{
+					"search_term": text, "list": []string{text},
+					"terms": []string{"a", text},
+				})
 				if err != nil {
 					panic(err)
 				}
@@ -68,7 +71,8 @@ func plant(v reflect.Value, text string) {
 // planted is a log with text in all its texts.
 func planted(l *log, text string) *log {
 	for i := range l.events {
-		if l.events[i].Type != plumb.EventRunStarted && l.events[i].Type != plumb.EventPlanned { // names of what is there
+		if l.events[i].Type != plumb.EventRunStarted &&
+			l.events[i].Type != plumb.EventPlanned { // names of what is there
 			plant(reflect.ValueOf(&l.events[i]), text)
 		}
 	}
@@ -145,8 +149,8 @@ func readAs(t *testing.T, name, text string) string {
 	return clean(ansi.Strip(b.String()))
 }
 
-// shows reports whether a text shows a secret or so much of its beginning that it is no accident, also when it is broken over
-// lines.
+// shows reports whether a text contains a secret or a long prefix of it, also when it is wrapped
+// over lines.
 func shows(text, secret string) bool {
 	const part = 9 // characters
 	squeeze := func(s string) string {
@@ -175,8 +179,8 @@ func hidden(secret string) []string {
 	}
 }
 
-// TestReportsShowNoSecret plants secrets in every text of a run, however written, and renders it in every way: no report has
-// one, nor a part of one, after its reader has decoded it.
+// TestReportsShowNoSecret plants secrets in every text of a run, however written, and renders it in
+// every way: no report has one, nor a part of one, after its reader has decoded it.
 func TestReportsShowNoSecret(t *testing.T) {
 	var known []redact.Secret
 	all, spread := "", ""
@@ -210,12 +214,15 @@ func TestReportsShowNoSecret(t *testing.T) {
 			what := logName + ", " + what
 			l := planted(of(), text)
 			for _, name := range Names() {
-				o := Options{Unicode: true, Redact: r, Size: func() (int, int) { return 80, 24 }, Getenv: func(name string) string {
-					if name == "GITHUB_STEP_SUMMARY" {
-						return summary
-					}
-					return ""
-				}}
+				o := Options{
+					Unicode: true, Redact: r, Size: func() (int, int) { return 80, 24 },
+					Getenv: func(name string) string {
+						if name == "GITHUB_STEP_SUMMARY" {
+							return summary
+						}
+						return ""
+					},
+				}
 				out := l.render(t, name, o)
 				shown(name+" of "+what, readAs(t, name, out))
 				if !strings.Contains(out, "redacted:") && name != HTML {
@@ -247,7 +254,8 @@ func TestReportsShowNoSecret(t *testing.T) {
 		}
 		shown("the step summary, "+what, readAs(t, Markdown, string(data)))
 	}
-	out, trouble, err := moduleRun(t, planted(agentLog(), all+" "), "record.ts", ModuleOptions{Options: Options{Redact: r}})
+	out, trouble, err := moduleRun(t, planted(agentLog(), all+" "), "record.ts",
+		ModuleOptions{Options: Options{Redact: r}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,12 +265,17 @@ func TestReportsShowNoSecret(t *testing.T) {
 	shown("the trouble of a module", trouble)
 }
 
-// TestReportsKeepStructure: a secret that is like what reports are made of leaves them readable, and their counts as they are.
+// TestReportsKeepStructure: a secret that is like what reports are made of leaves them readable,
+// and their counts as they are.
 func TestReportsKeepStructure(t *testing.T) {
-	for _, value := range []string{"</testcase>", `","reason":"`, "::error title", "application/json", "sha256-", "testcase"} {
+	for _, value := range []string{
+		"</testcase>", `","reason":"`, "::error title", "application/json", "sha256-",
+		"testcase",
+	} {
 		known := redact.New([]redact.Secret{{Name: "A_KEY", Value: value}})
 		for _, name := range Names() {
-			plain, guarded := mixed().render(t, name, Options{Unicode: true}), mixed().render(t, name, Options{Unicode: true, Redact: known})
+			plain, guarded := mixed().render(t, name, Options{Unicode: true}),
+				mixed().render(t, name, Options{Unicode: true, Redact: known})
 			if name == HTML {
 				continue
 			}
@@ -271,7 +284,8 @@ func TestReportsKeepStructure(t *testing.T) {
 			}
 		}
 		page := mixed().render(t, HTML, Options{Unicode: true, Redact: known})
-		if got, want := len(indexOf(t, page).List), len(indexOf(t, mixed().render(t, HTML, Options{Unicode: true})).List); got != want {
+		if got, want := len(indexOf(t, page).List), len(indexOf(t,
+			mixed().render(t, HTML, Options{Unicode: true})).List); got != want {
 			t.Errorf("a secret %q: the page has %d executions, want %d", value, got, want)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// The bounds of the final summary. What they leave out is counted, and the commands below it show the rest.
+// The limits of the final summary. It counts what it omits, and the suggested commands show the
+// rest.
 const (
 	summaryGroups = 12 // failure classes
 	summaryItems  = 8  // executions of one class
@@ -21,16 +22,16 @@ const (
 	summarySlow   = 3
 )
 
-// summary writes what somebody wants to know at the end of a run, on a terminal or in a log.
+// summary writes the end of a run, on a terminal or in a log.
 type summary struct {
 	t     theme
 	w     *bufio.Writer
-	width int // of the terminal; 0 is unlimited
+	width int // of the terminal; 0 means unlimited
 	o     *Options
 	run   *plumb.Run
-	// bare says that nothing stands above the summary but the header, told that the notes do, not far.
-	bare, told bool
-	// explain is a command that asks an agent why it failed; "" when no check left a question.
+	// bare is set when only the header is above the summary, noted when the notes are and are near.
+	bare, noted bool
+	// explain is a command that asks an agent why it failed, or "" when no check has a question.
 	explain string
 }
 
@@ -38,7 +39,7 @@ func (s *summary) line(format string, args ...any) {
 	fmt.Fprintln(s.w, guard(s.o, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
 }
 
-// write writes the whole summary: what is most important first, what to do next last.
+// write writes the whole summary: the most important part first, the next commands last.
 func (s *summary) write() {
 	rates := analyze.Rates(s.run)
 	verdict := verdictWords(rates.Overall)
@@ -70,11 +71,11 @@ func (s *summary) write() {
 	s.where(look)
 }
 
-// rates writes the table of pass rates: for each runner in all, by category and by difficulty.
+// rates writes the table of pass rates: per runner in total, by category and by difficulty.
 func (s *summary) rates(all analyze.Breakdown) {
 	type row struct {
 		name  string
-		rate  *analyze.Rate // nil for a line without figures
+		rate  *analyze.Rate // nil for a heading
 		paint func(string) string
 	}
 	var rows []row
@@ -138,7 +139,7 @@ func (s *summary) rates(all analyze.Breakdown) {
 	}
 }
 
-// figures writes what the run took: tokens, money, time.
+// figures writes what the run used: tokens, cost, time.
 func (s *summary) figures() {
 	spent := analyze.Spent(s.run, -1)
 	label := func(l string) string { return s.t.dim(pad(l, 10)) }
@@ -162,7 +163,8 @@ func (s *summary) figures() {
 		line = duration(s.run.EndedAt.Sub(s.run.StartedAt).Milliseconds())
 	}
 	if times.N > 0 {
-		line += fmt.Sprintf("; a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90), duration(times.Max))
+		line += fmt.Sprintf("; a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
+			duration(times.Max))
 	}
 	s.line("%s%s", label("time"), line)
 	if spent.Cached > 0 {
@@ -177,22 +179,42 @@ func (s *summary) figures() {
 	}
 }
 
-// costWords says what a run cost, and of how much that is not known.
+// costWords returns the cost of a run, and for how many executions it is unknown.
 func costWords(spent analyze.Spending, run *plumb.Run) string {
 	if !spent.Priced(run) {
-		return "unknown for all " + plural(spent.Unpriced, "execution")
+		return "unknown" + noPrice(run)
 	}
 	words := money(spent.CostUSD)
 	if spent.JudgeCostUSD > 0 {
 		words += ", " + money(spent.JudgeCostUSD) + " of it for judging"
 	}
 	if spent.Unpriced > 0 {
-		words += " (unknown for " + count(spent.Unpriced) + ")"
+		words += ", unknown for " + plural(spent.Unpriced, "execution")
 	}
 	return words
 }
 
-// name names an execution as briefly as the number of runners allows.
+// noPrice names the models that used tokens without a known price, after a space.
+func noPrice(run *plumb.Run) string {
+	var models []string
+	for i := range run.Info.Runners {
+		model := oneLine(run.Info.Runners[i].Agent.Model)
+		spent := analyze.Spent(run, i)
+		if spent.Unpriced == 0 || spent.InputTokens+spent.OutputTokens == 0 || slices.Contains(models, model) {
+			continue
+		}
+		models = append(models, model)
+	}
+	switch {
+	case len(models) == 0 || slices.Contains(models, ""):
+		return ""
+	case len(models) > 3:
+		return fmt.Sprintf(" (no price for %d models)", len(models))
+	}
+	return " (no price for " + strings.Join(models, ", ") + ")"
+}
+
+// name returns the shortest name of an execution: the case, with the runner when there are several.
 func (s *summary) name(i int) string { return executionName(s.run, i) }
 
 func executionName(run *plumb.Run, i int) string {
@@ -203,7 +225,8 @@ func executionName(run *plumb.Run, i int) string {
 	return oneLine(caseID) + " > " + oneLine(runnerID)
 }
 
-// findings writes what failed and what could not be measured, by class, and returns the case to look at first.
+// findings writes what failed and what could not be measured, by class, and returns the case to
+// look at first.
 func (s *summary) findings() (look string) {
 	f := analyze.Find(s.run, summaryItems)
 	group := func(title string, paint func(string) string, groups []analyze.Group) {
@@ -217,7 +240,8 @@ func (s *summary) findings() (look string) {
 				s.line("  (%s more)", plural(len(groups)-i, "class"))
 				break
 			}
-			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"), count(g.Count))
+			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
+				count(g.Count))
 			s.items(g)
 			if look == "" && len(g.Executions) > 0 {
 				look, _ = s.run.At(g.Executions[0])
@@ -255,7 +279,7 @@ func (s *summary) items(g analyze.Group) {
 }
 
 func (s *summary) notes() {
-	if len(s.run.Notes) == 0 || s.told {
+	if len(s.run.Notes) == 0 || s.noted {
 		return
 	}
 	s.line("")
@@ -270,7 +294,7 @@ func (s *summary) notes() {
 	}
 }
 
-// noteLines renders a note, with its hint on a line of its own.
+// noteLines renders a note, with its hint on a second line.
 func noteLines(t theme, n plumb.Note) []string {
 	word := t.dim("note")
 	if n.Level == "warning" {
@@ -283,7 +307,8 @@ func noteLines(t theme, n plumb.Note) []string {
 	return lines
 }
 
-// where says where the run is kept and what to type next. Its lines are not cut: people copy them.
+// where writes the run directory and the next commands. Its lines are not truncated because people
+// copy them.
 func (s *summary) where(look string) {
 	room := s.width
 	s.width = 0
@@ -295,7 +320,7 @@ func (s *summary) where(look string) {
 	if s.explain != "" {
 		steps = slices.Insert(steps, min(1, len(steps)), command{s.explain, "ask the agent why"})
 	}
-	const alignable = 60 // one with a long path does not push the explanations of all others out of sight
+	const alignable = 60 // a longer command does not move the explanations of the others to the right
 	longest := 0
 	for _, step := range steps {
 		if w := ansi.StringWidth(step.line); w <= alignable {
@@ -307,7 +332,8 @@ func (s *summary) where(look string) {
 		if i == 0 {
 			label = "next"
 		}
-		if line := pad(step.line, longest); room == 0 || 10+ansi.StringWidth(line)+3+ansi.StringWidth(step.why) <= room {
+		if line := pad(step.line, longest); room == 0 ||
+			10+ansi.StringWidth(line)+3+ansi.StringWidth(step.why) <= room {
 			s.line("%s%s   %s", s.t.dim(pad(label, 10)), s.t.cyan(line), s.t.dim(step.why))
 			continue
 		}
@@ -316,7 +342,7 @@ func (s *summary) where(look string) {
 	}
 }
 
-// widths returns how wide the columns of a table are, whose first one it shortens where it must.
+// widths returns the widths of the columns of a table. It truncates long names in the first column.
 func (s *summary) widths(table [][]string) []int {
 	widths := make([]int, len(table[0]))
 	for _, cells := range table {

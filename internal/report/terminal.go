@@ -12,43 +12,44 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// excerptLimit bounds the failures shown as they come; the rest is counted.
+// excerptLimit limits the failures shown during the run; further failures are counted.
 const excerptLimit = 100
 
-// nearby is how many lines away the summary may be for notes not to be repeated in it.
+// nearby is the distance in lines up to which the summary does not repeat notes.
 const nearby = 20
 
-// execution names one execution in maps.
+// execution identifies one execution in maps.
 type execution struct{ caseID, runnerID string }
 
-// terminal is the reporter for people who watch. On an interactive terminal it draws a live view, elsewhere it writes
-// plain lines; both end with the same summary.
+// terminal is the reporter for people who watch a run. It draws a live view on an interactive
+// terminal and writes plain lines elsewhere. Both end with the same summary.
 //
-// Report only takes notes, in constant time. A second goroutine, the painter, looks at the notes ten times a second and
-// does what takes long, so that neither a fast run nor a slow terminal holds up the other.
+// Report only records, in constant time. A second goroutine, the painter, reads the records ten
+// times a second and does the slow work, so that neither a fast run nor a slow terminal delays the
+// other.
 type terminal struct {
 	o    Options
 	t    theme
 	live bool // draw a live view
 
 	mu       sync.Mutex
-	out      *bufio.Writer // plain lines; the live view has its own way to the terminal
-	err      error         // of the painter's writing
+	out      *bufio.Writer // for plain lines; the live view writes to the terminal itself
+	err      error         // of the painter
 	running  map[execution]time.Time
-	excerpts map[execution]excerpt // of executions that have not ended
+	excerpts map[execution]excerpt // of unfinished executions
 	shown    int
 	hidden   int
 	totals   plumb.Totals
-	single   bool // one runner: no need to name it
+	single   bool // there is only one runner, so names omit it
 	parallel int
-	lines    int // written below the header
-	notes    int // among them
+	lines    int // lines written below the header
+	notes    int // how many of them belong to notes
 	queue    []string
 	explain  string // the first command that asks an agent why it failed
 	begun    bool
 	ended    bool
 	pace     pace
-	nextLine time.Time // when the next progress line is due
+	nextLine time.Time // time of the next progress line
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -65,7 +66,7 @@ func newTerminal(o Options) *terminal {
 	}
 }
 
-// Report takes note of ev. Everything is written by the painter, but for the summary.
+// Report records ev. The painter writes everything except the summary.
 func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +76,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	x := execution{ev.Case, ev.Runner}
 	switch ev.Type {
 	case plumb.EventRunStarted, plumb.EventPlanned:
-		return nil // the header needs all of the plan
+		return nil // the header needs the whole plan
 	case plumb.EventRunFinished:
 		return r.finish(run)
 	default:
@@ -117,12 +118,12 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	return r.err
 }
 
-// worthShowing reports whether somebody wants to see an execution at once.
+// worthShowing reports whether to show an execution at once.
 func worthShowing(res *plumb.ExecutionResult) bool {
 	return res.Outcome != plumb.OutcomeSkipped && !res.Status.OK()
 }
 
-// show prints what is known of an execution that did not go well.
+// show prints the excerpt of an execution that did not go well.
 func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run) {
 	if r.shown == excerptLimit {
 		r.hidden++
@@ -134,7 +135,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = excerpt{message: "it passed, although the suite expects it to fail: drop the expectation if the gap is closed"}
+		e = excerpt{message: unexpectedPass}
 	case !ok:
 		e = excerpt{message: keep(res.Reason)}
 	}
@@ -146,12 +147,12 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	}
 	lines = append(lines, e.lines(r.t, width)...)
 	if r.shown == excerptLimit {
-		lines = append(lines, r.t.dim("from here on failures are only counted; plumb show RUN CASE shows each of them"))
+		lines = append(lines, r.t.dim("100 failures shown; the rest are only counted. To see one: plumb show RUN CASE"))
 	}
 	r.print(lines...)
 }
 
-// heading names an execution that is worth looking at.
+// heading renders the first line of an excerpt.
 func (r *terminal) heading(x execution, res *plumb.ExecutionResult) string {
 	word, label := r.t.red("FAIL "), classLabel(res.Class, res.Origin)
 	switch {
@@ -163,7 +164,7 @@ func (r *terminal) heading(x execution, res *plumb.ExecutionResult) string {
 	return word + " " + r.t.bold(r.name(x)) + "  " + r.t.dim(label)
 }
 
-// name names an execution as briefly as the number of runners allows.
+// name returns the shortest name of an execution: the case, with the runner when there are several.
 func (r *terminal) name(x execution) string {
 	if r.single {
 		return oneLine(x.caseID)
@@ -171,7 +172,7 @@ func (r *terminal) name(x execution) string {
 	return oneLine(x.caseID) + " > " + oneLine(x.runnerID)
 }
 
-// print writes lines, or leaves them to the painter when there is a live view.
+// print writes lines, or queues them for the painter when there is a live view.
 func (r *terminal) print(lines ...string) {
 	r.lines += len(lines)
 	if r.live {
@@ -192,8 +193,9 @@ func (r *terminal) flush() {
 	}
 }
 
-// guard keeps text from outside from giving commands to the CI system that reads the log. Lines that carry such text
-// start with a gutter, which defeats the commands that must begin a line; the others are looked for anywhere in it.
+// guard keeps untrusted text from sending commands to the CI system that reads the log. The gutter
+// before such text defeats commands that must start a line; guard breaks those that work anywhere
+// in a line.
 func guard(o *Options, line string) string {
 	line = o.Redact.String(line)
 	if o.Getenv("GITHUB_ACTIONS") == "" && o.Getenv("TF_BUILD") == "" {
@@ -202,8 +204,8 @@ func guard(o *Options, line string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(line, "##[", "## ["), "##vso[", "## vso[")
 }
 
-// width returns the columns that a line may fill; 0 when lines are not cut. The last column stays empty, since
-// terminals disagree about what happens there.
+// width returns the columns that a line may fill, or 0 for no limit. The last column stays empty
+// because terminals differ in how they wrap there.
 func (r *terminal) width() int {
 	if !r.o.Terminal {
 		return 0
@@ -249,7 +251,7 @@ func (r *terminal) begin(run *plumb.Run) {
 	})
 }
 
-// header says what is about to run.
+// header describes what is about to run.
 func (r *terminal) header(run *plumb.Run) []string {
 	info := &run.Info
 	work := casesWords(run)
@@ -285,7 +287,8 @@ func (r *terminal) header(run *plumb.Run) []string {
 		lines = append(lines, label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
 	}
 	if n := run.Totals.Finished; n > 0 {
-		lines = append(lines, label("resumed")+fmt.Sprintf("%s of %s were done before", count(n), count(run.Totals.Planned)))
+		lines = append(lines, label("resumed")+fmt.Sprintf("%s of %s already done", count(n),
+			count(run.Totals.Planned)))
 	}
 	if r.o.recorded(run) {
 		lines = append(lines, r.t.yellow(recordingNotice(&run.Info)))
@@ -293,7 +296,7 @@ func (r *terminal) header(run *plumb.Run) []string {
 	return append(lines, "")
 }
 
-// counters says how many executions ended how.
+// counters renders the counts of outcomes.
 func (r *terminal) counters() string {
 	t := &r.totals
 	parts := []string{r.t.green(count(t.Passed) + " pass")}
@@ -316,7 +319,7 @@ func (r *terminal) counters() string {
 	return strings.Join(parts, ", ")
 }
 
-// progress says how fast it goes and how long it will take.
+// progress renders the speed, the remaining time and the cost.
 func (r *terminal) progress(now time.Time) string {
 	parts := []string{}
 	if rate, left := r.pace.rate(now, r.totals.Finished, r.totals.Planned); rate > 0 {
@@ -339,7 +342,8 @@ func rateWords(perSecond float64) string {
 	}
 }
 
-// lineGap is the time between two progress lines of a log: nobody reads thousands of them.
+// lineGap returns the time between two progress lines. It grows, so that a log of a long run stays
+// short.
 func lineGap(elapsed time.Duration) time.Duration {
 	switch {
 	case elapsed < time.Minute:
@@ -351,7 +355,8 @@ func lineGap(elapsed time.Duration) time.Duration {
 	}
 }
 
-// paintPlain writes a progress line now and then, also while nothing ends: CI systems kill what is silent.
+// paintPlain writes progress lines, also while no execution ends, because CI systems kill silent
+// jobs.
 func (r *terminal) paintPlain(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -368,8 +373,9 @@ func (r *terminal) paintPlain(every time.Duration) {
 			if p := r.progress(now); p != "" {
 				line += r.t.dot + p
 			}
-			if longest := r.oldest(1); len(longest) > 0 { // or a long session looks like one that hangs
-				line += fmt.Sprintf("%s%s running, for %s at most", r.t.dot, count(int64(len(r.running))), duration(max(0, now.Sub(r.running[longest[0]]).Milliseconds())))
+			if longest := r.oldest(1); len(longest) > 0 { // shows that a long session still runs
+				elapsed := max(0, now.Sub(r.running[longest[0]]).Milliseconds())
+				line += fmt.Sprintf("%s%d running (longest %s)", r.t.dot, len(r.running), duration(elapsed))
 			}
 			r.print(r.t.fit(line, r.width()))
 		}
@@ -377,7 +383,7 @@ func (r *terminal) paintPlain(every time.Duration) {
 	}
 }
 
-// finish ends the painter's work and writes the summary. It holds mu but while it waits.
+// finish stops the painter and writes the summary. It holds mu except while it waits.
 func (r *terminal) finish(run *plumb.Run) error {
 	if !r.begun {
 		r.begin(run)
@@ -386,7 +392,7 @@ func (r *terminal) finish(run *plumb.Run) error {
 	r.rest()
 	s := &summary{
 		t: r.t, w: r.out, width: r.width(), o: &r.o, run: run,
-		bare: r.lines == 0, told: r.notes == len(run.Notes) && r.lines <= nearby,
+		bare: r.lines == 0, noted: r.notes == len(run.Notes) && r.lines <= nearby,
 		explain: r.explain,
 	}
 	s.write()
@@ -394,7 +400,7 @@ func (r *terminal) finish(run *plumb.Run) error {
 	return r.err
 }
 
-// rest stops the painter and waits for it. It is called with mu held, and releases it while it waits.
+// rest stops the painter and waits for it. The caller holds mu; rest releases it while it waits.
 func (r *terminal) rest() {
 	select {
 	case <-r.stop:
@@ -405,14 +411,14 @@ func (r *terminal) rest() {
 	r.mu.Unlock()
 	r.stopped.Wait()
 	r.mu.Lock()
-	if r.live { // what could not be drawn any more
+	if r.live { // lines that the live view did not draw
 		r.live = false
 		r.print(r.queue...)
 		r.queue = nil
 	}
 }
 
-// Close restores the terminal. When the run broke off, it says how far it was.
+// Close restores the terminal. When the run broke off, it prints how far the run got.
 func (r *terminal) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -421,11 +427,12 @@ func (r *terminal) Close() error {
 	}
 	r.ended = true
 	r.rest()
-	r.print("", r.t.yellow(fmt.Sprintf("the run broke off after %s of %s: ", count(r.totals.Finished), count(r.totals.Planned)))+r.counters())
+	line := fmt.Sprintf("the run ended early, after %s of %s: ", count(r.totals.Finished), count(r.totals.Planned))
+	r.print("", r.t.yellow(line)+r.counters())
 	return r.err
 }
 
-// oldest returns the n executions that have been running for the longest time.
+// oldest returns the n executions that have been running longest.
 func (r *terminal) oldest(n int) []execution {
 	return slices.SortedFunc(maps.Keys(r.running), func(a, b execution) int {
 		if c := r.running[a].Compare(r.running[b]); c != 0 {
@@ -435,11 +442,11 @@ func (r *terminal) oldest(n int) []execution {
 	})[:min(n, len(r.running))]
 }
 
-// pace estimates speed from what happened lately.
+// pace estimates the speed from recent progress.
 type pace struct {
 	start time.Time
 	first int
-	marks []mark // at most one a second, the last paceWindow of them
+	marks []mark // at most one per second; the last paceWindow marks are kept
 }
 
 type mark struct {
@@ -449,12 +456,12 @@ type mark struct {
 
 const (
 	paceWindow = 30
-	paceSample = 10 // executions that make a rate of the window worth more than that of the whole run
+	paceSample = 10 // executions after which the recent rate is better than the rate of the whole run
 )
 
 func (p *pace) begin(now time.Time, done int) { p.start, p.first = now, done }
 
-// rate returns executions per second and the time left; 0 while it is too early to say.
+// rate returns executions per second and the time left, or 0 while it is too early to tell.
 func (p *pace) rate(now time.Time, done, planned int) (perSecond float64, left time.Duration) {
 	if len(p.marks) == 0 || now.Sub(p.marks[len(p.marks)-1].at) >= time.Second {
 		p.marks = append(p.marks, mark{now, done})

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// theme is how the terminal reporter draws: with or without colour, in Unicode or in ASCII.
+// theme is how the terminal reporter draws: with or without color, in Unicode or in ASCII.
 type theme struct {
 	color                              bool
 	gutter, dash, dot, ellipsis, times string
@@ -17,7 +17,9 @@ type theme struct {
 
 func newTheme(color, unicode bool) theme {
 	if unicode {
-		return theme{color: color, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░"}
+		return theme{
+			color: color, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░",
+		}
 	}
 	return theme{color: color, gutter: "|", dash: "-", dot: " | ", ellipsis: "...", times: "x", full: "#", empty: "."}
 }
@@ -48,7 +50,7 @@ func (t theme) dim(s string) string {
 	return lipgloss.NewStyle().Faint(true).Render(s)
 }
 
-// fit cuts a line to the display width; 0 means that there is no limit.
+// fit truncates a line to the display width; 0 means no limit.
 func (t theme) fit(s string, width int) string {
 	if width <= 0 || ansi.StringWidth(s) <= width {
 		return s
@@ -56,7 +58,7 @@ func (t theme) fit(s string, width int) string {
 	return ansi.Truncate(s, width, fit(t.ellipsis, width))
 }
 
-// wrap breaks a line at the display width into at most limit lines; 0 means that there is no width limit.
+// wrap breaks a line at the display width into at most limit lines; 0 means no width limit.
 func (t theme) wrap(s string, width, limit int) []string {
 	if width <= 0 {
 		return []string{s}
@@ -65,12 +67,13 @@ func (t theme) wrap(s string, width, limit int) []string {
 	if len(lines) > limit {
 		lines = lines[:limit]
 		lines[limit-1] = t.fit(lines[limit-1]+strings.Repeat(" ", width), width)
-		lines[limit-1] = strings.TrimRight(ansi.Truncate(lines[limit-1], width-ansi.StringWidth(t.ellipsis), ""), " ") + t.ellipsis
+		lines[limit-1] = strings.TrimRight(ansi.Truncate(lines[limit-1], width-ansi.StringWidth(t.ellipsis), ""), " ") +
+			t.ellipsis
 	}
 	return lines
 }
 
-// bar draws the done share of a whole.
+// bar draws a progress bar for done of whole.
 func (t theme) bar(done, whole, width int) string {
 	filled := 0
 	if whole > 0 {

@@ -10,16 +10,16 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// step is one thing in the timeline of a session as a page shows it: a message, or a tool call together with all that
-// followed from it. Agents record a call, the command in it, the files it read and its result as events of their own;
-// people want to see them as one.
+// step is one entry in the timeline of a session on a page: a message, or a tool call with all
+// events that belong to it. Agents record a call, its command, the files it read and its result as
+// separate events; readers want to see them as one.
 type step struct {
 	// Kind is "message", "thinking", "call", "command", "read", "change", "skill" or "denied".
 	Kind string `json:"kind" redact:"-"`
-	// At is in milliseconds since the session began, and Ms how long a call took.
+	// At is in milliseconds since the session started, and Ms the duration of a call.
 	At *int64 `json:"at,omitempty"`
 	Ms *int64 `json:"ms,omitempty"`
-	// Sub is the number of the subagent that did it, counted from 1; 0 is the main thread.
+	// Sub is the number of the acting subagent, counted from 1; 0 is the main thread.
 	Sub int `json:"sub,omitempty"`
 
 	Role   string      `json:"role,omitempty" redact:"-"`
@@ -32,7 +32,8 @@ type step struct {
 	Writes []fileWrite `json:"changes,omitempty"`
 	Skills []skillUse  `json:"skills,omitempty"`
 	Denied string      `json:"denied,omitempty"`
-	// Output is the result; Answered tells an empty one from none, and Failed one that the agent calls an error.
+	// Output is the result. Answered distinguishes an empty result from no result. Failed marks a
+	// result that the agent reports as an error.
 	Output   string `json:"output,omitempty"`
 	Answered bool   `json:"answered,omitempty"`
 	Failed   bool   `json:"failed,omitempty"`
@@ -57,10 +58,11 @@ type skillUse struct {
 	Signal string `json:"signal,omitempty"`
 }
 
-// timelineText bounds one text of a timeline, in bytes.
+// timelineText limits one text of a timeline, in bytes.
 const timelineText = 32 << 10
 
-// timeline joins the events of a session into steps, and names the subagents that take part, in the order of their numbers.
+// timeline joins the events of a session into steps and lists its subagents in the order of their
+// numbers.
 func timeline(r *plumb.SessionReport) (steps []step, subagents []string) {
 	t := timelineBuilder{steps: make([]step, 0, len(r.Events)), calls: map[callKey]int{}, subs: map[string]int{}}
 	for _, s := range r.Subagents {
@@ -85,7 +87,7 @@ func timeline(r *plumb.SessionReport) (steps []step, subagents []string) {
 
 type timelineBuilder struct {
 	steps []step
-	calls map[callKey]int // by call: where its step is
+	calls map[callKey]int // the index of the step of each call
 	subs  map[string]int
 	names []string
 }
@@ -105,16 +107,17 @@ func (t *timelineBuilder) sub(id string) int {
 	return n
 }
 
-// step returns the step that an event belongs to: that of its call, or a new one.
+// step returns the step of an event's call, or a new step.
 func (t *timelineBuilder) step(ev *plumb.SessionEvent, kind string) *step {
 	key := callKey{ev.Subagent, ev.CallID}
 	if ev.CallID != "" {
 		if i, ok := t.calls[key]; ok {
 			s := &t.steps[i]
-			again := ev.Type == plumb.SessionToolResult && s.Answered || ev.Type == plumb.SessionToolCall && s.Tool != ""
+			again := ev.Type == plumb.SessionToolResult && s.Answered ||
+				ev.Type == plumb.SessionToolCall && s.Tool != ""
 			if !again {
 				if s.Kind == "call" && kind != "result" {
-					s.Kind = kind // what it did says more than that it was a call
+					s.Kind = kind // the kind of its effect is more informative than "call"
 				}
 				return s
 			}
@@ -135,7 +138,10 @@ func (t *timelineBuilder) add(ev *plumb.SessionEvent) {
 		if ev.Phase == "thinking" {
 			kind = "thinking"
 		}
-		t.steps = append(t.steps, step{Kind: kind, Sub: t.sub(ev.Subagent), Role: oneLine(ev.Role), Phase: oneLine(ev.Phase), started: ev.At})
+		t.steps = append(t.steps, step{
+			Kind: kind, Sub: t.sub(ev.Subagent), Role: oneLine(ev.Role),
+			Phase: oneLine(ev.Phase), started: ev.At,
+		})
 		s := &t.steps[len(t.steps)-1]
 		s.Text = s.keep(ev.Text)
 	case plumb.SessionToolCall:
@@ -179,21 +185,21 @@ func (t *timelineBuilder) add(ev *plumb.SessionEvent) {
 		if s.Denied == "" {
 			s.Denied = s.keep(ev.Output)
 		}
-	default: // of a later version: better shown as it is than left out
+	default: // an event of a later version is shown, not dropped
 		s := t.step(ev, "call")
 		s.Tool, s.Output, s.Answered = oneLine(string(ev.Type)), s.keep(ev.Text+ev.Output), true
 	}
 }
 
-// keep cleans a text and bounds it.
+// keep cleans a text and limits its length.
 func (s *step) keep(text string) string {
 	text, cut := clip(text, timelineText)
 	s.Cut += cut
 	return text
 }
 
-// clip cleans a text and takes its middle out where it is longer than limit bytes: how an output ends says as much as how it
-// begins. It says how many bytes are gone.
+// clip cleans a text. If it is longer than limit bytes, clip removes its middle, because the end of
+// an output is as informative as its start. It returns how many bytes it removed.
 func clip(s string, limit int) (short string, cut int) {
 	if len(s) <= limit {
 		return clean(s), 0
@@ -204,10 +210,10 @@ func clip(s string, limit int) (short string, cut int) {
 		tail = tail[1:]
 	}
 	cut = len(s) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[%s bytes are left out here]\n%s", clean(head), count(cut), clean(tail)), cut
+	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", clean(head), count(cut), clean(tail)), cut
 }
 
-// argsText renders the arguments of a call, one a line where there are several.
+// argsText renders the arguments of a call, one per line if there are several.
 func argsText(args json.RawMessage) string {
 	if len(args) == 0 || string(args) == "null" || string(args) == "{}" {
 		return ""

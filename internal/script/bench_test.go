@@ -33,7 +33,8 @@ func benchProgram(b *testing.B) *script.Program {
 
 func benchVM(b *testing.B) *script.VM {
 	b.Helper()
-	vm, err := script.Start(b.Context(), benchProgram(b), script.Options{Modules: map[string]string{"plumb": plumbModule}})
+	vm, err := script.Start(b.Context(), benchProgram(b),
+		script.Options{Modules: map[string]string{"plumb": plumbModule}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -44,7 +45,10 @@ func benchVM(b *testing.B) *script.VM {
 func BenchmarkBuild(b *testing.B) {
 	entry := benchProgram(b).Entry
 	for b.Loop() {
-		if _, err := script.Build(script.BuildOptions{Entry: entry, Modules: map[string]bool{"plumb": true}}); err != nil {
+		if _, err := script.Build(script.BuildOptions{
+			Entry:   entry,
+			Modules: map[string]bool{"plumb": true},
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -73,7 +77,10 @@ func BenchmarkCall(b *testing.B) {
 		Events []event `json:"events"`
 	}{}
 	for range 5000 {
-		report.Events = append(report.Events, event{"assistant", strings.Repeat("some words of an answer\n", 80) + "event 4999"})
+		report.Events = append(report.Events, event{
+			"assistant",
+			strings.Repeat("some words of an answer\n", 80) + "event 4999",
+		})
 	}
 	large, err := json.Marshal(report)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
-// TestHostIsBounded has a script ask the host for more than its own memory may hold: it gets an error, as of Node where
-// Node has one, and the host takes little for it.
+// TestHostIsBounded has a script ask the host for more than its own memory may hold: it gets an
+// error, as of Node where Node has one, and the host takes little for it.
 func TestHostIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long with the race detector, and all of it is one goroutine")

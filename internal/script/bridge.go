@@ -14,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// hostError is an error that the prelude throws as Node would.
+// hostError is an error that the prelude throws in the form of a Node error.
 type hostError struct {
 	Name, Message, Code, Syscall, Path, Dest string
 	Errno                                    int
@@ -23,7 +23,7 @@ type hostError struct {
 
 func (e *hostError) Error() string { return e.Message }
 
-// args are the arguments of a host call. What a script passed wrongly reads as a zero value.
+// args are the arguments of a host call. An argument of a wrong type reads as a zero value.
 type args []any
 
 func (a args) str(i int) string {
@@ -63,13 +63,13 @@ func (a args) bool(i int) bool {
 	return false
 }
 
-// host is the one function through which scripts reach Go. Errors return as data, so that the prelude can throw what
-// Node throws.
+// host is the only function through which scripts call Go. It returns errors as data, so that the
+// prelude can throw what Node throws.
 func (vm *VM) host(in []any) (result any, err error) {
 	a := args(in)
 	op := a.str(0)
 	defer func() {
-		if r := recover(); r != nil { // must not unwind through the engine
+		if r := recover(); r != nil { // a panic must not unwind through the engine
 			result = thrown(fmt.Errorf("panic in host function %s: %v", op, r))
 		}
 	}()
@@ -83,7 +83,7 @@ func (vm *VM) host(in []any) (result any, err error) {
 	return value, nil
 }
 
-// thrown is an error as the prelude wants it.
+// thrown encodes an error for the prelude.
 func thrown(err error) map[string]any {
 	out := map[string]any{"name": "Error", "message": err.Error()}
 	var h *hostError
@@ -115,7 +115,7 @@ func thrown(err error) map[string]any {
 	return map[string]any{"$error": out}
 }
 
-// dispatch performs one host call. A nil value is undefined; structured results are JSON text.
+// dispatch performs one host call. A nil value becomes undefined; structured results are JSON text.
 func (vm *VM) dispatch(op string, a args) (any, error) {
 	switch op {
 	case "settle":
@@ -183,7 +183,7 @@ func (vm *VM) settle(id int, ok bool, text string) {
 	c.settled = true
 	switch most := 2 * vm.share(); {
 	case int64(len(text)) > most:
-		c.err = fmt.Errorf("it gives %s, more than the %s that it may", doc.Size(int64(len(text))), doc.Size(most))
+		c.err = fmt.Errorf("the result has %s; the limit is %s", doc.Size(int64(len(text))), doc.Size(most))
 	case ok:
 		c.result = json.RawMessage(text)
 	default:
@@ -191,7 +191,7 @@ func (vm *VM) settle(id int, ok bool, text string) {
 	}
 }
 
-// context returns the context of the call that the script runs for.
+// context returns the context of the call that is running in the script.
 func (vm *VM) context() context.Context {
 	if c := vm.eng.owner; c != nil && vm.calls[c.id] == c {
 		return c.ctx
@@ -202,7 +202,7 @@ func (vm *VM) context() context.Context {
 func (vm *VM) callHost(op, text string) (any, error) {
 	f := vm.o.Host[op]
 	if f == nil {
-		return nil, fmt.Errorf("there is no host function %q", op)
+		return nil, fmt.Errorf("unknown host function %q", op)
 	}
 	var in []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
@@ -218,7 +218,7 @@ func (vm *VM) callHost(op, text string) (any, error) {
 func (vm *VM) startHost(id int, op, text string) error {
 	f := vm.o.Async[op]
 	if f == nil {
-		return fmt.Errorf("there is no asynchronous host function %q", op)
+		return fmt.Errorf("unknown asynchronous host function %q", op)
 	}
 	var in []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
@@ -234,11 +234,11 @@ func (vm *VM) startHost(id int, op, text string) error {
 	return nil
 }
 
-// keep counts bytes that the host keeps for the script, and reports whether those are few enough. What is in flight at the
-// same time counts together.
+// keep counts bytes that the host holds for the script, and reports whether their number is within
+// the limit. Concurrent calls share the limit.
 func (vm *VM) keep(n int) bool { return vm.held.Add(int64(n)) <= 4*vm.share() }
 
-// goAsync runs f on a goroutine of its own and settles the promise id with what it returns.
+// goAsync runs f on its own goroutine and settles the promise id with the result.
 func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error)) {
 	owner := vm.eng.owner
 	ctx, cancel := context.WithCancelCause(vm.context())
@@ -257,7 +257,7 @@ func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error))
 		}()
 		text, _ := value.(string)
 		if err == nil && !vm.keep(len(text)) {
-			value, err = nil, fmt.Errorf("%s: the results that wait for the script take too much memory", what)
+			value, err = nil, fmt.Errorf("%s: results that the script has not read yet take too much memory", what)
 		}
 		vm.post(func() {
 			vm.waiting--

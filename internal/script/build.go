@@ -12,32 +12,35 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// BuildOptions say what to bundle.
+// BuildOptions select what to bundle.
 type BuildOptions struct {
 	// Entry is the absolute path of a .ts, .mts, .cts, .js, .mjs or .cjs file.
 	Entry string
-	// Modules are the names of the additional modules that imports may name; see Options.Modules.
+	// Modules are the names of additional modules that the sources may import; see Options.Modules.
 	Modules map[string]bool
-	// Preload are additional modules that the bundle imports before the entry, whether or not that imports them: those
-	// that register the functions which VM.Call calls.
+	// Preload lists additional modules that the bundle imports before the entry, even if the entry
+	// does not: the modules that register functions for VM.Call.
 	Preload []string
-	// Allow, if set, decides whether a file may be read; an error says why not.
+	// Allow, if set, decides whether a file may be read. Its error is the reason for a refusal.
 	Allow func(path string) error
 }
 
-// The bundle is the body of an async function, which gives top-level await, strict mode and one promise to wait for. A
-// require that is left in it has an argument that is not a literal; being a parameter, it can be declared again.
-// esbuild counts the banner in the source map.
+// The bundle is the body of an async function, which provides top-level await, strict mode and one
+// promise to wait for. A require that remains in it has a computed argument; as a parameter,
+// require can be declared again. esbuild counts the banner in the source map.
 const (
 	bundleHead = `((require) => (async () => { "use strict"; let __plumb_ns;`
 	bundleTail = "return {m: __plumb_ns}})())(__plumb.dynamic)"
 )
 
-// Build bundles a module with all it imports. The error is a [*BuildError] that holds everything found wrong with the
-// sources.
+// Build bundles a module with all its imports. The error is a [*BuildError] with all problems in
+// the sources.
 func Build(o BuildOptions) (*Program, error) {
 	if !filepath.IsAbs(o.Entry) {
-		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{Text: "the path of the entry must be absolute"}}}
+		return nil, &BuildError{
+			Entry:    o.Entry,
+			Messages: []BuildMessage{{Text: "the path of the entry must be absolute"}},
+		}
 	}
 	switch filepath.Ext(o.Entry) {
 	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".tsx", ".jsx":
@@ -48,12 +51,16 @@ func Build(o BuildOptions) (*Program, error) {
 		}}}
 	}
 	if _, err := os.Stat(o.Entry); err != nil {
-		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{Position: Position{File: o.Entry}, Text: err.Error()}}}
+		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{
+			Position: Position{File: o.Entry},
+			Text:     err.Error(),
+		}}}
 	}
 	return build(o, filepath.Dir(o.Entry))
 }
 
-// build bundles what the entry names from a directory, which need not be a path.
+// build bundles the module that the entry names, relative to a directory. The name need not be a
+// path.
 func build(o BuildOptions, dir string) (*Program, error) {
 	r := newResolver(o)
 	var entry strings.Builder
@@ -62,7 +69,10 @@ func build(o BuildOptions, dir string) (*Program, error) {
 	}
 	fmt.Fprintf(&entry, "import * as m from %s; __plumb_ns = m", quote(o.Entry))
 	options := r.options(dir)
-	options.Stdin = &api.StdinOptions{Contents: entry.String(), ResolveDir: dir, Sourcefile: spaceEntry + ":", Loader: api.LoaderJS}
+	options.Stdin = &api.StdinOptions{
+		Contents: entry.String(), ResolveDir: dir, Sourcefile: spaceEntry + ":",
+		Loader: api.LoaderJS,
+	}
 	options.Outfile = filepath.Join(dir, "plumb-bundle.js")
 	result := api.Build(options)
 	if len(result.Errors) > 0 {
@@ -76,7 +86,7 @@ func build(o BuildOptions, dir string) (*Program, error) {
 			p.Code = f.Contents
 		}
 	}
-	// The banner is a line of its own, so what it gets more moves nothing.
+	// The banner is one line, so additions to it do not move other lines.
 	p.Code = append([]byte(bundleHead+r.head.String()), p.Code[len(bundleHead):]...)
 	if r.needsAsyncContext() {
 		if err := p.lowerAsync(); err != nil {
@@ -157,7 +167,7 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 	return e
 }
 
-// adviceFor replaces esbuild's advice to people who call esbuild.
+// adviceFor replaces advice that esbuild gives to its direct callers.
 func adviceFor(text string) string {
 	if strings.HasPrefix(text, "No loader is configured") {
 		return "suites can import TypeScript, JavaScript, JSON and plain text; read other files with node:fs"
@@ -179,7 +189,8 @@ func adviceFor(text string) string {
 	} else {
 		name = parts[0]
 	}
-	return fmt.Sprintf("no package %s in node_modules here or above, and no path of a tsconfig.json matches: npm install %s?", name, name)
+	return fmt.Sprintf("no package %s in node_modules here or above, and no path of a tsconfig.json matches: "+
+		"npm install %s?", name, name)
 }
 
 // utf16Length returns the length of the first n bytes of s in UTF-16 units.
@@ -187,8 +198,10 @@ func utf16Length(s string, n int) int {
 	return len(utf16.Encode([]rune(s[:min(n, len(s))])))
 }
 
-// lowerAsync rewrites async functions as generators, so that AsyncLocalStorage can see through await: the engine has no
-// hook there. esbuild cannot do it together with top-level await, hence a second pass, chained to the first source map.
+// lowerAsync rewrites async functions as generators, so that AsyncLocalStorage works across await:
+// the engine has no hook for it. esbuild cannot do this together with top-level await
+// (https://github.com/evanw/esbuild/issues/253), so this is a second pass whose source map is
+// chained to the first.
 func (p *Program) lowerAsync() error {
 	const inline = "\n//# sourceMappingURL=data:application/json;base64,"
 	result := api.Transform(string(p.Code)+inline+base64Text(p.Map), api.TransformOptions{
@@ -203,9 +216,10 @@ func (p *Program) lowerAsync() error {
 		TreeShaking:    api.TreeShakingFalse,
 	})
 	if len(result.Errors) > 0 {
-		return &BuildError{Entry: p.Entry, Messages: []BuildMessage{{Text: "rewrite async functions: " + result.Errors[0].Text}}}
+		return &BuildError{Entry: p.Entry, Messages: []BuildMessage{{Text: "rewrite async functions: " +
+			result.Errors[0].Text}}}
 	}
-	// esbuild declares its helpers before the expression, which stays the completion value.
+	// esbuild declares its helpers before the expression, which remains the completion value.
 	p.Code, p.Map, p.AsyncContext = result.Code, result.Map, true
 	return nil
 }

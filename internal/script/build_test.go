@@ -31,7 +31,10 @@ func TestBuildErrors(t *testing.T) {
 		}
 		seen = append(seen, name)
 		fmt.Fprintf(&got, "== %s\n", name)
-		_, err := script.Build(script.BuildOptions{Entry: filepath.Join(dir, name, "main.ts"), Modules: map[string]bool{"plumb": true}})
+		_, err := script.Build(script.BuildOptions{
+			Entry:   filepath.Join(dir, name, "main.ts"),
+			Modules: map[string]bool{"plumb": true},
+		})
 		e, ok := errors.AsType[*script.BuildError](err)
 		if !ok {
 			fmt.Fprintf(&got, "%v\n", err)

@@ -14,29 +14,33 @@ import (
 	"modernc.org/quickjs"
 )
 
-// maxStack is the depth of calls in scripts, in the engine's slots; Node allows about 11,000 frames, and Go gives up at
-// about 60,000 slots.
+// maxStack is the maximum depth of calls in scripts, in slots of the engine. Node allows about
+// 11,000 frames; Go overflows at about 60,000 slots.
 const maxStack = 20_000
 
-// engine is one QuickJS context: the only place that knows quickjs. All methods but interrupt belong to one goroutine.
+// engine is one QuickJS context and the only code that uses quickjs. All methods except interrupt
+// belong to one goroutine.
 //
-// The wrapper modernc.org/quickjs lacks a tracker of unhandled rejections, names for evaluated files and a look at
-// single jobs, so the engine reads the wrapper's pointers by reflection and calls the library below it for those. Both
-// versions are pinned, and newEngine checks the layout.
+// Work-around: the wrapper modernc.org/quickjs has no tracker for unhandled rejections, no file
+// names for evaluated sources and no access to single jobs. So the engine reads the wrapper's
+// pointers by reflection and calls the underlying library. go.mod pins both versions, and newEngine
+// checks the layout. This may go when the wrapper offers the three functions
+// (https://gitlab.com/cznic/quickjs).
 type engine struct {
 	vm      *quickjs.VM
 	tls     *libc.TLS
 	runtime uintptr
 	context uintptr
 
-	stop atomic.Bool // asked by the interrupt handler
-	hit  bool        // the handler said yes since the last clear
-	full bool        // most of the memory was in use at some time since the last clear
+	stop atomic.Bool // read by the interrupt handler
+	hit  bool        // the handler interrupted a script since the last clear
+	full bool        // most of the memory was in use at some point since the last clear
 
-	// owner is the call on whose behalf the script runs now; owners are those of the queued jobs, in the queue's order.
+	// owner is the call for which the script runs now. owners are the calls of the queued jobs, in
+	// order.
 	owner  *call
 	owners []*call
-	tail   uintptr // the last queued job that owners counts
+	tail   uintptr // the last queued job that owners includes
 
 	rejected map[lib.TJSValue]rejection
 	seq      int // of the last rejection
@@ -44,7 +48,7 @@ type engine struct {
 	keep []any // functions whose addresses the engine holds
 }
 
-// rejection is a rejected promise that nobody has looked at yet. Both values are held.
+// rejection is a rejected promise that nothing has handled yet. The engine holds both values.
 type rejection struct {
 	seq             int
 	promise, reason lib.TJSValue
@@ -57,7 +61,7 @@ type jsValue struct {
 	v  lib.TJSValue
 }
 
-var errLayout = errors.New("this version of modernc.org/quickjs has another layout than script expects")
+var errLayout = errors.New("this version of modernc.org/quickjs has an unexpected memory layout")
 
 func newEngine(memory int64) (_ *engine, err error) {
 	defer func() {
@@ -99,14 +103,15 @@ func newEngine(memory int64) (_ *engine, err error) {
 	return e, nil
 }
 
-// pointer returns the address by which the library calls a Go function, and keeps the function alive.
+// pointer returns the address under which the library calls a Go function, and keeps the function
+// alive.
 func (e *engine) pointer(f any) uintptr {
 	e.keep = append(e.keep, f)
 	return (*[2]uintptr)(unsafe.Pointer(&f))[1]
 }
 
-// track hears from the engine of each promise that is rejected while nothing handles it, and of each such promise that
-// is handled later.
+// track receives each promise that is rejected without a handler, and each such promise that is
+// handled later.
 func (e *engine) track(tls *libc.TLS, ctx uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
 	if handled == 0 {
 		lib.XDupValue(tls, ctx, promise)
@@ -122,11 +127,11 @@ func (e *engine) track(tls *libc.TLS, ctx uintptr, promise, reason lib.TJSValue,
 	}
 }
 
-// interrupt asks the script that runs to stop, from any goroutine; it ends within 10,000 loop edges, without running
-// catch or finally.
+// interrupt stops the running script, from any goroutine. The script ends within 10,000 loop
+// iterations, without running catch or finally.
 func (e *engine) interrupt() { e.stop.Store(true) }
 
-// clear makes the engine usable after an interrupt, and reports whether one hit.
+// clear makes the engine usable after an interrupt and reports whether there was one.
 func (e *engine) clear() bool {
 	e.stop.Store(false)
 	hit := e.hit
@@ -137,7 +142,8 @@ func (e *engine) clear() bool {
 	return hit
 }
 
-// eval runs source as a global script with a file name, and returns its completion value, which the caller frees.
+// eval runs source as a global script with a file name, and returns its completion value, which the
+// caller frees.
 func (e *engine) eval(file, source string) (quickjs.Value, error) {
 	name, err := libc.CString(file)
 	if err != nil {
@@ -156,22 +162,22 @@ func (e *engine) eval(file, source string) (quickjs.Value, error) {
 	return e.value(v), nil
 }
 
-// value gives the wrapper's form to a value of the library; whoever frees it frees v.
+// value wraps a value of the library. Freeing the result frees v.
 func (e *engine) value(v lib.TJSValue) quickjs.Value {
 	w := jsValue{e.vm, v}
 	return *(*quickjs.Value)(unsafe.Pointer(&w))
 }
 
-// exception takes the pending exception.
+// exception returns and clears the pending exception.
 func (e *engine) exception() error {
 	v := e.value(lib.XJS_GetException(e.tls, e.context))
 	defer v.Free()
 	return quickjs.ErrorFromValue(v)
 }
 
-// runJobs runs the queued jobs, and those they queue, until none is left or the script was interrupted. A job runs for
-// the call that was running when it was queued, so that a promise's reaction belongs to whoever settled the promise.
-// turn is called before each job with that call.
+// runJobs runs the queued jobs and the jobs that they queue, until none remain or the script is
+// interrupted. A job runs for the call that was running when it was queued, so a promise's reaction
+// belongs to the call that settled the promise. runJobs calls turn before each job with that call.
 func (e *engine) runJobs(turn func(*call)) {
 	e.adopt()
 	for !e.hit {
@@ -188,17 +194,17 @@ func (e *engine) runJobs(turn func(*call)) {
 		case r == 0:
 			e.owners = e.owners[:0]
 			return
-		case r < 0: // a job that throws is a promise's own business, or was interrupted
+		case r < 0: // a job that throws rejects its promise, or was interrupted
 			lib.XFreeValue(e.tls, e.context, lib.XJS_GetException(e.tls, e.context))
 		}
 		e.adopt()
 	}
 }
 
-// adopt counts the jobs queued since it was last called as those of the running call.
+// adopt assigns the jobs queued since its last call to the running call.
 func (e *engine) adopt() {
 	head := e.runtime + unsafe.Offsetof(lib.TJSRuntime{}.Fjob_list)
-	last := e.tail // still queued as long as any known job is
+	last := e.tail // as long as any known job is queued, this one is
 	if len(e.owners) == 0 {
 		last = head
 	}
@@ -211,7 +217,8 @@ func (e *engine) adopt() {
 
 func link(p uintptr) *lib.Tlist_head { return (*lib.Tlist_head)(unsafe.Add(nil, p)) }
 
-// takeRejections returns what was rejected and still has no handler, oldest first; the caller frees the reasons.
+// takeRejections returns the rejections that still have no handler, oldest first. The caller frees
+// the reasons.
 func (e *engine) takeRejections() []rejection {
 	if len(e.rejected) == 0 {
 		return nil
@@ -223,7 +230,7 @@ func (e *engine) takeRejections() []rejection {
 
 func (e *engine) free(v lib.TJSValue) { lib.XFreeValue(e.tls, e.context, v) }
 
-// used returns the bytes that the script's values take.
+// used returns the bytes that the script's values occupy.
 func (e *engine) used() int64 {
 	return int64((*lib.TJSRuntime)(unsafe.Add(nil, e.runtime)).Fmalloc_ctx.Fmalloc_state.Fmalloc_size)
 }

@@ -7,45 +7,49 @@ import (
 	"strings"
 )
 
-// What can end a call besides the script's own errors; test with [errors.Is].
+// The errors that can end a call besides errors of the script; test with [errors.Is].
 var (
-	// ErrTimeout: the context of the call ended before its promise settled. The script was stopped if it was running.
+	// ErrTimeout: the context of the call ended before its promise settled. The script was stopped
+	// if it was running.
 	ErrTimeout = errors.New("the script did not finish in time")
-	// ErrInterrupted: the script was stopped while it ran for another call whose time was over.
+	// ErrInterrupted: the script was stopped while it ran for another call that had timed out.
 	ErrInterrupted = errors.New("the script was interrupted")
-	// ErrNeverSettled: nothing is left to run that could settle the promise a call waits for.
+	// ErrNeverSettled: a call waits for a promise that no remaining work can settle.
 	ErrNeverSettled = errors.New("promise never settled: nothing is left to run")
-	// ErrMemory: the script wanted more memory than the limit.
+	// ErrMemory: the script exceeded the memory limit.
 	ErrMemory = errors.New("the script ran out of memory")
-	// ErrDead: the engine did not react to being interrupted, or broke down; the VM was given up and a new one is needed.
-	ErrDead = errors.New("the script engine was given up")
+	// ErrDead: the engine did not react to an interrupt, or crashed. The VM is unusable; start a
+	// new one.
+	ErrDead = errors.New("the script engine stopped responding")
 	// ErrClosed: the VM was closed before or during the call.
 	ErrClosed = errors.New("the script engine is closed")
 )
 
-// Error is what a script threw. Its text is what Node prints first: the name and the message.
+// Error is an error that a script threw. Its text is what Node prints first: the name and the
+// message.
 type Error struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
-	// Stack is the text of the stack, header first, frames mapped to the user's files.
+	// Stack is the stack as text: the header, then frames mapped to the user's files.
 	Stack string `json:"stack,omitempty"`
-	// Frames are the places in the user's files, innermost first; frames within node_modules come after the user's own.
+	// Frames are the positions in the user's files, innermost first. Frames within node_modules
+	// come after the user's own.
 	Frames []Position `json:"frames,omitempty"`
-	// Code is the property code of errors that have one, like ERR_ASSERTION and ENOENT.
+	// Code is the property code of errors that have it, such as ERR_ASSERTION and ENOENT.
 	Code string `json:"code,omitempty"`
-	// IsAssertion says that the error is an AssertionError: a check that did not hold, not a crash.
+	// IsAssertion is set for an AssertionError: a check failed, it did not crash.
 	IsAssertion bool `json:"isAssertion,omitempty"`
-	// Unhandled says that the error was not thrown to anybody: a promise was rejected that nothing waited for, or a
-	// timer's callback threw.
+	// Unhandled is set when no caller received the error: nothing waited for a rejected promise, or
+	// a timer's callback threw.
 	Unhandled bool `json:"unhandled,omitempty"`
-	// Data are the own enumerable properties of the error as one JSON object, as far as they can be told in JSON. A
-	// property whose key is a symbol made by Symbol.for("x") is found under "Symbol.for(x)".
+	// Data has the own enumerable properties of the error as a JSON object, as far as JSON can
+	// represent them. A property with the key Symbol.for("x") appears as "Symbol.for(x)".
 	Data json.RawMessage `json:"data,omitempty"`
-	// Cause is the error's cause if that is an error too.
+	// Cause is the error's cause if it is an error.
 	Cause *Error `json:"cause,omitempty"`
 
 	kind  error  // one of the Err variables
-	shown string // what util.inspect says, in programs that run like node's
+	shown string // the text of util.inspect, in programs that run as with node
 }
 
 func (e *Error) Error() string {
@@ -58,10 +62,11 @@ func (e *Error) Error() string {
 	return e.Name + ": " + e.Message
 }
 
-// Unwrap returns [ErrMemory] and the like for errors that the engine itself threw.
+// Unwrap returns [ErrMemory] or a similar error for errors of the engine itself.
 func (e *Error) Unwrap() error { return e.kind }
 
-// Position is a place in a file; lines and columns count from 1, columns in UTF-16 units, as in Node.
+// Position is a place in a file. Lines and columns count from 1, columns in UTF-16 units, as in
+// Node.
 type Position struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
@@ -76,17 +81,17 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// BuildError says why a module could not be bundled: everything that is wrong, in the order of the files.
+// BuildError lists the reasons why a module could not be bundled, in the order of the files.
 type BuildError struct {
 	Entry    string
 	Messages []BuildMessage
 }
 
-// BuildMessage is one thing that is wrong with a source file.
+// BuildMessage is one problem in a source file.
 type BuildMessage struct {
-	// Position has no file when the message belongs to none, and columns in UTF-16 units.
+	// Position has no file when the message is not about a file. Columns are in UTF-16 units.
 	Position
-	// Text is the message, Source the line it is about, Hint what the user can do.
+	// Text is the message, Source the line in question, Hint what the user can do.
 	Text, Source, Hint string
 }
 

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// execution is a program that runs to its end like node's.
+// execution is a program that runs to its end as with node.
 type execution struct {
 	begun  bool // the module's evaluation was posted, so an idle loop is the end
 	exited bool // process.exit was called, or an uncaught error ended it
@@ -17,7 +17,7 @@ type execution struct {
 
 var errExited = errors.New("the script ended itself")
 
-// fail is an uncaught error: it is printed and ends the execution.
+// fail prints an uncaught error and ends the execution.
 func (x *execution) fail(vm *VM, err error) {
 	if x.exited {
 		return
@@ -30,7 +30,8 @@ func (x *execution) fail(vm *VM, err error) {
 	vm.finish(errExited)
 }
 
-// leave runs the listeners of process's event "exit" when nothing is left to run, and reports whether that is still so.
+// leave runs the listeners of process's event "exit" when no work remains, and reports whether that
+// is still so afterwards.
 func (x *execution) leave(vm *VM) bool {
 	if !x.exited {
 		x.exited = true
@@ -39,7 +40,7 @@ func (x *execution) leave(vm *VM) bool {
 	return true
 }
 
-// printUncaught prints an error as Node does: where, the line, the stack, the properties, the version.
+// printUncaught prints an error as Node does: position, source line, stack, properties, version.
 func printUncaught(w io.Writer, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -56,17 +57,18 @@ func printUncaught(w io.Writer, err error) {
 	fmt.Fprintln(w, text)
 }
 
-// Exec runs a program to its end, as `node file.ts` does: the module with its top-level await, then the event loop until
-// nothing is left. An uncaught error is printed to Stderr as Node prints it. The exit code is 1 after an uncaught error,
-// 13 if the module waits for a promise that never settles, and what the script passed to process.exit or left in
-// process.exitCode otherwise. The error is nil unless the program could not be run at all or ctx ended.
+// Exec runs a program to its end, as `node file.ts` does: the module with its top-level await, then
+// the event loop until no work remains. It prints an uncaught error to Stderr as Node does. The
+// exit code is 1 after an uncaught error, 13 if the module waits for a promise that never settles,
+// otherwise the value of process.exit or process.exitCode. The error is nil unless the program
+// could not run at all or ctx ended.
 func Exec(ctx context.Context, p *Program, o Options) (exitCode int, err error) {
 	x := &execution{}
 	vm := launch(ctx, o, x)
 	_, err = vm.run(ctx, func(c *call) error { x.begun = true; return vm.evaluate(c, p) })
 	_, threw := errors.AsType[*Error](err)
 	if err == nil || threw || errors.Is(err, ErrClosed) {
-		select { // the loop ends by itself: nothing is left, the script ended itself, or it was failed
+		select { // the loop ends by itself when no work remains, the script exits, or an error is uncaught
 		case <-vm.done:
 			err = nil
 		case <-ctx.Done():

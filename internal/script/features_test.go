@@ -40,7 +40,8 @@ func unpack(t *testing.T, archive string) (dir string, programs []string) {
 	return dir, programs
 }
 
-// TestFeatures runs a program for each thing that suites may use, and compares what it prints with what Node prints.
+// TestFeatures runs a program for each thing that suites may use, and compares what it prints with
+// what Node prints.
 func TestFeatures(t *testing.T) {
 	dir, programs := unpack(t, "testdata/features.txtar")
 	const goldenFile = "testdata/features.golden"
@@ -73,7 +74,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// updateFromNode asks the installed Node for what the programs print; what needs a newer one stays as it is.
+// updateFromNode asks the installed Node for what the programs print; what needs a newer one stays
+// as it is.
 func updateFromNode(t *testing.T, dir string, programs []string, golden map[string]string, file string) {
 	t.Helper()
 	out := &txtar.Archive{Comment: []byte("What Node prints for the programs of features.txtar.\n")}
@@ -96,14 +98,18 @@ func runNode(t *testing.T, dir, name string) string {
 	t.Helper()
 	js := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".out.mjs")
 	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{filepath.Join(dir, name)}, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformNode, Target: api.ES2022,
+		EntryPoints: []string{filepath.Join(dir, name)}, Bundle: true, Format: api.FormatESModule,
+		Platform: api.PlatformNode, Target: api.ES2022,
 		Outfile: js, Write: true, LogLevel: api.LogLevelSilent, External: []string{"cjs-pkg", "esm-pkg"},
 	})
 	for _, m := range result.Errors {
 		t.Errorf("%s: %s", name, m.Text)
 	}
 	for _, f := range []string{"dyn/one", "dyn/nope"} { // import(expression) of TypeScript, which Node does not read
-		api.Build(api.BuildOptions{EntryPoints: []string{filepath.Join(dir, f+".ts")}, Outfile: filepath.Join(dir, f+".ts.js"), Write: true, Format: api.FormatESModule})
+		api.Build(api.BuildOptions{
+			EntryPoints: []string{filepath.Join(dir, f+".ts")},
+			Outfile:     filepath.Join(dir, f+".ts.js"), Write: true, Format: api.FormatESModule,
+		})
 	}
 	cmd := exec.Command("node", js)
 	cmd.Dir = dir

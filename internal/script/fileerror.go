@@ -24,7 +24,7 @@ func (vm *VM) mayWrite(call, given, path string) error {
 	return denied(call, given, vm.o.Policy.Write(path))
 }
 
-// denied is what the script sees of a policy's no.
+// denied is the error that a script receives when the policy refuses.
 func denied(call, given string, err error) error {
 	if err == nil {
 		return nil
@@ -51,7 +51,7 @@ func fileErrTo(call, path, dest string, err error) error {
 	return e
 }
 
-// fileError says what went wrong in Node's words: ENOENT: no such file or directory, open 'x'.
+// fileError renders an error in Node's words: ENOENT: no such file or directory, open 'x'.
 func fileError(call, path string, err error) *hostError {
 	code, number, words := errorCode(err)
 	e := &hostError{Code: code, Errno: -number, Syscall: call, Path: path, Message: code + ": " + words + ", " + call}
@@ -61,7 +61,7 @@ func fileError(call, path string, err error) *hostError {
 	return e
 }
 
-// errorCode names the error of a system call as libuv does.
+// errorCode returns the name that libuv uses for the error of a system call.
 func errorCode(err error) (code string, number int, words string) {
 	if errors.Is(err, errNotDir) {
 		err = syscall.ENOTDIR

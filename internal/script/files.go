@@ -18,7 +18,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// file performs the operations of node:fs. Each says in its error what Node says: code, number, system call, path.
+// file performs the operations of node:fs. Its errors have what Node's have: code, number, system
+// call, path.
 func (vm *VM) file(name string, a args) (any, error) {
 	given := a.str(0)
 	path := vm.path(given)
@@ -62,9 +63,12 @@ func (vm *VM) file(name string, a args) (any, error) {
 
 // change performs the operations that change one thing and return nothing.
 func (vm *VM) change(name, given, path string, a args) error {
-	call := map[string]string{"rename": "rename", "unlink": "unlink", "rmdir": "rmdir", "symlink": "symlink", "link": "link", "chmod": "chmod", "utimes": "utime", "truncate": "open"}[name]
+	call := map[string]string{
+		"rename": "rename", "unlink": "unlink", "rmdir": "rmdir", "symlink": "symlink",
+		"link": "link", "chmod": "chmod", "utimes": "utime", "truncate": "open",
+	}[name]
 	if call == "" {
-		return fmt.Errorf("there is no host function fs.%s", name)
+		return fmt.Errorf("unknown host function fs.%s", name)
 	}
 	subject := path
 	if name == "symlink" {
@@ -130,9 +134,9 @@ func (vm *VM) readFile(asText bool, given, path string, a args) (any, error) {
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
-// contents reads a file, or what it can have of a pipe or device until its call is over.
+// contents reads a file. From a pipe or device it reads what arrives until the call ends.
 func (vm *VM) contents(given, path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to is empty
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe without a writer must not block
 	if err != nil {
 		return nil, fileErr("open", given, err)
 	}
@@ -150,7 +154,10 @@ func (vm *VM) contents(given, path string) ([]byte, error) {
 	case info.Size() > most:
 		return nil, tooLarge(doc.Size(info.Size()), most)
 	}
-	defer context.AfterFunc(vm.context(), func() { _ = f.SetDeadline(time.Unix(1, 0)) })() // a file never waits
+	defer context.AfterFunc(vm.context(), func() {
+		_ = f.SetDeadline(time.Unix(1,
+			0))
+	})() // reading a regular file does not block
 	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	n, err := data.ReadFrom(io.LimitReader(f, most+1))
 	if err == nil && n > most {
@@ -159,10 +166,12 @@ func (vm *VM) contents(given, path string) ([]byte, error) {
 	return data.Bytes(), fileErr("read", "", err)
 }
 
-// share is the most in bytes that the host gives a script at a time: on its way it is there several times.
+// share is the maximum number of bytes that the host passes to a script at once. During the
+// transfer several copies exist.
 func (vm *VM) share() int64 { return vm.o.MemoryLimit / 8 }
 
-// stream is the most that is taken of what has no size: pipes, devices, what is in /proc, an output of a process.
+// stream is the maximum number of bytes read from a source without a size: pipes, devices, files in
+// /proc, outputs of processes.
 func (vm *VM) stream() int64 { return vm.share() / 4 }
 
 func tooLarge(size string, most int64) error {
@@ -186,9 +195,13 @@ func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
 		"r+": os.O_RDWR, "w+": os.O_RDWR | os.O_CREATE | os.O_TRUNC, "a+": os.O_RDWR | os.O_CREATE | os.O_APPEND,
 	}[flag]
 	if !ok {
-		return &hostError{Name: "TypeError", Code: "ERR_INVALID_ARG_VALUE", Message: fmt.Sprintf("The argument 'flags' is invalid. Received '%s'", flag)}
+		return &hostError{
+			Name: "TypeError", Code: "ERR_INVALID_ARG_VALUE",
+			Message: fmt.Sprintf("The argument 'flags' is invalid. Received '%s'", flag),
+		}
 	}
-	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, mode(permissions, 0o666)) // a pipe that nobody reads is an error
+	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, mode(permissions,
+		0o666)) // opening a pipe without a reader is an error
 	if err != nil {
 		return fileErr("open", given, err)
 	}
@@ -227,7 +240,8 @@ func (vm *VM) stat(given, path string, follow, must bool) (any, error) {
 	}
 	ms := float64(info.ModTime().UnixNano()) / 1e6
 	out := map[string]any{
-		"kind": kindOf(info.Mode()), "size": info.Size(), "mode": int(info.Mode().Perm()) | typeBits(info.Mode()), "blksize": 4096,
+		"kind": kindOf(info.Mode()), "size": info.Size(), "mode": int(info.Mode().Perm()) | typeBits(info.Mode()),
+		"blksize": 4096,
 		"mtimeMs": ms, "atimeMs": ms, "ctimeMs": ms, "birthtimeMs": ms,
 	}
 	statInfo(path, follow, out)
@@ -253,7 +267,10 @@ func kindOf(m fs.FileMode) string {
 }
 
 func typeBits(m fs.FileMode) int {
-	return map[string]int{"f": 0o100000, "d": 0o040000, "l": 0o120000, "p": 0o010000, "s": 0o140000, "c": 0o020000, "b": 0o060000}[kindOf(m)]
+	return map[string]int{
+		"f": 0o100000, "d": 0o040000, "l": 0o120000, "p": 0o010000, "s": 0o140000, "c": 0o020000,
+		"b": 0o060000,
+	}[kindOf(m)]
 }
 
 func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
@@ -265,7 +282,7 @@ func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
 		Kind string `json:"kind"`
 	}
 	list := []entry{}
-	room := vm.share() / 8 // an entry takes some room beside its name, here and in the script
+	room := vm.share() / 8 // an entry needs more room than its name, here and in the script
 	var read func(dir, prefix string) error
 	read = func(dir, prefix string) error {
 		entries, err := listDir(dir, &room)
@@ -292,7 +309,7 @@ func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
 	return jsonText(list)
 }
 
-// listDir lists a directory by names, as long as there is room.
+// listDir lists a directory by name, up to the memory limit.
 func listDir(dir string, room *int64) ([]fs.DirEntry, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -318,7 +335,7 @@ func listDir(dir string, room *int64) ([]fs.DirEntry, error) {
 	}
 }
 
-// makeDir returns the first directory it made, as Node does when it makes the parents too.
+// makeDir returns the first directory that it created, as Node does for recursive mkdir.
 func (vm *VM) makeDir(given, path string, recursive bool, m os.FileMode) (any, error) {
 	if err := vm.mayWrite("mkdir", given, path); err != nil {
 		return nil, err
@@ -382,7 +399,8 @@ func (vm *VM) remove(given, path string, recursive, force bool) error {
 	return fileErr("rm", given, os.RemoveAll(path))
 }
 
-// copy performs copyFile (from, to, mode) and cp (from, to, recursive, force, errorOnExist, dereference).
+// copy performs copyFile (from, to, mode) and cp (from, to, recursive, force, errorOnExist,
+// dereference).
 func (vm *VM) copy(name string, a args) error {
 	from, to := vm.path(a.str(0)), vm.path(a.str(1))
 	if err := vm.mayRead(strings.ToLower(name), a.str(0), from); err != nil {
@@ -433,7 +451,11 @@ func copyTree(from, to string, force, errorOnExist, dereference bool) error {
 		}
 		if _, err := os.Lstat(target); err == nil && !force {
 			if errorOnExist {
-				return &hostError{Name: "SystemError", Code: "ERR_FS_CP_EEXIST", Syscall: "cp", Path: target, Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%s already exists) %s", target, target)}
+				return &hostError{
+					Name: "SystemError", Code: "ERR_FS_CP_EEXIST", Syscall: "cp", Path: target,
+					Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%s already exists) %s", target,
+						target),
+				}
 			}
 			return nil
 		}
@@ -454,7 +476,7 @@ func copyFile(from, to string, exclusive bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // it may never end
+	if !info.Mode().IsRegular() { // reading it may never end
 		return syscall.EINVAL
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC

@@ -12,9 +12,12 @@ import (
 // FuzzBuild: no source makes Build panic, and what builds can be started and stopped.
 func FuzzBuild(f *testing.F) {
 	for _, seed := range []string{
-		"export default [{id: 'a'}]", "import x from 'node:fs'; x.readFileSync(import.meta.url)", "await import('./' + name)",
-		"const re = /[/]\\/`/g; `a${`b${1}`}c`; __dirname", "import('x'", "`${", "/*", "'\\", "}}}", "import.meta", "#!/usr/bin/env node\nlet a", "a = b / c / `${d}`",
-		"throw new Error('x')", "\xff\xfe", "@d class A { @e #f }", "using x = null", "enum A { B = `c` }", "export = 1", "return 1", "let \u2028 x", "<div/>", "new (class extends Error {})",
+		"export default [{id: 'a'}]", "import x from 'node:fs'; x.readFileSync(import.meta.url)",
+		"await import('./' + name)",
+		"const re = /[/]\\/`/g; `a${`b${1}`}c`; __dirname", "import('x'", "`${", "/*", "'\\", "}}}", "import.meta",
+		"#!/usr/bin/env node\nlet a", "a = b / c / `${d}`",
+		"throw new Error('x')", "\xff\xfe", "@d class A { @e #f }", "using x = null", "enum A { B = `c` }",
+		"export = 1", "return 1", "let \u2028 x", "<div/>", "new (class extends Error {})",
 	} {
 		f.Add(seed)
 	}
@@ -29,7 +32,10 @@ func FuzzBuild(f *testing.F) {
 		}
 		ctx, cancel := timeout(t, 200*time.Millisecond)
 		defer cancel()
-		vm, err := script.Start(ctx, p, script.Options{MemoryLimit: 64 << 20, Policy: script.Policy{ReadOnly: true, NoExec: true}})
+		vm, err := script.Start(ctx, p, script.Options{
+			MemoryLimit: 64 << 20,
+			Policy:      script.Policy{ReadOnly: true, NoExec: true},
+		})
 		if err == nil {
 			_ = vm.Close()
 		}

@@ -10,9 +10,9 @@ import (
 	"modernc.org/quickjs"
 )
 
-// startImport bundles what import(expression) names, as seen from file, and resolves a promise with the bundle's number,
-// or with the name of a built-in or additional module. The same file is bundled once, apart from the module that is
-// already there: it has a state of its own.
+// startImport bundles the target of import(expression) in file, and resolves a promise with the
+// number of the bundle, or with the name of a built-in or additional module. A file is bundled
+// once. The bundled copy is separate from a module that is already loaded, and has its own state.
 func (vm *VM) startImport(id int, specifier, file string) {
 	name := strings.TrimPrefix(specifier, "node:")
 	_, additional := vm.o.Modules[specifier]
@@ -29,7 +29,10 @@ func (vm *VM) startImport(id int, specifier, file string) {
 		}
 		p, err := buildImport(specifier, file, BuildOptions{Modules: known, Allow: vm.o.Policy.Read})
 		if err != nil {
-			return nil, &hostError{Code: "ERR_MODULE_NOT_FOUND", Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err)}
+			return nil, &hostError{
+				Code:    "ERR_MODULE_NOT_FOUND",
+				Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err),
+			}
 		}
 		found := make(chan int)
 		vm.post(func() {

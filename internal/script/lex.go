@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is a piece of JavaScript or TypeScript as far as scan tells pieces apart.
+// token is a piece of JavaScript or TypeScript, as scan distinguishes them.
 type token struct {
 	at, end int
 	kind    tokenKind
@@ -23,8 +23,13 @@ const (
 	tokenTemplate // part of a template with substitutions
 )
 
-// scan cuts source into tokens: enough to know what is code and what is a comment, a string or a regular expression.
-// Whether a slash begins one is guessed from the token before it, as it is right outside of rare expressions.
+// scan splits source into tokens, well enough to distinguish code from comments, strings and
+// regular expressions. It guesses from the previous token whether a slash starts a regular
+// expression; rare expressions defeat the guess.
+//
+// The package needs tokens where esbuild offers no syntax tree and no definitions per file: for the
+// text of a failed call in the message of assert.ok, and to find import.meta, import(expression),
+// __dirname and __filename.
 func scan(source string) []token {
 	var out []token
 	var templates []int // depth of braces at each open substitution
@@ -33,7 +38,7 @@ func scan(source string) []token {
 		out = append(out, token{at, end, kind, source[at:end]})
 	}
 	i := 0
-	template := func(at int) { // source[i] is after the opening quote or the closing brace
+	template := func(at int) { // source[i] follows the opening quote or the closing brace
 		for i < len(source) {
 			switch {
 			case source[i] == '\\':
@@ -128,7 +133,8 @@ func scan(source string) []token {
 }
 
 func wordRune(r rune) bool {
-	return r == '_' || r == '$' || r == '#' || r == '\\' || r == '\u200c' || r == '\u200d' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
+	return r == '_' || r == '$' || r == '#' || r == '\\' || r == '\u200c' || r == '\u200d' || unicode.IsLetter(r) ||
+		unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
 }
 
 func lineEnd(s string, from int) int {
@@ -150,7 +156,8 @@ func regexpMayBegin(before []token) bool {
 		return strings.HasSuffix(last.text, "${")
 	case tokenWord:
 		switch last.text {
-		case "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "instanceof", "yield", "await", "default":
+		case "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "instanceof",
+			"yield", "await", "default":
 			return true
 		}
 		return false
@@ -183,8 +190,8 @@ func regexpEnd(s string, from int) int {
 	return 0
 }
 
-// callAt returns the text of the call expression that contains a position: from the start of its callee to its closing
-// parenthesis. Line and column count from 1, in UTF-16 units.
+// callAt returns the text of the call expression at a position: from the start of its callee to its
+// closing parenthesis. Line and column count from 1, in UTF-16 units.
 func callAt(source string, line, column int) string {
 	offset := offsetOf(source, line, column)
 	if offset < 0 {
@@ -198,7 +205,7 @@ func callAt(source string, line, column int) string {
 	if i == len(tokens) {
 		return ""
 	}
-	// Forward from the position over names and dots to the opening parenthesis, then to the one that closes it.
+	// Go forward over names and dots to the opening parenthesis, then to its closing one.
 	open := i
 	for open < len(tokens) && tokens[open].text != "(" {
 		if t := tokens[open]; t.kind != tokenWord && t.text != "." && t.text != "?" && t.text != "!" {
@@ -209,9 +216,11 @@ func callAt(source string, line, column int) string {
 	depth, end := 0, -1
 	for j := open; j < len(tokens); j++ {
 		switch t := tokens[j]; {
-		case t.text == "(" || t.text == "[" || t.text == "{" || t.kind == tokenTemplate && strings.HasSuffix(t.text, "${") && t.text[0] != '}':
+		case t.text == "(" || t.text == "[" || t.text == "{" ||
+			t.kind == tokenTemplate && strings.HasSuffix(t.text, "${") && t.text[0] != '}':
 			depth++
-		case t.text == ")" || t.text == "]" || t.text == "}" || t.kind == tokenTemplate && t.text[0] == '}' && !strings.HasSuffix(t.text, "${"):
+		case t.text == ")" || t.text == "]" || t.text == "}" ||
+			t.kind == tokenTemplate && t.text[0] == '}' && !strings.HasSuffix(t.text, "${"):
 			depth--
 		}
 		if depth == 0 {
@@ -222,12 +231,13 @@ func callAt(source string, line, column int) string {
 	if end < 0 {
 		return ""
 	}
-	// Back over the names and dots before the position: assert.ok is one callee.
+	// Go back over the names and dots before the position: assert.ok is one callee.
 	start := i
-	for start >= 2 && tokens[start].kind == tokenWord && tokens[start-1].text == "." && tokens[start-2].kind == tokenWord {
+	for start >= 2 && tokens[start].kind == tokenWord && tokens[start-1].text == "." &&
+		tokens[start-2].kind == tokenWord {
 		start -= 2
 	}
-	if tokens[start].text == "(" { // the position is the parenthesis itself
+	if tokens[start].text == "(" { // the position is at the parenthesis
 		for start >= 1 && (tokens[start-1].kind == tokenWord || tokens[start-1].text == ".") {
 			start--
 		}

@@ -35,7 +35,8 @@ func TestCallAt(t *testing.T) {
 	}
 }
 
-// TestPrepare binds import.meta, import(expression), __dirname and __filename without moving anything.
+// TestPrepare binds import.meta, import(expression), __dirname and __filename without moving
+// anything.
 func TestPrepare(t *testing.T) {
 	for source, want := range map[string]string{
 		"import.meta.url":                "import.meta.url\n;import {__plumb_meta} from \"plumb-meta:/d/f.ts\"",

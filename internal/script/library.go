@@ -2,9 +2,9 @@ package script
 
 import (
 	"crypto/hmac"
-	"crypto/md5" //nolint:gosec // scripts ask for what Node has
+	"crypto/md5" //nolint:gosec // Node has it
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // scripts ask for what Node has
+	"crypto/sha1" //nolint:gosec // Node has it
 	"crypto/sha256"
 	"crypto/sha3"
 	"crypto/sha512"
@@ -26,7 +26,7 @@ import (
 	"modernc.org/quickjs"
 )
 
-// nodeVersion is the Node whose behaviour scripts may expect.
+// nodeVersion is the version of Node whose behavior scripts may expect.
 const nodeVersion = "v22.23.3"
 
 // library performs the calls of the built-in modules.
@@ -80,7 +80,7 @@ func (vm *VM) library(op string, a args) (any, error) {
 		}
 		return nil, nil
 	}
-	return nil, fmt.Errorf("there is no host function %q", op)
+	return nil, fmt.Errorf("unknown host function %q", op)
 }
 
 func (vm *VM) changeDir(dir string) error {
@@ -108,14 +108,17 @@ func (vm *VM) system(name string) (any, error) {
 		if err != nil {
 			host = "localhost"
 		}
-		info := map[string]any{"hostname": host, "cpus": runtime.NumCPU(), "uid": os.Getuid(), "gid": os.Getgid(), "home": "", "user": ""}
+		info := map[string]any{
+			"hostname": host, "cpus": runtime.NumCPU(), "uid": os.Getuid(), "gid": os.Getgid(),
+			"home": "", "user": "",
+		}
 		if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
 			info["home"], info["user"] = u.HomeDir, u.Username
 		}
 		systemInfo(info)
 		return jsonText(info)
 	}
-	return nil, fmt.Errorf("there is no host function os.%s", name)
+	return nil, fmt.Errorf("unknown host function os.%s", name)
 }
 
 func platform() string {
@@ -147,8 +150,10 @@ func (vm *VM) processInfo() (any, error) {
 		env = []string{}
 	}
 	return jsonText(map[string]any{
-		"env": env, "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(), "version": nodeVersion,
-		"engine": quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(), "exec": vm.exec != nil,
+		"env": env, "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(),
+		"version": nodeVersion,
+		"engine":  quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
+		"exec": vm.exec != nil,
 	})
 }
 
@@ -173,7 +178,8 @@ func (vm *VM) cryptography(name string, a args) (any, error) {
 		if !(n >= 0 && n <= float64(vm.share())) {
 			return nil, &hostError{
 				Name: "RangeError", Code: "ERR_OUT_OF_RANGE",
-				Message: fmt.Sprintf(`The value of "size" is out of range. It must be >= 0 && <= %d. Received %v`, vm.share(), n),
+				Message: fmt.Sprintf(`The value of "size" is out of range. It must be >= 0 && <= %d. Received %v`,
+					vm.share(), n),
 			}
 		}
 		b := make([]byte, int(n))
@@ -182,10 +188,10 @@ func (vm *VM) cryptography(name string, a args) (any, error) {
 	case "hash":
 		return digest(a)
 	}
-	return nil, fmt.Errorf("there is no host function crypto.%s", name)
+	return nil, fmt.Errorf("unknown host function crypto.%s", name)
 }
 
-// digest hashes pieces in base64, separated by commas; a third argument is the key of an HMAC.
+// digest hashes comma-separated pieces in base64. A third argument is the key of an HMAC.
 func digest(a args) (any, error) {
 	var h func() hash.Hash
 	switch strings.ReplaceAll(a.str(0), "rsa-", "") {
@@ -230,7 +236,7 @@ func digest(a args) (any, error) {
 	return base64.StdEncoding.EncodeToString(made.Sum(nil)), nil
 }
 
-// text converts between strings and bytes, the latter in base64.
+// text converts between strings and bytes; bytes are in base64.
 func text(name string, a args) (any, error) {
 	if name == "encode" {
 		return base64.StdEncoding.EncodeToString([]byte(a.str(0))), nil
@@ -250,12 +256,16 @@ func text(name string, a args) (any, error) {
 		return latin(data), nil
 	}
 	if a.bool(2) && !utf8.Valid(data) {
-		return nil, &hostError{Name: "TypeError", Message: "The encoded data was not valid for encoding utf-8", Code: "ERR_ENCODING_INVALID_ENCODED_DATA"}
+		return nil, &hostError{
+			Name: "TypeError", Message: "The encoded data was not valid for encoding utf-8",
+			Code: "ERR_ENCODING_INVALID_ENCODED_DATA",
+		}
 	}
 	return decodeUTF8(data), nil
 }
 
-// decodeUTF8 replaces what is not UTF-8 as the web does: one U+FFFD for each longest beginning of a character.
+// decodeUTF8 replaces invalid UTF-8 as browsers do: one U+FFFD for each maximal prefix of a
+// character.
 func decodeUTF8(data []byte) string {
 	if utf8.Valid(data) {
 		return string(data)
@@ -272,7 +282,8 @@ func decodeUTF8(data []byte) string {
 	return b.String()
 }
 
-// brokenLength is how many bytes at the start of data, which begins no character, could have begun one.
+// brokenLength returns how many bytes at the start of data could have started a character, when
+// data does not start with one.
 func brokenLength(data []byte) int {
 	low, high, more := byte(0x80), byte(0xBF), 0
 	switch c := data[0]; {
@@ -302,7 +313,7 @@ func brokenLength(data []byte) int {
 	return n
 }
 
-// latin decodes windows-1252, which the web calls latin1 and ascii too.
+// latin decodes windows-1252. The web uses it for the labels latin1 and ascii, too.
 func latin(data []byte) string {
 	const upper = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 	table := []rune(upper)

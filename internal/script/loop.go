@@ -9,19 +9,20 @@ import (
 	"modernc.org/quickjs"
 )
 
-// maxLate is how many errors that belong to no call are kept for Close.
+// maxLate limits the errors without a call that are kept for Close.
 const maxLate = 20
 
-// loop is the VM's goroutine: it makes the engine, runs what is posted, due timers and jobs, and frees the engine.
+// loop is the VM's goroutine. It creates the engine, runs posted functions, due timers and jobs,
+// and frees the engine.
 func (vm *VM) loop() {
 	defer close(vm.done)
-	// The engine is C turned into Go: a fault in it would end the process, but becomes a panic on this goroutine, which
-	// gives the VM up. Its memory is lost then.
+	// The engine is C translated to Go. A fault in it becomes a panic on this goroutine instead of
+	// ending the process. The VM is then abandoned and its memory is lost.
 	debug.SetPanicOnFault(true)
 	defer func() {
 		if r := recover(); r != nil {
 			vm.mu.Lock()
-			vm.dead = fmt.Errorf("%w: it broke down: %v", ErrDead, r)
+			vm.dead = fmt.Errorf("%w: it crashed:  %v", ErrDead, r)
 			vm.busy = false
 			vm.mu.Unlock()
 			vm.finish(vm.dead)
@@ -52,7 +53,7 @@ func (vm *VM) loop() {
 	}
 }
 
-// spin is the event loop, until the VM's life ends or, in an execution, nothing is left to do.
+// spin is the event loop. It ends when the VM closes or, in an execution, when no work remains.
 func (vm *VM) spin() {
 	for vm.life.Err() == nil {
 		if vm.step() {
@@ -78,7 +79,7 @@ func (vm *VM) spin() {
 	}
 }
 
-// step runs what can run now, and reports whether anything did.
+// step runs what can run now and reports whether anything did.
 func (vm *VM) step() bool {
 	vm.mu.Lock()
 	posted := vm.posted
@@ -108,7 +109,7 @@ func (vm *VM) step() bool {
 	return did
 }
 
-// idle looks for calls that nothing can settle any more, and reports whether the loop is to end.
+// idle ends calls that nothing can settle any more, and reports whether the loop must end.
 func (vm *VM) idle() bool {
 	vm.mu.Lock()
 	posted := len(vm.posted)
@@ -122,7 +123,8 @@ func (vm *VM) idle() bool {
 	return vm.exec != nil && vm.exec.begun && vm.exec.leave(vm)
 }
 
-// turn runs f and the jobs it leads to on behalf of a call, which is nil for what no call can be blamed for.
+// turn runs f, and the jobs that follow from it, for a call. The call is nil for work that belongs
+// to no call.
 func (vm *VM) turn(owner *call, f func() error) {
 	vm.own(owner)
 	vm.eng.owner = owner
@@ -153,17 +155,17 @@ func (vm *VM) turn(owner *call, f func() error) {
 			return
 		}
 		err = nil
-		vm.own(nil) // the jobs of others are still queued
+		vm.own(nil) // jobs of other calls are still queued
 		vm.eng.owner = nil
 	}
 }
 
-// own says whose turn it is, which decides who may interrupt it.
+// own sets the call of the current turn, which decides who may interrupt it.
 func (vm *VM) own(c *call) {
 	vm.mu.Lock()
 	vm.busy = true
 	vm.owner = c
-	// What is left of a call whose time is over gets no more than a moment.
+	// The rest of a call that has timed out gets only a moment.
 	vm.eng.stop.Store(c != nil && c.expired || vm.life.Err() != nil)
 	vm.mu.Unlock()
 }
@@ -179,8 +181,8 @@ func (vm *VM) enter(name string, args ...any) error {
 	return nil
 }
 
-// blame ends the call that an error belongs to. An error that belongs to none ends all that are in flight, as an
-// uncaught error ends Node; when there is none, Close tells it.
+// blame ends the call that an error belongs to. An error that belongs to no call ends all pending
+// calls, as an uncaught error ends Node. Without pending calls, Close returns it.
 func (vm *VM) blame(c *call, err error) {
 	if vm.exec != nil && !errors.Is(err, ErrInterrupted) {
 		vm.exec.fail(vm, err)
@@ -195,7 +197,7 @@ func (vm *VM) blame(c *call, err error) {
 		vm.deliver(c, nil, err)
 		return
 	}
-	if errors.Is(err, ErrInterrupted) { // what a call left behind was stopped
+	if errors.Is(err, ErrInterrupted) { // the rest of a finished call was stopped
 		return
 	}
 	if len(vm.calls) == 0 || c != nil {
@@ -209,7 +211,7 @@ func (vm *VM) blame(c *call, err error) {
 	}
 }
 
-// checkRejections blames for the rejected promises that nothing handles.
+// checkRejections reports rejected promises without a handler to their calls.
 func (vm *VM) checkRejections() {
 	for _, r := range vm.eng.takeRejections() {
 		err := vm.describe(vm.eng.value(r.reason))
@@ -227,7 +229,7 @@ func (vm *VM) deliverSettled() {
 				vm.exec.fail(vm, c.err)
 			}
 			err := c.err
-			if c.ctx.Err() != nil { // what came of a process that was killed at the deadline says nothing
+			if c.ctx.Err() != nil { // the result of a process that was killed at the deadline means nothing
 				err = timeout(c.ctx)
 			}
 			vm.deliver(c, c.result, err)

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killGroup sends a signal to a process and its descendants: it leads a process group of its own.
+// killGroup sends a signal to a process and its descendants. The process leads its own process
+// group.
 func killGroup(cmd *exec.Cmd, name string) bool {
 	if cmd.Process == nil {
 		return false
@@ -24,7 +25,7 @@ func killGroup(cmd *exec.Cmd, name string) bool {
 	return syscall.Kill(-cmd.Process.Pid, signal) == nil
 }
 
-// status fills in how a process ended.
+// status records how a process ended.
 func status(cmd *exec.Cmd, r *processResult) {
 	w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && w.Signaled() {
@@ -41,7 +42,7 @@ func shell(name, command string, args []string) (string, []string) {
 	return name, []string{"-c", strings.Join(append([]string{command}, args...), " ")}
 }
 
-// lookPath finds a program in the PATH of the environment it will run in, as Node does.
+// lookPath finds a program in the PATH of the environment that it will run in, as Node does.
 func lookPath(name string, env []string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -68,7 +69,7 @@ func allowed(path string, wanted int) bool {
 	return wanted == 0 || unix.Access(path, uint32(wanted&7)) == nil
 }
 
-// statInfo adds what os.FileInfo does not say.
+// statInfo adds what os.FileInfo lacks.
 func statInfo(path string, follow bool, out map[string]any) {
 	var s unix.Stat_t
 	get := unix.Lstat

@@ -12,11 +12,12 @@ func killGroup(cmd *exec.Cmd, _ string) bool {
 	if cmd.Process == nil {
 		return false
 	}
-	tree := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)) //nolint:noctx // it must run although the context ended
+	tree := exec.Command("taskkill", "/T", "/F", "/PID",
+		strconv.Itoa(cmd.Process.Pid)) //nolint:noctx // it must run after the context ended
 	return tree.Run() == nil || cmd.Process.Kill() == nil
 }
 
-// status fills in how a process ended.
+// status records how a process ended.
 func status(cmd *exec.Cmd, r *processResult) { r.Status = new(cmd.ProcessState.ExitCode()) }
 
 func shell(name, command string, args []string) (string, []string) {

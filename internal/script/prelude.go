@@ -12,9 +12,10 @@ import (
 	"modernc.org/quickjs"
 )
 
-// The prelude is the globals and built-in modules of scripts, in TypeScript under prelude and lib, compiled to the
-// engine's bytecode and kept in prelude.bin: bytecode starts in a tenth of the time. It loads only in the version of the
-// engine that made it; a test makes it again and compares.
+// The prelude contains the globals and built-in modules of scripts. Its TypeScript sources are in
+// prelude and lib. prelude.bin has them as bytecode of the engine, which starts ten times faster
+// than source. The bytecode works only in the engine version that created it; a test creates it
+// again and compares.
 //
 //go:generate npm ci --prefix ../../third_party/script-packages --ignore-scripts --no-audit --no-fund
 //go:generate env UPDATE=packages go test -run ^TestPackages$ .
@@ -22,11 +23,13 @@ import (
 //go:embed prelude.bin
 var preludeBin string
 
-// preludeIndex is the head of prelude.bin: four bytes of its length, then this as JSON, then the pieces.
+// preludeIndex is the head of prelude.bin. The file has four bytes with the length of the head, the
+// head as JSON, then the pieces.
 type preludeIndex struct {
-	// Engine is the version of QuickJS that made the bytecode.
+	// Engine is the version of QuickJS that created the bytecode.
 	Engine string
-	// Pieces are offset and length by name; "core" comes first, the others are modules.
+	// Pieces has the offset and length of each piece by name. "core" comes first; the others are
+	// modules.
 	Pieces map[string][2]int
 }
 
@@ -38,7 +41,8 @@ var readPrelude = sync.OnceValues(func() (map[string]string, error) {
 		return nil, fmt.Errorf("read the prelude: %w", err)
 	}
 	if index.Engine != quickjs.Version() {
-		return nil, fmt.Errorf("the prelude was made for QuickJS %s, this is %s: run go generate ./internal/script", index.Engine, quickjs.Version())
+		return nil, fmt.Errorf("the prelude was compiled for QuickJS %s, but this is %s: run go generate ./internal/script",
+			index.Engine, quickjs.Version())
 	}
 	pieces := make(map[string]string, len(index.Pieces))
 	for name, at := range index.Pieces {
@@ -47,7 +51,7 @@ var readPrelude = sync.OnceValues(func() (map[string]string, error) {
 	return pieces, nil
 })
 
-// prelude are the functions of the core that Go calls.
+// prelude holds the functions of the core that Go calls.
 type prelude struct {
 	functions map[string]quickjs.Value
 }
@@ -59,13 +63,14 @@ func (p *prelude) free() {
 	p.functions = nil
 }
 
-// moduleHead and moduleTail make a function of a CommonJS module. The head has no newline, so lines stay as they are.
+// moduleHead and moduleTail turn a CommonJS module into a function. The head has no newline, so
+// line numbers do not change.
 const (
 	moduleHead = "(function(module,exports,require,__plumb,__host,__hostAsync,__entry){"
 	moduleTail = "\n})"
 	coreHead   = "(function(module,exports,raw,load){"
 
-	// bytecodeMark begins additional modules that Compile made.
+	// bytecodeMark starts additional modules that Compile created.
 	bytecodeMark = "\x00plumb bytecode "
 )
 
@@ -93,7 +98,8 @@ func (vm *VM) boot() error {
 		return fmt.Errorf("start a script engine: %w", err)
 	}
 	defer core.Free()
-	start, err := vm.eng.eval("<boot>", `(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load); delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
+	start, err := vm.eng.eval("<boot>",
+		`(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load); delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
 	if err != nil {
 		return fmt.Errorf("start a script engine: %w", err)
 	}
@@ -118,8 +124,8 @@ func (vm *VM) boot() error {
 	return nil
 }
 
-// load returns the factory of a built-in or additional module. The engine cannot throw from here, so a failure is a
-// function that does.
+// load returns the factory of a built-in or additional module. The engine cannot throw here, so
+// load reports a failure as a function that throws.
 func (vm *VM) load(name string) quickjs.Value {
 	v, err := vm.factory(name)
 	if err == nil {
@@ -141,7 +147,8 @@ func (vm *VM) factory(name string) (quickjs.Value, error) {
 		}
 		version, code, _ := strings.Cut(code, "\x00")
 		if version != quickjs.Version() {
-			return quickjs.Value{}, fmt.Errorf("module %s was compiled for QuickJS %s, this is %s", name, version, quickjs.Version())
+			return quickjs.Value{}, fmt.Errorf("module %s was compiled for QuickJS %s, but this is %s", name, version,
+				quickjs.Version())
 		}
 		return vm.eng.vm.EvalBytecodeValue([]byte(code))
 	}
@@ -159,8 +166,9 @@ func (vm *VM) factory(name string) (quickjs.Value, error) {
 	return vm.eng.vm.EvalBytecodeValue([]byte(code))
 }
 
-// Compile turns the source of an additional module into bytecode, which starts faster. It is bound to the engine's
-// version: make it when the program is built or under go generate, with a test that makes it again.
+// Compile turns the source of an additional module into bytecode, which starts faster. The bytecode
+// works only with the same engine version: create it at build time or with go generate, with a test
+// that creates it again.
 func Compile(source string) ([]byte, error) {
 	code, err := compile(moduleHead + source + moduleTail)
 	if err != nil {
@@ -169,7 +177,8 @@ func Compile(source string) ([]byte, error) {
 	return append([]byte(bytecodeMark+quickjs.Version()+"\x00"), code...), nil
 }
 
-// compile makes bytecode without names of files and lines, so that the prelude's frames are told from the user's.
+// compile creates bytecode without file names and lines, which distinguishes the prelude's frames
+// from the user's.
 func compile(source string) ([]byte, error) {
 	e, err := newEngine(defaultMemory)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 const packages = "../../third_party/script-packages"
 
-// bundlePrelude makes one CommonJS piece of a TypeScript file. Built-in modules stay imports, npm packages come from
-// third_party.
+// bundlePrelude makes one CommonJS piece of a TypeScript file. Built-in modules stay imports, npm
+// packages come from third_party.
 func bundlePrelude(t *testing.T, entry string) string {
 	t.Helper()
 	absolute, err := filepath.Abs(entry)
@@ -25,18 +25,22 @@ func bundlePrelude(t *testing.T, entry string) string {
 		t.Fatal(err)
 	}
 	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{absolute}, Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: api.ES2024,
-		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: false, KeepNames: false, LegalComments: api.LegalCommentsNone,
-		Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
+		EntryPoints: []string{absolute}, Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNeutral,
+		Target:           api.ES2024,
+		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: false, KeepNames: false,
+		LegalComments: api.LegalCommentsNone,
+		Charset:       api.CharsetUTF8, LogLevel: api.LogLevelSilent,
 		TsconfigRaw: `{}`,
 		Plugins: []api.Plugin{{Name: "prelude", Setup: func(b api.PluginBuild) {
 			b.OnResolve(api.OnResolveOptions{Filter: `^node:`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				return api.OnResolveResult{Path: a.Path, External: true}, nil
 			})
-			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z@]`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-				path, err := filepath.Abs(filepath.Join(packages, strings.ReplaceAll(strings.TrimPrefix(a.Path, "@"), "/", "-")+".js"))
-				return api.OnResolveResult{Path: path}, err
-			})
+			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z@]`},
+				func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+					path, err := filepath.Abs(filepath.Join(packages,
+						strings.ReplaceAll(strings.TrimPrefix(a.Path, "@"), "/", "-")+".js"))
+					return api.OnResolveResult{Path: path}, err
+				})
 		}}},
 	})
 	for _, m := range result.Errors {
@@ -48,8 +52,8 @@ func bundlePrelude(t *testing.T, entry string) string {
 	return string(result.OutputFiles[0].Contents)
 }
 
-// TestPackages bundles the npm packages that the prelude uses, each into one minified file under third_party, with its
-// licence. What is committed is what counts; it is made again only on demand, since that needs npm ci.
+// TestPackages bundles each npm package of the prelude into one minified file under third_party,
+// with its license. It creates the committed files again only on demand, because that needs npm ci.
 //
 //	UPDATE=packages go test -run ^TestPackages$ ./internal/script
 func TestPackages(t *testing.T) {
@@ -83,16 +87,19 @@ func vendor(t *testing.T, name, file, licence string) {
 	}
 	result := api.Build(api.BuildOptions{
 		Stdin:  &api.StdinOptions{Contents: "module.exports = " + vendorEntry(name), ResolveDir: dir},
-		Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNode, Target: api.ES2024, Outfile: filepath.Join(dir, "out.js"),
+		Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNode, Target: api.ES2024,
+		Outfile:          filepath.Join(dir, "out.js"),
 		MinifyWhitespace: true, MinifySyntax: true, LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent,
 		MainFields: []string{"main", "module"}, Metafile: true,
 		Plugins: []api.Plugin{{Name: "builtins", Setup: func(b api.PluginBuild) {
-			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z_/]+$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-				if bare := strings.TrimSuffix(a.Path, "/"); a.Importer != "<stdin>" && (builtins(bare) || absentBuiltins(bare)) {
-					return api.OnResolveResult{Path: "node:" + bare, External: true}, nil
-				}
-				return api.OnResolveResult{}, nil
-			})
+			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z_/]+$`},
+				func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+					if bare := strings.TrimSuffix(a.Path, "/"); a.Importer != "<stdin>" &&
+						(builtins(bare) || absentBuiltins(bare)) {
+						return api.OnResolveResult{Path: "node:" + bare, External: true}, nil
+					}
+					return api.OnResolveResult{}, nil
+				})
 		}}},
 	})
 	for _, m := range result.Errors {
@@ -123,15 +130,16 @@ func vendor(t *testing.T, name, file, licence string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts.WriteString("== " + dependency + "\n\n" + strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")) + "\n\n")
+		texts.WriteString("== " + dependency + "\n\n" + strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n",
+			"\n")) + "\n\n")
 	}
 	if err := os.WriteFile(licence, []byte(strings.TrimSuffix(texts.String(), "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// vendorEntry is the expression that a bundled package exports. A slash tells a package from the built-in module of its
-// name.
+// vendorEntry is the expression that a bundled package exports. A slash tells a package from the
+// built-in module of its name.
 func vendorEntry(name string) string {
 	switch name {
 	case "buffer", "events", "string_decoder":
@@ -175,7 +183,8 @@ func buildPrelude(t *testing.T) []byte {
 	return append(append(out, head...), body...)
 }
 
-// TestPreludeIsFresh makes the prelude again: what is embedded must be what the sources say, made by this engine.
+// TestPreludeIsFresh makes the prelude again: what is embedded must be what the sources say, made
+// by this engine.
 func TestPreludeIsFresh(t *testing.T) {
 	made := buildPrelude(t)
 	if os.Getenv("UPDATE") != "" {

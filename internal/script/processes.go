@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// processRequest is what child_process asks for.
+// processRequest is a request of child_process.
 type processRequest struct {
 	File, Shell, Cwd, Input, Stdin, Stdout, Stderr, Signal string
 	Args, Env                                              []string
@@ -23,7 +23,7 @@ type processRequest struct {
 	MaxBuffer                                              float64 // bytes of each output
 }
 
-// processResult is what became of it. Outputs are base64, nil when they were not captured.
+// processResult is the result of a process. Outputs are base64, or nil when they were not captured.
 type processResult struct {
 	PID    int           `json:"pid"`
 	Stdout *string       `json:"stdout"`
@@ -39,7 +39,7 @@ type processError struct {
 	Stream string `json:"stream,omitempty"`
 }
 
-// children are the processes of execFile that run now, by the number the script knows them by.
+// children are the running processes of execFile, by their number in the script.
 type children struct {
 	mu      sync.Mutex
 	last    int
@@ -78,13 +78,13 @@ func (vm *VM) process(name string, a args) (any, error) {
 	case "run":
 		return vm.runProcess(vm.context(), a.str(0), 0, vm.dir)
 	}
-	return nil, fmt.Errorf("there is no host function process.%s", name)
+	return nil, fmt.Errorf("unknown host function process.%s", name)
 }
 
-// startAsync performs an operation on a goroutine of its own and settles the promise id.
+// startAsync performs an operation on its own goroutine and settles the promise id.
 func (vm *VM) startAsync(id int, op string, a args) error {
 	if op != "process.run" {
-		return fmt.Errorf("there is no asynchronous host function %q", op)
+		return fmt.Errorf("unknown asynchronous host function %q", op)
 	}
 	request, child, dir := a.str(0), a.int(1), vm.dir
 	vm.goAsync(id, op, func(ctx context.Context) (any, error) {
@@ -95,8 +95,9 @@ func (vm *VM) startAsync(id int, op string, a args) error {
 
 var errBuffer = errors.New("more output than maxBuffer")
 
-// runProcess runs a process to its end, in a process group of its own that dies with ctx. What it leaves in the background lives
-// as long as the VM, as a server does that checks ask.
+// runProcess runs a process to its end, in its own process group, which is killed when ctx ends.
+// Processes that it leaves in the background live as long as the VM, for example a server that
+// checks use.
 func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string) (any, error) {
 	var r processRequest
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -121,7 +122,7 @@ func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string
 		kill(name)
 		return nil
 	}
-	cmd.WaitDelay = 500 * time.Millisecond // for one that ignores a polite signal
+	cmd.WaitDelay = 500 * time.Millisecond // for a process that ignores the first signal
 	outputs, err := connect(cmd, stdout, stderr)
 	if err != nil {
 		return nil, err
@@ -185,8 +186,8 @@ func connect(cmd *exec.Cmd, stdout, stderr *captured) (*outputs, error) {
 	return o, nil
 }
 
-// wait waits until all who hold the outputs are done, as Node does, or ctx ends; then it has them killed and does not wait
-// for those that got away.
+// wait waits until all owners of the outputs have closed them, as Node does, or until ctx ends.
+// Then it kills the owners and does not wait for processes that escaped.
 func (o *outputs) wait(ctx context.Context, kill func()) {
 	go func() {
 		o.done.Wait()
@@ -197,7 +198,7 @@ func (o *outputs) wait(ctx context.Context, kill func()) {
 		return
 	case <-ctx.Done():
 	}
-	patience := time.NewTimer(200 * time.Millisecond) // for a polite signal
+	patience := time.NewTimer(200 * time.Millisecond) // for the first signal to work
 	defer patience.Stop()
 	select {
 	case <-o.ended:
@@ -236,7 +237,7 @@ func command(ctx context.Context, r *processRequest, dir string) (*exec.Cmd, err
 	return cmd, nil
 }
 
-// captured is an output of a process.
+// captured is one output of a process.
 type captured struct {
 	writer io.Writer
 	mu     sync.Mutex
@@ -261,7 +262,7 @@ func (vm *VM) capture(how string, inherited io.Writer, r *processRequest, cancel
 	return c
 }
 
-// Write keeps output up to the limit; more ends the process.
+// Write stores output up to the limit. More output ends the process.
 func (c *captured) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

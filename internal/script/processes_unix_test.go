@@ -16,7 +16,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
-// TestBackgroundPrograms has scripts leave programs in the background in all ways. They live as long as the script, and no longer.
+// TestBackgroundPrograms has scripts leave programs in the background in all ways. They live as
+// long as the script, and no longer.
 func TestBackgroundPrograms(t *testing.T) {
 	const script0 = `
 import { execSync, execFileSync, spawnSync, execFile } from "node:child_process";
@@ -39,7 +40,11 @@ define("ignores", (file: string) => { execSync(leave(file, "trap '' TERM HUP;"))
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := timeout(t, 20*time.Second)
 			defer cancel()
-			vm, err := script.Start(ctx, source(t, script0), script.Options{Modules: map[string]string{"plumb": plumbModule}, Env: []string{"PATH=" + os.Getenv("PATH")}})
+			vm, err := script.Start(ctx, source(t, script0),
+				script.Options{
+					Modules: map[string]string{"plumb": plumbModule},
+					Env:     []string{"PATH=" + os.Getenv("PATH")},
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

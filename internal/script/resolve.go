@@ -19,7 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// The esbuild name spaces of modules that are no files.
+// The esbuild namespaces of modules that are not files.
 const (
 	spaceBuiltin = "plumb-builtin" // a built-in or additional module
 	spaceAbsent  = "plumb-absent"  // a built-in module of Node that scripts do not have
@@ -28,7 +28,7 @@ const (
 	spaceEntry   = "plumb-entry"   // the text around the entry
 )
 
-// internalSource reports whether a source is none of the user's files.
+// internalSource reports whether a source is not a file of the user.
 func internalSource(name string) bool {
 	space, _, ok := strings.Cut(strings.TrimPrefix(name, "./"), ":")
 	if !ok {
@@ -41,11 +41,12 @@ func internalSource(name string) bool {
 	return false
 }
 
-// builtins reports whether scripts have a module of Node; name has no "node:".
+// builtins reports whether scripts have a Node module; name is without "node:".
 func builtins(name string) bool {
 	switch name {
 	case "assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "constants", "crypto",
-		"diagnostics_channel", "events", "fs", "fs/promises", "module", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "querystring", "stream",
+		"diagnostics_channel", "events", "fs", "fs/promises", "module", "os", "path", "path/posix", "path/win32",
+		"perf_hooks", "process", "querystring", "stream",
 		"stream/promises", "string_decoder", "timers", "timers/promises", "tty", "url", "util", "util/types":
 		return true
 	}
@@ -64,7 +65,7 @@ func absentBuiltins(name string) bool {
 	return false
 }
 
-// resolver is what Build hooks into esbuild. esbuild calls it from several goroutines.
+// resolver contains the hooks for esbuild, which calls them from several goroutines.
 type resolver struct {
 	o BuildOptions
 
@@ -81,19 +82,22 @@ func newResolver(o BuildOptions) *resolver {
 }
 
 func (r *resolver) setup(b api.PluginBuild) {
-	b.OnResolve(api.OnResolveOptions{Filter: `^` + spaceMeta + `:|^` + spaceImport + `:`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-		space, path, _ := strings.Cut(a.Path, ":")
-		return api.OnResolveResult{Path: path, Namespace: space}, nil
-	})
+	b.OnResolve(api.OnResolveOptions{Filter: `^` + spaceMeta + `:|^` + spaceImport + `:`},
+		func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			space, path, _ := strings.Cut(a.Path, ":")
+			return api.OnResolveResult{Path: path, Namespace: space}, nil
+		})
 	b.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, r.resolve)
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceBuiltin}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("module.exports = __plumb.require(" + quote(a.Path) + ")")
-	})
+	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceBuiltin},
+		func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+			return module("module.exports = __plumb.require(" + quote(a.Path) + ")")
+		})
 	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceAbsent}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		return module("module.exports = __plumb.absent(" + quote(a.Path) + ")")
 	})
 	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceMeta}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("export const __plumb_meta = __plumb.meta(" + quote(fileURL(a.Path)) + "," + quote(a.Path) + "," + quote(filepath.Dir(a.Path)) + ")")
+		return module("export const __plumb_meta = __plumb.meta(" + quote(fileURL(a.Path)) + "," + quote(a.Path) + "," +
+			quote(filepath.Dir(a.Path)) + ")")
 	})
 	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceImport}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		return module("export const " + importName + " = (s) => __plumb.import(s, " + quote(a.Path) + ")")
@@ -105,7 +109,7 @@ func module(source string) (api.OnLoadResult, error) {
 	return api.OnLoadResult{Contents: new(source), Loader: api.LoaderJS}, nil
 }
 
-// resolve decides about imports that are neither relative nor absolute paths. What it does not decide, esbuild looks up:
+// resolve handles imports that are neither relative nor absolute paths. esbuild resolves the rest:
 // node_modules, #imports, the paths of a tsconfig.
 func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	name, scheme := strings.CutPrefix(a.Path, "node:")
@@ -120,10 +124,12 @@ func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 		return api.OnResolveResult{Path: name, Namespace: spaceAbsent}, nil
 	}
 	return refuse(fmt.Sprintf("the module %q is not available to suites", a.Path),
-		"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, process, perf_hooks, async_hooks and module"), nil
+		"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, "+
+			"process, perf_hooks, async_hooks and module"), nil
 }
 
-// packageNamed reports whether an installed package bears the name of a built-in module that scripts do not have.
+// packageNamed reports whether an installed package has the name of a Node module that scripts do
+// not have.
 func packageNamed(name, from string) bool {
 	for dir := from; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "node_modules", name)); err == nil {
@@ -158,18 +164,20 @@ var (
 	mentionSoft = regexp.MustCompile(`\brunWithSoftAssertions\b|\.\s*soft\b|\bsoft\b\s*[,}:]|["']soft["']`)
 )
 
-// load reads a file. Sources that use import.meta, import(expression), __dirname or __filename are prepared; nothing
-// moves, neither lines nor columns.
+// load reads a file. It prepares sources that use import.meta, import(expression), __dirname or
+// __filename, without moving lines or columns.
 func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	if r.o.Allow != nil {
 		if err := r.o.Allow(a.Path); err != nil {
-			return api.OnLoadResult{Errors: []api.Message{{Text: fmt.Sprintf("%s may not be read: %v", a.Path, err)}}}, nil
+			return api.OnLoadResult{Errors: []api.Message{{Text: fmt.Sprintf("%s may not be read: %v", a.Path, err)}}},
+				nil
 		}
 	}
 	r.mu.Lock()
 	r.files[a.Path] = true
 	r.mu.Unlock()
-	if err := doc.Regular(a.Path, doc.SourceBytes); err != nil { // the bundler would wait for ever, or take all of the memory
+	// Otherwise the bundler could wait forever or use all memory.
+	if err := doc.Regular(a.Path, doc.SourceBytes); err != nil {
 		return api.OnLoadResult{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}
 	var loader api.Loader
@@ -205,10 +213,11 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	return api.OnLoadResult{Contents: &source, Loader: loader, ResolveDir: filepath.Dir(a.Path)}, nil
 }
 
-// importName is as long as "import", which it replaces.
+// importName replaces "import" and has the same length.
 const importName = "$impor"
 
-// prepare binds what depends on the file's place. Imports hoist, so they are appended where no line moves.
+// prepare binds names that depend on the file's location. Imports are hoisted, so it appends them,
+// which moves no line.
 func (r *resolver) prepare(source, path string) string {
 	meta, dynamic := false, false
 	out := []byte(source)
@@ -242,12 +251,13 @@ func (r *resolver) prepare(source, path string) string {
 	return tail.String()
 }
 
-// literal reports whether the tokens after "import(" are a string and the end of the argument: esbuild bundles that.
+// literal reports whether a string is the only argument after "import(". esbuild bundles such an
+// import itself.
 func literal(tokens []token) bool {
 	return len(tokens) > 1 && tokens[0].kind == tokenString && (tokens[1].text == ")" || tokens[1].text == ",")
 }
 
-// declares reports whether a file has its own __dirname or __filename, as modules that know import.meta do.
+// declares reports whether a file declares __dirname or __filename itself, as ES modules often do.
 func declares(tokens []token) bool {
 	for i, t := range tokens {
 		if i > 0 && (t.text == "__dirname" || t.text == "__filename") {
@@ -260,7 +270,8 @@ func declares(tokens []token) bool {
 	return false
 }
 
-// place returns a name as long as __dirname or __filename that the bundle's head declares for one file.
+// place returns a name of the same length as __dirname or __filename, which the head of the bundle
+// declares for one file.
 func (r *resolver) place(name, path string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +304,7 @@ func quote(s string) string {
 
 func base64Text(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// fileURL is the file: URL of an absolute path.
+// fileURL returns the file: URL of an absolute path.
 func fileURL(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -302,7 +313,7 @@ func fileURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// filePath is the path of a file: URL.
+// filePath returns the path of a file: URL.
 func filePath(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -311,7 +322,7 @@ func filePath(text string) string {
 	return filepath.FromSlash(u.Path)
 }
 
-// resolveFrom is import.meta.resolve for paths and built-in modules.
+// resolveFrom implements import.meta.resolve for paths and built-in modules.
 func resolveFrom(specifier, file string) any {
 	switch {
 	case strings.HasPrefix(specifier, "./"), strings.HasPrefix(specifier, "../"):

@@ -57,8 +57,8 @@ define("deep-regex", () => new RegExp("(".repeat(200000)));
 define("long-chain", () => { let f: any = () => 1; for (let i = 0; i < 100000; i++) f = f.bind(null); return f(); });
 `
 
-// TestRunaways gives scripts that would never end, or take everything, a short time: each ends in an error of its kind,
-// soon, and the VM goes on.
+// TestRunaways gives scripts that would never end, or take everything, a short time: each ends in
+// an error of its kind, soon, and the VM goes on.
 func TestRunaways(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -157,7 +157,10 @@ func nothing(context.Context, []rawJSON) (any, error) { return nil, nil }
 
 // TestRunawayModule stops a module that does not finish its evaluation.
 func TestRunawayModule(t *testing.T) {
-	for _, text := range []string{"while (true);", "await new Promise((r) => setTimeout(r, 1e6));", "await null; for (;;);"} {
+	for _, text := range []string{
+		"while (true);", "await new Promise((r) => setTimeout(r, 1e6));",
+		"await null; for (;;);",
+	} {
 		ctx, cancel := timeout(t, 200*time.Millisecond)
 		vm, err := script.Start(ctx, source(t, text), script.Options{Modules: map[string]string{"plumb": plumbModule}})
 		cancel()
@@ -165,12 +168,15 @@ func TestRunawayModule(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	_, err := script.Start(t.Context(), source(t, "await new Promise(() => {});"), script.Options{Modules: map[string]string{"plumb": plumbModule}})
+	_, err := script.Start(t.Context(), source(t, "await new Promise(() => {});"),
+		script.Options{Modules: map[string]string{"plumb": plumbModule}})
 	if !errors.Is(err, script.ErrNeverSettled) {
 		t.Errorf("never settled: %v", err)
 	}
-	_, err = script.Start(t.Context(), source(t, "throw new RangeError('at load');"), script.Options{Modules: map[string]string{"plumb": plumbModule}})
-	if e, ok := errors.AsType[*script.Error](err); !ok || e.Name != "RangeError" || len(e.Frames) != 1 || e.Frames[0].Line != 2 {
+	_, err = script.Start(t.Context(), source(t, "throw new RangeError('at load');"),
+		script.Options{Modules: map[string]string{"plumb": plumbModule}})
+	if e, ok := errors.AsType[*script.Error](err); !ok || e.Name != "RangeError" || len(e.Frames) != 1 ||
+		e.Frames[0].Line != 2 {
 		t.Errorf("threw: %#v", err)
 	}
 }
@@ -206,7 +212,8 @@ define("work", (s: string) => { const big = JSON.parse(s); assert.equal(big.leng
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := vm.Call(t.Context(), "work", "["+strings.Trim(strings.Repeat("1,", len(argument)), ",")+"]"); err != nil {
+		if _, err := vm.Call(t.Context(), "work", "["+strings.Trim(strings.Repeat("1,", len(argument)),
+			",")+"]"); err != nil {
 			t.Fatal(err)
 		}
 		if err := vm.Close(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"modernc.org/quickjs"
 )
 
-// bundle is a program in a VM. Its code runs under the name plumb-bundle-N.js, which tells its frames from others.
+// bundle is a program in a VM. The name of its code, plumb-bundle-N.js, distinguishes its frames.
 type bundle struct {
 	program *Program
 	read    func() (*sourcemap.Consumer, [][]byte)
@@ -24,7 +24,7 @@ func newBundle(p *Program) *bundle {
 	return &bundle{program: p, read: sync.OnceValues(func() (*sourcemap.Consumer, [][]byte) {
 		consumer, err := sourcemap.Parse("", p.Map)
 		if err != nil {
-			consumer = nil // positions stay those of the bundle
+			consumer = nil // positions remain those of the bundle
 		}
 		return consumer, bytes.Split(p.Code, []byte("\n"))
 	})}
@@ -39,8 +39,8 @@ var (
 	frameLine   = regexp.MustCompile(`^    at (.*?)(?: \(([^()]*)\))?$`)
 )
 
-// position maps a place in the bundle to the user's file. QuickJS points at the name behind new where V8 points at new,
-// and at the object where V8 points at the property that it does not have.
+// position maps a place in the bundle to the user's file. Where V8 points at new, QuickJS points at
+// the name after it; where V8 points at a missing property, QuickJS points at the object.
 func (b *bundle) position(line, column int, property string) (Position, bool) {
 	consumer, lines := b.read()
 	if consumer == nil || line < 1 || line > len(lines) {
@@ -82,10 +82,10 @@ func (b *bundle) source(file string) string {
 	return ""
 }
 
-// locate maps a place like plumb-bundle-0.js:12:3. See position for property.
+// locate maps a place such as plumb-bundle-0.js:12:3. See position for property.
 func (vm *VM) locate(place, property string) (Position, bool) {
 	m := bundlePlace.FindStringSubmatch(place)
-	if m == nil { // a stack that was written by hand, or mapped before
+	if m == nil { // the stack was written by hand, or is already mapped
 		if m = mappedPlace.FindStringSubmatch(place); m == nil || !filepath.IsAbs(m[1]) {
 			return Position{}, false
 		}
@@ -102,7 +102,7 @@ func (vm *VM) locate(place, property string) (Position, bool) {
 	return vm.bundles[i].position(line, column, property)
 }
 
-// mapText replaces all places in bundles by those in the user's files.
+// mapText replaces all places in bundles with places in the user's files.
 func (vm *VM) mapText(text string) string {
 	if !strings.Contains(text, "plumb-bundle-") {
 		return text
@@ -115,8 +115,9 @@ func (vm *VM) mapText(text string) string {
 	})
 }
 
-// frames reads a raw stack: the frames in the user's files, those above the function named start left out, and no more
-// than limit unless that is negative. See position for property, which concerns the first frame.
+// frames reads a raw stack and returns at most limit frames in the user's files (all if limit is
+// negative), without those above the function named start. See position for property, which
+// concerns the first frame.
 func (vm *VM) frames(raw, start string, limit int, property string) []Position {
 	lines := strings.Split(strings.TrimRight(raw, "\n"), "\n")
 	if start != "" {
@@ -152,7 +153,7 @@ func (vm *VM) frames(raw, start string, limit int, property string) []Position {
 	return frames
 }
 
-// trace is the text of a stack without its header.
+// trace renders a stack without its header.
 func (vm *VM) trace(raw, start string, limit int, property string) string {
 	var b strings.Builder
 	for _, p := range vm.frames(raw, start, limit, property) {
@@ -166,7 +167,7 @@ func (vm *VM) trace(raw, start string, limit int, property string) string {
 	return b.String()
 }
 
-// userFirst puts the frames in files that the user wrote before those of packages.
+// userFirst moves the frames in the user's files before those of packages.
 func userFirst(frames []Position) []Position {
 	var own, packages []Position
 	for _, p := range frames {
@@ -179,8 +180,8 @@ func userFirst(frames []Position) []Position {
 	return append(own, packages...)
 }
 
-// expression returns the source text of the call at the first frame of a stack, in whose first line is the name of the
-// function above which frames do not count.
+// expression returns the source text of the call at the first frame of a stack. The first line of
+// the stack has the name of the function above which frames do not count.
 func (vm *VM) expression(stack string) string {
 	start, raw, _ := strings.Cut(stack, "\n")
 	frames := userFirst(vm.frames(raw, start, -1, ""))
@@ -195,7 +196,7 @@ func (vm *VM) expression(stack string) string {
 	return ""
 }
 
-// decodeError reads what the prelude's describe wrote.
+// decodeError decodes the output of describe in the prelude.
 func (vm *VM) decodeError(text string) *Error {
 	type description struct {
 		Name, Message, Text, Raw, Code, Property, Shown string
@@ -205,7 +206,10 @@ func (vm *VM) decodeError(text string) *Error {
 	}
 	var convert func(d *description, depth int) *Error
 	convert = func(d *description, depth int) *Error {
-		e := &Error{Name: d.Name, Message: vm.mapText(d.Message), Code: d.Code, IsAssertion: d.Assertion, Stack: vm.mapText(d.Text)}
+		e := &Error{
+			Name: d.Name, Message: vm.mapText(d.Message), Code: d.Code, IsAssertion: d.Assertion,
+			Stack: vm.mapText(d.Text),
+		}
 		start, raw, _ := strings.Cut(d.Raw, "\n")
 		e.Frames = userFirst(vm.frames(raw, start, -1, d.Property))
 		if len(d.Data) > 0 && json.Valid([]byte(d.Data)) {
@@ -213,7 +217,7 @@ func (vm *VM) decodeError(text string) *Error {
 		}
 		e.kind = engineKind(d.Name, d.Message)
 		switch {
-		case d.Thrown && d.Message == "null" && vm.eng.full: // no memory was left to make the error
+		case d.Thrown && d.Message == "null" && vm.eng.full: // there was no memory left to create the error
 			e.Name, e.Message, e.kind = "RangeError", "out of memory", ErrMemory
 		case d.Thrown:
 			e.Message = "threw " + e.Message
@@ -226,12 +230,12 @@ func (vm *VM) decodeError(text string) *Error {
 	}
 	var d description
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return &Error{Name: "Error", Message: "an error that could not be told: " + err.Error()}
+		return &Error{Name: "Error", Message: "an error that cannot be shown:  " + err.Error()}
 	}
 	return convert(&d, 0)
 }
 
-// engineKind recognises the errors that the engine itself throws.
+// engineKind recognizes the errors of the engine itself.
 func engineKind(name, message string) error {
 	if (name == "RangeError" || name == "InternalError") && strings.HasPrefix(message, "out of memory") {
 		return ErrMemory
@@ -239,7 +243,7 @@ func engineKind(name, message string) error {
 	return nil
 }
 
-// describe tells what a script threw, and does not free the value.
+// describe converts a value that a script threw. It does not free the value.
 func (vm *VM) describe(reason quickjs.Value) *Error {
 	f := vm.entry.functions["describe"]
 	text, err := f.Call(quickjs.UndefinedValue, reason)
@@ -249,13 +253,16 @@ func (vm *VM) describe(reason quickjs.Value) *Error {
 	return vm.engineError(err)
 }
 
-// engineError is an error of the engine that no script code saw.
+// engineError returns an error of the engine that no script code received.
 func (vm *VM) engineError(err error) *Error {
 	var q *quickjs.Error
 	if !errors.As(err, &q) {
 		return &Error{Name: "Error", Message: err.Error()}
 	}
-	e := &Error{Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1, "")), kind: engineKind(q.Name, q.Message)}
+	e := &Error{
+		Name: q.Name, Message: q.Message, Frames: userFirst(vm.frames(q.Stack, "", -1, "")),
+		kind: engineKind(q.Name, q.Message),
+	}
 	if e.Name == "InternalError" {
 		e.Name = "RangeError"
 	}
@@ -276,7 +283,7 @@ func (vm *VM) evaluate(c *call, p *Program) error {
 	return vm.enter("start", c.id, run)
 }
 
-// runBundle evaluates a bundle, and returns a promise of its module's namespace as property m.
+// runBundle evaluates a bundle and returns a promise of its module's namespace as property m.
 func (vm *VM) runBundle(p *Program) (quickjs.Value, error) {
 	i := len(vm.bundles)
 	vm.bundles = append(vm.bundles, newBundle(p))

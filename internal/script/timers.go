@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// timers are the script's timeouts and intervals, soonest first; equal ones in the order they were set.
+// timers are the script's timeouts and intervals, soonest first, and in the order of creation when
+// equal.
 type timers struct {
 	heap  timerHeap
 	byID  map[int]*timer
@@ -27,7 +28,7 @@ type immediate struct {
 	owner *call
 }
 
-// set starts a timer; a delay below 1 ms is 1 ms, as in Node.
+// set starts a timer. A delay below 1 ms becomes 1 ms, as in Node.
 func (t *timers) set(id int, delay time.Duration, repeat bool, owner *call) {
 	if delay < time.Millisecond || delay > 1<<31*time.Millisecond {
 		delay = time.Millisecond
@@ -59,7 +60,7 @@ func (t *timers) forget(x *timer) {
 	}
 }
 
-// ref says whether a timer keeps the loop running.
+// ref sets whether a timer keeps the loop running.
 func (t *timers) ref(id int, on bool) {
 	x := t.byID[id]
 	if x == nil || x.unref == !on {
@@ -73,7 +74,7 @@ func (t *timers) ref(id int, on bool) {
 	}
 }
 
-// pop takes the next timer that is due; an interval stays in.
+// pop removes the next due timer. An interval stays.
 func (t *timers) pop(now time.Time) *timer {
 	if len(t.heap) == 0 || t.heap[0].due.After(now) {
 		return nil
@@ -107,7 +108,8 @@ func (t *timers) next() (time.Time, bool) {
 	return t.heap[0].due, true
 }
 
-// active reports whether a timer is to come. One that does not keep a program running counts only if the VM outlives it.
+// active reports whether a timer is pending. A timer that does not keep the program running counts
+// only if the VM outlives the program.
 func (t *timers) active(ending bool) bool { return t.alive > 0 || !ending && len(t.heap) > 0 }
 
 type timerHeap []*timer

@@ -21,24 +21,24 @@ const (
 	programGrace = time.Second
 )
 
-// VM is a program that was started: its module was evaluated, its functions can be called. It is safe for concurrent
-// use; the script itself runs on one goroutine, as in Node.
+// VM is a started program: its module was evaluated, and its functions can be called. It is safe
+// for concurrent use. The script itself runs on one goroutine, as in Node.
 type VM struct {
 	o      Options
 	life   context.Context
 	finish context.CancelCauseFunc
 	done   chan struct{} // the loop has ended
 	async  sync.WaitGroup
-	wake   chan struct{} // something was posted; holds one
+	wake   chan struct{} // signals that something was posted; capacity one
 	began  time.Time
 
 	mu     sync.Mutex
 	posted []func()
-	busy   bool  // a turn is on
-	owner  *call // whose turn
-	dead   error // why the VM was given up
+	busy   bool  // a turn is running
+	owner  *call // the call of the turn
+	dead   error // why the VM was abandoned
 
-	// What follows belongs to the loop's goroutine.
+	// The following fields belong to the loop's goroutine.
 	eng        *engine
 	entry      prelude
 	bundles    []*bundle
@@ -48,33 +48,34 @@ type VM struct {
 	immediates []immediate
 	waiting    int // async host functions that have not returned
 	children   children
-	programs   proc.Group // what children are, and what they leave
+	programs   proc.Group // running children and what they leave behind
 	dir        string
 	late       []error
-	held       atomic.Int64 // bytes that wait on the host's side for the script; see keep
-	exec       *execution   // set when the VM runs a program like node does
+	held       atomic.Int64 // bytes on the host's side that the script has not read; see keep
+	exec       *execution   // set when the VM runs a program as with node
 }
 
-// call is something that runs in the VM and can be waited for: the evaluation of the module, or a function.
+// call is work in the VM that a caller can wait for: the evaluation of the module, or a function.
 type call struct {
 	id      int
 	ctx     context.Context
 	expired bool // ctx ended first; guarded by VM.mu
 	over    bool // done is closed or about to be; guarded by VM.mu
 
-	settled bool // the script gave the result, which is delivered at the end of the turn
+	settled bool // the script set the result, which is delivered at the end of the turn
 	result  json.RawMessage
 	err     error
 	done    chan struct{}
 }
 
-// Start evaluates the program's module, top-level await included, in a VM of its own. ctx bounds the evaluation only.
-// If the module throws, the error is an [*Error]. Afterwards globalThis.__main is the module's namespace.
+// Start evaluates the program's module, including top-level await, in a new VM. ctx limits only the
+// evaluation. If the module throws, the error is an [*Error]. Afterwards globalThis.__main is the
+// module's namespace.
 func Start(ctx context.Context, p *Program, o Options) (*VM, error) {
 	vm := launch(ctx, o, nil)
 	_, err := vm.run(ctx, func(c *call) error { return vm.evaluate(c, p) })
 	if err != nil {
-		_ = vm.Close() // why it did not start is what counts
+		_ = vm.Close() // the caller needs the reason why it did not start
 		return nil, err
 	}
 	return vm, nil
@@ -96,11 +97,11 @@ func launch(ctx context.Context, o Options, exec *execution) *VM {
 	return vm
 }
 
-// Call calls the function that an additional module registered as __entry[name] with the arguments as JSON, waits for
-// its promise if it returns one, and returns its result as JSON; undefined is null. Several calls may be in flight: they
-// interleave at await. When ctx ends, a call that waits ends with [ErrTimeout], and a script that runs is stopped. If
-// the engine does not react within Options.Grace, the VM is given up: [VM.Dead] is true and every call fails with
-// [ErrDead].
+// Call calls the function that an additional module registered as __entry[name], with the arguments
+// as JSON. It waits for the promise if the function returns one, and returns the result as JSON;
+// undefined is null. Concurrent calls interleave at await. When ctx ends, a waiting call ends with
+// [ErrTimeout], and a running script is stopped. If the engine does not react within Options.Grace,
+// the VM is abandoned: [VM.Dead] returns true and every call fails with [ErrDead].
 func (vm *VM) Call(ctx context.Context, name string, args ...any) (json.RawMessage, error) {
 	text, err := list(args)
 	if err != nil {
@@ -109,7 +110,8 @@ func (vm *VM) Call(ctx context.Context, name string, args ...any) (json.RawMessa
 	return vm.run(ctx, func(c *call) error { return vm.enter("call", c.id, name, text) })
 }
 
-// list encodes arguments as one JSON list. Those that are JSON already are taken as they are: sessions may be large.
+// list encodes arguments as one JSON list. It copies arguments that are already JSON, because
+// sessions may be large.
 func list(args []any) (string, error) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -130,7 +132,7 @@ func list(args []any) (string, error) {
 	return b.String(), nil
 }
 
-// run posts a call and waits for its end.
+// run posts a call and waits until it ends.
 func (vm *VM) run(ctx context.Context, begin func(*call) error) (json.RawMessage, error) {
 	c := &call{ctx: ctx, done: make(chan struct{})}
 	vm.post(func() { vm.begin(c, begin) })
@@ -144,7 +146,8 @@ func (vm *VM) run(ctx context.Context, begin func(*call) error) (json.RawMessage
 	return vm.expire(c)
 }
 
-// expire ends a call whose time is over: it stops the script if it runs for this call, or for nobody who still waits.
+// expire ends a call that has timed out. It stops the script if it runs for this call, or for a
+// call that no longer waits.
 func (vm *VM) expire(c *call) (json.RawMessage, error) {
 	vm.mu.Lock()
 	c.expired = true
@@ -155,7 +158,7 @@ func (vm *VM) expire(c *call) (json.RawMessage, error) {
 	others := vm.busy && !mine
 	vm.mu.Unlock()
 	vm.post(func() { vm.deliver(c, nil, timeout(c.ctx)) })
-	if others { // the one who runs has a deadline of its own
+	if others { // the running call has its own deadline
 		return nil, fmt.Errorf("%w (another call was running)", timeout(c.ctx))
 	}
 
@@ -199,16 +202,17 @@ func (vm *VM) gone(c *call) (json.RawMessage, error) {
 	return nil, ErrClosed
 }
 
-// Dead reports whether the VM was given up; the caller starts a new one.
+// Dead reports whether the VM was abandoned. The caller must start a new one.
 func (vm *VM) Dead() bool {
 	vm.mu.Lock()
 	defer vm.mu.Unlock()
 	return vm.dead != nil
 }
 
-// Close ends what is in flight, and the programs that the script left in the background, and frees the engine's memory. It returns when the VM's goroutines have ended, or at once
-// when the VM is dead. The error holds what went wrong in the script when no call was there to hear of it, like a promise
-// rejected after the call that made it had ended.
+// Close ends pending calls and the programs that the script left in the background, and frees the
+// engine's memory. It returns when the VM's goroutines have ended, or at once when the VM is dead.
+// The error has the errors of the script that no call received, such as a promise rejected after
+// its call had ended.
 func (vm *VM) Close() error {
 	vm.finish(ErrClosed)
 	defer vm.programs.End(programGrace)
@@ -237,7 +241,7 @@ func (vm *VM) Close() error {
 	return vm.dead
 }
 
-// post has the loop run f; after the loop's end nothing does.
+// post makes the loop run f. After the end of the loop it does nothing.
 func (vm *VM) post(f func()) {
 	vm.mu.Lock()
 	vm.posted = append(vm.posted, f)

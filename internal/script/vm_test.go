@@ -86,7 +86,10 @@ func TestErrorLocations(t *testing.T) {
 					name = of
 				}
 				if name != "" {
-					marks[name] = script.Position{File: path, Line: i + 1, Column: len(utf16.Encode([]rune(line[:m[1]]))) + 1}
+					marks[name] = script.Position{
+						File: path, Line: i + 1,
+						Column: len(utf16.Encode([]rune(line[:m[1]]))) + 1,
+					}
 				}
 			}
 		}
@@ -153,15 +156,24 @@ define("value", () => host("value"));
 		Host: map[string]script.HostFunc{
 			"join": func(_ context.Context, args []json.RawMessage) (any, error) { return args, nil },
 			"fail": func(context.Context, []json.RawMessage) (any, error) {
-				return nil, &script.Error{Name: "Refused", Message: "no", Code: "E_NO", Data: json.RawMessage(`{"extra":[1]}`)}
+				return nil, &script.Error{
+					Name: "Refused", Message: "no", Code: "E_NO",
+					Data: json.RawMessage(`{"extra":[1]}`),
+				}
 			},
-			"plain":   func(context.Context, []json.RawMessage) (any, error) { return nil, errors.New("plainly wrong") },
+			"plain": func(context.Context, []json.RawMessage) (any, error) {
+				return nil,
+					errors.New("plainly wrong")
+			},
 			"panic":   func(context.Context, []json.RawMessage) (any, error) { panic("oh") },
 			"nothing": nothing,
 			"value":   func(ctx context.Context, _ []json.RawMessage) (any, error) { return ctx.Value(key{}), nil },
 		},
 		Async: map[string]script.HostFunc{
-			"slow": func(_ context.Context, args []json.RawMessage) (any, error) { return map[string]any{"n": args[0]}, nil },
+			"slow": func(_ context.Context, args []json.RawMessage) (any, error) {
+				return map[string]any{"n": args[0]},
+					nil
+			},
 			"bad": func(context.Context, []json.RawMessage) (any, error) {
 				return nil, &script.Error{Name: "Error", Message: "badly", Code: "E_BAD"}
 			},
@@ -174,7 +186,7 @@ define("value", () => host("value"));
 		"error":       `["Refused","no","E_NO",[1],true,true]`,
 		"plain":       `["Error","plainly wrong"]`,
 		"panic":       `"panic in host function host: oh"`,
-		"unknown":     `"there is no host function \"no such\""`,
+		"unknown":     `"unknown host function \"no such\""`,
 		"async":       `[{"n":2},{"n":1},{"n":3}]`,
 		"async-error": `["badly","E_BAD"]`,
 		"async-panic": `"panic in host function panic: oh"`,
@@ -184,10 +196,12 @@ define("value", () => host("value"));
 		}
 	}
 	_, err := vm.Call(t.Context(), "throws")
-	if e, ok := errors.AsType[*script.Error](err); !ok || e.Name != "Refused" || e.Code != "E_NO" || string(e.Data) != `{"code":"E_NO","extra":[1]}` || len(e.Frames) == 0 {
+	if e, ok := errors.AsType[*script.Error](err); !ok || e.Name != "Refused" || e.Code != "E_NO" ||
+		string(e.Data) != `{"code":"E_NO","extra":[1]}` || len(e.Frames) == 0 {
 		t.Errorf("throws: %#v", err)
 	}
-	if got, err := vm.Call(context.WithValue(t.Context(), key{}, "mine"), "value"); err != nil || string(got) != `"mine"` {
+	if got, err := vm.Call(context.WithValue(t.Context(), key{}, "mine"), "value"); err != nil ||
+		string(got) != `"mine"` {
 		t.Errorf("the context of the call: %s, %v", got, err)
 	}
 }
@@ -209,13 +223,16 @@ define("empty", () => undefined);
 define("thenable", () => ({ then(ok: any) { ok("from thenable"); } }));
 `), script.Options{})
 	for name, want := range map[string]script.Error{
-		"props":          {Name: "Error", Message: "m", Data: json.RawMessage(`{"list":[1,{"a":"2n"}],"self":{"name":"Error","message":"m","list":[1,{"a":"2n"}],"self":"[Circular]"},"Symbol.for(plumb.kind)":{"k":1}}`)},
+		"props": {
+			Name: "Error", Message: "m",
+			Data: json.RawMessage(`{"list":[1,{"a":"2n"}],"self":{"name":"Error","message":"m","list":[1,{"a":"2n"}],"self":"[Circular]"},"Symbol.for(plumb.kind)":{"k":1}}`),
+		},
 		"assertion":      {Name: "AssertionError", Code: "ERR_ASSERTION", IsAssertion: true},
 		"cause":          {Name: "Error", Message: "outer", Cause: &script.Error{Name: "TypeError", Message: "inner"}},
 		"string":         {Message: "threw a string"},
 		"object":         {Message: "threw { a: 1 }", Data: json.RawMessage(`{"a":1}`)},
 		"nothing":        {Message: "threw undefined"},
-		"hostile":        {Message: "an error that could not be told: no"},
+		"hostile":        {Message: "an error that cannot be shown: no"},
 		"unserialisable": {Name: "RangeError", Message: "in getter"},
 		"bigint":         {Name: "TypeError", Message: "Do not know how to serialize a BigInt"},
 	} {
@@ -225,7 +242,8 @@ define("thenable", () => ({ then(ok: any) { ok("from thenable"); } }));
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if e.Name != want.Name || want.Message != "" && e.Message != want.Message || e.Code != want.Code || e.IsAssertion != want.IsAssertion {
+		if e.Name != want.Name || want.Message != "" && e.Message != want.Message || e.Code != want.Code ||
+			e.IsAssertion != want.IsAssertion {
 			t.Errorf("%s: got %#v", name, e)
 		}
 		if want.Data != nil && string(e.Data) != string(want.Data) {
@@ -264,7 +282,10 @@ define("after-the-end", () => { setTimeout(() => { throw new Error("too late"); 
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for name, want := range map[string]string{"forgotten": "AssertionError: Missing expected rejection.", "at-once": "Error: at once", "in-promise": "Error: floating"} {
+	for name, want := range map[string]string{
+		"forgotten": "AssertionError: Missing expected rejection.",
+		"at-once":   "Error: at once", "in-promise": "Error: floating",
+	} {
 		good := make(chan error, 1)
 		go func() {
 			_, err := vm.Call(t.Context(), "good")
@@ -306,7 +327,8 @@ define("log", () => ({ n: log.length, most }));
 	}
 }
 
-// TestAsyncContext: a program that uses soft assertions or async_hooks keeps contexts apart across await.
+// TestAsyncContext: a program that uses soft assertions or async_hooks keeps contexts apart across
+// await.
 func TestAsyncContext(t *testing.T) {
 	p := source(t, `
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -330,7 +352,8 @@ define("where", () => als.run("x", async () => { await null; throw new Error("he
 	}
 	wg.Wait()
 	_, err := vm.Call(t.Context(), "where")
-	if e, ok := errors.AsType[*script.Error](err); !ok || len(e.Frames) == 0 || e.Frames[0].Line != 7 || e.Frames[0].Column != 68 {
+	if e, ok := errors.AsType[*script.Error](err); !ok || len(e.Frames) == 0 || e.Frames[0].Line != 7 ||
+		e.Frames[0].Column != 68 {
 		t.Errorf("%#v", err)
 	}
 }
@@ -339,7 +362,9 @@ define("where", () => als.run("x", async () => { await null; throw new Error("he
 func TestClose(t *testing.T) {
 	p := source(t, `define("wait", () => hostAsync("wait")); define("loop", () => { for (;;); });`)
 	started := make(chan struct{})
-	vm := start(t, p, script.Options{Async: map[string]script.HostFunc{"wait": func(ctx context.Context, _ []json.RawMessage) (any, error) {
+	vm := start(t, p, script.Options{Async: map[string]script.HostFunc{"wait": func(ctx context.Context,
+		_ []json.RawMessage,
+	) (any, error) {
 		close(started)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -429,7 +454,9 @@ func TestCompiledModule(t *testing.T) {
 	if _, err := script.Compile("syntax error here"); err == nil {
 		t.Error("nonsense compiled")
 	}
-	if _, err := script.Start(t.Context(), p, script.Options{Modules: map[string]string{"plumb": "throw new Error('broken module')"}}); err == nil || !strings.Contains(err.Error(), "broken module") {
+	if _, err := script.Start(t.Context(), p,
+		script.Options{Modules: map[string]string{"plumb": "throw new Error('broken module')"}}); err == nil ||
+		!strings.Contains(err.Error(), "broken module") {
 		t.Errorf("broken module: %v", err)
 	}
 	if _, err := script.Start(t.Context(), p, script.Options{}); err == nil || !strings.Contains(err.Error(), "plumb") {
@@ -440,7 +467,8 @@ func TestCompiledModule(t *testing.T) {
 // TestNamespace reads the module's namespace from an additional module.
 func TestNamespace(t *testing.T) {
 	p := source(t, `export default [{ id: "a" }]; export const workspace = { mode: "none" }; define("x", () => 1);`)
-	vm := start(t, p, script.Options{Modules: map[string]string{"plumb": plumbModule + `;__entry.suite = () => ({ cases: globalThis.__main.default, keys: Object.keys(globalThis.__main) });`}})
+	vm := start(t, p, script.Options{Modules: map[string]string{"plumb": plumbModule +
+		`;__entry.suite = () => ({ cases: globalThis.__main.default, keys: Object.keys(globalThis.__main) });`}})
 	if got := call(t, vm, "suite"); got != `{"cases":[{"id":"a"}],"keys":["default","workspace"]}` {
 		t.Error(got)
 	}

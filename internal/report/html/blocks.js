@@ -1,11 +1,12 @@
-// Blocks hold JSON, gzipped, in base64. They are decoded when somebody looks at them, and the last of them are kept.
+// Blocks hold gzipped JSON in base64. A block is decoded when it is first needed; the last used
+// blocks stay in memory.
 const decoded = new Map();
 const keptBlocks = 48;
 
 function block(id) {
   let known = decoded.get(id);
   if (known) {
-    decoded.delete(id); // it is the latest again
+    decoded.delete(id); // now the last used
   } else {
     known = blockText(id).then((text) => JSON.parse(text));
   }
@@ -16,10 +17,10 @@ function block(id) {
 
 async function blockText(id) {
   if (typeof DecompressionStream === "undefined") {
-    throw new Error("this browser cannot decompress: Chromium 86, Firefox 113 or Safari 16.4 and later can");
+    throw new Error("this browser cannot decompress the sessions: use Chromium 86, Firefox 113, Safari 16.4 or later");
   }
   const source = $("b" + id);
-  if (!source) throw new Error("block " + id + " is missing: the file may have been cut off");
+  if (!source) throw new Error("block " + id + " is missing: the file may be incomplete");
   const packed = atob(source.textContent);
   const bytes = new Uint8Array(packed.length);
   for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
@@ -27,9 +28,9 @@ async function blockText(id) {
   return new Response(stream).text();
 }
 
-// windowed shows a long list. Its parts are made when they come near the window and unmade when they are far from it, so
-// that the page stays small however long the list is. parts: {n, load() -> items or a promise of them};
-// render(item, i) -> a node, or null for an item that is not to be seen.
+// windowed shows a long list. It creates the nodes of a part when the part comes near the visible
+// window and removes them when it is far away, so the page stays small for any length. parts: {n,
+// load() -> items or a promise of them}; render(item, i) -> a node, or null for a hidden item.
 const printed = 2000; // items on paper
 
 function windowed(box, parts, render, height) {
@@ -41,7 +42,7 @@ function windowed(box, parts, render, height) {
     p.node.style.height = p.n * height + "px";
     box.append(p.node);
   }
-  if (from > printed) box.append(el("p.banner.paper", "Here are the first " + count(printed) + " of " + count(from) + "."));
+  if (from > printed) box.append(el("p.banner.paper", "Only the first " + count(printed) + " of " + count(from) + " are printed."));
   const fill = (p, items) => {
     if (p.full) return;
     p.full = true;
@@ -93,7 +94,8 @@ function windowed(box, parts, render, height) {
   };
   const list = {
     length: from,
-    // watch begins to follow the window. Before the list is in the page, all of it would seem to be far away.
+    // watch starts to observe the window. Call it when the list is in the page: before that, every
+    // part seems far away.
     watch() {
       parts.forEach((p, i) => {
         p.node.dataset.part = i;
@@ -103,7 +105,8 @@ function windowed(box, parts, render, height) {
     ready: parts.length ? show(parts[0]) : Promise.resolve(),
     node: (i) => part(i).node.querySelector(":scope > [data-i='" + i + "']"),
     item: async (i) => { const p = part(i); return (await p.load())[i - p.from]; },
-    // go selects an item and brings it into the window, and gives it the focus where that is asked for. What is above it is drawn then, and may move it, hence twice.
+    // go selects an item, scrolls it into view and, if asked, focuses it. Drawing the items above
+    // it may move it, so go scrolls twice.
     async go(i, where, focus) {
       const p = part(i);
       p.forced = true;
@@ -121,7 +124,7 @@ function windowed(box, parts, render, height) {
       return node;
     },
     at: -1,
-    // redraw makes all that is to be seen again, after a filter has changed.
+    // redraw renders the visible parts again after a filter has changed.
     redraw() {
       for (const p of parts) {
         if (p.full) {
@@ -130,13 +133,13 @@ function windowed(box, parts, render, height) {
         }
       }
     },
-    // keep loads what is to be printed: when somebody prints there is no time to wait for it.
+    // keep loads the items to print in advance, because the print event does not wait.
     async keep() {
       for (const p of parts) {
-        if (p.from < printed) p.kept = await Promise.resolve(p.load()).catch(() => null); // what cannot be read says so where it is shown
+        if (p.from < printed) p.kept = await Promise.resolve(p.load()).catch(() => null); // show() reports the error
       }
     },
-    // print makes the items that were kept, and returns what unmakes them.
+    // print renders the kept items and returns a function that removes them.
     print() {
       for (const p of parts) {
         if (!p.kept) continue;
@@ -150,7 +153,7 @@ function windowed(box, parts, render, height) {
   return list;
 }
 
-// partsOf cuts the blocks of a timeline into parts of the window.
+// partsOf splits the blocks of a timeline into parts for windowed.
 function partsOf(blocks) {
   const size = 100, parts = [];
   for (const [id, n] of blocks || []) {

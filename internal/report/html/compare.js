@@ -1,5 +1,5 @@
-// A comparison puts the steps of two sessions side by side. They are aligned by what they did; where wording counts, also by
-// what they said.
+// compareView shows the steps of two sessions side by side. It aligns them by their actions and, if
+// wording counts, also by their texts.
 async function compareView(a, b) {
   const [ha, hb] = await Promise.all([block(a.s.head), block(b.s.head)]);
   const [sa, sb] = await Promise.all([stepsOf(ha), stepsOf(hb)]);
@@ -8,9 +8,9 @@ async function compareView(a, b) {
     rows = align(sa, sb, true);
     if (rows.first >= 0) {
       wording = true;
-      note = "Both did the same things. Their words differ first where it is marked.";
+      note = "Both sessions did the same things. The mark shows where their wording first differs.";
     } else {
-      note = "The two sessions are alike.";
+      note = "Both sessions did the same.";
     }
   }
   const box = el("div.pairs"), info = el("p.dim", {role: "status"});
@@ -32,15 +32,15 @@ async function compareView(a, b) {
       list.keep();
     }
     const same = rows.list.filter((r) => r.kind === "same").length, changed = rows.list.length - same;
-    info.textContent = [note, count(same) + " alike, " + count(changed) + " different" + (rows.gaveUp ? "; from some point on they are too different to be aligned" : ""),
-      (sa.left || sb.left) && "not all steps are in this page"].filter(Boolean).join(" · ");
+    info.textContent = [note, count(same) + " equal, " + count(changed) + " different" + (rows.gaveUp ? "; the rest is too different to align" : ""),
+      (sa.left || sb.left) && "some steps are not on this page"].filter(Boolean).join(" · ");
     if (scroll && first > 0) setTimeout(() => list.go(first, "center"), 0);
     else list.at = first;
   };
   const next = (by) => {
     const v = list.visible;
     let i = list.at;
-    while (i >= 0 && i < v.length && v[i].kind !== "same") i += by; // out of this difference
+    while (i >= 0 && i < v.length && v[i].kind !== "same") i += by; // leave this difference
     while (i >= 0 && i < v.length && v[i].kind === "same") i += by;
     if (list.at < 0) i = v.findIndex((r) => r.kind !== "same");
     if (i >= 0 && i < v.length) list.go(i, "center", true);
@@ -55,7 +55,7 @@ async function compareView(a, b) {
   }}, name);
   const node = el("div", el("div.bar2",
     el("button", {type: "button", onclick: leave, title: "Back (esc)"}, "← back"), el("h1", "Compare", a.x.case === b.x.case && [" ", el("bdi", a.x.case)]),
-    toggle("wording counts", () => wording, (v) => { wording = v; }), toggle("differences only", () => only, (v) => { only = v; }),
+    toggle("compare wording", () => wording, (v) => { wording = v; }), toggle("differences only", () => only, (v) => { only = v; }),
     el("button", {type: "button", onclick: () => next(-1), title: "Previous difference (k)"}, "‹ difference"),
     el("button", {type: "button", onclick: () => next(1), title: "Next difference (j)"}, "difference ›"),
     el("div.names", nameNode(a, b), nameNode(b, a))),
@@ -72,7 +72,8 @@ async function compareView(a, b) {
   };
 }
 
-// nameNode names a side where it is always to be seen: the case only where the other side has another one.
+// nameNode names a side in the bar that stays visible. It includes the case if the sides differ in
+// it.
 function nameNode({x, s}, other) {
   const parts = [x.case !== other.x.case && el("bdi", x.case), index.runners.length > 1 && index.runners[x.runner], x.sessions.length > 1 && tryName(x, s)].filter(Boolean);
   return el("a", {href: "#" + routeOf(x, s)}, mark(wordOf(s)), " ", parts.length ? parts.flatMap((p, i) => i ? [" · ", p] : [p]) : words[wordOf(s)]);
@@ -80,7 +81,7 @@ function nameNode({x, s}, other) {
 
 const near = (list, i) => list.slice(Math.max(0, i - 2), i + 3).some((r) => r.kind !== "same");
 
-// sideNode heads one side, and lets the reader put any other session there.
+// sideNode is the head of one side. The reader can choose another session there.
 function sideNode(side, other, head, which) {
   const go = (x, s) => { location.hash = which ? pairRoute(other, {x, s}) : pairRoute({x, s}, other); };
   const cases = [...new Set(index.executions.filter((x) => x.sessions).map((x) => x.case))].sort();
@@ -113,8 +114,9 @@ async function stepsOf(head) {
   return all;
 }
 
-// plain takes out of a text what differs between any two sessions: times, ids, and where the workspace happened to be.
-function plain(text) {
+// stable replaces the parts of a text that differ between any two sessions: times, ids and the
+// place of the workspace.
+function stable(text) {
   return (text || "").slice(0, 2000)
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?/g, "<time>")
     .replace(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, "<id>").replace(/\b(?=[a-f]*\d)[0-9a-f]{8,}\b/gi, "<id>")
@@ -122,21 +124,22 @@ function plain(text) {
     .replace(/\b\d+(\.\d+)? ?(ms|s|sec|seconds)\b/g, "<time>").replace(/\s+/g, " ").trim();
 }
 
-// keysOf returns what makes two steps the same, and what makes them at least of one kind. The same thing done with another
-// tool is the same: every agent has names of its own for its tools.
+// keysOf returns two keys: equal steps have the same first key, steps of one kind the same second
+// key. The name of the tool does not count when the effect is known, because each agent names its
+// tools differently.
 function keysOf(s, wording, workspace) {
-  const path = (p) => plain(within(p, workspace));
-  const did = [(s.commands || []).map((c) => plain(c.line) + " " + (c.exit || 0)), (s.reads || []).map(path),
+  const path = (p) => stable(within(p, workspace));
+  const did = [(s.commands || []).map((c) => stable(c.line) + " " + (c.exit || 0)), (s.reads || []).map(path),
     (s.changes || []).map((c) => c.change + " " + path(c.path)), (s.skills || []).map((k) => k.skill), s.denied !== undefined, Boolean(s.failed)];
   const known = did.slice(0, 4).some((d) => d.length);
   const kind = [s.kind, s.role, s.phase, known || s.tool, s.sub ? 1 : 0].join("|");
-  return [kind + JSON.stringify(did) + (known ? "" : plain(s.args)) + (wording ? plain(s.text) + "|" + plain(s.output) : ""), kind];
+  return [kind + JSON.stringify(did) + (known ? "" : stable(s.args)) + (wording ? stable(s.text) + "|" + stable(s.output) : ""), kind];
 }
 
-// align returns rows {a, b, kind}: "same", "near" (one kind of step, with other content) or "only" on one side. Thinking
-// counts where wording does.
+// align returns rows {a, b, kind}: "same", "near" (same kind of step, different content) or "only"
+// on one side. Thinking counts only if wording does.
 function align(sa, sb, wording) {
-  const pick = (steps) => steps.map((s, i) => ({i, key: keysOf(s, wording, steps.workspace)})).filter((e) => wording || steps[e.i].kind !== "thinking" && steps[e.i].role !== "user"); // not every agent records what it was asked
+  const pick = (steps) => steps.map((s, i) => ({i, key: keysOf(s, wording, steps.workspace)})).filter((e) => wording || steps[e.i].kind !== "thinking" && steps[e.i].role !== "user"); // some agents do not record the prompt
   const a = pick(sa), b = pick(sb), pairs = [];
   let from = 0, endA = a.length, endB = b.length;
   while (from < endA && from < endB && a[from].key[0] === b[from].key[0]) pairs.push([from, from++]);
@@ -148,7 +151,7 @@ function align(sa, sb, wording) {
   const push = (kind, i, j) => list.push({kind, a: i === undefined ? -1 : a[i].i, b: j === undefined ? -1 : b[j].i});
   let i = 0, j = 0;
   for (const [p, q] of [...pairs, [a.length, b.length]]) {
-    // In a gap, steps of one kind face each other.
+    // Between matches, pair steps of the same kind.
     while (i < p || j < q) {
       if (i < p && j < q && a[i].key[1] === b[j].key[1]) push("near", i++, j++);
       else if (i < p && (j >= q || !b.slice(j, Math.min(q, j + 50)).some((e) => e.key[1] === a[i].key[1]))) push("only", i++);
@@ -160,8 +163,9 @@ function align(sa, sb, wording) {
   return {list, first: list.findIndex((r) => r.kind !== "same"), gaveUp: !middle};
 }
 
-// myers finds the longest common part of a and b between from and their ends, in time that grows with the number of
-// differences; null when there are too many.
+// myers returns the longest common subsequence of a and b from index from to their ends (the
+// algorithm of Myers, 1986). Its time grows with the number of differences; it returns null when
+// there are too many.
 function myers(a, b, from, endA, endB) {
   const n = endA - from, m = endB - from, most = 1200, history = [];
   if (!n || !m) return [];

@@ -1,7 +1,8 @@
-// Nodes are made one by one and texts are set as texts: nothing a model wrote is ever read as markup.
+// Code creates nodes one by one and sets texts as text, so the browser never parses model text as
+// markup.
 const $ = (id) => document.getElementById(id);
 
-// el makes an element: el("a.link", {href: "#"}, "text", node, [nodes]).
+// el creates an element: el("a.link", {href: "#"}, "text", node, [nodes]).
 function el(name, attrs, ...children) {
   const [tag, ...classes] = name.split(".");
   const svg = tag === "svg" || tag === "rect";
@@ -25,7 +26,7 @@ function el(name, attrs, ...children) {
 const count = (n) => n === undefined || n === null ? "–" : Math.round(n).toLocaleString("en-US");
 const plural = (n, noun) => n === 1 ? "1 " + noun : count(n) + " " + noun + "s";
 
-// duration has the two largest units, like everywhere in plumb.
+// duration renders milliseconds with their two largest units, like format.go.
 function duration(ms) {
   const s = Math.floor(ms / 1000), strip = (text, tail) => text.endsWith(tail) ? text.slice(0, -tail.length) : text;
   if (ms < 0) return "0ms";
@@ -40,7 +41,7 @@ const marks = {pass: "✓", fail: "✗", error: "!", xfail: "◇", xpass: "◆",
 const words = {pass: "pass", fail: "fail", error: "not measured", xfail: "failed as expected", xpass: "unexpected pass", skipped: "not run"};
 const mark = (word) => el("span.mark." + word, {"aria-hidden": "true"}, marks[word]);
 
-// wordOf is how a session ended, in the words of the matrix.
+// wordOf returns how a session ended, as a word of the matrix.
 function wordOf(s) {
   if (s.status === "expected-failed") return "xfail";
   if (s.status === "unexpected-passed") return "xpass";
@@ -49,7 +50,7 @@ function wordOf(s) {
 
 function say(text) { $("live").textContent = text; }
 
-// highlight sets the text of a node with all that is looked for marked.
+// highlight sets the text of a node and marks the matches.
 function highlight(node, text, needle) {
   if (!needle) {
     node.textContent = text;
@@ -66,7 +67,7 @@ function highlight(node, text, needle) {
   return node;
 }
 
-// diffNode colours a unified diff.
+// diffNode colors a unified diff.
 function diffNode(lines) {
   const kind = (l) => /^(\+\+\+|---) /.test(l) ? "span.at" : l.startsWith("+") ? "span.add" : l.startsWith("-") ? "span.del" : l.startsWith("@") ? "span.at" : "span";
   return el("pre.diff", lines.map((l) => el(kind(l), l + "\n")));

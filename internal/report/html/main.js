@@ -5,14 +5,14 @@ const title = document.title;
 const routeOf = (x, s) => "x" + x.at + "/" + s.repetition + "." + s.session;
 const pairRoute = (a, b) => "c" + routeOf(a.x, a.s).slice(1) + "," + routeOf(b.x, b.s).slice(1);
 
-// defaultSession is the one that shows best how the execution ended.
+// defaultSession returns the session that best shows how the execution ended.
 function defaultSession(x) {
   const all = x.sessions.filter((s) => s.head >= 0), like = all.filter((s) => wordOf(s) === x.word);
   return like[like.length - 1] || all[all.length - 1] || x.sessions[x.sessions.length - 1];
 }
 
-// compareRoute puts beside a session the one that tells most: another try that ended otherwise, the same case on another
-// runner, any other.
+// compareRoute pairs a session with the closest other session: another try of the execution, if
+// possible with another outcome, else the same case on another runner, else any session.
 function compareRoute(x, s) {
   const word = wordOf(s), all = [];
   for (const y of index.executions) {
@@ -23,18 +23,18 @@ function compareRoute(x, s) {
     }
   }
   if (!all.length) {
-    say("there is no other session");
+    say("no other session to compare with");
     return location.hash.slice(1);
   }
   const best = all.reduce((a, b) => b[0] > a[0] ? b : a);
   return pairRoute({x, s}, {x: best[1], s: best[2]});
 }
 
-function neighbour(x, by) {
+function neighbor(x, by) {
   const list = index.executions.filter((y) => y.sessions);
   const next = list[list.indexOf(x) + by];
   if (next) location.hash = routeOf(next, defaultSession(next));
-  else say(by > 0 ? "this is the last one" : "this is the first one");
+  else say(by > 0 ? "this is the last execution" : "this is the first execution");
 }
 
 function parse(part) {
@@ -102,10 +102,10 @@ async function route() {
   if (mine === opened) shown(hash);
 }
 
-// shown says which view is there, whole, for whoever drives the page.
+// shown records which view is complete, for programs that drive the page.
 function shown(view) { document.documentElement.dataset.shown = view; }
 
-// clear keeps what is scrolled to out of what sticks to the top of the window.
+// clear keeps the target of a scroll below the bars that stick to the top of the window.
 function clear() {
   const bar = view ? $("view").querySelector(".bar2") : $("filters");
   const high = bar && getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
@@ -115,19 +115,19 @@ function clear() {
 function missing(at) {
   return {
     node: el("div", el("div.bar2", el("button", {type: "button", onclick: leave}, "← back"), el("h1", at.x.case)),
-      el("p.banner", "This session did not fit into the page: it holds what fits into 50 MB, failures first. plumb show " + index.runId + " shows it.")),
+      el("p.banner", "This session is not on the page, which has room for 50 MB, failures first. To see it: plumb show " + index.runId)),
     close() {}, keys: {},
   };
 }
 
 function leave() { location.hash = ""; }
 
-// Keys, none of which does anything while somebody types.
+// keyboard installs the keys. They do nothing while an input field has the focus.
 function keyboard() {
   const dialog = $("keys");
-  const keys = [["j  k", "next and previous: failure, step, difference"], ["Enter", "open what is selected; in a step what is folded"], ["Esc", "back"], ["/", "filter, or find in the session"],
-    ["← →", "previous and next execution; in the matrix the next cell"], ["↑ ↓", "in the matrix: the next case"], ["c", "compare with the session that tells most"], ["x", "swap the two sides of a comparison"],
-    ["t", "light, dark, as the system"], ["?", "this list"]];
+  const keys = [["j  k", "next and previous: failure, step, difference"], ["Enter", "open the selection; unfold a step"], ["Esc", "back"], ["/", "filter, or find in the session"],
+    ["← →", "previous and next execution; in the matrix the next cell"], ["↑ ↓", "in the matrix: the next case"], ["c", "compare with the closest session"], ["x", "swap the two sides of a comparison"],
+    ["t", "theme: light, dark, system"], ["?", "this list"]];
   dialog.append(el("h2", "Keys"), el("dl", keys.map(([k, text]) => [el("dt", k.split("  ").map((one) => [el("kbd", one), " "])), el("dd", text)])),
     el("form", {method: "dialog"}, el("button", "Close")));
   dialog.querySelector("form").addEventListener("submit", (e) => { e.preventDefault(); dialog.close(); });
@@ -154,14 +154,14 @@ function keyboard() {
   });
 }
 
-// unfold opens what is folded in a step, or folds it again.
+// unfold opens the folded parts of a step, or folds them again.
 function unfold(step) {
   const all = [...step.querySelectorAll("details")], open = all.some((d) => !d.open);
   for (const d of all) d.open = open;
   for (const more of step.querySelectorAll("button.more")) more.click();
 }
 
-// walk goes to the next step that is to be seen.
+// walk goes to the next visible step.
 async function walk(by) {
   const list = view.list;
   if (!list) return;
@@ -170,7 +170,7 @@ async function walk(by) {
   }
 }
 
-// select moves the focus through failures and cells; Enter then opens what has it.
+// select moves the focus through failures and cells. Enter opens the focused one.
 function select(by) {
   const all = candidates(), at = all.indexOf(document.activeElement);
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
@@ -189,8 +189,8 @@ function theme(to) {
   chosen = typeof to === "string" ? to : themes[(themes.indexOf(chosen) + 1) % themes.length];
   document.documentElement.className = chosen === "auto" ? "" : chosen;
   $("theme").textContent = {auto: "◐", light: "○", dark: "●"}[chosen];
-  $("theme").setAttribute("aria-label", "Colour theme: " + chosen);
-  try { localStorage.setItem("plumb-theme", chosen); } catch { /* not from everywhere */ }
+  $("theme").setAttribute("aria-label", "Color theme: " + chosen);
+  try { localStorage.setItem("plumb-theme", chosen); } catch { /* blocked, for example on file: URLs */ }
 }
 
 let undo = null;
@@ -199,7 +199,7 @@ window.addEventListener("afterprint", () => { if (undo) undo(); undo = null; });
 window.addEventListener("hashchange", route);
 window.addEventListener("resize", clear);
 $("tools").hidden = false;
-// Where a link of ours leads to a part of the first page, nothing is to be restored there.
+// A navigation link leads to a part of the first page, so the earlier focus is not restored.
 document.querySelector(".top nav").addEventListener("click", () => { opener = null; });
 document.querySelector(".skip").addEventListener("click", (e) => {
   e.preventDefault(); // the content may be a session
@@ -207,7 +207,7 @@ document.querySelector(".skip").addEventListener("click", (e) => {
 });
 $("theme").addEventListener("click", () => theme());
 let stored = "auto";
-try { stored = localStorage.getItem("plumb-theme"); } catch { /* not from everywhere */ }
+try { stored = localStorage.getItem("plumb-theme"); } catch { /* blocked, for example on file: URLs */ }
 theme(themes.includes(stored) ? stored : "auto");
 overview();
 keyboard();

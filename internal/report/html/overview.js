@@ -44,7 +44,7 @@ function overview() {
     }
     $("matrix").classList.toggle("none", !hits);
     $("clear").hidden = !filtered;
-    $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") + (hits || !state.text ? "" : "; Enter looks into the sessions") : "";
+    $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") + (hits || !state.text ? "" : "; press Enter to search the sessions") : "";
   };
   $("text").addEventListener("input", (e) => { state.text = e.target.value.trim().toLowerCase(); apply(); });
   $("text").addEventListener("keydown", (e) => { if (e.key === "Enter") deepSearch(state.text); });
@@ -103,12 +103,12 @@ function overview() {
   });
 }
 
-// candidates are what j and k walk through on the first page: the failures, then the matrix.
+// candidates returns the links that j and k visit on the first page: the failures, then the matrix.
 function candidates() {
   return [...document.querySelectorAll("#found a, #failures .card h3 a, #unfold, .matrix tr td:not(.out) a")].filter((e) => e.getClientRects().length);
 }
 
-// snippet returns what surrounds the first place where a value has the text.
+// snippet returns the first match of the text in a value, with its surroundings.
 function snippet(value, text) {
   if (typeof value === "string") {
     const at = value.toLowerCase().indexOf(text);
@@ -123,7 +123,7 @@ function snippet(value, text) {
 
 let searching = 0;
 
-// deepSearch looks for a text in all that sessions did and said.
+// deepSearch searches all sessions for a text.
 async function deepSearch(text) {
   const box = $("found"), out = box.querySelector("div"), mine = ++searching;
   out.replaceChildren();
@@ -150,8 +150,8 @@ async function deepSearch(text) {
         hits++;
         list.append(el("li", el("a", {href: "#" + routeOf(x, s)}, marks[wordOf(s)] + " " + x.case + " › " + index.runners[x.runner]), " ", highlight(el("span.at"), found, text)));
       }
-      if (seen % 20 === 0) status.textContent = seen + " sessions looked at …";
+      if (seen % 20 === 0) status.textContent = seen + " sessions searched …";
     }
   }
-  if (mine === searching) status.textContent = plural(hits, "session") + " of " + count(seen) + " have it" + (hits >= 200 ? "; there may be more" : "");
+  if (mine === searching) status.textContent = "found in " + count(hits) + " of " + plural(seen, "session") + (hits >= 200 ? "; there may be more" : "");
 }

@@ -1,4 +1,4 @@
-// sessionView shows one session: what was judged, what it did, and beside it the facts.
+// sessionView shows one session: its verdicts, its timeline and, beside them, its facts.
 async function sessionView(x, s) {
   const head = await block(s.head);
   const word = wordOf(s);
@@ -10,8 +10,8 @@ async function sessionView(x, s) {
     others,
     index.executions.some((y) => y !== x && y.sessions || y === x && x.sessions.length > 1) && el("button", {type: "button", onclick: () => { location.hash = compareRoute(x, s); }, title: "Compare (c)"}, "compare"),
     index.executions.some((y) => y !== x && y.sessions) && [
-      el("button", {type: "button", onclick: () => neighbour(x, -1), title: "Previous (←)", "aria-label": "Previous execution"}, "‹"),
-      el("button", {type: "button", onclick: () => neighbour(x, 1), title: "Next (→)", "aria-label": "Next execution"}, "›")]);
+      el("button", {type: "button", onclick: () => neighbor(x, -1), title: "Previous (←)", "aria-label": "Previous execution"}, "‹"),
+      el("button", {type: "button", onclick: () => neighbor(x, 1), title: "Next (→)", "aria-label": "Next execution"}, "›")]);
   const raw = (head.files && head.files.length ? head.files[0][1] : head.show) || "";
   const o = {subagents: head.subagents, raw: raw, workspace: head.workspace, needle: "", hidden: new Set()};
   const lines = el("div.lines");
@@ -29,12 +29,12 @@ async function sessionView(x, s) {
     e.currentTarget.setAttribute("aria-pressed", String(!off));
     timeline.redraw();
   }}, name, " ", el("b", count(of[kind])));
-  // An answer alone, as models without tools give it, has been shown above.
+  // A single answer, as from a model without tools, is already shown above.
   if (head.steps > 1 || head.steps && !head.answer) {
     main.append(el("h2.sub", "Timeline ", el("small", plural(head.steps, "step"))), head.steps > 1 && el("div.showing", kinds.length > 1 && kinds.map(chip), find), lines);
   }
   if (there < head.steps) {
-    main.append(el("p.banner", count(head.steps - there) + " more steps did not fit into this page. All of them: " + (head.show || raw)));
+    main.append(el("p.banner", count(head.steps - there) + " more steps did not fit into this page. To see them all: " + (head.show || raw)));
   }
   if (!head.steps && !head.answer) main.append(el("p.dim", "Nothing was recorded."));
   find.addEventListener("keydown", async (e) => {
@@ -66,14 +66,14 @@ async function sessionView(x, s) {
     },
     keys: {
       c: () => { location.hash = compareRoute(x, s); },
-      ArrowLeft: () => neighbour(x, -1), ArrowRight: () => neighbour(x, 1), p: () => neighbour(x, -1), n: () => neighbour(x, 1),
+      ArrowLeft: () => neighbor(x, -1), ArrowRight: () => neighbor(x, 1), p: () => neighbor(x, -1), n: () => neighbor(x, 1),
     },
   };
 }
 
 const kindOf = (s) => ["message", "thinking", "command", "read"].includes(s.kind) ? s.kind : "call";
 
-// tryName tells the sessions of an execution apart.
+// tryName distinguishes the sessions of an execution.
 function tryName(x, s) {
   const many = x.sessions.some((o) => o.repetition !== s.repetition), again = x.sessions.some((o) => o.session > 1);
   return [many && "repetition " + s.repetition, again && "try " + s.session].filter(Boolean).join(", ") || "session";
@@ -83,24 +83,24 @@ const sessionName = (x, s) => marks[wordOf(s)] + " " + tryName(x, s) + " · " + 
 
 function lead(x, s, head) {
   const word = wordOf(s), box = el("div.lead"), f = head.failure;
-  // What the checks below say is not said twice.
-  const said = f && head.verdicts.some((v) => v.outcome !== "pass" && v.reason && f.message.endsWith(v.reason));
-  const explain = head.explain && head.artifactDir; // somebody can be asked
-  const card = f && (!said || f.hint || f.log || f.detail || explain);
+  // A message that a check below repeats is shown only there.
+  const repeated = f && head.verdicts.some((v) => v.outcome !== "pass" && v.reason && f.message.endsWith(v.reason));
+  const explain = head.explain && head.artifactDir; // the agent can answer questions
+  const card = f && (!repeated || f.hint || f.log || f.detail || explain);
   if (card) {
     box.append(el("div.card." + word,
       el("h2", el("span.tag." + word, f.class || words[word]), f.origin !== "assertion" && el("span.meta", f.origin)),
-      !said && el("pre.why", f.message), !said && f.at && el("p.at", "at " + f.at), f.detail && el("p.dim", f.detail), f.hint && el("p.hint", "hint: " + f.hint),
-      !said && f.stack && el("details", el("summary", "stack"), el("pre", f.stack)), f.log && el("p.at", "Log: " + f.log),
+      !repeated && el("pre.why", f.message), !repeated && f.at && el("p.at", "at " + f.at), f.detail && el("p.dim", f.detail), f.hint && el("p.hint", "hint: " + f.hint),
+      !repeated && f.stack && el("details", el("summary", "stack"), el("pre", f.stack)), f.log && el("p.at", "Log: " + f.log),
       explain && el("p.hint", "ask the agent why: ", el("code", "plumb explain " + head.artifactDir))));
   }
   if (head.verdicts.length) {
     const held = head.verdicts.filter((v) => v.outcome === "pass").length;
     box.append(el("details", {open: held < head.verdicts.length || head.verdicts.length <= 5},
-      el("summary", "Checks ", el("small", held + " of " + head.verdicts.length + " hold"), f && !card && el("span.tag." + word, f.class)),
-      el("div.verdicts", head.verdicts.map((v) => verdictNode(v, said ? null : f)))));
+      el("summary", "Checks ", el("small", held + " of " + head.verdicts.length + " passed"), f && !card && el("span.tag." + word, f.class)),
+      el("div.verdicts", head.verdicts.map((v) => verdictNode(v, repeated ? null : f)))));
   }
-  // A timeline that begins with the prompt says it again.
+  // The prompt is folded when the timeline starts with it.
   const short = (text) => text.length < 1200;
   if (head.prompt) box.append(el("details", {open: short(head.prompt) && !(head.kinds || {}).user}, el("summary", "Prompt"), el("pre", head.prompt)));
   if (head.answer) box.append(el("details", {open: short(head.answer)}, el("summary", "Final output"), el("pre", head.answer)));
@@ -118,7 +118,7 @@ function verdictNode(v, failure) {
     node.append(v.outcome === "pass" ? el("details", el("summary", "expected and got"), compared) : compared);
   }
   if (v.judge) node.append(el("p.dim", "judge: " + v.judge));
-  if (v.replies) node.append(el("details", {open: v.outcome !== "pass"}, el("summary", plural(v.replies.length, "answer") + " of the judge"), v.replies.map((r) => el("pre", r))));
+  if (v.replies) node.append(el("details", {open: v.outcome !== "pass"}, el("summary", plural(v.replies.length, "judge answer")), v.replies.map((r) => el("pre", r))));
   for (const q of v.questions || []) node.append(el("p.dim", "question for the agent: " + q));
   if (v.stack && (!failure || v.stack !== failure.stack)) node.append(el("details", el("summary", "stack"), el("pre", v.stack)));
   return node;
@@ -131,7 +131,7 @@ function changedPart(head) {
     const plus = lines.filter((l) => /^\+(?!\+\+ )/.test(l)).length, minus = lines.filter((l) => /^-(?!-- )/.test(l)).length;
     return el("details", {open: head.changed.length <= 3 && lines.length < 60},
       el("summary", pathNode(c.path, head.workspace), " " + c.kind + " ", c.diff && [el("span.plus", "+" + plus), " ", el("span.minus", "−" + minus)]),
-      c.diff ? diffNode(lines) : el("p.dim", "no diff: not a text, or not known before and after"),
+      c.diff ? diffNode(lines) : el("p.dim", "no diff: not a text file, or its content is unknown"),
       c.cut && el("p.at", count(c.cut) + " more bytes"));
   }));
 }
@@ -144,7 +144,7 @@ function factsPart(x, s, head) {
   if (facts.firstChild) part("Session", facts);
   if (head.tokens) part("Tokens", tokensNode(head));
   if (head.skills) part("Skills used", el("ul", head.skills.map((k) => el("li", el("b", k.skill), " " + k.confidence, (k.evidence || []).map((e) => el("div.at", e))))));
-  if (head.denials) part("Not allowed", el("ul", head.denials.map(([tool, text]) => el("li", el("b.leak", tool), " " + text))));
+  if (head.denials) part("Denied", el("ul", head.denials.map(([tool, text]) => el("li", el("b.leak", tool), " " + text))));
   if (head.offered) {
     const leaked = head.offered.filter((o) => o.undeclared).length;
     part("Offered", leaked > 0 && el("p.leak", "! " + leaked + " not declared by the suite"), el("details", {open: leaked > 0 || head.offered.length < 6},

@@ -22,14 +22,14 @@ function stepNode(s, o) {
   } else {
     callBody(body, s, o);
   }
-  if (s.cut) body.append(el("p.at", count(s.cut) + " bytes are left out here" + (o.raw ? "; all of it: " + o.raw : "")));
+  if (s.cut) body.append(el("p.at", count(s.cut) + " bytes omitted" + (o.raw ? "; full text: " + o.raw : "")));
   if ((s.output || s.text || "").length > 1500) node.classList.add("big");
   return node;
 }
 
 function whoOf(s) {
   if (s.role !== "assistant") return s.role || "message";
-  return s.phase === "final" ? (s.sub ? "answer" : "assistant · final answer") : s.phase === "commentary" ? "assistant · on the way" : "assistant";
+  return s.phase === "final" ? (s.sub ? "answer" : "assistant · final answer") : s.phase === "commentary" ? "assistant · interim" : "assistant";
 }
 
 function labelOf(s) {
@@ -39,7 +39,7 @@ function labelOf(s) {
 }
 
 function callBody(body, s, o) {
-  const say = {call: "tool", command: "command", read: "read", change: "changed", skill: "skill", denied: "not allowed"}[s.kind] || s.kind;
+  const say = {call: "tool", command: "command", read: "read", change: "changed", skill: "skill", denied: "denied"}[s.kind] || s.kind;
   const tool = s.tool && s.tool.toLowerCase() !== say && !(s.commands || []).length && s.tool;
   const line = el("div.line", el("span.who", s.kind === "call" && tool ? tool : say), s.kind !== "call" && tool && el("span.tool", tool));
   body.append(line);
@@ -56,10 +56,10 @@ function callBody(body, s, o) {
   if (s.ms) line.append(el("span.dim", duration(s.ms)));
   if (s.denied) body.append(longText("pre.why", s.denied, o, 2000));
   if (s.args) {
-    // What the line above already says is folded away.
-    const said = (s.commands || s.reads || s.changes || s.skills) && true;
+    // Arguments that the line above already shows are folded.
+    const shown = (s.commands || s.reads || s.changes || s.skills) && true;
     const short = s.args.length < 400 && s.args.split("\n").length < 12;
-    if (said || !short) {
+    if (shown || !short) {
       line.append(el("details", {open: o.needle && s.args.toLowerCase().includes(o.needle)},
         el("summary", "arguments"), highlight(el("pre"), s.args, o.needle)));
     } else {
@@ -71,8 +71,8 @@ function callBody(body, s, o) {
     if (s.output.split("\n", 13).length > 12) {
       body.append(out, el("button.more", {type: "button", onclick: (e) => {
         out.classList.toggle("whole");
-        e.target.textContent = out.classList.contains("whole") ? "less" : "all of it";
-      }}, "all of it"));
+        e.target.textContent = out.classList.contains("whole") ? "show less" : "show all";
+      }}, "show all"));
     } else {
       body.append(out);
     }
@@ -81,7 +81,7 @@ function callBody(body, s, o) {
   }
 }
 
-// pathNode shows a path, without the workspace that it is in.
+// pathNode shows a path, relative to its workspace.
 function pathNode(path, workspace, needle) {
   const short = within(path, workspace);
   return highlight(el("span.path", {title: short !== path && path}), short, needle);
@@ -89,7 +89,7 @@ function pathNode(path, workspace, needle) {
 
 const within = (path, workspace) => workspace && path.startsWith(workspace) && /^[\\/]./.test(path.slice(workspace.length)) ? path.slice(workspace.length + 1) : path;
 
-// longText shows the beginning of a text, and the rest when asked.
+// longText shows the start of a text, and the rest on request.
 function longText(name, text, o, limit) {
   const node = el(name);
   if (text.length <= limit || o.needle && text.toLowerCase().includes(o.needle)) return highlight(node, text, o.needle);
@@ -98,7 +98,7 @@ function longText(name, text, o, limit) {
   return node;
 }
 
-// textOf is all that a search looks at.
+// textOf returns the text of a step that a search covers.
 function textOf(s) {
   return [s.text, s.tool, s.args, s.output, s.denied, ...(s.commands || []).map((c) => c.line), ...(s.reads || []),
     ...(s.changes || []).map((c) => c.path), ...(s.skills || []).map((k) => k.skill)].join("\n").toLowerCase();

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
 // answerScene answers the prompt with a text, after the fault.
-func answerScene(fault fakemodel.Fault, times int) fakemodel.Scene {
-	return fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{{Text: "The demo is ready.", Fault: fault, Times: times}}}
+func answerScene(fault fakemodel.Fault, times int) agentscript.Scene {
+	return agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{{Text: "The demo is ready.", Fault: fault, Times: times}}}
 }
 
 func TestRealModelRejected(t *testing.T) {
@@ -93,8 +94,8 @@ func TestRealKilled(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
 		command := "(setsid sleep 301 &) ; echo $$ > started.txt; sleep 302"
-		s := prepare(t, agent, options{timeout: time.Minute}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
-			{Text: "This will take a while.", Calls: []fakemodel.Call{{Run: command}}}, {Text: "Not yet."},
+		s := prepare(t, agent, options{timeout: time.Minute}, agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
+			{Text: "This will take a while.", Calls: []agentscript.Call{{Run: command}}}, {Text: "Not yet."},
 		}})
 		started := filepath.Join(s.req.Workspace, "started.txt")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -134,12 +135,12 @@ func TestRealKilled(t *testing.T) {
 func TestRealExplain(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		work := fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
-			{Calls: []fakemodel.Call{{Run: "echo once"}}, Tokens: fakemodel.Tokens{Input: 1000, CacheRead: 200, Output: 50, Reasoning: 10}},
-			{Text: "The demo is ready.", Tokens: fakemodel.Tokens{Input: 1200, CacheRead: 1000, Output: 40, Reasoning: 5}},
+		work := agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
+			{Calls: []agentscript.Call{{Run: "echo once"}}, Tokens: agentscript.Tokens{Input: 1000, CacheRead: 200, Output: 50, Reasoning: 10}},
+			{Text: "The demo is ready.", Tokens: agentscript.Tokens{Input: 1200, CacheRead: 1000, Output: 40, Reasoning: 5}},
 		}}
-		why := fakemodel.Scene{Prompt: whyPrompt, Turns: []fakemodel.Turn{
-			{Text: "Because it was asked for.", Tokens: fakemodel.Tokens{Input: 1500, CacheRead: 1300, Output: 30, Reasoning: 2}},
+		why := agentscript.Scene{Prompt: whyPrompt, Turns: []agentscript.Turn{
+			{Text: "Because it was asked for.", Tokens: agentscript.Tokens{Input: 1500, CacheRead: 1300, Output: 30, Reasoning: 2}},
 		}}
 		s := prepare(t, agent, options{}, work, why)
 		first := s.succeeded(s.run(t.Context()))
@@ -175,12 +176,12 @@ func TestRealExplain(t *testing.T) {
 func TestRealMaxSteps(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		scene := fakemodel.Scene{Prompt: demoPrompt}
+		scene := agentscript.Scene{Prompt: demoPrompt}
 		for i := range 12 {
 			name := string(rune('a' + i))
-			scene.Turns = append(scene.Turns, fakemodel.Turn{Text: "Step " + name + ".", Calls: []fakemodel.Call{{Run: "sleep 0.3; echo step " + name}}})
+			scene.Turns = append(scene.Turns, agentscript.Turn{Text: "Step " + name + ".", Calls: []agentscript.Call{{Run: "sleep 0.3; echo step " + name}}})
 		}
-		scene.Turns = append(scene.Turns, fakemodel.Turn{Text: "The demo is ready."})
+		scene.Turns = append(scene.Turns, agentscript.Turn{Text: "The demo is ready."})
 		s := prepare(t, agent, options{timeout: time.Minute}, scene)
 		s.req.MaxSteps = 3
 		report, err := s.run(t.Context())
@@ -228,7 +229,7 @@ func TestRealPermissions(t *testing.T) {
 		t, agent := r.t, r.agent
 		command := "echo made > made.txt"
 		s := prepare(t, agent, options{timeout: time.Minute, edit: func(c *plumb.AgentConfig) { c.Permissions = "default" }},
-			fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{{Calls: []fakemodel.Call{{Run: command}}}, {Text: "The demo is ready."}}})
+			agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{{Calls: []agentscript.Call{{Run: command}}}, {Text: "The demo is ready."}}})
 		report, err := s.runner.Run(t.Context(), s.req)
 		s.succeeded(report, err)
 		if p := s.server.Problems(s.script); len(p) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 )
 
 // TestRealCodeMode is the demo with a model that calls tools from code, of which Codex writes in another way.
@@ -33,10 +33,10 @@ func TestRealCodeMode(t *testing.T) {
 func TestRealTogether(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		s := prepare(t, agent, options{timeout: time.Minute}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
-			{Text: "Both at once.", Calls: []fakemodel.Call{{Run: "echo 'one' \"2\" | sed 's/2/zwei/'"}, {Run: "printf 'a\\nb\\n' && false"}}},
-			{Calls: []fakemodel.Call{{Tool: "no_such_tool", Args: []byte(`{"x":1}`)}}},
-			{Calls: []fakemodel.Call{{Run: "cat notes.txt | head -n 1 > first.txt && echo ünï ✓"}}},
+		s := prepare(t, agent, options{timeout: time.Minute}, agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
+			{Text: "Both at once.", Calls: []agentscript.Call{{Run: "echo 'one' \"2\" | sed 's/2/zwei/'"}, {Run: "printf 'a\\nb\\n' && false"}}},
+			{Calls: []agentscript.Call{{Tool: "no_such_tool", Args: []byte(`{"x":1}`)}}},
+			{Calls: []agentscript.Call{{Run: "cat notes.txt | head -n 1 > first.txt && echo ünï ✓"}}},
 			{Text: "Line one.\n\n```sh\necho not run\n```\nThe demo is ready: ünï ✓."},
 		}})
 		report := s.succeeded(s.run(t.Context()))
@@ -78,20 +78,20 @@ func TestRealSubagent(t *testing.T) {
 	const part = "SUBTASK: run the command and report."
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		tokens := fakemodel.Tokens{Input: 1000, CacheRead: 100, Output: 50, Reasoning: 5}
-		turns := []fakemodel.Turn{
-			{Text: "Somebody else will do it.", Calls: []fakemodel.Call{{Subagent: part}}, Tokens: tokens},
-			{Calls: []fakemodel.Call{{Run: "echo in the main thread"}}, Tokens: tokens},
+		tokens := agentscript.Tokens{Input: 1000, CacheRead: 100, Output: 50, Reasoning: 5}
+		turns := []agentscript.Turn{
+			{Text: "Somebody else will do it.", Calls: []agentscript.Call{{Subagent: part}}, Tokens: tokens},
+			{Calls: []agentscript.Call{{Run: "echo in the main thread"}}, Tokens: tokens},
 			{Text: "The demo is ready.", Tokens: tokens},
 		}
 		if agent.name == "codex" { // only some of its models have subagents, and those have to wait for them
 			agent.model = "gpt-6-astra"
-			turns = slices.Insert(turns, 1, fakemodel.Turn{Calls: []fakemodel.Call{{Tool: "wait_agent"}}, Tokens: tokens})
+			turns = slices.Insert(turns, 1, agentscript.Turn{Calls: []agentscript.Call{{Tool: "wait_agent"}}, Tokens: tokens})
 		}
 		s := prepare(t, agent, options{timeout: time.Minute},
-			fakemodel.Scene{Prompt: demoPrompt, Turns: turns},
-			fakemodel.Scene{Prompt: part, Turns: []fakemodel.Turn{
-				{Calls: []fakemodel.Call{{Run: "echo in the subagent"}}, Tokens: tokens}, {Text: "The part is done.", Tokens: tokens},
+			agentscript.Scene{Prompt: demoPrompt, Turns: turns},
+			agentscript.Scene{Prompt: part, Turns: []agentscript.Turn{
+				{Calls: []agentscript.Call{{Run: "echo in the subagent"}}, Tokens: tokens}, {Text: "The part is done.", Tokens: tokens},
 			}})
 		report := s.succeeded(s.run(t.Context()))
 		if report.FinalOutput != "The demo is ready." {
@@ -127,13 +127,13 @@ func TestRealServer(t *testing.T) { //nolint:tparallel // each sees to it
 	}
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		turns := []fakemodel.Turn{{Calls: []fakemodel.Call{{Tool: "sound_depth"}}}, {Text: "The demo is ready."}}
+		turns := []agentscript.Turn{{Calls: []agentscript.Call{{Tool: "sound_depth"}}}, {Text: "The demo is ready."}}
 		if agent.name == "codex" || agent.name == "claude-code" { // they hold such tools back
-			turns = append([]fakemodel.Turn{{Calls: []fakemodel.Call{{Find: "sound_depth"}}}}, turns...)
+			turns = append([]agentscript.Turn{{Calls: []agentscript.Call{{Find: "sound_depth"}}}}, turns...)
 		}
 		s := prepare(t, agent, options{timeout: time.Minute, edit: func(c *plumb.AgentConfig) {
 			c.MCPServers = map[string]plumb.MCPServer{"probe": {Command: program, Env: map[string]string{"FAKE_AGENT": "mcp", "MCP_SAYS": "nine fathoms"}}}
-		}}, fakemodel.Scene{Prompt: demoPrompt, Turns: turns})
+		}}, agentscript.Scene{Prompt: demoPrompt, Turns: turns})
 		report := s.succeeded(s.run(t.Context()))
 		var called, answered bool
 		for _, e := range report.Events {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 )
 
@@ -25,7 +26,7 @@ func TestRealNear(t *testing.T) {
 		if agent.name == "claude-code" {
 			skill = ".claude/skills/demo/SKILL.md"
 		}
-		calls := []fakemodel.Call{
+		calls := []agentscript.Call{
 			{Read: "missing.txt"},
 			{Read: "notes.txt"},
 			{Edit: "notes.txt", Old: "nowhere", New: "x"},
@@ -34,13 +35,13 @@ func TestRealNear(t *testing.T) {
 			{Run: "cat " + skill + " notes.txt"},
 		}
 		if agent.name != "codex" { // it has no tool for skills
-			calls = append(calls, fakemodel.Call{Skill: "no-such-skill"})
+			calls = append(calls, agentscript.Call{Skill: "no-such-skill"})
 		}
-		scene := fakemodel.Scene{Prompt: demoPrompt}
+		scene := agentscript.Scene{Prompt: demoPrompt}
 		for _, c := range calls {
-			scene.Turns = append(scene.Turns, fakemodel.Turn{Calls: []fakemodel.Call{c}})
+			scene.Turns = append(scene.Turns, agentscript.Turn{Calls: []agentscript.Call{c}})
 		}
-		scene.Turns = append(scene.Turns, fakemodel.Turn{Text: "I used the skill imaginary, ran `rm -rf /` and read secret.txt."})
+		scene.Turns = append(scene.Turns, agentscript.Turn{Text: "I used the skill imaginary, ran `rm -rf /` and read secret.txt."})
 		s := prepare(t, agent, options{timeout: time.Minute}, scene)
 		report := s.succeeded(s.run(t.Context()))
 		notes, file := filepath.Join(s.req.Workspace, "notes.txt"), filepath.Join(s.req.Workspace, filepath.FromSlash(skill))
@@ -113,8 +114,8 @@ func TestRealTrouble(t *testing.T) {
 func TestRealCut(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		s := prepare(t, agent, options{timeout: 90 * time.Second}, fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
-			{Calls: []fakemodel.Call{{Run: "echo once | tee -a ran.txt"}}, Fault: fakemodel.FaultAborted, Times: 1}, {Text: "The demo is ready."},
+		s := prepare(t, agent, options{timeout: 90 * time.Second}, agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
+			{Calls: []agentscript.Call{{Run: "echo once | tee -a ran.txt"}}, Fault: fakemodel.FaultAborted, Times: 1}, {Text: "The demo is ready."},
 		}})
 		report, err := s.run(t.Context())
 		if agent.name == "gemini" && err != nil { // it takes half a stream for an answer now and then
@@ -150,7 +151,7 @@ func TestRealPrompt(t *testing.T) {
 			prompts = []string{strings.Join(prompts, "\n")}
 		}
 		for i, prompt := range prompts {
-			s := prepare(t, agent, options{timeout: time.Minute}, fakemodel.Scene{Turns: []fakemodel.Turn{{Text: "I have read it."}}})
+			s := prepare(t, agent, options{timeout: time.Minute}, agentscript.Scene{Turns: []agentscript.Turn{{Text: "I have read it."}}})
 			s.req.Messages[0].Content = prompt
 			report := s.succeeded(s.run(t.Context()))
 			if report.FinalOutput != "I have read it." || report.Prompt != prompt {
@@ -160,7 +161,7 @@ func TestRealPrompt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			whole := slices.ContainsFunc(s.server.Requests(s.script), func(r fakemodel.AgentRequest) bool {
+			whole := slices.ContainsFunc(s.server.Requests(s.script), func(r agentscript.Request) bool {
 				return strings.Contains(string(r.Body), string(quoted[1:len(quoted)-1]))
 			})
 			if !whole {

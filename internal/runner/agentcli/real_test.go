@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
@@ -105,7 +106,7 @@ type options struct {
 }
 
 // prepare makes a workspace, a poisoned home, and a server that plays the scenes.
-func prepare(t *testing.T, agent realAgent, o options, scenes ...fakemodel.Scene) *session {
+func prepare(t *testing.T, agent realAgent, o options, scenes ...agentscript.Scene) *session {
 	t.Helper()
 	program := agentProgram(t, agent.program)
 	dir := t.TempDir()
@@ -119,7 +120,7 @@ func prepare(t *testing.T, agent realAgent, o options, scenes ...fakemodel.Scene
 	poisonHome(t, home)
 
 	s.server = fakemodel.NewAgents(fakemodel.Options{Key: secretKey})
-	path, err := s.server.Add(fakemodel.Script{Name: s.script, Scenes: scenes})
+	path, err := s.server.Add(agentscript.Script{Name: s.script, Scenes: scenes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,8 +255,8 @@ func containing(t *testing.T, dir, word string) []string {
 }
 
 // played lists what the server had the agent do in the main conversation.
-func (s *session) played() []fakemodel.Played {
-	var all []fakemodel.Played
+func (s *session) played() []agentscript.Played {
+	var all []agentscript.Played
 	for _, r := range s.server.Requests(s.script) {
 		if r.Fault == "" {
 			all = append(all, r.Played...)
@@ -322,17 +323,17 @@ func each(t *testing.T, f func(r trial)) {
 }
 
 // demo is a session in which everything is done once.
-func demo() fakemodel.Scene {
-	tokens := func(in, read, written, out, reasoning int) fakemodel.Tokens {
-		return fakemodel.Tokens{Input: in, CacheRead: read, CacheWrite: written, Output: out, Reasoning: reasoning}
+func demo() agentscript.Scene {
+	tokens := func(in, read, written, out, reasoning int) agentscript.Tokens {
+		return agentscript.Tokens{Input: in, CacheRead: read, CacheWrite: written, Output: out, Reasoning: reasoning}
 	}
-	return fakemodel.Scene{Prompt: demoPrompt, Turns: []fakemodel.Turn{
-		{Thinking: "The demo skill will tell me.", Text: "I load the skill.", Calls: []fakemodel.Call{{Skill: "demo"}}, Tokens: tokens(1000, 200, 100, 50, 10)},
-		{Calls: []fakemodel.Call{{Read: "notes.txt"}}, Tokens: tokens(1200, 1000, 100, 40, 0)},
-		{Calls: []fakemodel.Call{{Run: `echo "hello from" 'the tool'`}}, Tokens: tokens(1400, 1200, 0, 20, 0)},
-		{Calls: []fakemodel.Call{{Run: "echo oops >&2; exit 3"}}, Tokens: tokens(1500, 1300, 0, 20, 0)},
-		{Calls: []fakemodel.Call{{Write: "out.txt", Content: "made by the agent\n"}}, Tokens: tokens(1600, 1400, 0, 20, 0)},
-		{Calls: []fakemodel.Call{{Edit: "notes.txt", Old: "alpha", New: "omega"}}, Tokens: tokens(1700, 1500, 0, 20, 0)},
+	return agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
+		{Thinking: "The demo skill will tell me.", Text: "I load the skill.", Calls: []agentscript.Call{{Skill: "demo"}}, Tokens: tokens(1000, 200, 100, 50, 10)},
+		{Calls: []agentscript.Call{{Read: "notes.txt"}}, Tokens: tokens(1200, 1000, 100, 40, 0)},
+		{Calls: []agentscript.Call{{Run: `echo "hello from" 'the tool'`}}, Tokens: tokens(1400, 1200, 0, 20, 0)},
+		{Calls: []agentscript.Call{{Run: "echo oops >&2; exit 3"}}, Tokens: tokens(1500, 1300, 0, 20, 0)},
+		{Calls: []agentscript.Call{{Write: "out.txt", Content: "made by the agent\n"}}, Tokens: tokens(1600, 1400, 0, 20, 0)},
+		{Calls: []agentscript.Call{{Edit: "notes.txt", Old: "alpha", New: "omega"}}, Tokens: tokens(1700, 1500, 0, 20, 0)},
 		{Thinking: "That is all.", Text: "The demo is ready.", Tokens: tokens(1800, 1600, 0, 10, 2)},
 	}}
 }

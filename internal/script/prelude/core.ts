@@ -1,6 +1,6 @@
-// The core of the prelude: what every script needs from the start. All else is a module in lib that is loaded when it is
-// first used. It is evaluated as function (module, exports, raw, load): raw(op, ...args) calls Go, load(name) returns the
-// factory of a module.
+// The core of the prelude: what every script needs from the start. Everything else is a module in
+// lib, loaded when it is first used. It is evaluated as function (module, exports, raw, load):
+// raw(op, ...args) calls Go, load(name) returns the factory of a module.
 declare const raw: (op: string, ...args: unknown[]) => any;
 declare const load: (name: string) => any;
 
@@ -37,7 +37,7 @@ function require(name: string): any {
   if (name.startsWith("node:")) name = name.slice(5);
   if (cache.has(name)) return cache.get(name).exports;
   const module = { exports: {} as any };
-  cache.set(name, module); // before it runs, so that modules may import each other
+  cache.set(name, module); // stored before it runs, so that modules may import each other
   try {
     const alias = aliases[name];
     if (alias !== undefined) {
@@ -135,7 +135,7 @@ const lazy = (name: string, get: () => unknown) =>
     enumerable: false,
     get() {
       const value = get();
-      // A module that asks for what it is about to make is told that there is none, and others are not.
+      // A module that requests what it is about to define receives undefined; other modules do not.
       if (value !== undefined) hidden(globalThis, name, value);
       return value;
     },
@@ -163,7 +163,7 @@ lazy("crypto", () => require("crypto").webcrypto);
 hidden(globalThis, "fetch", function fetch() {
   return Promise.reject(Object.assign(new TypeError("fetch is not available to suites: a case must not depend on the network; if it must, run a program with node:child_process"), { code: "ERR_NOT_AVAILABLE" }));
 });
-// Packages ask whether a value is one of these; nothing makes one.
+// Packages test values with instanceof against these; nothing creates them.
 for (const name of ["Headers", "Request", "Response", "FormData", "ReadableStream", "WritableStream", "TransformStream"]) lazy(name, () => absent("", name));
 {
   const native = (object: any, name: string) => {
@@ -205,7 +205,7 @@ if (!("fromAsync" in Array))
     return list;
   });
 
-// What Go calls.
+// The functions that Go calls.
 const settle = (id: number, ok: boolean, value: unknown) => {
   let text: string | undefined;
   if (ok)

@@ -1,6 +1,7 @@
-// Errors as V8 has them: stack begins with a header and is mapped to the user's files, captureStackTrace exists,
-// prepareStackTrace and stackTraceLimit are heeded. QuickJS gives each error an own property stack when it is made, so the
-// constructors become proxies that replace it. Errors that the engine itself throws keep the raw one; stack() maps any.
+// Errors as in V8: stack starts with a header and is mapped to the user's files, captureStackTrace
+// exists, prepareStackTrace and stackTraceLimit work. QuickJS gives each error its own property
+// stack at creation, so the constructors become proxies that replace it. Errors of the engine
+// itself keep the raw stack; stack() maps any error.
 import { host } from "./host";
 
 const RawError = Error;
@@ -96,7 +97,7 @@ const handler: ProxyHandler<any> = {
   construct(target, args, self) {
     const e = Reflect.construct(target, args, self);
     const raw = e.stack;
-    // As in V8, the constructors of subclasses are no frames of their own.
+    // As in V8, the constructors of subclasses do not appear as frames.
     if (typeof raw === "string") trace(e, raw, typeof self === "function" && !natives.has(self) ? self.name : undefined);
     return e;
   },
@@ -120,7 +121,8 @@ for (const name of ["Error", "TypeError", "RangeError", "SyntaxError", "Referenc
   define(globalThis, name, { value: proxy, writable: true, configurable: true, enumerable: false });
 }
 
-// The engine's own InternalError ("stack overflow", "out of memory") is Node's RangeError.
+// The engine's own InternalError ("stack overflow", "out of memory") corresponds to Node's
+// RangeError.
 {
   const internal = (globalThis as any).InternalError;
   Object.setPrototypeOf(internal.prototype, RangeError.prototype);
@@ -245,7 +247,7 @@ export function describe(e: any, depth = 0): any {
       if (depth < 8 && isError(e.cause)) out.cause = describe(e.cause, depth + 1);
     }
   } catch (error: any) {
-    out.message ??= `an error that could not be told: ${error?.message}`;
+    out.message ??= `an error that cannot be shown: ${error?.message}`;
   }
   return depth ? out : JSON.stringify(out);
 }

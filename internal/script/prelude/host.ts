@@ -1,4 +1,4 @@
-// Calls to Go, and the errors that come back from there.
+// Calls to Go, and the errors that they return.
 declare const raw: (op: string, ...args: unknown[]) => any;
 
 const kinds: Record<string, ErrorConstructor> = { TypeError, RangeError, SyntaxError } as any;

@@ -1,4 +1,4 @@
-// Timers: Go knows when, the callbacks are here.
+// Timers: Go keeps the times, this module keeps the callbacks.
 import { describe } from "./errors";
 import { host } from "./host";
 

@@ -1,4 +1,4 @@
-// What the prelude's modules see besides Node's and the language's own names.
+// The names that the prelude's modules use besides Node's and the language's own.
 
 /** The prelude's own object; Go and the built-in modules in lib use it, suites do not. */
 declare const __plumb: {

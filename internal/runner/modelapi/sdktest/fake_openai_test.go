@@ -76,7 +76,8 @@ func TestOpenAIChat(t *testing.T) {
 	if c.Message.Content != answer || c.FinishReason != "stop" || c.Message.JSON.Refusal.Raw() != "null" {
 		t.Errorf("choice = %s", c.RawJSON())
 	}
-	if got.Model != "gpt-4o-2024-08-06" || !strings.Contains(got.RawJSON(), `"system_fingerprint": "fp_`) || !strings.HasPrefix(got.ID, "chatcmpl-") {
+	if got.Model != "gpt-4o-2024-08-06" || !strings.Contains(got.RawJSON(), `"system_fingerprint": "fp_`) ||
+		!strings.HasPrefix(got.ID, "chatcmpl-") {
 		t.Errorf("model %q, id %q in %s", got.Model, got.ID, got.RawJSON())
 	}
 	u := got.Usage
@@ -84,14 +85,19 @@ func TestOpenAIChat(t *testing.T) {
 		t.Errorf("usage = %s", u.RawJSON())
 	}
 	for name, valid := range map[string]bool{
-		"id": got.JSON.ID.Valid(), "choices": got.JSON.Choices.Valid(), "created": got.JSON.Created.Valid(), "object": got.JSON.Object.Valid(),
-		"cached": u.PromptTokensDetails.JSON.CachedTokens.Valid(), "reasoning": u.CompletionTokensDetails.JSON.ReasoningTokens.Valid(),
+		"id": got.JSON.ID.Valid(), "choices": got.JSON.Choices.Valid(), "created": got.JSON.Created.Valid(),
+		"object":    got.JSON.Object.Valid(),
+		"cached":    u.PromptTokensDetails.JSON.CachedTokens.Valid(),
+		"reasoning": u.CompletionTokensDetails.JSON.ReasoningTokens.Valid(),
 	} {
 		if !valid {
 			t.Errorf("%s is missing in %s", name, got.RawJSON())
 		}
 	}
-	for _, h := range []string{"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens", "Openai-Processing-Ms"} {
+	for _, h := range []string{
+		"X-Request-Id", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Tokens",
+		"Openai-Processing-Ms",
+	} {
 		if raw.Header.Get(h) == "" {
 			t.Errorf("no header %s", h)
 		}
@@ -166,8 +172,14 @@ func TestOpenAIErrors(t *testing.T) {
 		{"wrong key", "sk-wrong", ask("gpt-4o"), 401, "invalid_api_key", "", "Incorrect API key provided"},
 		{"unknown model", key, ask("gpt-9"), 404, "model_not_found", "", "`gpt-9`"},
 		{"no quota", key, ask("gpt-poor"), 429, "insufficient_quota", "", "exceeded your current quota"},
-		{"parameter", key, hot, 400, "unsupported_parameter", "temperature", "Unsupported parameter: 'temperature' is not supported with this model."},
-		{"value", key, fixed, 400, "unsupported_value", "temperature", "'temperature' does not support 0 with this model. Only the default (1) value is supported."},
+		{
+			"parameter", key, hot, 400, "unsupported_parameter", "temperature",
+			"Unsupported parameter: 'temperature' is not supported with this model.",
+		},
+		{
+			"value", key, fixed, 400, "unsupported_value", "temperature",
+			"'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+		},
 		{"old name", key, old, 400, "unsupported_parameter", "max_tokens", "Use 'max_completion_tokens' instead."},
 		{"unrecognized", key, odd, 400, "", "", "Unrecognized request argument supplied: temp"},
 		{"prompt", key, ask("gpt-prompt"), 400, "invalid_prompt", "", "flagged"},
@@ -179,7 +191,8 @@ func TestOpenAIErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want an API error", err)
 			}
-			if e.StatusCode != c.status || e.Code != c.code || e.Param != c.param || !strings.Contains(e.Message, c.message) || e.Type == "" {
+			if e.StatusCode != c.status || e.Code != c.code || e.Param != c.param ||
+				!strings.Contains(e.Message, c.message) || e.Type == "" {
 				t.Errorf("got %d %s", e.StatusCode, e.RawJSON())
 			}
 			if e.Response.Header.Get("X-Request-Id") == "" {
@@ -193,7 +206,8 @@ func TestOpenAIResponses(t *testing.T) {
 	_, url := start(t, world())
 	client := openAIClient(url, key)
 	p := responses.ResponseNewParams{
-		Model: "gpt-thinker", Instructions: openai.String("Be brief."), MaxOutputTokens: openai.Int(2000), Temperature: openai.Float(0),
+		Model: "gpt-thinker", Instructions: openai.String("Be brief."), MaxOutputTokens: openai.Int(2000),
+		Temperature: openai.Float(0),
 		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{
 			responses.ResponseInputItemParamOfMessage("Hello", responses.EasyInputMessageRoleDeveloper),
 			responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser),
@@ -206,7 +220,8 @@ func TestOpenAIResponses(t *testing.T) {
 	if got.OutputText() != answer || got.Status != "completed" || got.MaxOutputTokens != 2000 {
 		t.Errorf("response = %s", got.RawJSON())
 	}
-	if u := got.Usage; u.OutputTokensDetails.ReasoningTokens != 500 || u.InputTokensDetails.CachedTokens != 4 || u.OutputTokens <= 500 {
+	if u := got.Usage; u.OutputTokensDetails.ReasoningTokens != 500 || u.InputTokensDetails.CachedTokens != 4 ||
+		u.OutputTokens <= 500 {
 		t.Errorf("usage = %s", u.RawJSON())
 	}
 
@@ -243,7 +258,8 @@ func TestOpenAIResponses(t *testing.T) {
 	p.SetExtraFields(map[string]any{"seed": 42})
 	_, err = client.Responses.New(t.Context(), p)
 	var e *openai.Error
-	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest || e.Code != "unknown_parameter" || e.Param != "seed" {
+	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest || e.Code != "unknown_parameter" ||
+		e.Param != "seed" {
 		t.Errorf("a seed gave %v, want an unknown parameter", err)
 	}
 }
@@ -253,7 +269,10 @@ func TestOpenAIEmbeddingsAndModels(t *testing.T) {
 	client := openAIClient(url, key)
 	got, err := client.Embeddings.New(t.Context(), openai.EmbeddingNewParams{
 		Model: "text-embedding-3-small", Dimensions: openai.Int(64),
-		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{"a red apple", "an APPLE, red!", "quantum physics"}},
+		Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{
+			"a red apple", "an APPLE, red!",
+			"quantum physics",
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +296,8 @@ func TestOpenAIEmbeddingsAndModels(t *testing.T) {
 func TestAzure(t *testing.T) {
 	_, url := start(t, world())
 	deployment := func(name string) openai.Client { // the SDK's own package for Azure would need one more module
-		return openai.NewClient(option.WithBaseURL(url+"/openai/deployments/"+name), option.WithQuery("api-version", "2024-10-21"),
+		return openai.NewClient(option.WithBaseURL(url+"/openai/deployments/"+name),
+			option.WithQuery("api-version", "2024-10-21"),
 			option.WithAPIKey(""), option.WithHeader("api-key", key), option.WithMaxRetries(0))
 	}
 	client := deployment("gpt-4o")
@@ -297,8 +317,10 @@ func TestAzure(t *testing.T) {
 			t.Errorf("%s gave %v, want code %s", model, err, want)
 		}
 	}
-	v1 := openai.NewClient(option.WithBaseURL(url+"/openai/v1/"), option.WithAPIKey(""), option.WithHeader("api-key", key), option.WithMaxRetries(0))
-	if got, err := v1.Chat.Completions.New(t.Context(), ask("gpt-4o")); err != nil || got.Choices[0].Message.Content != answer {
+	v1 := openai.NewClient(option.WithBaseURL(url+"/openai/v1/"), option.WithAPIKey(""),
+		option.WithHeader("api-key", key), option.WithMaxRetries(0))
+	if got, err := v1.Chat.Completions.New(t.Context(), ask("gpt-4o")); err != nil ||
+		got.Choices[0].Message.Content != answer {
 		t.Errorf("the v1 form gave %v, %v", got, err)
 	}
 }
@@ -307,7 +329,8 @@ func TestOllama(t *testing.T) {
 	_, url := start(t, world())
 	client := openai.NewClient(option.WithBaseURL(url+"/ollama/v1"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	got, err := client.Chat.Completions.New(t.Context(), ask("qwen3:8b"))
-	if err != nil || got.Choices[0].Message.Content != answer || !strings.Contains(got.RawJSON(), `"system_fingerprint":"fp_ollama"`) {
+	if err != nil || got.Choices[0].Message.Content != answer ||
+		!strings.Contains(got.RawJSON(), `"system_fingerprint":"fp_ollama"`) {
 		t.Errorf("the compatible API gave %v, %v", got, err)
 	}
 	_, err = client.Chat.Completions.New(t.Context(), ask("qwen9"))

@@ -1,4 +1,5 @@
-// The difference of two texts, line by line: Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
+// The difference of two texts, line by line: Myers, "An O(ND) Difference Algorithm and Its
+// Variations", 1986.
 
 export interface Step {
 	op: "same" | "actual" | "expected";
@@ -16,7 +17,7 @@ export function diff(actual: string[], expected: string[], commas: boolean): Ste
 	const reach = new Int32Array(2 * max + 2);
 	const trace: Int32Array[] = [];
 	for (let d = 0; d <= max; d++) {
-		// Only the diagonals that this round can look at are kept.
+		// Only the diagonals that this round can reach are kept.
 		trace.push(reach.slice(max - d, max + d + 2));
 		for (let k = -d; k <= d; k += 2) {
 			const down = k === -d || (k !== d && reach[max + k - 1] < reach[max + k + 1]);

@@ -1,4 +1,4 @@
-// AssertionError, with the layout of messages that Node 22 has.
+// AssertionError, with the message layout of Node 22.
 
 import util from "node:util";
 import { diff } from "./diff";
@@ -21,7 +21,8 @@ const readable: Record<string, string> = {
 
 const sameLinesShown = 5;
 const linesShown = 50;
-// Two short values stand on one line; the mark under two longer ones is for what fits on a line of a terminal.
+// Two short values share one line. Longer values that fit a terminal line get a mark at the first
+// difference.
 const shortEnough = 12;
 const terminalWidth = 80;
 
@@ -163,7 +164,7 @@ export class AssertionError extends Error {
 		}
 		super(text(options));
 		this.generatedMessage = !options.message;
-		// The stack begins with the long name, as in Node.
+		// As in Node, the stack starts with the long name.
 		Object.defineProperty(this, "name", {
 			value: "AssertionError [ERR_ASSERTION]", enumerable: false, writable: true, configurable: true,
 		});
@@ -180,7 +181,7 @@ export class AssertionError extends Error {
 	}
 
 	[Symbol.for("nodejs.util.inspect.custom")](_depth: number, options: object): string {
-		// What is compared may be huge, and the message shows it already.
+		// The compared values may be huge, and the message already shows them.
 		return inspect(this, { ...options, customInspect: false, depth: 0 });
 	}
 }

@@ -119,7 +119,7 @@ function matching(name: string, wanted: boolean): void {
 matching("match", true);
 matching("doesNotMatch", false);
 
-// What a call did: it returned, or it threw something, undefined perhaps.
+// The result of a call: it returned or threw, possibly undefined.
 type Thrown = { value: unknown } | undefined;
 
 function call(fn: unknown): Thrown {
@@ -239,7 +239,8 @@ function wantError(actual: any, expected: any, message: Message, fn: Fn): void {
 	throw e;
 }
 
-// What is shown of an error when one of its members is not as expected. The name is part of the message.
+// The part of an error that a message shows when one of its members differs. The name is part of
+// the message.
 class Comparison {
 	[key: string]: unknown;
 

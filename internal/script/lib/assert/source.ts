@@ -1,4 +1,4 @@
-// The text of a failed call of ok, from the user's own source.
+// The source text of a failed call of ok, from the user's file.
 
 declare const __plumb: { expression(error: object): string } | undefined;
 

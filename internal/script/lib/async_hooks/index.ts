@@ -1,5 +1,6 @@
-// AsyncLocalStorage and AsyncResource. The engine tells nobody when a promise's reaction runs, so then, timers and
-// microtasks carry the context; a bundle that imports this module has its async functions rewritten to call then.
+// AsyncLocalStorage and AsyncResource. The engine has no hook for the reaction of a promise, so
+// then, timers and microtasks carry the context. In a bundle that imports this module, async
+// functions are rewritten to call then.
 type Context = Map<object, unknown> | undefined;
 let current: Context;
 

@@ -1,4 +1,5 @@
-// node:buffer: the npm package buffer, with Node's inspection and base64url, and base64 by the engine.
+// node:buffer: the npm package buffer, with Node's inspection and base64url, and base64 by the
+// engine.
 import feross from "buffer";
 import util from "node:util";
 

@@ -1,4 +1,5 @@
-// node:child_process: processes that are run to their end. There are no streams to a running process.
+// node:child_process: processes that run to their end. Streams to a running process are not
+// supported.
 declare const Buffer: any;
 
 interface Result { pid: number; stdout: string; stderr: string; status: number | null; signal: string | null; error?: any }
@@ -67,7 +68,7 @@ function checked(r: any, options: any, command: string): any {
   return r.stdout;
 }
 
-// As in Node, what the process wrote to stderr is shown unless stdio says otherwise.
+// As in Node, the process's stderr is printed unless stdio says otherwise.
 function show(r: any, options: any) {
   if (options.stdio === undefined && r.stderr && r.stderr.length) __plumb.host("write", 2, r.stderr.toString());
 }

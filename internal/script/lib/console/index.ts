@@ -1,4 +1,4 @@
-// console as in Node: formatted by node:util, printed through Go, which maps stacks.
+// console as in Node: node:util formats, Go prints and maps stacks.
 import util from "node:util";
 
 const counts = new Map<string, number>();

@@ -1,4 +1,4 @@
-// node:events: the npm package, and what Node has beyond it.
+// node:events: the npm package, with what Node has beyond it.
 import EventEmitter from "events";
 
 const E = EventEmitter as any;

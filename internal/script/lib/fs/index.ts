@@ -1,5 +1,5 @@
-// node:fs: files as suites use them. Every operation is one call to Go, which resolves paths from process.cwd(), asks the
-// policy, and reports errors as Node does.
+// node:fs, as far as suites use it. Every operation is one call to Go, which resolves paths from
+// process.cwd(), checks the policy, and returns errors as Node does.
 import url from "node:url";
 
 declare const Buffer: any;

@@ -80,7 +80,7 @@ function make(windows: boolean): any {
     while (end > root.length && isSep(path[end - 1])) end--;
     while (end > root.length && !isSep(path[end - 1])) end--;
     if (end > root.length) end--;
-    if (!windows && end === root.length && /^\/\/[^/]/.test(path)) return "//"; // a root of its own in POSIX
+    if (!windows && end === root.length && /^\/\/[^/]/.test(path)) return "//"; // POSIX treats it as a root of its own
     return end > 0 ? (end <= root.length ? path.slice(0, root.length) : path.slice(0, end)) : root.length ? path.slice(0, root.length) : ".";
   }
 

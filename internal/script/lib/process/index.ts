@@ -61,7 +61,7 @@ Object.assign(process, {
     if (!info.exec) throw Object.assign(new Error("process.exit is not available to suites: it would end the whole run"), { code: "ERR_NOT_AVAILABLE" });
     process.__exit(code ?? exitCode ?? 0);
     host("exit", exitCode ?? 0);
-    for (;;); // until the interrupt that it asked for
+    for (;;); // wait for the interrupt that exit requested
   },
   abort() { process.exit(134); },
   kill() { throw Object.assign(new Error("process.kill is not available to suites"), { code: "ERR_NOT_AVAILABLE" }); },

@@ -28,7 +28,7 @@ class URL extends (url as any).URL {
     }
   }
 }
-Object.defineProperty(URL, "name", { value: "URL" }); // whatever the build calls it
+Object.defineProperty(URL, "name", { value: "URL" }); // whatever name the build gives it
 
 const custom = (util as any).inspect.custom;
 const keys = ["href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "searchParams", "hash"];

@@ -1,5 +1,5 @@
-// Deep equality by the rules in Node's documentation of assert.deepEqual, deepStrictEqual and partialDeepStrictEqual. It stands
-// here because util.isDeepStrictEqual needs it too.
+// Deep equality as documented for Node's assert.deepEqual, deepStrictEqual and
+// partialDeepStrictEqual. It is in util because util.isDeepStrictEqual needs it, too.
 
 export type Mode = "loose" | "strict" | "partial";
 
@@ -9,7 +9,7 @@ const isEnumerable = Object.prototype.propertyIsEnumerable;
 type Kind =
 	| "array" | "object" | "date" | "regexp" | "error" | "map" | "set" | "buffer" | "view" | "boxed" | "opaque" | "url";
 
-// The engine's own brand checks: they throw for anything that only pretends.
+// The engine's own type checks. They throw for an object that only looks like the type.
 const brands: [Kind, (v: any) => unknown][] = [
 	["map", (v) => Map.prototype.has.call(v, 0)],
 	["set", (v) => Set.prototype.has.call(v, 0)],
@@ -61,7 +61,7 @@ function kindOf(v: object, tag: string): Kind {
 	if (known === "boxed") return boxed(v) === undefined ? "object" : "boxed";
 	if (known === "regexp" && !(v instanceof RegExp)) return "object";
 	if (known !== undefined && known !== "object") return known;
-	// Objects with a tag of their own, subclasses of collections among them.
+	// Objects with their own toStringTag, including subclasses of collections.
 	if (v instanceof Map) return "map";
 	if (v instanceof Set) return "set";
 	if (v instanceof Date) return "date";
@@ -112,7 +112,7 @@ function equal(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
 			if (mode === "partial" ? b.length > a.length : a.length !== b.length) return false;
 			return children(a, b, mode, memo, kind, otherKeys(a), otherKeys(b));
 		case "date":
-			// Two invalid dates are not equal in Node 22 either.
+			// In Node 22, two invalid dates are not equal, either.
 			if (Date.prototype.getTime.call(a) !== Date.prototype.getTime.call(b)) return false;
 			break;
 		case "regexp":
@@ -138,7 +138,7 @@ function equal(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
 			if (!Object.is(boxed(a)![0], boxed(b)![0])) return false;
 			break;
 		case "opaque":
-			// What they hold cannot be seen, so only the same one is equal.
+			// Their content is not visible, so each is equal only to itself.
 			return false;
 	}
 	return children(a, b, mode, memo, kind, Object.keys(a), Object.keys(b));
@@ -153,7 +153,8 @@ function otherKeys(v: object): string[] {
 }
 
 function sameError(a: any, b: any, mode: Mode, memo: Memo | undefined): boolean {
-	// They count even where they cannot be enumerated; where they can, children sees them.
+	// These properties count even if they are not enumerable; children includes the enumerable
+	// ones.
 	for (const key of ["message", "name"]) {
 		if (!isEnumerable.call(a, key) && !isEnumerable.call(b, key) && a[key] !== b[key]) return false;
 	}
@@ -227,7 +228,8 @@ function children(
 
 function sameItems(a: any[], b: any[], mode: Mode, memo: Memo): boolean {
 	if (mode === "partial") {
-		// The expected items must be there in this order; others may stand between them. Holes expect nothing, and are nothing.
+		// The expected items must occur in this order; other items may be between them. Holes
+		// expect nothing and match nothing.
 		let at = 0;
 		return b.every((item) => {
 			while (at < a.length && !(Object.hasOwn(a, at) && equal(a[at], item, mode, memo))) at++;

@@ -1,4 +1,4 @@
-// node:util: inspect and format are those of Node itself, extracted; the rest is ours.
+// node:util. inspect and format are Node's own code, extracted; the rest is Plumb's.
 
 import { format, formatWithOptions, inspect, stripVTControlCharacters } from "node-inspect-extracted";
 import { deepEqual } from "./compare";

@@ -1,4 +1,4 @@
-// node:util/types: what a value is by the engine's own marks, not by its prototype.
+// node:util/types: the type of a value by the engine's own marks, not by its prototype.
 
 const tagOf = (v: unknown): string => Object.prototype.toString.call(v).slice(8, -1);
 

@@ -1,5 +1,6 @@
-// String.prototype.localeCompare in the order of ICU's root collation, as far as suites need it: letters before their
-// accents before their case, lower case first; spaces and punctuation before digits before letters.
+// String.prototype.localeCompare in the order of ICU's root collation, as far as suites need it:
+// letters compare before accents, accents before case, lower case first; spaces and punctuation
+// sort before digits, digits before letters.
 const bare = (s: string) => s.normalize("NFD").replace(/\p{M}/gu, "");
 
 /** The order of ASCII punctuation in ICU; other characters go by group, then code point. */

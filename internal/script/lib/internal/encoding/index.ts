@@ -1,4 +1,4 @@
-// TextEncoder and TextDecoder. Long texts go through Go, which is faster than a loop here.
+// TextEncoder and TextDecoder. Go converts long texts, because it is faster than a loop here.
 const plain = (label: unknown) => String(label).trim().toLowerCase();
 
 function encode(text: string): Uint8Array {

@@ -1,4 +1,5 @@
-// What the engine's Intl lacks: Collator, PluralRules, ListFormat, RelativeTimeFormat and Segmenter, for en-US.
+// What the engine's Intl lacks: Collator, PluralRules, ListFormat, RelativeTimeFormat and
+// Segmenter, for en-US.
 import collate from "node:internal/collate";
 
 export default function complete(Intl: any) {
@@ -62,7 +63,7 @@ export default function complete(Intl: any) {
       return n < 0 || Object.is(n, -0) ? `${text} ago` : `in ${text}`;
     }
   }
-  // Grapheme clusters near enough to UAX 29 for widths and counts.
+  // Grapheme clusters, close enough to UAX 29 for widths and counts.
   const cluster = /\r\n|\p{RI}\p{RI}|(?:\p{Emoji}(?:\p{EMod}|\uFE0F\u20E3?|[\u{E0020}-\u{E007F}]+)?(?:\u200D\p{Emoji}(?:\p{EMod}|\uFE0F\u20E3?)?)+)|[\u1100-\u115F]*[\uAC00-\uD7A3\u1160-\u11A7][\u1160-\u11FF]*|\P{M}[\p{M}\p{EMod}\u200D\uFE0F]*|\p{M}+/gsu;
   class Segmenter extends Base {
     #g: string;
