@@ -10,7 +10,7 @@ import (
 )
 
 // NewEmbedder makes the embedder that cfg describes. Model is "provider:model", or only a provider,
-// which stands for its usual embedding model. With a cache each text is asked for once; what came
+// which means its default embedding model. With a cache each text is asked for once; what came
 // from the cache costs nothing.
 func NewEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 	e, err := openEmbedder(cfg, env)
@@ -66,7 +66,7 @@ func openEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 	return &plumb.Embedder{Name: inner.Name, Embed: e.embed}, nil
 }
 
-// embeddingTarget reads "provider:model", or a provider that stands for its usual embedding model.
+// embeddingTarget reads "provider:model", or a provider, which means its default embedding model.
 func embeddingTarget(name string) (modelapi.Target, error) {
 	provider, model, named := strings.Cut(name, ":")
 	known, ok := modelapi.ProviderNamed(provider)
@@ -77,7 +77,7 @@ func embeddingTarget(name string) (modelapi.Target, error) {
 		return modelapi.Target{Provider: known.Name, Model: model}, nil
 	}
 	if model, ok = modelapi.DefaultEmbedding(known.Name); !ok {
-		return modelapi.Target{}, plumb.WithHint(fmt.Errorf("%s has no usual embedding model", known.Name),
+		return modelapi.Target{}, plumb.WithHint(fmt.Errorf("%s has no default embedding model", known.Name),
 			`name one, such as "openai:text-embedding-3-small" or "ollama:nomic-embed-text"`)
 	}
 	return modelapi.Target{Provider: known.Name, Model: model}, nil

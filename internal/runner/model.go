@@ -46,13 +46,13 @@ func openModel(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	}, nil
 }
 
-// model is a model API with its price.
+// model is a model with its price.
 type model struct {
 	plumb.Runner
 	prices *Prices
 }
 
-// Run asks the model, and says what that cost.
+// Run asks the model, and adds the cost to the report.
 func (m *model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	report, err := m.Runner.Run(ctx, req)
 	m.prices.price(m.Info(), report)
@@ -92,7 +92,7 @@ func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (model
 	switch {
 	case config.APIKey != "":
 	case env.CacheMode == CacheOnly:
-		config.APIKey = "nobody-is-asked" // a model is not there without a key, and this one will not be used
+		config.APIKey = "nobody-is-asked" // a model needs a key, even if no request is sent
 	case cfg.APIKeyEnv != "":
 		return config, plumb.Failed(plumb.OriginRunner, plumb.WithHint(
 			fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv), setVariable(cfg.APIKeyEnv)))

@@ -255,7 +255,7 @@ func TestEmbedder(t *testing.T) {
 	}
 
 	for model, want := range map[string]string{
-		"anthropic": "no usual embedding model", "opsu": "opus", "openai:": "", "": "neither a model",
+		"anthropic": "no default embedding model", "opsu": "opus", "openai:": "", "": "neither a model",
 	} {
 		_, err := NewEmbedder(plumb.RunnerConfig{Model: model}, Env{})
 		if err == nil || !strings.HasPrefix(err.Error(), "embedder: ") || !strings.Contains(err.Error(), want) {

@@ -49,7 +49,8 @@ func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
 				return nil, unknownProvider(cfg.Provider)
 			}
 			err := fmt.Errorf("%s has no default embedding model", cfg.Provider)
-			return nil, plumb.WithHint(err, "name one in the embedder setting, as provider:model, for example openai:text-embedding-3-small")
+			return nil, plumb.WithHint(err,
+				"name one in the embedder setting, as provider:model, for example openai:text-embedding-3-small")
 		}
 		cfg.Model = model
 	}
@@ -60,9 +61,11 @@ func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
 	w, ok := t.wire.(embedWire)
 	if !ok {
 		err := fmt.Errorf("%s has no embedding models", t.provider.Name)
-		return nil, plumb.WithHint(err, "name another embedder, for example openai:text-embedding-3-small or ollama:nomic-embed-text")
+		return nil, plumb.WithHint(err,
+			"name another embedder, for example openai:text-embedding-3-small or ollama:nomic-embed-text")
 	}
-	e := &embedder{target: t, wire: w, url: t.at(w.embedPath(t.model)), timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{})}
+	e := &embedder{target: t, wire: w, url: t.at(w.embedPath(t.model)),
+		timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{})}
 	if e.timeout <= 0 {
 		e.timeout = time.Minute
 	}

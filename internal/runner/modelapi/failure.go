@@ -107,7 +107,8 @@ func (t *target) statusHint(p *problem) string {
 	case p.api.unknownModel(p.status):
 		return "check the name: `plumb models --live` lists what this key can use" + t.pullHint()
 	case p.api.outOfMoney(), p.status == http.StatusPaymentRequired:
-		return strings.TrimSuffix("the account has no quota left: check its plan and billing at "+t.provider.BillingURL, " at ")
+		hint := "the account has no quota left: check its plan and billing at " + t.provider.BillingURL
+		return strings.TrimSuffix(hint, " at ")
 	case p.status == http.StatusUnauthorized, strings.Contains(p.api.details, "API_KEY_INVALID"):
 		if t.key == "" {
 			return keyHint(t.provider)

@@ -148,14 +148,18 @@ func newTarget(cfg Config) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	t := target{provider: p, wire: w, model: cfg.Model, base: base, key: cfg.APIKey, transport: cfg.Transport, header: http.Header{}}
+	t := target{
+		provider: p, wire: w, model: cfg.Model, base: base, key: cfg.APIKey, transport: cfg.Transport,
+		header: http.Header{},
+	}
 	t.header.Set("Accept", "application/json")
 	if ua := cfg.Transport.opts.UserAgent; ua != "" {
 		t.header.Set("User-Agent", ua)
 	}
 	if base.User != nil {
 		password, _ := base.User.Password()
-		t.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(base.User.Username()+":"+password)))
+		user := base64.StdEncoding.EncodeToString([]byte(base.User.Username() + ":" + password))
+		t.header.Set("Authorization", "Basic "+user)
 		base.User = nil
 	}
 	w.authorize(t.header, cfg.APIKey)
@@ -166,7 +170,8 @@ func newTarget(cfg Config) (target, error) {
 		t.header.Set(name, value)
 	}
 	if !validHeader("Authorization", cfg.APIKey) {
-		return target{}, plumb.Failuref(plumb.OriginRunner, "%s: the API key has characters that a header cannot have, for example a line break", p.Name)
+		return target{}, plumb.Failuref(plumb.OriginRunner,
+			"%s: the API key has characters that a header cannot have, for example a line break", p.Name)
 	}
 	if cfg.APIKey == "" && !carriesKey(cfg.Headers) && p.NeedsKey(cfg.BaseURL) {
 		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p)))

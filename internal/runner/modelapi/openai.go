@@ -36,7 +36,7 @@ func (c chat) address(u *url.URL) {
 	if c.port == "" {
 		return
 	}
-	if host := u.Hostname(); host == "0.0.0.0" || host == "::" { // the server listens there, but clients cannot connect to it
+	if host := u.Hostname(); host == "0.0.0.0" || host == "::" { // clients cannot connect to it
 		u.Host = strings.Replace(u.Host, host, "127.0.0.1", 1)
 		u.Host = strings.NewReplacer("[", "", "]", "").Replace(u.Host)
 	}
@@ -290,7 +290,8 @@ func thought(raw jsontext.Value) string {
 		return s
 	}
 	var parts member[[]member[chatPart]]
-	if err := json.Unmarshal(raw, &parts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+	err := json.Unmarshal(raw, &parts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
 		return ""
 	}
 	var s strings.Builder

@@ -138,6 +138,7 @@ func unsupported(e apiError) bool {
 	if e.code == "unsupported_parameter" || e.code == "unknown_parameter" {
 		return true
 	}
-	return regexp.MustCompile(`(?i)unsupported param|not support|unrecogni[sz]ed|unknown|unexpected|extra (?:fields|inputs)|not permitted|not allowed|deprecated|cannot find field`).
+	return regexp.MustCompile(`(?i)unsupported param|not support|unrecogni[sz]ed|unknown|unexpected|` +
+		`extra (?:fields|inputs)|not permitted|not allowed|deprecated|cannot find field`).
 		MatchString(e.message + e.details)
 }

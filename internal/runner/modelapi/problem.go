@@ -104,7 +104,8 @@ func (p *problem) unreachable() bool {
 
 // brokeConnection reports whether a whole connection broke, and not only one HTTP/2 stream on it.
 func (p *problem) brokeConnection() bool {
-	return p.kind == network && !p.unreachable() && !isPermanent(p.err) && !strings.Contains(p.err.Error(), "stream error: ")
+	return p.kind == network && !p.unreachable() && !isPermanent(p.err) &&
+		!strings.Contains(p.err.Error(), "stream error: ")
 }
 
 // isPermanent reports whether a network error comes from the configuration.
@@ -228,7 +229,9 @@ func (e *apiError) summary() string {
 
 // outOfMoney reports whether the quota of an account is used up, so that waiting does not help.
 func (e *apiError) outOfMoney() bool {
-	for _, word := range []string{"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits", "billing_error"} {
+	for _, word := range []string{
+		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits", "billing_error",
+	} {
 		if e.code == word || e.kind == word {
 			return true
 		}
@@ -256,12 +259,16 @@ func (e *apiError) unknownModel(status int) bool {
 	text := strings.ToLower(e.message)
 	switch status {
 	case http.StatusNotFound:
-		return e.kind == "not_found_error" || e.kind == "NOT_FOUND" || e.code == "NOT_FOUND" || strings.Contains(text, "model")
+		return e.kind == "not_found_error" || e.kind == "NOT_FOUND" || e.code == "NOT_FOUND" ||
+			strings.Contains(text, "model")
 	case http.StatusOK, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusForbidden:
 		if !strings.Contains(text, "model") {
 			return false
 		}
-		for _, phrase := range []string{"does not exist", "not found", "not a valid model", "invalid model", "unknown model", "no such model", "not have access to model", "model_not_found"} {
+		for _, phrase := range []string{
+			"does not exist", "not found", "not a valid model", "invalid model", "unknown model", "no such model",
+			"not have access to model", "model_not_found",
+		} {
 			if strings.Contains(text, phrase) {
 				return true
 			}
@@ -399,7 +406,8 @@ func looksLikeStream(contentType string, body []byte) bool {
 func notJSON(contentType string, body []byte) error {
 	switch {
 	case looksLikeStream(contentType, body):
-		return errors.New("a stream of events instead of one JSON object: the server streams although Plumb did not ask for it")
+		return errors.New("a stream of events instead of one JSON object: " +
+			"the server streams although Plumb did not ask for it")
 	case looksLikeHTML(body):
 		return fmt.Errorf("%s instead of JSON", plainText(body))
 	case contentType != "" && !strings.Contains(contentType, "json"):

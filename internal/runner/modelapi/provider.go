@@ -49,9 +49,10 @@ func Providers() []Provider {
 	return []Provider{
 		{
 			Name: "openai", KeyEnv: []string{"OPENAI_API_KEY"}, BaseURLEnv: "OPENAI_BASE_URL",
-			BaseURL: "https://api.openai.com/v1",
-			KeyURL:  "https://platform.openai.com/api-keys", BillingURL: "https://platform.openai.com/settings/organization/billing",
-			apis: chatAPIs(chat{}), embedding: "text-embedding-3-small",
+			BaseURL:    "https://api.openai.com/v1",
+			KeyURL:     "https://platform.openai.com/api-keys",
+			BillingURL: "https://platform.openai.com/settings/organization/billing",
+			apis:       chatAPIs(chat{}), embedding: "text-embedding-3-small",
 			models: []string{
 				"gpt-6.1-sol", "gpt-6-sol", "gpt-5.5", "gpt-5.4", "gpt-5.4-mini", "gpt-5.4-nano", "gpt-5.2", "gpt-5.1",
 				"gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1", "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini", "o3",

@@ -167,11 +167,12 @@ func unanswered(body []byte, place string, k jsontext.Kind) error {
 func errorWithin(body []byte) error {
 	var list []jsontext.Value
 	first := body
-	if json.Unmarshal(body, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil && len(list) > 0 {
+	err := json.Unmarshal(body, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err == nil && len(list) > 0 {
 		first = list[0] // Google wraps some errors in a list
 	}
 	var top member[failing]
-	err := json.Unmarshal(first, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	err = json.Unmarshal(first, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil && top.value.failed() {
 		return providerError(first)
 	}
@@ -267,7 +268,8 @@ func (r *reply) disbelieve(name string, raw jsontext.Value) {
 	if len(shown) > most {
 		shown = oneLine(shown[:most]) + "…"
 	}
-	r.notes = append(r.notes, fmt.Sprintf("the provider says that %s is %s, which is no count of tokens: it counts as not reported", name, shown))
+	r.notes = append(r.notes, fmt.Sprintf(
+		"the provider says that %s is %s, which is no count of tokens: it counts as not reported", name, shown))
 }
 
 // reckon drops figures that contradict each other: a text has at least one token, and a part is not
@@ -290,7 +292,9 @@ func (r *reply) reckon() {
 	}
 	for _, part := range []**int64{&u.CacheTokens, &u.CacheWriteTokens} {
 		if n := *part; n != nil && u.InputTokens != nil && *n > *u.InputTokens {
-			r.notes = append(r.notes, fmt.Sprintf("the provider says that %d of %d input tokens are of a prompt cache: that counts as not reported", *n, *u.InputTokens))
+			r.notes = append(r.notes, fmt.Sprintf(
+				"the provider says that %d of %d input tokens are of a prompt cache: that counts as not reported",
+				*n, *u.InputTokens))
 			*part = nil
 		}
 	}

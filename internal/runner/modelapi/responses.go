@@ -178,7 +178,8 @@ func (r *reply) responsesUsage(res *responsesReply) {
 		ReasoningTokens:  r.count("reasoning_tokens", out.Reasoning),
 	}
 	r.effective = plumb.Parameters{
-		Temperature: number(res.Temperature), TopP: number(res.TopP), MaxOutputTokens: r.count("max_output_tokens", res.MaxOutputTokens),
+		Temperature: number(res.Temperature), TopP: number(res.TopP),
+		MaxOutputTokens: r.count("max_output_tokens", res.MaxOutputTokens),
 	}
 	if effort := res.Reasoning.value.Effort.value; effort != "" {
 		r.effective.ReasoningEffort = &effort

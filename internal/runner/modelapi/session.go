@@ -140,7 +140,8 @@ func (s *session) report(ex exchange) *plumb.SessionReport {
 		r.Events = append(r.Events, message(r.EndedAt, "thinking", thought))
 	}
 	for _, c := range rep.toolCalls {
-		r.Events = append(r.Events, plumb.SessionEvent{Type: plumb.SessionToolCall, At: r.EndedAt, Tool: c.name, Args: c.args})
+		call := plumb.SessionEvent{Type: plumb.SessionToolCall, At: r.EndedAt, Tool: c.name, Args: c.args}
+		r.Events = append(r.Events, call)
 	}
 	if rep.text != "" || r.FinishReason == plumb.FinishStop {
 		r.Events = append(r.Events, message(r.EndedAt, "final", rep.text))

@@ -300,12 +300,15 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 }
 
 // giveUp returns the reason why a call is not retried, or "".
-func (t *Transport) giveUp(ctx context.Context, c *call, p *problem, faults, attempts int, elapsed, pause time.Duration) string {
+func (t *Transport) giveUp(
+	ctx context.Context, c *call, p *problem, faults, attempts int, elapsed, pause time.Duration,
+) string {
 	limit := t.opts.MaxAttempts
 	switch {
 	case p.wait > maxElapsed:
 		return "the provider asks to wait " + inWords(p.wait)
-	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit, p.unreachable() && faults >= min(limit, deadAttempts):
+	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit,
+		p.unreachable() && faults >= min(limit, deadAttempts):
 		return "all attempts failed"
 	case elapsed+pause > maxElapsed:
 		return "no answer in " + elapsed.Round(time.Second).String()
@@ -390,7 +393,9 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 // receive reads the body of a reply into buf, decompressed, up to its bound. A large body waits
 // until there is room for it, which counts neither against the time limit of the request nor
 // against that of the case. The caller calls done when it does not need the bytes any more.
-func (t *Transport) receive(ctx, attempt context.Context, res *http.Response, buf *bytes.Buffer) (done func(), err error) {
+func (t *Transport) receive(
+	ctx, attempt context.Context, res *http.Response, buf *bytes.Buffer,
+) (done func(), err error) {
 	done = func() {}
 	limit, size := int64(maxBody), res.ContentLength // -1 where the size is not known, as with what is compressed
 	if res.StatusCode >= 300 {
