@@ -32,7 +32,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		"lists":              {"manifest.toml", manifest + "x = " + repeat("[", 60_000), "lists and tables more than 8 deep"},
 		"tables in tables":   {"manifest.toml", manifest + "x = " + repeat("{a=", 20_000), "lists and tables more than 8 deep"},
 		"many keys":          {"manifest.toml", manifest + repeat("k=1\n", 20_000), "more than 10000 keys"},
-		"large manifest":     {"manifest.toml", manifest + repeat("#", 300_000), "it has 293 KiB, more than the 256 KiB"},
+		"large manifest":     {"manifest.toml", manifest + repeat("#", 300_000), "it has 293 KiB, more than the limit of 256 KiB"},
 		"YAML lists":         {"plumb.yaml", "a: " + repeat("[", 60_000) + repeat("]", 60_000), "nested more than 100 deep"},
 		"YAML dashes":        {"plumb.yaml", repeat("- ", 60_000) + "a", "nested more than 100 deep"},
 		"YAML questions":     {"plumb.yaml", repeat("? ", 60_000) + "a", "nested more than 100 deep"},
@@ -41,14 +41,14 @@ func TestDocumentsAreBounded(t *testing.T) {
 		"YAML marks":         {"suite.yaml", "a: " + repeat("[", 3_000_000), "more than 500000 values"},
 		"YAML aliases":       {"plumb.yaml", laughs(9), "more than 100000 values"},
 		"YAML text by alias": {"suite.yaml", "- &a " + repeat("y", 2<<20) + "\n" + repeat("- *a\n", 20_000), "more than 500000 values"},
-		"large YAML":         {"plumb.yaml", repeat("# comment\n", 30_000), "more than the 256 KiB"},
+		"large YAML":         {"plumb.yaml", repeat("# comment\n", 30_000), "more than the limit of 256 KiB"},
 		"JSON lists":         {"plumb.config.json", `{"a":` + repeat("[", 9000) + repeat("]", 9000) + "}", "plumb.config.json:1:105: lists and mappings are nested more than 100 deep"},
 		"deep case":          {"suite.jsonl", "{}\n" + `{"a":"[[\"[[","b":` + repeat(`[`, 5000) + repeat("]", 5000) + "}", "suite.jsonl:2:118: lists and mappings are nested more than 100 deep"},
 		"case of values":     {"suite.jsonl", `{"assertions":[` + repeat("1,", 5_000_000) + "1]}", "the case holds more than 100000 values"},
 		"long case":          {"suite.jsonl", `{"input":"` + repeat("x", 17<<20) + `"}`, "the case has 17 MiB, more than the 16 MiB that it may have"},
 		"variables":          {".env", doubling, "the values of the file are larger than 1 MiB from this line on"},
 		"on one line":        {".env", onOneLine, "the values of the file are larger than 1 MiB from this line on"},
-		"large .env":         {".env", repeat("A=1\n", 50_000), "more than the 64 KiB"},
+		"large .env":         {".env", repeat("A=1\n", 50_000), "more than the limit of 64 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
