@@ -12,7 +12,7 @@ import (
 )
 
 // builtIns answers what a reporter in code asks of the reporters that are built in, such as createStandardReporter: each
-// renders the run once it is told of its end. See the host calls in internal/load/lib/PROTOCOL.md.
+// renders the run once it is told of its end. See the host calls in internal/suite/lib/PROTOCOL.md.
 type builtIns struct {
 	a *app
 	o report.Options // RunDir is the run's directory

@@ -16,10 +16,10 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/examples"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // demoSuite and demoEvents are a suite and the log of a run of it; demo/README.md says how they were made.
@@ -54,7 +54,7 @@ yours to try things with; its README.md says what is in it.`,
 			if err != nil {
 				return fmt.Errorf("make a directory for the demo: %w", err)
 			}
-			p, err := a.project(&load.Config{Dir: root}, root)
+			p, err := a.project(&suite.Config{Dir: root}, root)
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func exitWith(code int, err error) error {
 
 // demoJob is the job of the demo: an ordinary one, but for where its suite and sessions come from.
 func (a *app) demoJob(p *project) (*job, error) {
-	bundle := load.NewBundle("demo", "demo.jsonl", demoSuite)
+	bundle := suite.NewBundle("demo", "demo.jsonl", demoSuite)
 	suite, _, err := bundle.Suite()
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's suite: %w", err)

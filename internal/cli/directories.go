@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/snapshot"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // snapshotSpec is what run.json keeps of the token baselines.
@@ -36,7 +36,7 @@ func (s *snapshotSpec) open(note func(plumb.Note), now func() time.Time) (*snaps
 
 // directories decides where sessions work, how many at a time, and what their tokens are compared with. The documented
 // precedence is the flag, then the suite, then the config; a flag that contradicts the suite is an error and not ignored.
-func (a *app) directories(s *spec, p *project, f *runFlags, bundle *load.Bundle, suite *plumb.Suite) error {
+func (a *app) directories(s *spec, p *project, f *runFlags, bundle *suite.Bundle, suite *plumb.Suite) error {
 	agents, inDirectory := false, false
 	for i := range s.Runners {
 		agents = agents || s.Runners[i].Agent != nil

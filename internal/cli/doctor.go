@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 const (
@@ -66,7 +66,7 @@ or reports what did not, cannot measure anything: the exit code is then 1.`,
 			broken := error(nil)
 			read, err := a.config(cmd.Context(), config)
 			if err != nil {
-				read, broken = &load.Config{Dir: a.Dir}, err
+				read, broken = &suite.Config{Dir: a.Dir}, err
 			}
 			p, err := a.project(read, "")
 			if err != nil {

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 func (a *app) execCommand() *cobra.Command {
@@ -19,7 +19,7 @@ process.argv. The exit code is the script's: 1 after an uncaught error, otherwis
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := a.whileRead(cmd.Context())
 			defer cancel()
-			code, err := load.Exec(ctx, a.path(args[0]), load.ExecOptions{
+			code, err := suite.Exec(ctx, a.path(args[0]), suite.ExecOptions{
 				Args: args[1:], Stdout: a.Stdout, Stderr: a.Stderr, Environ: a.Environ(), Dir: a.Dir,
 			})
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // TestFlagsAndConfigSayTheSame holds that each flag of run that describes the run is a key of the config, and the reverse.
@@ -26,7 +26,7 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 		}
 	})
 	slices.Sort(flags)
-	values := configValues(&load.RunConfig{})
+	values := configValues(&suite.RunConfig{})
 	var keys []string
 	for name, v := range values {
 		keys = append(keys, name)
@@ -42,13 +42,13 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 
 // TestEachConfigValueReachesItsFlag sets each field of the config alone, and expects it to say something.
 func TestEachConfigValueReachesItsFlag(t *testing.T) {
-	fields := reflect.TypeFor[load.RunConfig]()
+	fields := reflect.TypeFor[suite.RunConfig]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
 		if name == "Redact" { // not a flag: the names of variables belong to the project
 			continue
 		}
-		var c load.RunConfig
+		var c suite.RunConfig
 		set(t, reflect.ValueOf(&c).Elem().Field(i))
 		said := 0
 		for _, v := range configValues(&c) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // schemaURL is where the JSON Schema of the config is published, for editors.
@@ -98,12 +98,12 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 }
 
 func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
-	for _, name := range load.ConfigNames() {
+	for _, name := range suite.ConfigNames() {
 		if path := a.path(name); exists(path) && (!force || name != "plumb.yaml") {
 			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or plumb init --force to write it anew")
 		}
 	}
-	p, err := a.project(&load.Config{Dir: a.Dir}, "")
+	p, err := a.project(&suite.Config{Dir: a.Dir}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +144,11 @@ func (a *app) suitesHere(ctx context.Context) ([]string, error) {
 	}
 	var suites []string
 	for _, f := range files {
-		bundle, err := load.Read(filepath.Base(f), load.ReadOptions{Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
+		bundle, err := suite.Read(filepath.Base(f), suite.ReadOptions{Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
 		if err != nil {
 			continue // another kind of file, or a published suite that has changed
 		}
-		if summary, problems := bundle.ValidateIn(ctx, load.Host{Environ: a.Environ}); summary.Cases > 0 && len(load.Problems(problems).Errors()) == 0 {
+		if summary, problems := bundle.ValidateIn(ctx, suite.Host{Environ: a.Environ}); summary.Cases > 0 && len(suite.Problems(problems).Errors()) == 0 {
 			suites = append(suites, filepath.Base(f))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // typesFile and tsconfigFile are what plumb init --types writes.
@@ -39,7 +39,7 @@ const tsconfig = `{
 // there is none. It returns the names of the files that it wrote. Types that an earlier version wrote are replaced; a file
 // of that name that somebody else wrote is left alone unless force is given.
 func (a *app) writeTypes(force bool) ([]string, error) {
-	types := []byte(load.Types())
+	types := []byte(suite.Types())
 	head, _, _ := bytes.Cut(types, []byte("\n"))
 	old, err := os.ReadFile(a.path(typesFile))
 	switch {

@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // project is the folder that a command works for: its config, its environment and where its runs are.
 type project struct {
-	config *load.Config
+	config *suite.Config
 	// root holds runs and the cache.
 	root string
 	// getenv looks into the environment, and then into the project's .env file.
@@ -55,15 +55,15 @@ func (a *app) open(ctx context.Context, configPath, outputDir string) (*project,
 }
 
 // openFor is open for a command that runs a suite: its config is the one nearest to the suite.
-func (a *app) openFor(ctx context.Context, configPath, outputDir, suite string) (*project, error) {
-	if configPath != "" || suite == "" {
+func (a *app) openFor(ctx context.Context, configPath, outputDir, ref string) (*project, error) {
+	if configPath != "" || ref == "" {
 		return a.open(ctx, configPath, outputDir)
 	}
-	found, err := load.FindConfigOf(suite, a.Dir)
+	found, err := suite.FindConfigOf(ref, a.Dir)
 	if err != nil {
 		return nil, err
 	}
-	here, err := load.FindConfig(a.Dir)
+	here, err := suite.FindConfig(a.Dir)
 	if err != nil || found == here {
 		return a.open(ctx, "", outputDir)
 	}
@@ -71,23 +71,23 @@ func (a *app) openFor(ctx context.Context, configPath, outputDir, suite string) 
 }
 
 // config reads the config file at path, or the one of the working directory, where there is one.
-func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
+func (a *app) config(ctx context.Context, path string) (*suite.Config, error) {
 	if path = a.path(path); path == "" {
 		var err error
-		if path, err = load.FindConfig(a.Dir); err != nil {
+		if path, err = suite.FindConfig(a.Dir); err != nil {
 			return nil, err
 		}
 	}
 	if path == "" {
-		return &load.Config{Dir: a.Dir}, nil
+		return &suite.Config{Dir: a.Dir}, nil
 	}
 	var environment project
-	environment.config, environment.getenv, environment.environ = &load.Config{}, a.Getenv, a.Environ
+	environment.config, environment.getenv, environment.environ = &suite.Config{}, a.Getenv, a.Environ
 	out := a.redacting(environment.redactor(nil))
-	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
+	config, err := suite.ReadConfigIn(ctx, path, suite.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
 	if err != nil {
-		if problems, ok := errors.AsType[load.Problems](err); ok {
-			return nil, load.Problems(a.near(problems))
+		if problems, ok := errors.AsType[suite.Problems](err); ok {
+			return nil, suite.Problems(a.near(problems))
 		}
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (a *app) config(ctx context.Context, path string) (*load.Config, error) {
 }
 
 // project returns the project of a config.
-func (a *app) project(config *load.Config, outputDir string) (*project, error) {
+func (a *app) project(config *suite.Config, outputDir string) (*project, error) {
 	p := &project{config: config, prices: &runner.Prices{}}
 	if err := p.prices.Override(prices(config.Prices)); err != nil {
 		return nil, fmt.Errorf("read config %s: %w", config.Path, err)
@@ -110,7 +110,7 @@ func (a *app) project(config *load.Config, outputDir string) (*project, error) {
 		p.root = filepath.Join(p.config.Dir, defaultOutputDir)
 	}
 	var err error
-	if p.dotenv, err = load.DotEnv(p.config.Dir, a.Getenv); err != nil {
+	if p.dotenv, err = suite.DotEnv(p.config.Dir, a.Getenv); err != nil {
 		return nil, err
 	}
 	p.getenv = func(name string) string {
@@ -184,7 +184,7 @@ func stands(word string) func(redact.Secret) bool {
 }
 
 // near gives problems their files as the user would write them.
-func (a *app) near(problems []load.Problem) []load.Problem {
+func (a *app) near(problems []suite.Problem) []suite.Problem {
 	out := slices.Clone(problems)
 	for i := range out {
 		out[i].Pos.File = a.shown(out[i].Pos.File)
@@ -193,7 +193,7 @@ func (a *app) near(problems []load.Problem) []load.Problem {
 }
 
 // warn prints problems with which one can go on.
-func (a *app) warn(problems []load.Problem) {
+func (a *app) warn(problems []suite.Problem) {
 	const most = 20
 	for i, w := range problems {
 		if i == most {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/load"
-	"github.com/plumb-eval/plumb/internal/load/lib"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // reporting is what the user wants to see of a run.
@@ -65,17 +65,17 @@ func (a *app) module(ctx context.Context, p *project, j *job, path string, o rep
 			m.Cwd = run.SharedWorkspace(s.WorkspaceRoot, filepath.Base(o.RunDir))
 		}
 	}
-	suite := j.suite
-	if suite == nil && run.MadeHere(p.runs(), o.RunDir) { // an earlier run; what is not known of its cases is a detail
-		if bundle, err := load.Open(filepath.Join(o.RunDir, run.BundleDir)); err == nil {
-			suite, _, _ = bundle.SuiteIn(ctx, a.host(p))
+	read := j.suite
+	if read == nil && run.MadeHere(p.runs(), o.RunDir) { // an earlier run; what is not known of its cases is a detail
+		if bundle, err := suite.Open(filepath.Join(o.RunDir, run.BundleDir)); err == nil {
+			read, _, _ = bundle.SuiteIn(ctx, a.host(p))
 			j.closers = append(j.closers, bundle.Close)
 		}
 	}
 	cases := map[string]*plumb.Case{}
-	if suite != nil {
-		for i := range suite.Cases {
-			cases[suite.Cases[i].ID] = &suite.Cases[i]
+	if read != nil {
+		for i := range read.Cases {
+			cases[read.Cases[i].ID] = &read.Cases[i]
 		}
 	}
 	m.Case = func(id string) *plumb.Case { return cases[id] }

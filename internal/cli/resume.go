@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -124,7 +124,7 @@ func (a *app) reopen(ctx context.Context, p *project, path string, change func(*
 	if err := p.complete(&s); err != nil {
 		return nil, err
 	}
-	bundle, err := load.Open(filepath.Join(path, run.BundleDir))
+	bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
 	if err != nil {
 		return nil, err
 	}

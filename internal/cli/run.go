@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/snapshot"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // spec is what run.json keeps: all that a later process needs to go on with a run, beside the bundle.
@@ -213,7 +213,7 @@ func worse(a, b int) bool {
 // job is a suite that is ready to run.
 type job struct {
 	spec    spec
-	bundle  *load.Bundle
+	bundle  *suite.Bundle
 	suite   *plumb.Suite // with the selected cases
 	all     int
 	shop    *workshop
@@ -302,8 +302,8 @@ func caseIDs(values []string, suite *plumb.Suite) []string {
 }
 
 // readSuite reads a suite and all its problems.
-func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*load.Bundle, *plumb.Suite, error) {
-	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
+func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*suite.Bundle, *plumb.Suite, error) {
+	bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
 	if err != nil {
 		return nil, nil, err
 	}
@@ -317,11 +317,11 @@ func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*loa
 }
 
 // host is the world that suites in code see. What they print is not part of what plumb prints.
-func (a *app) host(p *project) load.Host {
+func (a *app) host(p *project) suite.Host {
 	out := a.redacting(p.redactor(nil))
-	h := load.Host{Stdout: out, Stderr: out, Environ: p.environ}
+	h := suite.Host{Stdout: out, Stderr: out, Environ: p.environ}
 	if p.sessionLimit > 0 {
-		h.AssertTimeout = min(p.sessionLimit, load.DefaultAssertTimeout)
+		h.AssertTimeout = min(p.sessionLimit, suite.DefaultAssertTimeout)
 	}
 	return h
 }
@@ -337,7 +337,7 @@ func (a *app) suitePath(name string) string {
 }
 
 // assemble makes what a spec describes.
-func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Suite) (_ *job, err error) {
+func (a *app) assemble(p *project, s spec, bundle *suite.Bundle, suite *plumb.Suite) (_ *job, err error) {
 	if len(s.Runners) == 0 && !s.Demo && s.Sessions == nil {
 		return nil, errors.New("the run has no runners")
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 func (a *app) scoreCommand() *cobra.Command {
@@ -116,13 +116,15 @@ func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteR
 	if err != nil {
 		return nil, err
 	}
-	var bundle *load.Bundle
-	var suite *plumb.Suite
+	var bundle *suite.Bundle
 	if ownSuite {
-		if bundle, err = load.Open(filepath.Join(path, run.BundleDir)); err != nil {
+		if bundle, err = suite.Open(filepath.Join(path, run.BundleDir)); err != nil {
 			return nil, err
 		}
-		var warnings []load.Problem
+	}
+	var warnings []suite.Problem
+	var suite *plumb.Suite
+	if ownSuite {
 		suite, warnings, err = bundle.SuiteIn(ctx, a.host(p))
 		a.warn(warnings)
 		if err != nil {

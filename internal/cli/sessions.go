@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // sessionsSpec is what run.json keeps of sessions that took place elsewhere.
@@ -238,7 +238,7 @@ func (a *app) scoreSessions(ctx context.Context, p *project, f *runFlags, suiteR
 }
 
 // assembleSessions makes what a spec of stored sessions describes. Cases without a session are left out, and said to be.
-func (a *app) assembleSessions(p *project, s spec, bundle *load.Bundle, suite *plumb.Suite) (*job, error) {
+func (a *app) assembleSessions(p *project, s spec, bundle *suite.Bundle, suite *plumb.Suite) (*job, error) {
 	sessions, err := openSessions(*s.Sessions, suite.Cases)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())

@@ -15,8 +15,8 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 func (a *app) suiteCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func (a *app) hash(stdin io.Reader, file string) (string, error) {
 			data, err = doc.ReadStream(a.path(file), doc.SuiteBytes)
 		}
 	default: // what is hashed of the others is what they mean
-		bundle, err := load.Read(file, load.ReadOptions{Dir: a.Dir})
+		bundle, err := suite.Read(file, suite.ReadOptions{Dir: a.Dir})
 		if err != nil {
 			return "", err
 		}
@@ -102,25 +102,25 @@ filler text, and the right answers to other cases. Cases that accept one do not 
 The exit code is 1 when there is such a case.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			findings := []load.Finding{}
+			findings := []suite.Finding{}
 			bad := 0
 			for _, ref := range refs {
 				p, err := a.openFor(cmd.Context(), "", "", ref)
 				if err != nil {
 					return err
 				}
-				bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir})
+				bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: a.Dir})
 				if err != nil {
 					return err
 				}
 				host := a.host(p)
 				host.ReadOnly = true // its checks are tried on answers that nobody gave
-				suite, warnings, err := bundle.SuiteIn(cmd.Context(), host)
+				read, warnings, err := bundle.SuiteIn(cmd.Context(), host)
 				a.warn(warnings)
 				if err != nil {
 					return errors.Join(err, bundle.Close())
 				}
-				found := load.Lint(cmd.Context(), suite)
+				found := suite.Lint(cmd.Context(), read)
 				if err := bundle.Close(); err != nil {
 					return err
 				}
@@ -139,7 +139,7 @@ The exit code is 1 when there is such a case.`,
 					}
 				}
 				if bad += faults; !a.json {
-					fmt.Fprintf(a.Stdout, "%s: %s, %s, %s\n", suite.Name, plural(len(suite.Cases), "case"), plural(faults, "fault"),
+					fmt.Fprintf(a.Stdout, "%s: %s, %s, %s\n", read.Name, plural(len(read.Cases), "case"), plural(faults, "fault"),
 						plural(len(found)-faults, "note"))
 				}
 			}
@@ -165,7 +165,7 @@ func (a *app) suiteVerify() *cobra.Command {
 		Long:  `Check that the files of a suite version have the hashes, counts and sums that its manifest.toml names.`,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			found, err := load.Verify(a.path(args[0]))
+			found, err := suite.Verify(a.path(args[0]))
 			if err != nil {
 				return noManifest(err)
 			}
@@ -175,7 +175,7 @@ func (a *app) suiteVerify() *cobra.Command {
 					return err
 				}
 			}
-			faults := len(load.Problems(found).Errors())
+			faults := len(suite.Problems(found).Errors())
 			if !a.json {
 				for _, f := range found {
 					fmt.Fprintln(a.Stdout, a.clean(f.String()))
@@ -208,7 +208,7 @@ func (a *app) suiteLock() *cobra.Command {
 bytes mean something else does not run, and new cases belong in a new version (plumb suite new-version).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, changed, err := load.Lock(a.path(args[0]))
+			m, changed, err := suite.Lock(a.path(args[0]))
 			if err != nil {
 				return noManifest(err)
 			}
@@ -233,7 +233,7 @@ func (a *app) suiteNewVersion() *cobra.Command {
 		Short: "Copy a suite version to the next one, to add cases to",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			made, err := load.NewVersion(a.path(args[0]), name)
+			made, err := suite.NewVersion(a.path(args[0]), name)
 			if err != nil {
 				return noManifest(err)
 			}
@@ -256,12 +256,12 @@ func (a *app) validateCommand() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			read, err := a.config(cmd.Context(), config)
-			var problems load.Problems
+			var problems suite.Problems
 			if err != nil && !errors.As(err, &problems) {
 				return err
 			}
 			if read == nil {
-				read = &load.Config{Dir: a.Dir}
+				read = &suite.Config{Dir: a.Dir}
 			}
 			p, err := a.project(read, "")
 			if err != nil {
@@ -288,24 +288,24 @@ func (a *app) validateCommand() *cobra.Command {
 
 // validated is what plumb validate says of one suite.
 type validated struct {
-	load.Summary
-	Problems []load.Problem `json:"problems"`
+	suite.Summary
+	Problems []suite.Problem `json:"problems"`
 }
 
 // validate checks suites. broken are the problems of the config.
-func (a *app) validate(ctx context.Context, p *project, broken load.Problems, refs []string, tier string) error {
+func (a *app) validate(ctx context.Context, p *project, broken suite.Problems, refs []string, tier string) error {
 	all := []validated{}
 	invalid := len(broken)
 	if !a.json {
 		a.list(broken)
 	}
 	for _, ref := range refs {
-		bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
+		bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
 		if err != nil {
 			return err
 		}
 		summary, problems := bundle.ValidateIn(ctx, a.host(p))
-		faults := len(load.Problems(problems).Errors())
+		faults := len(suite.Problems(problems).Errors())
 		invalid += faults
 		all = append(all, validated{summary, list(problems)})
 		if a.json {
@@ -332,7 +332,7 @@ func (a *app) validate(ctx context.Context, p *project, broken load.Problems, re
 }
 
 // list prints the problems of one file.
-func (a *app) list(problems []load.Problem) {
+func (a *app) list(problems []suite.Problem) {
 	for i, problem := range problems {
 		const most = 1000
 		if i == most {
@@ -392,7 +392,7 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 func (a *app) listAll(p *project) error {
-	published, err := load.Published()
+	published, err := suite.Published()
 	if err != nil {
 		return err
 	}
@@ -455,9 +455,9 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 }
 
 // problems prints the problems of a file as they are: each line begins with its place.
-func (a *app) problems(found load.Problems) {
+func (a *app) problems(found suite.Problems) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, a.clean(load.Problems(a.near(found)).Error()))
+	fmt.Fprintln(&b, a.clean(suite.Problems(a.near(found)).Error()))
 	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

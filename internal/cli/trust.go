@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // mayStart returns an error unless command may start what the run.json of the run at path names: the run was made here, the
@@ -28,7 +28,7 @@ func (a *app) mayStart(p *project, path string, s *spec, code bool, command stri
 	}
 	named := s.starts()
 	if code {
-		bundle, err := load.Open(filepath.Join(path, run.BundleDir))
+		bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // devVersion is what a build from a checkout calls itself.
@@ -36,7 +36,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version, and the published suites with their hashes",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			suites, err := load.Published()
+			suites, err := suite.Published()
 			if err != nil {
 				return err
 			}
