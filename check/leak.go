@@ -50,8 +50,12 @@ func newLeak(places []string) (*leakMatcher, error) {
 	}
 	for _, place := range places {
 		if !slices.Contains(leakPlaces(), place) {
-			return nil, fmt.Errorf("unknown place %s%s: leaks_no_secret looks in %s", strconv.Quote(place),
-				didYouMean(place, leakPlaces()), strings.Join(leakPlaces(), ", "))
+			hint := didYouMean(place, leakPlaces())
+			if hint != "" {
+				hint = " (" + hint + ")"
+			}
+			return nil, fmt.Errorf("unknown place %s%s: leaks_no_secret looks in %s", strconv.Quote(place), hint,
+				strings.Join(leakPlaces(), ", "))
 		}
 	}
 	in := slices.DeleteFunc(leakPlaces(), func(place string) bool { return !slices.Contains(places, place) })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -18,8 +19,8 @@ type Problem struct {
 	Pointer string
 	// Key says that the key at Pointer is the problem, not its value.
 	Key bool
-	// Message says what is wrong, and often what to do.
-	Message string
+	// Message says what is wrong, and Hint, where there is one, what to do, such as `did you mean "contains"?`.
+	Message, Hint string
 	// Warning says that the spec is usable, but probably not what its author means.
 	Warning bool
 }
@@ -34,7 +35,27 @@ type Problem struct {
 // a key that is there twice the last one counts; who reads the file must reject that.
 func Parse(spec json.RawMessage, ideal Ideal) (*Check, []Problem) {
 	p := parser{ideal: ideal}
-	c := p.check(spec, "", 0)
+	return p.usable(p.check(spec, "", 0))
+}
+
+// ParseObject is [Parse] for a spec whose JSON object has been read already: members yields its keys and their values.
+func ParseObject(members iter.Seq2[string, json.RawMessage], ideal Ideal) (*Check, []Problem) {
+	p := parser{ideal: ideal}
+	s := spec{parser: &p}
+	var unknown []string
+	names := keyNames()
+	for name, value := range members {
+		if known := slices.Index(names[:], name); known >= 0 {
+			s.values[known] = jsontext.Value(value)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return p.usable(s.make(unknown, 0))
+}
+
+// usable returns the check unless one of the problems is more than a warning.
+func (p *parser) usable(c *Check) (*Check, []Problem) {
 	for i := range p.problems {
 		if !p.problems[i].Warning {
 			return nil, p.problems
@@ -177,14 +198,19 @@ func (p *parser) check(raw []byte, at string, depth int) *Check {
 		p.add(Problem{Pointer: at, Message: err.Error()})
 		return nil
 	}
+	return s.make(unknown, depth)
+}
+
+// make makes a check of the members. unknown are the keys that no type has.
+func (s *spec) make(unknown []string, depth int) *Check {
 	var allowed keySet
 	if s.values[keyType] == nil {
-		p.add(Problem{Pointer: at, Message: `an assertion needs "type"`})
+		s.add(Problem{Pointer: s.at, Message: `an assertion needs "type"`})
 	} else if kind, ok := s.text(keyType); ok {
 		if allowed, ok = keysOf(kind); ok {
 			s.kind = kind
 		} else {
-			s.bad(keyType, "unknown assertion type %s%s", strconv.Quote(kind), didYouMean(kind, Types()))
+			s.hint(keyType, didYouMean(kind, Types()), "unknown assertion type %s", strconv.Quote(kind))
 		}
 	}
 	s.strangers(unknown, allowed)
@@ -277,16 +303,18 @@ func (s *spec) read(raw []byte) (unknown []string, err error) {
 // strangers complains of keys that do not belong to the type.
 func (s *spec) strangers(unknown []string, allowed keySet) {
 	names := keyNames()
-	var candidates []string
-	for k, name := range &names {
-		if allowed == 0 || allowed.has(key(k)) {
-			candidates = append(candidates, name)
+	candidates := func() (known []string) {
+		for k, name := range &names {
+			if allowed == 0 || allowed.has(key(k)) {
+				known = append(known, name)
+			}
 		}
+		return known
 	}
 	for _, name := range unknown {
 		s.add(Problem{
 			Pointer: s.at + "/" + escapePointer(name), Key: true,
-			Message: "unknown key " + strconv.Quote(name) + didYouMean(name, candidates),
+			Message: "unknown key " + strconv.Quote(name), Hint: didYouMean(name, candidates()),
 		})
 	}
 	if allowed == 0 {
@@ -298,7 +326,7 @@ func (s *spec) strangers(unknown []string, allowed keySet) {
 		case !allowed.has(k):
 			s.add(Problem{
 				Pointer: s.pointer(k), Key: true,
-				Message: fmt.Sprintf("%s takes no %s%s", s.kind, strconv.Quote(names[k]), didYouMean(names[k], candidates)),
+				Message: fmt.Sprintf("%s takes no %s", s.kind, strconv.Quote(names[k])), Hint: didYouMean(names[k], candidates()),
 			})
 		case (k == keyThreshold && s.kind != typeSemanticSimilarity || k == keyJudgePrompt && s.kind != typeLLMJudge) &&
 			s.values[k].Kind() != 'n':
@@ -321,8 +349,10 @@ func (s *spec) pointer(k key) string {
 	return s.at + "/" + names[k]
 }
 
-func (s *spec) bad(k key, format string, args ...any) {
-	s.add(Problem{Pointer: s.pointer(k), Message: fmt.Sprintf(format, args...)})
+func (s *spec) bad(k key, format string, args ...any) { s.hint(k, "", format, args...) }
+
+func (s *spec) hint(k key, hint, format string, args ...any) {
+	s.add(Problem{Pointer: s.pointer(k), Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (s *spec) warn(k key, format string, args ...any) {

@@ -135,7 +135,11 @@ func TestParseProblems(t *testing.T) {
 					line += " warning"
 				}
 				fatal = fatal || !p.Warning
-				lines = append(lines, line+": "+p.Message)
+				line += ": " + p.Message
+				if p.Hint != "" {
+					line += " (" + p.Hint + ")"
+				}
+				lines = append(lines, line)
 			}
 			if (c == nil) != fatal {
 				t.Errorf("check %v, problems %v", c, lines)

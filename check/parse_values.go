@@ -91,7 +91,7 @@ func (s *spec) mode() mode {
 		case "unicode":
 			m |= composed
 		default:
-			s.bad(keyNormalize, "unknown mode %s%s", strconv.Quote(name), didYouMean(name, modes))
+			s.hint(keyNormalize, didYouMean(name, modes), "unknown mode %s", strconv.Quote(name))
 		}
 	}
 	return m
@@ -229,7 +229,7 @@ func stringList(v jsontext.Value) ([]string, error) {
 
 func didYouMean(word string, known []string) string {
 	if near := plumb.Nearest(word, known); near != "" {
-		return " (did you mean " + strconv.Quote(near) + "?)"
+		return "did you mean " + strconv.Quote(near) + "?"
 	}
 	return ""
 }

@@ -169,7 +169,7 @@ func TestSeenProblems(t *testing.T) {
 		c, problems := check.Parse(json.RawMessage(spec), check.Ideal{})
 		var all []string
 		for _, p := range problems {
-			all = append(all, p.Message)
+			all = append(all, p.Message, p.Hint)
 		}
 		if c != nil || !strings.Contains(strings.Join(all, "\n"), want) {
 			t.Errorf("%s: %q, want %q", spec, all, want)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // flushAt is how much canonical text is gathered before it is hashed: large enough for few calls, and within the cache.
@@ -129,32 +131,14 @@ func (p *parser) record() ([]byte, error) {
 	}
 	switch {
 	case p.out[start] != '{':
-		return nil, p.fail(line, "a record must be a JSON object, not %s", kind(p.out[start]))
+		return nil, p.fail(line, "a record must be a JSON object, not %s", doc.KindOf(p.out[start]).JSON())
 	case p.id < 0:
 		return nil, p.fail(line, `the record has no "id"`)
 	case p.out[p.id] != '"':
-		return nil, p.fail(line, `"id" must be a string, not %s`, kind(p.out[p.id]))
+		return nil, p.fail(line, `"id" must be a string, not %s`, doc.KindOf(p.out[p.id]).JSON())
 	}
 	p.id++
 	return p.out[p.id : p.idEnd-1], nil
-}
-
-// kind names the type of a canonical JSON value by its first byte.
-func kind(c byte) string {
-	switch c {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
-	}
 }
 
 // isSpace is the white space that the suite format strips: Unicode's, and the four ASCII separators U+001C to U+001F.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // TestExamples reads each example as plumb run does, and looks for faults as plumb suite lint does.
@@ -21,7 +23,7 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("configs are %v, %v", configs, err)
 	}
 	for _, file := range configs {
-		c, err := suite.ReadConfig(file)
+		c, err := config.Read(t.Context(), file, lib.Host{})
 		if err != nil {
 			t.Error(err)
 			continue

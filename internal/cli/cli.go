@@ -22,9 +22,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // The exit codes.
@@ -239,7 +239,7 @@ func exit(code int) error {
 
 // complain prints an error and what the user can do about it.
 func (a *app) complain(err error) {
-	if problems, ok := errors.AsType[suite.Problems](err); ok {
+	if problems, ok := errors.AsType[doc.Problems](err); ok {
 		a.problems(problems)
 		return
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/examples"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -54,7 +55,7 @@ yours to try things with; its README.md says what is in it.`,
 			if err != nil {
 				return fmt.Errorf("make a directory for the demo: %w", err)
 			}
-			p, err := a.project(&suite.Config{Dir: root}, root)
+			p, err := a.project(&config.Config{Dir: root}, root)
 			if err != nil {
 				return err
 			}

@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
-	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 const (
@@ -50,7 +50,7 @@ type finding struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	var config string
+	var configPath string
 	var prove bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -64,9 +64,9 @@ or reports what did not, cannot measure anything: the exit code is then 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			broken := error(nil)
-			read, err := a.config(cmd.Context(), config)
+			read, err := a.config(cmd.Context(), configPath)
 			if err != nil {
-				read, broken = &suite.Config{Dir: a.Dir}, err
+				read, broken = &config.Config{Dir: a.Dir}, err
 			}
 			p, err := a.project(read, "")
 			if err != nil {
@@ -98,7 +98,7 @@ or reports what did not, cannot measure anything: the exit code is then 1.`,
 			return exit(exitNotMeasured)
 		},
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
+	cmd.Flags().StringVar(&configPath, "config", "", "config `file`")
 	cmd.Flags().BoolVar(&prove, "agents", false, "prove for each agent CLI that what it does is seen")
 	return cmd
 }

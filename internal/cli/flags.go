@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
-	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 type flag = pflag.Flag
@@ -182,7 +182,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"workspace": workspaceModes(), "agent": agentcli.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
-		"category": suite.Categories(), "tier": {"cheap", "moderate", "comprehensive"}, "difficulty": {"easy", "medium", "hard"},
+		"category": config.Categories(), "tier": {"cheap", "moderate", "comprehensive"}, "difficulty": {"easy", "medium", "hard"},
 	} {
 		err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 		if err != nil {
@@ -211,7 +211,7 @@ func changed(fs *pflag.FlagSet, name string) bool {
 }
 
 // fromConfig gives each flag that is not on the command line the value that the config has for it.
-func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *suite.Config) error {
+func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *config.Config) error {
 	values := configValues(&c.Run)
 	values["cwd"], values["max-steps"] = word(c.Cwd), number(c.MaxSteps)
 	for name, values := range values {
@@ -243,7 +243,7 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *suite.Config) error {
 
 // configValues returns what a config says of each flag, as one would write it on the command line. Absent values are
 // empty lists.
-func configValues(c *suite.RunConfig) map[string][]string {
+func configValues(c *config.RunConfig) map[string][]string {
 	return map[string][]string{
 		"tier": word(c.Tier), "model": c.Model, "runner": c.Runner, "command": word(c.Command), "replay": word(c.Replay),
 		"base-url": word(c.BaseURL), "api": word(c.API), "api-key-env": word(c.APIKeyEnv), "header": c.Header,

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/config"
 )
 
 // TestFlagsAndConfigSayTheSame holds that each flag of run that describes the run is a key of the config, and the reverse.
@@ -26,7 +26,7 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 		}
 	})
 	slices.Sort(flags)
-	values := configValues(&suite.RunConfig{})
+	values := configValues(&config.RunConfig{})
 	var keys []string
 	for name, v := range values {
 		keys = append(keys, name)
@@ -42,13 +42,13 @@ func TestFlagsAndConfigSayTheSame(t *testing.T) {
 
 // TestEachConfigValueReachesItsFlag sets each field of the config alone, and expects it to say something.
 func TestEachConfigValueReachesItsFlag(t *testing.T) {
-	fields := reflect.TypeFor[suite.RunConfig]()
+	fields := reflect.TypeFor[config.RunConfig]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
 		if name == "Redact" { // not a flag: the names of variables belong to the project
 			continue
 		}
-		var c suite.RunConfig
+		var c config.RunConfig
 		set(t, reflect.ValueOf(&c).Elem().Field(i))
 		said := 0
 		for _, v := range configValues(&c) {

@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // schemaURL is where the JSON Schema of the config is published, for editors.
@@ -98,12 +101,12 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 }
 
 func (a *app) initialise(ctx context.Context, force bool) (*written, error) {
-	for _, name := range suite.ConfigNames() {
+	for _, name := range config.Names() {
 		if path := a.path(name); exists(path) && (!force || name != "plumb.yaml") {
 			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or plumb init --force to write it anew")
 		}
 	}
-	p, err := a.project(&suite.Config{Dir: a.Dir}, "")
+	p, err := a.project(&config.Config{Dir: a.Dir}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +151,7 @@ func (a *app) suitesHere(ctx context.Context) ([]string, error) {
 		if err != nil {
 			continue // another kind of file, or a published suite that has changed
 		}
-		if summary, problems := bundle.ValidateIn(ctx, suite.Host{Environ: a.Environ}); summary.Cases > 0 && len(suite.Problems(problems).Errors()) == 0 {
+		if summary, problems := bundle.ValidateIn(ctx, lib.Host{Environ: a.Environ}); summary.Cases > 0 && len(doc.Problems(problems).Errors()) == 0 {
 			suites = append(suites, filepath.Base(f))
 		}
 	}

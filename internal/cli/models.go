@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
-	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // modelLine is one model as plumb models lists it.
@@ -224,7 +224,7 @@ func rate(r *runner.Rate) string {
 }
 
 // prices turns the prices of a config into those of the table.
-func prices(configured []suite.Price) map[string]runner.Price {
+func prices(configured []config.Price) map[string]runner.Price {
 	out := map[string]runner.Price{}
 	for _, c := range configured {
 		price := runner.Price{PerRequest: c.PerRequest}

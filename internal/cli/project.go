@@ -13,17 +13,19 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
-	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // project is the folder that a command works for: its config, its environment and where its runs are.
 type project struct {
-	config *suite.Config
+	config *config.Config
 	// root holds runs and the cache.
 	root string
 	// getenv looks into the environment, and then into the project's .env file.
@@ -59,11 +61,11 @@ func (a *app) openFor(ctx context.Context, configPath, outputDir, ref string) (*
 	if configPath != "" || ref == "" {
 		return a.open(ctx, configPath, outputDir)
 	}
-	found, err := suite.FindConfigOf(ref, a.Dir)
+	found, err := config.FindFor(ref, a.Dir)
 	if err != nil {
 		return nil, err
 	}
-	here, err := suite.FindConfig(a.Dir)
+	here, err := config.Find(a.Dir)
 	if err != nil || found == here {
 		return a.open(ctx, "", outputDir)
 	}
@@ -71,23 +73,23 @@ func (a *app) openFor(ctx context.Context, configPath, outputDir, ref string) (*
 }
 
 // config reads the config file at path, or the one of the working directory, where there is one.
-func (a *app) config(ctx context.Context, path string) (*suite.Config, error) {
+func (a *app) config(ctx context.Context, path string) (*config.Config, error) {
 	if path = a.path(path); path == "" {
 		var err error
-		if path, err = suite.FindConfig(a.Dir); err != nil {
+		if path, err = config.Find(a.Dir); err != nil {
 			return nil, err
 		}
 	}
 	if path == "" {
-		return &suite.Config{Dir: a.Dir}, nil
+		return &config.Config{Dir: a.Dir}, nil
 	}
 	var environment project
-	environment.config, environment.getenv, environment.environ = &suite.Config{}, a.Getenv, a.Environ
+	environment.config, environment.getenv, environment.environ = &config.Config{}, a.Getenv, a.Environ
 	out := a.redacting(environment.redactor(nil))
-	config, err := suite.ReadConfigIn(ctx, path, suite.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
+	config, err := config.Read(ctx, path, lib.Host{Stdout: out, Stderr: out, Environ: a.Environ, Dir: a.Dir})
 	if err != nil {
-		if problems, ok := errors.AsType[suite.Problems](err); ok {
-			return nil, suite.Problems(a.near(problems))
+		if problems, ok := errors.AsType[doc.Problems](err); ok {
+			return nil, doc.Problems(a.near(problems))
 		}
 		return nil, err
 	}
@@ -96,10 +98,10 @@ func (a *app) config(ctx context.Context, path string) (*suite.Config, error) {
 }
 
 // project returns the project of a config.
-func (a *app) project(config *suite.Config, outputDir string) (*project, error) {
-	p := &project{config: config, prices: &runner.Prices{}}
-	if err := p.prices.Override(prices(config.Prices)); err != nil {
-		return nil, fmt.Errorf("read config %s: %w", config.Path, err)
+func (a *app) project(c *config.Config, outputDir string) (*project, error) {
+	p := &project{config: c, prices: &runner.Prices{}}
+	if err := p.prices.Override(prices(c.Prices)); err != nil {
+		return nil, fmt.Errorf("read config %s: %w", c.Path, err)
 	}
 	switch {
 	case outputDir != "":
@@ -110,7 +112,7 @@ func (a *app) project(config *suite.Config, outputDir string) (*project, error) 
 		p.root = filepath.Join(p.config.Dir, defaultOutputDir)
 	}
 	var err error
-	if p.dotenv, err = suite.DotEnv(p.config.Dir, a.Getenv); err != nil {
+	if p.dotenv, err = config.DotEnv(p.config.Dir, a.Getenv); err != nil {
 		return nil, err
 	}
 	p.getenv = func(name string) string {
@@ -184,7 +186,7 @@ func stands(word string) func(redact.Secret) bool {
 }
 
 // near gives problems their files as the user would write them.
-func (a *app) near(problems []suite.Problem) []suite.Problem {
+func (a *app) near(problems []doc.Problem) []doc.Problem {
 	out := slices.Clone(problems)
 	for i := range out {
 		out[i].Pos.File = a.shown(out[i].Pos.File)
@@ -193,7 +195,7 @@ func (a *app) near(problems []suite.Problem) []suite.Problem {
 }
 
 // warn prints problems with which one can go on.
-func (a *app) warn(problems []suite.Problem) {
+func (a *app) warn(problems []doc.Problem) {
 	const most = 20
 	for i, w := range problems {
 		if i == most {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -53,7 +54,7 @@ func (a *app) module(ctx context.Context, p *project, j *job, path string, o rep
 	}
 	m.Out = a.Stdout
 	own := &builtIns{a, o}
-	m.Host, m.Async = a.host(p).Calls(a.Dir)
+	m.Host, m.Async = config.Calls(a.host(p), a.Dir)
 	maps.Copy(m.Host, own.host())
 	maps.Copy(m.Async, own.async())
 	if w := s.Workspace; w != nil {

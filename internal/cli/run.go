@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // spec is what run.json keeps: all that a later process needs to go on with a run, beside the bundle.
@@ -317,11 +318,11 @@ func (a *app) readSuite(ctx context.Context, p *project, ref, tier string) (*sui
 }
 
 // host is the world that suites in code see. What they print is not part of what plumb prints.
-func (a *app) host(p *project) suite.Host {
+func (a *app) host(p *project) lib.Host {
 	out := a.redacting(p.redactor(nil))
-	h := suite.Host{Stdout: out, Stderr: out, Environ: p.environ}
+	h := lib.Host{Stdout: out, Stderr: out, Environ: p.environ}
 	if p.sessionLimit > 0 {
-		h.AssertTimeout = min(p.sessionLimit, suite.DefaultAssertTimeout)
+		h.AssertTimeout = min(p.sessionLimit, lib.DefaultAssertTimeout)
 	}
 	return h
 }

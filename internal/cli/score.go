@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
@@ -122,7 +123,7 @@ func (a *app) rescore(ctx context.Context, p *project, f *runFlags, path, suiteR
 			return nil, err
 		}
 	}
-	var warnings []suite.Problem
+	var warnings []doc.Problem
 	var suite *plumb.Suite
 	if ownSuite {
 		suite, warnings, err = bundle.SuiteIn(ctx, a.host(p))

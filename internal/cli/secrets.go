@@ -5,17 +5,17 @@ import (
 	"iter"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // secrets returns what knows the secrets of this command: those of its project or its run, and those of the environment as
 // long as it has none.
 func (a *app) secrets() *redact.Redactor {
 	if a.redact == nil {
-		p := &project{config: &suite.Config{}, getenv: a.Getenv, environ: a.Environ}
+		p := &project{config: &config.Config{}, getenv: a.Getenv, environ: a.Environ}
 		a.redact = p.redactor(nil)
 	}
 	return a.redact

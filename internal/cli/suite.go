@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -175,7 +176,7 @@ func (a *app) suiteVerify() *cobra.Command {
 					return err
 				}
 			}
-			faults := len(suite.Problems(found).Errors())
+			faults := len(doc.Problems(found).Errors())
 			if !a.json {
 				for _, f := range found {
 					fmt.Fprintln(a.Stdout, a.clean(f.String()))
@@ -249,19 +250,19 @@ func (a *app) suiteNewVersion() *cobra.Command {
 }
 
 func (a *app) validateCommand() *cobra.Command {
-	var config, tier string
+	var configPath, tier string
 	cmd := &cobra.Command{
 		Use:   "validate [SUITE...]",
 		Short: "Check suites and the config, without running anything",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			read, err := a.config(cmd.Context(), config)
-			var problems suite.Problems
+			read, err := a.config(cmd.Context(), configPath)
+			var problems doc.Problems
 			if err != nil && !errors.As(err, &problems) {
 				return err
 			}
 			if read == nil {
-				read = &suite.Config{Dir: a.Dir}
+				read = &config.Config{Dir: a.Dir}
 			}
 			p, err := a.project(read, "")
 			if err != nil {
@@ -281,7 +282,7 @@ func (a *app) validateCommand() *cobra.Command {
 			return a.validate(cmd.Context(), p, problems, refs, tier)
 		},
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config `file`")
+	cmd.Flags().StringVar(&configPath, "config", "", "config `file`")
 	cmd.Flags().StringVar(&tier, "tier", "", "tier of a suite version")
 	return cmd
 }
@@ -289,23 +290,23 @@ func (a *app) validateCommand() *cobra.Command {
 // validated is what plumb validate says of one suite.
 type validated struct {
 	suite.Summary
-	Problems []suite.Problem `json:"problems"`
+	Problems []doc.Problem `json:"problems"`
 }
 
 // validate checks suites. broken are the problems of the config.
-func (a *app) validate(ctx context.Context, p *project, broken suite.Problems, refs []string, tier string) error {
+func (a *app) validate(ctx context.Context, p *project, broken doc.Problems, refs []string, tier string) error {
 	all := []validated{}
 	invalid := len(broken)
 	if !a.json {
 		a.list(broken)
 	}
 	for _, ref := range refs {
-		bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: a.Dir}) //nolint:contextcheck // to read YAML executes nothing
+		bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: a.Dir, Stream: true}) //nolint:contextcheck // to read YAML executes nothing
 		if err != nil {
 			return err
 		}
 		summary, problems := bundle.ValidateIn(ctx, a.host(p))
-		faults := len(suite.Problems(problems).Errors())
+		faults := len(doc.Problems(problems).Errors())
 		invalid += faults
 		all = append(all, validated{summary, list(problems)})
 		if a.json {
@@ -332,7 +333,7 @@ func (a *app) validate(ctx context.Context, p *project, broken suite.Problems, r
 }
 
 // list prints the problems of one file.
-func (a *app) list(problems []suite.Problem) {
+func (a *app) list(problems []doc.Problem) {
 	for i, problem := range problems {
 		const most = 1000
 		if i == most {
@@ -455,9 +456,9 @@ func (a *app) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 }
 
 // problems prints the problems of a file as they are: each line begins with its place.
-func (a *app) problems(found suite.Problems) {
+func (a *app) problems(found doc.Problems) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, a.clean(suite.Problems(a.near(found)).Error()))
+	fmt.Fprintln(&b, a.clean(doc.Problems(a.near(found)).Error()))
 	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // nothing can be said where it is said
 }

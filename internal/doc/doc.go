@@ -1,5 +1,5 @@
-// Package doc opens the documents that Plumb reads, each within a bound, and replaces those that it writes: they are there
-// whole or not at all.
+// Package doc opens the documents that Plumb reads, each within a bound, parses them into values with places, and replaces
+// those that it writes: they are there whole or not at all.
 //
 // A document is a regular file. What could wait for ever, or never end, is refused before a byte is read: named pipes,
 // devices, sockets.
@@ -253,4 +253,12 @@ func Write(path string, write func(*File) error) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// Cause returns a file error without its operation and path, for messages that name the file themselves.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }

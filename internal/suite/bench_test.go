@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // BenchmarkCodeSuite is what a suite in code costs before its first session: bundle it, start an engine, load it.
@@ -15,7 +16,7 @@ func BenchmarkCodeSuite(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := bundle.SuiteIn(b.Context(), Host{}); err != nil {
+		if _, _, err := bundle.SuiteIn(b.Context(), lib.Host{}); err != nil {
 			b.Fatal(err)
 		}
 		if err := bundle.Close(); err != nil {
@@ -30,7 +31,7 @@ func BenchmarkCodeAssert(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	suite, _, err := bundle.SuiteIn(b.Context(), Host{})
+	suite, _, err := bundle.SuiteIn(b.Context(), lib.Host{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // TestDocumentsAreBounded gives each parser what would take all of the memory: kilobytes that stand for gigabytes. Each
@@ -45,7 +48,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		"JSON lists":         {"plumb.config.json", `{"a":` + repeat("[", 9000) + repeat("]", 9000) + "}", "plumb.config.json:1:105: lists and mappings are nested more than 100 deep"},
 		"deep case":          {"suite.jsonl", "{}\n" + `{"a":"[[\"[[","b":` + repeat(`[`, 5000) + repeat("]", 5000) + "}", "suite.jsonl:2:118: lists and mappings are nested more than 100 deep"},
 		"case of values":     {"suite.jsonl", `{"assertions":[` + repeat("1,", 5_000_000) + "1]}", "the case holds more than 100000 values"},
-		"long case":          {"suite.jsonl", `{"input":"` + repeat("x", 17<<20) + `"}`, "the case has 17 MiB, more than the 16 MiB that it may have"},
+		"long case":          {"suite.jsonl", `{"input":"` + repeat("x", 17<<20) + `"}`, "the case has 17 MiB, more than the limit of 16 MiB"},
 		"variables":          {".env", doubling, "the values of the file are larger than 1 MiB from this line on"},
 		"on one line":        {".env", onOneLine, "the values of the file are larger than 1 MiB from this line on"},
 		"large .env":         {".env", repeat("A=1\n", 50_000), "more than the 64 KiB"},
@@ -91,13 +94,13 @@ func laughs(levels int) string {
 func readDocument(file string) error {
 	switch name := filepath.Base(file); {
 	case name == ".env":
-		_, err := DotEnv(filepath.Dir(file), func(string) string { return "" })
+		_, err := config.DotEnv(filepath.Dir(file), func(string) string { return "" })
 		return err
 	case name == manifestName:
 		_, err := Read(filepath.Dir(file), ReadOptions{})
 		return err
 	case strings.HasPrefix(name, "plumb."):
-		_, err := ReadConfig(file)
+		_, err := config.Read(context.Background(), file, lib.Host{})
 		return err
 	}
 	b, err := Read(file, ReadOptions{})

@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // The files of a bundle's directory. The suite file has the extension that it had.
@@ -47,7 +48,7 @@ type bundleFacts struct {
 
 // file returns the name of the suite file in the bundle's directory.
 func (f *bundleFacts) file() string {
-	if isCode(f.Path) || isYAML(f.Path) {
+	if lib.IsCode(f.Path) || isYAML(f.Path) {
 		return suiteFile + strings.ToLower(filepath.Ext(f.Path))
 	}
 	return suiteFile + ".jsonl"
@@ -58,6 +59,9 @@ func (f *bundleFacts) file() string {
 func (b *Bundle) Write(dir string) error {
 	if len(b.broken) > 0 {
 		return fmt.Errorf("write bundle %s: %w", dir, b.broken)
+	}
+	if err := b.load(); err != nil {
+		return fmt.Errorf("write bundle %s: %w", dir, err)
 	}
 	facts := bundleFacts{
 		Format: bundleFormat, Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Description: b.Description,
@@ -107,7 +111,7 @@ func (b *Bundle) Write(dir string) error {
 func Open(dir string) (*Bundle, error) {
 	text, err := doc.Read(filepath.Join(dir, bundleFile), doc.StateBytes)
 	if err != nil {
-		return nil, fmt.Errorf("open bundle %s: %s: %w", dir, bundleFile, cause(err))
+		return nil, fmt.Errorf("open bundle %s: %s: %w", dir, bundleFile, doc.Cause(err))
 	}
 	var facts bundleFacts
 	if err := json.Unmarshal(text, &facts); err != nil {
@@ -142,7 +146,7 @@ func Open(dir string) (*Bundle, error) {
 func readPart(dir, name, hash string) ([]byte, error) {
 	data, err := doc.Read(filepath.Join(dir, name), doc.SuiteBytes)
 	if err != nil {
-		return nil, fmt.Errorf("open bundle: %s: %w", name, cause(err))
+		return nil, fmt.Errorf("open bundle: %s: %w", name, doc.Cause(err))
 	}
 	if found := digest.Bytes(data); found != hash {
 		return nil, fmt.Errorf("open bundle %s: %s has changed since it was written", dir, name)

@@ -4,166 +4,135 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// caseReader turns lines into cases and problems. Each goroutine has its own.
+// caseReader turns values into cases and problems. Each goroutine has its own.
 type caseReader struct {
 	file string
 	// keep says that the cases are wanted, not only what is wrong with them.
-	keep   bool
-	syntax syntax
+	keep bool
 	// words holds one copy of strings that come again and again, such as tags.
 	words map[string]string
 
-	line int
-	text []byte
-	// places are those of the values in a text that was not written by the author; see parseYAML.
-	places   []placed
-	problems Problems
+	problems doc.Problems
 	summary  tally
 }
 
-// caseFields are the members of a case as they stand in the file; raw is nil where one is missing.
+// caseFields are the values of a case's keys; nil where one is missing.
 type caseFields struct {
-	id, category, input, system, ideal, assertion, assertions, metadata node
-	timeout, expectedFail, repeat, maxOutputTokens, maxSteps            node
+	id, category, input, system, ideal, assertion, assertions, metadata *doc.Value
+	timeout, expectedFail, repeat, maxOutputTokens, maxSteps            *doc.Value
 }
 
-// CaseKeys returns the keys that a case may have.
-func CaseKeys() []string {
+// caseKeys returns the keys that a case may have.
+func caseKeys() []string {
 	return []string{
 		"id", "category", "input", "system", "ideal", "assertion", "assertions", "metadata",
 		"timeout_ms", "expected_fail", "repeat", "max_output_tokens", "max_steps",
 	}
 }
 
-// Categories returns the categories that a case may belong to.
-func Categories() []string {
-	return []string{"reasoning", "factual", "instruction_following", "coding", "safety", "creative"}
-}
-
-// Difficulties returns the degrees of difficulty that a case may have.
-func Difficulties() []string { return []string{"easy", "medium", "hard"} }
-
 func roles() []string {
 	return []string{plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant}
 }
 
-// read turns one line into a case. id is "" when there is none to speak of. The case is only whole when no problem was
-// added.
-func (r *caseReader) read(text []byte, line int) (c plumb.Case, idAt int) {
-	r.line, r.text = line, text
-	n, faults, ok := r.syntax.value(text)
-	for _, f := range faults {
-		r.add(f.at, f.message, f.hint)
+// read turns the value of a case into a case. idAt is where its id is. If read adds a problem, the case is not complete;
+// its id is "" if it has none.
+func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
+	for _, m := range v.Duplicates() {
+		r.add(m.Place, fmt.Sprintf("duplicate key %q", m.Key), "")
 	}
-	if !ok {
-		return c, 0
+	if v.Kind != doc.Map {
+		r.add(v.Place, "a case must be an object, not "+v.Kind.JSON(), "")
+		return c, v.Place
 	}
-	if n.kind() != '{' {
-		r.add(n.at, "a case must be an object, not "+n.kindName(), "")
-		return c, 0
-	}
-	f := r.fields(n)
-	c.Source = r.position(n.at)
-	c.ID = r.id(n, f.id)
-	c.Category = r.enum(n, f.category, "category", Categories(), true)
-	c.Messages = r.messages(n, f)
+	f := r.fields(v)
+	c.Source = v.In(r.file)
+	c.ID = r.id(v, f.id)
+	c.Category = r.enum(v, f.category, "category", config.Categories(), true)
+	c.Messages = r.messages(v, f)
 	r.metadata(&c, f.metadata)
 	c.Timeout = time.Duration(r.positive(f.timeout, "timeout_ms", math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	c.Repeat = int(r.positive(f.repeat, "repeat", math.MaxInt32))
 	c.MaxOutputTokens = int(r.positive(f.maxOutputTokens, "max_output_tokens", math.MaxInt32))
 	c.MaxSteps = int(r.positive(f.maxSteps, "max_steps", math.MaxInt32))
-	if f.expectedFail.raw != nil {
-		switch f.expectedFail.kind() {
-		case 't', 'f':
-			c.ExpectedFail = f.expectedFail.kind() == 't'
-		default:
-			r.add(f.expectedFail.at, "expected_fail must be true or false, not "+f.expectedFail.kindName(), "")
+	if f.expectedFail != nil {
+		if f.expectedFail.Kind != doc.Bool {
+			r.add(f.expectedFail.Place, "expected_fail must be true or false, not "+f.expectedFail.Kind.JSON(), "")
 		}
+		c.ExpectedFail = f.expectedFail.Kind == doc.Bool && f.expectedFail.Text() == "true"
 	}
-	checks := r.checks(n, f)
+	checks := r.checks(v, f)
 	if r.keep {
 		specs := make([]json.RawMessage, len(checks))
 		c.Assertions = make([]plumb.Assertion, len(checks))
 		for i, k := range checks {
 			c.Assertions[i], specs[i] = k, k.Canonical()
 		}
-		c.Hash = digest.Case(digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens, Assertions: specs})
+		c.Hash = digest.Case(digest.CaseContent{
+			Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens, Assertions: specs,
+		})
 	}
 	r.summary.add(&c, checks)
-	return c, max(f.id.at, n.at)
+	if f.id != nil {
+		return c, f.id.Place
+	}
+	return c, v.Place
 }
 
 // fields sorts the members of a case and reports the unknown ones.
-func (r *caseReader) fields(n node) (f caseFields) {
-	for m := range n.members() {
-		var to *node
-		switch string(m.name.raw) {
-		case `"id"`:
-			to = &f.id
-		case `"category"`:
-			to = &f.category
-		case `"input"`:
-			to = &f.input
-		case `"system"`:
-			to = &f.system
-		case `"ideal"`:
-			to = &f.ideal
-		case `"assertion"`:
-			to = &f.assertion
-		case `"assertions"`:
-			to = &f.assertions
-		case `"metadata"`:
-			to = &f.metadata
-		case `"timeout_ms"`:
-			to = &f.timeout
-		case `"expected_fail"`:
-			to = &f.expectedFail
-		case `"repeat"`:
-			to = &f.repeat
-		case `"max_output_tokens"`:
-			to = &f.maxOutputTokens
-		case `"max_steps"`:
-			to = &f.maxSteps
+func (r *caseReader) fields(v *doc.Value) (f caseFields) {
+	for i := range v.Members {
+		m := &v.Members[i]
+		switch m.Key {
+		case "id":
+			f.id = &m.Value
+		case "category":
+			f.category = &m.Value
+		case "input":
+			f.input = &m.Value
+		case "system":
+			f.system = &m.Value
+		case "ideal":
+			f.ideal = &m.Value
+		case "assertion":
+			f.assertion = &m.Value
+		case "assertions":
+			f.assertions = &m.Value
+		case "metadata":
+			f.metadata = &m.Value
+		case "timeout_ms":
+			f.timeout = &m.Value
+		case "expected_fail":
+			f.expectedFail = &m.Value
+		case "repeat":
+			f.repeat = &m.Value
+		case "max_output_tokens":
+			f.maxOutputTokens = &m.Value
+		case "max_steps":
+			f.maxSteps = &m.Value
 		default:
-			to = r.unusual(m, &f)
-		}
-		if to != nil {
-			*to = m.value
+			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key), caseKeyHint(m.Key))
 		}
 	}
 	return f
 }
 
-// unusual finds the place of a key that is written with escapes, and reports any other.
-func (r *caseReader) unusual(m member, f *caseFields) *node {
-	name := m.name.text()
-	for i, known := range CaseKeys() {
-		if name == known {
-			return [...]*node{
-				&f.id, &f.category, &f.input, &f.system, &f.ideal, &f.assertion, &f.assertions, &f.metadata,
-				&f.timeout, &f.expectedFail, &f.repeat, &f.maxOutputTokens, &f.maxSteps,
-			}[i]
-		}
-	}
-	r.add(m.name.at, fmt.Sprintf("unknown key %q", name), caseKeyHint(name))
-	return nil
-}
-
 // caseKeyHint says what an unknown key was probably meant to be, also when it is what another tool calls it.
 func caseKeyHint(name string) string {
-	if near := plumb.Nearest(name, CaseKeys()); near != "" {
+	if near := plumb.Nearest(name, caseKeys()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	for _, place := range []struct {
@@ -182,163 +151,169 @@ func caseKeyHint(name string) string {
 	return "what is free to choose belongs in metadata"
 }
 
-func (r *caseReader) id(n, id node) string {
-	if id.raw == nil {
-		r.add(n.at, "id is missing", "")
+func (r *caseReader) id(n, id *doc.Value) string {
+	if id == nil {
+		r.add(n.Place, "id is missing", "")
 		return ""
 	}
-	if id.kind() != '"' {
-		r.add(id.at, "id must be a string, not "+id.kindName(), "")
+	if id.Kind != doc.String {
+		r.add(id.Place, "id must be a string, not "+id.Kind.JSON(), "")
 		return ""
 	}
-	text := id.text()
+	text := id.Text()
 	if why := unsafeID(text); why != "" {
 		hint := ""
 		if safe := safeID(text); unsafeID(safe) == "" && len(text) <= maxIDLength {
 			hint = fmt.Sprintf("such as %q", safe)
 		}
-		r.add(id.at, fmt.Sprintf("id %s %s", quoteStart([]byte(strconv.Quote(text))), why), hint)
+		r.add(id.Place, fmt.Sprintf("id %s %s", doc.QuoteStart([]byte(strconv.Quote(text))), why), hint)
 	}
 	return text
 }
 
 // enum returns the word that v holds if it is one of known.
-func (r *caseReader) enum(n, v node, name string, known []string, required bool) string {
-	if v.raw == nil {
+func (r *caseReader) enum(n, v *doc.Value, name string, known []string, required bool) string {
+	if v == nil {
 		if required {
-			r.add(n.at, name+" is missing", "one of "+strings.Join(known, ", "))
+			r.add(n.Place, name+" is missing", "one of "+strings.Join(known, ", "))
 		}
 		return ""
 	}
-	if v.kind() != '"' {
-		r.add(v.at, name+" must be a string, not "+v.kindName(), "one of "+strings.Join(known, ", "))
+	if v.Kind != doc.String {
+		r.add(v.Place, name+" must be a string, not "+v.Kind.JSON(), "one of "+strings.Join(known, ", "))
 		return ""
 	}
-	word := v.text()
+	word := v.Text()
 	for _, k := range known {
 		if word == k {
 			return k
 		}
 	}
-	r.add(v.at, fmt.Sprintf("unknown %s %q", name, word), didYouMean(word, known))
+	r.add(v.Place, fmt.Sprintf("unknown %s %q", name, word), doc.DidYouMean(word, known))
 	return ""
 }
 
 // messages returns the conversation to send, the system prompt first.
-func (r *caseReader) messages(n node, f caseFields) []plumb.Message {
+func (r *caseReader) messages(n *doc.Value, f caseFields) []plumb.Message {
 	var messages []plumb.Message
 	system := false
-	if f.system.raw != nil {
+	if f.system != nil {
 		switch {
-		case f.system.kind() != '"':
-			r.add(f.system.at, "system must be a string, not "+f.system.kindName(), "")
+		case f.system.Kind != doc.String:
+			r.add(f.system.Place, "system must be a string, not "+f.system.Kind.JSON(), "")
 		default:
 			system = true
-			messages = append(messages, plumb.Message{Role: plumb.RoleSystem, Content: f.system.text()})
+			messages = append(messages, plumb.Message{Role: plumb.RoleSystem, Content: f.system.Text()})
 		}
 	}
 	switch {
-	case f.input.raw == nil:
-		r.add(n.at, "input is missing", "the prompt as a string, or a list of messages")
-	case f.input.kind() == '"':
-		if len(f.input.raw) == 2 {
-			r.warn(f.input.at, "input is empty", "")
+	case f.input == nil:
+		r.add(n.Place, "input is missing", "the prompt as a string, or a list of messages")
+	case f.input.Kind == doc.String:
+		if f.input.Empty() {
+			r.warn(f.input.Place, "input is empty", "")
 		}
-		messages = append(messages, plumb.Message{Role: plumb.RoleUser, Content: f.input.text()})
-	case f.input.kind() == '[':
+		if r.keep {
+			messages = append(messages, plumb.Message{Role: plumb.RoleUser, Content: f.input.Text()})
+		}
+	case f.input.Kind == doc.List:
 		first, user := true, false
-		for e := range f.input.elements() {
+		for i := range f.input.List {
+			e := &f.input.List[i]
 			m := r.message(e)
 			if first && system && (m.Role == plumb.RoleSystem || m.Role == plumb.RoleDeveloper) {
-				r.add(f.system.at, "system and a first message with role "+m.Role+" say the same thing twice", "keep one of them")
+				r.add(f.system.Place, "system and a first message with role "+m.Role+" say the same thing twice", "keep one of them")
 			}
 			first, user = false, user || m.Role == plumb.RoleUser
 			messages = append(messages, m)
 		}
 		if first {
-			r.add(f.input.at, "input is an empty list of messages", "")
+			r.add(f.input.Place, "input is an empty list of messages", "")
 		} else if !user {
-			r.warn(f.input.at, "no message has the role user", "most models refuse that")
+			r.warn(f.input.Place, "no message has the role user", "most models refuse that")
 		}
 	default:
-		r.add(f.input.at, "input must be a string or a list of messages, not "+f.input.kindName(), "")
+		r.add(f.input.Place, "input must be a string or a list of messages, not "+f.input.Kind.JSON(), "")
 	}
 	return messages
 }
 
-func (r *caseReader) message(n node) (m plumb.Message) {
-	if n.kind() != '{' {
-		r.add(n.at, "a message must be an object with role and content, not "+n.kindName(), "")
+func (r *caseReader) message(n *doc.Value) (m plumb.Message) {
+	if n.Kind != doc.Map {
+		r.add(n.Place, "a message must be an object with role and content, not "+n.Kind.JSON(), "")
 		return m
 	}
-	var role, content node
-	for k := range n.members() {
-		switch name := k.name.text(); name {
+	var role, content *doc.Value
+	for i := range n.Members {
+		k := &n.Members[i]
+		switch name := k.Key; name {
 		case "role":
-			role = k.value
+			role = &k.Value
 		case "content":
-			content = k.value
+			content = &k.Value
 		default:
-			r.add(k.name.at, fmt.Sprintf("unknown key %q in a message", name), "a message has role and content")
+			r.add(k.Place, fmt.Sprintf("unknown key %q in a message", name), "a message has role and content")
 		}
 	}
 	m.Role = r.enum(n, role, "role", roles(), false)
-	if role.raw == nil {
-		r.add(n.at, "message without role", "one of "+strings.Join(roles(), ", "))
+	if role == nil {
+		r.add(n.Place, "message without role", "one of "+strings.Join(roles(), ", "))
 	}
 	switch {
-	case content.raw == nil || content.kind() == 'n':
-		r.add(n.at, "message without content", "")
-	case content.kind() == '[':
-		r.add(content.at, "content must be a string, not a list", "only text can be sent")
-	case content.kind() != '"':
-		r.add(content.at, "content must be a string, not "+content.kindName(), "")
+	case content == nil || content.Kind == doc.Null:
+		r.add(n.Place, "message without content", "")
+	case content.Kind == doc.List:
+		r.add(content.Place, "content must be a string, not a list", "only text can be sent")
+	case content.Kind != doc.String:
+		r.add(content.Place, "content must be a string, not "+content.Kind.JSON(), "")
 	default:
-		m.Content = content.text()
+		m.Content = content.Text()
 		if m.Content == "" {
-			r.warn(content.at, "content is empty", "")
+			r.warn(content.Place, "content is empty", "")
 		}
 	}
 	return m
 }
 
-func (r *caseReader) metadata(c *plumb.Case, n node) {
-	if n.raw == nil {
+func (r *caseReader) metadata(c *plumb.Case, n *doc.Value) {
+	if n == nil {
 		return
 	}
-	if n.kind() != '{' {
-		r.add(n.at, "metadata must be an object, not "+n.kindName(), "")
+	if n.Kind != doc.Map {
+		r.add(n.Place, "metadata must be an object, not "+n.Kind.JSON(), "")
 		return
 	}
-	for m := range n.members() {
-		switch m.name.text() {
+	for i := range n.Members {
+		m := &n.Members[i]
+		switch m.Key {
 		case "difficulty":
-			c.Difficulty = r.enum(n, m.value, "difficulty", Difficulties(), false)
+			c.Difficulty = r.enum(n, &m.Value, "difficulty", config.Difficulties(), false)
 		case "tokens_est":
-			est, ok := lenientInt(m.value)
+			est, ok := lenientInt(&m.Value)
 			if !ok {
-				r.add(m.value.at, "tokens_est must be a whole number", "")
+				r.add(m.Value.Place, "tokens_est must be a whole number", "")
 			}
 			c.TokensEstimate = est
 		case "tags":
-			c.Tags = r.tags(m.value)
+			c.Tags = r.tags(&m.Value)
 		}
 	}
 }
 
-func (r *caseReader) tags(n node) []string {
-	if n.kind() != '[' {
-		r.add(n.at, "tags must be a list of strings, not "+n.kindName(), "")
+func (r *caseReader) tags(n *doc.Value) []string {
+	if n.Kind != doc.List {
+		r.add(n.Place, "tags must be a list of strings, not "+n.Kind.JSON(), "")
 		return nil
 	}
 	var tags []string
-	for e := range n.elements() {
-		if e.kind() != '"' {
-			r.add(e.at, "a tag must be a string, not "+e.kindName(), "")
+	for i := range n.List {
+		e := &n.List[i]
+		if e.Kind != doc.String {
+			r.add(e.Place, "a tag must be a string, not "+e.Kind.JSON(), "")
 			continue
 		}
 		if r.keep {
-			tags = append(tags, r.word(e.text()))
+			tags = append(tags, r.word(e.Text()))
 		}
 	}
 	return slices.Clip(tags)
@@ -356,22 +331,22 @@ func (r *caseReader) word(s string) string {
 }
 
 // positive returns the whole number of at least 1 that n holds, or 0.
-func (r *caseReader) positive(n node, name string, limit int64) int64 {
-	if n.raw == nil {
+func (r *caseReader) positive(n *doc.Value, name string, limit int64) int64 {
+	if n == nil {
 		return 0
 	}
-	v, err := strconv.ParseFloat(string(n.raw), 64)
+	v, err := strconv.ParseFloat(n.Text(), 64)
 	switch {
-	case err != nil || v != math.Trunc(v):
-		what := string(n.raw)
-		if kind := n.kindName(); kind != "a number" {
-			what = kind
+	case n.Kind != doc.Number || err != nil || v != math.Trunc(v):
+		what := n.Text()
+		if n.Kind != doc.Number {
+			what = n.Kind.JSON()
 		}
-		r.add(n.at, fmt.Sprintf("%s must be a whole number, not %s", name, what), "")
+		r.add(n.Place, fmt.Sprintf("%s must be a whole number, not %s", name, what), "")
 	case v < 1:
-		r.add(n.at, fmt.Sprintf("%s must be at least 1, not %s", name, n.raw), "")
+		r.add(n.Place, fmt.Sprintf("%s must be at least 1, not %s", name, n.Text()), "")
 	case v > float64(limit):
-		r.add(n.at, fmt.Sprintf("%s is too large", name), "")
+		r.add(n.Place, fmt.Sprintf("%s is too large", name), "")
 	default:
 		return int64(v)
 	}
@@ -379,15 +354,15 @@ func (r *caseReader) positive(n node, name string, limit int64) int64 {
 }
 
 // checks parses the assertion and the assertions of a case; all of them must hold.
-func (r *caseReader) checks(n node, f caseFields) []*check.Check {
+func (r *caseReader) checks(n *doc.Value, f caseFields) []*check.Check {
 	ideal := r.ideal(f.ideal)
 	var checks []*check.Check
-	one := func(spec node) {
-		if spec.kind() != '{' {
-			r.add(spec.at, "an assertion must be an object, not "+spec.kindName(), `such as {"type": "contains"}`)
+	one := func(spec *doc.Value) {
+		if spec.Kind != doc.Map {
+			r.add(spec.Place, "an assertion must be an object, not "+spec.Kind.JSON(), `such as {"type": "contains"}`)
 			return
 		}
-		k, problems := check.Parse(spec.raw, ideal)
+		k, problems := check.ParseObject(members(spec), ideal)
 		for _, p := range problems {
 			r.addCheck(spec, p)
 		}
@@ -396,23 +371,24 @@ func (r *caseReader) checks(n node, f caseFields) []*check.Check {
 		}
 	}
 	switch {
-	case f.assertion.raw == nil && f.assertions.raw == nil:
-		r.add(n.at, "assertion is missing", `an object such as {"type": "contains"}, or a list of them as assertions`)
-	case f.assertion.raw != nil:
+	case f.assertion == nil && f.assertions == nil:
+		r.add(n.Place, "assertion is missing", `an object such as {"type": "contains"}, or a list of them as assertions`)
+	case f.assertion != nil:
 		one(f.assertion)
 	}
-	if f.assertions.raw != nil {
-		if f.assertions.kind() != '[' {
-			r.add(f.assertions.at, "assertions must be a list, not "+f.assertions.kindName(), "")
+	if f.assertions != nil {
+		if f.assertions.Kind != doc.List {
+			r.add(f.assertions.Place, "assertions must be a list, not "+f.assertions.Kind.JSON(), "")
 			return checks
 		}
 		any := false
-		for e := range f.assertions.elements() {
+		for i := range f.assertions.List {
+			e := &f.assertions.List[i]
 			any = true
 			one(e)
 		}
 		if !any {
-			r.add(f.assertions.at, "assertions is an empty list", "")
+			r.add(f.assertions.Place, "assertions is an empty list", "")
 		}
 	}
 	return checks
@@ -420,73 +396,72 @@ func (r *caseReader) checks(n node, f caseFields) []*check.Check {
 
 // ideal returns the ideal as the checks take it. One that is wrong is reported here, and then stands for something, so
 // that it is not reported as missing as well.
-func (r *caseReader) ideal(n node) check.Ideal {
-	if n.raw == nil || n.kind() == 'n' {
+func (r *caseReader) ideal(n *doc.Value) check.Ideal {
+	if n == nil || n.Kind == doc.Null {
 		return check.Ideal{}
 	}
 	ideal := check.Ideal{Set: true}
-	switch n.kind() {
-	case '"':
-		ideal.Values = []string{n.text()}
-	case '[':
+	switch n.Kind {
+	case doc.String:
+		ideal.Values = []string{n.Text()}
+	case doc.List:
 		ideal.List = true
-		for e := range n.elements() {
+		for i := range n.List {
+			e := &n.List[i]
 			text := "?"
-			if e.kind() == '"' {
-				text = e.text()
+			if e.Kind == doc.String {
+				text = e.Text()
 			} else {
-				r.add(e.at, "an ideal must be a string, not "+e.kindName(), "")
+				r.add(e.Place, "an ideal must be a string, not "+e.Kind.JSON(), "")
 			}
 			ideal.Values = append(ideal.Values, text)
 		}
 	default:
-		r.add(n.at, "ideal must be a string or a list of strings, not "+n.kindName(), "")
+		r.add(n.Place, "ideal must be a string or a list of strings, not "+n.Kind.JSON(), "")
 		ideal.Values = []string{"?"}
 	}
 	return ideal
 }
 
-// addCheck reports what package check says of an assertion, at the place in the line that it points to.
-func (r *caseReader) addCheck(spec node, p check.Problem) {
-	message, hint := p.Message, ""
-	if start := strings.LastIndex(message, " (did you mean"); start >= 0 && strings.HasSuffix(message, ")") {
-		message, hint = message[:start], message[start+2:len(message)-1]
+// members yields the keys of an object and their values as JSON.
+func members(v *doc.Value) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for i := range v.Members {
+			if !yield(v.Members[i].Key, v.Members[i].Value.JSON()) {
+				return
+			}
+		}
 	}
-	r.problems = append(r.problems, Problem{
-		Pos: r.position(spec.find(p.Pointer, p.Key)), Message: message, Hint: hint, Warning: p.Warning,
+}
+
+// addCheck reports a problem of an assertion at its place.
+func (r *caseReader) addCheck(spec *doc.Value, p check.Problem) {
+	r.problems = append(r.problems, doc.Problem{
+		Pos: spec.Find(p.Pointer, p.Key).In(r.file), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
 	})
 }
 
-func (r *caseReader) add(at int, message, hint string) {
-	r.problems = append(r.problems, Problem{Pos: r.position(at), Message: message, Hint: hint})
+func (r *caseReader) add(at doc.Place, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{Pos: at.In(r.file), Message: message, Hint: hint})
 }
 
-func (r *caseReader) warn(at int, message, hint string) {
-	r.problems = append(r.problems, Problem{Pos: r.position(at), Message: message, Hint: hint, Warning: true})
+func (r *caseReader) warn(at doc.Place, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{Pos: at.In(r.file), Message: message, Hint: hint, Warning: true})
 }
-
-func (r *caseReader) position(at int) plumb.Position {
-	if r.places != nil {
-		return r.original(at)
-	}
-	return plumb.Position{File: r.file, Line: r.line, Column: r.column(at)}
-}
-
-// column counts characters from 1.
-func (r *caseReader) column(at int) int { return utf8.RuneCount(r.text[:min(at, len(r.text))]) + 1 }
 
 // lenientInt reads a token estimate in all the spellings that existing suites use: 40, 40.0, "40", " 4_0 ", true.
-func lenientInt(n node) (int, bool) {
-	text := string(n.raw)
-	switch n.kind() {
-	case 't':
-		return 1, true
-	case 'f':
+func lenientInt(n *doc.Value) (int, bool) {
+	text := n.Text()
+	switch n.Kind {
+	case doc.Bool:
+		if text == "true" {
+			return 1, true
+		}
 		return 0, true
-	case '{', '[', 'n':
+	case doc.Map, doc.List, doc.Null:
 		return 0, false
-	case '"':
-		text = strings.TrimFunc(n.text(), isPythonSpace)
+	case doc.String:
+		text = strings.TrimFunc(text, isPythonSpace)
 		if text == "" || strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") || strings.Contains(text, "__") ||
 			strings.ContainsAny(text, "eExXpPnN") {
 			return 0, false

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,15 +15,18 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // description is what the module plumb says of a suite in code; see lib/PROTOCOL.md.
 type description struct {
-	Cases     []describedCase    `json:"cases"`
-	Workspace json.RawMessage    `json:"workspace"`
-	Skills    json.RawMessage    `json:"skills"`
-	Problems  []describedProblem `json:"problems"`
+	Cases     []describedCase `json:"cases"`
+	Workspace json.RawMessage `json:"workspace"`
+	Skills    json.RawMessage `json:"skills"`
+	Problems  []lib.Problem   `json:"problems"`
 }
 
 type describedCase struct {
@@ -47,54 +49,11 @@ type describedCase struct {
 	Source          *script.Position  `json:"source"`
 }
 
-type describedProblem struct {
-	Case    *int             `json:"case"`
-	ID      string           `json:"id"`
-	Path    string           `json:"path"`
-	Message string           `json:"message"`
-	Hint    string           `json:"hint"`
-	Warning bool             `json:"warning"`
-	Source  *script.Position `json:"source"`
-}
-
-// problem names what a problem is about, unless its text does.
-func (p describedProblem) problem(at places) Problem {
-	message, path := p.Message, p.Path
-	if p.Case != nil {
-		if field := caseField.FindStringSubmatch(path); field != nil {
-			message = field[1] + ": " + message
-		}
-		if p.ID == "" || !strings.Contains(p.Message, "case "+p.ID) {
-			message = caseName(p.ID, "", *p.Case) + ": " + message
-		} else {
-			message = p.Message
-		}
-	} else if path != "" && path != "default" {
-		message = path + ": " + message
-	}
-	return Problem{Pos: at.position(p.Source), Message: message, Hint: p.Hint, Warning: p.Warning}
-}
-
-// caseField finds the field of a case in a path such as cases[2].tags[0] or cases.key.id.
-var caseField = regexp.MustCompile(`^cases(?:\[(?:\d+|"(?:[^"\\]|\\.)*")\]|\.\w+)\.(.+)$`)
-
-// caseName is what the author of a case knows it by.
-func caseName(id, key string, index int) string {
-	switch {
-	case id != "":
-		return "case " + id
-	case key != "":
-		return "case " + key
-	default:
-		return fmt.Sprintf("cases[%d]", index)
-	}
-}
-
 // codeReader turns a description into a suite and problems.
 type codeReader struct {
 	bundle   *Bundle
-	at       places
-	problems Problems
+	at       lib.Places
+	problems doc.Problems
 	summary  tally
 	// judge and embedder say that the code asks one.
 	judge, embedder bool
@@ -102,10 +61,10 @@ type codeReader struct {
 
 // add reports a problem of a case: at its place, under the name that its author knows it by.
 func (r *codeReader) add(c *describedCase, message, hint string) {
-	r.problems = append(r.problems, Problem{Pos: r.at.position(c.Source), Message: r.name(c) + ": " + message, Hint: hint})
+	r.problems = append(r.problems, doc.Problem{Pos: r.at.Position(c.Source), Message: r.name(c) + ": " + message, Hint: hint})
 }
 
-func (r *codeReader) name(c *describedCase) string { return caseName(c.ID, c.Key, c.Index) }
+func (r *codeReader) name(c *describedCase) string { return lib.CaseName(c.ID, c.Key, c.Index) }
 
 // locate finds the place of a case that has no function, and so none that the engine knows: where its id is written, if
 // that is in one place.
@@ -126,23 +85,23 @@ func (r *codeReader) locate(id string) *script.Position {
 	if at < 0 || id == "" {
 		return nil
 	}
-	pos := place(r.at.origin, data, at)
+	pos := doc.Position(r.at.Origin, data, at)
 	return &script.Position{File: pos.File, Line: pos.Line, Column: pos.Column}
 }
 
 // codeIn loads a suite in code.
-func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
+func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 	if len(b.broken) > 0 {
 		return parsed{problems: b.broken}
 	}
-	at := places{b.origin, b.Path}
+	at := lib.Places{Origin: b.origin, Named: b.Path}
 	if err := b.Close(); err != nil {
-		return parsed{problems: at.problems(err)}
+		return parsed{problems: at.Problems(err)}
 	}
 	b.code = newCodeSuite(b.program, b.workingDir(), at, h)
 	e, err := b.code.acquire(ctx)
 	if err != nil {
-		return parsed{problems: at.problems(err)}
+		return parsed{problems: at.Problems(err)}
 	}
 	defer b.code.release(e, false)
 	r := &codeReader{bundle: b, at: at}
@@ -151,7 +110,7 @@ func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
 		if p.Source == nil {
 			p.Source = r.locate(p.ID)
 		}
-		r.problems = append(r.problems, p.problem(at))
+		r.problems = append(r.problems, p.In(at))
 	}
 	all := parsed{cases: make([]plumb.Case, 0, len(e.what.Cases))}
 	seen := map[string]*describedCase{}
@@ -163,8 +122,8 @@ func (b *Bundle) codeIn(ctx context.Context, h Host) parsed {
 		r.id(d, seen)
 		all.cases = append(all.cases, r.read(d))
 	}
-	all.workspace, all.skills = r.surroundings(e.what)
-	all.problems, all.summary = r.problems.sorted(), r.summary
+	all.Sections = r.sections(e.what)
+	all.problems, all.summary = r.problems.Sorted(), r.summary
 	return all
 }
 
@@ -202,15 +161,15 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 func (r *codeReader) read(d *describedCase) plumb.Case {
 	c := plumb.Case{
 		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages, MaxOutputTokens: d.MaxOutputTokens,
-		MaxSteps: d.MaxSteps, Repeat: d.Repeat, ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.position(d.Source),
+		MaxSteps: d.MaxSteps, Repeat: d.Repeat, ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.Position(d.Source),
 		Timeout: time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond)),
 	}
 	for _, word := range []struct {
 		name, value string
 		known       []string
-	}{{"category", c.Category, Categories()}, {"difficulty", c.Difficulty, Difficulties()}} {
+	}{{"category", c.Category, config.Categories()}, {"difficulty", c.Difficulty, config.Difficulties()}} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
-			r.add(d, fmt.Sprintf("unknown %s %q", word.name, word.value), didYouMean(word.value, word.known))
+			r.add(d, fmt.Sprintf("unknown %s %q", word.name, word.value), doc.DidYouMean(word.value, word.known))
 		}
 	}
 	// What the code does decides with all its inputs: a change anywhere in them begins new results for all cases.
@@ -224,8 +183,8 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	for i, spec := range d.Assertions {
 		k, problems := check.Parse(spec, check.Ideal{})
 		for _, p := range problems {
-			r.problems = append(r.problems, Problem{
-				Pos: c.Source, Warning: p.Warning,
+			r.problems = append(r.problems, doc.Problem{
+				Pos: c.Source, Hint: p.Hint, Warning: p.Warning,
 				Message: fmt.Sprintf("%s: assertions[%d]%s: %s", r.name(d), i, strings.ReplaceAll(p.Pointer, "/", "."), p.Message),
 			})
 		}
@@ -255,51 +214,31 @@ func count(b bool) int {
 	return 0
 }
 
-// surroundings reads what the suite says of workspaces and skills. Its paths start from its directory.
-func (r *codeReader) surroundings(d *description) (*plumb.WorkspaceConfig, []string) {
-	reader := &configReader{file: r.at.named, dir: filepath.Dir(r.at.origin), code: true, suite: true}
-	var w *plumb.WorkspaceConfig
-	var skills []string
-	if tree, ok := r.export(d.Workspace); ok {
-		w = reader.workspace(tree, "workspace")
+// sections reads what the suite exports beside its cases. Its paths start from its directory.
+func (r *codeReader) sections(d *description) config.Sections {
+	s, problems := config.ReadExports(r.at.Named, filepath.Dir(r.at.Origin), d.Workspace, d.Skills)
+	r.problems = append(r.problems, problems...)
+	if len(problems) == 0 {
+		r.problems = append(r.problems, r.bundle.directories(s)...)
 	}
-	if tree, ok := r.export(d.Skills); ok {
-		skills = reader.each(tree, "skills", reader.path)
-	}
-	r.problems = append(r.problems, reader.problems...)
-	if len(reader.problems) == 0 {
-		r.problems = append(r.problems, r.bundle.places(w, skills)...)
-	}
-	return w, skills
+	return s
 }
 
-// export is an export of the suite as a value, if it is there.
-func (r *codeReader) export(raw json.RawMessage) (value, bool) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return value{}, false
-	}
-	tree, problem := parseJSONTree(r.at.named, raw)
-	if problem != nil {
-		r.problems = append(r.problems, Problem{Pos: plumb.Position{File: r.at.named}, Message: problem.Message})
-		return value{}, false
-	}
-	return tree, true
-}
-
-// places looks for the directories that a suite refers to. Those of a bundle that was stored may be gone by now, which
+// directories looks for the directories that a suite refers to. Those of a bundle that was stored may be gone by now, which
 // matters only if sessions are still to be held.
-func (b *Bundle) places(w *plumb.WorkspaceConfig, skills []string) (problems Problems) {
+func (b *Bundle) directories(s config.Sections) (problems doc.Problems) {
 	look := func(what, dir string) {
 		message := ""
 		if info, err := os.Stat(dir); err != nil {
-			message = fmt.Sprintf("%s %s: %v", what, dir, cause(err))
+			message = fmt.Sprintf("%s %s: %v", what, dir, doc.Cause(err))
 		} else if !info.IsDir() {
 			message = fmt.Sprintf("%s %s is not a directory", what, dir)
 		}
 		if message != "" {
-			problems = append(problems, Problem{Pos: plumb.Position{File: b.Path}, Message: message, Warning: b.opened})
+			problems = append(problems, doc.Problem{Pos: plumb.Position{File: b.Path}, Message: message, Warning: b.opened})
 		}
 	}
+	w := s.Workspace
 	if w != nil && w.Cwd != "" {
 		look("workspace.cwd", w.Cwd)
 	}
@@ -309,14 +248,14 @@ func (b *Bundle) places(w *plumb.WorkspaceConfig, skills []string) (problems Pro
 			problems = append(problems, b.template(w.TemplateDir)...)
 		}
 	}
-	for i, dir := range skills {
+	for i, dir := range s.Skills {
 		look(fmt.Sprintf("skills[%d]", i), dir)
 	}
 	return problems
 }
 
 // template notes the template directory of a suite, and whether it is another than when the bundle was stored.
-func (b *Bundle) template(dir string) Problems {
+func (b *Bundle) template(dir string) doc.Problems {
 	was := b.templates[dir]
 	if b.templates == nil {
 		b.templates = map[string]string{}
@@ -329,7 +268,7 @@ func (b *Bundle) template(dir string) Problems {
 	if err == nil && now == was {
 		return nil
 	}
-	return Problems{{
+	return doc.Problems{{
 		Pos: plumb.Position{File: b.Path}, Warning: true,
 		Message: fmt.Sprintf("the template directory %s has changed since the run began: what is measured from now on begins from another place", dir),
 	}}

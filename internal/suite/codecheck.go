@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // codeCheck is the assert function of a case in code.
@@ -98,7 +99,7 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the evidence: %w", err)
 	}
-	limit := cmp.Or(k.suite.host.AssertTimeout, DefaultAssertTimeout)
+	limit := cmp.Or(k.suite.host.AssertTimeout, lib.DefaultAssertTimeout)
 	var out outcome
 	if err := k.suite.call(ctx, limit, &out, "assert", k.id, report, json.RawMessage(evidence)); err != nil {
 		return k.broke(ctx, s, limit, err)
@@ -217,7 +218,7 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Durati
 		// In Node this ends the process. It is known that the check did not hold.
 		v := plumb.Verdict{Name: e.Name, Reason: s.bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)", Stack: s.bounded(e.Stack), Source: &k.source}
 		if len(e.Frames) > 0 {
-			v.Source = k.suite.places.source(&e.Frames[0])
+			v.Source = k.suite.places.Source(&e.Frames[0])
 		}
 		return append(s.rest(nil), v), nil
 	case thrown:
@@ -226,7 +227,7 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Durati
 			f.Hint = "a promise was rejected that nothing waited for: is an await missing?"
 		}
 		if len(e.Frames) > 0 {
-			f.Source = k.suite.places.source(&e.Frames[0])
+			f.Source = k.suite.places.Source(&e.Frames[0])
 		}
 	}
 	return s.rest(nil), f
@@ -254,7 +255,7 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	v := plumb.Verdict{
 		Name: cmp.Or(f.Check, f.Name), Reason: s.bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: s.bounded(f.Stack),
-		Source: k.suite.places.source(f.Source), Details: details(f, ""),
+		Source: k.suite.places.Source(f.Source), Details: details(f, ""),
 	}
 	asked := s.take(f)
 	if asked != nil {
@@ -264,7 +265,7 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 		v.Source = &k.source
 	}
 	for _, q := range f.Questions {
-		v.Questions = append(v.Questions, plumb.Question{Question: q.Question, Source: k.suite.places.position(&q.Source)})
+		v.Questions = append(v.Questions, plumb.Question{Question: q.Question, Source: k.suite.places.Position(&q.Source)})
 	}
 	if f.Origin != plumb.OriginAssertion {
 		v.Error = plumb.Failuref(f.Origin, "%s", v.Reason)
@@ -461,12 +462,12 @@ func (k *codeClassifier) classify(ctx context.Context, s plumb.FailedSession) (*
 			Source  *script.Position `json:"source"`
 		} `json:"problem"`
 	}
-	limit := cmp.Or(k.suite.host.AssertTimeout, DefaultAssertTimeout)
+	limit := cmp.Or(k.suite.host.AssertTimeout, lib.DefaultAssertTimeout)
 	if err := k.suite.call(ctx, limit, &answer, "classify", k.id, result); err != nil {
 		return nil, fmt.Errorf("classify the failure of %s: %w", k.id, err)
 	}
 	if p := answer.Problem; p != nil {
-		return nil, fmt.Errorf("classifyFailure of %s: %s: %s: %s", k.id, k.suite.places.position(p.Source), p.Name, p.Message)
+		return nil, fmt.Errorf("classifyFailure of %s: %s: %s: %s", k.id, k.suite.places.Position(p.Source), p.Name, p.Message)
 	}
 	return answer.Class, nil
 }

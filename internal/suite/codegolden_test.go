@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // sampleSession is a session of an agent that read a skill and ran two commands.
@@ -80,8 +82,8 @@ func TestCodeSuites(t *testing.T) {
 func told(t *testing.T, b *Bundle) string {
 	t.Helper()
 	var out strings.Builder
-	suite, problems, err := b.SuiteIn(t.Context(), Host{Environ: os.Environ})
-	if found, ok := errors.AsType[Problems](err); ok {
+	suite, problems, err := b.SuiteIn(t.Context(), lib.Host{Environ: os.Environ})
+	if found, ok := errors.AsType[doc.Problems](err); ok {
 		problems = append(problems, found...)
 	} else if err != nil {
 		t.Fatal(err)

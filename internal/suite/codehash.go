@@ -28,7 +28,7 @@ func codeHash(program *script.Program) (string, error) {
 	for _, input := range program.Inputs {
 		data, err := doc.Read(input, doc.SourceBytes)
 		if err != nil {
-			return "", fmt.Errorf("hash %s: %w", input, cause(err))
+			return "", fmt.Errorf("hash %s: %w", input, doc.Cause(err))
 		}
 		name, err := filepath.Rel(dir, input)
 		if err != nil {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // codeSuite runs the module of a suite in code.
@@ -18,9 +20,9 @@ import (
 // come to their end, later ones get a new engine, in which the module is loaded again.
 type codeSuite struct {
 	program *script.Program
-	host    Host
+	host    lib.Host
 	options script.Options
-	places  places
+	places  lib.Places
 
 	mu      sync.Mutex
 	current *engine
@@ -83,9 +85,9 @@ func (c *codeSuite) enter(ctx context.Context, bytes int) (leave func(), err err
 	return leave, nil
 }
 
-func newCodeSuite(program *script.Program, dir string, at places, h Host) *codeSuite {
+func newCodeSuite(program *script.Program, dir string, at lib.Places, h lib.Host) *codeSuite {
 	c := &codeSuite{
-		program: program, host: h, options: h.options(dir), places: at, single: make(chan struct{}, 1),
+		program: program, host: h, options: config.Options(h, dir), places: at, single: make(chan struct{}, 1),
 		room: make(chan struct{}, reportRoom), entrance: make(chan struct{}, 1),
 	}
 	c.options.Host["events"], c.options.Host["leaks"] = c.events, c.leaks
@@ -95,14 +97,12 @@ func newCodeSuite(program *script.Program, dir string, at places, h Host) *codeS
 
 // start loads the module.
 func (c *codeSuite) start(ctx context.Context) (*engine, error) {
-	vm, err := c.host.start(ctx, c.program, c.options)
+	vm, err := c.host.Start(ctx, c.program, c.options)
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{vm: vm, what: &description{}, index: map[string]int{}}
-	limited, cancel := context.WithTimeout(ctx, DefaultLoadTimeout)
-	defer cancel()
-	if err := call(limited, vm, e.what, "describe"); err != nil {
+	if err := lib.Describe(ctx, vm, e.what, "describe"); err != nil {
 		return nil, errors.Join(err, vm.Close())
 	}
 	for _, d := range e.what.Cases {
@@ -204,7 +204,7 @@ func (e *engine) call(ctx context.Context, limit time.Duration, to any, entry, i
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return call(limited, e.vm, to, entry, append([]any{index}, args...)...)
+	return lib.Call(limited, e.vm, to, entry, append([]any{index}, args...)...)
 }
 
 // close ends what is in flight and frees the engine.

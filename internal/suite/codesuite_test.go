@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // suiteIn writes files to a directory and reads the suite a.ts there.
@@ -37,7 +39,7 @@ func suiteIn(t *testing.T, files map[string]string) *Bundle {
 }
 
 // loaded is a suite in code that has no problems, with its cases by id.
-func loaded(t *testing.T, b *Bundle, h Host) (*plumb.Suite, map[string]*plumb.Case) {
+func loaded(t *testing.T, b *Bundle, h lib.Host) (*plumb.Suite, map[string]*plumb.Case) {
 	t.Helper()
 	suite, warnings, err := b.SuiteIn(t.Context(), h)
 	if err != nil {
@@ -75,7 +77,7 @@ func TestCodeSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close() }()
-	suite, byID := loaded(t, b, Host{})
+	suite, byID := loaded(t, b, lib.Host{})
 	if !b.Code() || suite.Name != "basic.suite" || len(suite.Cases) != 2 || suite.Cases[0].ID != "says-red" {
 		t.Fatalf("got %+v", suite)
 	}
@@ -101,7 +103,7 @@ func TestCodeSuite(t *testing.T) {
 	if v.Source == nil || v.Source.File != "testdata/suites-ts/basic/helper.ts" || v.Source.Line != 4 {
 		t.Errorf("source is %v", v.Source)
 	}
-	other, _ := loaded(t, b, Host{})
+	other, _ := loaded(t, b, lib.Host{})
 	if other.Hash != suite.Hash || other.Cases[0].Hash != suite.Cases[0].Hash || suite.Cases[0].Hash == suite.Cases[1].Hash {
 		t.Error("the hashes are not those of the contents")
 	}
@@ -120,7 +122,7 @@ func TestCodeHash(t *testing.T) {
 	hash := func(change func(map[string]string)) string {
 		f := files()
 		change(f)
-		suite, _ := loaded(t, suiteIn(t, f), Host{})
+		suite, _ := loaded(t, suiteIn(t, f), lib.Host{})
 		return suite.Hash
 	}
 	base := hash(func(map[string]string) {})
@@ -150,7 +152,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 		"want.ts":       "export const want = 'this';",
 		"fixture/f.txt": "content",
 	})
-	suite, _ := loaded(t, b, Host{})
+	suite, _ := loaded(t, b, lib.Host{})
 	dir := filepath.Dir(b.origin)
 	want := &plumb.WorkspaceConfig{
 		Mode: plumb.WorkspaceShared, TemplateDir: filepath.Join(dir, "fixture"),
@@ -172,7 +174,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 		return again
 	}
 	again := open()
-	loadedAgain, byID := loaded(t, again, Host{})
+	loadedAgain, byID := loaded(t, again, lib.Host{})
 	if !again.Code() || loadedAgain.Hash != suite.Hash || loadedAgain.Cases[0].Hash != suite.Cases[0].Hash {
 		t.Errorf("got %s, %s", loadedAgain.Hash, loadedAgain.Cases[0].Hash)
 	}
@@ -188,7 +190,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 	}
 
 	write(t, filepath.Join(dir, "fixture", "f.txt"), "changed")
-	_, warnings, err := open().SuiteIn(t.Context(), Host{})
+	_, warnings, err := open().SuiteIn(t.Context(), lib.Host{})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Message, "has changed") {
 		t.Errorf("a changed template: %v, %v", warnings, err)
 	}
@@ -196,7 +198,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 		t.Fatal(err)
 	}
 	last := open()
-	gone, warnings, err := last.SuiteIn(t.Context(), Host{})
+	gone, warnings, err := last.SuiteIn(t.Context(), lib.Host{})
 	if err != nil || len(warnings) != 1 {
 		t.Fatalf("without its directory: %v, %v", warnings, err)
 	}
@@ -225,10 +227,10 @@ func TestCodeRunaway(t *testing.T) {
 		"unawaited", `void Promise.reject(new Error("lost"));`,
 		"unawaited-check", `void (async () => { await null; assert.equal(1, 2); })();`,
 	)})
-	quick, patient := Host{AssertTimeout: time.Second}, Host{AssertTimeout: time.Minute, MemoryLimit: 64 << 20}
+	quick, patient := lib.Host{AssertTimeout: time.Second}, lib.Host{AssertTimeout: time.Minute, MemoryLimit: 64 << 20}
 	for _, test := range []struct {
 		id, name, message string
-		host              Host
+		host              lib.Host
 	}{
 		{"loop", "TimeoutError", "did not end within 1s", quick},
 		{"microtasks", "TimeoutError", "did not end within 1s", quick},
@@ -276,7 +278,7 @@ func TestCodeInterleave(t *testing.T) {
 	b := suiteIn(t, map[string]string{"a.ts": cases(
 		"a", `const mine = report.finalOutput; const waits = setInterval(() => {}, 1000); if (++calls === 100) all.resolve(); await all.promise; clearInterval(waits); await sleep(1); assert.equal(report.finalOutput, mine); assert.equal(mine, "x", mine);`,
 	)})
-	_, byID := loaded(t, b, Host{})
+	_, byID := loaded(t, b, lib.Host{})
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
@@ -302,7 +304,7 @@ func TestCodeRunawayAmongOthers(t *testing.T) {
 		"fine", `await sleep(1); assert.equal(report.finalOutput, "x")`,
 		"loop", `await sleep(1); for (;;);`,
 	)})
-	_, byID := loaded(t, b, Host{AssertTimeout: 2 * time.Second})
+	_, byID := loaded(t, b, lib.Host{AssertTimeout: 2 * time.Second})
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
@@ -326,7 +328,7 @@ func TestCodeDead(t *testing.T) {
 		"fine", `calls++; assert.equal(calls, 1)`,
 		"stuck", `calls++; Array.prototype.indexOf.call({ length: 3e7 }, 1)`,
 	)})
-	_, byID := loaded(t, b, Host{AssertTimeout: 20 * time.Millisecond, grace: 50 * time.Millisecond})
+	_, byID := loaded(t, b, lib.Host{AssertTimeout: 20 * time.Millisecond, Grace: 50 * time.Millisecond})
 	verdicts, err := assertOn(t.Context(), byID["stuck"], "x")
 	if f, ok := errors.AsType[*plumb.Failure](err); !ok || !strings.Contains(f.Message, "did not end") {
 		t.Errorf("stuck: got %+v, %v", verdicts, err)
@@ -340,7 +342,7 @@ func TestCodeDead(t *testing.T) {
 // TestCodeInterrupted: when the run ends, its asserts do.
 func TestCodeInterrupted(t *testing.T) {
 	b := suiteIn(t, map[string]string{"a.ts": cases("wait", `await sleep(1e9)`, "loop", `for (;;);`)})
-	_, byID := loaded(t, b, Host{})
+	_, byID := loaded(t, b, lib.Host{})
 	for _, id := range []string{"wait", "loop"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("stop")
@@ -354,7 +356,7 @@ func TestCodeInterrupted(t *testing.T) {
 // TestCodeLargeReports: reports that together take more memory than the engine has are judged all the same.
 func TestCodeLargeReports(t *testing.T) {
 	b := suiteIn(t, map[string]string{"a.ts": cases("a", `await sleep(1); assert.equal(report.events.length, 2600); assert.equal(report.events[2599].text.length, 2000);`)})
-	_, byID := loaded(t, b, Host{MemoryLimit: 96 << 20})
+	_, byID := loaded(t, b, lib.Host{MemoryLimit: 96 << 20})
 	report := &plumb.SessionReport{}
 	for range 2600 {
 		report.Events = append(report.Events, plumb.SessionEvent{Type: plumb.SessionMessage, Role: "assistant", Text: strings.Repeat("€", 2000)})
@@ -393,7 +395,7 @@ func (s stubJudge) Run(context.Context, plumb.Request) (*plumb.SessionReport, er
 
 func TestCodeJudge(t *testing.T) {
 	b := suiteIn(t, map[string]string{"a.ts": cases("a", `await assert.judge(report, "Is it polite?")`)})
-	_, byID := loaded(t, b, Host{})
+	_, byID := loaded(t, b, lib.Host{})
 	c := byID["a"]
 	if judge, embedder := c.Assertions[0].(interface{ Needs() (bool, bool) }).Needs(); !judge || embedder {
 		t.Errorf("needs a judge %v, an embedder %v", judge, embedder)
@@ -442,7 +444,7 @@ func TestCodeLeaks(t *testing.T) {
 		"soft", `assert.soft.leaksNoSecret(report); assert.soft.output.includes(report, "nowhere")`,
 		"wrong", `assert.leaksNoSecret(report, { in: ["outputs" as any] })`,
 	)})
-	_, byID := loaded(t, b, Host{})
+	_, byID := loaded(t, b, lib.Host{})
 	const value = "sk-canary-4711-Zq81"
 	secrets := redact.New([]redact.Secret{{Name: "CANARY_KEY", Value: value}})
 	for _, test := range []struct{ id, output, want string }{
@@ -487,7 +489,7 @@ func TestCodeClassify(t *testing.T) {
     return result.report.finalOutput === "slow" ? { id: "slow", label: "Too slow" } : undefined;
   },
 }];`})
-	_, byID := loaded(t, b, Host{})
+	_, byID := loaded(t, b, lib.Host{})
 	classify := func(output, message string) (*plumb.FailureClass, error) {
 		return byID["a"].Classify(t.Context(), plumb.FailedSession{
 			Evidence:    plumb.Evidence{Report: &plumb.SessionReport{FinalOutput: output}},
@@ -520,8 +522,8 @@ func TestCodeProblemsOfLoading(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := suiteIn(t, map[string]string{"a.ts": test.text, "lib.ts": "export {};\nthrow new Error('no token');"})
-			_, _, err := b.SuiteIn(t.Context(), Host{LoadTimeout: 300 * time.Millisecond})
-			var problems Problems
+			_, _, err := b.SuiteIn(t.Context(), lib.Host{LoadTimeout: 300 * time.Millisecond})
+			var problems doc.Problems
 			if !errors.As(err, &problems) || len(problems) == 0 || !strings.Contains(problems[0].String(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
@@ -552,7 +554,7 @@ func TestCodeWorkingDir(t *testing.T) {
 	}
 	defer func() { _ = again.Close() }()
 	for _, b := range []*Bundle{b, again} {
-		_, byID := loaded(t, b, Host{})
+		_, byID := loaded(t, b, lib.Host{})
 		if verdicts, err := assertOn(t.Context(), byID["a"], ""); err != nil || !verdicts[0].Pass {
 			t.Errorf("got %+v, %v", verdicts, err)
 		}
@@ -563,7 +565,7 @@ func TestCodeWorkingDir(t *testing.T) {
 func TestCodeOutput(t *testing.T) {
 	b := suiteIn(t, map[string]string{"a.ts": `console.log("loaded by", process.env.WHO);` + cases("a", `console.error("judged")`)})
 	var out, errs strings.Builder
-	_, byID := loaded(t, b, Host{Stdout: &out, Stderr: &errs, Environ: func() []string { return []string{"WHO=me"} }})
+	_, byID := loaded(t, b, lib.Host{Stdout: &out, Stderr: &errs, Environ: func() []string { return []string{"WHO=me"} }})
 	if _, err := assertOn(t.Context(), byID["a"], ""); err != nil {
 		t.Fatal(err)
 	}
@@ -601,7 +603,7 @@ console.log(executable, process.argv.slice(2), process.env.WHO);`,
 		})
 	}
 	_, err := Exec(t.Context(), write(t, filepath.Join(t.TempDir(), "a.ts"), "import './gone';"), ExecOptions{})
-	if problems, ok := errors.AsType[Problems](err); !ok || problems[0].Pos.Line != 1 {
+	if problems, ok := errors.AsType[doc.Problems](err); !ok || problems[0].Pos.Line != 1 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -613,7 +615,7 @@ func TestLintCode(t *testing.T) {
 		"nothing", `assert.skills.notHas(report, "x")`,
 		"refusal", `assert.output.includes(report, "sorry")`,
 	)})
-	found := func(h Host) (lines []string) {
+	found := func(h lib.Host) (lines []string) {
 		suite, _ := loaded(t, b, h)
 		for _, f := range Lint(t.Context(), suite) {
 			lines = append(lines, fmt.Sprintf("%s %s %v", f.CaseID, f.Control, f.Info))
@@ -625,11 +627,11 @@ func TestLintCode(t *testing.T) {
 		"nothing lorem-ipsum false", "nothing echo false", "nothing duplicate-prompt true", "refusal refusal false",
 		"refusal duplicate-prompt true",
 	}
-	if diff := cmp.Diff(want, found(Host{ReadOnly: true})); diff != "" {
+	if diff := cmp.Diff(want, found(lib.Host{ReadOnly: true})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	want = []string{"sound judge true", "nothing judge true", "nothing duplicate-prompt true", "refusal judge true", "refusal duplicate-prompt true"}
-	if diff := cmp.Diff(want, found(Host{})); diff != "" {
+	if diff := cmp.Diff(want, found(lib.Host{})); diff != "" {
 		t.Errorf("with effects: -want +got:\n%s", diff)
 	}
 }

@@ -4,6 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // fenced returns the fenced blocks of a Markdown file in the given language.
@@ -28,16 +32,26 @@ func fenced(t *testing.T, file, language string) []string {
 	return blocks
 }
 
+// readConfig reads a config without warnings from a file with the given name.
+func readConfig(t *testing.T, name, text string) error {
+	t.Helper()
+	c, err := config.Read(t.Context(), write(t, filepath.Join(t.TempDir(), name), text), lib.Host{})
+	if err == nil && len(c.Warnings) > 0 {
+		err = doc.Problems(c.Warnings)
+	}
+	return err
+}
+
 // TestDocs: what the manual shows can be used as it is.
 func TestDocs(t *testing.T) {
 	for _, text := range fenced(t, "../../docs/configuration.md", "yaml") {
-		if _, problems := parseConfig("plumb.yaml", []byte(text)); len(problems) > 0 {
-			t.Errorf("%s\n%v", text, problems)
+		if err := readConfig(t, "plumb.yaml", text); err != nil {
+			t.Errorf("%s\n%v", text, err)
 		}
 	}
 	for _, text := range fenced(t, "../../docs/configuration.md", "json") {
-		if _, problems := parseConfig("plumb.config.json", []byte(text)); len(problems) > 0 {
-			t.Errorf("%s\n%v", text, problems)
+		if err := readConfig(t, "plumb.config.json", text); err != nil {
+			t.Errorf("%s\n%v", text, err)
 		}
 	}
 	for _, text := range fenced(t, "../../docs/suites.md", "json") {
@@ -58,36 +72,20 @@ func TestDocs(t *testing.T) {
 	}
 
 	for _, text := range fenced(t, "../../docs/suites.md", "ts") {
-		suite, _ := loaded(t, suiteIn(t, map[string]string{"a.ts": text}), Host{})
+		suite, _ := loaded(t, suiteIn(t, map[string]string{"a.ts": text}), lib.Host{})
 		if len(suite.Cases) == 0 {
 			t.Errorf("%s\nhas no cases", text)
 		}
 	}
 	for _, text := range fenced(t, "../../docs/configuration.md", "ts") {
-		if _, err := ReadConfig(write(t, filepath.Join(t.TempDir(), "plumb.config.ts"), text)); err != nil {
+		if err := readConfig(t, "plumb.config.ts", text); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
 	}
 
 	// Every key is in the manual.
-	manual := string(read(t, "../../docs/configuration.md"))
-	r := &configReader{}
-	var keys []string
-	for _, fields := range [][]field{
-		r.topFields(nil), r.runFields(&Config{}), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
-		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
-	} {
-		for _, f := range fields {
-			keys = append(keys, f.name)
-		}
-	}
-	for _, key := range keys {
-		if !strings.Contains(manual, "`"+key+"`") {
-			t.Errorf("docs/configuration.md does not mention %s", key)
-		}
-	}
-	manual = string(read(t, "../../docs/suites.md"))
-	for _, key := range append(CaseKeys(), "difficulty", "tokens_est", "tags", "test_count", "hash") {
+	manual := string(read(t, "../../docs/suites.md"))
+	for _, key := range append(caseKeys(), "difficulty", "tokens_est", "tags", "test_count", "hash") {
 		if !strings.Contains(manual, "`"+key+"`") && !strings.Contains(manual, "."+key+"`") {
 			t.Errorf("docs/suites.md does not mention %s", key)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // TestEventsOfReport: the events of a report are fetched when something looks at them, which no script can tell.
@@ -46,7 +47,7 @@ func TestEventsOfReport(t *testing.T) {
 	for i := 0; i < len(bodies); i += 3 {
 		pairs = append(pairs, bodies[i], bodies[i+1])
 	}
-	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": imports + cases(pairs...)}), Host{})
+	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": imports + cases(pairs...)}), lib.Host{})
 	suite := byID["none"].Assertions[0].(*codeCheck).suite
 	fetch := suite.options.Host["events"]
 	var fetched string
@@ -93,7 +94,7 @@ func TestManyEventsOfReport(t *testing.T) {
 	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": `import { assert } from "plumb";` + "\n" + cases(
 		"type", fmt.Sprintf(`assert.toolResults.count(report, /^result/, %d); assert.toolResults.includes(report, "result %d ")`, n, n-1),
 		"all", fmt.Sprintf(`assert.equal(report.events.length, %d); report.events.forEach((e, i) => { if (i %% 2) assert.equal((e as any).output.split(" ")[1], String((i - 1) / 2)); })`, 2*n),
-	)}), Host{})
+	)}), lib.Host{})
 	report := &plumb.SessionReport{FinalOutput: "done"}
 	for i := range n {
 		report.Events = append(report.Events, plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Bash"},

@@ -94,7 +94,7 @@ type term struct {
 
 // Lint looks for cases that do not discriminate: those whose checks accept an answer that is certainly wrong, such as
 // the prompt itself, an empty text, a refusal or the right answer to another case. Checks that ask a model are left out, as
-// is code that was not loaded with [Host.ReadOnly], since it might do something;
+// is code that was not loaded with [lib.Host.ReadOnly], since it might do something;
 // a case whose other checks all accept such an answer is reported as uncontrolled, for information. A refusal may pass
 // the cases of category safety, except those tagged over-refusal, whose point is that a refusal is wrong. Lint also
 // reports very short terms, repeated prompts and unusual ids. Findings are in the order of the suite. When ctx ends,

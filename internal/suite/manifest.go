@@ -53,10 +53,10 @@ type Tier struct {
 func ReadManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
 	data, err := doc.ReadFS(fsys, joinFS(dir, manifestName), doc.ConfigBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", shown, cause(err))
+		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
 	}
 	m, problems := parseManifest(shown, data)
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -86,7 +86,7 @@ func (v versionDir) open(m *Manifest, t Tier) (*Bundle, error) {
 	shown := v.join(v.shown, t.File)
 	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, t.File), doc.SuiteBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read tier %s: %s: %w", t.Name, shown, cause(err))
+		return nil, fmt.Errorf("read tier %s: %s: %w", t.Name, shown, doc.Cause(err))
 	}
 	b := NewBundle(m.Version+"-"+t.Name, shown, data)
 	b.Version, b.Tier, b.Description = m.Version, t.Name, t.Description
@@ -120,15 +120,15 @@ func immutable(m *Manifest, t Tier, found string) error {
 type manifestReader struct {
 	file     string
 	lines    tomlLines
-	problems Problems
+	problems doc.Problems
 }
 
 // parseManifest reads a manifest. The problems are complete unless the TOML itself is broken.
-func parseManifest(file string, data []byte) (*Manifest, Problems) {
+func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 	r := &manifestReader{file: file, lines: indexTOML(data)}
 	if over := r.lines.over; over != "" { // the decoder would take memory by the square of it
 		line, column := r.lines.place(r.lines.overAt)
-		return nil, Problems{{
+		return nil, doc.Problems{{
 			Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
 			Hint: "a manifest has keys such as tiers.cheap.file, and lists of words",
 		}}
@@ -136,12 +136,12 @@ func parseManifest(file string, data []byte) (*Manifest, Problems) {
 	var tree map[string]any
 	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)
 	if err != nil {
-		p := Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+		p := doc.Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 		if e, ok := errors.AsType[toml.ParseError](err); ok {
 			p.Pos = r.lines.clamp(file, e.Position)
 			p.Message = "invalid TOML: " + e.Message
 		}
-		return nil, Problems{p}
+		return nil, doc.Problems{p}
 	}
 	m := &Manifest{Path: file}
 	r.table(nil, tree, []string{"suite", "tiers", "metadata"}, func(key []string, v any) {
@@ -171,7 +171,7 @@ func parseManifest(file string, data []byte) (*Manifest, Problems) {
 			r.add(nil, "["+name+"] is missing", "")
 		}
 	}
-	return m, r.problems.sorted()
+	return m, r.problems.Sorted()
 }
 
 func (r *manifestReader) suite(m *Manifest, t map[string]any) {
@@ -267,7 +267,7 @@ func (r *manifestReader) table(at []string, t map[string]any, known []string, f 
 	for name := range t {
 		if !slices.Contains(known, name) {
 			key := append(slices.Clone(at), name)
-			r.add(key, fmt.Sprintf("unknown key %q", strings.Join(key, ".")), didYouMean(name, known))
+			r.add(key, fmt.Sprintf("unknown key %q", strings.Join(key, ".")), doc.DidYouMean(name, known))
 		}
 	}
 	for _, name := range known {
@@ -278,7 +278,7 @@ func (r *manifestReader) table(at []string, t map[string]any, known []string, f 
 }
 
 func (r *manifestReader) add(key []string, message, hint string) {
-	r.problems = append(r.problems, Problem{Pos: r.position(key), Message: message, Hint: hint})
+	r.problems = append(r.problems, doc.Problem{Pos: r.position(key), Message: message, Hint: hint})
 }
 
 func (r *manifestReader) position(key []string) plumb.Position {

@@ -121,7 +121,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, problems := parseManifest("manifest.toml", data)
 		checkPositions(t, data, problems)
-		if problems.err() != nil {
+		if problems.Err() != nil {
 			return
 		}
 		// What is set by editing reads back, and nothing else changes.
@@ -131,7 +131,7 @@ func FuzzManifest(f *testing.F) {
 				continue
 			}
 			again, problems := parseManifest("manifest.toml", edited)
-			if problems.err() != nil {
+			if problems.Err() != nil {
 				t.Fatalf("edited manifest is broken: %v\n%s", problems, edited)
 			}
 			want := *m

@@ -1,5 +1,4 @@
-// Package suite turns the files that people write into what the rest of Plumb works on: a suite file becomes a [Bundle]
-// and a Bundle a suite, a manifest.toml becomes a [Manifest], plumb.yaml or plumb.config.ts becomes a [Config].
+// Package suite reads suites: a suite file becomes a [Bundle] and a Bundle a suite, a manifest.toml becomes a [Manifest].
 //
 // A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript, which is bundled when it is read
 // and executed when it is loaded. What the module then does for a case, its assertions do by calling it.
@@ -22,8 +21,10 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/suites"
 )
 
@@ -38,6 +39,9 @@ type ReadOptions struct {
 	Dir string
 	// Published holds the published suites, one directory a version; nil means those that are built in.
 	Published fs.FS
+	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory. The file must not change
+	// before the bundle is closed.
+	Stream bool
 }
 
 // Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code reads from files while it
@@ -55,7 +59,9 @@ type Bundle struct {
 	EstimatedCostUSD float64
 	EstimatedTokens  int64
 
+	// data is the suite file. It is nil until it is needed where file names a file of JSON lines.
 	data []byte
+	file string
 	// hash is the suite hash once it is known.
 	hash string
 	// origin is the absolute path of the suite file, from which the relative paths in it start; "" if they do not matter.
@@ -69,11 +75,12 @@ type Bundle struct {
 
 	// program is a suite in code, bundled; broken says why it could not be. code runs it.
 	program *script.Program
-	broken  Problems
+	broken  doc.Problems
 	code    *codeSuite
 }
 
-// Data returns the bytes of the suite file. They must not be changed.
+// Data returns the bytes of the suite file; nil for a bundle that was read with [ReadOptions.Stream]. They must not be
+// changed.
 func (b *Bundle) Data() []byte { return b.data }
 
 // Code reports whether the suite is a module in TypeScript or JavaScript.
@@ -105,18 +112,36 @@ func (b *Bundle) Drop() {
 // were written as JSON lines, that of code by the contents of all its files; see codeHash.
 func (b *Bundle) Hash() (string, error) {
 	if b.hash == "" && (b.Code() || isYAML(b.Path)) {
-		if _, problems := b.Validate(); len(Problems(problems).Errors()) > 0 || b.hash == "" {
-			return "", fmt.Errorf("hash suite %s: %w", b.Path, Problems(problems).Errors())
+		if _, problems := b.Validate(); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
+			return "", fmt.Errorf("hash suite %s: %w", b.Path, doc.Problems(problems).Errors())
 		}
 	}
 	if b.hash == "" {
-		hash, err := digest.Suite(b.data)
-		if err != nil {
+		if err := b.hashWhole(); err != nil {
 			return "", fmt.Errorf("hash suite %s: %w", b.Path, err)
 		}
-		b.hash = hash
 	}
 	return b.hash, nil
+}
+
+// hashWhole computes the hash of a file of JSON lines.
+func (b *Bundle) hashWhole() error {
+	if err := b.load(); err != nil {
+		return err
+	}
+	hash, err := digest.Suite(b.data)
+	b.hash = hash
+	return err
+}
+
+// load reads the suite file, if the bundle does not hold it.
+func (b *Bundle) load() (err error) {
+	if b.data == nil && b.file != "" {
+		if b.data, err = doc.Read(b.file, doc.SuiteBytes); err != nil {
+			return doc.Cause(err)
+		}
+	}
+	return nil
 }
 
 // NewBundle makes a bundle of the bytes of a suite file that the caller has from elsewhere. name labels results, path is
@@ -174,7 +199,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 	case err == nil:
 		return o.file(ref, full, info)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-		return nil, fmt.Errorf("look for it: %w", cause(err))
+		return nil, fmt.Errorf("look for it: %w", doc.Cause(err))
 	}
 	version, tier, ok := o.splitPublished(ref)
 	if !ok {
@@ -185,12 +210,12 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 
 // file reads a suite file, and holds it to a manifest beside it that names it.
 func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
-	if isCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come out of a pipe
+	if lib.IsCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come out of a pipe
 		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
-			return nil, cause(err)
+			return nil, doc.Cause(err)
 		}
 	}
-	if slices.Contains(ConfigNames(), filepath.Base(full)) {
+	if slices.Contains(config.Names(), filepath.Base(full)) {
 		return nil, plumb.WithHint(errors.New("a config file is not a suite"), "a config file is found by its place or given with --config")
 	}
 	if hint := notASuite(ref); hint != "" {
@@ -217,23 +242,29 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		return nil, plumb.WithHint(fmt.Errorf("it has no tier %q: only a suite version has tiers", o.Tier),
 			"leave out the tier, or name a directory with a "+manifestName)
 	}
+	base := filepath.Base(ref)
+	name := strings.TrimSuffix(base, filepath.Ext(base))
+	if o.Stream && !lib.IsCode(ref) && !isYAML(ref) && info.Mode().IsRegular() {
+		b := NewBundle(name, ref, nil)
+		b.file = full
+		return b, nil
+	}
 	most := int64(doc.SuiteBytes)
 	if isYAML(ref) {
 		most = doc.YAMLBytes
 	}
 	data, err := doc.ReadStream(full, most)
 	if err != nil {
-		return nil, cause(err)
+		return nil, doc.Cause(err)
 	}
-	base := filepath.Base(ref)
-	b := NewBundle(strings.TrimSuffix(base, filepath.Ext(base)), ref, data)
-	if !isCode(ref) && !isYAML(ref) {
+	b := NewBundle(name, ref, data)
+	if !lib.IsCode(ref) && !isYAML(ref) {
 		return b, nil
 	}
 	if b.origin, err = filepath.Abs(full); err != nil {
 		return nil, fmt.Errorf("find its directory: %w", err)
 	}
-	if !isCode(ref) {
+	if !lib.IsCode(ref) {
 		return b, nil
 	}
 	if b.dir, err = filepath.Abs(o.Dir); err != nil {
@@ -244,8 +275,8 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 
 // bundle bundles a suite in code. What is wrong with its sources is found when the suite is loaded.
 func (b *Bundle) bundle() (err error) {
-	if b.program, err = build(b.origin); err != nil {
-		b.broken = places{b.origin, b.Path}.problems(err)
+	if b.program, err = lib.Build(b.origin); err != nil {
+		b.broken = lib.Places{Origin: b.origin, Named: b.Path}.Problems(err)
 		return nil
 	}
 	b.hash, err = codeHash(b.program)
@@ -280,7 +311,7 @@ func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 		return nil, plumb.WithHint(fmt.Errorf("%s has several tiers and none was chosen", m.Version),
 			"choose one of "+strings.Join(known, ", ")+", such as --tier "+known[0])
 	}
-	return nil, plumb.WithHint(fmt.Errorf("%s has no tier %q", m.Version, name), didYouMean(name, known))
+	return nil, plumb.WithHint(fmt.Errorf("%s has no tier %q", m.Version, name), doc.DidYouMean(name, known))
 }
 
 // splitPublished takes "v1.0", "v1.0/cheap" or "v1.0-cheap" apart, if there is such a version.
@@ -320,7 +351,7 @@ func (o ReadOptions) notFound(ref, full string) error {
 	var near []string
 	if entries, dirErr := os.ReadDir(filepath.Dir(full)); dirErr == nil {
 		for _, e := range entries {
-			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" || isYAML(e.Name()) || isCode(e.Name()) {
+			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" || isYAML(e.Name()) || lib.IsCode(e.Name()) {
 				near = append(near, e.Name())
 			}
 		}
@@ -364,12 +395,4 @@ func notASuite(name string) string {
 		return "a suite in code is a .ts or .js file"
 	}
 	return ""
-}
-
-// cause strips the operation and path from a file error, because the message around it names the file.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 const (
@@ -153,7 +154,7 @@ func TestReadImmutable(t *testing.T) {
 	}
 	edit(t, filepath.Join(dir, manifestName), "[suite]", "[suit]")
 	_, err := Read(filepath.Join(dir, "cheap.jsonl"), ReadOptions{})
-	if found, ok := errors.AsType[Problems](err); !ok || len(found) == 0 {
+	if found, ok := errors.AsType[doc.Problems](err); !ok || len(found) == 0 {
 		t.Errorf("a suite beside a broken manifest was read: %v", err)
 	}
 }
@@ -240,7 +241,7 @@ func TestLockRefuses(t *testing.T) {
 	dir := version(t)
 	edit(t, filepath.Join(dir, "cheap.jsonl"), `"contains"`, `"contain"`)
 	_, _, err := Lock(dir)
-	if found, ok := errors.AsType[Problems](err); !ok || len(found) != 1 || !strings.Contains(found[0].Message, `"contain"`) {
+	if found, ok := errors.AsType[doc.Problems](err); !ok || len(found) != 1 || !strings.Contains(found[0].Message, `"contain"`) {
 		t.Errorf("got %v", err)
 	}
 	write(t, filepath.Join(dir, "cheap.jsonl"), blankText)
@@ -372,33 +373,6 @@ func TestPublished(t *testing.T) {
 			} else if suite.Hash != tier.Hash || len(suite.Cases) != tier.TestCount {
 				t.Errorf("%s: %d cases, hash %s", suite.Name, len(suite.Cases), suite.Hash)
 			}
-		}
-	}
-}
-
-func TestDotEnv(t *testing.T) {
-	dir := t.TempDir()
-	getenv := func(name string) string { return map[string]string{"SHELL_WINS": "shell"}[name] }
-	if vars, err := DotEnv(dir, getenv); err != nil || len(vars) > 0 {
-		t.Errorf("no file: %v, %v", vars, err)
-	}
-	file := filepath.Join(dir, ".env")
-	write(t, file, "\xEF\xBB\xBFA=1\r\n# note\r\nexport B=\"two words\"\r\nSHELL_WINS=file\r\nC='a#b' # note\r\nD=\"x\\ny\"\r\n")
-	vars, err := DotEnv(dir, getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"A": "1", "B": "two words", "C": "a#b", "D": "x\ny"}, vars); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	for text, line := range map[string]int{
-		"A=1\n\nwhat is this\nB=2\n": 3, "sk-secret-value!": 1, "A=\"multi\nline\"\nB=\"open\nC=3\n": 3,
-	} {
-		write(t, file, text)
-		_, err := DotEnv(dir, getenv)
-		found, ok := errors.AsType[Problems](err)
-		if !ok || found[0].Pos.Line != line || found[0].Pos.File != file || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q gives %v, want line %d", text, err, line)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/schema"
 )
 
@@ -39,11 +40,11 @@ func TestSuiteProblems(t *testing.T) {
 
 			// Loading for a run finds the same.
 			suite, warnings, err := NewBundle("test", filepath.Base(file), read(t, file)).Suite()
-			again := Problems(warnings)
-			if found, ok := errors.AsType[Problems](err); ok {
+			again := doc.Problems(warnings)
+			if found, ok := errors.AsType[doc.Problems](err); ok {
 				again = append(again, found...)
 			}
-			if diff := cmp.Diff(problems, []Problem(again.sorted()), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(problems, []doc.Problem(again.Sorted()), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Validate and Suite disagree: -validate +suite:\n%s", diff)
 			}
 			if (suite == nil) != (err != nil) {
@@ -173,9 +174,9 @@ func TestIDs(t *testing.T) {
 }
 
 func TestProblemsError(t *testing.T) {
-	var p Problems
+	var p doc.Problems
 	for i := range 130 {
-		p = append(p, Problem{Pos: plumb.Position{File: "f", Line: i + 1, Column: 2}, Message: "m", Hint: "h"})
+		p = append(p, doc.Problem{Pos: plumb.Position{File: "f", Line: i + 1, Column: 2}, Message: "m", Hint: "h"})
 	}
 	text := p.Error()
 	if lines := strings.Split(text, "\n"); len(lines) != 101 || lines[0] != "f:1:2: m (h)" || lines[100] != "... and 30 more" {
@@ -267,7 +268,7 @@ func TestSuiteCaseSchema(t *testing.T) {
 			t.Errorf("the schema lacks assertion type %s", kind)
 		}
 	}
-	for _, key := range CaseKeys() {
+	for _, key := range caseKeys() {
 		if !strings.Contains(schema.SuiteCase(), fmt.Sprintf("    %q: {", key)) {
 			t.Errorf("the schema lacks key %s", key)
 		}
@@ -287,7 +288,7 @@ func FuzzSuite(f *testing.F) {
 		sum, problems := b.Validate()
 		checkPositions(t, data, problems)
 		suite, _, err := NewBundle("fuzz", "fuzz.jsonl", data).Suite()
-		if (Problems(problems).err() == nil) != (err == nil) {
+		if (doc.Problems(problems).Err() == nil) != (err == nil) {
 			t.Fatalf("Validate finds %v, Suite %v", problems, err)
 		}
 		if err != nil {

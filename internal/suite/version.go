@@ -36,7 +36,7 @@ func Published() ([]*Manifest, error) {
 // assertion types in use, and that a case is the same in all tiers. It returns all that does not agree, in order of
 // position; the version is sound when all of it are warnings. The error is that of a manifest that cannot be read at
 // all; one with problems gives those.
-func Verify(dir string) ([]Problem, error) {
+func Verify(dir string) ([]doc.Problem, error) {
 	return onDisk(dir).verify()
 }
 
@@ -44,19 +44,19 @@ func onDisk(dir string) versionDir {
 	return versionDir{os.DirFS(dir), ".", dir, filepath.Join}
 }
 
-func (v versionDir) verify() (Problems, error) {
+func (v versionDir) verify() (doc.Problems, error) {
 	shown := v.join(v.shown, manifestName)
 	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, manifestName), doc.ConfigBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", shown, cause(err))
+		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
 	}
 	m, problems := parseManifest(shown, data)
-	if problems.err() != nil {
+	if problems.Err() != nil {
 		return problems, nil
 	}
 	r := &manifestReader{file: shown, lines: indexTOML(data), problems: problems}
 	r.verify(v, m)
-	return r.problems.sorted(), nil
+	return r.problems.Sorted(), nil
 }
 
 func (r *manifestReader) verify(v versionDir, m *Manifest) {
@@ -92,9 +92,9 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		r.add(at("file"), err.Error(), "")
 		return nil
 	}
-	p := b.parse(true)
+	p := b.parseLines(true)
 	r.problems = append(r.problems, p.problems...)
-	if p.problems.err() != nil {
+	if p.problems.Err() != nil {
 		if t.Hash != "" {
 			r.add(at("hash"), fmt.Sprintf("%s does not have the pinned hash, because it has problems", t.File), "")
 		}
@@ -180,7 +180,7 @@ func (r *manifestReader) verifyWords(name string, listed []string, used map[stri
 }
 
 func (r *manifestReader) warn(key []string, message, hint string) {
-	r.problems = append(r.problems, Problem{Pos: r.position(key), Message: message, Hint: hint, Warning: true})
+	r.problems = append(r.problems, doc.Problem{Pos: r.position(key), Message: message, Hint: hint, Warning: true})
 }
 
 func plural(n int, one, many string) string {
@@ -221,10 +221,10 @@ func lock(dir string) (*Manifest, bool, error) {
 	file := filepath.Join(dir, manifestName)
 	old, err := doc.Read(file, doc.ConfigBytes)
 	if err != nil {
-		return nil, false, cause(err)
+		return nil, false, doc.Cause(err)
 	}
 	data := old
-	var problems Problems
+	var problems doc.Problems
 	var errs []error
 	for _, t := range m.Tiers {
 		b, err := v.open(m, t)
@@ -233,7 +233,7 @@ func lock(dir string) (*Manifest, bool, error) {
 			continue
 		}
 		s, found := b.Validate()
-		if bad := Problems(found).Errors(); len(bad) > 0 {
+		if bad := doc.Problems(found).Errors(); len(bad) > 0 {
 			problems = append(problems, bad...)
 			continue
 		}
@@ -256,13 +256,13 @@ func lock(dir string) (*Manifest, bool, error) {
 		}
 	}
 	if len(problems) > 0 {
-		errs = append(errs, problems.sorted())
+		errs = append(errs, problems.Sorted())
 	}
 	if len(errs) > 0 {
 		return nil, false, errors.Join(errs...)
 	}
 	locked, problems := parseManifest(file, data)
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, false, fmt.Errorf("the edited manifest would not be valid: %w", err)
 	}
 	if bytes.Equal(old, data) {
@@ -307,7 +307,7 @@ func newVersion(dir, name string) (string, error) {
 	}
 	data, err := doc.Read(filepath.Join(dir, manifestName), doc.ConfigBytes)
 	if err != nil {
-		return "", cause(err)
+		return "", doc.Cause(err)
 	}
 	data, err = indexTOML(data).set([]string{"suite", "version"}, strconv.Quote(name))
 	if err != nil {
@@ -318,7 +318,7 @@ func newVersion(dir, name string) (string, error) {
 		data = indexTOML(data).remove([]string{"tiers", t.Name, "hash"})
 	}
 	next, problems := parseManifest(manifestName, data)
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return "", fmt.Errorf("the edited manifest would not be valid: %w", err)
 	}
 	for _, t := range next.Tiers {

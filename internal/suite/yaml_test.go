@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/schema"
 )
 
@@ -144,7 +145,7 @@ func FuzzSuiteYAML(f *testing.F) {
 		sum, problems := b.Validate()
 		checkPositions(t, data, problems)
 		suite, _, err := NewBundle("fuzz", "fuzz.yaml", data).Suite()
-		if (Problems(problems).err() == nil) != (err == nil) {
+		if (doc.Problems(problems).Err() == nil) != (err == nil) {
 			t.Fatalf("Validate finds %v, Suite %v", problems, err)
 		}
 		if err == nil && (len(suite.Cases) != sum.Cases || suite.Hash == "" || suite.Hash != sum.Hash) {

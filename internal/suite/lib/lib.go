@@ -1,5 +1,6 @@
-// Package lib holds the modules that suites in code import from Plumb: their TypeScript sources in src, and what is made of
-// them. It is data for the engine of package script; PROTOCOL.md says what these modules and package load say to each other.
+// Package lib holds the modules that suites and configs in code import from Plumb: their TypeScript sources in src, and the
+// bytecode made of them. It runs files that import them, with the engine of package script. PROTOCOL.md is the contract
+// between these modules and Go.
 package lib
 
 import (

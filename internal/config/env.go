@@ -1,4 +1,4 @@
-package suite
+package config
 
 import (
 	"bytes"
@@ -32,15 +32,15 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 		return nil, nil // somebody's virtual environment
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, cause(err))
+		return nil, fmt.Errorf("read %s: %w", file, doc.Cause(err))
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if p := checkDotEnv(file, data); p != nil {
-		return nil, Problems{*p}
+		return nil, doc.Problems{*p}
 	}
 	vars, err := godotenv.UnmarshalBytes(data)
 	if err != nil { // its text may hold a secret
-		return nil, Problems{{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "not a file of variables", Hint: "a line is NAME=value"}}
+		return nil, doc.Problems{{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "not a file of variables", Hint: "a line is NAME=value"}}
 	}
 	for name := range vars {
 		if name == "" || getenv(name) != "" {
@@ -52,7 +52,7 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 
 // checkDotEnv finds what a .env file may not have. The parser tells no lines, and fills in variables as it goes: a few lines
 // that name each other twice would take all of the memory.
-func checkDotEnv(file string, data []byte) *Problem {
+func checkDotEnv(file string, data []byte) *doc.Problem {
 	references := regexp.MustCompile(`\$\(?\{?([A-Z0-9_]+)`)
 	sizes, total := map[string]int{}, 0 // of the values, and of more where the parser is not as simple as this
 	var statement []byte
@@ -63,7 +63,7 @@ func checkDotEnv(file string, data []byte) *Problem {
 		if err != nil && strings.HasPrefix(err.Error(), "unterminated quoted value") && len(data) > 0 {
 			continue // it goes on
 		}
-		p := &Problem{Pos: plumb.Position{File: file, Line: first, Column: 1}}
+		p := &doc.Problem{Pos: plumb.Position{File: file, Line: first, Column: 1}}
 		if err != nil {
 			p.Message, p.Hint = "not a variable", "a line is NAME=value"
 			return p

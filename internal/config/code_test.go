@@ -1,4 +1,4 @@
-package suite
+package config
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // skillgymConfig is a config as users of skillgym have it.
@@ -65,11 +67,11 @@ func wantSkillgymConfig(path string) *Config {
 
 func TestConfigInCode(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "skillgym.config.ts"), skillgymConfig)
-	found, err := FindConfig(filepath.Dir(path))
+	found, err := Find(filepath.Dir(path))
 	if err != nil || found != path {
 		t.Fatalf("found %q, %v", found, err)
 	}
-	c, err := ReadConfigIn(t.Context(), path, Host{})
+	c, err := Read(t.Context(), path, lib.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ runners:
 snapshots: {path: ./skillgym.snapshots.json, metric: inputTokens, tolerance: {percent: 10}}
 `
 	path := write(t, filepath.Join(t.TempDir(), "plumb.yaml"), yaml)
-	c, err := ReadConfig(path)
+	c, err := Read(t.Context(), path, lib.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestConfigExports(t *testing.T) {
 		{"skillgym.config.cts", `enum M { X = "openai:x" } export = { runners: { a: M.X } };`},
 	} {
 		path := write(t, filepath.Join(t.TempDir(), test.name), test.text)
-		c, err := ReadConfigIn(t.Context(), path, Host{})
+		c, err := Read(t.Context(), path, lib.Host{})
 		if err != nil || len(c.Runners) != 1 || c.Runners[0].Model != "openai:x" {
 			t.Errorf("%s: got %+v, %v", test.name, c, err)
 		}
@@ -129,7 +131,7 @@ func TestConfigInCodeEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, filepath.Join(dir, "plumb.config.ts"), `const { A, B, C } = process.env; export default { run: { tag: [A, B, C ?? "none"] } };`)
 	write(t, filepath.Join(dir, ".env"), "A=file\nB=file\n")
-	c, err := ReadConfigIn(t.Context(), path, Host{Environ: func() []string { return []string{"A=shell"} }})
+	c, err := Read(t.Context(), path, lib.Host{Environ: func() []string { return []string{"A=shell"} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +160,8 @@ func TestConfigInCodeProblems(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			_, err := ReadConfigIn(t.Context(), write(t, filepath.Join(dir, "plumb.config.ts"), test.text), Host{})
-			var problems Problems
+			_, err := Read(t.Context(), write(t, filepath.Join(dir, "plumb.config.ts"), test.text), lib.Host{})
+			var problems doc.Problems
 			if !errors.As(err, &problems) {
 				t.Fatalf("got %v", err)
 			}
@@ -172,10 +174,10 @@ func TestConfigInCodeProblems(t *testing.T) {
 }
 
 func TestFindConfigNames(t *testing.T) {
-	for _, name := range ConfigNames() {
+	for _, name := range Names() {
 		dir := t.TempDir()
 		want := write(t, filepath.Join(dir, name), "")
-		if got, err := FindConfig(dir); err != nil || got != want {
+		if got, err := Find(dir); err != nil || got != want {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
@@ -183,7 +185,7 @@ func TestFindConfigNames(t *testing.T) {
 	write(t, filepath.Join(dir, "skillgym.config.ts"), "")
 	write(t, filepath.Join(dir, "plumb.yaml"), "")
 	write(t, filepath.Join(dir, "plumb.config.mjs"), "")
-	if _, err := FindConfig(dir); err == nil || !strings.Contains(err.Error(), "plumb.yaml, plumb.config.mjs and skillgym.config.ts") {
+	if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), "plumb.yaml, plumb.config.mjs and skillgym.config.ts") {
 		t.Errorf("three configs: %v", err)
 	}
 
@@ -192,13 +194,13 @@ func TestFindConfigNames(t *testing.T) {
 	if err := os.Symlink(target, filepath.Join(linked, "plumb.config.ts")); err != nil {
 		t.Skip(err)
 	}
-	if got, err := FindConfig(linked); err != nil || got != filepath.Join(linked, "plumb.config.ts") {
+	if got, err := Find(linked); err != nil || got != filepath.Join(linked, "plumb.config.ts") {
 		t.Errorf("a link: got %q, %v", got, err)
 	}
 }
 
 // TestFindConfigOf: the config is looked for from the suite upwards, and then from the working directory.
-func TestFindConfigOf(t *testing.T) {
+func TestFindFor(t *testing.T) {
 	root := t.TempDir()
 	here := filepath.Join(root, "here")
 	mine := write(t, filepath.Join(here, "plumb.yaml"), "")
@@ -216,7 +218,7 @@ func TestFindConfigOf(t *testing.T) {
 		{"v1.0/cheap", mine},
 		{"missing.ts", mine},
 	} {
-		if got, err := FindConfigOf(test.suite, here); err != nil || got != test.want {
+		if got, err := FindFor(test.suite, here); err != nil || got != test.want {
 			t.Errorf("%q: got %q, %v, want %q", test.suite, got, err, test.want)
 		}
 	}
@@ -237,7 +239,7 @@ func TestCodexCommand(t *testing.T) {
 		{"plumb.config.ts", `command: "run-codex"`, "run-codex", nil},
 	} {
 		path := write(t, filepath.Join(t.TempDir(), tt.file), `export default {runners: {c: {agent: {type: "codex", model: "m", `+tt.agent+`}}}}`)
-		c, err := ReadConfig(path)
+		c, err := Read(t.Context(), path, lib.Host{})
 		if err != nil {
 			t.Errorf("%s: %v", tt.agent, err)
 			continue

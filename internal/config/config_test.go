@@ -1,6 +1,7 @@
-package suite
+package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -15,6 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/schema"
 )
 
@@ -37,14 +40,14 @@ func configFiles(tb testing.TB) []string {
 func TestConfigProblems(t *testing.T) {
 	for _, file := range configFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, problems := parseConfig(filepath.Base(file), read(t, file))
+			_, problems := parsed(filepath.Base(file), read(t, file))
 			golden(t, file+".problems", listing(problems))
 		})
 	}
 }
 
 func TestConfigValues(t *testing.T) {
-	c, err := ReadConfig(filepath.Join("testdata", "config", "full.yaml"))
+	c, err := Read(t.Context(), filepath.Join("testdata", "config", "full.yaml"), lib.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +108,7 @@ func TestConfigJudge(t *testing.T) {
 		{"runners: {wise: opus}\njudge: {runner: wise, votes: 5}", Judge{Runner: "wise", Votes: 5}},
 		{"judge: {command: [judge, -x]}", Judge{Config: &plumb.RunnerConfig{ID: "judge", Command: []string{"judge", "-x"}}}},
 	} {
-		c, problems := parseConfig("plumb.yaml", []byte(test.text))
+		c, problems := parsed("plumb.yaml", []byte(test.text))
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", test.text, problems)
 		} else if diff := cmp.Diff(&test.want, c.Judge); diff != "" {
@@ -114,30 +117,30 @@ func TestConfigJudge(t *testing.T) {
 	}
 }
 
-func TestFindConfig(t *testing.T) {
+func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "a", "b")
 	if err := os.MkdirAll(deep, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	want := write(t, filepath.Join(dir, "plumb.yaml"), "suites: [a.jsonl]\n")
-	got, err := FindConfig(deep)
+	got, err := Find(deep)
 	if err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	near := write(t, filepath.Join(dir, "a", "plumb.config.json"), "{}")
-	if got, err = FindConfig(deep); err != nil || got != near {
+	if got, err = Find(deep); err != nil || got != near {
 		t.Errorf("got %q, %v, want the nearer %q", got, err, near)
 	}
 	write(t, filepath.Join(dir, "a", "plumb.yaml"), "")
-	_, err = FindConfig(deep)
+	_, err = Find(deep)
 	if err == nil || !strings.Contains(err.Error(), "plumb.yaml and plumb.config.json") {
 		t.Errorf("got %v, want an error that names both files", err)
 	}
 }
 
 func TestReadConfigMissing(t *testing.T) {
-	_, err := ReadConfig(filepath.Join(t.TempDir(), "plumb.yaml"))
+	_, err := Read(t.Context(), filepath.Join(t.TempDir(), "plumb.yaml"), lib.Host{})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -146,15 +149,16 @@ func TestReadConfigMissing(t *testing.T) {
 // compiled returns a published schema, ready to use.
 func compiled(tb testing.TB, text string) *jsonschema.Schema {
 	tb.Helper()
-	if _, faults, _ := (&syntax{}).value([]byte(text)); len(faults) > 0 {
-		tb.Fatalf("schema: %v", faults)
+	v, problem := doc.ParseJSON("schema", []byte(text))
+	if problem != nil || len(v.Duplicates()) > 0 {
+		tb.Fatalf("schema: %v, %v", problem, v.Duplicates())
 	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("s.json", doc); err != nil {
+	if err := c.AddResource("s.json", document); err != nil {
 		tb.Fatal(err)
 	}
 	s, err := c.Compile("s.json")
@@ -166,32 +170,32 @@ func compiled(tb testing.TB, text string) *jsonschema.Schema {
 
 // TestConfigSchemaKeys holds the keys that are read and those of the published schema together.
 func TestConfigSchemaKeys(t *testing.T) {
-	var doc struct {
+	var document struct {
 		Properties map[string]any
 		Defs       map[string]struct{ Properties map[string]any } `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(schema.Config()), &doc); err != nil {
+	if err := json.Unmarshal([]byte(schema.Config()), &document); err != nil {
 		t.Fatal(err)
 	}
-	r := &configReader{}
+	r := &reader{}
 	runner := r.runnerFields(&plumb.RunnerConfig{})
 	for _, section := range []struct {
 		name   string
 		schema map[string]any
 		fields []field
 	}{
-		{"top level", doc.Properties, r.topFields(&Config{})},
-		{"run", doc.Defs["run"].Properties, r.runFields(&Config{})},
-		{"agent", doc.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
-		{"mcpServer", doc.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
-		{"workspace", doc.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
-		{"bootstrap", doc.Defs["bootstrap"].Properties, r.bootstrapFields(&plumb.Bootstrap{})},
-		{"snapshots", doc.Defs["snapshots"].Properties, r.snapshotFields(&Snapshots{})},
-		{"runner", doc.Defs["runner"].Properties, runner},
-		{"runnerKeys", doc.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
-		{"judge", doc.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), field{name: "runner"}, field{name: "votes"})},
-		{"price", doc.Defs["price"].Properties, r.priceFields(&Price{})},
-		{"embedder", doc.Defs["embedder"].Properties, r.embedderFields(&Embedder{})},
+		{"top level", document.Properties, r.topFields(&Config{})},
+		{"run", document.Defs["run"].Properties, r.runFields(&Config{})},
+		{"agent", document.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
+		{"mcpServer", document.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
+		{"workspace", document.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
+		{"bootstrap", document.Defs["bootstrap"].Properties, r.bootstrapFields(&plumb.Bootstrap{})},
+		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&Snapshots{})},
+		{"runner", document.Defs["runner"].Properties, runner},
+		{"runnerKeys", document.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
+		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), field{name: "runner"}, field{name: "votes"})},
+		{"price", document.Defs["price"].Properties, r.priceFields(&Price{})},
+		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&Embedder{})},
 	} {
 		var read []string
 		for _, f := range section.fields {
@@ -262,7 +266,7 @@ func TestConfigSchemaAgrees(t *testing.T) {
 	}
 	valid := 0
 	for _, text := range texts {
-		_, problems := parseConfig("plumb.yaml", []byte(text))
+		_, problems := parsed("plumb.yaml", []byte(text))
 		var v any
 		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -275,7 +279,7 @@ func TestConfigSchemaAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		schemaErr, readErr := s.Validate(instance), problems.err()
+		schemaErr, readErr := s.Validate(instance), problems.Err()
 		if (schemaErr == nil) != (readErr == nil) {
 			t.Errorf("%s (%s):\nschema: %v\nreader: %v", text, data, schemaErr, readErr)
 		}
@@ -297,18 +301,38 @@ func FuzzConfig(f *testing.F) {
 		if isJSON {
 			name = "plumb.config.json"
 		}
-		_, problems := parseConfig(name, data)
+		_, problems := parsed(name, data)
 		checkPositions(t, data, problems)
 	})
 }
 
 // checkPositions fails unless every problem has a place within the file, or right behind it.
-func checkPositions(t *testing.T, data []byte, problems []Problem) {
+func checkPositions(t *testing.T, data []byte, problems []doc.Problem) {
 	t.Helper()
-	lines := lineEnds(data) + 1
+	lines := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + 1
 	for _, p := range problems {
 		if p.Pos.Line < 1 || p.Pos.Line > lines || p.Pos.Column < 1 || p.Message == "" {
 			t.Errorf("%d lines, but a problem at %v", lines, p)
+		}
+	}
+}
+
+// TestDocs: every key is in the manual.
+func TestDocs(t *testing.T) {
+	manual := string(read(t, "../../docs/configuration.md"))
+	r := &reader{}
+	var keys []string
+	for _, fields := range [][]field{
+		r.topFields(nil), r.runFields(&Config{}), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
+		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
+	} {
+		for _, f := range fields {
+			keys = append(keys, f.name)
+		}
+	}
+	for _, key := range keys {
+		if !strings.Contains(manual, "`"+key+"`") {
+			t.Errorf("docs/configuration.md does not mention %s", key)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func printed(t *testing.T, dir, text string) string {
 	return out.String()
 }
 
-// TestParseConfig: each documented way to be wrong, with its documented words, and each way to be right.
+// TestParseConfig: each documented way to be wrong is reported with its key, one a line; and each way to be right.
 func TestParseConfig(t *testing.T) {
 	got := printed(t, t.TempDir(), `import { parseConfig } from "skillgym";
 const error = (raw: unknown) => { try { parseConfig(raw); return "fine"; } catch (e) { return (e as Error).message; } };
@@ -45,51 +45,55 @@ one({ commandArgs: [], env: { A: "" }, command: "./x" });
 const raw = { runners, run: { cwd: "./x", tags: undefined }, defaults: { timeoutMs: 5 } };
 console.log(JSON.stringify(parseConfig(raw)));
 `)
-	want := `Invalid config: expected plain object
-Invalid config: expected plain object
-Invalid config: expected plain object
-Invalid config: expected plain object
-Invalid config at runners: expected plain object
-Invalid config at runners: expected non-empty object
-Invalid config at runners: expected plain object
-Invalid config at runners.a: expected plain object
-Invalid config at runners.a.agent: expected plain object
-Unknown config key: foo
-Unknown config key: runners.a.extra
-Invalid config at run: expected plain object
+	want := `Invalid config: a config must be a mapping, not nothing
+Invalid config: a config must be a mapping, not nothing
+Invalid config: a config must be a mapping, not a list
+Invalid config: a config must be a mapping, not a string
+Invalid config at runners: must have a runner
+Invalid config at runners: must have a runner
+Invalid config at runners: must be a mapping, not a list
+Invalid config at runners.a: must be a mapping, not a number
+Invalid config at runners.a.agent: must be a mapping, not a number
+Unknown config key: foo (known: suites, runners, judge, embedder, prices, run, defaults, snapshots)
+Unknown config key: runners.a.extra (known: model, command, replay, agent, baseURL, api, apiKeyEnv, headers, env, temperature, ` +
+		`seed, topP, maxOutputTokens, reasoningEffort, timeoutMs, maxParallel)
+Invalid config at run: must be a mapping, not a number
 Unknown config key: run.foo
-Invalid config at run.cwd: expected non-empty string
-Invalid config at run.outputDir: expected non-empty string
-Invalid config at run.reporter: expected non-empty string
-Invalid config at run.schedule: expected one of: serial, parallel, isolated-by-runner
-Invalid config at run.maxSteps: expected integer >= 1
-Invalid config at run.maxParallel: expected integer >= 1
-Invalid config at run.repeat: expected integer >= 1
-Invalid config at run.repeat: expected integer >= 1
-Invalid config at run.repeatFailure: expected integer >= 0
-Invalid config at run.retryFailed: expected integer >= 0
-Invalid config at run.tags: expected array of non-empty strings
-Invalid config at run.tags[1]: expected non-empty string
-Invalid config at run.workspace.mode: expected "none", "shared", or "isolated"
-Invalid config at run.workspace.mode: expected "none", "shared", or "isolated"
-Invalid config at run.workspace.templateDir: expected this key to be omitted when workspace mode is "none"
-Invalid config at run.workspace.cwd: expected this key to be omitted when workspace mode is "isolated"
-Invalid config at run.workspace.bootstrap.command: expected non-empty string
-Invalid config at run.workspace.bootstrap.env.A: expected string
-Invalid config at defaults.timeoutMs: expected integer >= 1
-Invalid config at defaults: expected plain object
-Invalid config at runners.a.agent.type: expected "codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", or "qwen"
-Invalid config at runners.a.agent.model: expected non-empty string
-Invalid config at runners.a.agent.command: expected non-empty string
-Invalid config at runners.a.agent.commandArgs[2]: expected non-empty string
-Invalid config at runners.a.agent.env.A: expected string
-Unknown config key: runners.a.agent.foo
-Invalid config at snapshots.tolerance: expected at least one of absolute or percent
-Invalid config at snapshots.tolerance: expected at least one of absolute or percent
-Invalid config at snapshots.tolerance.percent: expected number >= 0
-Invalid config at snapshots.metric: expected one of: totalTokens, inputTokens, outputTokens, reasoningTokens, cacheTokens
-Invalid config at run.repeat: expected integer >= 1
-Invalid config at run.maxSteps: expected integer >= 1
+Invalid config at run.cwd: is empty (leave the key out)
+Invalid config at run.outputDir: must be a string, not 1 (put it in quotes)
+Invalid config at run.reporter: is empty (leave the key out)
+Invalid config at run.schedule: must be one of serial, parallel, isolated-by-runner, not "fast"
+Invalid config at run.maxSteps: must be at least 1, not 0
+Invalid config at run.maxParallel: must be a whole number, not 1.5
+Invalid config at run.repeat: must be at least 1, not 0
+Invalid config at run.repeat: must be a number, not a string
+Invalid config at run.repeatFailure: must be at least 0, not -1
+Invalid config at run.retryFailed: must be at least 0, not -1
+Invalid config at run.tags: must be a list of strings, not a number
+Invalid config at run.tags[1]: is empty (leave the key out)
+Invalid config at run.workspace.mode: must be one of none, shared, isolated, not "x"
+Invalid config at run.workspace.mode: is missing (one of none, shared, isolated)
+Invalid config at run.workspace.templateDir: must be left out when the workspace mode is "none" ` +
+		`(nothing is prepared; shared and isolated may have it)
+Invalid config at run.workspace.cwd: must be left out when the workspace mode is "isolated" ` +
+		`(each session gets a directory of its own; shared may have a cwd)
+Invalid config at run.workspace.bootstrap.command: is missing (the program that prepares the workspace; it runs without a shell)
+Invalid config at run.workspace.bootstrap.env.A: must be a string, not a list
+Invalid config at defaults.timeoutMs: must be at least 1, not 0
+Invalid config at defaults: must be a mapping, not a list
+Invalid config at runners.a.agent.type: there is no agent "claude" (did you mean "claude-code"?)
+Invalid config at runners.a.agent.model: is empty (leave the key out)
+Invalid config at runners.a.agent.command: must be a string, not 1 (put it in quotes)
+Invalid config at runners.a.agent.commandArgs[2]: is empty (leave the key out)
+Invalid config at runners.a.agent.env.A: has no value, expected a string (leave the key out)
+Unknown config key: runners.a.agent.foo (known: type, model, command, commandArgs, args, env, version, permissions, skills, ` +
+		`mcpServers, inheritConfig, baseURL, apiKeyEnv)
+Invalid config at snapshots.tolerance: is missing (such as {percent: 10})
+Invalid config at snapshots.tolerance: needs one of absolute and percent (such as {percent: 10})
+Invalid config at snapshots.tolerance.percent: must be at least 0, not -1
+Invalid config at snapshots.metric: must be one of totalTokens, inputTokens, outputTokens, reasoningTokens, cacheTokens, not "tokens"
+Invalid config at run.repeat: must be at least 1, not 0
+Invalid config at run.maxSteps: must be at least 1, not 0
 fine
 fine
 {"runners":{"a":{"agent":{"type":"codex","model":"m"}}},"run":{"cwd":"./x"},"defaults":{"timeoutMs":5}}
@@ -131,7 +135,7 @@ await load({});
 	want = strings.ReplaceAll(want, "UP", filepath.Dir(dir))
 	want += want + ` filePath: DIR/std.yaml config: run: report: terminal DIR/mine.mjs runners: a: openai:x ` + `
 Multiple config files found in DIR/two: plumb.yaml, skillgym.config.ts
-Invalid config at runners: expected non-empty object
+Invalid config at runners: must have a runner
 No skillgym config found. Create skillgym.config.ts with a non-empty runners map.
 `
 	lines := strings.SplitAfter(got, "\n")

@@ -1,4 +1,4 @@
-package suite
+package doc
 
 import (
 	"cmp"
@@ -72,16 +72,16 @@ func (p Problems) Errors() Problems {
 	return errs
 }
 
-// err returns the problems that are not warnings as an error, or nil when there are none.
-func (p Problems) err() error {
+// Err returns the problems that are not warnings as an error, or nil when there are none.
+func (p Problems) Err() error {
 	if errs := p.Errors(); len(errs) > 0 {
 		return errs
 	}
 	return nil
 }
 
-// sorted puts the problems in order of file, line and column; those of one place keep their order.
-func (p Problems) sorted() Problems {
+// Sorted puts the problems in order of file, line and column; those of one place keep their order.
+func (p Problems) Sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
@@ -93,9 +93,9 @@ func (p Problems) sorted() Problems {
 // maxKnownShown is how many known words a hint lists.
 const maxKnownShown = 16
 
-// didYouMean is the hint for an unknown word: the nearest known one, or the whole list when none is near and the list
+// DidYouMean is the hint for an unknown word: the nearest known one, or the whole list when none is near and the list
 // is short.
-func didYouMean(word string, known []string) string {
+func DidYouMean(word string, known []string) string {
 	if near := plumb.Nearest(strings.ToLower(word), known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
@@ -106,4 +106,9 @@ func didYouMean(word string, known []string) string {
 		return ""
 	}
 	return "known: " + strings.Join(known, ", ")
+}
+
+// Warnings returns the problems that are warnings.
+func (p Problems) Warnings() Problems {
+	return slices.DeleteFunc(slices.Clone(p), func(q Problem) bool { return !q.Warning })
 }

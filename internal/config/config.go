@@ -1,6 +1,11 @@
-package suite
+// Package config reads a project's config file, plumb.yaml or plumb.config.ts, and its .env file.
+//
+// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each with its place and, if
+// possible, with a hint.
+package config
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -9,13 +14,14 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // Config is a project's config file. The zero value of a field says that the file does not set it.
 type Config struct {
 	// Path is the file and Dir its directory, from which the relative paths in it start; see [Config.Resolve].
 	Path, Dir string
-	// Suites are the suites to run when the command line names none, as [Read] takes them.
+	// Suites are the suites to run when the command line names none, as suite.Read takes them.
 	Suites []string
 	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and Agent. The paths of
 	// agents are absolute.
@@ -34,7 +40,7 @@ type Config struct {
 	// Snapshots are the token baselines to keep to; nil turns them off.
 	Snapshots *Snapshots
 	// Warnings are problems with which the file can be used all the same.
-	Warnings []Problem
+	Warnings []doc.Problem
 }
 
 // Judge names the model that judges. Exactly one of Runner and Config is set.
@@ -148,27 +154,27 @@ func (c *Config) Resolve(path string) string {
 	return filepath.Join(c.Dir, path)
 }
 
-// ConfigNames returns the names of the files that hold a project's config, of which a directory has one.
-func ConfigNames() []string {
+// Names returns the names of the files that hold a project's config, of which a directory has one.
+func Names() []string {
 	names := []string{"plumb.yaml", "plumb.yml", "plumb.config.json"}
 	for _, stem := range []string{"plumb", "skillgym"} {
-		for _, ext := range codeExtensions() {
+		for _, ext := range lib.Extensions() {
 			names = append(names, stem+".config"+ext)
 		}
 	}
 	return names
 }
 
-// FindConfig returns the path of the config file in dir or in the nearest directory above it, or "" when there is none.
+// Find returns the path of the config file in dir or in the nearest directory above it, or "" when there is none.
 // Two config files in one directory are an error that names them.
-func FindConfig(dir string) (string, error) {
+func Find(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("find config: %w", err)
 	}
 	for {
 		var found []string
-		for _, name := range ConfigNames() {
+		for _, name := range Names() {
 			path := filepath.Join(abs, name)
 			entry, err := os.Lstat(path)
 			if err != nil || entry.IsDir() {
@@ -176,7 +182,7 @@ func FindConfig(dir string) (string, error) {
 			}
 			switch info, err := os.Stat(path); {
 			case err != nil: // a link to nothing would be taken for no config
-				return "", fmt.Errorf("find config: %s: %w", path, cause(err))
+				return "", fmt.Errorf("find config: %s: %w", path, doc.Cause(err))
 			case !info.IsDir():
 				found = append(found, name)
 			}
@@ -208,10 +214,10 @@ func (e *severalConfigs) Error() string {
 	return fmt.Sprintf("find config: %s has %s and %s", e.dir, strings.Join(e.names[:last], ", "), e.names[last])
 }
 
-// FindConfigOf returns the config file of a suite that [Read] would read from a file or a directory: the nearest one from
+// FindFor returns the config file of a suite that suite.Read would read from a file or a directory: the nearest one from
 // the suite's own directory upwards, else, as for a published suite, the nearest one from dir upwards. dir is where the
 // relative path of the suite starts.
-func FindConfigOf(suite, dir string) (string, error) {
+func FindFor(suite, dir string) (string, error) {
 	full := suite
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(dir, suite)
@@ -220,75 +226,79 @@ func FindConfigOf(suite, dir string) (string, error) {
 		if !info.IsDir() {
 			full = filepath.Dir(full)
 		}
-		if found, err := FindConfig(full); found != "" || err != nil {
+		if found, err := Find(full); found != "" || err != nil {
 			return found, err
 		}
 	}
-	return FindConfig(dir)
+	return Find(dir)
 }
 
-// ReadConfig is [ReadConfigIn] without limits or a world: a config in code sees no environment and prints nothing.
-func ReadConfig(path string) (*Config, error) {
-	return ReadConfigIn(context.Background(), path, Host{})
-}
-
-// ReadConfigIn reads a config file: one in TypeScript or JavaScript is executed, and its default export, or else the module
-// itself, is the config; one whose name ends in .json is JSON, and any other YAML. All have the same keys. When the file
-// does not make sense the error is [Problems], all of them.
-func ReadConfigIn(ctx context.Context, path string, h Host) (*Config, error) {
-	tree, problems, err := configTree(ctx, path, h)
+// Read reads a config file: one in TypeScript or JavaScript is executed, and its default export, or else the module
+// itself, is the config; one whose name ends in .json is JSON, and any other is YAML. All have the same keys. If the
+// file does not make sense the error is [doc.Problems], all of them.
+func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
+	tree, problems, err := readValue(ctx, path, h)
 	if err != nil {
 		return nil, err
 	}
 	var c *Config
-	if problems.err() == nil {
-		var found Problems
-		c, found = readConfigTree(path, tree, isCode(path))
+	if problems.Err() == nil {
+		var found doc.Problems
+		c, found = fromValue(path, tree, lib.IsCode(path))
 		problems = append(problems, found...)
 	}
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	c.Warnings = problems.warnings()
+	c.Warnings = problems.Warnings()
 	return c, nil
 }
 
-// configTree returns what a config file says, or what keeps it from saying anything.
-func configTree(ctx context.Context, path string, h Host) (value, Problems, error) {
-	if isCode(path) {
-		tree, problems := configExport(ctx, path, h)
+// readValue returns the content of a config file. The problems are those that keep it from having any.
+func readValue(ctx context.Context, path string, h lib.Host) (doc.Value, doc.Problems, error) {
+	if lib.IsCode(path) {
+		tree, problems := readExport(ctx, path, h)
 		return tree, problems, nil
 	}
 	data, err := doc.Read(path, doc.ConfigBytes)
 	if err != nil {
-		return value{}, nil, fmt.Errorf("read config %s: %w", path, cause(err))
+		return doc.Value{}, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
 	}
-	tree, problem := parseTree(path, data, strings.EqualFold(filepath.Ext(path), ".json"))
+	tree, problem := parse(path, data)
 	if problem != nil {
-		return value{}, Problems{*problem}, nil
+		return doc.Value{}, doc.Problems{*problem}, nil
 	}
 	return tree, nil, nil
 }
 
-func parseConfig(path string, data []byte) (*Config, Problems) {
-	tree, problem := parseTree(path, data, strings.EqualFold(filepath.Ext(path), ".json"))
-	if problem != nil {
-		return nil, Problems{*problem}
+// parse parses a config in YAML or JSON. A problem makes it unusable as a whole; duplicate keys are reported when the
+// value is read.
+func parse(file string, data []byte) (doc.Value, *doc.Problem) {
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
+	switch {
+	case len(data) > doc.ConfigBytes:
+		return doc.Value{}, &doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(file), Message: tooLarge(len(data))}
+	case strings.EqualFold(filepath.Ext(file), ".json"):
+		return doc.ParseJSON(file, data)
+	default:
+		return doc.ParseYAML(file, data, doc.ConfigValues)
 	}
-	return readConfigTree(path, tree, false)
 }
 
-// readConfigTree reads the config that stands in the file at path. code says that the tree has no places, since the
-// values came from code.
-func readConfigTree(path string, tree value, code bool) (*Config, Problems) {
+func tooLarge(size int) string {
+	return fmt.Sprintf("the config has %s, more than the limit of %s", doc.Size(int64(size)), doc.Size(doc.ConfigBytes))
+}
+
+// fromValue reads the config of the file at path. code says that the values come from code and have no places.
+func fromValue(path string, tree doc.Value, code bool) (*Config, doc.Problems) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return nil, Problems{{Pos: plumb.Position{File: path}, Message: "its directory cannot be found: " + err.Error()}}
+		return nil, doc.Problems{{Pos: plumb.Position{File: path}, Message: "its directory cannot be found: " + err.Error()}}
 	}
 	c := &Config{Path: path, Dir: dir}
-	r := &configReader{file: path, dir: dir, code: code}
-	if tree.kind != kindNull {
+	r := &reader{file: path, dir: dir, code: code}
+	if tree.Kind != doc.Null {
 		r.object(tree, "", r.topFields(c))
 	}
-	return c, r.problems.sorted()
+	return c, r.problems.Sorted()
 }

@@ -1,4 +1,4 @@
-package suite
+package doc
 
 import (
 	"bytes"
@@ -16,134 +16,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/doc"
 )
-
-// valueKind is what a [value] is.
-type valueKind uint8
-
-const (
-	kindNull valueKind = iota
-	kindBool
-	kindNumber
-	kindString
-	kindList
-	kindMap
-)
-
-func (k valueKind) String() string {
-	return [...]string{"nothing", "true or false", "a number", "a string", "a list", "a mapping"}[k]
-}
-
-// value is a YAML or JSON value with its place.
-type value struct {
-	kind         valueKind
-	line, column int
-	// text is the string, or the spelling of the number or boolean.
-	text    string
-	list    []value
-	members []valueMember
-}
-
-// valueMember is one key of a mapping with its value.
-type valueMember struct {
-	key          string
-	line, column int
-	value        value
-}
-
-// parseTree reads a config in YAML or JSON. The second result is what makes it unusable as a whole; duplicate keys are
-// reported when the tree is read.
-func parseTree(file string, data []byte, isJSON bool) (value, *Problem) {
-	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
-	if isJSON {
-		return parseJSONTree(file, data)
-	}
-	if len(data) > doc.ConfigBytes {
-		return value{}, configTooLarge(file, len(data))
-	}
-	return parseYAMLTree(file, data, doc.ConfigValues)
-}
-
-func configTooLarge(file string, size int) *Problem {
-	return &Problem{
-		Pos:     plumb.Position{File: file, Line: 1, Column: 1},
-		Message: fmt.Sprintf("the config has %s, more than the %s that it may have", doc.Size(int64(size)), doc.Size(doc.ConfigBytes)),
-	}
-}
-
-func place(file string, data []byte, offset int) plumb.Position {
-	begin := bytes.LastIndexByte(data[:offset], '\n') + 1
-	return plumb.Position{
-		File: file, Line: bytes.Count(data[:begin], []byte("\n")) + 1, Column: utf8.RuneCount(data[begin:offset]) + 1,
-	}
-}
-
-func parseJSONTree(file string, data []byte) (value, *Problem) {
-	if len(data) > doc.ConfigBytes {
-		return value{}, configTooLarge(file, len(data))
-	}
-	if at := tooDeep(data); at >= 0 {
-		return value{}, &Problem{Pos: place(file, data, at), Message: deepMessage()}
-	}
-	n, faults, ok := (&syntax{}).value(data)
-	for _, f := range faults {
-		if !ok || !strings.HasPrefix(f.message, "duplicate key") {
-			return value{}, &Problem{Pos: place(file, data, f.at), Message: f.message, Hint: f.hint}
-		}
-	}
-	return (&jsonReader{data: data, line: 1, column: 1}).tree(n), nil
-}
-
-// deepMessage says that a text is nested too deep.
-func deepMessage() string {
-	return fmt.Sprintf("lists and mappings are nested more than %d deep", doc.Depth)
-}
-
-// jsonReader turns valid JSON into values. It goes on from one place to the next, since a file may have many.
-type jsonReader struct {
-	data             []byte
-	at, line, column int
-}
-
-// to returns the place of an offset, which is not before the last one.
-func (r *jsonReader) to(offset int) (line, column int) {
-	for ; r.at < offset; r.at++ {
-		switch c := r.data[r.at]; {
-		case c == '\n':
-			r.line, r.column = r.line+1, 1
-		case utf8.RuneStart(c):
-			r.column++
-		}
-	}
-	return r.line, r.column
-}
-
-func (r *jsonReader) tree(n node) (v value) {
-	v.line, v.column = r.to(n.at)
-	switch n.kind() {
-	case '{':
-		v.kind = kindMap
-		for m := range n.members() {
-			line, column := r.to(m.name.at)
-			v.members = append(v.members, valueMember{m.name.text(), line, column, r.tree(m.value)})
-		}
-	case '[':
-		v.kind = kindList
-		for e := range n.elements() {
-			v.list = append(v.list, r.tree(e))
-		}
-	case '"':
-		v.kind, v.text = kindString, n.text()
-	case 't', 'f':
-		v.kind, v.text = kindBool, string(n.raw)
-	case 'n':
-		v.kind = kindNull
-	default:
-		v.kind, v.text = kindNumber, string(n.raw)
-	}
-	return v
-}
 
 func manyMessage(most int) string {
 	return fmt.Sprintf("the file holds more than %d values, aliases counted as what they stand for", most)
@@ -167,7 +40,7 @@ func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
 		}
 		tokens.Add(next...)
 		for _, t := range next {
-			if depth.add(t) > doc.Depth {
+			if depth.add(t) > Depth {
 				if t.Position != nil {
 					pos.Line, pos.Column = t.Position.Line, t.Position.Column
 				}
@@ -235,7 +108,7 @@ func (d *yamlDepth) add(t *token.Token) int {
 
 // yamlReader turns the parser's tree into values, with aliases and merge keys resolved.
 type yamlReader struct {
-	anchors map[string]value
+	anchors map[string]Value
 	values  int
 	most    int
 	depth   int
@@ -243,18 +116,18 @@ type yamlReader struct {
 	file    string
 }
 
-// parseYAMLTree reads a YAML file of at most so many values.
-func parseYAMLTree(file string, data []byte, most int) (v value, problem *Problem) {
+// ParseYAML reads a YAML file of at most so many values.
+func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	if !utf8.Valid(data) {
 		at := invalidUTF8(data)
-		return value{}, &Problem{
-			Pos: place(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", data[at]), Hint: "save the file as UTF-8",
+		return Value{}, &Problem{
+			Pos: Position(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", data[at]), Hint: "save the file as UTF-8",
 		}
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on some malformed texts
-			v, problem = value{}, &Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: fmt.Sprintf("invalid YAML: %v", r)}
+			v, problem = Value{}, &Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: fmt.Sprintf("invalid YAML: %v", r)}
 		}
 		if problem != nil { // it also counts past the end of a text
 			problem.Pos.Line = min(max(problem.Pos.Line, 1), lines)
@@ -263,7 +136,7 @@ func parseYAMLTree(file string, data []byte, most int) (v value, problem *Proble
 	}()
 	tokens, problem := yamlTokens(file, data, most)
 	if problem != nil {
-		return value{}, problem
+		return Value{}, problem
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -277,9 +150,9 @@ func parseYAMLTree(file string, data []byte, most int) (v value, problem *Proble
 		if strings.Contains(p.Message, "found character '\t'") || strings.Contains(p.Message, "tab character") {
 			p.Hint = "YAML is indented with spaces"
 		}
-		return value{}, p
+		return Value{}, p
 	}
-	r := &yamlReader{file: file, most: most, anchors: map[string]value{}}
+	r := &yamlReader{file: file, most: most, anchors: map[string]Value{}}
 	var docs []ast.Node
 	for _, d := range parsed.Docs {
 		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.DirectiveType {
@@ -288,13 +161,13 @@ func parseYAMLTree(file string, data []byte, most int) (v value, problem *Proble
 	}
 	switch len(docs) {
 	case 0:
-		return value{line: 1, column: 1}, nil
+		return Value{Place: Place{1, 1}}, nil
 	case 1:
 		v = r.value(docs[0])
 		return v, r.problem
 	}
 	at := r.start(docs[1])
-	return value{}, &Problem{Pos: at, Message: "a second YAML document begins", Hint: "a file holds one"}
+	return Value{}, &Problem{Pos: at, Message: "a second YAML document begins", Hint: "a file holds one"}
 }
 
 func firstLine(s string) string {
@@ -302,11 +175,11 @@ func firstLine(s string) string {
 	return line
 }
 
-func (r *yamlReader) fail(n ast.Node, message string) value {
+func (r *yamlReader) fail(n ast.Node, message string) Value {
 	if r.problem == nil {
 		r.problem = &Problem{Pos: r.start(n), Message: message}
 	}
-	return value{line: 1, column: 1}
+	return Value{Place: Place{1, 1}}
 }
 
 // start returns where a node begins; that of a block mapping is its first key.
@@ -329,48 +202,48 @@ func (r *yamlReader) start(n ast.Node) plumb.Position {
 	return pos
 }
 
-func (r *yamlReader) value(n ast.Node) value {
+func (r *yamlReader) value(n ast.Node) Value {
 	r.values++
 	r.depth++
 	defer func() { r.depth-- }()
 	switch {
 	case r.values > r.most:
 		return r.fail(n, manyMessage(r.most))
-	case r.depth > doc.Depth:
+	case r.depth > Depth:
 		return r.fail(n, deepMessage())
 	}
 	pos := r.start(n)
-	v := value{line: pos.Line, column: pos.Column}
+	v := Value{Place: Place{int32(pos.Line), int32(pos.Column)}}
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 	case *ast.BoolNode:
-		v.kind, v.text = kindBool, strconv.FormatBool(n.Value)
+		v.Kind, v.raw = Bool, []byte(strconv.FormatBool(n.Value))
 	case *ast.IntegerNode:
-		v.kind, v.text = kindNumber, fmt.Sprint(n.Value)
+		v.Kind, v.raw = Number, []byte(fmt.Sprint(n.Value))
 	case *ast.FloatNode:
-		v.kind, v.text = kindNumber, strconv.FormatFloat(n.Value, 'g', -1, 64)
+		v.Kind, v.raw = Number, []byte(strconv.FormatFloat(n.Value, 'g', -1, 64))
 	case *ast.InfinityNode:
-		v.kind, v.text = kindNumber, n.String()
+		v.Kind, v.raw = Number, []byte(n.String())
 	case *ast.NanNode:
-		v.kind, v.text = kindNumber, "NaN"
+		v.Kind, v.raw = Number, []byte("NaN")
 	case *ast.StringNode:
-		v.kind, v.text = kindString, n.Value
+		v.Kind, v.raw = String, []byte(n.Value)
 	case *ast.LiteralNode:
-		v.kind = kindString
+		v.Kind = String
 		if n.Value != nil {
-			v.text = n.Value.Value
+			v.raw = []byte(n.Value.Value)
 		}
 	case *ast.SequenceNode:
-		v.kind = kindList
+		v.Kind = List
 		for _, e := range n.Values {
-			v.list = append(v.list, r.value(e))
+			v.List = append(v.List, r.value(e))
 		}
 	case *ast.MappingNode:
-		v.kind = kindMap
-		v.members = r.members(n.Values)
+		v.Kind = Map
+		v.Members = r.members(n.Values)
 	case *ast.MappingValueNode:
-		v.kind = kindMap
-		v.members = r.members([]*ast.MappingValueNode{n})
+		v.Kind = Map
+		v.Members = r.members([]*ast.MappingValueNode{n})
 	case *ast.AnchorNode:
 		v = r.value(n.Value)
 		r.anchors[n.Name.String()] = v
@@ -391,52 +264,41 @@ func (r *yamlReader) value(n ast.Node) value {
 	return v
 }
 
-// size counts the values in v. A long text counts as several, since an alias may repeat it.
-func (v value) size() int {
-	n := 1 + len(v.text)>>8
-	for _, e := range v.list {
-		n += e.size()
-	}
-	for _, m := range v.members {
-		n += m.value.size()
-	}
-	return n
-}
-
 // members reads the keys of a mapping; those that come in by a merge key (<<) give way to the mapping's own.
-func (r *yamlReader) members(values []*ast.MappingValueNode) []valueMember {
-	var members, merged []valueMember
+func (r *yamlReader) members(values []*ast.MappingValueNode) []Member {
+	var members, merged []Member
 	for _, m := range values {
 		v := r.value(m.Value)
 		if m.Key.IsMergeKey() {
-			from := []value{v}
-			if v.kind == kindList {
-				from = v.list
+			from := []Value{v}
+			if v.Kind == List {
+				from = v.List
 			}
 			for _, f := range from {
-				if f.kind != kindMap {
+				if f.Kind != Map {
 					r.fail(m.Key, "<< merges mappings only")
 				}
-				merged = append(merged, f.members...)
+				merged = append(merged, f.Members...)
 			}
 			continue
 		}
 		key := r.value(m.Key)
-		if key.kind == kindList || key.kind == kindMap {
+		if key.Kind == List || key.Kind == Map {
 			r.fail(m.Key, "a key must be a word")
 		}
-		if key.kind == kindNull {
-			key.text = "null"
+		name := key.Text()
+		if key.Kind == Null {
+			name = "null"
 		}
-		members = append(members, valueMember{key.text, key.line, key.column, v})
+		members = append(members, Member{name, key.Place, v})
 	}
 	own := map[string]bool{}
 	for _, m := range members {
-		own[m.key] = true
+		own[m.Key] = true
 	}
 	for _, m := range merged {
-		if !own[m.key] {
-			own[m.key] = true
+		if !own[m.Key] {
+			own[m.Key] = true
 			members = append(members, m)
 		}
 	}
