@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"runtime"
@@ -73,7 +74,7 @@ func (b *Bundle) parseLines(keep bool) (all parsed) {
 		all.cases = make([]plumb.Case, 0, lineEnds(b.data)+1)
 	}
 	hashes := b.hash == "" && len(all.problems) == 0
-	stream, ids := digest.NewStream(), idPlaces{}
+	stream, ids := digest.NewStream(), newIDLines()
 	for c := range b.readAll(chunks, first, keep, hashes) {
 		all.cases = append(all.cases, c.cases...)
 		all.problems = append(all.problems, c.problems...)
@@ -306,32 +307,45 @@ func (r *lineReader) readChunk(c *chunk) {
 
 const splitCase = "a case is one question and its checks; split it"
 
-// idPlaces are where ids are, by their lower-case form.
-type idPlaces map[string]idLine
-
-// idLine is the line of an id, and the id itself unless it is the key of the map.
-type idLine struct {
-	id   string
-	line int32
+// idLines finds ids that are there twice. It has no pointers for each id, because the garbage collector would follow those of
+// a large suite again and again.
+type idLines struct {
+	seed maphash.Seed
+	// lines are by the hash of the id in lower case, or a number after it if another id has that.
+	lines map[uint64]idLine
+	text  []byte
 }
+
+// idLine is the line of an id, and where the id is in the text.
+type idLine struct{ line, start, end int32 }
+
+func newIDLines() *idLines { return &idLines{seed: maphash.MakeSeed(), lines: map[uint64]idLine{}} }
 
 // add adds an id. It reports one that is there already, or that differs from an earlier one only by case and so would name
 // the same directory on some systems.
-func (seen idPlaces) add(file, id string, at doc.Place) doc.Problems {
+func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
 	if id == "" {
 		return nil
 	}
-	key := strings.ToLower(id)
-	first, ok := seen[key]
-	if !ok {
-		seen[key] = idLine{id, at.Line}
-		return nil
+	lower := strings.ToLower(id)
+	for hash := maphash.String(l.seed, lower); ; hash++ {
+		first, ok := l.lines[hash]
+		if !ok {
+			start := len(l.text)
+			l.text = append(l.text, id...)
+			l.lines[hash] = idLine{at.Line, int32(start), int32(len(l.text))}
+			return nil
+		}
+		switch earlier := string(l.text[first.start:first.end]); {
+		case earlier == id:
+			return doc.Problems{{Pos: at.In(file), Message: fmt.Sprintf("duplicate id %q, first on line %d", id, first.line)}}
+		case strings.ToLower(earlier) == lower:
+			return doc.Problems{{
+				Pos:     at.In(file),
+				Message: fmt.Sprintf("id %q differs from %q on line %d only by case", id, earlier, first.line),
+			}}
+		}
 	}
-	message := fmt.Sprintf("duplicate id %q, first on line %d", id, first.line)
-	if first.id != id {
-		message = fmt.Sprintf("id %q differs from %q on line %d only by case", id, first.id, first.line)
-	}
-	return doc.Problems{{Pos: at.In(file), Message: message}}
 }
 
 func lineEnds(text []byte) int {

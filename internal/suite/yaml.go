@@ -40,7 +40,7 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 		}}
 	}
 	r := &caseReader{file: b.Path, keep: keep}
-	ids := idPlaces{}
+	ids := newIDLines()
 	for i := range cases {
 		v := &cases[i]
 		for _, n := range v.Infinite() {
