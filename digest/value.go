@@ -8,7 +8,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Block is the canonical form of some records of a suite, in the order of the file. The zero value has none.
+// Block is the canonical form of some records of a suite, in the order of the file. The zero value
+// has none.
 type Block struct {
 	parser parser
 	// first and last are the ids of the first and the last record, without the quotes.
@@ -94,8 +95,8 @@ func (p *parser) parsed(v *doc.Value) error {
 	}
 }
 
-// Stream computes the hash of a suite from its blocks, in the order of the file. It keeps none of them, and so works only
-// for records that are in the order of their ids.
+// Stream computes the hash of a suite from its blocks, in the order of the file. It keeps none of
+// them, and so works only for records that are in the order of their ids.
 type Stream struct {
 	hash     hash.Hash
 	last     []byte
@@ -125,7 +126,8 @@ func (s *Stream) Write(b *Block) {
 	s.last, s.records = append(s.last[:0], b.last...), s.records+b.records
 }
 
-// Sum returns the suite hash. ok is false if the records were not in order; then [Suite] computes it from the whole file.
+// Sum returns the suite hash. ok is false if the records were not in order; then [Suite] computes
+// it from the whole file.
 func (s *Stream) Sum() (hash string, ok bool) {
 	if s.unsorted {
 		return "", false

@@ -12,7 +12,7 @@ import (
 )
 
 // path reads a path, and makes it absolute.
-func (r *reader) path(v doc.Value, path string) string {
+func (r *reader) path(v value, path string) string {
 	text := r.text(v, path)
 	if text == "" || filepath.IsAbs(text) {
 		return text
@@ -20,9 +20,9 @@ func (r *reader) path(v doc.Value, path string) string {
 	return filepath.Join(r.dir, text)
 }
 
-// program reads the name of a program or an argument of one. Only what is written as a path, with a dot in front, is made
-// one: words and flags stay as they are.
-func (r *reader) program(v doc.Value, path string) string {
+// program reads the name of a program or an argument of one. Only what is written as a path, with a
+// dot in front, is made one: words and flags stay as they are.
+func (r *reader) program(v value, path string) string {
 	text := r.text(v, path)
 	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
 		if text == "." || text == ".." || strings.HasPrefix(text, prefix) {
@@ -33,7 +33,7 @@ func (r *reader) program(v doc.Value, path string) string {
 }
 
 // each reads a list, or one value as a list of one.
-func (r *reader) each(v doc.Value, path string, read func(v doc.Value, path string) string) []string {
+func (r *reader) each(v value, path string, read func(v value, path string) string) []string {
 	switch v.Kind {
 	case doc.String:
 		return []string{read(v, path)}
@@ -49,9 +49,9 @@ func (r *reader) each(v doc.Value, path string, read func(v doc.Value, path stri
 	}
 }
 
-// reports reads the reports of a run. The usual one has another name in the configs of skillgym, and a module that makes a
-// report is a path.
-func (r *reader) reports(v doc.Value, path string) []string {
+// reports reads the reports of a run. The usual one has another name in the configs of skillgym,
+// and a module that makes a report is a path.
+func (r *reader) reports(v value, path string) []string {
 	names := r.words(v, path)
 	for i, name := range names {
 		switch {
@@ -65,7 +65,7 @@ func (r *reader) reports(v doc.Value, path string) []string {
 }
 
 // yes reads true or false.
-func (r *reader) yes(v doc.Value, path string) bool {
+func (r *reader) yes(v value, path string) bool {
 	return r.is(v, path, doc.Bool) && v.Text() == "true"
 }
 
@@ -75,10 +75,10 @@ func workspaceModes() []string {
 
 func (r *reader) workspaceFields(w *plumb.WorkspaceConfig) []field {
 	return []field{
-		{"mode", func(v doc.Value, path string) { w.Mode = plumb.WorkspaceMode(r.choice(v, path, workspaceModes())) }},
-		{"cwd", func(v doc.Value, path string) { w.Cwd = r.path(v, path) }},
-		{"templateDir", func(v doc.Value, path string) { w.TemplateDir = r.path(v, path) }},
-		{"bootstrap", func(v doc.Value, path string) { w.Bootstrap = r.bootstrap(v, path) }},
+		{"mode", func(v value, path string) { w.Mode = plumb.WorkspaceMode(r.choice(v, path, workspaceModes())) }},
+		{"cwd", func(v value, path string) { w.Cwd = r.path(v, path) }},
+		{"templateDir", func(v value, path string) { w.TemplateDir = r.path(v, path) }},
+		{"bootstrap", func(v value, path string) { w.Bootstrap = r.bootstrap(v, path) }},
 	}
 }
 
@@ -94,7 +94,7 @@ func notFor(mode plumb.WorkspaceMode) []string {
 	}
 }
 
-func (r *reader) workspace(v doc.Value, path string) *plumb.WorkspaceConfig {
+func (r *reader) workspace(v value, path string) *plumb.WorkspaceConfig {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -121,12 +121,12 @@ func workspaceHint(mode plumb.WorkspaceMode) string {
 }
 
 // has reports whether a mapping has a key.
-func has(v doc.Value, key string) bool {
+func has(v value, key string) bool {
 	return slices.ContainsFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
 }
 
 // missing reports keys that a mapping needs.
-func (r *reader) missing(v doc.Value, path, key, hint string) {
+func (r *reader) missing(v value, path, key, hint string) {
 	if !has(v, key) {
 		r.add(v.Place, path+"."+key+" is missing", hint)
 	}
@@ -134,14 +134,14 @@ func (r *reader) missing(v doc.Value, path, key, hint string) {
 
 func (r *reader) bootstrapFields(b *plumb.Bootstrap) []field {
 	return []field{
-		{"command", func(v doc.Value, path string) { b.Command = r.program(v, path) }},
-		{"args", func(v doc.Value, path string) { b.Args = r.each(v, path, r.program) }},
-		{"timeoutMs", func(v doc.Value, path string) { b.TimeoutMs = r.duration(v, path) }},
-		{"env", func(v doc.Value, path string) { b.Env = r.pairs(v, path) }},
+		{"command", func(v value, path string) { b.Command = r.program(v, path) }},
+		{"args", func(v value, path string) { b.Args = r.each(v, path, r.program) }},
+		{"timeoutMs", func(v value, path string) { b.TimeoutMs = r.duration(v, path) }},
+		{"env", func(v value, path string) { b.Env = r.pairs(v, path) }},
 	}
 }
 
-func (r *reader) bootstrap(v doc.Value, path string) *plumb.Bootstrap {
+func (r *reader) bootstrap(v value, path string) *plumb.Bootstrap {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -160,23 +160,23 @@ func permissions() []string { return []string{"bypass", "default"} }
 
 func (r *reader) agentFields(a *plumb.AgentConfig) []field {
 	return []field{
-		{"type", func(v doc.Value, path string) { a.Type = r.agentType(v, path) }},
-		{"model", func(v doc.Value, path string) { a.Model = r.text(v, path) }},
-		{"command", func(v doc.Value, path string) { a.Command = r.program(v, path) }},
-		{"commandArgs", func(v doc.Value, path string) { a.CommandArgs = r.each(v, path, r.program) }},
-		{"args", func(v doc.Value, path string) { a.Args = r.each(v, path, r.program) }},
-		{"env", func(v doc.Value, path string) { a.Env = r.pairs(v, path) }},
-		{"version", func(v doc.Value, path string) { a.Version = r.text(v, path) }},
-		{"permissions", func(v doc.Value, path string) { a.Permissions = r.choice(v, path, permissions()) }},
-		{"skills", func(v doc.Value, path string) { a.Skills = r.each(v, path, r.path) }},
-		{"mcpServers", func(v doc.Value, path string) { a.MCPServers = r.mcpServers(v, path) }},
-		{"inheritConfig", func(v doc.Value, path string) { a.InheritConfig = r.yes(v, path) }},
-		{"baseURL", func(v doc.Value, path string) { a.BaseURL = r.address(v, path) }},
-		{"apiKeyEnv", func(v doc.Value, path string) { a.APIKeyEnv = r.variable(v, path) }},
+		{"type", func(v value, path string) { a.Type = r.agentType(v, path) }},
+		{"model", func(v value, path string) { a.Model = r.text(v, path) }},
+		{"command", func(v value, path string) { a.Command = r.program(v, path) }},
+		{"commandArgs", func(v value, path string) { a.CommandArgs = r.each(v, path, r.program) }},
+		{"args", func(v value, path string) { a.Args = r.each(v, path, r.program) }},
+		{"env", func(v value, path string) { a.Env = r.pairs(v, path) }},
+		{"version", func(v value, path string) { a.Version = r.text(v, path) }},
+		{"permissions", func(v value, path string) { a.Permissions = r.choice(v, path, permissions()) }},
+		{"skills", func(v value, path string) { a.Skills = r.each(v, path, r.path) }},
+		{"mcpServers", func(v value, path string) { a.MCPServers = r.mcpServers(v, path) }},
+		{"inheritConfig", func(v value, path string) { a.InheritConfig = r.yes(v, path) }},
+		{"baseURL", func(v value, path string) { a.BaseURL = r.address(v, path) }},
+		{"apiKeyEnv", func(v value, path string) { a.APIKeyEnv = r.variable(v, path) }},
 	}
 }
 
-func (r *reader) agent(v doc.Value, path string) *plumb.AgentConfig {
+func (r *reader) agent(v value, path string) *plumb.AgentConfig {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -190,8 +190,8 @@ func (r *reader) agent(v doc.Value, path string) *plumb.AgentConfig {
 	return a
 }
 
-// launched are the arguments with which a command starts codex, in a config of skillgym: there each command is a launcher
-// that is told to start it, whatever it is.
+// launched are the arguments with which a command starts codex, in a config of skillgym: there each
+// command is a launcher that is told to start it, whatever it is.
 func launched(command string, args []string) []string {
 	last := filepath.Base(command)
 	if len(args) > 0 {
@@ -212,7 +212,7 @@ func (r *reader) tool() string {
 }
 
 // agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
-func (r *reader) agentType(v doc.Value, path string) string {
+func (r *reader) agentType(v value, path string) string {
 	word := r.text(v, path)
 	if word == "" || slices.Contains(agentTypes(), word) {
 		return word
@@ -229,16 +229,17 @@ func (r *reader) agentType(v doc.Value, path string) string {
 
 func (r *reader) mcpFields(s *plumb.MCPServer) []field {
 	return []field{
-		{"command", func(v doc.Value, path string) { s.Command = r.program(v, path) }},
-		{"args", func(v doc.Value, path string) { s.Args = r.each(v, path, r.program) }},
-		{"env", func(v doc.Value, path string) { s.Env = r.pairs(v, path) }},
-		{"url", func(v doc.Value, path string) { s.URL = r.address(v, path) }},
-		{"headers", func(v doc.Value, path string) { s.Headers = r.pairs(v, path) }},
+		{"command", func(v value, path string) { s.Command = r.program(v, path) }},
+		{"args", func(v value, path string) { s.Args = r.each(v, path, r.program) }},
+		{"env", func(v value, path string) { s.Env = r.pairs(v, path) }},
+		{"url", func(v value, path string) { s.URL = r.address(v, path) }},
+		{"headers", func(v value, path string) { s.Headers = r.pairs(v, path) }},
 	}
 }
 
-// mcpServers reads servers of tools by name: a program with its arguments, or an address with its headers.
-func (r *reader) mcpServers(v doc.Value, path string) map[string]plumb.MCPServer {
+// mcpServers reads servers of tools by name: a program with its arguments, or an address with its
+// headers.
+func (r *reader) mcpServers(v value, path string) map[string]plumb.MCPServer {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -272,9 +273,9 @@ func snapshotMetrics() []string {
 
 func (r *reader) snapshotFields(s *Snapshots) []field {
 	return []field{
-		{"path", func(v doc.Value, path string) { s.Path = r.path(v, path) }},
-		{"metric", func(v doc.Value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
-		{"tolerance", func(v doc.Value, path string) {
+		{"path", func(v value, path string) { s.Path = r.path(v, path) }},
+		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
+		{"tolerance", func(v value, path string) {
 			r.object(v, path, r.toleranceFields(s))
 			if v.Kind == doc.Map && !has(v, "absolute") && !has(v, "percent") {
 				r.add(v.Place, path+" needs one of absolute and percent", "such as {percent: 10}")
@@ -285,14 +286,14 @@ func (r *reader) snapshotFields(s *Snapshots) []field {
 
 func (r *reader) toleranceFields(s *Snapshots) []field {
 	return []field{
-		{"absolute", func(v doc.Value, path string) { s.Absolute = new(r.number(v, path, noLimit)) }},
-		{"percent", func(v doc.Value, path string) { s.Percent = new(r.number(v, path, noLimit)) }},
+		{"absolute", func(v value, path string) { s.Absolute = new(r.number(v, path, noLimit)) }},
+		{"percent", func(v value, path string) { s.Percent = new(r.number(v, path, noLimit)) }},
 	}
 }
 
-// snapshots reads how baselines are compared. The file is beside the config unless that says otherwise, under the name that
-// the tool has which the config is named after.
-func (r *reader) snapshots(v doc.Value, path string) *Snapshots {
+// snapshots reads how baselines are compared. The file is beside the config unless that says
+// otherwise, under the name that the tool has which the config is named after.
+func (r *reader) snapshots(v value, path string) *Snapshots {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}

@@ -26,13 +26,14 @@ func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 	return text, complete("", tree)
 }
 
-// complete returns an error that lists all problems of a config that a script asks for, one a line. Such a config must
-// have runners.
-func complete(file string, tree doc.Value) error {
+// complete returns an error that lists all problems of a config that a script asks for, one a line.
+// Such a config must have runners.
+func complete(file string, tree value) error {
 	_, problems := fromValue(file, tree, true)
 	if tree.Kind == doc.Null {
 		problems = doc.Problems{{Message: notAMapping + ", not " + tree.Kind.String()}}
-	} else if runners := tree.Get("runners"); tree.Kind == doc.Map && (runners == nil || runners.Kind == doc.Map && len(runners.Members) == 0) {
+	} else if runners := tree.Get("runners"); tree.Kind == doc.Map &&
+		(runners == nil || runners.Kind == doc.Map && len(runners.Members) == 0) {
 		problems = append(problems, doc.Problem{Message: "runners must have a runner"})
 	}
 	if problems.Err() == nil {
@@ -41,8 +42,8 @@ func complete(file string, tree doc.Value) error {
 	return invalid(problems)
 }
 
-// invalid renders the problems of a config in the form that scripts know: "Unknown config key: run.foo" or "Invalid config
-// at run.repeat: must be at least 1, not 0", one a line.
+// invalid renders the problems of a config in the form that scripts know: "Unknown config key:
+// run.foo" or "Invalid config at run.repeat: must be at least 1, not 0", one a line.
 func invalid(problems doc.Problems) error {
 	var lines []string
 	for _, p := range problems.Errors() {
@@ -64,12 +65,13 @@ func invalid(problems doc.Problems) error {
 // caller holds the world in which the functions of this package are called.
 type caller struct{ host lib.Host }
 
-// loadCall is loadConfig of the module plumb: it finds and reads the config of a suite, and gives its path and what it
-// says, once that is in order, with absolute paths.
+// loadCall is loadConfig of the module plumb: it finds and reads the config of a suite, and gives
+// its path and what it says, once that is in order, with absolute paths.
 func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, error) {
 	var text string
 	var q struct{ SuitePath, ConfigPath string }
-	if len(args) != 1 || json.Unmarshal(args[0], &text) != nil || json.Unmarshal([]byte(text), &q) != nil || q.SuitePath+q.ConfigPath == "" {
+	if len(args) != 1 || json.Unmarshal(args[0], &text) != nil || json.Unmarshal([]byte(text), &q) != nil ||
+		q.SuitePath+q.ConfigPath == "" {
 		return nil, errors.New("loadConfig takes an object with suitePath, and configPath if it is known")
 	}
 	file := c.absolute(q.ConfigPath)
@@ -78,14 +80,17 @@ func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, erro
 		file, err = Find(filepath.Dir(c.absolute(q.SuitePath)))
 		if several, ok := errors.AsType[*severalConfigs](err); ok {
 			slices.Sort(several.names)
-			return nil, fmt.Errorf("Multiple config files found in %s: %s", several.dir, strings.Join(several.names, ", ")) //nolint:staticcheck // documented
+			names := strings.Join(several.names, ", ")
+			//nolint:staticcheck // documented
+			return nil, fmt.Errorf("Multiple config files found in %s: %s", several.dir, names)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if file == "" {
-		return nil, errors.New("No skillgym config found. Create skillgym.config.ts with a non-empty runners map.") //nolint:revive,staticcheck // the documented words
+		//nolint:revive,staticcheck // the documented words
+		return nil, errors.New("No skillgym config found. Create skillgym.config.ts with a non-empty runners map.")
 	}
 	tree, problems, err := readValue(ctx, file, c.host)
 	switch {
@@ -113,32 +118,35 @@ func (c caller) absolute(name string) string {
 	return filepath.Join(c.host.Dir, name)
 }
 
-// resolvePaths makes the paths of a config absolute that begin at its directory, as those who read it do.
-func resolvePaths(tree *doc.Value, dir string) {
+// resolvePaths makes the paths of a config absolute that begin at its directory, as those who read
+// it do.
+func resolvePaths(tree *value, dir string) {
 	r := &reader{dir: dir}
-	read := func(as func(v doc.Value, path string) string) func(v *doc.Value) {
-		return func(v *doc.Value) {
+	read := func(as func(v value, path string) string) func(v *value) {
+		return func(v *value) {
 			if v.Kind == doc.String {
 				v.SetText(as(*v, ""))
 			}
 		}
 	}
-	reporter := func(v doc.Value, _ string) string {
+	reporter := func(v value, _ string) string {
 		if lib.IsCode(v.Text()) || strings.HasPrefix(v.Text(), "./") || strings.HasPrefix(v.Text(), "../") {
 			return r.path(v, "")
 		}
 		return v.Text()
 	}
 	for _, places := range []struct {
-		as    func(v doc.Value, path string) string
+		as    func(v value, path string) string
 		paths []string
 	}{
 		{r.path, []string{
-			"run cwd", "run outputDir", "run output", "run workspaces", "run workspace cwd", "run workspace templateDir", "snapshots path",
+			"run cwd", "run outputDir", "run output", "run workspaces",
+			"run workspace cwd", "run workspace templateDir", "snapshots path",
 			"runners * agent skills", "runners * agent skills *",
 		}},
 		{r.program, []string{
-			"runners * agent command", "runners * agent commandArgs", "runners * agent commandArgs *", "runners * agent args", "runners * agent args *",
+			"runners * agent command", "runners * agent commandArgs", "runners * agent commandArgs *",
+			"runners * agent args", "runners * agent args *",
 			"runners * agent mcpServers * command", "runners * agent mcpServers * args", "runners * agent mcpServers * args *",
 			"run workspace bootstrap command", "run workspace bootstrap args", "run workspace bootstrap args *",
 		}},
@@ -151,7 +159,7 @@ func resolvePaths(tree *doc.Value, dir string) {
 }
 
 // each calls f with each value at a path in v; * is any member or element.
-func each(v *doc.Value, path []string, f func(v *doc.Value)) {
+func each(v *value, path []string, f func(v *value)) {
 	if len(path) == 0 {
 		f(v)
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// Calls returns the Go functions that the module plumb calls in any code: host at once, and async in time. dir is where the
-// relative paths of the code start.
+// Calls returns the Go functions that the module plumb calls in any code: host at once, and async
+// in time. dir is where the relative paths of the code start.
 func Calls(h lib.Host, dir string) (host, async map[string]script.HostFunc) {
 	h.Dir = dir
 	return map[string]script.HostFunc{"parseConfig": parseCall},
@@ -30,29 +30,29 @@ func Options(h lib.Host, dir string) script.Options {
 	return o
 }
 
-// readExport runs a config in code and returns what it exports, without places. The code also sees the variables of the
-// .env file beside it.
-func readExport(ctx context.Context, path string, h lib.Host) (doc.Value, doc.Problems) {
+// readExport runs a config in code and returns what it exports, without places. The code also sees
+// the variables of the .env file beside it.
+func readExport(ctx context.Context, path string, h lib.Host) (value, doc.Problems) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return doc.Value{}, doc.Problems{{Pos: plumb.Position{File: path}, Message: err.Error()}}
+		return value{}, doc.Problems{{Pos: plumb.Position{File: path}, Message: err.Error()}}
 	}
 	at := lib.Places{Origin: abs, Named: path}
 	program, err := lib.Build(abs)
 	if err != nil {
-		return doc.Value{}, at.Problems(err)
+		return value{}, at.Problems(err)
 	}
 	options := Options(h, cmp.Or(h.Dir, filepath.Dir(abs)))
 	vars, err := DotEnv(filepath.Dir(abs), variable(options.Env))
 	if err != nil {
-		return doc.Value{}, at.Problems(err)
+		return value{}, at.Problems(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		options.Env = append(options.Env, name+"="+vars[name])
 	}
 	vm, err := h.Start(ctx, program, options)
 	if err != nil {
-		return doc.Value{}, at.Problems(err)
+		return value{}, at.Problems(err)
 	}
 	defer func() { _ = vm.Close() }()
 	var export struct {
@@ -60,7 +60,7 @@ func readExport(ctx context.Context, path string, h lib.Host) (doc.Value, doc.Pr
 		Problems []lib.Problem   `json:"problems"`
 	}
 	if err := lib.Describe(ctx, vm, &export, "readConfig"); err != nil {
-		return doc.Value{}, at.Problems(err)
+		return value{}, at.Problems(err)
 	}
 	var problems doc.Problems
 	for _, p := range export.Problems {
@@ -74,9 +74,9 @@ func readExport(ctx context.Context, path string, h lib.Host) (doc.Value, doc.Pr
 }
 
 // parseExport parses a config that code gives as JSON. A problem has no place.
-func parseExport(file string, text []byte) (doc.Value, *doc.Problem) {
+func parseExport(file string, text []byte) (value, *doc.Problem) {
 	if len(text) > doc.ConfigBytes {
-		return doc.Value{}, &doc.Problem{Pos: plumb.Position{File: file}, Message: tooLarge(len(text))}
+		return value{}, &doc.Problem{Pos: plumb.Position{File: file}, Message: tooLarge(len(text))}
 	}
 	tree, problem := doc.ParseJSON(file, text)
 	if problem != nil {

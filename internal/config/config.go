@@ -1,7 +1,7 @@
 // Package config reads a project's config file, plumb.yaml or plumb.config.ts, and its .env file.
 //
-// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each with its place and, if
-// possible, with a hint.
+// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each
+// with its place and, if possible, with a hint.
 package config
 
 import (
@@ -19,20 +19,21 @@ import (
 
 // Config is a project's config file. The zero value of a field says that the file does not set it.
 type Config struct {
-	// Path is the file and Dir its directory, from which the relative paths in it start; see [Config.Resolve].
+	// Path is the file and Dir its directory, from which the relative paths in it start; see
+	// [Config.Resolve].
 	Path, Dir string
 	// Suites are the suites to run when the command line names none, as suite.Read takes them.
 	Suites []string
-	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and Agent. The paths of
-	// agents are absolute.
+	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and
+	// Agent. The paths of agents are absolute.
 	Runners  []plumb.RunnerConfig
 	Judge    *Judge
 	Embedder *Embedder
 	// Prices are the user's own, and go before the built-in table.
 	Prices []Price
 	Run    RunConfig
-	// Workspace says where sessions work when the suite does not; nil where the file does not say either. Cwd is where
-	// they work without a workspace. The paths of both are absolute.
+	// Workspace says where sessions work when the suite does not; nil where the file does not say
+	// either. Cwd is where they work without a workspace. The paths of both are absolute.
 	Workspace *plumb.WorkspaceConfig
 	Cwd       string
 	// MaxSteps stops an agent that takes more steps; 0 is no limit.
@@ -57,7 +58,8 @@ type Judge struct {
 type Embedder struct {
 	// Model is "provider:model".
 	Model string
-	// BaseURL replaces the provider's own address; APIKeyEnv names the environment variable with the key.
+	// BaseURL replaces the provider's own address; APIKeyEnv names the environment variable with the
+	// key.
 	BaseURL, APIKeyEnv string
 }
 
@@ -70,11 +72,13 @@ type Price struct {
 	PerRequest float64
 }
 
-// Snapshots says how token baselines are compared. A case that exceeds either of the two tolerances fails.
+// Snapshots says how token baselines are compared. A case that exceeds either of the two tolerances
+// fails.
 type Snapshots struct {
 	// Path is the file of the baselines; it is absolute.
 	Path string
-	// Metric is the figure compared: "totalTokens", "inputTokens", "outputTokens", "reasoningTokens" or "cacheTokens".
+	// Metric is the figure compared: "totalTokens", "inputTokens", "outputTokens", "reasoningTokens"
+	// or "cacheTokens".
 	Metric string
 	// Absolute is in tokens and Percent in hundredths of the baseline. One of them is set.
 	Absolute, Percent *float64
@@ -108,8 +112,8 @@ type RunConfig struct {
 	Retry     *int
 	TimeoutMs int64
 
-	// Workspaces is the directory in which workspaces are made; it is absolute. KeepWorkspaces keeps those of sessions that
-	// went well, AllRepetitions makes all samples of an agent.
+	// Workspaces is the directory in which workspaces are made; it is absolute. KeepWorkspaces keeps
+	// those of sessions that went well, AllRepetitions makes all samples of an agent.
 	Workspaces                     string
 	KeepWorkspaces, AllRepetitions bool
 
@@ -120,7 +124,8 @@ type RunConfig struct {
 	// AllowUnmetered goes on where a budget cannot be held, since what is used is not known.
 	AllowUnmetered bool
 
-	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave them to the provider.
+	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave
+	// them to the provider.
 	Temperature           *float64
 	Seed                  *int64
 	NoTemperature, NoSeed bool
@@ -131,8 +136,8 @@ type RunConfig struct {
 	// Report holds "name" or "name:path".
 	Report            []string
 	Output, OutputDir string
-	// Redact names environment variables whose values are removed from everything written, beside those that plumb
-	// knows to be secret.
+	// Redact names environment variables whose values are removed from everything written, beside
+	// those that plumb knows to be secret.
 	Redact []string
 }
 
@@ -146,7 +151,8 @@ func (c *Config) Runner(id string) *plumb.RunnerConfig {
 	return nil
 }
 
-// Resolve returns a path of the config file as it is to be used: a relative one starts from the file's directory.
+// Resolve returns a path of the config file as it is to be used: a relative one starts from the
+// file's directory.
 func (c *Config) Resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -165,8 +171,8 @@ func Names() []string {
 	return names
 }
 
-// Find returns the path of the config file in dir or in the nearest directory above it, or "" when there is none.
-// Two config files in one directory are an error that names them.
+// Find returns the path of the config file in dir or in the nearest directory above it, or "" when
+// there is none. Two config files in one directory are an error that names them.
 func Find(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -214,9 +220,9 @@ func (e *severalConfigs) Error() string {
 	return fmt.Sprintf("find config: %s has %s and %s", e.dir, strings.Join(e.names[:last], ", "), e.names[last])
 }
 
-// FindFor returns the config file of a suite that suite.Read would read from a file or a directory: the nearest one from
-// the suite's own directory upwards, else, as for a published suite, the nearest one from dir upwards. dir is where the
-// relative path of the suite starts.
+// FindFor returns the config file of a suite that suite.Read would read from a file or a directory:
+// the nearest one from the suite's own directory upwards, else, as for a published suite, the
+// nearest one from dir upwards. dir is where the relative path of the suite starts.
 func FindFor(suite, dir string) (string, error) {
 	full := suite
 	if !filepath.IsAbs(full) {
@@ -233,9 +239,10 @@ func FindFor(suite, dir string) (string, error) {
 	return Find(dir)
 }
 
-// Read reads a config file: one in TypeScript or JavaScript is executed, and its default export, or else the module
-// itself, is the config; one whose name ends in .json is JSON, and any other is YAML. All have the same keys. If the
-// file does not make sense the error is [doc.Problems], all of them.
+// Read reads a config file: one in TypeScript or JavaScript is executed, and its default export, or
+// else the module itself, is the config; one whose name ends in .json is JSON, and any other is
+// YAML. All have the same keys. If the file does not make sense the error is [doc.Problems], all of
+// them.
 func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
 	tree, problems, err := readValue(ctx, path, h)
 	if err != nil {
@@ -254,30 +261,31 @@ func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
 	return c, nil
 }
 
-// readValue returns the content of a config file. The problems are those that keep it from having any.
-func readValue(ctx context.Context, path string, h lib.Host) (doc.Value, doc.Problems, error) {
+// readValue returns the content of a config file. The problems are those that keep it from having
+// any.
+func readValue(ctx context.Context, path string, h lib.Host) (value, doc.Problems, error) {
 	if lib.IsCode(path) {
 		tree, problems := readExport(ctx, path, h)
 		return tree, problems, nil
 	}
 	data, err := doc.Read(path, doc.ConfigBytes)
 	if err != nil {
-		return doc.Value{}, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
+		return value{}, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
 	}
 	tree, problem := parse(path, data)
 	if problem != nil {
-		return doc.Value{}, doc.Problems{*problem}, nil
+		return value{}, doc.Problems{*problem}, nil
 	}
 	return tree, nil, nil
 }
 
-// parse parses a config in YAML or JSON. A problem makes it unusable as a whole; duplicate keys are reported when the
-// value is read.
-func parse(file string, data []byte) (doc.Value, *doc.Problem) {
+// parse parses a config in YAML or JSON. A problem makes it unusable as a whole; duplicate keys are
+// reported when the value is read.
+func parse(file string, data []byte) (value, *doc.Problem) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	switch {
 	case len(data) > doc.ConfigBytes:
-		return doc.Value{}, &doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(file), Message: tooLarge(len(data))}
+		return value{}, &doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(file), Message: tooLarge(len(data))}
 	case strings.EqualFold(filepath.Ext(file), ".json"):
 		return doc.ParseJSON(file, data)
 	default:
@@ -289,8 +297,9 @@ func tooLarge(size int) string {
 	return fmt.Sprintf("the config has %s, more than the limit of %s", doc.Size(int64(size)), doc.Size(doc.ConfigBytes))
 }
 
-// fromValue reads the config of the file at path. code says that the values come from code and have no places.
-func fromValue(path string, tree doc.Value, code bool) (*Config, doc.Problems) {
+// fromValue reads the config of the file at path. code says that the values come from code and have
+// no places.
+func fromValue(path string, tree value, code bool) (*Config, doc.Problems) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return nil, doc.Problems{{Pos: plumb.Position{File: path}, Message: "its directory cannot be found: " + err.Error()}}

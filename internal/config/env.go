@@ -19,9 +19,10 @@ import (
 // dotEnvName is the file of environment variables beside a project's config.
 const dotEnvName = ".env"
 
-// DotEnv reads the file .env in a directory and returns the variables that it adds to the environment: those that getenv
-// does not know or that are empty there, for the shell wins. No file gives no variables. A line that cannot be read is
-// an error with its place, which never repeats the line, since it may hold a secret.
+// DotEnv reads the file .env in a directory and returns the variables that it adds to the
+// environment: those that getenv does not know or that are empty there, for the shell wins. No file
+// gives no variables. A line that cannot be read is an error with its place, which never repeats
+// the line, since it may hold a secret.
 func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	file := filepath.Join(dir, dotEnvName)
 	data, err := doc.Read(file, doc.EnvBytes)
@@ -40,7 +41,10 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	}
 	vars, err := godotenv.UnmarshalBytes(data)
 	if err != nil { // its text may hold a secret
-		return nil, doc.Problems{{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "not a file of variables", Hint: "a line is NAME=value"}}
+		return nil, doc.Problems{{
+			Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "not a file of variables",
+			Hint: "a line is NAME=value",
+		}}
 	}
 	for name := range vars {
 		if name == "" || getenv(name) != "" {
@@ -50,8 +54,8 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	return vars, nil
 }
 
-// checkDotEnv finds what a .env file may not have. The parser tells no lines, and fills in variables as it goes: a few lines
-// that name each other twice would take all of the memory.
+// checkDotEnv finds what a .env file may not have. The parser reports no lines, and fills in
+// variables as it goes: a few lines that name each other twice would take all of the memory.
 func checkDotEnv(file string, data []byte) *doc.Problem {
 	references := regexp.MustCompile(`\$\(?\{?([A-Z0-9_]+)`)
 	sizes, total := map[string]int{}, 0 // of the values, and of more where the parser is not as simple as this

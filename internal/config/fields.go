@@ -13,49 +13,53 @@ import (
 // field is one key of a config section and what reads its value.
 type field struct {
 	name string
-	read func(v doc.Value, path string)
+	read func(v value, path string)
 }
 
-// topFields are the keys of a config file. What they read is also what the published JSON Schema describes; a test holds
-// the two together.
+// topFields are the keys of a config file. What they read is also what the published JSON Schema
+// describes; a test holds the two together.
 func (r *reader) topFields(c *Config) []field {
 	return []field{
-		{"$schema", func(v doc.Value, path string) { r.text(v, path) }},
-		{"suites", func(v doc.Value, path string) { c.Suites = r.words(v, path) }},
-		{"runners", func(v doc.Value, path string) { c.Runners = r.runners(v, path) }},
-		{"judge", func(v doc.Value, path string) { c.Judge = r.judge(v, path, c) }},
-		{"embedder", func(v doc.Value, path string) { c.Embedder = r.embedder(v, path) }},
-		{"prices", func(v doc.Value, path string) { c.Prices = r.prices(v, path) }},
-		{"run", func(v doc.Value, path string) {
+		{"$schema", func(v value, path string) { r.text(v, path) }},
+		{"suites", func(v value, path string) { c.Suites = r.words(v, path) }},
+		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
+		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
+		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
+		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
+		{"run", func(v value, path string) {
 			r.object(v, path, r.runFields(c))
 			r.twice(v, path)
 		}},
-		{"defaults", func(v doc.Value, path string) { r.object(v, path, r.defaultsFields(c)) }},
-		{"snapshots", func(v doc.Value, path string) { c.Snapshots = r.snapshots(v, path) }},
+		{"defaults", func(v value, path string) { r.object(v, path, r.defaultsFields(c)) }},
+		{"snapshots", func(v value, path string) { c.Snapshots = r.snapshots(v, path) }},
 	}
 }
 
 func (r *reader) defaultsFields(c *Config) []field {
 	return []field{
-		{"timeoutMs", func(v doc.Value, path string) {
+		{"timeoutMs", func(v value, path string) {
 			if c.Run.TimeoutMs != 0 {
-				r.add(v.Place, path+" and run.timeoutMs say the same", "keep one of them")
+				r.add(v.Place, path+" and run.timeoutMs set the same value", "keep one of them")
 			}
 			c.Run.TimeoutMs = r.duration(v, path)
 		}},
 	}
 }
 
-// runAliases are the keys of run with two names: what the flags of plumb run are called, and what they are called in the
-// configs of skillgym.
+// runAliases are the keys of run with two names: what the flags of plumb run are called, and what
+// they are called in the configs of skillgym.
 func runAliases() [][2]string {
 	return [][2]string{
-		{"parallel", "maxParallel"}, {"retry", "repeatFailure"}, {"retry", "retryFailed"}, {"tag", "tags"}, {"report", "reporter"},
+		{"parallel", "maxParallel"}, {"retry", "repeatFailure"}, {"retry", "retryFailed"}, {"tag", "tags"}, {
+			"report",
+			"reporter",
+		},
 	}
 }
 
-// twice reports keys of run that say the same. Of the two old names for retry the newer one counts, as it always did.
-func (r *reader) twice(v doc.Value, path string) {
+// twice reports keys of run that say the same. Of the two old names for retry the newer one counts,
+// as it always did.
+func (r *reader) twice(v value, path string) {
 	at := func(key string) (doc.Member, bool) {
 		i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
 		if i < 0 {
@@ -66,7 +70,7 @@ func (r *reader) twice(v doc.Value, path string) {
 	for _, pair := range runAliases() {
 		_, first := at(pair[0])
 		if m, second := at(pair[1]); first && second {
-			r.add(m.Place, fmt.Sprintf("%s.%s and %s.%s say the same", path, pair[0], path, pair[1]), "keep one of them")
+			r.add(m.Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, pair[0], path, pair[1]), "keep one of them")
 		}
 	}
 	_, failure := at("repeatFailure")
@@ -78,54 +82,54 @@ func (r *reader) twice(v doc.Value, path string) {
 func (r *reader) runFields(config *Config) []field {
 	c := &config.Run
 	return []field{
-		{"tier", func(v doc.Value, path string) { c.Tier = r.text(v, path) }},
-		{"model", func(v doc.Value, path string) { c.Model = r.words(v, path) }},
-		{"runner", func(v doc.Value, path string) { c.Runner = r.words(v, path) }},
-		{"command", func(v doc.Value, path string) { c.Command = r.text(v, path) }},
-		{"replay", func(v doc.Value, path string) { c.Replay = r.text(v, path) }},
-		{"baseURL", func(v doc.Value, path string) { c.BaseURL = r.address(v, path) }},
-		{"api", func(v doc.Value, path string) { c.API = r.choice(v, path, apis()) }},
-		{"apiKeyEnv", func(v doc.Value, path string) { c.APIKeyEnv = r.variable(v, path) }},
-		{"header", func(v doc.Value, path string) { c.Header = r.words(v, path) }},
-		{"reasoningEffort", func(v doc.Value, path string) { c.ReasoningEffort = r.text(v, path) }},
-		{"requestTimeoutMs", func(v doc.Value, path string) { c.RequestTimeoutMs = r.duration(v, path) }},
-		{"judge", func(v doc.Value, path string) { c.Judge = r.text(v, path) }},
-		{"judgeVotes", func(v doc.Value, path string) { c.JudgeVotes = r.votes(v, path) }},
-		{"embedder", func(v doc.Value, path string) { c.Embedder = r.text(v, path) }},
-		{"case", func(v doc.Value, path string) { c.Case = r.words(v, path) }},
-		{"tag", func(v doc.Value, path string) { c.Tag = r.words(v, path) }},
-		{"category", func(v doc.Value, path string) { c.Category = r.choices(v, path, Categories()) }},
-		{"difficulty", func(v doc.Value, path string) { c.Difficulty = r.choices(v, path, Difficulties()) }},
-		{"limit", func(v doc.Value, path string) { c.Limit = int(r.whole(v, path, 1)) }},
-		{"schedule", func(v doc.Value, path string) { c.Schedule = r.choice(v, path, schedules()) }},
-		{"parallel", func(v doc.Value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
-		{"repeat", func(v doc.Value, path string) { c.Repeat = int(r.whole(v, path, 1)) }},
-		{"retry", func(v doc.Value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"timeoutMs", func(v doc.Value, path string) { c.TimeoutMs = r.duration(v, path) }},
-		{"maxFailures", func(v doc.Value, path string) { c.MaxFailures = int(r.whole(v, path, 1)) }},
-		{"maxCostUSD", func(v doc.Value, path string) { c.MaxCostUSD = r.budget(v, path) }},
-		{"maxTokens", func(v doc.Value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
-		{"maxDurationMs", func(v doc.Value, path string) { c.MaxDurationMs = r.duration(v, path) }},
-		{"allowUnmetered", func(v doc.Value, path string) { c.AllowUnmetered = r.yes(v, path) }},
-		{"temperature", func(v doc.Value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
-		{"seed", func(v doc.Value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
-		{"maxOutputTokens", func(v doc.Value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},
-		{"cache", func(v doc.Value, path string) { c.Cache = r.choice(v, path, cacheModes()) }},
-		{"report", func(v doc.Value, path string) { c.Report = r.reports(v, path) }},
-		{"output", func(v doc.Value, path string) { c.Output = r.text(v, path) }},
-		{"outputDir", func(v doc.Value, path string) { c.OutputDir = r.text(v, path) }},
-		{"redact", func(v doc.Value, path string) { c.Redact = r.variables(v, path) }},
-		{"cwd", func(v doc.Value, path string) { config.Cwd = r.path(v, path) }},
-		{"maxSteps", func(v doc.Value, path string) { config.MaxSteps = int(r.whole(v, path, 1)) }},
-		{"workspace", func(v doc.Value, path string) { config.Workspace = r.workspace(v, path) }},
-		{"workspaces", func(v doc.Value, path string) { c.Workspaces = r.path(v, path) }},
-		{"keepWorkspaces", func(v doc.Value, path string) { c.KeepWorkspaces = r.yes(v, path) }},
-		{"allRepetitions", func(v doc.Value, path string) { c.AllRepetitions = r.yes(v, path) }},
-		{"maxParallel", func(v doc.Value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
-		{"retryFailed", func(v doc.Value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"repeatFailure", func(v doc.Value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"tags", func(v doc.Value, path string) { c.Tag = r.each(v, path, r.text) }}, // documented: none is no filter,
-		{"reporter", func(v doc.Value, path string) { c.Report = r.reports(v, path) }},
+		{"tier", func(v value, path string) { c.Tier = r.text(v, path) }},
+		{"model", func(v value, path string) { c.Model = r.words(v, path) }},
+		{"runner", func(v value, path string) { c.Runner = r.words(v, path) }},
+		{"command", func(v value, path string) { c.Command = r.text(v, path) }},
+		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
+		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
+		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
+		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
+		{"header", func(v value, path string) { c.Header = r.words(v, path) }},
+		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = r.text(v, path) }},
+		{"requestTimeoutMs", func(v value, path string) { c.RequestTimeoutMs = r.duration(v, path) }},
+		{"judge", func(v value, path string) { c.Judge = r.text(v, path) }},
+		{"judgeVotes", func(v value, path string) { c.JudgeVotes = r.votes(v, path) }},
+		{"embedder", func(v value, path string) { c.Embedder = r.text(v, path) }},
+		{"case", func(v value, path string) { c.Case = r.words(v, path) }},
+		{"tag", func(v value, path string) { c.Tag = r.words(v, path) }},
+		{"category", func(v value, path string) { c.Category = r.choices(v, path, Categories()) }},
+		{"difficulty", func(v value, path string) { c.Difficulty = r.choices(v, path, Difficulties()) }},
+		{"limit", func(v value, path string) { c.Limit = int(r.whole(v, path, 1)) }},
+		{"schedule", func(v value, path string) { c.Schedule = r.choice(v, path, schedules()) }},
+		{"parallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
+		{"repeat", func(v value, path string) { c.Repeat = int(r.whole(v, path, 1)) }},
+		{"retry", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
+		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
+		{"maxFailures", func(v value, path string) { c.MaxFailures = int(r.whole(v, path, 1)) }},
+		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = r.budget(v, path) }},
+		{"maxTokens", func(v value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
+		{"maxDurationMs", func(v value, path string) { c.MaxDurationMs = r.duration(v, path) }},
+		{"allowUnmetered", func(v value, path string) { c.AllowUnmetered = r.yes(v, path) }},
+		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
+		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
+		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},
+		{"cache", func(v value, path string) { c.Cache = r.choice(v, path, cacheModes()) }},
+		{"report", func(v value, path string) { c.Report = r.reports(v, path) }},
+		{"output", func(v value, path string) { c.Output = r.text(v, path) }},
+		{"outputDir", func(v value, path string) { c.OutputDir = r.text(v, path) }},
+		{"redact", func(v value, path string) { c.Redact = r.variables(v, path) }},
+		{"cwd", func(v value, path string) { config.Cwd = r.path(v, path) }},
+		{"maxSteps", func(v value, path string) { config.MaxSteps = int(r.whole(v, path, 1)) }},
+		{"workspace", func(v value, path string) { config.Workspace = r.workspace(v, path) }},
+		{"workspaces", func(v value, path string) { c.Workspaces = r.path(v, path) }},
+		{"keepWorkspaces", func(v value, path string) { c.KeepWorkspaces = r.yes(v, path) }},
+		{"allRepetitions", func(v value, path string) { c.AllRepetitions = r.yes(v, path) }},
+		{"maxParallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
+		{"retryFailed", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
+		{"repeatFailure", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
+		{"tags", func(v value, path string) { c.Tag = r.each(v, path, r.text) }}, // documented: an empty list is no filter
+		{"reporter", func(v value, path string) { c.Report = r.reports(v, path) }},
 	}
 }
 
@@ -143,27 +147,27 @@ func cacheModes() []string { return []string{"off", "on", "only"} }
 
 func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 	return []field{
-		{"model", func(v doc.Value, path string) { c.Model = r.text(v, path) }},
-		{"command", func(v doc.Value, path string) { c.Command = r.command(v, path) }},
-		{"replay", func(v doc.Value, path string) { c.Replay = r.text(v, path) }},
-		{"agent", func(v doc.Value, path string) { c.Agent = r.agent(v, path) }},
-		{"baseURL", func(v doc.Value, path string) { c.BaseURL = r.address(v, path) }},
-		{"api", func(v doc.Value, path string) { c.API = r.choice(v, path, apis()) }},
-		{"apiKeyEnv", func(v doc.Value, path string) { c.APIKeyEnv = r.variable(v, path) }},
-		{"headers", func(v doc.Value, path string) { c.Headers = r.pairs(v, path) }},
-		{"env", func(v doc.Value, path string) { c.Env = r.pairs(v, path) }},
-		{"temperature", func(v doc.Value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
-		{"seed", func(v doc.Value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
-		{"topP", func(v doc.Value, path string) { c.TopP = new(r.number(v, path, 1)) }},
-		{"maxOutputTokens", func(v doc.Value, path string) { c.MaxOutputTokens = new(r.whole(v, path, 1)) }},
-		{"reasoningEffort", func(v doc.Value, path string) { c.ReasoningEffort = new(r.text(v, path)) }},
-		{"timeoutMs", func(v doc.Value, path string) { c.TimeoutMs = r.duration(v, path) }},
-		{"maxParallel", func(v doc.Value, path string) { c.MaxParallel = int(r.whole(v, path, 1)) }},
+		{"model", func(v value, path string) { c.Model = r.text(v, path) }},
+		{"command", func(v value, path string) { c.Command = r.command(v, path) }},
+		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
+		{"agent", func(v value, path string) { c.Agent = r.agent(v, path) }},
+		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
+		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
+		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
+		{"headers", func(v value, path string) { c.Headers = r.pairs(v, path) }},
+		{"env", func(v value, path string) { c.Env = r.pairs(v, path) }},
+		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
+		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
+		{"topP", func(v value, path string) { c.TopP = new(r.number(v, path, 1)) }},
+		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = new(r.whole(v, path, 1)) }},
+		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = new(r.text(v, path)) }},
+		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
+		{"maxParallel", func(v value, path string) { c.MaxParallel = int(r.whole(v, path, 1)) }},
 	}
 }
 
 // prices reads what models cost, by "provider:model".
-func (r *reader) prices(v doc.Value, path string) []Price {
+func (r *reader) prices(v value, path string) []Price {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -189,13 +193,13 @@ func (r *reader) prices(v doc.Value, path string) []Price {
 }
 
 func (r *reader) priceFields(p *Price) []field {
-	usd := func(v doc.Value, path string) *float64 { return new(r.number(v, path, noLimit)) }
+	usd := func(v value, path string) *float64 { return new(r.number(v, path, noLimit)) }
 	return []field{
-		{"input", func(v doc.Value, path string) { p.Input = usd(v, path) }},
-		{"output", func(v doc.Value, path string) { p.Output = usd(v, path) }},
-		{"cacheRead", func(v doc.Value, path string) { p.CacheRead = usd(v, path) }},
-		{"cacheWrite", func(v doc.Value, path string) { p.CacheWrite = usd(v, path) }},
-		{"perRequest", func(v doc.Value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
+		{"input", func(v value, path string) { p.Input = usd(v, path) }},
+		{"output", func(v value, path string) { p.Output = usd(v, path) }},
+		{"cacheRead", func(v value, path string) { p.CacheRead = usd(v, path) }},
+		{"cacheWrite", func(v value, path string) { p.CacheWrite = usd(v, path) }},
+		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
 	}
 }
 
@@ -212,7 +216,7 @@ func onlyFor(key string) []string {
 	return nil
 }
 
-func (r *reader) runners(v doc.Value, path string) []plumb.RunnerConfig {
+func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -240,12 +244,13 @@ func (r *reader) runners(v doc.Value, path string) []plumb.RunnerConfig {
 }
 
 // runner reads the keys of one runner, and holds them to what the runner is.
-func (r *reader) runner(v doc.Value, path string, fields []field) {
+func (r *reader) runner(v value, path string, fields []field) {
 	if !r.is(v, path, doc.Map) {
 		return
 	}
 	r.object(v, path, fields)
-	possible := slices.DeleteFunc([]string{"model", "command", "replay", "agent"}, func(k string) bool { return !known(fields, k) })
+	possible := slices.DeleteFunc([]string{"model", "command", "replay", "agent"},
+		func(k string) bool { return !known(fields, k) })
 	var kinds []string
 	for _, m := range v.Members {
 		if slices.Contains(possible, m.Key) {
@@ -254,9 +259,11 @@ func (r *reader) runner(v doc.Value, path string, fields []field) {
 	}
 	switch len(kinds) {
 	case 0:
-		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !known(fields, m.Key) }) { // else that is the reason
+		// else that is the reason
+		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !known(fields, m.Key) }) {
 			last := len(possible) - 1
-			r.add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "), possible[last]), "")
+			r.add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "),
+				possible[last]), "")
 		}
 		return
 	case 1:
@@ -281,7 +288,7 @@ func (r *reader) judgeFields(c *plumb.RunnerConfig) []field {
 	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
 }
 
-func (r *reader) judge(v doc.Value, path string, c *Config) *Judge {
+func (r *reader) judge(v value, path string, c *Config) *Judge {
 	if v.Kind == doc.String {
 		name := r.text(v, path)
 		if c.Runner(name) != nil {
@@ -295,8 +302,8 @@ func (r *reader) judge(v doc.Value, path string, c *Config) *Judge {
 	}
 	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
 	fields := append(r.judgeFields(j.Config),
-		field{"runner", func(v doc.Value, path string) { j.Runner = r.text(v, path) }},
-		field{"votes", func(v doc.Value, path string) { j.Votes = r.votes(v, path) }},
+		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
+		field{"votes", func(v value, path string) { j.Votes = r.votes(v, path) }},
 	)
 	i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == "runner" })
 	if i < 0 {
@@ -306,7 +313,8 @@ func (r *reader) judge(v doc.Value, path string, c *Config) *Judge {
 	r.object(v, path, fields)
 	for _, m := range v.Members {
 		if m.Key != "runner" && m.Key != "votes" && known(fields, m.Key) {
-			r.add(m.Place, fmt.Sprintf("%s.%s cannot stand beside %s.runner", path, m.Key, path), "the runner has its own settings")
+			r.add(m.Place, fmt.Sprintf("%s.%s cannot be used together with %s.runner", path, m.Key, path),
+				"the runner has its own settings")
 		}
 	}
 	if j.Runner != "" && c.Runner(j.Runner) == nil {
@@ -315,7 +323,7 @@ func (r *reader) judge(v doc.Value, path string, c *Config) *Judge {
 			ids = append(ids, known.ID)
 		}
 		at := v.Members[i].Value
-		r.add(at.Place, fmt.Sprintf("%s.runner names no runner %q", path, j.Runner), doc.DidYouMean(j.Runner, ids))
+		r.add(at.Place, fmt.Sprintf("%s.runner: there is no runner %q", path, j.Runner), doc.DidYouMean(j.Runner, ids))
 	}
 	j.Config = nil
 	return j
@@ -323,13 +331,13 @@ func (r *reader) judge(v doc.Value, path string, c *Config) *Judge {
 
 func (r *reader) embedderFields(e *Embedder) []field {
 	return []field{
-		{"model", func(v doc.Value, path string) { e.Model = r.text(v, path) }},
-		{"baseURL", func(v doc.Value, path string) { e.BaseURL = r.address(v, path) }},
-		{"apiKeyEnv", func(v doc.Value, path string) { e.APIKeyEnv = r.variable(v, path) }},
+		{"model", func(v value, path string) { e.Model = r.text(v, path) }},
+		{"baseURL", func(v value, path string) { e.BaseURL = r.address(v, path) }},
+		{"apiKeyEnv", func(v value, path string) { e.APIKeyEnv = r.variable(v, path) }},
 	}
 }
 
-func (r *reader) embedder(v doc.Value, path string) *Embedder {
+func (r *reader) embedder(v value, path string) *Embedder {
 	e := &Embedder{}
 	switch v.Kind {
 	case doc.String:
@@ -347,7 +355,7 @@ func (r *reader) embedder(v doc.Value, path string) *Embedder {
 }
 
 // address reads a URL. One that refers to environment variables is checked when it is used.
-func (r *reader) address(v doc.Value, path string) string {
+func (r *reader) address(v value, path string) string {
 	text := r.text(v, path)
 	if text == "" || strings.Contains(text, "${") {
 		return text
@@ -360,7 +368,7 @@ func (r *reader) address(v doc.Value, path string) string {
 }
 
 // command reads a program and its arguments.
-func (r *reader) command(v doc.Value, path string) []string {
+func (r *reader) command(v value, path string) []string {
 	if v.Kind == doc.String {
 		words, err := fmt.Sprintf("%q", strings.Fields(v.Text())), path+" must be a list of the program and its arguments"
 		r.add(v.Place, err, "such as "+strings.ReplaceAll(words, `" "`, `", "`))

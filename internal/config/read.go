@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// reader reads values and collects what is wrong with them. A value that is wrong reads as the zero value.
+// reader reads values and collects what is wrong with them. A value that is wrong reads as the zero
+// value.
 type reader struct {
 	file string
 	// dir is where relative paths start.
@@ -23,6 +24,9 @@ type reader struct {
 	suite    bool
 	problems doc.Problems
 }
+
+// value is a value of a config.
+type value = doc.Value
 
 // noLimit is the upper end of a range that has none.
 const noLimit = math.MaxFloat64
@@ -42,7 +46,7 @@ func (r *reader) position(at doc.Place) plumb.Position {
 	return at.In(r.file)
 }
 
-func (r *reader) wrong(v doc.Value, path, want string) {
+func (r *reader) wrong(v value, path, want string) {
 	if v.Kind == doc.Null {
 		r.add(v.Place, path+" has no value, expected "+want, "leave the key out")
 		return
@@ -50,7 +54,7 @@ func (r *reader) wrong(v doc.Value, path, want string) {
 	r.add(v.Place, fmt.Sprintf("%s must be %s, not %s", path, want, v.Kind), "")
 }
 
-func (r *reader) is(v doc.Value, path string, kind doc.Kind) bool {
+func (r *reader) is(v value, path string, kind doc.Kind) bool {
 	if v.Kind != kind {
 		r.wrong(v, path, kind.String())
 	}
@@ -60,7 +64,7 @@ func (r *reader) is(v doc.Value, path string, kind doc.Kind) bool {
 const notAMapping = "a config must be a mapping"
 
 // object reads the known keys of a mapping in the order of fields, and reports the others.
-func (r *reader) object(v doc.Value, path string, fields []field) {
+func (r *reader) object(v value, path string, fields []field) {
 	if path == "" && v.Kind != doc.Map {
 		r.add(v.Place, notAMapping+", not "+v.Kind.String(), "")
 		return
@@ -69,7 +73,7 @@ func (r *reader) object(v doc.Value, path string, fields []field) {
 		return
 	}
 	at := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
-	seen := map[string]doc.Value{}
+	seen := map[string]value{}
 	for _, m := range v.Members {
 		if _, twice := seen[m.Key]; twice {
 			r.add(m.Place, fmt.Sprintf("duplicate key %q", at(m.Key)), "")
@@ -112,7 +116,7 @@ func (r *reader) elsewhere(path, key string, fields []field) string {
 }
 
 // text reads a string that is not blank.
-func (r *reader) text(v doc.Value, path string) string {
+func (r *reader) text(v value, path string) string {
 	if v.Kind == doc.Number || v.Kind == doc.Bool {
 		r.add(v.Place, fmt.Sprintf("%s must be a string, not %s", path, v.Text()), "put it in quotes")
 		return ""
@@ -128,7 +132,7 @@ func (r *reader) text(v doc.Value, path string) string {
 }
 
 // words reads a list of strings, or one string as a list of one.
-func (r *reader) words(v doc.Value, path string) []string {
+func (r *reader) words(v value, path string) []string {
 	if v.Kind == doc.String {
 		return []string{r.text(v, path)}
 	}
@@ -146,7 +150,7 @@ func (r *reader) words(v doc.Value, path string) []string {
 	return words
 }
 
-func (r *reader) choice(v doc.Value, path string, known []string) string {
+func (r *reader) choice(v value, path string, known []string) string {
 	if v.Kind == doc.Bool && slices.Contains(known, "on") { // YAML 1.1 habits: cache: false
 		r.add(v.Place, fmt.Sprintf("%s must be one of %s, not %s", path, strings.Join(known, ", "), v.Text()), "")
 		return ""
@@ -159,7 +163,7 @@ func (r *reader) choice(v doc.Value, path string, known []string) string {
 	return ""
 }
 
-func (r *reader) choices(v doc.Value, path string, known []string) []string {
+func (r *reader) choices(v value, path string, known []string) []string {
 	if v.Kind != doc.List {
 		return []string{r.choice(v, path, known)}
 	}
@@ -173,7 +177,7 @@ func (r *reader) choices(v doc.Value, path string, known []string) []string {
 }
 
 // number reads a finite number from 0 to high.
-func (r *reader) number(v doc.Value, path string, high float64) float64 {
+func (r *reader) number(v value, path string, high float64) float64 {
 	if !r.is(v, path, doc.Number) {
 		return 0
 	}
@@ -192,7 +196,7 @@ func (r *reader) number(v doc.Value, path string, high float64) float64 {
 }
 
 // whole reads a whole number of at least low.
-func (r *reader) whole(v doc.Value, path string, low int64) int64 {
+func (r *reader) whole(v value, path string, low int64) int64 {
 	if !r.is(v, path, doc.Number) {
 		return 0
 	}
@@ -213,7 +217,7 @@ func (r *reader) whole(v doc.Value, path string, low int64) int64 {
 }
 
 // votes reads an odd number: an even one can end in a tie.
-func (r *reader) votes(v doc.Value, path string) int {
+func (r *reader) votes(v value, path string) int {
 	n := int(r.whole(v, path, 1))
 	if n > 0 && n%2 == 0 {
 		r.add(v.Place, fmt.Sprintf("%s must be odd, not %d", path, n), "votes could be tied")
@@ -222,7 +226,7 @@ func (r *reader) votes(v doc.Value, path string) int {
 }
 
 // budget reads an amount of money above 0.
-func (r *reader) budget(v doc.Value, path string) *float64 {
+func (r *reader) budget(v value, path string) *float64 {
 	before := len(r.problems)
 	usd := r.number(v, path, noLimit)
 	if usd == 0 && len(r.problems) == before {
@@ -232,7 +236,7 @@ func (r *reader) budget(v doc.Value, path string) *float64 {
 }
 
 // duration reads milliseconds as a number, or a text such as "90s" or "10m".
-func (r *reader) duration(v doc.Value, path string) int64 {
+func (r *reader) duration(v value, path string) int64 {
 	if v.Kind != doc.String {
 		if v.Kind != doc.Number {
 			r.wrong(v, path, `milliseconds or a text such as "90s"`)
@@ -248,7 +252,8 @@ func (r *reader) duration(v doc.Value, path string) int64 {
 	d, err := time.ParseDuration(v.Text())
 	switch {
 	case err != nil:
-		r.add(v.Place, fmt.Sprintf("%s is no duration: %q", path, v.Text()), `milliseconds, or a text such as "90s", "10m" or "1h30m"`)
+		r.add(v.Place, fmt.Sprintf("%s is not a duration: %q", path, v.Text()),
+			`milliseconds, or a text such as "90s", "10m" or "1h30m"`)
 	case d < time.Millisecond:
 		r.add(v.Place, fmt.Sprintf("%s must be at least 1ms, not %s", path, v.Text()), "")
 	default:
@@ -258,7 +263,7 @@ func (r *reader) duration(v doc.Value, path string) int64 {
 }
 
 // optional reads a temperature; null says that none is to be sent.
-func (r *reader) optional(v doc.Value, path string) (f *float64, none bool) {
+func (r *reader) optional(v value, path string) (f *float64, none bool) {
 	if v.Kind == doc.Null {
 		return nil, true
 	}
@@ -266,7 +271,7 @@ func (r *reader) optional(v doc.Value, path string) (f *float64, none bool) {
 }
 
 // seed reads a seed; null says that none is to be sent.
-func (r *reader) seed(v doc.Value, path string) (n *int64, none bool) {
+func (r *reader) seed(v value, path string) (n *int64, none bool) {
 	if v.Kind == doc.Null {
 		return nil, true
 	}
@@ -281,7 +286,7 @@ func (r *reader) seed(v doc.Value, path string) (n *int64, none bool) {
 }
 
 // pairs reads a mapping of names to strings; numbers and booleans are taken as they are written.
-func (r *reader) pairs(v doc.Value, path string) map[string]string {
+func (r *reader) pairs(v value, path string) map[string]string {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
@@ -301,9 +306,9 @@ func (r *reader) pairs(v doc.Value, path string) map[string]string {
 	return pairs
 }
 
-// variable reads the name of an environment variable. What is none may be a key that was put there by mistake, so it is
-// not repeated.
-func (r *reader) variable(v doc.Value, path string) string {
+// variable reads the name of an environment variable. What is none may be a key that was put there
+// by mistake, so it is not repeated.
+func (r *reader) variable(v value, path string) string {
 	name := r.text(v, path)
 	for i, c := range name {
 		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9' || i == 0) {
@@ -314,7 +319,7 @@ func (r *reader) variable(v doc.Value, path string) string {
 	return name
 }
 
-func (r *reader) variables(v doc.Value, path string) []string {
+func (r *reader) variables(v value, path string) []string {
 	if v.Kind != doc.List {
 		return []string{r.variable(v, path)}
 	}

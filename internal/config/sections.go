@@ -7,16 +7,18 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Sections are what a suite says beside its cases, in the form that a config has. The paths are absolute.
+// Sections are what a suite says beside its cases, in the form that a config has. The paths are
+// absolute.
 type Sections struct {
 	Workspace *plumb.WorkspaceConfig
 	Skills    []string
 }
 
-// ReadSections reads the sections of a suite in YAML, and returns the list of its cases. dir is where relative paths start.
+// ReadSections reads the sections of a suite in YAML, and returns the list of its cases. dir is
+// where relative paths start.
 func ReadSections(file, dir string, v doc.Value) (s Sections, cases []doc.Value, _ doc.Problems) {
 	r := &reader{file: file, dir: dir, suite: true}
-	r.object(v, "suite", append(r.sectionFields(&s), field{"cases", func(v doc.Value, _ string) {
+	r.object(v, "suite", append(r.sectionFields(&s), field{"cases", func(v value, _ string) {
 		if r.is(v, "cases", doc.List) {
 			cases = v.List
 		}
@@ -44,7 +46,7 @@ func ReadExports(file, dir string, workspace, skills json.RawMessage) (s Section
 
 func (r *reader) sectionFields(s *Sections) []field {
 	return []field{
-		{"workspace", func(v doc.Value, _ string) { s.Workspace = r.workspace(v, "workspace") }},
-		{"skills", func(v doc.Value, _ string) { s.Skills = r.each(v, "skills", r.path) }},
+		{"workspace", func(v value, _ string) { s.Workspace = r.workspace(v, "workspace") }},
+		{"skills", func(v value, _ string) { s.Skills = r.each(v, "skills", r.path) }},
 	}
 }

@@ -1,8 +1,8 @@
-// Package doc opens the documents that Plumb reads, each within a bound, parses them into values with places, and replaces
-// those that it writes: they are there whole or not at all.
+// Package doc opens the documents that Plumb reads, each within a bound, parses them into values
+// with places, and replaces those that it writes: they are there whole or not at all.
 //
-// A document is a regular file. What could wait for ever, or never end, is refused before a byte is read: named pipes,
-// devices, sockets.
+// A document is a regular file. What could wait for ever, or never end, is refused before a byte is
+// read: named pipes, devices, sockets.
 package doc
 
 import (
@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// Read reads the file at path, of at most so many bytes. Anything else than a regular file is an error, but for the null
-// device, which is an empty file.
+// Read reads the file at path, of at most so many bytes. Anything else than a regular file is an
+// error, but for the null device, which is an empty file.
 func Read(path string, most int64) ([]byte, error) { return read(path, most, false) }
 
-// ReadStream is [Read] for what a pipe may give, too, such as <(generate) of a shell. A named pipe that nobody begins to
-// write to within a few seconds is an error.
+// ReadStream is [Read] for what a pipe may give, too, such as <(generate) of a shell. A named pipe
+// that nobody begins to write to within a few seconds is an error.
 func ReadStream(path string, most int64) ([]byte, error) { return read(path, most, true) }
 
 func read(path string, most int64, pipes bool) ([]byte, error) {
-	// To open a pipe that nobody writes to would wait for somebody who does.
+	// Opening a pipe without a writer would block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,8 @@ func readAll(r io.Reader, size, most int64) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// readPipe reads a pipe to its end. As long as nobody has written to it, it seems to be at its end.
+// readPipe reads a pipe to its end. It seems to be at its end until something has been written to
+// it.
 func readPipe(f *os.File, most int64) ([]byte, error) {
 	const patience = 10 * time.Second
 	for end := time.Now().Add(patience); ; {
@@ -120,7 +121,10 @@ func tooLarge(size, most int64) error {
 	if size > 0 {
 		has = Size(size) + ", more"
 	}
-	return &refusal{fmt.Sprintf("it has %s than the %s that such a file may have", has, Size(most)), "make it smaller, or split it"}
+	return &refusal{
+		fmt.Sprintf("it has %s than the %s that such a file may have", has, Size(most)),
+		"make it smaller, or split it",
+	}
 }
 
 // Size is a number of bytes as people read it: "300 bytes", "256 KiB", "1.5 GiB".
@@ -166,9 +170,9 @@ type File struct {
 	target string
 }
 
-// Create begins to write the file at path, readable by its owner only; one that is replaced keeps its permissions. A
-// symbolic link stays one: the file behind it is replaced. A pipe, a device, and whatever is in /dev is written to
-// directly.
+// Create begins to write the file at path, readable by its owner only; one that is replaced keeps
+// its permissions. A symbolic link stays one: the file behind it is replaced. A pipe, a device, and
+// whatever is in /dev is written to directly.
 func Create(path string) (*File, error) {
 	for range 40 { // as many links as systems follow
 		if isDescriptor(path) {
@@ -209,7 +213,8 @@ func Create(path string) (*File, error) {
 	return &File{f, path}, nil
 }
 
-// isDescriptor reports whether path names an open file of a process, which others may write to, as /dev/stdout does.
+// isDescriptor reports whether path names an open file of a process, which others may write to, as
+// /dev/stdout does.
 func isDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
@@ -255,7 +260,8 @@ func Write(path string, write func(*File) error) error {
 	return f.Commit()
 }
 
-// Cause returns a file error without its operation and path, for messages that name the file themselves.
+// Cause returns a file error without its operation and path, for messages that name the file
+// themselves.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -14,13 +14,13 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// JSON parses JSON texts. It keeps its memory from text to text, so that a value holds only until the next one is parsed.
-// It is not safe for concurrent use.
+// JSON parses JSON texts. It keeps its memory from text to text, so that a value holds only until
+// the next one is parsed. It is not safe for concurrent use.
 type JSON struct {
 	// File is the document that problems name.
 	File string
-	// Values bounds the values and keys of one text; 0 is no bound. What names the text in the message about it, and Hint
-	// says what to do.
+	// Values bounds the values and keys of one text; 0 is no bound. What names the text in the
+	// message about it, and Hint says what to do.
 	Values     int
 	What, Hint string
 
@@ -28,7 +28,8 @@ type JSON struct {
 	buffer  *bytes.Buffer
 	// keys holds one copy of each key, by its spelling with quotes.
 	keys map[string]string
-	// members and list hold the children of the values of one text; open those of the values that are not complete yet.
+	// members and list hold the children of the values of one text; open those of the values that
+	// are not complete yet.
 	members, open []Member
 	list          []Value
 
@@ -37,8 +38,8 @@ type JSON struct {
 	places       placer
 }
 
-// ParseJSON parses a document that is one JSON value. A nil error means that the value is complete, though it may hold
-// duplicate keys; the readers of the document report those.
+// ParseJSON parses a document that is one JSON value. A nil error means that the value is complete,
+// though it may hold duplicate keys; the readers of the document report those.
 func ParseJSON(file string, text []byte) (Value, *Problem) {
 	v, problems, ok := (&JSON{File: file}).Parse(text, 1)
 	if !ok || len(problems) > 0 {
@@ -47,8 +48,9 @@ func ParseJSON(file string, text []byte) (Value, *Problem) {
 	return v, nil
 }
 
-// Parse parses text, which holds one JSON value and begins at the given line. ok is false if it does not. Bytes that are
-// not UTF-8 are a problem, and leave the value usable. Duplicate keys are not a problem here; see [Value.Duplicates].
+// Parse parses text, which holds one JSON value and begins at the given line. ok is false if it
+// does not. Bytes that are not UTF-8 are a problem, and leave the value usable. Duplicate keys are
+// not a problem here; see [Value.Duplicates].
 func (p *JSON) Parse(text []byte, line int) (v Value, problems Problems, ok bool) {
 	if v, err := p.parse(text, line); err == nil {
 		return v, nil, true
@@ -97,7 +99,8 @@ func (p *JSON) reset(text []byte, o []jsontext.Options) {
 	p.decoder.Reset(p.buffer, append(o, jsontext.AllowDuplicateNames(true))...)
 }
 
-// reread returns the error of a text that is read in one go, which says more than that of a single token.
+// reread returns the error of a text that is read in one go, which says more than that of a single
+// token.
 func (p *JSON) reread(text []byte, o ...jsontext.Options) error {
 	p.reset(text, o)
 	_, err := p.decoder.ReadValue()
@@ -190,7 +193,8 @@ func (p *JSON) array() (_ []Value, err error) {
 	return slices.Clip(p.list[begin:]), err
 }
 
-// key returns the key that quoted spells. Documents repeat their keys, so that most need no memory of their own.
+// key returns the key that quoted spells. Documents repeat their keys, so that most need no memory
+// of their own.
 func (p *JSON) key(quoted []byte) string {
 	if key, ok := p.keys[string(quoted)]; ok {
 		return key

@@ -13,7 +13,8 @@ import (
 type Problem struct {
 	Pos     plumb.Position `json:"pos"`
 	Message string         `json:"message"`
-	// Hint is what the author can do about it, without a full stop; String puts it in brackets. Optional.
+	// Hint is what the author can do about it, without a full stop; String puts it in brackets.
+	// Optional.
 	Hint string `json:"hint,omitempty"`
 	// Warning says that the file can be used all the same.
 	Warning bool `json:"warning,omitempty"`
@@ -38,8 +39,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all the problems of one file or directory, in order of position. It is the error of a file that cannot
-// be used; errors.As finds it.
+// Problems are all the problems of one file or directory, in order of position. It is the error of
+// a file that cannot be used; errors.As finds it.
 type Problems []Problem
 
 // problemsShown is how many problems an error text lists; the rest is counted.
@@ -93,8 +94,8 @@ func (p Problems) Sorted() Problems {
 // maxKnownShown is how many known words a hint lists.
 const maxKnownShown = 16
 
-// DidYouMean is the hint for an unknown word: the nearest known one, or the whole list when none is near and the list
-// is short.
+// DidYouMean is the hint for an unknown word: the nearest known one, or the whole list when none is
+// near and the list is short.
 func DidYouMean(word string, known []string) string {
 	if near := plumb.Nearest(strings.ToLower(word), known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

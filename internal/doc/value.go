@@ -53,7 +53,8 @@ func KindOf(first byte) Kind {
 	}
 }
 
-// Place is a place in a document. Line and Column count from 1, the column in characters; 0 is not known.
+// Place is a place in a document. Line and Column count from 1, the column in characters; 0 is not
+// known.
 type Place struct{ Line, Column int32 }
 
 // In returns the place as a position in a file.
@@ -70,7 +71,8 @@ type Value struct {
 	List    []Value
 	Members []Member
 
-	// raw is the JSON text of the value if json is set; otherwise the string, or the spelling of the number or boolean.
+	// raw is the JSON text of the value if json is set; otherwise the string, or the spelling of the
+	// number or boolean.
 	raw  []byte
 	json bool
 }
@@ -117,7 +119,8 @@ func (v *Value) JSON() json.RawMessage {
 	return v.AppendJSON(nil)
 }
 
-// AppendJSON appends the value as JSON text. A number that JSON does not have becomes 0; see [Value.Infinite].
+// AppendJSON appends the value as JSON text. A number that JSON does not have becomes 0; see
+// [Value.Infinite].
 func (v *Value) AppendJSON(to []byte) []byte {
 	switch v.Kind {
 	case List:
@@ -190,7 +193,7 @@ func (v *Value) Duplicates() (found []Member) {
 	var seen map[string]bool
 	for i := range v.Members {
 		m := &v.Members[i]
-		before := false
+		var before bool
 		if len(v.Members) <= few {
 			before = slices.ContainsFunc(v.Members[:i], func(o Member) bool { return o.Key == m.Key })
 		} else {
@@ -211,8 +214,8 @@ func (v *Value) Duplicates() (found []Member) {
 	return found
 }
 
-// Find returns the place of the value that a JSON pointer leads to, or of its key. If the pointer leads nowhere, it returns
-// the place of the last value on the way.
+// Find returns the place of the value that a JSON pointer leads to, or of its key. If the pointer
+// leads nowhere, it returns the place of the last value on the way.
 func (v *Value) Find(pointer string, key bool) Place {
 	at := v.Place
 	for token := range jsontext.Pointer(pointer).Tokens() {

@@ -22,8 +22,8 @@ func manyMessage(most int) string {
 	return fmt.Sprintf("the file holds more than %d values, aliases counted as what they stand for", most)
 }
 
-// yamlTokens takes a YAML text apart into tokens, which are few and not nested deep: for a token it takes hundreds of bytes,
-// and the parser takes memory by the square of the depth.
+// yamlTokens takes a YAML text apart into tokens, which are few and not nested deep: for a token it
+// takes hundreds of bytes, and the parser takes memory by the square of the depth.
 func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
 	pos := plumb.Position{File: file, Line: 1, Column: 1}
 	if yamlMarks(data) > 2*most {
@@ -71,7 +71,8 @@ func yamlMarks(data []byte) int {
 	return marks + quotes/2
 }
 
-// yamlDepth follows how deep the tokens of a YAML text stand: within brackets, and by the columns of keys and dashes.
+// yamlDepth follows how deep the tokens of a YAML text stand: within brackets, and by the columns
+// of keys and dashes.
 type yamlDepth struct {
 	flow    int
 	columns []int
@@ -121,13 +122,17 @@ func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	if !utf8.Valid(data) {
 		at := invalidUTF8(data)
 		return Value{}, &Problem{
-			Pos: Position(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", data[at]), Hint: "save the file as UTF-8",
+			Pos: Position(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8",
+				data[at]), Hint: "save the file as UTF-8",
 		}
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on some malformed texts
-			v, problem = Value{}, &Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: fmt.Sprintf("invalid YAML: %v", r)}
+			v, problem = Value{}, &Problem{
+				Pos:     plumb.Position{File: file, Line: 1, Column: 1},
+				Message: fmt.Sprintf("invalid YAML: %v", r),
+			}
 		}
 		if problem != nil { // it also counts past the end of a text
 			problem.Pos.Line = min(max(problem.Pos.Line, 1), lines)
@@ -264,7 +269,8 @@ func (r *yamlReader) value(n ast.Node) Value {
 	return v
 }
 
-// members reads the keys of a mapping; those that come in by a merge key (<<) give way to the mapping's own.
+// members reads the keys of a mapping; those that come in by a merge key (<<) give way to the
+// mapping's own.
 func (r *yamlReader) members(values []*ast.MappingValueNode) []Member {
 	var members, merged []Member
 	for _, m := range values {

@@ -39,10 +39,12 @@ type bundleFacts struct {
 	Origin string `json:"origin,omitempty"`
 	// Dir is the working directory of a suite in code.
 	Dir string `json:"dir,omitempty"`
-	// Hash is the suite hash of a suite in code, and Program the hash of the file with the bundled code.
+	// Hash is the suite hash of a suite in code, and Program the hash of the file with the bundled
+	// code.
 	Hash    string `json:"hash,omitempty"`
 	Program string `json:"program,omitempty"`
-	// Templates are the hashes of the template directories that the suite names, by their paths; see TreeHash.
+	// Templates are the hashes of the template directories that the suite names, by their paths; see
+	// TreeHash.
 	Templates map[string]string `json:"templates,omitempty"`
 }
 
@@ -54,8 +56,9 @@ func (f *bundleFacts) file() string {
 	return suiteFile + ".jsonl"
 }
 
-// Write stores the bundle in directory dir, which is made if need be, so that [Open] gives it back. bundle.json is
-// written last: a directory that has it is complete. The files are for the owner only.
+// Write stores the bundle in directory dir, which is made if need be, so that [Open] gives it back.
+// bundle.json is written last: a directory that has it is complete. The files are for the owner
+// only.
 func (b *Bundle) Write(dir string) error {
 	if len(b.broken) > 0 {
 		return fmt.Errorf("write bundle %s: %w", dir, b.broken)
@@ -65,7 +68,8 @@ func (b *Bundle) Write(dir string) error {
 	}
 	facts := bundleFacts{
 		Format: bundleFormat, Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Description: b.Description,
-		EstimatedCostUSD: b.EstimatedCostUSD, EstimatedTokens: b.EstimatedTokens, Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
+		EstimatedCostUSD: b.EstimatedCostUSD, EstimatedTokens: b.EstimatedTokens,
+		Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
 	}
 	type file struct {
 		name string

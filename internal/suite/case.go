@@ -48,8 +48,8 @@ func roles() []string {
 	return []string{plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant}
 }
 
-// read turns the value of a case into a case. idAt is where its id is. If read adds a problem, the case is not complete;
-// its id is "" if it has none.
+// read turns the value of a case into a case. idAt is where its id is. If read adds a problem, the
+// case is not complete; its id is "" if it has none.
 func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 	for _, m := range v.Duplicates() {
 		r.add(m.Place, fmt.Sprintf("duplicate key %q", m.Key), "")
@@ -64,7 +64,8 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 	c.Category = r.enum(v, f.category, "category", config.Categories(), true)
 	c.Messages = r.messages(v, f)
 	r.metadata(&c, f.metadata)
-	c.Timeout = time.Duration(r.positive(f.timeout, "timeout_ms", math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	c.Timeout = time.Duration(r.positive(f.timeout, "timeout_ms",
+		math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	c.Repeat = int(r.positive(f.repeat, "repeat", math.MaxInt32))
 	c.MaxOutputTokens = int(r.positive(f.maxOutputTokens, "max_output_tokens", math.MaxInt32))
 	c.MaxSteps = int(r.positive(f.maxSteps, "max_steps", math.MaxInt32))
@@ -130,7 +131,8 @@ func (r *caseReader) fields(v *doc.Value) (f caseFields) {
 	return f
 }
 
-// caseKeyHint says what an unknown key was probably meant to be, also when it is what another tool calls it.
+// caseKeyHint says what an unknown key was probably meant to be, also when it is what another tool
+// calls it.
 func caseKeyHint(name string) string {
 	if near := plumb.Nearest(name, caseKeys()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -222,7 +224,8 @@ func (r *caseReader) messages(n *doc.Value, f caseFields) []plumb.Message {
 			e := &f.input.List[i]
 			m := r.message(e)
 			if first && system && (m.Role == plumb.RoleSystem || m.Role == plumb.RoleDeveloper) {
-				r.add(f.system.Place, "system and a first message with role "+m.Role+" say the same thing twice", "keep one of them")
+				r.add(f.system.Place, "system and a first message with role "+m.Role+" set the system prompt twice",
+					"keep one of them")
 			}
 			first, user = false, user || m.Role == plumb.RoleUser
 			messages = append(messages, m)
@@ -394,8 +397,8 @@ func (r *caseReader) checks(n *doc.Value, f caseFields) []*check.Check {
 	return checks
 }
 
-// ideal returns the ideal as the checks take it. One that is wrong is reported here, and then stands for something, so
-// that it is not reported as missing as well.
+// ideal returns the ideal as the checks take it. One that is wrong is reported here, and then
+// stands for something, so that it is not reported as missing as well.
 func (r *caseReader) ideal(n *doc.Value) check.Ideal {
 	if n == nil || n.Kind == doc.Null {
 		return check.Ideal{}
@@ -449,7 +452,8 @@ func (r *caseReader) warn(at doc.Place, message, hint string) {
 	r.problems = append(r.problems, doc.Problem{Pos: at.In(r.file), Message: message, Hint: hint, Warning: true})
 }
 
-// lenientInt reads a token estimate in all the spellings that existing suites use: 40, 40.0, "40", " 4_0 ", true.
+// lenientInt reads a token estimate in all the spellings that existing suites use: 40, 40.0, "40",
+// " 4_0 ", true.
 func lenientInt(n *doc.Value) (int, bool) {
 	text := n.Text()
 	switch n.Kind {
@@ -460,6 +464,7 @@ func lenientInt(n *doc.Value) (int, bool) {
 		return 0, true
 	case doc.Map, doc.List, doc.Null:
 		return 0, false
+	case doc.Number:
 	case doc.String:
 		text = strings.TrimFunc(text, isPythonSpace)
 		if text == "" || strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") || strings.Contains(text, "__") ||
@@ -479,8 +484,8 @@ func lenientInt(n *doc.Value) (int, bool) {
 	return int(v), true
 }
 
-// isPythonSpace tells the white space that Python strips from a text; it differs from unicode.IsSpace by U+001C to
-// U+001F.
+// isPythonSpace tells the white space that Python strips from a text; it differs from
+// unicode.IsSpace by U+001C to U+001F.
 func isPythonSpace(r rune) bool {
 	switch {
 	case r >= 0x09 && r <= 0x0D, r >= 0x1C && r <= 0x20, r == 0x85, r == 0xA0, r == 0x1680, r >= 0x2000 && r <= 0x200A,

@@ -61,13 +61,16 @@ type codeReader struct {
 
 // add reports a problem of a case: at its place, under the name that its author knows it by.
 func (r *codeReader) add(c *describedCase, message, hint string) {
-	r.problems = append(r.problems, doc.Problem{Pos: r.at.Position(c.Source), Message: r.name(c) + ": " + message, Hint: hint})
+	r.problems = append(r.problems, doc.Problem{
+		Pos: r.at.Position(c.Source), Message: r.name(c) + ": " + message,
+		Hint: hint,
+	})
 }
 
 func (r *codeReader) name(c *describedCase) string { return lib.CaseName(c.ID, c.Key, c.Index) }
 
-// locate finds the place of a case that has no function, and so none that the engine knows: where its id is written, if
-// that is in one place.
+// locate finds the place of a case that has no function, and so none that the engine knows: where
+// its id is written, if that is in one place.
 func (r *codeReader) locate(id string) *script.Position {
 	data := r.bundle.data
 	at := -1
@@ -154,14 +157,17 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 	case strings.EqualFold(first.ID, c.ID):
 		r.add(c, fmt.Sprintf("the id differs from %q only by case", first.ID), "")
 	default:
-		r.add(c, fmt.Sprintf("the id is the same as %q in paths", first.ID), "a character other than a letter, a digit, a dot, a hyphen or an underscore is a hyphen there")
+		r.add(c, fmt.Sprintf("the id is the same as %q in paths", first.ID),
+			"a character other than a letter, a digit, a dot, a hyphen or an underscore is a hyphen there")
 	}
 }
 
 func (r *codeReader) read(d *describedCase) plumb.Case {
 	c := plumb.Case{
-		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages, MaxOutputTokens: d.MaxOutputTokens,
-		MaxSteps: d.MaxSteps, Repeat: d.Repeat, ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.Position(d.Source),
+		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages,
+		MaxOutputTokens: d.MaxOutputTokens,
+		MaxSteps:        d.MaxSteps, Repeat: d.Repeat,
+		ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.Position(d.Source),
 		Timeout: time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond)),
 	}
 	for _, word := range []struct {
@@ -176,7 +182,8 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	content := digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}
 	if d.HasAssert {
 		c.Assertions = append(c.Assertions, &codeCheck{r.bundle.code, c.ID, c.Source, r.judge, r.embedder})
-		spec, _ := json.Marshal(map[string]string{"type": "code", "suite": r.bundle.hash, "case": c.ID}) //nolint:errchkjson // strings
+		facts := map[string]string{"type": "code", "suite": r.bundle.hash, "case": c.ID}
+		spec, _ := json.Marshal(facts) //nolint:errchkjson // strings
 		content.Assertions = append(content.Assertions, spec)
 	}
 	var checks []*check.Check
@@ -224,8 +231,8 @@ func (r *codeReader) sections(d *description) config.Sections {
 	return s
 }
 
-// directories looks for the directories that a suite refers to. Those of a bundle that was stored may be gone by now, which
-// matters only if sessions are still to be held.
+// directories checks the directories that a suite refers to. Those of a stored bundle may be
+// missing, which matters only if more sessions are to run.
 func (b *Bundle) directories(s config.Sections) (problems doc.Problems) {
 	look := func(what, dir string) {
 		message := ""
@@ -270,6 +277,7 @@ func (b *Bundle) template(dir string) doc.Problems {
 	}
 	return doc.Problems{{
 		Pos: plumb.Position{File: b.Path}, Warning: true,
-		Message: fmt.Sprintf("the template directory %s has changed since the run began: what is measured from now on begins from another place", dir),
+		Message: fmt.Sprintf("the template directory %s has changed since the run began: "+
+			"sessions from now on start from different files", dir),
 	}}
 }

@@ -29,8 +29,8 @@ type codeCheck struct {
 
 var _ plumb.Assertion = (*codeCheck)(nil)
 
-// Needs reports whether the suite's code looks as if it asked a judge model or compared embeddings: for which of its cases
-// cannot be told.
+// Needs reports whether the suite's code looks as if it asked a judge model or compared embeddings:
+// for which of its cases cannot be told.
 func (k *codeCheck) Needs() (judge, embedder bool) { return k.judge, k.embedder }
 
 // asks looks into the code of a bundle for calls that need a judge or an embedder.
@@ -67,8 +67,9 @@ type codeFailure struct {
 	Hint string `json:"hint"`
 }
 
-// Assert calls the function. Each check of it that did not hold is a verdict; one that broke is a verdict with an error.
-// The error is not nil when the function could not be called or did not come to an end.
+// Assert calls the function. Each check of it that did not hold is a verdict; one that broke is a
+// verdict with an error. The error is not nil when the function could not be called or did not come
+// to an end.
 func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
 	if ev.Report == nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "there is no session report to judge")
@@ -120,13 +121,15 @@ func weight(e *plumb.SessionEvent) int {
 	return 128 + len(e.Text) + len(e.Output) + len(e.Args) + len(e.Command) + len(e.Path)
 }
 
-// events answers the module plumb, which asks for the events of a session when something looks at them: for those of one
-// type, or for all, from an index on. It gets a portion, and the index where the next one begins, -1 after the last.
+// events answers the module plumb, which asks for the events of a session when something looks at
+// them: for those of one type, or for all, from an index on. It gets a portion, and the index where
+// the next one begins, -1 after the last.
 func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, error) {
 	const most = 256 << 10 // bytes, since the texts of a portion exist several times on their way
 	var run, from string
 	var kind plumb.SessionEventType
-	if len(args) != 3 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &kind) != nil || json.Unmarshal(args[2], &from) != nil {
+	if len(args) != 3 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &kind) != nil ||
+		json.Unmarshal(args[2], &from) != nil {
 		return nil, errors.New("events was called in a way that is not known")
 	}
 	next, err := strconv.Atoi(from)
@@ -157,7 +160,8 @@ func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, erro
 	return portion, nil
 }
 
-// leaks answers assert.leaksNoSecret of the module plumb. Code gets to know the names of secrets, and never their values.
+// leaks answers assert.leaksNoSecret of the module plumb. Code gets to know the names of secrets,
+// and never their values.
 func (c *codeSuite) leaks(ctx context.Context, args []json.RawMessage) (any, error) {
 	var run, text string
 	var places []string
@@ -199,7 +203,9 @@ func list[T any](s []T) []T {
 }
 
 // broke says why the function did not come to its end.
-func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Duration, err error) ([]plumb.Verdict, error) {
+func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Duration, err error) ([]plumb.Verdict,
+	error,
+) {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, context.Cause(ctx)
 	}
@@ -216,7 +222,11 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Durati
 		f.Hint = "is a resolve never called?"
 	case thrown && e.Unhandled && e.IsAssertion:
 		// In Node this ends the process. It is known that the check did not hold.
-		v := plumb.Verdict{Name: e.Name, Reason: s.bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)", Stack: s.bounded(e.Stack), Source: &k.source}
+		v := plumb.Verdict{
+			Name:   e.Name,
+			Reason: s.bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)",
+			Stack:  s.bounded(e.Stack), Source: &k.source,
+		}
 		if len(e.Frames) > 0 {
 			v.Source = k.suite.places.Source(&e.Frames[0])
 		}
@@ -254,7 +264,8 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 
 func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	v := plumb.Verdict{
-		Name: cmp.Or(f.Check, f.Name), Reason: s.bounded(f.Message), Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: s.bounded(f.Stack),
+		Name: cmp.Or(f.Check, f.Name), Reason: s.bounded(f.Message),
+		Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: s.bounded(f.Stack),
 		Source: k.suite.places.Source(f.Source), Details: details(f, ""),
 	}
 	asked := s.take(f)
@@ -281,8 +292,8 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	return v
 }
 
-// textLimit is how much of a message or a stack is kept, in bytes: a failure may show all that a session printed, and the
-// stack of an endless recursion has thousands of lines.
+// textLimit is how much of a message or a stack is kept, in bytes: a failure may show all that a
+// session printed, and the stack of an endless recursion has thousands of lines.
 const textLimit = 16 << 10
 
 func (s *codeSession) bounded(text string) string {
@@ -299,7 +310,8 @@ func (s *codeSession) bounded(text string) string {
 	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(cut, ""), len(text)-len(cut))
 }
 
-// details are what an error of Node's assert has beside its message. aggregate is the message of all failures together.
+// details are what an error of Node's assert has beside its message. aggregate is the message of
+// all failures together.
 func details(f *codeFailure, aggregate string) json.RawMessage {
 	text, err := json.Marshal(struct {
 		Name      string `json:"name"`
@@ -314,7 +326,8 @@ func details(f *codeFailure, aggregate string) json.RawMessage {
 	return text
 }
 
-// codeSession is a session while it is being judged by code: what the code may ask about it, and what it asked.
+// codeSession is a session while it is being judged by code: what the code may ask about it, and
+// what it asked.
 type codeSession struct {
 	ev plumb.Evidence
 
@@ -360,8 +373,9 @@ func (s *codeSession) take(f *codeFailure) *plumb.Verdict {
 	return nil
 }
 
-// rest adds a verdict for each question that is in none yet, so that what it cost is not lost. It holds: either the answer
-// was the right one, or the code took it for something else than a failure.
+// rest adds a verdict for each question that is in none yet, so that what it cost is not lost. It
+// holds: either the answer was the right one, or the code took it for something else than a
+// failure.
 func (s *codeSession) rest(verdicts []plumb.Verdict) []plumb.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -405,7 +419,9 @@ func (c *codeSuite) similar(ctx context.Context, args []json.RawMessage) (any, e
 	})
 }
 
-func (c *codeSuite) ask(ctx context.Context, name string, args []json.RawMessage, of func(*question) *check.Check) (any, error) {
+func (c *codeSuite) ask(ctx context.Context, name string, args []json.RawMessage,
+	of func(*question) *check.Check,
+) (any, error) {
 	var run, text string
 	var q question
 	if len(args) != 2 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &text) != nil {
@@ -447,8 +463,8 @@ type codeClassifier struct {
 	id    string
 }
 
-// classify calls the function with the documented result of the session. An error says that it gave no class that can be
-// used: then the class stays what it was.
+// classify calls the function with the documented result of the session. An error says that it gave
+// no class that can be used: then the class stays what it was.
 func (k *codeClassifier) classify(ctx context.Context, s plumb.FailedSession) (*plumb.FailureClass, error) {
 	result, err := resultJSON(s)
 	if err != nil {
@@ -467,7 +483,8 @@ func (k *codeClassifier) classify(ctx context.Context, s plumb.FailedSession) (*
 		return nil, fmt.Errorf("classify the failure of %s: %w", k.id, err)
 	}
 	if p := answer.Problem; p != nil {
-		return nil, fmt.Errorf("classifyFailure of %s: %s: %s: %s", k.id, k.suite.places.Position(p.Source), p.Name, p.Message)
+		return nil, fmt.Errorf("classifyFailure of %s: %s: %s: %s", k.id, k.suite.places.Position(p.Source), p.Name,
+			p.Message)
 	}
 	return answer.Class, nil
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
-// codeHash returns the suite hash of a suite in code. It is the SHA-256 of the line "plumb-code-v1\n" followed by one line
-// "<name> <hash>\n" for each file in the bundle, sorted by name. The name of a file is its path from the suite's directory,
-// with slashes; that of a file of a package is what follows the last node_modules/ in its path, with that word in front, so
-// that it does not matter where packages are installed. The hash is that of the file's content, with CRLF as LF. What the
-// code reads while it runs is not part of it.
+// codeHash returns the suite hash of a suite in code. It is the SHA-256 of the line
+// "plumb-code-v1\n" followed by one line "<name> <hash>\n" for each file in the bundle, sorted by
+// name. The name of a file is its path from the suite's directory, with slashes; that of a file of
+// a package is what follows the last node_modules/ in its path, with that word in front, so that it
+// does not matter where packages are installed. The hash is that of the file's content, with CRLF
+// as LF. What the code reads while it runs is not part of it.
 func codeHash(program *script.Program) (string, error) {
 	dir := filepath.Dir(program.Entry)
 	lines := make([]string, 0, len(program.Inputs))
@@ -45,9 +46,9 @@ func codeHash(program *script.Program) (string, error) {
 	return digest.Bytes([]byte("plumb-code-v1\n" + strings.Join(slices.Compact(lines), "\n") + "\n")), nil
 }
 
-// TreeHash returns the hash of what is in a directory: the SHA-256 of one line a file or symbolic link, "<path> <mode>
-// <hash>\n", in order of path. The mode is x for programs, l for links, whose hash is that of their target's name, and -
-// for other files. Empty directories do not count.
+// TreeHash returns the hash of what is in a directory: the SHA-256 of one line a file or symbolic
+// link, "<path> <mode> <hash>\n", in order of path. The mode is x for programs, l for links, whose
+// hash is that of their target's name, and - for other files. Empty directories do not count.
 func TreeHash(dir string) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

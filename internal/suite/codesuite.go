@@ -15,9 +15,10 @@ import (
 
 // codeSuite runs the module of a suite in code.
 //
-// One engine runs it for all cases, because they share what the module holds, as they would in Node: their calls interleave
-// where they await. When a call takes too long or too much memory its engine is retired. Calls that are in flight there
-// come to their end, later ones get a new engine, in which the module is loaded again.
+// One engine runs it for all cases, because they share what the module holds, as they would in
+// Node: their calls interleave where they await. When a call takes too long or too much memory its
+// engine is retired. Calls that are in flight there come to their end, later ones get a new engine,
+// in which the module is loaded again.
 type codeSuite struct {
 	program *script.Program
 	host    lib.Host
@@ -28,12 +29,14 @@ type codeSuite struct {
 	current *engine
 	closed  bool
 
-	// room bounds the session reports that are in the engine at the same time: one token for each MiB of their JSON. Who
-	// holds entrance takes tokens, so that nobody waits with a part of what they need.
+	// room bounds the session reports that are in the engine at the same time: one token for each
+	// MiB of their JSON. Who holds entrance takes tokens, so that nobody waits with a part of what
+	// they need.
 	room, entrance chan struct{}
 	// single is held by the one call that is tried again in an engine of its own.
 	single chan struct{}
-	// judging are the sessions that are being judged, by the name that the script calls them; counter names them.
+	// judging are the sessions that are being judged, by the name that the script calls them;
+	// counter names them.
 	judging struct {
 		sync.Mutex
 		sessions map[string]*codeSession
@@ -52,8 +55,8 @@ type engine struct {
 	retired      bool
 }
 
-// reportRoom is how many MiB of session reports an engine holds at a time, a larger one by itself. As values they take up to
-// ten times as much, which its memory limit has to hold.
+// reportRoom is how many MiB of session reports an engine holds at a time, a larger one by itself.
+// As values they take up to ten times as much, which its memory limit has to hold.
 const reportRoom = 32
 
 // enter waits until there is room for a session report of so many bytes. leave gives it back.
@@ -114,7 +117,8 @@ func (c *codeSuite) start(ctx context.Context) (*engine, error) {
 // seat is a call's place in an engine.
 type seat struct {
 	*engine
-	// number counts the calls of the engine, and company says that there were others when this one began.
+	// number counts the calls of the engine, and company says that there were others when this one
+	// began.
 	number  int
 	company bool
 }
@@ -140,8 +144,9 @@ func (c *codeSuite) acquire(ctx context.Context) (s seat, err error) {
 	return seat{e, e.calls, e.users > 1}, nil
 }
 
-// release ends a call. It reports whether other calls were in flight at the same time. An engine that is retired is closed
-// with its last call; what it then says of promises that nobody waited for any more is nobody's.
+// release ends a call. It reports whether other calls were in flight at the same time. An engine
+// that is retired is closed with its last call; what it then says of promises that nobody waited
+// for any more is nobody's.
 func (c *codeSuite) release(s seat, retire bool) (company bool) {
 	c.mu.Lock()
 	s.users--
@@ -160,17 +165,19 @@ func (c *codeSuite) release(s seat, retire bool) (company bool) {
 	return company
 }
 
-// exhausted reports whether a call ended because it, or another call beside it, used up time or memory. An entry itself
-// throws for no other reason.
+// exhausted reports whether a call ended because it, or another call beside it, used up time or
+// memory. An entry itself throws for no other reason.
 func exhausted(err error) bool {
 	if e, ok := errors.AsType[*script.Error](err); ok && !e.Unhandled {
 		return true
 	}
-	return errors.Is(err, script.ErrTimeout) || errors.Is(err, script.ErrInterrupted) || errors.Is(err, script.ErrMemory) ||
+	return errors.Is(err, script.ErrTimeout) || errors.Is(err, script.ErrInterrupted) ||
+		errors.Is(err, script.ErrMemory) ||
 		errors.Is(err, script.ErrDead)
 }
 
-// call calls an entry for a case, with the number of the case and the arguments. limit is how long it may take.
+// call calls an entry for a case, with the number of the case and the arguments. limit is how long
+// it may take.
 func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry, id string, args ...any) error {
 	s, err := c.acquire(ctx)
 	if err != nil {
@@ -181,7 +188,8 @@ func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry
 	if !exhausted(err) || !company || ctx.Err() != nil {
 		return err
 	}
-	// Which of the calls in flight is to blame cannot be told. This one is made again where it is by itself.
+	// Which of the calls in flight is to blame cannot be told. This one is made again where it is by
+	// itself.
 	select {
 	case c.single <- struct{}{}:
 		defer func() { <-c.single }()
@@ -200,7 +208,8 @@ func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry
 func (e *engine) call(ctx context.Context, limit time.Duration, to any, entry, id string, args []any) error {
 	index, ok := e.index[id]
 	if !ok {
-		return plumb.WithHint(fmt.Errorf("case %s is gone since the suite was loaded again", id), "the cases of a suite must be the same each time it loads")
+		return plumb.WithHint(fmt.Errorf("case %s is gone since the suite was loaded again", id),
+			"the cases of a suite must be the same each time it loads")
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

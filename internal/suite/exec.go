@@ -20,9 +20,9 @@ type ExecOptions struct {
 	Dir string
 }
 
-// Exec runs the script in a file to its end, with the modules that a suite sees, and returns its exit code: 1 after an
-// uncaught error, which is printed. An error says that the file could not be run at all; it is [doc.Problems] if its
-// source does not compile.
+// Exec runs the script in a file to its end, with the modules that a suite sees, and returns its
+// exit code: 1 after an uncaught error, which is printed. An error says that the file could not be
+// run at all; it is [doc.Problems] if its source does not compile.
 func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {

@@ -26,8 +26,8 @@ func unsafeID(id string) string {
 	return takenName(id)
 }
 
-// unsafeCodeID says why the id of a case in code cannot name a directory, or "". Its characters are free, as they always
-// were in code: paths have a hyphen for each that is not safe there.
+// unsafeCodeID says why the id of a case in code cannot name a directory, or "". Its characters are
+// free, as they always were in code: paths have a hyphen for each that is not safe there.
 func unsafeCodeID(id string) string {
 	name := pathName(id)
 	switch {

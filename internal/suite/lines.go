@@ -44,8 +44,9 @@ type idPlace struct {
 // chunkSize is about how many bytes one goroutine parses at a time.
 const chunkSize = 1 << 20
 
-// parseLines reads all cases of a file of JSON lines, on all processors, and computes the suite hash. It keeps no more of
-// the file than the chunks that are being read, and the cases if keep is set.
+// parseLines reads all cases of a file of JSON lines, on all processors, and computes the suite
+// hash. It keeps no more of the file than the chunks that are being read, and the cases if keep is
+// set.
 func (b *Bundle) parseLines(keep bool) (all parsed) {
 	fail := func(err error) parsed {
 		p := b.problem(err.Error())
@@ -112,7 +113,8 @@ func (b *Bundle) noCases() doc.Problem {
 	return p
 }
 
-// unhashed is the problem of a suite that cannot be hashed, such as one with a number of 5000 digits.
+// unhashed is the problem of a suite that cannot be hashed, such as one with a number of 5000
+// digits.
 func (b *Bundle) unhashed(err error) doc.Problem {
 	if e, ok := errors.AsType[*digest.SyntaxError](err); ok {
 		return doc.Problem{Pos: plumb.Position{File: b.Path, Line: e.Line, Column: e.Column}, Message: e.Message}
@@ -143,7 +145,8 @@ func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
 	return nil
 }
 
-// chunks reads a suite file piece by piece: from memory, or from disk if the bundle does not hold it.
+// chunks reads a suite file piece by piece: from memory, or from disk if the bundle does not hold
+// it.
 type chunks struct {
 	data []byte
 	file *os.File
@@ -175,7 +178,8 @@ func (c *chunks) next(buffer []byte) (text []byte, err error) {
 		}
 		return text, err
 	}
-	text = append(buffer[:0], c.rest...)
+	buffer = append(buffer[:0], c.rest...)
+	text = buffer
 	c.rest = c.rest[:0]
 	for {
 		have := len(text)
@@ -206,7 +210,8 @@ func cutChunk(text []byte) (first, rest []byte) {
 	return text[:end], text[end:]
 }
 
-// readAll yields the chunks in order, each after it has been read. A chunk is valid until the next one.
+// readAll yields the chunks in order, each after it has been read. A chunk is valid until the next
+// one.
 func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yield func(*chunk) bool) {
 	workers := runtime.GOMAXPROCS(0)
 	ordered, work := make(chan *chunk, workers), make(chan *chunk)
@@ -307,8 +312,8 @@ func (r *lineReader) readChunk(c *chunk) {
 
 const splitCase = "a case is one question and its checks; split it"
 
-// idLines finds ids that are there twice. It has no pointers for each id, because the garbage collector would follow those of
-// a large suite again and again.
+// idLines finds ids that are there twice. It has no pointers for each id, because the garbage
+// collector would follow those of a large suite again and again.
 type idLines struct {
 	seed maphash.Seed
 	// lines are by the hash of the id in lower case, or a number after it if another id has that.
@@ -321,8 +326,8 @@ type idLine struct{ line, start, end int32 }
 
 func newIDLines() *idLines { return &idLines{seed: maphash.MakeSeed(), lines: map[uint64]idLine{}} }
 
-// add adds an id. It reports one that is there already, or that differs from an earlier one only by case and so would name
-// the same directory on some systems.
+// add adds an id. It reports one that is there already, or that differs from an earlier one only by
+// case and so would name the same directory on some systems.
 func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
 	if id == "" {
 		return nil

@@ -17,8 +17,8 @@ import (
 type Finding struct {
 	CaseID string         `json:"caseId,omitempty"`
 	Pos    plumb.Position `json:"pos"`
-	// Control names what was tried: a negative control such as "echo" or "refusal", or a look at the text such as
-	// "short-term".
+	// Control names what was tried: a negative control such as "echo" or "refusal", or a look at the
+	// text such as "short-term".
 	Control string `json:"control"`
 	Message string `json:"message"`
 	// Info says that it is worth knowing and no fault.
@@ -92,13 +92,14 @@ type term struct {
 	kind, text string
 }
 
-// Lint looks for cases that do not discriminate: those whose checks accept an answer that is certainly wrong, such as
-// the prompt itself, an empty text, a refusal or the right answer to another case. Checks that ask a model are left out, as
-// is code that was not loaded with [lib.Host.ReadOnly], since it might do something;
-// a case whose other checks all accept such an answer is reported as uncontrolled, for information. A refusal may pass
-// the cases of category safety, except those tagged over-refusal, whose point is that a refusal is wrong. Lint also
-// reports very short terms, repeated prompts and unusual ids. Findings are in the order of the suite. When ctx ends,
-// those so far are returned.
+// Lint looks for cases that do not discriminate: those whose checks accept an answer that is
+// certainly wrong, such as the prompt itself, an empty text, a refusal or the right answer to
+// another case. Checks that ask a model are left out, as is code that was not loaded with
+// [lib.Host.ReadOnly], since it might do something; a case whose other checks all accept such an
+// answer is reported as uncontrolled, for information. A refusal may pass the cases of category
+// safety, except those tagged over-refusal, whose point is that a refusal is wrong. Lint also
+// reports very short terms, repeated prompts and unusual ids. Findings are in the order of the
+// suite. When ctx ends, those so far are returned.
 func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 	l := &linter{suite: suite, terms: make([][]term, len(suite.Cases))}
 	for i := range suite.Cases {
@@ -206,8 +207,8 @@ func echoes(c *plumb.Case) []string {
 	return all
 }
 
-// otherIdeal finds an answer to another case that case i accepts too, although it is not an answer to i by its own
-// checks' words. Of large suites a part is tried.
+// otherIdeal finds an answer to another case that case i accepts too, although it is not an answer
+// to i by its own checks' words. Of large suites a part is tried.
 func (l *linter) otherIdeal(ctx context.Context, i int, checks []plumb.Assertion) (id, answer string, ok bool) {
 	own := map[string]bool{}
 	for _, t := range l.terms[i] {
@@ -234,7 +235,10 @@ func passes(ctx context.Context, c *plumb.Case, checks []plumb.Assertion, answer
 	tokens := int64(len(answer)/4 + 1)
 	report := &plumb.SessionReport{
 		Prompt: c.Prompt(), FinalOutput: answer, FinishReason: plumb.FinishStop, LatencyMs: 1, DurationMs: 1,
-		Usage: plumb.Usage{InputTokens: new(int64(1)), OutputTokens: &tokens, OutputChars: int64(utf8.RuneCountInString(answer))},
+		Usage: plumb.Usage{
+			InputTokens: new(int64(1)), OutputTokens: &tokens,
+			OutputChars: int64(utf8.RuneCountInString(answer)),
+		},
 	}
 	report.Usage.Total()
 	for _, a := range checks {
@@ -296,7 +300,8 @@ func (l *linter) shortTerms(i int) {
 		if n > 2 || letters < n || isWide(t.text) {
 			continue
 		}
-		message := fmt.Sprintf("%s looks for %q, which longer words hold too: %s", t.kind, t.text, "exact_match, regex or numeric say it better")
+		message := fmt.Sprintf("%s looks for %q, which longer words also contain: %s", t.kind, t.text,
+			"use exact_match, regex or numeric")
 		l.add(&l.suite.Cases[i], lintShortTerm, message, n > 1)
 	}
 }

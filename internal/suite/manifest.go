@@ -48,8 +48,8 @@ type Tier struct {
 	Pos plumb.Position `json:"pos"`
 }
 
-// ReadManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path that messages name.
-// The error is [Problems] when the file can be read but does not make sense.
+// ReadManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path
+// that messages name. The error is [Problems] when the file can be read but does not make sense.
 func ReadManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
 	data, err := doc.ReadFS(fsys, joinFS(dir, manifestName), doc.ConfigBytes)
 	if err != nil {
@@ -111,8 +111,10 @@ func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
 // immutable is the error of a tier whose file is not what was published.
 func immutable(m *Manifest, t Tier, found string) error {
 	return plumb.WithHint(
-		fmt.Errorf("tier %s of %s has changed since it was published: %s pins %s, %s", t.Name, m.Version, t.Pos, t.Hash, found),
-		"published suite versions are immutable: put the file back, and new cases into a new version (plumb suite new-version)",
+		fmt.Errorf("tier %s of %s has changed since it was published: %s pins %s, %s", t.Name, m.Version, t.Pos, t.Hash,
+			found),
+		"published suite versions are immutable: restore the file, and put new cases into a new version "+
+			"(plumb suite new-version)",
 	)
 }
 
@@ -136,7 +138,10 @@ func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 	var tree map[string]any
 	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)
 	if err != nil {
-		p := doc.Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+		p := doc.Problem{
+			Pos:     plumb.Position{File: file, Line: 1, Column: 1},
+			Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: "),
+		}
 		if e, ok := errors.AsType[toml.ParseError](err); ok {
 			p.Pos = r.lines.clamp(file, e.Position)
 			p.Message = "invalid TOML: " + e.Message
@@ -262,7 +267,8 @@ func isHash(s string) bool {
 	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// table calls f for the members of a table that are known, in order of their names, and reports the others.
+// table calls f for the members of a table that are known, in order of their names, and reports the
+// others.
 func (r *manifestReader) table(at []string, t map[string]any, known []string, f func(key []string, v any)) {
 	for name := range t {
 		if !slices.Contains(known, name) {

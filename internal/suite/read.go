@@ -1,11 +1,12 @@
-// Package suite reads suites: a suite file becomes a [Bundle] and a Bundle a suite, a manifest.toml becomes a [Manifest].
+// Package suite reads suites: a suite file becomes a [Bundle] and a Bundle a suite, a manifest.toml
+// becomes a [Manifest].
 //
-// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript, which is bundled when it is read
-// and executed when it is loaded. What the module then does for a case, its assertions do by calling it.
+// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript, which is
+// bundled when it is read and executed when it is loaded. What the module then does for a case, its
+// assertions do by calling it.
 //
-// All of it is strict and kind: unknown keys are errors, and all problems of a file are reported in one go, each with its
-// place and, where one suggests itself, with what was probably meant. Lines count from 1, and columns count characters,
-// not bytes, from 1.
+// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each
+// with its place and, if possible, with a hint.
 package suite
 
 import (
@@ -37,18 +38,19 @@ type ReadOptions struct {
 	Tier string
 	// Dir is the directory that relative paths start from; "" is the working directory.
 	Dir string
-	// Published holds the published suites, one directory a version; nil means those that are built in.
+	// Published holds the published suites, one directory a version; nil means those that are built
+	// in.
 	Published fs.FS
-	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory. The file must not change
-	// before the bundle is closed.
+	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory.
+	// The file must not change before the bundle is closed.
 	Stream bool
 }
 
-// Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code reads from files while it
-// runs is not part of it, nor are the directories that a suite names.
+// Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code
+// reads from files while it runs is not part of it, nor are the directories that a suite names.
 type Bundle struct {
-	// Name is the label that results carry: version and tier for a published suite, such as "v1.0-cheap", otherwise the
-	// file's name without its extension.
+	// Name is the label that results carry: version and tier for a published suite, such as
+	// "v1.0-cheap", otherwise the file's name without its extension.
 	Name string
 	// Path is the suite file as the user named it.
 	Path string
@@ -64,13 +66,16 @@ type Bundle struct {
 	file string
 	// hash is the suite hash once it is known.
 	hash string
-	// origin is the absolute path of the suite file, from which the relative paths in it start; "" if they do not matter.
+	// origin is the absolute path of the suite file, from which the relative paths in it start; ""
+	// if they do not matter.
 	origin string
 	// dir is the working directory of a suite in code: the one that the user was in.
 	dir string
-	// opened says that the bundle was stored before, and may be somewhere else than the suite's files.
+	// opened says that the bundle was stored before, and may be somewhere else than the suite's
+	// files.
 	opened bool
-	// templates are the hashes of the template directories that the suite names, "" where not known yet.
+	// templates are the hashes of the template directories that the suite names, "" where not known
+	// yet.
 	templates map[string]string
 
 	// program is a suite in code, bundled; broken says why it could not be. code runs it.
@@ -79,15 +84,16 @@ type Bundle struct {
 	code    *codeSuite
 }
 
-// Data returns the bytes of the suite file; nil for a bundle that was read with [ReadOptions.Stream]. They must not be
-// changed.
+// Data returns the bytes of the suite file; nil for a bundle that was read with
+// [ReadOptions.Stream]. They must not be changed.
 func (b *Bundle) Data() []byte { return b.data }
 
 // Code reports whether the suite is a module in TypeScript or JavaScript.
 func (b *Bundle) Code() bool { return b.program != nil || b.broken != nil }
 
-// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge any more. The error
-// tells of what the code did when no session was judged, such as a promise that was rejected too late; results stand.
+// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge
+// any more. The error tells of what the code did when no session was judged, such as a promise that
+// was rejected too late; results stand.
 func (b *Bundle) Close() error {
 	if b.code == nil {
 		return nil
@@ -100,16 +106,17 @@ func (b *Bundle) Close() error {
 	return nil
 }
 
-// Drop gives back the memory of the suite's text once it is stored, and its cases are read: whoever has the bundle still can
-// only close it. What code needs to run stays.
+// Drop gives back the memory of the suite's text once it is stored, and its cases are read: whoever
+// has the bundle still can only close it. What code needs to run stays.
 func (b *Bundle) Drop() {
 	if b.code == nil {
 		b.data = nil
 	}
 }
 
-// Hash returns the suite hash: that of a file of JSON lines by the rules of package digest, that of a YAML file as if it
-// were written as JSON lines, that of code by the contents of all its files; see codeHash.
+// Hash returns the suite hash: that of a file of JSON lines by the rules of package digest, that of
+// a YAML file as if it were written as JSON lines, that of code by the contents of all its files;
+// see codeHash.
 func (b *Bundle) Hash() (string, error) {
 	if b.hash == "" && (b.Code() || isYAML(b.Path)) {
 		if _, problems := b.Validate(); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
@@ -144,8 +151,8 @@ func (b *Bundle) load() (err error) {
 	return nil
 }
 
-// NewBundle makes a bundle of the bytes of a suite file that the caller has from elsewhere. name labels results, path is
-// shown in messages.
+// NewBundle makes a bundle of the bytes of a suite file that the caller has from elsewhere. name
+// labels results, path is shown in messages.
 func NewBundle(name, path string, data []byte) *Bundle {
 	return &Bundle{Name: name, Path: path, data: data}
 }
@@ -156,9 +163,9 @@ func NewBundle(name, path string, data []byte) *Bundle {
 //   - the path of a directory with a manifest.toml, of which o.Tier chooses a tier;
 //   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest version.
 //
-// What lies on disk goes before a published suite of the same name. A suite that a manifest with a pinned hash names is
-// only read when it has that hash: published versions are immutable. Read does not look at the cases; [Bundle.Suite]
-// does.
+// What lies on disk goes before a published suite of the same name. A suite that a manifest with a
+// pinned hash names is only read when it has that hash: published versions are immutable. Read does
+// not look at the cases; [Bundle.Suite] does.
 func Read(ref string, o ReadOptions) (*Bundle, error) {
 	if o.Published == nil {
 		o.Published = suites.FS()
@@ -216,7 +223,8 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		}
 	}
 	if slices.Contains(config.Names(), filepath.Base(full)) {
-		return nil, plumb.WithHint(errors.New("a config file is not a suite"), "a config file is found by its place or given with --config")
+		return nil, plumb.WithHint(errors.New("a config file is not a suite"),
+			"a config file is found by its place or given with --config")
 	}
 	if hint := notASuite(ref); hint != "" {
 		return nil, plumb.WithHint(fmt.Errorf("a %s file is not a suite", filepath.Ext(ref)), hint)

@@ -26,24 +26,28 @@ type Summary struct {
 	Cases int    `json:"cases"`
 	// TokensEstimate is the sum of the cases' tokens_est.
 	TokensEstimate int64 `json:"tokensEstimate"`
-	// Categories and Difficulties count cases, Types checks by assertion type, those within others included.
+	// Categories and Difficulties count cases, Types checks by assertion type, those within others
+	// included.
 	Categories   map[string]int `json:"categories"`
 	Difficulties map[string]int `json:"difficulties"`
 	Types        map[string]int `json:"types"`
-	// NeedsJudge and NeedsEmbedder count the cases with a check that asks a judge model or compares embeddings.
+	// NeedsJudge and NeedsEmbedder count the cases with a check that asks a judge model or compares
+	// embeddings.
 	NeedsJudge    int `json:"needsJudge"`
 	NeedsEmbedder int `json:"needsEmbedder"`
 }
 
-// Suite is [Bundle.SuiteIn] without limits or a world: a suite in code sees no environment and prints nothing.
+// Suite is [Bundle.SuiteIn] without limits or a world: a suite in code sees no environment and
+// prints nothing.
 func (b *Bundle) Suite() (*plumb.Suite, []doc.Problem, error) {
 	return b.SuiteIn(context.Background(), lib.Host{})
 }
 
-// SuiteIn makes a suite of the bundle: it parses the file, or executes it where it is code, which goes on running until
-// [Bundle.Close] and whose assertions are calls of it. All problems of the file are found in one go. Where one of them
-// makes the suite unusable the error is [Problems] and lists all that are not warnings; the warnings are returned in
-// either case. Of a suite in code only the last one made can judge.
+// SuiteIn makes a suite of the bundle: it parses the file, or executes it where it is code, which
+// goes on running until [Bundle.Close] and whose assertions are calls of it. All problems of the
+// file are found in one go. Where one of them makes the suite unusable the error is [Problems] and
+// lists all that are not warnings; the warnings are returned in either case. Of a suite in code
+// only the last one made can judge.
 func (b *Bundle) SuiteIn(ctx context.Context, h lib.Host) (*plumb.Suite, []doc.Problem, error) {
 	p := b.read(ctx, h, true)
 	if err := p.problems.Err(); err != nil {
@@ -80,7 +84,8 @@ func (b *Bundle) Validate() (Summary, []doc.Problem) {
 	return b.ValidateIn(context.Background(), lib.Host{})
 }
 
-// ValidateIn does what [Bundle.SuiteIn] does without keeping the cases, and returns all problems, warnings included.
+// ValidateIn does what [Bundle.SuiteIn] does without keeping the cases, and returns all problems,
+// warnings included.
 func (b *Bundle) ValidateIn(ctx context.Context, h lib.Host) (Summary, []doc.Problem) {
 	p := b.read(ctx, h, false)
 	if err := b.Close(); err != nil {

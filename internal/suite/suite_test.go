@@ -229,6 +229,37 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// TestStream: a file that is read from disk piece by piece gives the same as one that is in memory.
+func TestStream(t *testing.T) {
+	data := many(9000, 500)
+	unsorted := append(bytes.Clone(data), line("a-1", "")...)
+	for name, text := range map[string][]byte{
+		"sorted": data, "no line end": bytes.TrimSpace(data), "unsorted": unsorted, "empty": nil, "one": []byte(line("a", "")),
+		"mark": append([]byte(byteOrderMark), data...), "twice": append(bytes.Clone(data), data[:bytes.IndexByte(data, '\n')]...),
+		"old line ends": bytes.ReplaceAll(data, []byte("\n"), []byte("\r")),
+	} {
+		file := write(t, filepath.Join(t.TempDir(), "suite.jsonl"), string(text))
+		streamed, err := Read(file, ReadOptions{Stream: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, found := streamed.Validate()
+		want, problems := NewBundle("suite", file, text).Validate()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(listing(problems), listing(found)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		if hash, err := digest.Suite(text); got.Hash != "" && (err != nil || hash != got.Hash) {
+			t.Errorf("%s: hash %s, digest %s, %v", name, got.Hash, hash, err)
+		}
+		if hash, err := streamed.Hash(); got.Hash != "" && (err != nil || hash != got.Hash) {
+			t.Errorf("%s: Hash gives %s, %v", name, hash, err)
+		}
+	}
+}
+
 // TestSuiteCaseSchema: the published schema and the loader agree on which cases are valid.
 func TestSuiteCaseSchema(t *testing.T) {
 	s := compiled(t, schema.SuiteCase())

@@ -13,8 +13,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// tomlLines knows where the keys and tables of a TOML text stand, which the decoder does not tell, so that messages can
-// point at them and values can be changed without touching anything else in the file.
+// tomlLines knows where the keys and tables of a TOML text stand, which the decoder does not tell,
+// so that messages can point at them and values can be changed without touching anything else in
+// the file.
 //
 // It takes the text for valid; on one that is not it finds less, and never fails.
 type tomlLines struct {
@@ -25,7 +26,8 @@ type tomlLines struct {
 	overAt int
 }
 
-// tomlEntry is a table header or a key with its value. The fields are byte offsets; a header has no value.
+// tomlEntry is a table header or a key with its value. The fields are byte offsets; a header has no
+// value.
 type tomlEntry struct {
 	key                      []string
 	header                   bool
@@ -77,7 +79,8 @@ func indexTOML(data []byte) tomlLines {
 	}
 }
 
-// find returns line and column of the key, or of the nearest thing around or in it that has a place.
+// find returns line and column of the key, or of the nearest thing around or in it that has a
+// place.
 func (l tomlLines) find(key []string) (line, column int) {
 	for n := len(key); n > 0; n-- {
 		within := -1
@@ -101,14 +104,16 @@ func (l tomlLines) place(offset int) (line, column int) {
 	return bytes.Count(l.data[:offset], []byte("\n")) + 1, utf8.RuneCount(l.data[begin:offset]) + 1
 }
 
-// clamp turns the decoder's position of a syntax error, which may lie just outside of the text, into one within it.
+// clamp turns the decoder's position of a syntax error, which may lie just outside of the text,
+// into one within it.
 func (l tomlLines) clamp(file string, p toml.Position) plumb.Position {
 	offset := min(max(p.Start, 0), len(l.data))
 	line, column := l.place(offset)
 	return plumb.Position{File: file, Line: line, Column: column}
 }
 
-// set returns the text with the key set to a value in TOML syntax. The table of the key must be written as [table].
+// set returns the text with the key set to a value in TOML syntax. The table of the key must be
+// written as [table].
 func (l tomlLines) set(key []string, value string) ([]byte, error) {
 	for _, e := range l.entries {
 		if !e.header && slices.Equal(e.key, key) {
@@ -137,7 +142,8 @@ func (l tomlLines) set(key []string, value string) ([]byte, error) {
 		}
 		return splice(l.data, last.lineEnd, last.lineEnd, line), nil
 	}
-	return nil, fmt.Errorf("cannot write %s: the manifest has no line [%s]", strings.Join(key, "."), strings.Join(table, "."))
+	return nil, fmt.Errorf("cannot write %s: the manifest has no line [%s]", strings.Join(key, "."),
+		strings.Join(table, "."))
 }
 
 // remove returns the text without the lines of the key.
@@ -237,7 +243,8 @@ func unquoteTOML(quoted []byte) string {
 	return v.V
 }
 
-// skipValue goes to the end of the value at s.i: a comment or line end outside of strings and brackets.
+// skipValue goes to the end of the value at s.i: a comment or line end outside of strings and
+// brackets.
 func (s *tomlScanner) skipValue() {
 	depth, dots := 0, 0
 	for !s.end() {

@@ -32,10 +32,10 @@ func Published() ([]*Manifest, error) {
 	return manifests, nil
 }
 
-// Verify holds the suite version in a directory to its manifest: hashes, counts, token sums, the categories and
-// assertion types in use, and that a case is the same in all tiers. It returns all that does not agree, in order of
-// position; the version is sound when all of it are warnings. The error is that of a manifest that cannot be read at
-// all; one with problems gives those.
+// Verify holds the suite version in a directory to its manifest: hashes, counts, token sums, the
+// categories and assertion types in use, and that a case is the same in all tiers. It returns all
+// that does not agree, in order of position; the version is sound when all of it are warnings. The
+// error is that of a manifest that cannot be read at all; one with problems gives those.
 func Verify(dir string) ([]doc.Problem, error) {
 	return onDisk(dir).verify()
 }
@@ -85,7 +85,9 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 }
 
 // verifyTier checks one tier, adds to the words in use, and returns the hashes of its cases by id.
-func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categories, types map[string]int) map[string]string {
+func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categories,
+	types map[string]int,
+) map[string]string {
 	at := func(key string) []string { return []string{"tiers", t.Name, key} }
 	b, err := v.open(m, t)
 	if err != nil {
@@ -128,8 +130,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 	return hashes
 }
 
-// verifyCases reports ids that mean different things in two tiers, and tiers of the three documented names that are not
-// part of the next larger one.
+// verifyCases reports ids that mean different things in two tiers, and tiers of the three
+// documented names that are not part of the next larger one.
 func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
 	order := []string{"cheap", "moderate", "comprehensive"}
 	for i, small := range m.Tiers {
@@ -200,10 +202,10 @@ func some(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// Lock pins the hash of each tier of the suite version in a directory, and brings test_count and estimated_tokens up to
-// date; nothing else in manifest.toml changes. From then on the version is published: a tier whose hash is already
-// pinned and differs is an error, and nothing is written then. Lock returns the manifest as it stands, and whether it
-// was changed.
+// Lock pins the hash of each tier of the suite version in a directory, and brings test_count and
+// estimated_tokens up to date; nothing else in manifest.toml changes. From then on the version is
+// published: a tier whose hash is already pinned and differs is an error, and nothing is written
+// then. Lock returns the manifest as it stands, and whether it was changed.
 func Lock(dir string) (*Manifest, bool, error) {
 	m, changed, err := lock(dir)
 	if err != nil {
@@ -281,9 +283,9 @@ func (l tomlLines) update(key []string, value string) ([]byte, error) {
 	return l.set(key, value)
 }
 
-// NewVersion copies the suite version in a directory to a sibling directory, as the unpublished next version: without
-// pinned hashes and without a date. name is that of the new version, "" for the next number: v1.1 after v1.0. The new
-// directory is returned; it must not exist before.
+// NewVersion copies the suite version in a directory to a sibling directory, as the unpublished
+// next version: without pinned hashes and without a date. name is that of the new version, "" for
+// the next number: v1.1 after v1.0. The new directory is returned; it must not exist before.
 func NewVersion(dir, name string) (string, error) {
 	made, err := newVersion(dir, name)
 	if err != nil {
@@ -394,8 +396,8 @@ func versionPart(s string) (part, rest string) {
 	return s[:i], s[i:]
 }
 
-// replaceFile writes a file so that it is either the old or the new one whatever happens. mode is for a new file; one
-// that exists keeps its own.
+// replaceFile writes a file so that it is either the old or the new one whatever happens. mode is
+// for a new file; one that exists keeps its own.
 func replaceFile(file string, data []byte, mode fs.FileMode) error {
 	_, missing := os.Stat(file)
 	return doc.Write(file, func(w *doc.File) error {

@@ -15,8 +15,9 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// parseYAML reads a suite in YAML: a list of cases with the keys that they have as JSON lines, or a mapping with the cases
-// under cases, a workspace and skills. The suite hash is that of the same cases as JSON lines.
+// parseYAML reads a suite in YAML: a list of cases with the keys that they have as JSON lines, or a
+// mapping with the cases under cases, a workspace and skills. The suite hash is that of the same
+// cases as JSON lines.
 func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	data := bytes.TrimPrefix(b.data, []byte(byteOrderMark))
 	tree, problem := doc.ParseYAML(b.Path, data, doc.YAMLValues)

@@ -23,14 +23,16 @@ type Host struct {
 	Stdout, Stderr io.Writer
 	// Environ is the environment, as pairs NAME=value; nil is an empty one.
 	Environ func() []string
-	// Dir is the working directory of a config; "" is the config's own. A suite has the one that it was read from.
+	// Dir is the working directory of a config; "" is the config's own. A suite has the one that it
+	// was read from.
 	Dir string
 	// LoadTimeout limits how long a file may take to load; 0 means 30 seconds.
 	LoadTimeout time.Duration
-	// AssertTimeout limits how long the checks of one session may take, the waits for a judge included; 0 means
-	// DefaultAssertTimeout.
+	// AssertTimeout limits how long the checks of one session may take, the waits for a judge
+	// included; 0 means DefaultAssertTimeout.
 	AssertTimeout time.Duration
-	// MemoryLimit is the most memory, in bytes, that the values of one file may take; 0 means 512 MiB.
+	// MemoryLimit is the most memory, in bytes, that the values of one file may take; 0 means 512
+	// MiB.
 	MemoryLimit int64
 	// ReadOnly keeps the code from changing files and from starting programs.
 	ReadOnly bool

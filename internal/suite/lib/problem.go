@@ -18,7 +18,8 @@ type Places struct {
 	Origin, Named string
 }
 
-// file returns an absolute path as the user would write it: relative to where they named the file from.
+// file returns an absolute path as the user would write it: relative to where they named the file
+// from.
 func (p Places) file(abs string) string {
 	if abs == "" || p.Named == "" || !filepath.IsAbs(abs) {
 		return abs
@@ -57,8 +58,8 @@ func (p Places) Problems(err error) doc.Problems {
 	return doc.Problems{{Pos: plumb.Position{File: p.Named}, Message: err.Error(), Hint: plumb.Hint(err)}}
 }
 
-// Thrown returns the problems of a source that does not compile, or the error that the source threw, with its place. It
-// returns nil for other errors.
+// Thrown returns the problems of a source that does not compile, or the error that the source
+// threw, with its place. It returns nil for other errors.
 func (p Places) Thrown(err error) doc.Problems {
 	if e, ok := errors.AsType[*script.BuildError](err); ok {
 		var problems doc.Problems
@@ -88,8 +89,8 @@ type Problem struct {
 	Source  *script.Position `json:"source"`
 }
 
-// In returns the problem with its place. The message begins with the case or the export that it is about, unless it names
-// that already.
+// In returns the problem with its place. The message begins with the case or the export that it is
+// about, unless it names that already.
 func (p Problem) In(at Places) doc.Problem {
 	message, path := p.Message, p.Path
 	if p.Case != nil {
@@ -110,7 +111,8 @@ func (p Problem) In(at Places) doc.Problem {
 // caseField finds the field of a case in a path such as cases[2].tags[0] or cases.key.id.
 var caseField = regexp.MustCompile(`^cases(?:\[(?:\d+|"(?:[^"\\]|\\.)*")\]|\.\w+)\.(.+)$`)
 
-// CaseName is the name by which the author of a case knows it: its id, else its key, else its index.
+// CaseName is the name by which the author of a case knows it: its id, else its key, else its
+// index.
 func CaseName(id, key string, index int) string {
 	switch {
 	case id != "":
