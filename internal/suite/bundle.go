@@ -44,7 +44,7 @@ type bundleFacts struct {
 	Hash    string `json:"hash,omitempty"`
 	Program string `json:"program,omitempty"`
 	// Templates are the hashes of the template directories that the suite names, by their paths; see
-	// TreeHash.
+	// treeHash.
 	Templates map[string]string `json:"templates,omitempty"`
 }
 
@@ -87,7 +87,7 @@ func (b *Bundle) Write(dir string) error {
 	for template, hash := range b.templates {
 		if hash == "" {
 			var err error
-			if hash, err = TreeHash(template); err != nil {
+			if hash, err = treeHash(template); err != nil {
 				return fmt.Errorf("write bundle %s: %w", dir, err)
 			}
 		}

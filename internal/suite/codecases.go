@@ -271,7 +271,7 @@ func (b *Bundle) template(dir string) doc.Problems {
 	if !b.opened || was == "" {
 		return nil
 	}
-	now, err := TreeHash(dir)
+	now, err := treeHash(dir)
 	if err == nil && now == was {
 		return nil
 	}

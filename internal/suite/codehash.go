@@ -46,10 +46,10 @@ func codeHash(program *script.Program) (string, error) {
 	return digest.Bytes([]byte("plumb-code-v1\n" + strings.Join(slices.Compact(lines), "\n") + "\n")), nil
 }
 
-// TreeHash returns the hash of what is in a directory: the SHA-256 of one line a file or symbolic
+// treeHash returns the hash of what is in a directory: the SHA-256 of one line a file or symbolic
 // link, "<path> <mode> <hash>\n", in order of path. The mode is x for programs, l for links, whose
 // hash is that of their target's name, and - for other files. Empty directories do not count.
-func TreeHash(dir string) (string, error) {
+func treeHash(dir string) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -48,9 +48,9 @@ type Tier struct {
 	Pos plumb.Position `json:"pos"`
 }
 
-// ReadManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path
+// readManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path
 // that messages name. The error is [Problems] when the file can be read but does not make sense.
-func ReadManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
+func readManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
 	data, err := doc.ReadFS(fsys, joinFS(dir, manifestName), doc.ConfigBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
@@ -78,7 +78,7 @@ type versionDir struct {
 }
 
 func (v versionDir) manifest() (*Manifest, error) {
-	return ReadManifest(v.fsys, v.dir, v.join(v.shown, manifestName))
+	return readManifest(v.fsys, v.dir, v.join(v.shown, manifestName))
 }
 
 // open reads the suite file of a tier, whatever its hash.

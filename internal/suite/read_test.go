@@ -319,7 +319,7 @@ func TestNewVersion(t *testing.T) {
 	if want := filepath.Join(filepath.Dir(dir), "v1.1"); made != want {
 		t.Errorf("made %s, want %s", made, want)
 	}
-	m, err := ReadManifest(os.DirFS(made), ".", "m")
+	m, err := readManifest(os.DirFS(made), ".", "m")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,8 +184,9 @@ func TestProblemsError(t *testing.T) {
 	}
 }
 
-// many returns a suite of n cases of about size bytes each.
-func many(n, size int) []byte {
+// many returns a suite of n cases of about 500 bytes each.
+func many(n int) []byte {
+	const size = 500
 	var b bytes.Buffer
 	filler := strings.Repeat("All work and no play makes Jack a dull boy. ", size/44+1)
 	for i := range n {
@@ -198,7 +199,7 @@ func many(n, size int) []byte {
 
 // TestChunks: a file that is cut into pieces gives the same cases and lines as the same file line by line.
 func TestChunks(t *testing.T) {
-	data := many(9000, 500) // several chunks
+	data := many(9000) // several chunks
 	data = bytes.ReplaceAll(data, []byte(`"id": "reasoning-0000777"`), []byte("\n\r\n \n"+`"id": "reasoning-0000777"`))
 	data = bytes.Replace(data, []byte(`{`+"\n\r\n \n"), []byte("\n\r\n \n{"), 1) // blank lines before case 777
 	data = bytes.Replace(data, []byte("}\n{\"id\": \"reasoning-0005000\""), []byte("}\r{\"id\": \"reasoning-0005000\""), 1)
@@ -231,7 +232,7 @@ func TestChunks(t *testing.T) {
 
 // TestStream: a file that is read from disk piece by piece gives the same as one that is in memory.
 func TestStream(t *testing.T) {
-	data := many(9000, 500)
+	data := many(9000)
 	unsorted := append(bytes.Clone(data), line("a-1", "")...)
 	for name, text := range map[string][]byte{
 		"sorted": data, "no line end": bytes.TrimSpace(data), "unsorted": unsorted, "empty": nil, "one": []byte(line("a", "")),
@@ -337,7 +338,7 @@ func FuzzSuite(f *testing.F) {
 }
 
 func BenchmarkValidate(b *testing.B) {
-	data := many(20_000, 500)
+	data := many(20_000)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -350,7 +351,7 @@ func BenchmarkValidate(b *testing.B) {
 
 // BenchmarkSuite reports what 100,000 loaded cases keep in memory, beside the bytes of the file.
 func BenchmarkSuite(b *testing.B) {
-	data := many(100_000, 500)
+	data := many(100_000)
 	b.SetBytes(int64(len(data)))
 	var kept uint64
 	for b.Loop() {
