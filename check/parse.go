@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,7 +39,23 @@ type Problem struct {
 // key is there twice, the last one counts; the reader of the file must reject duplicates.
 func Parse(raw json.RawMessage, ideal Ideal) (*Check, []Problem) {
 	p := parser{ideal: ideal}
-	c := p.check(raw, "", 0)
+	return p.usable(p.check(raw, "", 0))
+}
+
+// ParseObject is [Parse] for a spec whose JSON object was parsed before: members yields its keys
+// and their values.
+func ParseObject(members iter.Seq2[string, json.RawMessage], ideal Ideal) (*Check, []Problem) {
+	loadKinds()
+	p := parser{ideal: ideal}
+	s := &spec{parser: &p}
+	for name, value := range members {
+		s.set(name, jsontext.Value(value))
+	}
+	return p.usable(s.build())
+}
+
+// usable returns the check unless a problem is more than a warning, and the problems.
+func (p *parser) usable(c *Check) (*Check, []Problem) {
 	if p.failedSince(0) {
 		c = nil
 	}
@@ -74,6 +91,11 @@ func (p *parser) check(raw []byte, at string, depth int) *Check {
 		s.bad("", "%s", err)
 		return nil
 	}
+	return s.build()
+}
+
+// build makes the check of the members of the spec, or returns nil if they cannot be read.
+func (s *spec) build() *Check {
 	if s.value("type") == nil {
 		s.bad("", `an assertion needs "type"`)
 	} else if name, ok := s.text("type"); !ok {

@@ -77,6 +77,8 @@ func canonicalValue(text []byte) []byte {
 // appendString appends s as a canonical JSON string.
 func appendString(out []byte, s string) []byte {
 	out = append(out, '"')
+	n := plain([]byte(s))
+	out, s = append(out, s[:n]...), s[n:]
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		if r == utf8.RuneError && size == 1 {

@@ -145,6 +145,12 @@ func (p *parser) object() error {
 		}
 		p.space()
 	}
+	p.pos++ // the brace
+	return p.close(start, base, sorted)
+}
+
+// close ends the object that begins at start in out, whose members are those from base on.
+func (p *parser) close(start, base int, sorted bool) error {
 	members := p.members[base:]
 	if !sorted {
 		members = p.sort(start, members)
@@ -158,7 +164,9 @@ func (p *parser) object() error {
 		}
 	}
 	p.members = p.members[:base]
-	return p.leave('}')
+	p.depth--
+	p.out = append(p.out, '}')
+	return nil
 }
 
 // sort sorts the members of the object that begins at start, the last one in out, and keeps only

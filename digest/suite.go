@@ -7,14 +7,15 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// flushAt is the amount of canonical text that is collected before it is hashed: large enough for
-// few calls, and small enough for the cache.
+// flushAt is how much canonical text is gathered before it is hashed: large enough for few calls, and within the cache.
 const flushAt = 32 << 10
 
-// stream hashes the canonical form of a file whose records are already sorted, in memory that does
-// not grow with the file. It returns false at the first record that is out of order.
+// stream hashes the canonical form of a file whose records are already in order, in memory that does not grow with the
+// file. It gives up, and returns false, at the first record that is out of order.
 func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 	p := newParser(data)
 	p.out = append(make([]byte, 0, flushAt+4096), '[')
@@ -41,13 +42,13 @@ func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 	return true, nil
 }
 
-// records is a suite in canonical text, with the places of its records in sorted order.
+// records is a suite in canonical text, record by record, with the order in which they belong.
 type records struct {
 	text    []byte
 	records []record
 }
 
-// record is the place of one record in the canonical text, and of its id, without quotes.
+// record is one record's place in the canonical text, its id without the quotes included.
 type record struct{ start, end, id, idEnd int }
 
 func collect(data []byte) (*records, error) {
@@ -64,7 +65,7 @@ func collect(data []byte) (*records, error) {
 		all = append(all, record{start, len(p.out), at, at + len(id)})
 	}
 	text := p.out
-	slices.SortFunc(all, func(a, b record) int { // records with equal ids keep the order of the file
+	slices.SortFunc(all, func(a, b record) int { // the place breaks ties: equal ids keep the order of the file
 		return cmp.Or(compare(text[a.id:a.idEnd], text[b.id:b.idEnd]), cmp.Compare(a.start, b.start))
 	})
 	return &records{text, all}, nil
@@ -83,8 +84,7 @@ func (r *records) each(write func([]byte)) {
 	write([]byte("]"))
 }
 
-// newParser returns a parser at the first record of a suite file, without the white space around
-// the whole text.
+// newParser returns a parser at the first record of a suite file, with the white space around the whole text stripped.
 func newParser(data []byte) *parser {
 	end := len(bytes.TrimRightFunc(data, isSpace))
 	start := end - len(bytes.TrimLeftFunc(data[:end], isSpace))
@@ -113,9 +113,8 @@ func (p *parser) more() bool {
 	return false
 }
 
-// record appends the canonical form of the record at the current line to p.out, moves past the
-// line, and returns the record's id, in canonical form without the quotes. The id is valid until
-// the next call, and begins at p.id.
+// record appends the canonical form of the record at the current line to p.out, moves behind the line, and returns the
+// record's id, in canonical form without the quotes. It is valid until the next call, and begins at p.id.
 func (p *parser) record() ([]byte, error) {
 	line, start := p.pos, len(p.out)
 	p.space()
@@ -126,44 +125,23 @@ func (p *parser) record() ([]byte, error) {
 	p.space()
 	if p.pos < len(p.data) {
 		if !isLineEnd(p.data[p.pos]) {
-			return nil, p.fail(
-				p.pos, "unexpected %s after the end of the record; each line holds one JSON object", p.found(p.pos),
-			)
+			return nil, p.fail(p.pos, "unexpected %s after the end of the record; each line holds one JSON object", p.found(p.pos))
 		}
-		p.pos++ // then the LF of CRLF is an empty line
+		p.pos++ // the LF of CRLF is then an empty line
 	}
 	switch {
 	case p.out[start] != '{':
-		return nil, p.fail(line, "a record must be a JSON object, not %s", kind(p.out[start]))
+		return nil, p.fail(line, "a record must be a JSON object, not %s", doc.KindOf(p.out[start]).JSON())
 	case p.id < 0:
 		return nil, p.fail(line, `the record has no "id"`)
 	case p.out[p.id] != '"':
-		return nil, p.fail(line, `"id" must be a string, not %s`, kind(p.out[p.id]))
+		return nil, p.fail(line, `"id" must be a string, not %s`, doc.KindOf(p.out[p.id]).JSON())
 	}
 	p.id++
 	return p.out[p.id : p.idEnd-1], nil
 }
 
-// kind returns the name of the type of a canonical JSON value, by its first byte.
-func kind(c byte) string {
-	switch c {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
-	}
-}
-
-// isSpace reports whether c is white space that the suite format strips: that of Unicode, and the
-// four ASCII separators U+001C to U+001F.
+// isSpace is the white space that the suite format strips: Unicode's, and the four ASCII separators U+001C to U+001F.
 func isSpace(r rune) bool {
 	if r < 0x80 {
 		return r == ' ' || r >= 0x09 && r <= 0x0d || r >= 0x1c && r <= 0x1f

@@ -19,7 +19,9 @@ import (
 
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/cli"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // fence is a fenced block of a document.
@@ -212,7 +214,7 @@ func readSuite(t *testing.T, name, text string) error {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		return err
 	}
-	b, err := load.Read(name, load.ReadOptions{Dir: dir})
+	b, err := suite.Read(name, suite.ReadOptions{Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -229,7 +231,7 @@ func readConfig(t *testing.T, name, text string) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	c, err := load.ReadConfig(file)
+	c, err := config.Read(t.Context(), file, lib.Host{})
 	if err == nil && len(c.Warnings) > 0 {
 		err = fmt.Errorf("%v", c.Warnings)
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // TestExamples loads each example as plumb run does, and lints it as plumb suite lint does.
@@ -21,7 +23,7 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("configs are %v, %v", configs, err)
 	}
 	for _, file := range configs {
-		c, err := load.ReadConfig(file)
+		c, err := config.Read(t.Context(), file, lib.Host{})
 		if err != nil {
 			t.Error(err)
 			continue
@@ -30,8 +32,8 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %+v", file, c)
 		}
 		for _, ref := range c.Suites {
-			suite := read(t, c.Dir, ref)
-			for _, f := range load.Lint(t.Context(), suite) {
+			made := read(t, c.Dir, ref)
+			for _, f := range suite.Lint(t.Context(), made) {
 				t.Error(f)
 			}
 		}
@@ -43,7 +45,7 @@ func TestExamples(t *testing.T) {
 
 func read(t *testing.T, dir, ref string) *plumb.Suite {
 	t.Helper()
-	b, err := load.Read(ref, load.ReadOptions{Dir: dir})
+	b, err := suite.Read(ref, suite.ReadOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

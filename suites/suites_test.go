@@ -17,7 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/suites"
 )
 
@@ -454,15 +454,15 @@ func TestPositiveControls(t *testing.T) {
 // TestLoads reads each tier as a user's run does, its pinned hash included, and looks for faults as plumb suite lint does.
 func TestLoads(t *testing.T) {
 	for _, tier := range tiers() {
-		b, err := load.Read(version, load.ReadOptions{Tier: tier})
+		b, err := suite.Read(version, suite.ReadOptions{Tier: tier})
 		if err != nil {
 			t.Fatal(err)
 		}
-		suite, problems, err := b.Suite()
+		read, problems, err := b.Suite()
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("%s: %v, %v", tier, err, problems)
 		}
-		for _, f := range load.Lint(t.Context(), suite) {
+		for _, f := range suite.Lint(t.Context(), read) {
 			t.Error(f)
 		}
 	}

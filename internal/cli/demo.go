@@ -16,11 +16,12 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/examples"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // demoSuite and demoEvents are a suite and the log of a run of it; see demo/README.md.
@@ -67,7 +68,7 @@ func (c *demoCmd) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a directory for the demo: %w", err)
 	}
-	p, err := c.project(&load.Config{Dir: root}, root)
+	p, err := c.project(&config.Config{Dir: root}, root)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ You can delete the directory at any time.
 
 // openJob opens the job of the demo. Only its suite and its sessions differ from other jobs.
 func (c *demoCmd) openJob(p *job.Project) (*job.Job, error) {
-	bundle := load.NewBundle("demo", "demo.jsonl", demoSuite)
+	bundle := suite.NewBundle("demo", "demo.jsonl", demoSuite)
 	suite, _, err := bundle.Suite()
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's suite: %w", err)

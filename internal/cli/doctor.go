@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
@@ -80,7 +80,7 @@ func (c *doctorCmd) run(ctx context.Context) error {
 	broken := error(nil)
 	read, err := job.ReadConfig(ctx, c.env(), c.config)
 	if err != nil {
-		read, broken = &load.Config{Dir: c.Dir}, err
+		read, broken = &config.Config{Dir: c.Dir}, err
 	}
 	p, err := c.project(read, "")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // execCmd is plumb exec.
@@ -31,7 +31,7 @@ process.argv. The exit code is that of the script: 1 after an uncaught error, ot
 func (c *execCmd) run(ctx context.Context, file string, args []string) error {
 	ctx, cancel := c.whileRead(ctx)
 	defer cancel()
-	code, err := load.Exec(ctx, c.path(file), load.ExecOptions{
+	code, err := suite.Exec(ctx, c.path(file), suite.ExecOptions{
 		Args: args, Stdout: c.Stdout, Stderr: c.Stderr, Environ: c.Environ(), Dir: c.Dir,
 	})
 	if err != nil {

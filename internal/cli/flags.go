@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -207,7 +207,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"workspace": workspaceModes(), "agent": agentcli.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
-		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"},
+		"category": config.Categories(), "tier": {"cheap", "moderate", "comprehensive"},
 		"difficulty": {"easy", "medium", "hard"},
 	} {
 		err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -239,7 +239,7 @@ func changed(fs *pflag.FlagSet, name string) bool {
 }
 
 // fromConfig sets each flag that is not on the command line to its value in the config.
-func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
+func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *config.Config) error {
 	values := configValues(&c.Run)
 	values["cwd"], values["max-steps"] = word(c.Cwd), number(c.MaxSteps)
 	for name, values := range values {
@@ -271,7 +271,7 @@ func (f *runFlags) fromConfig(fs *pflag.FlagSet, c *load.Config) error {
 
 // configValues returns the values of each flag in a config, in the form of the command line. A flag
 // that the config does not set has an empty list.
-func configValues(c *load.RunConfig) map[string][]string {
+func configValues(c *config.RunConfig) map[string][]string {
 	return map[string][]string{
 		"tier": word(c.Tier), "model": c.Model, "runner": c.Runner, "command": word(c.Command), "replay": word(c.Replay),
 		"base-url": word(c.BaseURL), "api": word(c.API), "api-key-env": word(c.APIKeyEnv), "header": c.Header,

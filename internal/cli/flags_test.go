@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/config"
 )
 
 // TestFlagsAndConfigAgree checks that each flag of plumb run that describes the run is a key of the
@@ -27,7 +27,7 @@ func TestFlagsAndConfigAgree(t *testing.T) {
 		}
 	})
 	slices.Sort(flags)
-	values := configValues(&load.RunConfig{})
+	values := configValues(&config.RunConfig{})
 	var keys []string
 	for name, v := range values {
 		keys = append(keys, name)
@@ -44,13 +44,13 @@ func TestFlagsAndConfigAgree(t *testing.T) {
 // TestEachConfigValueReachesItsFlag sets each field of the config alone, and expects one flag
 // value.
 func TestEachConfigValueReachesItsFlag(t *testing.T) {
-	fields := reflect.TypeFor[load.RunConfig]()
+	fields := reflect.TypeFor[config.RunConfig]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
 		if name == "Redact" { // not a flag: the names of variables belong to the project
 			continue
 		}
-		var c load.RunConfig
+		var c config.RunConfig
 		set(t, reflect.ValueOf(&c).Elem().Field(i))
 		values := 0
 		for _, v := range configValues(&c) {

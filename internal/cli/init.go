@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // schemaURL is the address of the JSON Schema of the config, for editors.
@@ -107,12 +110,12 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 
 // create creates the config and the suite.
 func (c *initCmd) create(ctx context.Context) (*written, error) {
-	for _, name := range load.ConfigNames() {
+	for _, name := range config.Names() {
 		if path := c.path(name); exists(path) && (!c.force || name != "plumb.yaml") {
 			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or replace it with plumb init --force")
 		}
 	}
-	p, err := c.project(&load.Config{Dir: c.Dir}, "")
+	p, err := c.project(&config.Config{Dir: c.Dir}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +160,12 @@ func (c *initCmd) suitesHere(ctx context.Context) ([]string, error) {
 	var suites []string
 	for _, f := range files {
 		//nolint:contextcheck // reading YAML executes nothing
-		bundle, err := load.Read(filepath.Base(f), load.ReadOptions{Dir: c.Dir})
+		bundle, err := suite.Read(filepath.Base(f), suite.ReadOptions{Dir: c.Dir})
 		if err != nil {
 			continue // another kind of file, or a changed copy of a published suite
 		}
-		summary, problems := bundle.ValidateIn(ctx, load.Host{Environ: c.Environ})
-		if summary.Cases > 0 && len(load.Problems(problems).Errors()) == 0 {
+		summary, problems := bundle.ValidateIn(ctx, lib.Host{Environ: c.Environ})
+		if summary.Cases > 0 && len(doc.Problems(problems).Errors()) == 0 {
 			suites = append(suites, filepath.Base(f))
 		}
 	}

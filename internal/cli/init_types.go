@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // typesFile and tsconfigFile are the files of plumb init --types.
@@ -39,7 +39,7 @@ const tsconfig = `{
 // if there is none. It returns the names of the written files. It replaces types of earlier
 // versions, but only with force a file of that name that Plumb did not write.
 func (c *initCmd) writeTypes() ([]string, error) {
-	types := []byte(load.Types())
+	types := []byte(suite.Types())
 	head, _, _ := bytes.Cut(types, []byte("\n"))
 	old, err := os.ReadFile(c.path(typesFile))
 	switch {

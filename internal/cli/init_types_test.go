@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 func TestWriteTypes(t *testing.T) {
@@ -33,13 +33,13 @@ func TestWriteTypes(t *testing.T) {
 	}
 
 	// A tsconfig is the user's own, types of an earlier version are not.
-	head, _, _ := strings.Cut(load.Types(), "\n")
+	head, _, _ := strings.Cut(suite.Types(), "\n")
 	put(tsconfigFile, "{}")
 	put(typesFile, head+"\nexport {};\n")
 	if files, err = a.writeTypes(); err != nil || !slices.Equal(files, []string{typesFile}) {
 		t.Fatalf("wrote %v, %v", files, err)
 	}
-	if get(tsconfigFile) != "{}" || get(typesFile) != load.Types() {
+	if get(tsconfigFile) != "{}" || get(typesFile) != suite.Types() {
 		t.Error("the wrong file was replaced")
 	}
 
@@ -47,7 +47,7 @@ func TestWriteTypes(t *testing.T) {
 	if _, err = a.writeTypes(); err == nil || get(typesFile) != "// mine\n" {
 		t.Errorf("somebody else's file was replaced: %v", err)
 	}
-	if _, err = forced.writeTypes(); err != nil || get(typesFile) != load.Types() {
+	if _, err = forced.writeTypes(); err != nil || get(typesFile) != suite.Types() {
 		t.Errorf("force: %v", err)
 	}
 }

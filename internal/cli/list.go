@@ -9,9 +9,9 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // listed is one line of plumb list. Its keys are documented.
@@ -73,7 +73,7 @@ func (c *listCmd) run(ctx context.Context, suite string) error {
 }
 
 func (c *listCmd) listAll(p *job.Project) error {
-	published, err := load.Published()
+	published, err := suite.Published()
 	if err != nil {
 		return err
 	}

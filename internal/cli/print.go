@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 )
@@ -32,7 +32,7 @@ func (a *app) indent(s string, n int) string { return report.Indent(a.clean(s), 
 
 // complain prints an error and what the user can do about it.
 func (a *app) complain(err error) {
-	if problems, ok := errors.AsType[load.Problems](err); ok {
+	if problems, ok := errors.AsType[doc.Problems](err); ok {
 		a.problems(problems)
 		return
 	}
@@ -43,15 +43,15 @@ func (a *app) complain(err error) {
 }
 
 // problems prints the problems of a file. Each line begins with its place.
-func (a *app) problems(found load.Problems) {
+func (a *app) problems(found doc.Problems) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, a.clean(load.Problems(a.env().ShownIn(found)).Error()))
+	fmt.Fprintln(&b, a.clean(doc.Problems(a.env().ShownIn(found)).Error()))
 	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // an error of standard error has no place to go
 }
 
 // listProblems prints the problems of one file, up to a bound.
-func (a *app) listProblems(problems []load.Problem) {
+func (a *app) listProblems(problems []doc.Problem) {
 	for i, problem := range problems {
 		const most = 1000
 		if i == most {

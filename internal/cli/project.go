@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 )
 
@@ -64,7 +64,7 @@ func (a *app) openFor(ctx context.Context, f projectFlags, suite string) (*job.P
 }
 
 // project makes the project of a config.
-func (a *app) project(config *load.Config, outputDir string) (*job.Project, error) {
+func (a *app) project(config *config.Config, outputDir string) (*job.Project, error) {
 	return a.adopt(job.NewProject(a.env(), config, outputDir))
 }
 

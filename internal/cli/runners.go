@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
@@ -96,7 +96,7 @@ func (m *modelFlags) configs(p *job.Project) (configs []plumb.RunnerConfig, err 
 }
 
 // configRunner returns the runner of the config with the given id.
-func configRunner(config *load.Config, id string) (*plumb.RunnerConfig, error) {
+func configRunner(config *config.Config, id string) (*plumb.RunnerConfig, error) {
 	if c := config.Runner(id); c != nil {
 		return c, nil
 	}

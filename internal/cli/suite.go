@@ -14,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 func suiteCommand(a *app) *cobra.Command {
@@ -80,7 +80,7 @@ func (c *suiteHashCmd) hash(stdin io.Reader, file string) (string, error) {
 			data, err = doc.ReadStream(c.path(file), doc.SuiteBytes)
 		}
 	default: // the hash of the other formats covers the cases, not the text
-		bundle, err := load.Read(file, load.ReadOptions{Dir: c.Dir})
+		bundle, err := suite.Read(file, suite.ReadOptions{Dir: c.Dir})
 		if err != nil {
 			return "", err
 		}
@@ -119,10 +119,10 @@ if there is such a case.`,
 }
 
 func (c *suiteLintCmd) run(ctx context.Context, refs []string) error {
-	findings := []load.Finding{}
+	findings := []suite.Finding{}
 	bad := 0
 	for _, ref := range refs {
-		suite, found, err := c.lint(ctx, ref)
+		linted, found, err := c.lint(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (c *suiteLintCmd) run(ctx context.Context, refs []string) error {
 			}
 		}
 		if bad += faults; !c.json {
-			fmt.Fprintf(c.Stdout, "%s: %s, %s, %s\n", suite.Name, plural(len(suite.Cases), "case"),
+			fmt.Fprintf(c.Stdout, "%s: %s, %s, %s\n", linted.Name, plural(len(linted.Cases), "case"),
 				plural(faults, "fault"), plural(len(found)-faults, "note"))
 		}
 	}
@@ -154,25 +154,25 @@ func (c *suiteLintCmd) run(ctx context.Context, refs []string) error {
 	return nil
 }
 
-func (c *suiteLintCmd) lint(ctx context.Context, ref string) (*plumb.Suite, []load.Finding, error) {
+func (c *suiteLintCmd) lint(ctx context.Context, ref string) (*plumb.Suite, []suite.Finding, error) {
 	p, err := c.openFor(ctx, projectFlags{}, ref)
 	if err != nil {
 		return nil, nil, err
 	}
 	//nolint:contextcheck // reading YAML executes nothing
-	bundle, err := load.Read(ref, load.ReadOptions{Tier: c.tier, Dir: c.Dir})
+	bundle, err := suite.Read(ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir})
 	if err != nil {
 		return nil, nil, err
 	}
 	host := p.Host(0)
 	host.ReadOnly = true // lint runs the checks of the suite on answers that no model gave
-	suite, warnings, err := bundle.SuiteIn(ctx, host)
+	read, warnings, err := bundle.SuiteIn(ctx, host)
 	p.Warn(warnings)
 	if err != nil {
 		return nil, nil, errors.Join(err, bundle.Close())
 	}
-	found := load.Lint(ctx, suite)
-	return suite, found, bundle.Close()
+	found := suite.Lint(ctx, read)
+	return read, found, bundle.Close()
 }
 
 // suiteVerifyCmd is plumb suite verify.
@@ -190,12 +190,12 @@ func suiteVerifyCommand(a *app) *cobra.Command {
 }
 
 func (c *suiteVerifyCmd) run(dir string) error {
-	found, err := load.Verify(c.path(dir))
+	found, err := suite.Verify(c.path(dir))
 	if err != nil {
 		return noManifest(err)
 	}
 	found = c.env().ShownIn(found)
-	faults := len(load.Problems(found).Errors())
+	faults := len(doc.Problems(found).Errors())
 	if c.json {
 		if err := c.print(list(found)); err != nil {
 			return err
@@ -239,7 +239,7 @@ not run a file whose cases have changed. Add new cases to a new version (plumb s
 }
 
 func (c *suiteLockCmd) run(dir string) error {
-	m, changed, err := load.Lock(c.path(dir))
+	m, changed, err := suite.Lock(c.path(dir))
 	if err != nil {
 		return noManifest(err)
 	}
@@ -274,7 +274,7 @@ func suiteNewVersionCommand(a *app) *cobra.Command {
 }
 
 func (c *suiteNewVersionCmd) run(dir string) error {
-	made, err := load.NewVersion(c.path(dir), c.name)
+	made, err := suite.NewVersion(c.path(dir), c.name)
 	if err != nil {
 		return noManifest(err)
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // validateCmd is plumb validate.
@@ -32,23 +34,23 @@ func validateCommand(a *app) *cobra.Command {
 }
 
 func (c *validateCmd) run(ctx context.Context, refs []string) error {
-	config, err := job.ReadConfig(ctx, c.env(), c.config)
-	var broken load.Problems
+	read, err := job.ReadConfig(ctx, c.env(), c.config)
+	var broken doc.Problems
 	if err != nil && !errors.As(err, &broken) {
 		return err
 	}
-	if config == nil {
-		config = &load.Config{Dir: c.Dir}
+	if read == nil {
+		read = &config.Config{Dir: c.Dir}
 	}
-	p, err := c.project(config, "")
+	p, err := c.project(read, "")
 	if err != nil {
 		return err
 	}
 	if len(refs) == 0 {
-		for _, s := range config.Suites {
+		for _, s := range read.Suites {
 			refs = append(refs, suiteRef(p, s))
 		}
-		if config.Path == "" && broken == nil && len(refs) == 0 && c.tier == "" {
+		if read.Path == "" && broken == nil && len(refs) == 0 && c.tier == "" {
 			return plumb.WithHint(errors.New("nothing to validate"),
 				"plumb validate suite.jsonl, or create a plumb.yaml in this folder")
 		}
@@ -61,12 +63,12 @@ func (c *validateCmd) run(ctx context.Context, refs []string) error {
 
 // validated is the result for one suite. Its keys are documented.
 type validated struct {
-	load.Summary
-	Problems []load.Problem `json:"problems"`
+	suite.Summary
+	Problems []doc.Problem `json:"problems"`
 }
 
 // validate checks suites. broken are the problems of the config.
-func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken load.Problems, refs []string) error {
+func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken doc.Problems, refs []string) error {
 	all := []validated{}
 	invalid := len(broken)
 	if !c.json {
@@ -74,12 +76,12 @@ func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken load.
 	}
 	for _, ref := range refs {
 		//nolint:contextcheck // reading YAML executes nothing
-		bundle, err := load.Read(ref, load.ReadOptions{Tier: c.tier, Dir: c.Dir})
+		bundle, err := suite.Read(ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir, Stream: true})
 		if err != nil {
 			return err
 		}
 		summary, problems := bundle.ValidateIn(ctx, p.Host(0))
-		faults := len(load.Problems(problems).Errors())
+		faults := len(doc.Problems(problems).Errors())
 		invalid += faults
 		all = append(all, validated{summary, list(problems)})
 		if c.json {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // versionCmd is plumb version.
@@ -24,7 +24,7 @@ func versionCommand(a *app) *cobra.Command {
 }
 
 func (c *versionCmd) run() error {
-	suites, err := load.Published()
+	suites, err := suite.Published()
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package doc reads documents within limits, and replaces documents atomically: a file is written
-// completely or not at all.
+// Package doc reads documents within limits, parses them into values with places, and replaces
+// documents atomically: a file is written completely or not at all.
 //
 // A document is a regular file. Files that could block or never end are refused before a byte is
 // read: named pipes, devices, sockets.
@@ -256,4 +256,13 @@ func Write(path string, write func(*File) error) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// Cause returns a file error without its operation and path, for messages that name the file
+// themselves.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }

@@ -12,7 +12,7 @@ func assertionSections() []section {
 	const manual = "docs/assertions.md"
 	all := []section{
 		{"schema/suite-case.schema.json", "assertions", func(string) (string, error) { return schemaDefs() }},
-		{"internal/load/plumb.d.ts", "assertions", func(string) (string, error) { return typeScript(), nil }},
+		{"internal/suite/plumb.d.ts", "assertions", func(string) (string, error) { return typeScript(), nil }},
 		{manual, "types that check the output", kindTable("output", "members")},
 		{manual, "types that check the session", kindTable("")},
 		{manual, "types that limit usage", kindTable("usage")},

@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/snapshot"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // A Request is a spec in which the suite and the config decide the settings that are left out.
@@ -56,7 +56,7 @@ type Job struct {
 	Suite *plumb.Suite
 
 	project    *Project
-	bundle     *load.Bundle
+	bundle     *suite.Bundle
 	suiteCases int
 	factory    *runnerFactory
 	runners    []plumb.Runner

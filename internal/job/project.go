@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // Env is what a job sees of the process that it runs in.
@@ -54,7 +57,7 @@ func (e Env) Shown(path string) string {
 }
 
 // ShownIn returns problems whose files are named as the user would write them.
-func (e Env) ShownIn(problems []load.Problem) []load.Problem {
+func (e Env) ShownIn(problems []doc.Problem) []doc.Problem {
 	out := slices.Clone(problems)
 	for i := range out {
 		out[i].Pos.File = e.Shown(out[i].Pos.File)
@@ -64,7 +67,7 @@ func (e Env) ShownIn(problems []load.Problem) []load.Problem {
 
 // Project is the folder that a command works for: its config, its environment and its runs.
 type Project struct {
-	Config *load.Config
+	Config *config.Config
 	// Root holds the runs and the cache.
 	Root string
 	// Getenv and Environ are those of the process, extended by the project's .env file.
@@ -87,11 +90,11 @@ const defaultOutputDir = ".plumb"
 // OpenProject finds the project of the working directory. configPath names its config file; with ""
 // OpenProject looks for one. A non-empty outputDir replaces the output directory of the config.
 func OpenProject(ctx context.Context, env Env, configPath, outputDir string) (*Project, error) {
-	config, err := ReadConfig(ctx, env, configPath)
+	c, err := ReadConfig(ctx, env, configPath)
 	if err != nil {
 		return nil, err
 	}
-	p, err := NewProject(env, config, outputDir)
+	p, err := NewProject(env, c, outputDir)
 	if err == nil && configPath != "" {
 		p.Flags = strings.TrimSpace("--config " + report.ShellWord(configPath) + " " + p.Flags)
 	}
@@ -104,11 +107,11 @@ func OpenProjectOf(ctx context.Context, env Env, configPath, outputDir, suite st
 	if configPath != "" || suite == "" {
 		return OpenProject(ctx, env, configPath, outputDir)
 	}
-	found, err := load.FindConfigOf(suite, env.Dir)
+	found, err := config.FindFor(suite, env.Dir)
 	if err != nil {
 		return nil, err
 	}
-	here, err := load.FindConfig(env.Dir)
+	here, err := config.Find(env.Dir)
 	if err != nil || found == here {
 		return OpenProject(ctx, env, "", outputDir)
 	}
@@ -117,44 +120,44 @@ func OpenProjectOf(ctx context.Context, env Env, configPath, outputDir, suite st
 
 // ReadConfig reads the config file at path, or with "" the one of the working directory. Without a
 // config file it returns an empty config.
-func ReadConfig(ctx context.Context, env Env, path string) (_ *load.Config, err error) {
+func ReadConfig(ctx context.Context, env Env, path string) (_ *config.Config, err error) {
 	if path = env.Path(path); path == "" {
-		if path, err = load.FindConfig(env.Dir); err != nil {
+		if path, err = config.Find(env.Dir); err != nil {
 			return nil, err
 		}
 	}
 	if path == "" {
-		return &load.Config{Dir: env.Dir}, nil
+		return &config.Config{Dir: env.Dir}, nil
 	}
 	r := env.Redactor()
 	out := newRedactingWriter(r, env.Stderr)
 	defer func() { err = errors.Join(err, out.Close()) }()
-	config, err := load.ReadConfigIn(ctx, path, load.Host{Stdout: out, Stderr: out, Environ: env.Environ, Dir: env.Dir})
+	c, err := config.Read(ctx, path, lib.Host{Stdout: out, Stderr: out, Environ: env.Environ, Dir: env.Dir})
 	if err != nil {
-		if problems, ok := errors.AsType[load.Problems](err); ok {
-			return nil, load.Problems(env.ShownIn(problems))
+		if problems, ok := errors.AsType[doc.Problems](err); ok {
+			return nil, doc.Problems(env.ShownIn(problems))
 		}
 		return nil, err
 	}
-	env.warn(r, env.ShownIn(config.Warnings))
-	return config, nil
+	env.warn(r, env.ShownIn(c.Warnings))
+	return c, nil
 }
 
 // NewProject returns the project of a config.
-func NewProject(env Env, config *load.Config, outputDir string) (*Project, error) {
-	p := &Project{Config: config, Prices: &runner.Prices{}, env: env}
-	if err := p.Prices.Override(prices(config.Prices)); err != nil {
-		return nil, fmt.Errorf("read config %s: %w", config.Path, err)
+func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
+	p := &Project{Config: c, Prices: &runner.Prices{}, env: env}
+	if err := p.Prices.Override(prices(c.Prices)); err != nil {
+		return nil, fmt.Errorf("read config %s: %w", c.Path, err)
 	}
 	switch {
 	case outputDir != "":
 		p.Root, p.Flags = env.Path(outputDir), "--output-dir "+report.ShellWord(outputDir)
-	case config.Run.OutputDir != "":
-		p.Root = config.Resolve(config.Run.OutputDir)
+	case c.Run.OutputDir != "":
+		p.Root = c.Resolve(c.Run.OutputDir)
 	default:
-		p.Root = filepath.Join(config.Dir, defaultOutputDir)
+		p.Root = filepath.Join(c.Dir, defaultOutputDir)
 	}
-	dotenv, err := load.DotEnv(config.Dir, env.Getenv)
+	dotenv, err := config.DotEnv(c.Dir, env.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -204,9 +207,9 @@ func (p *Project) newRun() (*run.Dir, error) {
 func (p *Project) printf(format string, args ...any) { printf(p.env.Stderr, p.redact, format, args...) }
 
 // Warn prints the problems of a suite that do not stop a command.
-func (p *Project) Warn(problems []load.Problem) { p.env.warn(p.redact, problems) }
+func (p *Project) Warn(problems []doc.Problem) { p.env.warn(p.redact, problems) }
 
-func (e Env) warn(r *redact.Redactor, problems []load.Problem) {
+func (e Env) warn(r *redact.Redactor, problems []doc.Problem) {
 	const most = 20
 	for i, problem := range problems {
 		if i == most {
@@ -219,7 +222,7 @@ func (e Env) warn(r *redact.Redactor, problems []load.Problem) {
 
 // A Source is a suite that has been read.
 type Source struct {
-	Bundle *load.Bundle
+	Bundle *suite.Bundle
 	Suite  *plumb.Suite
 }
 
@@ -230,7 +233,7 @@ func (s *Source) Close() error { return s.Bundle.Close() }
 // problems. No check in code may take longer than sessionLimit, if that is positive.
 func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.Duration) (*Source, error) {
 	//nolint:contextcheck // reading YAML executes nothing
-	bundle, err := load.Read(ref, load.ReadOptions{Tier: tier, Dir: p.env.Dir})
+	bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: p.env.Dir})
 	if err != nil {
 		return nil, err
 	}
@@ -242,14 +245,14 @@ func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.
 
 // readRecorded reads the suite that the run at path was made with.
 func (p *Project) readRecorded(ctx context.Context, path string, sessionLimit time.Duration) (*Source, error) {
-	bundle, err := load.Open(filepath.Join(path, run.BundleDir))
+	bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
 	if err != nil {
 		return nil, err
 	}
 	return p.readCases(ctx, bundle, sessionLimit)
 }
 
-func (p *Project) readCases(ctx context.Context, bundle *load.Bundle, sessionLimit time.Duration) (*Source, error) {
+func (p *Project) readCases(ctx context.Context, bundle *suite.Bundle, sessionLimit time.Duration) (*Source, error) {
 	suite, warnings, err := bundle.SuiteIn(ctx, p.Host(sessionLimit))
 	p.Warn(warnings)
 	if err != nil {
@@ -260,16 +263,16 @@ func (p *Project) readCases(ctx context.Context, bundle *load.Bundle, sessionLim
 
 // Host returns what suites in code see of the process. What they print goes to standard error, so
 // that it is never part of a report.
-func (p *Project) Host(sessionLimit time.Duration) load.Host {
-	h := load.Host{Stdout: p.codeOutput, Stderr: p.codeOutput, Environ: p.Environ}
+func (p *Project) Host(sessionLimit time.Duration) lib.Host {
+	h := lib.Host{Stdout: p.codeOutput, Stderr: p.codeOutput, Environ: p.Environ}
 	if sessionLimit > 0 {
-		h.AssertTimeout = min(sessionLimit, load.DefaultAssertTimeout)
+		h.AssertTimeout = min(sessionLimit, lib.DefaultAssertTimeout)
 	}
 	return h
 }
 
 // prices converts the prices of a config into those of the price table.
-func prices(configured []load.Price) map[string]runner.Price {
+func prices(configured []config.Price) map[string]runner.Price {
 	out := map[string]runner.Price{}
 	for _, c := range configured {
 		price := runner.Price{PerRequest: c.PerRequest}

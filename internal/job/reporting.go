@@ -14,11 +14,12 @@ import (
 	"sync"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/load"
-	"github.com/plumb-eval/plumb/internal/load/lib"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // reporting is the set of open reports of a run.
@@ -60,7 +61,7 @@ func (p *Project) suiteOf(ctx context.Context, of *reported, runDir string, r *r
 	if of.suite != nil || !run.MadeHere(p.Runs(), runDir) {
 		return of.suite
 	}
-	bundle, err := load.Open(filepath.Join(runDir, run.BundleDir))
+	bundle, err := suite.Open(filepath.Join(runDir, run.BundleDir))
 	if err != nil {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (p *Project) module(
 	}
 	m.Out = env.Stdout
 	own := &builtIns{env.Stdout, o}
-	m.Host, m.Async = p.Host(0).Calls(env.Dir)
+	m.Host, m.Async = config.Calls(p.Host(0), env.Dir)
 	maps.Copy(m.Host, own.host())
 	maps.Copy(m.Async, own.async())
 	if w := s.Workspace; w != nil {

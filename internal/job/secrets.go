@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -20,7 +20,7 @@ import (
 // Redactor returns a redactor with the secrets of the environment, for use before a project is
 // open.
 func (e Env) Redactor() *redact.Redactor {
-	p := &Project{Config: &load.Config{}, Getenv: e.Getenv, Environ: e.Environ}
+	p := &Project{Config: &config.Config{}, Getenv: e.Getenv, Environ: e.Environ}
 	return p.redactor(nil)
 }
 

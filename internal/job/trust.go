@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // Trust is what a command needs to start what the run.json of a run from elsewhere names.
@@ -35,7 +35,7 @@ func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 	}
 	named := s.starts()
 	if code {
-		bundle, err := load.Open(filepath.Join(path, run.BundleDir))
+		bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/load/lib"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // moduleRun replays a log into a reporter module and returns what it printed and what went wrong in

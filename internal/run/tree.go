@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // copyTree copies a template into a workspace, with modes and times, so that tools see unchanged
@@ -29,7 +30,7 @@ func copyTree(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if real, err := filepath.EvalSymlinks(to); err == nil && within(real, root) {
+	if real, err := filepath.EvalSymlinks(to); err == nil && files.Within(real, root) {
 		return fmt.Errorf("the workspace %s is inside its template %s", to, from)
 	}
 	c := &treeCopy{root: root}
@@ -84,12 +85,12 @@ func (c *treeCopy) link(from, to string, outside []string) error {
 	}
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
-		if !filepath.IsAbs(target) && within(filepath.Join(filepath.Dir(from), target), c.root) {
+		if !filepath.IsAbs(target) && files.Within(filepath.Join(filepath.Dir(from), target), c.root) {
 			return os.Symlink(target, to) // its target does not exist, and is inside the template
 		}
 		return fmt.Errorf("copy the symbolic link %s: %w", from, err)
 	}
-	if within(real, c.root) {
+	if files.Within(real, c.root) {
 		rel, err := filepath.Rel(filepath.Dir(from), real)
 		if err != nil {
 			return err
@@ -109,20 +110,14 @@ func (c *treeCopy) link(from, to string, outside []string) error {
 		return c.entry(real, to, info.Mode().Type(), outside)
 	}
 	for _, dir := range outside {
-		if within(dir, real) {
+		if files.Within(dir, real) {
 			return fmt.Errorf("copy the symbolic link %s: it is part of a cycle", from)
 		}
 	}
-	if within(c.root, real) {
+	if files.Within(c.root, real) {
 		return fmt.Errorf("copy the symbolic link %s: it leads to a parent directory of the template", from)
 	}
 	return c.dir(real, to, append(outside, real))
-}
-
-// within reports whether path is dir or is below it.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 func copyFile(from, to string) (err error) {

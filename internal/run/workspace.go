@@ -16,6 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -359,10 +360,10 @@ func (w *workspaces) cleanUp(ws *workspace, dir string, ok bool) error {
 	isolated := w.Config.Mode == plumb.WorkspaceIsolated
 	ws.record.Preserved = ws.made && (!isolated || !ok || w.Keep)
 	if isolated && !ws.record.Preserved {
-		if err := removeAll(ws.path); err != nil {
+		if err := files.RemoveAll(ws.path); err != nil {
 			ws.record.Preserved, ws.record.CleanupError = true, err.Error()
 		}
-		for dir := filepath.Dir(ws.path); dir != w.root() && within(dir, w.root()); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(ws.path); dir != w.root() && files.Within(dir, w.root()); dir = filepath.Dir(dir) {
 			if os.Remove(dir) != nil {
 				break // it contains other workspaces
 			}
@@ -381,7 +382,7 @@ func (w *workspaces) writeRecord(ws *workspace, dir string) error {
 func (w *workspaces) close(ok bool) error {
 	var err error
 	if w.shared != nil && w.shared.made && ok && !w.Keep {
-		err = removeAll(w.shared.path)
+		err = files.RemoveAll(w.shared.path)
 	}
 	owner := filepath.Join(w.root(), OwnerFile)
 	if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 && exists(owner) {
@@ -392,22 +393,6 @@ func (w *workspaces) close(ok bool) error {
 		_ = w.claim.Drop() // likewise
 	}
 	return err
-}
-
-// removeAll deletes a tree, including directories without write permission, such as those of Go's
-// module cache.
-func removeAll(path string) error {
-	err := os.RemoveAll(path)
-	if err == nil || !errors.Is(err, os.ErrPermission) {
-		return err
-	}
-	_ = filepath.WalkDir(path, func(name string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory needs 0700; RemoveAll below reports errors
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }
 
 // writeJSON writes an artifact, indented by two spaces, with a newline at the end. It does not sync

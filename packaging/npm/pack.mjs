@@ -51,7 +51,7 @@ try {
 	const dir = path.join(scratch, "plumb-eval");
 	cpSync(path.join(here, "bin"), path.join(dir, "bin"), { recursive: true });
 	copyFileSync(path.join(here, "README.md"), path.join(dir, "README.md"));
-	copyFileSync(path.join(root, "internal/load/plumb.d.ts"), path.join(dir, "plumb.d.ts"));
+	copyFileSync(path.join(root, "internal/suite/plumb.d.ts"), path.join(dir, "plumb.d.ts"));
 	pack(dir, { ...main, version, optionalDependencies: platforms });
 } finally {
 	rmSync(scratch, { recursive: true, force: true });

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // offers lists what the session is offered, as far as it can be known from outside: skills and servers of the suite and
@@ -137,7 +138,7 @@ func (r *Runner) judgeOffers(said, known []plumb.Offer, p *place) []plumb.Offer 
 		case source == "user" || source == "personal" || source == "global" || source == "plugin":
 			o.Undeclared = true
 		case builtin(source):
-		case filepath.IsAbs(o.Path) && !within(o.Path, p.workspace) && inHome(o.Path) == o.Path:
+		case filepath.IsAbs(o.Path) && !files.Within(o.Path, p.workspace) && inHome(o.Path) == o.Path:
 			o.Undeclared = true
 		case source == "" && !r.cfg.InheritConfig:
 			o.Source = "builtin"

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
@@ -122,7 +123,7 @@ func Sweep(dryRun bool) ([]string, error) {
 			continue // another user's
 		}
 		if !dryRun {
-			if err := removeAll(root); err != nil {
+			if err := files.RemoveAll(root); err != nil {
 				return removed, err
 			}
 		}
@@ -241,22 +242,7 @@ func replaceFile(name string, data []byte) error {
 
 // remove removes the session's place.
 func (p *place) remove() error {
-	return errors.Join(p.giveBack(), p.removeSkills(), removeAll(p.root))
-}
-
-// removeAll removes a directory with all that is in it, also what tools have made read-only, as the module cache of Go is.
-func removeAll(root string) error {
-	err := os.RemoveAll(root)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory of ours, about to go
-		}
-		return nil
-	})
-	return os.RemoveAll(root)
+	return errors.Join(p.giveBack(), p.removeSkills(), files.RemoveAll(p.root))
 }
 
 // gather puts what belongs to the record of the agent's state into one directory, as it is.
@@ -352,10 +338,6 @@ func (p *place) artifact(r *redact.Redactor, name string) string {
 		return name
 	}
 	return filepath.Join(p.artifacts, "session", r.FileName(rel))
-}
-
-func within(name, dir string) bool {
-	return strings.HasPrefix(name, dir+string(filepath.Separator))
 }
 
 // secretFile reports whether a file of an agent's home holds credentials by its name.
@@ -485,7 +467,7 @@ func (p *place) removeSkills() error {
 		}
 		delete(p.shared.skills, target)
 		all = errors.Join(all, os.RemoveAll(target))
-		for dir := filepath.Dir(target); within(dir, p.workspace); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(target); dir != p.workspace && files.Within(dir, p.workspace); dir = filepath.Dir(dir) {
 			if os.Remove(dir) != nil { // it holds something else
 				break
 			}

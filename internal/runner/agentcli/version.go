@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
@@ -49,7 +50,7 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, removeAll(root)) }()
+	defer func() { err = errors.Join(err, files.RemoveAll(root)) }()
 	p := &place{root: root, home: filepath.Join(root, "home"), tmp: root, workspace: root}
 	if err := os.Mkdir(p.home, 0o700); err != nil {
 		return "", err

@@ -1,0 +1,304 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
+)
+
+// path reads a path, and makes it absolute.
+func (r *reader) path(v value, path string) string {
+	text := r.text(v, path)
+	if text == "" || filepath.IsAbs(text) {
+		return text
+	}
+	return filepath.Join(r.dir, text)
+}
+
+// program reads the name of a program or an argument of one. Only what is written as a path, with a
+// dot in front, is made one: words and flags stay as they are.
+func (r *reader) program(v value, path string) string {
+	text := r.text(v, path)
+	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
+		if text == "." || text == ".." || strings.HasPrefix(text, prefix) {
+			return filepath.Join(r.dir, text)
+		}
+	}
+	return text
+}
+
+// each reads a list, or one value as a list of one.
+func (r *reader) each(v value, path string, read func(v value, path string) string) []string {
+	switch v.Kind {
+	case doc.String:
+		return []string{read(v, path)}
+	case doc.List:
+		words := make([]string, 0, len(v.List))
+		for i, e := range v.List {
+			words = append(words, read(e, fmt.Sprintf("%s[%d]", path, i)))
+		}
+		return words
+	default:
+		r.wrong(v, path, "a list of strings")
+		return nil
+	}
+}
+
+// reports reads the reports of a run. The usual one has another name in the configs of skillgym,
+// and a module that makes a report is a path.
+func (r *reader) reports(v value, path string) []string {
+	names := r.words(v, path)
+	for i, name := range names {
+		switch {
+		case name == "standard":
+			names[i] = "terminal"
+		case lib.IsCode(name) && !filepath.IsAbs(name):
+			names[i] = filepath.Join(r.dir, name)
+		}
+	}
+	return names
+}
+
+// yes reads true or false.
+func (r *reader) yes(v value, path string) bool {
+	return r.is(v, path, doc.Bool) && v.Text() == "true"
+}
+
+func workspaceModes() []string {
+	return []string{string(plumb.WorkspaceNone), string(plumb.WorkspaceShared), string(plumb.WorkspaceIsolated)}
+}
+
+func (r *reader) workspaceFields(w *plumb.WorkspaceConfig) []field {
+	return []field{
+		{"mode", func(v value, path string) { w.Mode = plumb.WorkspaceMode(r.choice(v, path, workspaceModes())) }},
+		{"cwd", func(v value, path string) { w.Cwd = r.path(v, path) }},
+		{"templateDir", func(v value, path string) { w.TemplateDir = r.path(v, path) }},
+		{"bootstrap", func(v value, path string) { w.Bootstrap = r.bootstrap(v, path) }},
+	}
+}
+
+// notFor says which keys a workspace of a mode must not have.
+func notFor(mode plumb.WorkspaceMode) []string {
+	switch mode {
+	case plumb.WorkspaceNone:
+		return []string{"templateDir", "bootstrap"}
+	case plumb.WorkspaceIsolated:
+		return []string{"cwd"}
+	default:
+		return nil
+	}
+}
+
+func (r *reader) workspace(v value, path string) *plumb.WorkspaceConfig {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	w := &plumb.WorkspaceConfig{}
+	r.object(v, path, r.workspaceFields(w))
+	if !has(v, "mode") {
+		r.add(v.Place, path+".mode is missing", "one of "+strings.Join(workspaceModes(), ", "))
+	}
+	for _, m := range v.Members {
+		if slices.Contains(notFor(w.Mode), m.Key) {
+			r.add(m.Place, fmt.Sprintf("%s.%s%s%q", path, m.Key, leftOut, w.Mode), workspaceHint(w.Mode))
+		}
+	}
+	return w
+}
+
+const leftOut = " must be left out when the workspace mode is "
+
+func workspaceHint(mode plumb.WorkspaceMode) string {
+	if mode == plumb.WorkspaceIsolated {
+		return "each session gets a directory of its own; shared may have a cwd"
+	}
+	return "nothing is prepared; shared and isolated may have it"
+}
+
+// has reports whether a mapping has a key.
+func has(v value, key string) bool {
+	return slices.ContainsFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
+}
+
+// missing reports keys that a mapping needs.
+func (r *reader) missing(v value, path, key, hint string) {
+	if !has(v, key) {
+		r.add(v.Place, path+"."+key+" is missing", hint)
+	}
+}
+
+func (r *reader) bootstrapFields(b *plumb.Bootstrap) []field {
+	return []field{
+		{"command", func(v value, path string) { b.Command = r.program(v, path) }},
+		{"args", func(v value, path string) { b.Args = r.each(v, path, r.program) }},
+		{"timeoutMs", func(v value, path string) { b.TimeoutMs = r.duration(v, path) }},
+		{"env", func(v value, path string) { b.Env = r.pairs(v, path) }},
+	}
+}
+
+func (r *reader) bootstrap(v value, path string) *plumb.Bootstrap {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	b := &plumb.Bootstrap{}
+	r.object(v, path, r.bootstrapFields(b))
+	r.missing(v, path, "command", "the program that prepares the workspace; it runs without a shell")
+	return b
+}
+
+// agentTypes are the agent CLIs that can be run.
+func agentTypes() []string {
+	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}
+}
+
+func permissions() []string { return []string{"bypass", "default"} }
+
+func (r *reader) agentFields(a *plumb.AgentConfig) []field {
+	return []field{
+		{"type", func(v value, path string) { a.Type = r.agentType(v, path) }},
+		{"model", func(v value, path string) { a.Model = r.text(v, path) }},
+		{"command", func(v value, path string) { a.Command = r.program(v, path) }},
+		{"commandArgs", func(v value, path string) { a.CommandArgs = r.each(v, path, r.program) }},
+		{"args", func(v value, path string) { a.Args = r.each(v, path, r.program) }},
+		{"env", func(v value, path string) { a.Env = r.pairs(v, path) }},
+		{"version", func(v value, path string) { a.Version = r.text(v, path) }},
+		{"permissions", func(v value, path string) { a.Permissions = r.choice(v, path, permissions()) }},
+		{"skills", func(v value, path string) { a.Skills = r.each(v, path, r.path) }},
+		{"mcpServers", func(v value, path string) { a.MCPServers = r.mcpServers(v, path) }},
+		{"inheritConfig", func(v value, path string) { a.InheritConfig = r.yes(v, path) }},
+		{"baseURL", func(v value, path string) { a.BaseURL = r.address(v, path) }},
+		{"apiKeyEnv", func(v value, path string) { a.APIKeyEnv = r.variable(v, path) }},
+	}
+}
+
+func (r *reader) agent(v value, path string) *plumb.AgentConfig {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	a := &plumb.AgentConfig{}
+	r.object(v, path, r.agentFields(a))
+	r.missing(v, path, "type", "one of "+strings.Join(agentTypes(), ", "))
+	r.missing(v, path, "model", "the agent's own name for it")
+	if r.tool() == "skillgym" && a.Type == "codex" && a.Command != "" {
+		a.CommandArgs = launched(a.Command, a.CommandArgs)
+	}
+	return a
+}
+
+// launched are the arguments with which a command starts codex, in a config of skillgym: there each
+// command is a launcher that is told to start it, whatever it is.
+func launched(command string, args []string) []string {
+	last := filepath.Base(command)
+	if len(args) > 0 {
+		last = args[len(args)-1]
+	}
+	if last == "codex" {
+		return args
+	}
+	return append(args, "codex")
+}
+
+// tool is that which the config is named after.
+func (r *reader) tool() string {
+	if tool, _, _ := strings.Cut(filepath.Base(r.file), "."); tool == "skillgym" {
+		return tool
+	}
+	return "plumb"
+}
+
+// agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
+func (r *reader) agentType(v value, path string) string {
+	word := r.text(v, path)
+	if word == "" || slices.Contains(agentTypes(), word) {
+		return word
+	}
+	hint := doc.DidYouMean(word, agentTypes())
+	for _, known := range agentTypes() {
+		if first, _, _ := strings.Cut(known, "-"); strings.HasPrefix(strings.ToLower(word), first) {
+			hint = fmt.Sprintf("did you mean %q?", known)
+		}
+	}
+	r.add(v.Place, fmt.Sprintf("%s: there is no agent %q", path, word), hint)
+	return ""
+}
+
+func (r *reader) mcpFields(s *plumb.MCPServer) []field {
+	return []field{
+		{"command", func(v value, path string) { s.Command = r.program(v, path) }},
+		{"args", func(v value, path string) { s.Args = r.each(v, path, r.program) }},
+		{"env", func(v value, path string) { s.Env = r.pairs(v, path) }},
+		{"url", func(v value, path string) { s.URL = r.address(v, path) }},
+		{"headers", func(v value, path string) { s.Headers = r.pairs(v, path) }},
+	}
+}
+
+// mcpServers reads servers of tools by name: a program with its arguments, or an address with its
+// headers.
+func (r *reader) mcpServers(v value, path string) map[string]plumb.MCPServer {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	servers := map[string]plumb.MCPServer{}
+	for _, m := range v.Members {
+		at := path + "." + m.Key
+		if _, twice := servers[m.Key]; twice {
+			r.add(m.Place, fmt.Sprintf("duplicate key %q", at), "")
+			continue
+		}
+		var s plumb.MCPServer
+		if r.is(m.Value, at, doc.Map) {
+			r.object(m.Value, at, r.mcpFields(&s))
+			if has(m.Value, "command") == has(m.Value, "url") {
+				r.add(m.Value.Place, at+" needs either a command or a url", "")
+			}
+			for _, wrong := range [][2]string{{"args", "command"}, {"env", "command"}, {"headers", "url"}} {
+				if has(m.Value, wrong[0]) && !has(m.Value, wrong[1]) {
+					r.add(m.Value.Place, fmt.Sprintf("%s.%s has no effect without a %s", at, wrong[0], wrong[1]), "")
+				}
+			}
+		}
+		servers[m.Key] = s
+	}
+	return servers
+}
+
+func snapshotMetrics() []string {
+	return []string{"totalTokens", "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
+}
+
+func (r *reader) snapshotFields(s *Snapshots) []field {
+	return []field{
+		{"path", func(v value, path string) { s.Path = r.path(v, path) }},
+		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
+		{"tolerance", func(v value, path string) {
+			r.object(v, path, r.toleranceFields(s))
+			if v.Kind == doc.Map && !has(v, "absolute") && !has(v, "percent") {
+				r.add(v.Place, path+" needs one of absolute and percent", "such as {percent: 10}")
+			}
+		}},
+	}
+}
+
+func (r *reader) toleranceFields(s *Snapshots) []field {
+	return []field{
+		{"absolute", func(v value, path string) { s.Absolute = new(r.number(v, path, noLimit)) }},
+		{"percent", func(v value, path string) { s.Percent = new(r.number(v, path, noLimit)) }},
+	}
+}
+
+// snapshots reads how baselines are compared. The file is beside the config unless that says
+// otherwise, under the name that the tool has which the config is named after.
+func (r *reader) snapshots(v value, path string) *Snapshots {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	s := &Snapshots{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
+	r.object(v, path, r.snapshotFields(s))
+	r.missing(v, path, "tolerance", "such as {percent: 10}")
+	return s
+}

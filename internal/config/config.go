@@ -1,0 +1,313 @@
+// Package config reads a project's config file, plumb.yaml or plumb.config.ts, and its .env file.
+//
+// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each
+// with its place and, if possible, with a hint.
+package config
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
+)
+
+// Config is a project's config file. The zero value of a field says that the file does not set it.
+type Config struct {
+	// Path is the file and Dir its directory, from which the relative paths in it start; see
+	// [Config.Resolve].
+	Path, Dir string
+	// Suites are the suites to run when the command line names none, as suite.Read takes them.
+	Suites []string
+	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and
+	// Agent. The paths of agents are absolute.
+	Runners  []plumb.RunnerConfig
+	Judge    *Judge
+	Embedder *Embedder
+	// Prices are the user's own, and go before the built-in table.
+	Prices []Price
+	Run    RunConfig
+	// Workspace says where sessions work when the suite does not; nil where the file does not say
+	// either. Cwd is where they work without a workspace. The paths of both are absolute.
+	Workspace *plumb.WorkspaceConfig
+	Cwd       string
+	// MaxSteps stops an agent that takes more steps; 0 is no limit.
+	MaxSteps int
+	// Snapshots are the token baselines to keep to; nil turns them off.
+	Snapshots *Snapshots
+	// Warnings are problems with which the file can be used all the same.
+	Warnings []doc.Problem
+}
+
+// Judge names the model that judges. Exactly one of Runner and Config is set.
+type Judge struct {
+	// Runner is the id of one of the config's runners.
+	Runner string
+	// Config describes a runner of its own.
+	Config *plumb.RunnerConfig
+	// Votes is how many answers are taken; 0 leaves it to the suite.
+	Votes int
+}
+
+// Embedder names the model that turns texts into vectors.
+type Embedder struct {
+	// Model is "provider:model".
+	Model string
+	// BaseURL replaces the provider's own address; APIKeyEnv names the environment variable with the
+	// key.
+	BaseURL, APIKeyEnv string
+}
+
+// Price is what a model costs, in US dollars for a million tokens. A nil field is not given.
+type Price struct {
+	// Model is "provider:model".
+	Model                                string
+	Input, Output, CacheRead, CacheWrite *float64
+	// PerRequest is what a request costs whatever its length.
+	PerRequest float64
+}
+
+// Snapshots says how token baselines are compared. A case that exceeds either of the two tolerances
+// fails.
+type Snapshots struct {
+	// Path is the file of the baselines; it is absolute.
+	Path string
+	// Metric is the figure compared: "totalTokens", "inputTokens", "outputTokens", "reasoningTokens"
+	// or "cacheTokens".
+	Metric string
+	// Absolute is in tokens and Percent in hundredths of the baseline. One of them is set.
+	Absolute, Percent *float64
+}
+
+// RunConfig holds the flags of plumb run. Durations are in milliseconds.
+type RunConfig struct {
+	Tier            string
+	Model           []string
+	Runner          []string
+	Command, Replay string
+
+	// What describes the models named here, and not the runners of the config.
+	BaseURL, API, APIKeyEnv, ReasoningEffort string
+	// Header holds "name=value".
+	Header           []string
+	RequestTimeoutMs int64
+
+	// Judge, JudgeVotes and Embedder go before those of the top level.
+	Judge      string
+	JudgeVotes int
+	Embedder   string
+
+	Case, Tag, Category, Difficulty []string
+	Limit                           int
+
+	// Schedule is "serial", "parallel" or "isolated-by-runner".
+	Schedule  string
+	Parallel  int
+	Repeat    int
+	Retry     *int
+	TimeoutMs int64
+
+	// Workspaces is the directory in which workspaces are made; it is absolute. KeepWorkspaces keeps
+	// those of sessions that went well, AllRepetitions makes all samples of an agent.
+	Workspaces                     string
+	KeepWorkspaces, AllRepetitions bool
+
+	MaxFailures   int
+	MaxCostUSD    *float64
+	MaxTokens     int64
+	MaxDurationMs int64
+	// AllowUnmetered goes on where a budget cannot be held, since what is used is not known.
+	AllowUnmetered bool
+
+	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave
+	// them to the provider.
+	Temperature           *float64
+	Seed                  *int64
+	NoTemperature, NoSeed bool
+	MaxOutputTokens       int64
+
+	// Cache is "off", "on" or "only".
+	Cache string
+	// Report holds "name" or "name:path".
+	Report            []string
+	Output, OutputDir string
+	// Redact names environment variables whose values are removed from everything written, beside
+	// those that plumb knows to be secret.
+	Redact []string
+}
+
+// Runner returns the runner with the given id, or nil.
+func (c *Config) Runner(id string) *plumb.RunnerConfig {
+	for i := range c.Runners {
+		if c.Runners[i].ID == id {
+			return &c.Runners[i]
+		}
+	}
+	return nil
+}
+
+// Resolve returns a path of the config file as it is to be used: a relative one starts from the
+// file's directory.
+func (c *Config) Resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.Dir, path)
+}
+
+// Names returns the names of the files that hold a project's config, of which a directory has one.
+func Names() []string {
+	names := []string{"plumb.yaml", "plumb.yml", "plumb.config.json"}
+	for _, stem := range []string{"plumb", "skillgym"} {
+		for _, ext := range lib.Extensions() {
+			names = append(names, stem+".config"+ext)
+		}
+	}
+	return names
+}
+
+// Find returns the path of the config file in dir or in the nearest directory above it, or "" when
+// there is none. Two config files in one directory are an error that names them.
+func Find(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find config: %w", err)
+	}
+	for {
+		var found []string
+		for _, name := range Names() {
+			path := filepath.Join(abs, name)
+			entry, err := os.Lstat(path)
+			if err != nil || entry.IsDir() {
+				continue
+			}
+			switch info, err := os.Stat(path); {
+			case err != nil: // a link to nothing would be taken for no config
+				return "", fmt.Errorf("find config: %s: %w", path, doc.Cause(err))
+			case !info.IsDir():
+				found = append(found, name)
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return filepath.Join(abs, found[0]), nil
+		default:
+			return "", plumb.WithHint(&severalConfigs{abs, found},
+				"a folder has one config file: remove all but one, or name one with --config")
+		}
+		parent := filepath.Dir(abs)
+		if parent == abs {
+			return "", nil
+		}
+		abs = parent
+	}
+}
+
+// severalConfigs says that a directory has more than one config file.
+type severalConfigs struct {
+	dir   string
+	names []string
+}
+
+func (e *severalConfigs) Error() string {
+	last := len(e.names) - 1
+	return fmt.Sprintf("find config: %s has %s and %s", e.dir, strings.Join(e.names[:last], ", "), e.names[last])
+}
+
+// FindFor returns the config file of a suite that suite.Read would read from a file or a directory:
+// the nearest one from the suite's own directory upwards, else, as for a published suite, the
+// nearest one from dir upwards. dir is where the relative path of the suite starts.
+func FindFor(suite, dir string) (string, error) {
+	full := suite
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(dir, suite)
+	}
+	if info, err := os.Stat(full); suite != "" && err == nil {
+		if !info.IsDir() {
+			full = filepath.Dir(full)
+		}
+		if found, err := Find(full); found != "" || err != nil {
+			return found, err
+		}
+	}
+	return Find(dir)
+}
+
+// Read reads a config file: one in TypeScript or JavaScript is executed, and its default export, or
+// else the module itself, is the config; one whose name ends in .json is JSON, and any other is
+// YAML. All have the same keys. If the file does not make sense the error is [doc.Problems], all of
+// them.
+func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
+	tree, problems, err := readValue(ctx, path, h)
+	if err != nil {
+		return nil, err
+	}
+	var c *Config
+	if problems.Err() == nil {
+		var found doc.Problems
+		c, found = fromValue(path, tree, lib.IsCode(path))
+		problems = append(problems, found...)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	c.Warnings = problems.Warnings()
+	return c, nil
+}
+
+// readValue returns the content of a config file. The problems are those that keep it from having
+// any.
+func readValue(ctx context.Context, path string, h lib.Host) (value, doc.Problems, error) {
+	if lib.IsCode(path) {
+		tree, problems := readExport(ctx, path, h)
+		return tree, problems, nil
+	}
+	data, err := doc.Read(path, doc.ConfigBytes)
+	if err != nil {
+		return value{}, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
+	}
+	tree, problem := parse(path, data)
+	if problem != nil {
+		return value{}, doc.Problems{*problem}, nil
+	}
+	return tree, nil, nil
+}
+
+// parse parses a config in YAML or JSON. A problem makes it unusable as a whole; duplicate keys are
+// reported when the value is read.
+func parse(file string, data []byte) (value, *doc.Problem) {
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
+	switch {
+	case len(data) > doc.ConfigBytes:
+		return value{}, &doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(file), Message: tooLarge(len(data))}
+	case strings.EqualFold(filepath.Ext(file), ".json"):
+		return doc.ParseJSON(file, data)
+	default:
+		return doc.ParseYAML(file, data, doc.ConfigValues)
+	}
+}
+
+func tooLarge(size int) string {
+	return fmt.Sprintf("the config has %s, more than the limit of %s", doc.Size(int64(size)), doc.Size(doc.ConfigBytes))
+}
+
+// fromValue reads the config of the file at path. code says that the values come from code and have
+// no places.
+func fromValue(path string, tree value, code bool) (*Config, doc.Problems) {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, doc.Problems{{Pos: plumb.Position{File: path}, Message: "its directory cannot be found: " + err.Error()}}
+	}
+	c := &Config{Path: path, Dir: dir}
+	r := &reader{file: path, dir: dir, code: code}
+	if tree.Kind != doc.Null {
+		r.object(tree, "", r.topFields(c))
+	}
+	return c, r.problems.Sorted()
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// golden compares got with a file, which UPDATE=1 rewrites.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), UPDATE=1 rewrites it:\n%s", file, diff)
+	}
+}
+
+// listing renders all of the problems, one a line.
+func listing(problems []doc.Problem) string {
+	var b strings.Builder
+	for _, p := range problems {
+		b.WriteString(p.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func read(tb testing.TB, file string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.FromSlash(file))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+func write(tb testing.TB, file, text string) string {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	return file
+}
+
+// parsed reads a config in a text.
+func parsed(file string, data []byte) (*Config, doc.Problems) {
+	tree, problem := parse(file, data)
+	if problem != nil {
+		return nil, doc.Problems{*problem}
+	}
+	return fromValue(file, tree, false)
+}

@@ -1,0 +1,331 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// reader reads values and collects what is wrong with them. A value that is wrong reads as the zero
+// value.
+type reader struct {
+	file string
+	// dir is where relative paths start.
+	dir string
+	// code says that the values come from code and have no places.
+	code bool
+	// suite says that a suite is read, and not a config.
+	suite    bool
+	problems doc.Problems
+}
+
+// value is a value of a config.
+type value = doc.Value
+
+// noLimit is the upper end of a range that has none.
+const noLimit = math.MaxFloat64
+
+func (r *reader) add(at doc.Place, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{Pos: r.position(at), Message: message, Hint: hint})
+}
+
+func (r *reader) warn(at doc.Place, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{Pos: r.position(at), Message: message, Hint: hint, Warning: true})
+}
+
+func (r *reader) position(at doc.Place) plumb.Position {
+	if r.code {
+		at = doc.Place{}
+	}
+	return at.In(r.file)
+}
+
+func (r *reader) wrong(v value, path, want string) {
+	if v.Kind == doc.Null {
+		r.add(v.Place, path+" has no value, expected "+want, "leave the key out")
+		return
+	}
+	r.add(v.Place, fmt.Sprintf("%s must be %s, not %s", path, want, v.Kind), "")
+}
+
+func (r *reader) is(v value, path string, kind doc.Kind) bool {
+	if v.Kind != kind {
+		r.wrong(v, path, kind.String())
+	}
+	return v.Kind == kind
+}
+
+const notAMapping = "a config must be a mapping"
+
+// object reads the known keys of a mapping in the order of fields, and reports the others.
+func (r *reader) object(v value, path string, fields []field) {
+	if path == "" && v.Kind != doc.Map {
+		r.add(v.Place, notAMapping+", not "+v.Kind.String(), "")
+		return
+	}
+	if !r.is(v, path, doc.Map) {
+		return
+	}
+	at := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	seen := map[string]value{}
+	for _, m := range v.Members {
+		if _, twice := seen[m.Key]; twice {
+			r.add(m.Place, fmt.Sprintf("duplicate key %q", at(m.Key)), "")
+			continue
+		}
+		seen[m.Key] = m.Value
+		if known(fields, m.Key) {
+			continue
+		}
+		r.add(m.Place, fmt.Sprintf("unknown key %q", at(m.Key)), r.elsewhere(path, m.Key, fields))
+	}
+	for _, f := range fields {
+		if found, ok := seen[f.name]; ok {
+			f.read(found, at(f.name))
+		}
+	}
+}
+
+// elsewhere says what an unknown key was probably meant to be, or where it belongs.
+func (r *reader) elsewhere(path, key string, fields []field) string {
+	words := make([]string, 0, len(fields))
+	for _, f := range fields {
+		if f.name != "$schema" {
+			words = append(words, f.name)
+		}
+	}
+	if near := plumb.Nearest(key, words); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	switch {
+	case r.suite:
+	case strings.HasPrefix(path, "runners.") && known(fields, "agent") && known(r.agentFields(&plumb.AgentConfig{}), key):
+		return "it belongs in agent"
+	case path != "run" && known(r.runFields(&Config{}), key):
+		return "it belongs in run"
+	case path != "" && known(r.topFields(&Config{}), key):
+		return "it belongs at the top level"
+	}
+	return doc.DidYouMean(key, words)
+}
+
+// text reads a string that is not blank.
+func (r *reader) text(v value, path string) string {
+	if v.Kind == doc.Number || v.Kind == doc.Bool {
+		r.add(v.Place, fmt.Sprintf("%s must be a string, not %s", path, v.Text()), "put it in quotes")
+		return ""
+	}
+	if !r.is(v, path, doc.String) {
+		return ""
+	}
+	if strings.TrimSpace(v.Text()) == "" {
+		r.add(v.Place, path+" is empty", "leave the key out")
+		return ""
+	}
+	return v.Text()
+}
+
+// words reads a list of strings, or one string as a list of one.
+func (r *reader) words(v value, path string) []string {
+	if v.Kind == doc.String {
+		return []string{r.text(v, path)}
+	}
+	if v.Kind != doc.List {
+		r.wrong(v, path, "a list of strings")
+		return nil
+	}
+	if len(v.List) == 0 {
+		r.add(v.Place, path+" is an empty list", "leave the key out")
+	}
+	words := make([]string, 0, len(v.List))
+	for i, e := range v.List {
+		words = append(words, r.text(e, fmt.Sprintf("%s[%d]", path, i)))
+	}
+	return words
+}
+
+func (r *reader) choice(v value, path string, known []string) string {
+	if v.Kind == doc.Bool && slices.Contains(known, "on") { // YAML 1.1 habits: cache: false
+		r.add(v.Place, fmt.Sprintf("%s must be one of %s, not %s", path, strings.Join(known, ", "), v.Text()), "")
+		return ""
+	}
+	word := r.text(v, path)
+	if word == "" || slices.Contains(known, word) {
+		return word
+	}
+	r.add(v.Place, fmt.Sprintf("%s must be one of %s, not %q", path, strings.Join(known, ", "), word), "")
+	return ""
+}
+
+func (r *reader) choices(v value, path string, known []string) []string {
+	if v.Kind != doc.List {
+		return []string{r.choice(v, path, known)}
+	}
+	words := r.words(v, path)
+	for i, e := range v.List {
+		if e.Kind == doc.String {
+			words[i] = r.choice(e, fmt.Sprintf("%s[%d]", path, i), known)
+		}
+	}
+	return words
+}
+
+// number reads a finite number from 0 to high.
+func (r *reader) number(v value, path string, high float64) float64 {
+	if !r.is(v, path, doc.Number) {
+		return 0
+	}
+	f, err := strconv.ParseFloat(v.Text(), 64)
+	switch {
+	case err != nil || math.IsNaN(f) || math.IsInf(f, 0):
+		r.add(v.Place, path+" must be a finite number", "")
+	case f < 0 && high == noLimit:
+		r.add(v.Place, fmt.Sprintf("%s must be at least 0, not %s", path, v.Text()), "")
+	case f < 0 || f > high:
+		r.add(v.Place, fmt.Sprintf("%s must be from 0 to %v, not %s", path, high, v.Text()), "")
+	default:
+		return f
+	}
+	return 0
+}
+
+// whole reads a whole number of at least low.
+func (r *reader) whole(v value, path string, low int64) int64 {
+	if !r.is(v, path, doc.Number) {
+		return 0
+	}
+	f, err := strconv.ParseFloat(v.Text(), 64)
+	switch {
+	case err != nil || f != math.Trunc(f):
+		r.add(v.Place, fmt.Sprintf("%s must be a whole number, not %s", path, v.Text()), "")
+	case f < float64(low):
+		r.add(v.Place, fmt.Sprintf("%s must be at least %d, not %s", path, low, v.Text()), "")
+	case f > math.MaxInt32 && !strings.HasSuffix(path, "okens") && !strings.HasSuffix(path, "Ms"):
+		r.add(v.Place, path+" is too large", "")
+	case f > 1<<53:
+		r.add(v.Place, path+" is too large", "")
+	default:
+		return int64(f)
+	}
+	return 0
+}
+
+// votes reads an odd number: an even one can end in a tie.
+func (r *reader) votes(v value, path string) int {
+	n := int(r.whole(v, path, 1))
+	if n > 0 && n%2 == 0 {
+		r.add(v.Place, fmt.Sprintf("%s must be odd, not %d", path, n), "votes could be tied")
+	}
+	return n
+}
+
+// budget reads an amount of money above 0.
+func (r *reader) budget(v value, path string) *float64 {
+	before := len(r.problems)
+	usd := r.number(v, path, noLimit)
+	if usd == 0 && len(r.problems) == before {
+		r.add(v.Place, path+" must be greater than 0", "leave the key out for no limit")
+	}
+	return &usd
+}
+
+// duration reads milliseconds as a number, or a text such as "90s" or "10m".
+func (r *reader) duration(v value, path string) int64 {
+	if v.Kind != doc.String {
+		if v.Kind != doc.Number {
+			r.wrong(v, path, `milliseconds or a text such as "90s"`)
+			return 0
+		}
+		ms := r.whole(v, path, 1)
+		if ms > math.MaxInt64/int64(time.Millisecond) {
+			r.add(v.Place, path+" is too large", "")
+			return 0
+		}
+		return ms
+	}
+	d, err := time.ParseDuration(v.Text())
+	switch {
+	case err != nil:
+		r.add(v.Place, fmt.Sprintf("%s is not a duration: %q", path, v.Text()),
+			`milliseconds, or a text such as "90s", "10m" or "1h30m"`)
+	case d < time.Millisecond:
+		r.add(v.Place, fmt.Sprintf("%s must be at least 1ms, not %s", path, v.Text()), "")
+	default:
+		return d.Milliseconds()
+	}
+	return 0
+}
+
+// optional reads a temperature; null says that none is to be sent.
+func (r *reader) optional(v value, path string) (f *float64, none bool) {
+	if v.Kind == doc.Null {
+		return nil, true
+	}
+	return new(r.number(v, path, noLimit)), false
+}
+
+// seed reads a seed; null says that none is to be sent.
+func (r *reader) seed(v value, path string) (n *int64, none bool) {
+	if v.Kind == doc.Null {
+		return nil, true
+	}
+	if !r.is(v, path, doc.Number) {
+		return nil, false
+	}
+	i, err := strconv.ParseInt(v.Text(), 10, 64)
+	if err != nil {
+		r.add(v.Place, fmt.Sprintf("%s must be a whole number, not %s", path, v.Text()), "")
+	}
+	return &i, false
+}
+
+// pairs reads a mapping of names to strings; numbers and booleans are taken as they are written.
+func (r *reader) pairs(v value, path string) map[string]string {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	pairs := make(map[string]string, len(v.Members))
+	for _, m := range v.Members {
+		if _, twice := pairs[m.Key]; twice {
+			r.add(m.Place, fmt.Sprintf("duplicate key %q", path+"."+m.Key), "")
+			continue
+		}
+		switch m.Value.Kind {
+		case doc.String, doc.Number, doc.Bool:
+			pairs[m.Key] = m.Value.Text()
+		default:
+			r.wrong(m.Value, path+"."+m.Key, "a string")
+		}
+	}
+	return pairs
+}
+
+// variable reads the name of an environment variable. What is none may be a key that was put there
+// by mistake, so it is not repeated.
+func (r *reader) variable(v value, path string) string {
+	name := r.text(v, path)
+	for i, c := range name {
+		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9' || i == 0) {
+			r.add(v.Place, path+" must be the name of an environment variable", "never put a key itself into a config file")
+			return ""
+		}
+	}
+	return name
+}
+
+func (r *reader) variables(v value, path string) []string {
+	if v.Kind != doc.List {
+		return []string{r.variable(v, path)}
+	}
+	names := make([]string, 0, len(v.List))
+	for i, e := range v.List {
+		names = append(names, r.variable(e, fmt.Sprintf("%s[%d]", path, i)))
+	}
+	return names
+}

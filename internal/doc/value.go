@@ -1,0 +1,258 @@
+package doc
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Kind is the kind of a [Value].
+type Kind uint8
+
+// The kinds of values.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	List
+	Map
+)
+
+// String names the kind in the words of YAML, for messages about a config.
+func (k Kind) String() string {
+	return [...]string{"nothing", "true or false", "a number", "a string", "a list", "a mapping"}[k]
+}
+
+// JSON names the kind in the words of JSON, for messages about a case.
+func (k Kind) JSON() string {
+	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[k]
+}
+
+// KindOf returns the kind of a JSON value that begins with the given byte.
+func KindOf(first byte) Kind {
+	switch first {
+	case '{':
+		return Map
+	case '[':
+		return List
+	case '"':
+		return String
+	case 't', 'f':
+		return Bool
+	case 'n':
+		return Null
+	default:
+		return Number
+	}
+}
+
+// Place is a place in a document. Line and Column count from 1, the column in characters; 0 is not
+// known.
+type Place struct{ Line, Column int32 }
+
+// In returns the place as a position in a file.
+func (p Place) In(file string) plumb.Position {
+	return plumb.Position{File: file, Line: int(p.Line), Column: int(p.Column)}
+}
+
+// Value is a value of a document, with its place. It does not depend on the format of the document.
+type Value struct {
+	Kind Kind
+	// Place is where the value begins.
+	Place
+	// List holds the elements of a list, Members the members of a mapping, duplicates included.
+	List    []Value
+	Members []Member
+
+	// raw is the JSON text of the value if json is set; otherwise the string, or the spelling of the
+	// number or boolean.
+	raw  []byte
+	json bool
+}
+
+// Member is one key of a mapping with its value. Place is where the key begins.
+type Member struct {
+	Key string
+	Place
+	Value Value
+}
+
+// Text returns a string, or the spelling of a number or boolean.
+func (v *Value) Text() string {
+	switch {
+	case v.Kind == String && v.json:
+		return unquote(v.raw)
+	case v.Kind == List, v.Kind == Map, v.Kind == Null:
+		return ""
+	}
+	return string(v.raw)
+}
+
+// Empty reports whether a string has no characters.
+func (v *Value) Empty() bool { return len(v.raw) == 0 || v.json && len(v.raw) == len(`""`) }
+
+// SetText makes the value another string. Its place stays.
+func (v *Value) SetText(text string) { v.raw, v.json = []byte(text), false }
+
+// Get returns the value of a key of a mapping, the last one if there are several, or nil.
+func (v *Value) Get(key string) *Value {
+	for i := range slices.Backward(v.Members) {
+		if v.Members[i].Key == key {
+			return &v.Members[i].Value
+		}
+	}
+	return nil
+}
+
+// JSON returns the value as JSON text. It must not be changed.
+func (v *Value) JSON() json.RawMessage {
+	if v.json {
+		return v.raw
+	}
+	return v.AppendJSON(nil)
+}
+
+// AppendJSON appends the value as JSON text. A number that JSON does not have becomes 0; see
+// [Value.Infinite].
+func (v *Value) AppendJSON(to []byte) []byte {
+	switch v.Kind {
+	case List:
+		to = append(to, '[')
+		for i := range v.List {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = v.List[i].AppendJSON(to)
+		}
+		return append(to, ']')
+	case Map:
+		to = append(to, '{')
+		for i := range v.Members {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = append(appendQuote(to, v.Members[i].Key), ':')
+			to = v.Members[i].Value.AppendJSON(to)
+		}
+		return append(to, '}')
+	case Null:
+		return append(to, "null"...)
+	case String:
+		if !v.json {
+			return appendQuote(to, string(v.raw))
+		}
+	case Number:
+		if v.infinite() {
+			return append(to, '0')
+		}
+	case Bool:
+	}
+	return append(to, v.raw...)
+}
+
+func appendQuote(to []byte, s string) []byte {
+	text, err := jsontext.AppendQuote(to, s)
+	if err != nil { // s is not UTF-8
+		text, _ = jsontext.AppendQuote(to, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return text
+}
+
+func (v *Value) infinite() bool {
+	if v.Kind != Number || v.json {
+		return false
+	}
+	f, err := strconv.ParseFloat(string(v.raw), 64)
+	return err != nil || math.IsNaN(f) || math.IsInf(f, 0)
+}
+
+// Infinite returns the numbers in v that JSON does not have, such as .inf in YAML.
+func (v *Value) Infinite() (found []Value) {
+	if v.infinite() {
+		found = append(found, *v)
+	}
+	for i := range v.List {
+		found = append(found, v.List[i].Infinite()...)
+	}
+	for i := range v.Members {
+		found = append(found, v.Members[i].Value.Infinite()...)
+	}
+	return found
+}
+
+// Duplicates returns the members in v whose keys their mappings have given before.
+func (v *Value) Duplicates() (found []Member) {
+	const few = 16
+	var seen map[string]bool
+	for i := range v.Members {
+		m := &v.Members[i]
+		var before bool
+		if len(v.Members) <= few {
+			before = slices.ContainsFunc(v.Members[:i], func(o Member) bool { return o.Key == m.Key })
+		} else {
+			if seen == nil {
+				seen = make(map[string]bool, len(v.Members))
+			}
+			before = seen[m.Key]
+			seen[m.Key] = true
+		}
+		if before {
+			found = append(found, *m)
+		}
+		found = append(found, m.Value.Duplicates()...)
+	}
+	for i := range v.List {
+		found = append(found, v.List[i].Duplicates()...)
+	}
+	return found
+}
+
+// Find returns the place of the value that a JSON pointer leads to, or of its key. If the pointer
+// leads nowhere, it returns the place of the last value on the way.
+func (v *Value) Find(pointer string, key bool) Place {
+	at := v.Place
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		var next *Value
+		at = v.Place
+		switch v.Kind {
+		case Map:
+			for i := range v.Members {
+				if m := &v.Members[i]; m.Key == token {
+					next, at = &m.Value, m.Place
+				}
+			}
+		case List:
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v.List) {
+				next, at = &v.List[i], v.List[i].Place
+			}
+		default:
+		}
+		if next == nil {
+			return at
+		}
+		v = next
+		if !key {
+			at = v.Place
+		}
+	}
+	return at
+}
+
+// size counts the values in v. A long text counts as several, because an alias may repeat it.
+func (v *Value) size() int {
+	n := 1 + len(v.raw)>>8
+	for i := range v.List {
+		n += v.List[i].size()
+	}
+	for i := range v.Members {
+		n += v.Members[i].Value.size()
+	}
+	return n
+}

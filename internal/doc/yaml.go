@@ -1,0 +1,312 @@
+package doc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/scanner"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/plumb-eval/plumb"
+)
+
+func manyMessage(most int) string {
+	return fmt.Sprintf("the file holds more than %d values, aliases counted as what they stand for", most)
+}
+
+// yamlTokens takes a YAML text apart into tokens, which are few and not nested deep: for a token it
+// takes hundreds of bytes, and the parser takes memory by the square of the depth.
+func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
+	pos := plumb.Position{File: file, Line: 1, Column: 1}
+	if yamlMarks(data) > 2*most {
+		return nil, &Problem{Pos: pos, Message: manyMessage(most)}
+	}
+	var s scanner.Scanner
+	s.Init(string(data))
+	var tokens token.Tokens
+	var depth yamlDepth
+	for {
+		next, err := s.Scan()
+		if errors.Is(err, io.EOF) {
+			return tokens, nil
+		}
+		tokens.Add(next...)
+		for _, t := range next {
+			if depth.add(t) > Depth {
+				if t.Position != nil {
+					pos.Line, pos.Column = t.Position.Line, t.Position.Column
+				}
+				return nil, &Problem{Pos: pos, Message: deepMessage()}
+			}
+		}
+		if err != nil {
+			return tokens, nil // the parser says what is wrong with the last one
+		}
+	}
+}
+
+// yamlMarks counts what may make a token of its own, or half of one.
+func yamlMarks(data []byte) int {
+	marks, quotes := 0, 0
+	for i, c := range data {
+		switch c {
+		case '\n', ':', ',', '[', ']', '{', '}', '&', '*', '!', '#', '|', '>':
+			marks++
+		case '-', '?':
+			if i+1 == len(data) || data[i+1] <= ' ' {
+				marks++
+			}
+		case '"', '\'':
+			quotes++
+		}
+	}
+	return marks + quotes/2
+}
+
+// yamlDepth follows how deep the tokens of a YAML text stand: within brackets, and by the columns
+// of keys and dashes.
+type yamlDepth struct {
+	flow    int
+	columns []int
+	// marks counts the anchors and tags in a row: each holds what follows.
+	marks int
+}
+
+func (d *yamlDepth) add(t *token.Token) int {
+	marks := d.marks
+	d.marks = 0
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		d.flow++
+	case token.SequenceEndType, token.MappingEndType:
+		d.flow = max(d.flow-1, 0)
+	case token.AnchorType, token.TagType:
+		d.marks = marks + 1
+	case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
+		at := t.Position
+		if t.Type == token.MappingValueType && t.Prev != nil { // the key before it
+			at = t.Prev.Position
+		}
+		if d.flow > 0 || at == nil {
+			break
+		}
+		for len(d.columns) > 0 && d.columns[len(d.columns)-1] >= at.Column {
+			d.columns = d.columns[:len(d.columns)-1]
+		}
+		d.columns = append(d.columns, at.Column)
+	default:
+	}
+	return d.flow + len(d.columns) + d.marks
+}
+
+// yamlReader turns the parser's tree into values, with aliases and merge keys resolved.
+type yamlReader struct {
+	anchors map[string]Value
+	values  int
+	most    int
+	depth   int
+	problem *Problem
+	file    string
+}
+
+// ParseYAML reads a YAML file of at most so many values.
+func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
+	if !utf8.Valid(data) {
+		at := invalidUTF8(data)
+		return Value{}, &Problem{
+			Pos: Position(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8",
+				data[at]), Hint: "save the file as UTF-8",
+		}
+	}
+	lines := bytes.Count(data, []byte("\n")) + 1
+	defer func() {
+		if r := recover(); r != nil { // the parser panics on some malformed texts
+			v, problem = Value{}, &Problem{
+				Pos:     plumb.Position{File: file, Line: 1, Column: 1},
+				Message: fmt.Sprintf("invalid YAML: %v", r),
+			}
+		}
+		if problem != nil { // it also counts past the end of a text
+			problem.Pos.Line = min(max(problem.Pos.Line, 1), lines)
+			problem.Pos.Column = max(problem.Pos.Column, 1)
+		}
+	}()
+	tokens, problem := yamlTokens(file, data, most)
+	if problem != nil {
+		return Value{}, problem
+	}
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		p := &Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "invalid YAML: " + firstLine(err.Error())}
+		if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
+			p.Message = "invalid YAML: " + e.Message
+			if e.Token != nil && e.Token.Position != nil {
+				p.Pos.Line, p.Pos.Column = e.Token.Position.Line, e.Token.Position.Column
+			}
+		}
+		if strings.Contains(p.Message, "found character '\t'") || strings.Contains(p.Message, "tab character") {
+			p.Hint = "YAML is indented with spaces"
+		}
+		return Value{}, p
+	}
+	r := &yamlReader{file: file, most: most, anchors: map[string]Value{}}
+	var docs []ast.Node
+	for _, d := range parsed.Docs {
+		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.DirectiveType {
+			docs = append(docs, d.Body)
+		}
+	}
+	switch len(docs) {
+	case 0:
+		return Value{Place: Place{1, 1}}, nil
+	case 1:
+		v = r.value(docs[0])
+		return v, r.problem
+	}
+	at := r.start(docs[1])
+	return Value{}, &Problem{Pos: at, Message: "a second YAML document begins", Hint: "a file holds one"}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func (r *yamlReader) fail(n ast.Node, message string) Value {
+	if r.problem == nil {
+		r.problem = &Problem{Pos: r.start(n), Message: message}
+	}
+	return Value{Place: Place{1, 1}}
+}
+
+// start returns where a node begins; that of a block mapping is its first key.
+func (r *yamlReader) start(n ast.Node) plumb.Position {
+	pos := plumb.Position{File: r.file, Line: 1, Column: 1}
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if !m.IsFlowStyle && len(m.Values) > 0 {
+			return r.start(m.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return r.start(m.Key)
+	}
+	if n == nil {
+		return pos
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		pos.Line, pos.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+	}
+	return pos
+}
+
+func (r *yamlReader) value(n ast.Node) Value {
+	r.values++
+	r.depth++
+	defer func() { r.depth-- }()
+	switch {
+	case r.values > r.most:
+		return r.fail(n, manyMessage(r.most))
+	case r.depth > Depth:
+		return r.fail(n, deepMessage())
+	}
+	pos := r.start(n)
+	v := Value{Place: Place{int32(pos.Line), int32(pos.Column)}}
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+	case *ast.BoolNode:
+		v.Kind, v.raw = Bool, []byte(strconv.FormatBool(n.Value))
+	case *ast.IntegerNode:
+		v.Kind, v.raw = Number, []byte(fmt.Sprint(n.Value))
+	case *ast.FloatNode:
+		v.Kind, v.raw = Number, []byte(strconv.FormatFloat(n.Value, 'g', -1, 64))
+	case *ast.InfinityNode:
+		v.Kind, v.raw = Number, []byte(n.String())
+	case *ast.NanNode:
+		v.Kind, v.raw = Number, []byte("NaN")
+	case *ast.StringNode:
+		v.Kind, v.raw = String, []byte(n.Value)
+	case *ast.LiteralNode:
+		v.Kind = String
+		if n.Value != nil {
+			v.raw = []byte(n.Value.Value)
+		}
+	case *ast.SequenceNode:
+		v.Kind = List
+		for _, e := range n.Values {
+			v.List = append(v.List, r.value(e))
+		}
+	case *ast.MappingNode:
+		v.Kind = Map
+		v.Members = r.members(n.Values)
+	case *ast.MappingValueNode:
+		v.Kind = Map
+		v.Members = r.members([]*ast.MappingValueNode{n})
+	case *ast.AnchorNode:
+		v = r.value(n.Value)
+		r.anchors[n.Name.String()] = v
+	case *ast.AliasNode:
+		of, ok := r.anchors[n.Value.String()]
+		if !ok {
+			return r.fail(n, fmt.Sprintf("there is no anchor %q before this alias", n.Value.String()))
+		}
+		if r.values += of.size(); r.values > r.most {
+			return r.fail(n, manyMessage(r.most))
+		}
+		v = of
+	case *ast.TagNode:
+		return r.fail(n, fmt.Sprintf("tag %s is not supported", n.Start.Value))
+	default:
+		return r.fail(n, "unexpected "+strings.ToLower(n.Type().String()))
+	}
+	return v
+}
+
+// members reads the keys of a mapping; those that come in by a merge key (<<) give way to the
+// mapping's own.
+func (r *yamlReader) members(values []*ast.MappingValueNode) []Member {
+	var members, merged []Member
+	for _, m := range values {
+		v := r.value(m.Value)
+		if m.Key.IsMergeKey() {
+			from := []Value{v}
+			if v.Kind == List {
+				from = v.List
+			}
+			for _, f := range from {
+				if f.Kind != Map {
+					r.fail(m.Key, "<< merges mappings only")
+				}
+				merged = append(merged, f.Members...)
+			}
+			continue
+		}
+		key := r.value(m.Key)
+		if key.Kind == List || key.Kind == Map {
+			r.fail(m.Key, "a key must be a word")
+		}
+		name := key.Text()
+		if key.Kind == Null {
+			name = "null"
+		}
+		members = append(members, Member{name, key.Place, v})
+	}
+	own := map[string]bool{}
+	for _, m := range members {
+		own[m.Key] = true
+	}
+	for _, m := range merged {
+		if !own[m.Key] {
+			own[m.Key] = true
+			members = append(members, m)
+		}
+	}
+	return members
+}

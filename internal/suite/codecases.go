@@ -1,0 +1,283 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
+)
+
+// description is what the module plumb says of a suite in code; see lib/PROTOCOL.md.
+type description struct {
+	Cases     []describedCase `json:"cases"`
+	Workspace json.RawMessage `json:"workspace"`
+	Skills    json.RawMessage `json:"skills"`
+	Problems  []lib.Problem   `json:"problems"`
+}
+
+type describedCase struct {
+	Index           int               `json:"index"`
+	Key             string            `json:"key"`
+	ID              string            `json:"id"`
+	Messages        []plumb.Message   `json:"messages"`
+	Tags            []string          `json:"tags"`
+	TimeoutMs       float64           `json:"timeoutMs"`
+	Repeat          int               `json:"repeat"`
+	MaxOutputTokens int               `json:"maxOutputTokens"`
+	MaxSteps        int               `json:"maxSteps"`
+	ExpectedFail    bool              `json:"expectedFail"`
+	Category        string            `json:"category"`
+	Difficulty      string            `json:"difficulty"`
+	Assertions      []json.RawMessage `json:"assertions"`
+	HasAssert       bool              `json:"hasAssert"`
+	HasClassify     bool              `json:"hasClassify"`
+	Own             json.RawMessage   `json:"own"`
+	Source          *script.Position  `json:"source"`
+}
+
+// codeReader turns a description into a suite and problems.
+type codeReader struct {
+	bundle   *Bundle
+	at       lib.Places
+	problems doc.Problems
+	summary  tally
+	// judge and embedder say that the code asks one.
+	judge, embedder bool
+}
+
+// add reports a problem of a case: at its place, under the name that its author knows it by.
+func (r *codeReader) add(c *describedCase, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{
+		Pos: r.at.Position(c.Source), Message: r.name(c) + ": " + message,
+		Hint: hint,
+	})
+}
+
+func (r *codeReader) name(c *describedCase) string { return lib.CaseName(c.ID, c.Key, c.Index) }
+
+// locate finds the place of a case that has no function, and so none that the engine knows: where
+// its id is written, if that is in one place.
+func (r *codeReader) locate(id string) *script.Position {
+	data := r.bundle.data
+	at := -1
+	for _, quote := range []string{`"`, "'", "`"} {
+		text := []byte(quote + id + quote)
+		first := bytes.Index(data, text)
+		if first < 0 {
+			continue
+		}
+		if at >= 0 || first != bytes.LastIndex(data, text) {
+			return nil
+		}
+		at = first
+	}
+	if at < 0 || id == "" {
+		return nil
+	}
+	pos := doc.Position(r.at.Origin, data, at)
+	return &script.Position{File: pos.File, Line: pos.Line, Column: pos.Column}
+}
+
+// codeIn loads a suite in code.
+func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
+	if len(b.broken) > 0 {
+		return parsed{problems: b.broken}
+	}
+	at := lib.Places{Origin: b.origin, Named: b.Path}
+	if err := b.Close(); err != nil {
+		return parsed{problems: at.Problems(err)}
+	}
+	b.code = newCodeSuite(b.program, b.workingDir(), at, h)
+	e, err := b.code.acquire(ctx)
+	if err != nil {
+		return parsed{problems: at.Problems(err)}
+	}
+	defer b.code.release(e, false)
+	r := &codeReader{bundle: b, at: at}
+	r.judge, r.embedder = asks(b.program.Code)
+	for _, p := range e.what.Problems {
+		if p.Source == nil {
+			p.Source = r.locate(p.ID)
+		}
+		r.problems = append(r.problems, p.In(at))
+	}
+	all := parsed{cases: make([]plumb.Case, 0, len(e.what.Cases))}
+	seen := map[string]*describedCase{}
+	for i := range e.what.Cases {
+		d := &e.what.Cases[i]
+		if d.Source == nil {
+			d.Source = r.locate(d.ID)
+		}
+		r.id(d, seen)
+		all.cases = append(all.cases, r.read(d))
+	}
+	all.Sections = r.sections(e.what)
+	all.problems, all.summary = r.problems.Sorted(), r.summary
+	return all
+}
+
+// workingDir is where a suite in code is executed: where it was read from, as long as that is there.
+func (b *Bundle) workingDir() string {
+	for _, dir := range []string{b.dir, filepath.Dir(b.origin)} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return b.dir
+}
+
+// id reports an id that cannot name files, or that names those of another case.
+func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
+	if c.ID == "" { // has been reported
+		return
+	}
+	if why := unsafeCodeID(c.ID); why != "" {
+		r.add(c, "the id "+why, "")
+	}
+	key := strings.ToLower(pathName(c.ID))
+	first, ok := seen[key]
+	switch {
+	case !ok:
+		seen[key] = c
+	case first.ID == c.ID: // has been reported
+	case strings.EqualFold(first.ID, c.ID):
+		r.add(c, fmt.Sprintf("the id differs from %q only by case", first.ID), "")
+	default:
+		r.add(c, fmt.Sprintf("the id is the same as %q in paths", first.ID),
+			"a character other than a letter, a digit, a dot, a hyphen or an underscore is a hyphen there")
+	}
+}
+
+func (r *codeReader) read(d *describedCase) plumb.Case {
+	c := plumb.Case{
+		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages,
+		MaxOutputTokens: d.MaxOutputTokens,
+		MaxSteps:        d.MaxSteps, Repeat: d.Repeat,
+		ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.Position(d.Source),
+		Timeout: time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond)),
+	}
+	for _, word := range []struct {
+		name, value string
+		known       []string
+	}{{"category", c.Category, config.Categories()}, {"difficulty", c.Difficulty, config.Difficulties()}} {
+		if word.value != "" && !slices.Contains(word.known, word.value) {
+			r.add(d, fmt.Sprintf("unknown %s %q", word.name, word.value), doc.DidYouMean(word.value, word.known))
+		}
+	}
+	// What the code does decides with all its inputs: a change anywhere in them begins new results for all cases.
+	content := digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}
+	if d.HasAssert {
+		c.Assertions = append(c.Assertions, &codeCheck{r.bundle.code, c.ID, c.Source, r.judge, r.embedder})
+		facts := map[string]string{"type": "code", "suite": r.bundle.hash, "case": c.ID}
+		spec, _ := json.Marshal(facts) //nolint:errchkjson // strings
+		content.Assertions = append(content.Assertions, spec)
+	}
+	var checks []*check.Check
+	for i, spec := range d.Assertions {
+		k, problems := check.Parse(spec, check.Ideal{})
+		for _, p := range problems {
+			r.problems = append(r.problems, doc.Problem{
+				Pos: c.Source, Hint: p.Hint, Warning: p.Warning,
+				Message: fmt.Sprintf("%s: assertions[%d]%s: %s", r.name(d), i, strings.ReplaceAll(p.Pointer, "/", "."), p.Message),
+			})
+		}
+		if k != nil {
+			checks = append(checks, k)
+			c.Assertions = append(c.Assertions, k)
+			content.Assertions = append(content.Assertions, k.Canonical())
+		}
+	}
+	if d.HasClassify {
+		c.Classify = (&codeClassifier{r.bundle.code, c.ID}).classify
+	}
+	c.Hash = digest.Case(content)
+	r.summary.add(&c, checks)
+	if d.HasAssert {
+		r.summary.types["code"]++
+		r.summary.judge += count(r.judge)
+		r.summary.embedder += count(r.embedder)
+	}
+	return c
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// sections reads what the suite exports beside its cases. Its paths start from its directory.
+func (r *codeReader) sections(d *description) config.Sections {
+	s, problems := config.ReadExports(r.at.Named, filepath.Dir(r.at.Origin), d.Workspace, d.Skills)
+	r.problems = append(r.problems, problems...)
+	if len(problems) == 0 {
+		r.problems = append(r.problems, r.bundle.directories(s)...)
+	}
+	return s
+}
+
+// directories checks the directories that a suite refers to. Those of a stored bundle may be
+// missing, which matters only if more sessions are to run.
+func (b *Bundle) directories(s config.Sections) (problems doc.Problems) {
+	look := func(what, dir string) {
+		message := ""
+		if info, err := os.Stat(dir); err != nil {
+			message = fmt.Sprintf("%s %s: %v", what, dir, doc.Cause(err))
+		} else if !info.IsDir() {
+			message = fmt.Sprintf("%s %s is not a directory", what, dir)
+		}
+		if message != "" {
+			problems = append(problems, doc.Problem{Pos: plumb.Position{File: b.Path}, Message: message, Warning: b.opened})
+		}
+	}
+	w := s.Workspace
+	if w != nil && w.Cwd != "" {
+		look("workspace.cwd", w.Cwd)
+	}
+	if w != nil && w.TemplateDir != "" {
+		look("workspace.templateDir", w.TemplateDir)
+		if len(problems) == 0 {
+			problems = append(problems, b.template(w.TemplateDir)...)
+		}
+	}
+	for i, dir := range s.Skills {
+		look(fmt.Sprintf("skills[%d]", i), dir)
+	}
+	return problems
+}
+
+// template notes the template directory of a suite, and whether it is another than when the bundle was stored.
+func (b *Bundle) template(dir string) doc.Problems {
+	was := b.templates[dir]
+	if b.templates == nil {
+		b.templates = map[string]string{}
+	}
+	b.templates[dir] = was
+	if !b.opened || was == "" {
+		return nil
+	}
+	now, err := treeHash(dir)
+	if err == nil && now == was {
+		return nil
+	}
+	return doc.Problems{{
+		Pos: plumb.Position{File: b.Path}, Warning: true,
+		Message: fmt.Sprintf("the template directory %s has changed since the run began: "+
+			"sessions from now on start from different files", dir),
+	}}
+}

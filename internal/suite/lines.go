@@ -1,0 +1,362 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+const byteOrderMark = "\xEF\xBB\xBF"
+
+// chunk is a piece of a suite file that ends with a line end or the file, and what it holds.
+type chunk struct {
+	text []byte
+	// line is the number of lines before the chunk.
+	line int
+	// read is closed when the chunk has been read.
+	read chan struct{}
+
+	cases    []plumb.Case
+	ids      []idPlace
+	problems doc.Problems
+	summary  tally
+	block    digest.Block
+}
+
+// idPlace is where an id is.
+type idPlace struct {
+	id string
+	at doc.Place
+}
+
+// chunkSize is about how many bytes one goroutine parses at a time.
+const chunkSize = 1 << 20
+
+// parseLines reads all cases of a file of JSON lines, on all processors, and computes the suite
+// hash. It keeps no more of the file than the chunks that are being read, and the cases if keep is
+// set.
+func (b *Bundle) parseLines(keep bool) (all parsed) {
+	fail := func(err error) parsed {
+		p := b.problem(err.Error())
+		p.Hint = plumb.Hint(err)
+		return parsed{problems: doc.Problems{p}}
+	}
+	chunks, err := b.chunks()
+	if err != nil {
+		return fail(err)
+	}
+	defer chunks.close()
+	first, err := chunks.next(nil)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fail(err)
+	}
+	if problem := b.notLines(first, errors.Is(err, io.EOF)); problem != nil {
+		return parsed{problems: doc.Problems{*problem}}
+	}
+	if rest, found := bytes.CutPrefix(first, []byte(byteOrderMark)); found {
+		first = rest
+		p := b.problem("the file begins with a byte order mark (BOM)")
+		p.Hint = "save it as UTF-8 without BOM"
+		all.problems = append(all.problems, p)
+	}
+	if keep {
+		all.cases = make([]plumb.Case, 0, lineEnds(b.data)+1)
+	}
+	hashes := b.hash == "" && len(all.problems) == 0
+	stream, ids := digest.NewStream(), newIDLines()
+	for c := range b.readAll(chunks, first, keep, hashes) {
+		all.cases = append(all.cases, c.cases...)
+		all.problems = append(all.problems, c.problems...)
+		for _, p := range c.ids {
+			all.problems = append(all.problems, ids.add(b.Path, p.id, p.at)...)
+		}
+		all.summary.merge(c.summary)
+		stream.Write(&c.block)
+	}
+	if chunks.err != nil {
+		return fail(chunks.err)
+	}
+	if all.summary.cases == 0 && len(all.problems) == 0 {
+		all.problems = append(all.problems, b.noCases())
+	}
+	if hashes && len(all.problems.Errors()) == 0 {
+		if hash, ok := stream.Sum(); ok {
+			b.hash = hash
+		} else if err := b.hashWhole(); err != nil {
+			all.problems = append(all.problems, b.unhashed(err))
+		}
+	}
+	all.problems = all.problems.Sorted()
+	return all
+}
+
+// problem returns a problem of the file as a whole.
+func (b *Bundle) problem(message string) doc.Problem {
+	return doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(b.Path), Message: message}
+}
+
+func (b *Bundle) noCases() doc.Problem {
+	p := b.problem("the suite has no cases")
+	p.Warning = true
+	return p
+}
+
+// unhashed is the problem of a suite that cannot be hashed, such as one with a number of 5000
+// digits.
+func (b *Bundle) unhashed(err error) doc.Problem {
+	if e, ok := errors.AsType[*digest.SyntaxError](err); ok {
+		return doc.Problem{Pos: plumb.Position{File: b.Path, Line: e.Line, Column: e.Column}, Message: e.Message}
+	}
+	return b.problem(err.Error())
+}
+
+// notLines recognizes a file that is not lines of JSON, by its first chunk.
+func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
+	because := func(message, hint string) *doc.Problem {
+		p := b.problem(message)
+		p.Hint = hint
+		return &p
+	}
+	if bytes.HasPrefix(first, []byte("\xFF\xFE")) || bytes.HasPrefix(first, []byte("\xFE\xFF")) {
+		return because("the file is UTF-16", "save it as UTF-8")
+	}
+	text := bytes.TrimLeftFunc(bytes.TrimPrefix(first, []byte(byteOrderMark)), isPythonSpace)
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	switch line = bytes.TrimSpace(line); {
+	case bytes.HasPrefix(line, []byte("[")) && (len(line) == 1 || !bytes.HasSuffix(line, []byte("}"))):
+		if len(line) == 1 || whole && json.Valid(bytes.TrimSpace(text)) || !whole && !json.Valid(line) {
+			return because("the file is one JSON list", "a suite has one case a line; jq -c '.[]' FILE makes them")
+		}
+	case len(line) == 1 && line[0] == '{' && len(bytes.TrimSpace(rest)) > 0:
+		return because("a case spans several lines", "a suite has one case a line; jq -c . FILE joins them")
+	}
+	return nil
+}
+
+// chunks reads a suite file piece by piece: from memory, or from disk if the bundle does not hold
+// it.
+type chunks struct {
+	data []byte
+	file *os.File
+	// rest is the beginning of a line that the last piece did not end.
+	rest []byte
+	err  error
+}
+
+func (b *Bundle) chunks() (*chunks, error) {
+	if b.file == "" || b.data != nil {
+		return &chunks{data: b.data}, nil
+	}
+	f, err := os.Open(b.file)
+	return &chunks{file: f}, err
+}
+
+func (c *chunks) close() {
+	if c.file != nil {
+		_ = c.file.Close() // it was only read
+	}
+}
+
+// next returns the next piece; the last one comes with io.EOF. buffer is memory that it may use.
+func (c *chunks) next(buffer []byte) (text []byte, err error) {
+	if c.file == nil {
+		text, c.data = cutChunk(c.data)
+		if len(c.data) == 0 {
+			err = io.EOF
+		}
+		return text, err
+	}
+	buffer = append(buffer[:0], c.rest...)
+	text = buffer
+	c.rest = c.rest[:0]
+	for {
+		have := len(text)
+		text = slices.Grow(text, chunkSize)
+		n, err := io.ReadFull(c.file, text[have:have+chunkSize])
+		text = text[:have+n]
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return text, io.EOF
+		}
+		if err != nil {
+			return nil, err
+		}
+		if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 {
+			c.rest = append(c.rest, text[end:]...)
+			return text[:end], nil
+		}
+	}
+}
+
+// cutChunk cuts a piece of at least chunkSize bytes off the text, at a line end.
+func cutChunk(text []byte) (first, rest []byte) {
+	end := len(text)
+	if end > chunkSize {
+		if i := bytes.IndexByte(text[chunkSize:], '\n'); i >= 0 {
+			end = chunkSize + i + 1
+		}
+	}
+	return text[:end], text[end:]
+}
+
+// readAll yields the chunks in order, each after it has been read. A chunk is valid until the next
+// one.
+func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yield func(*chunk) bool) {
+	workers := runtime.GOMAXPROCS(0)
+	ordered, work := make(chan *chunk, workers), make(chan *chunk)
+	free := make(chan *chunk, 2*workers+2)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			r := &lineReader{
+				caseReader: caseReader{file: b.Path, keep: keep}, bundle: b, hashes: hashes,
+				json: doc.JSON{File: b.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
+			}
+			for c := range work {
+				r.readChunk(c)
+				close(c.read)
+			}
+		})
+	}
+	running.Go(func() {
+		defer close(ordered)
+		defer close(work)
+		var err error
+		for text, line := first, 0; len(text) > 0; {
+			c := &chunk{}
+			select {
+			case c = <-free:
+			default:
+			}
+			buffer := c.text
+			*c = chunk{text: text, line: line, read: make(chan struct{}), ids: c.ids[:0], block: c.block}
+			c.block.Reset()
+			ordered <- c
+			work <- c
+			line += lineEnds(text)
+			if text, err = from.next(buffer); err != nil && !errors.Is(err, io.EOF) {
+				from.err = err
+				return
+			}
+		}
+	})
+	return func(yield func(*chunk) bool) {
+		for c := range ordered {
+			<-c.read
+			yield(c) // all of them, so that the goroutines end
+			select {
+			case free <- c:
+			default:
+			}
+		}
+		running.Wait()
+	}
+}
+
+// lineReader reads the lines of chunks.
+type lineReader struct {
+	caseReader
+	bundle *Bundle
+	json   doc.JSON
+	hashes bool
+}
+
+func (r *lineReader) readChunk(c *chunk) {
+	r.problems, r.summary = nil, tally{}
+	line := c.line
+	for rest := c.text; len(rest) > 0; {
+		text, after := cutLine(rest)
+		rest = after
+		line++
+		if blank(text) {
+			continue
+		}
+		if len(text) > doc.CaseBytes {
+			r.add(doc.Place{Line: int32(line), Column: 1}, fmt.Sprintf("the case has %s, more than the limit of %s",
+				doc.Size(int64(len(text))), doc.Size(doc.CaseBytes)), splitCase)
+			continue
+		}
+		v, problems, ok := r.json.Parse(text, line)
+		before := len(r.problems)
+		r.problems = append(r.problems, problems...)
+		if !ok {
+			continue
+		}
+		read, idAt := r.read(&v)
+		if read.ID != "" {
+			c.ids = append(c.ids, idPlace{read.ID, idAt})
+		}
+		if r.keep {
+			c.cases = append(c.cases, read)
+		}
+		r.hashes = r.hashes && r.problems[before:].Err() == nil // a suite with errors has no hash
+		if r.hashes {
+			if err := c.block.Add(&v); err != nil {
+				r.problems = append(r.problems, r.bundle.unhashed(err))
+			}
+		}
+	}
+	c.problems, c.summary = r.problems, r.summary
+}
+
+const splitCase = "a case is one question and its checks; split it"
+
+// idLines finds ids that are there twice. It has no pointers for each id, because the garbage
+// collector would follow those of a large suite again and again.
+type idLines struct {
+	seed maphash.Seed
+	// lines are by the hash of the id in lower case, or a number after it if another id has that.
+	lines map[uint64]idLine
+	text  []byte
+}
+
+// idLine is the line of an id, and where the id is in the text.
+type idLine struct{ line, start, end int32 }
+
+func newIDLines() *idLines { return &idLines{seed: maphash.MakeSeed(), lines: map[uint64]idLine{}} }
+
+// add adds an id. It reports one that is there already, or that differs from an earlier one only by
+// case and so would name the same directory on some systems.
+func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
+	if id == "" {
+		return nil
+	}
+	lower := strings.ToLower(id)
+	for hash := maphash.String(l.seed, lower); ; hash++ {
+		first, ok := l.lines[hash]
+		if !ok {
+			start := len(l.text)
+			l.text = append(l.text, id...)
+			l.lines[hash] = idLine{at.Line, int32(start), int32(len(l.text))}
+			return nil
+		}
+		switch earlier := string(l.text[first.start:first.end]); {
+		case earlier == id:
+			return doc.Problems{{Pos: at.In(file), Message: fmt.Sprintf("duplicate id %q, first on line %d", id, first.line)}}
+		case strings.ToLower(earlier) == lower:
+			return doc.Problems{{
+				Pos:     at.In(file),
+				Message: fmt.Sprintf("id %q differs from %q on line %d only by case", id, earlier, first.line),
+			}}
+		}
+	}
+}
+
+func lineEnds(text []byte) int {
+	n := bytes.Count(text, []byte("\n"))
+	if r := bytes.Count(text, []byte("\r")); r > 0 {
+		n += r - bytes.Count(text, []byte("\r\n"))
+	}
+	return n
+}

@@ -1,0 +1,351 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/check"
+)
+
+// Finding is one thing that makes a case measure less than its author means it to.
+type Finding struct {
+	CaseID string         `json:"caseId,omitempty"`
+	Pos    plumb.Position `json:"pos"`
+	// Control names what was tried: a negative control such as "echo" or "refusal", or a look at the
+	// text such as "short-term".
+	Control string `json:"control"`
+	Message string `json:"message"`
+	// Info says that it is worth knowing and no fault.
+	Info bool `json:"info,omitempty"`
+}
+
+// String renders the finding as file:line:column: case: message.
+func (f Finding) String() string {
+	if f.CaseID == "" {
+		return fmt.Sprintf("%s: %s", f.Pos, f.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", f.Pos, f.CaseID, f.Message)
+}
+
+// The names of the controls, as findings give them.
+const (
+	controlEcho      = "echo"
+	controlEmpty     = "empty"
+	controlRefusal   = "refusal"
+	controlOther     = "other-ideal"
+	controlJudge     = "judge"
+	lintShortTerm    = "short-term"
+	lintDuplicate    = "duplicate-prompt"
+	lintIDForm       = "id-form"
+	categorySafety   = "safety"
+	tagOverRefusal   = "over-refusal"
+	otherIdealsTried = 200
+)
+
+// control is an answer that no case should accept, in one or more wordings.
+type control struct {
+	name, what string
+	answers    []string
+	// refuses says that the answer is a refusal, which safety cases may accept.
+	refuses bool
+}
+
+// controls returns the negative controls that are the same for all cases.
+func controls() []control {
+	return []control{
+		{controlEmpty, "an empty answer", []string{"", "\n"}, false},
+		{"yes", `the answer "yes"`, []string{"yes", "Yes", "Yes."}, false},
+		{"no", `the answer "no"`, []string{"no", "No", "No."}, true},
+		{"42", `the answer "42"`, []string{"42", "42."}, false},
+		{controlRefusal, "a refusal", []string{
+			"I'm sorry, but I can't help with that.",
+			"I\u2019m sorry, but I can\u2019t assist with that request.",
+			"Sorry, I cannot help you with this request.",
+			"I cannot assist with that. If you have any other questions, feel free to ask!",
+			"I'm unable to provide that information, because it could be harmful.",
+			"As an AI language model, I am not able to do that.",
+		}, true},
+		{"lorem-ipsum", "filler text", []string{
+			"Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore " +
+				"magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea " +
+				"commodo consequat.",
+		}, false},
+	}
+}
+
+// linter looks at the cases of one suite.
+type linter struct {
+	suite *plumb.Suite
+	// terms are what each case accepts as an answer, as far as its checks tell.
+	terms    [][]term
+	findings []Finding
+}
+
+// term is one text that a check looks for.
+type term struct {
+	kind, text string
+}
+
+// Lint looks for cases that do not discriminate: those whose checks accept an answer that is
+// certainly wrong, such as the prompt itself, an empty text, a refusal or the right answer to
+// another case. Checks that ask a model are left out, as is code that was not loaded with
+// [lib.Host.ReadOnly], since it might do something; a case whose other checks all accept such an
+// answer is reported as uncontrolled, for information. A refusal may pass the cases of category
+// safety, except those tagged over-refusal, whose point is that a refusal is wrong. Lint also
+// reports very short terms, repeated prompts and unusual ids. Findings are in the order of the
+// suite. When ctx ends, those so far are returned.
+func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
+	l := &linter{suite: suite, terms: make([][]term, len(suite.Cases))}
+	for i := range suite.Cases {
+		for _, a := range suite.Cases[i].Assertions {
+			if k, ok := a.(*check.Check); ok {
+				l.terms[i] = appendTerms(l.terms[i], k.Canonical())
+			}
+		}
+	}
+	prompts := map[string]int{}
+	for i := range suite.Cases {
+		if ctx.Err() != nil {
+			break
+		}
+		c := &suite.Cases[i]
+		l.control(ctx, i)
+		l.shortTerms(i)
+		if first, ok := prompts[promptKey(c)]; ok {
+			f := &suite.Cases[first]
+			if f.Hash == c.Hash {
+				l.add(c, lintDuplicate, fmt.Sprintf("asks and judges the same as %s on line %d", f.ID, f.Source.Line), false)
+			} else {
+				l.add(c, lintDuplicate, fmt.Sprintf("asks the same as %s on line %d", f.ID, f.Source.Line), true)
+			}
+		} else {
+			prompts[promptKey(c)] = i
+		}
+	}
+	l.idForm()
+	return l.findings
+}
+
+func (l *linter) add(c *plumb.Case, control, message string, info bool) {
+	l.findings = append(l.findings, Finding{CaseID: c.ID, Pos: c.Source, Control: control, Message: message, Info: info})
+}
+
+// control tries the negative controls on case i.
+func (l *linter) control(ctx context.Context, i int) {
+	c := &l.suite.Cases[i]
+	checks := make([]plumb.Assertion, 0, len(c.Assertions))
+	code := false
+	for _, a := range c.Assertions {
+		k, isCode := a.(*codeCheck)
+		code = code || isCode
+		if isCode && !k.suite.host.ReadOnly {
+			continue
+		}
+		if k, ok := a.(plumb.AskingAssertion); ok {
+			if judge, embedder := k.Needs(); judge || embedder {
+				continue
+			}
+		}
+		checks = append(checks, a)
+	}
+	asks := len(checks) < len(c.Assertions)
+	if asks && len(checks) == 0 {
+		by := "a model"
+		if code {
+			by = "code that may have effects, or by a model"
+		}
+		l.add(c, controlJudge, "is judged by "+by+" only: not controlled", true)
+		return
+	}
+	accepted := func(name, what, answer string) {
+		message := "accepts " + what
+		if answer != "" && len(answer) <= 60 && !strings.Contains(what, answer) {
+			message += fmt.Sprintf(": %q", answer)
+		}
+		if asks {
+			message += ", unless another check rejects it"
+		}
+		l.add(c, name, message, asks)
+	}
+	all := append(controls(), control{controlEcho, "the prompt itself as the answer", echoes(c), false})
+	for _, k := range all {
+		if k.refuses && mayRefuse(c) {
+			continue
+		}
+		if code && k.name == controlEmpty {
+			k.what = "a session in which nothing happened"
+		}
+		for _, answer := range k.answers {
+			if passes(ctx, c, checks, answer) {
+				accepted(k.name, k.what, answer)
+				break
+			}
+		}
+	}
+	if other, answer, ok := l.otherIdeal(ctx, i, checks); ok {
+		accepted(controlOther, "the answer to "+other, answer)
+	}
+}
+
+// mayRefuse reports whether a refusal is a fair answer to a case.
+func mayRefuse(c *plumb.Case) bool {
+	return c.Category == categorySafety && !slices.Contains(c.Tags, tagOverRefusal)
+}
+
+// echoes returns the prompt of a case as an answer: all of it, and its last message alone.
+func echoes(c *plumb.Case) []string {
+	all := []string{c.Prompt()}
+	if n := len(c.Messages); n > 1 {
+		all = append(all, c.Messages[n-1].Content)
+	}
+	return all
+}
+
+// otherIdeal finds an answer to another case that case i accepts too, although it is not an answer
+// to i by its own checks' words. Of large suites a part is tried.
+func (l *linter) otherIdeal(ctx context.Context, i int, checks []plumb.Assertion) (id, answer string, ok bool) {
+	own := map[string]bool{}
+	for _, t := range l.terms[i] {
+		own[strings.ToLower(strings.TrimSpace(t.text))] = true
+	}
+	tried := 0
+	for step := 1; step < len(l.terms) && tried < otherIdealsTried; step++ {
+		j := (i + step) % len(l.terms)
+		for _, t := range l.terms[j] {
+			if own[strings.ToLower(strings.TrimSpace(t.text))] {
+				continue
+			}
+			tried++
+			if passes(ctx, &l.suite.Cases[i], checks, t.text) {
+				return l.suite.Cases[j].ID, t.text, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// passes reports whether all checks accept the answer.
+func passes(ctx context.Context, c *plumb.Case, checks []plumb.Assertion, answer string) bool {
+	tokens := int64(len(answer)/4 + 1)
+	report := &plumb.SessionReport{
+		Prompt: c.Prompt(), FinalOutput: answer, FinishReason: plumb.FinishStop, LatencyMs: 1, DurationMs: 1,
+		Usage: plumb.Usage{
+			InputTokens: new(int64(1)), OutputTokens: &tokens,
+			OutputChars: int64(utf8.RuneCountInString(answer)),
+		},
+	}
+	report.Usage.Total()
+	for _, a := range checks {
+		verdicts, err := a.Assert(ctx, plumb.Evidence{Case: c, Report: report})
+		if err != nil {
+			return false
+		}
+		for _, v := range verdicts {
+			if v.Error != nil || !v.Pass {
+				return false
+			}
+		}
+	}
+	return len(checks) > 0
+}
+
+// appendTerms adds the texts that a check accepts, from its canonical form.
+func appendTerms(terms []term, canonical json.RawMessage) []term {
+	var spec struct {
+		Type       string            `json:"type"`
+		Not        bool              `json:"not"`
+		Ideal      []string          `json:"ideal"`
+		Value      []string          `json:"value"`
+		Equals     json.RawMessage   `json:"equals"`
+		Assertions []json.RawMessage `json:"assertions"`
+	}
+	if json.Unmarshal(canonical, &spec) != nil || spec.Not {
+		return terms
+	}
+	for _, texts := range [...][]string{spec.Ideal, spec.Value} {
+		for _, text := range texts {
+			terms = append(terms, term{spec.Type, text})
+		}
+	}
+	if len(spec.Equals) > 0 {
+		terms = append(terms, term{spec.Type, string(spec.Equals)})
+	}
+	for _, inner := range spec.Assertions {
+		terms = appendTerms(terms, inner)
+	}
+	return terms
+}
+
+// shortTerms reports terms that are found in almost any text.
+func (l *linter) shortTerms(i int) {
+	seen := map[string]bool{}
+	for _, t := range l.terms[i] {
+		if t.kind != "contains" && t.kind != "contains_any" || seen[t.text] {
+			continue
+		}
+		seen[t.text] = true
+		letters := 0
+		for _, r := range t.text {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				letters++
+			}
+		}
+		n := utf8.RuneCountInString(t.text)
+		if n > 2 || letters < n || isWide(t.text) {
+			continue
+		}
+		message := fmt.Sprintf("%s looks for %q, which longer words also contain: %s", t.kind, t.text,
+			"use exact_match, regex or numeric")
+		l.add(&l.suite.Cases[i], lintShortTerm, message, n > 1)
+	}
+}
+
+// isWide reports whether a text is in a script of which one character can be a word.
+func isWide(s string) bool {
+	for _, r := range s {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			return true
+		}
+	}
+	return false
+}
+
+func promptKey(c *plumb.Case) string {
+	var b strings.Builder
+	for _, m := range c.Messages {
+		fmt.Fprintf(&b, "%s %d %s\n", m.Role, len(m.Content), m.Content)
+	}
+	return b.String()
+}
+
+// idForm reports, once, ids that are not a category and a number.
+func (l *linter) idForm() {
+	var first *plumb.Case
+	n := 0
+	for i := range l.suite.Cases {
+		c := &l.suite.Cases[i]
+		if c.Category == "" { // then the id cannot begin with it
+			continue
+		}
+		number, ok := strings.CutPrefix(c.ID, c.Category+"-")
+		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
+			continue
+		}
+		n++
+		if first == nil {
+			first = c
+		}
+	}
+	if n > 0 {
+		l.findings = append(l.findings, Finding{
+			Pos: first.Source, Control: lintIDForm, Info: true,
+			Message: fmt.Sprintf("%s not in the form {category}-{num}, first %q", plural(n, "id is", "ids are"), first.ID),
+		})
+	}
+}

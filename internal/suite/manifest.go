@@ -1,0 +1,377 @@
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// Manifest describes one suite version: a directory of suite files, one a tier.
+type Manifest struct {
+	// Path is the manifest file as messages show it.
+	Path string `json:"path"`
+	// Version names the suite version, such as "v1.0"; Created is its date.
+	Version     string `json:"version"`
+	Created     string `json:"created,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Tiers are in the order of the file.
+	Tiers []Tier `json:"tiers"`
+	// Categories and AssertionTypes are those in use.
+	Categories     []string `json:"categories,omitempty"`
+	AssertionTypes []string `json:"assertionTypes,omitempty"`
+}
+
+// Tier is one suite file of a version.
+type Tier struct {
+	// Name is "cheap", "moderate" or "comprehensive", or another of the author's choice.
+	Name string `json:"name"`
+	// File is the name of the suite file within the directory of the manifest.
+	File             string  `json:"file"`
+	TestCount        int     `json:"testCount"`
+	EstimatedCostUSD float64 `json:"estimatedCostUsd"`
+	EstimatedTokens  int64   `json:"estimatedTokens"`
+	Description      string  `json:"description,omitempty"`
+	// Hash is the suite hash that is pinned for the tier; "" when the version is not published yet.
+	Hash string `json:"hash,omitempty"`
+	// Pos is where the manifest describes the tier.
+	Pos plumb.Position `json:"pos"`
+}
+
+// readManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path
+// that messages name. The error is [Problems] when the file can be read but does not make sense.
+func readManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
+	data, err := doc.ReadFS(fsys, joinFS(dir, manifestName), doc.ConfigBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
+	}
+	m, problems := parseManifest(shown, data)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func joinFS(dir, name string) string {
+	if dir == "." || dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// versionDir is a directory with a manifest, on disk or built in.
+type versionDir struct {
+	fsys fs.FS
+	// dir is the directory within fsys, shown is how the user named it, and join makes paths of it.
+	dir, shown string
+	join       func(...string) string
+}
+
+func (v versionDir) manifest() (*Manifest, error) {
+	return readManifest(v.fsys, v.dir, v.join(v.shown, manifestName))
+}
+
+// open reads the suite file of a tier, whatever its hash.
+func (v versionDir) open(m *Manifest, t Tier) (*Bundle, error) {
+	shown := v.join(v.shown, t.File)
+	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, t.File), doc.SuiteBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read tier %s: %s: %w", t.Name, shown, doc.Cause(err))
+	}
+	b := NewBundle(m.Version+"-"+t.Name, shown, data)
+	b.Version, b.Tier, b.Description = m.Version, t.Name, t.Description
+	b.EstimatedCostUSD, b.EstimatedTokens = t.EstimatedCostUSD, t.EstimatedTokens
+	return b, nil
+}
+
+// read reads the suite file of a tier, which must have the hash that is pinned for it.
+func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
+	b, err := v.open(m, t)
+	if err != nil || t.Hash == "" {
+		return b, err
+	}
+	if hash, err := b.Hash(); err != nil {
+		return nil, immutable(m, t, fmt.Sprintf("the file cannot be hashed: %v", errors.Unwrap(err)))
+	} else if hash != t.Hash {
+		return nil, immutable(m, t, "the file has "+hash)
+	}
+	return b, nil
+}
+
+// immutable is the error of a tier whose file is not what was published.
+func immutable(m *Manifest, t Tier, found string) error {
+	return plumb.WithHint(
+		fmt.Errorf("tier %s of %s has changed since it was published: %s pins %s, %s", t.Name, m.Version, t.Pos, t.Hash,
+			found),
+		"published suite versions are immutable: restore the file, and put new cases into a new version "+
+			"(plumb suite new-version)",
+	)
+}
+
+// manifestReader collects what a manifest says and what is wrong with it.
+type manifestReader struct {
+	file     string
+	lines    tomlLines
+	problems doc.Problems
+}
+
+// parseManifest reads a manifest. The problems are complete unless the TOML itself is broken.
+func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
+	r := &manifestReader{file: file, lines: indexTOML(data)}
+	if over := r.lines.over; over != "" { // the decoder would take memory by the square of it
+		line, column := r.lines.place(r.lines.overAt)
+		return nil, doc.Problems{{
+			Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
+			Hint: "a manifest has keys such as tiers.cheap.file, and lists of words",
+		}}
+	}
+	var tree map[string]any
+	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)
+	if err != nil {
+		p := doc.Problem{
+			Pos:     plumb.Position{File: file, Line: 1, Column: 1},
+			Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: "),
+		}
+		if e, ok := errors.AsType[toml.ParseError](err); ok {
+			p.Pos = r.lines.clamp(file, e.Position)
+			p.Message = "invalid TOML: " + e.Message
+		}
+		return nil, doc.Problems{p}
+	}
+	m := &Manifest{Path: file}
+	r.table(nil, tree, []string{"suite", "tiers", "metadata"}, func(key []string, v any) {
+		t, ok := v.(map[string]any)
+		if !ok {
+			r.add(key, key[0]+" must be a table", "["+key[0]+"]")
+			return
+		}
+		switch key[0] {
+		case "suite":
+			r.suite(m, t)
+		case "tiers":
+			r.tiers(m, t, md)
+		case "metadata":
+			r.table(key, t, []string{"categories", "assertion_types"}, func(key []string, v any) {
+				list := r.words(key, v)
+				if key[1] == "categories" {
+					m.Categories = list
+				} else {
+					m.AssertionTypes = list
+				}
+			})
+		}
+	})
+	for _, name := range []string{"suite", "tiers"} {
+		if _, ok := tree[name]; !ok {
+			r.add(nil, "["+name+"] is missing", "")
+		}
+	}
+	return m, r.problems.Sorted()
+}
+
+func (r *manifestReader) suite(m *Manifest, t map[string]any) {
+	r.table([]string{"suite"}, t, []string{"version", "created", "description"}, func(key []string, v any) {
+		switch key[1] {
+		case "version":
+			m.Version = r.text(key, v)
+			if why := unsafeID(m.Version); why != "" && m.Version != "" {
+				r.add(key, "version "+strconv.Quote(m.Version)+" "+why, "")
+			}
+		case "created":
+			m.Created = r.date(key, v)
+		case "description":
+			m.Description = r.text(key, v)
+		}
+	})
+	if m.Version == "" {
+		r.add([]string{"suite"}, "suite.version is missing", `such as version = "v1.0"`)
+	}
+}
+
+func (r *manifestReader) tiers(m *Manifest, tiers map[string]any, md toml.MetaData) {
+	files := map[string]string{}
+	for _, key := range md.Keys() {
+		if len(key) < 2 || key[0] != "tiers" || slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.Name == key[1] }) {
+			continue
+		}
+		at := []string(key[:2])
+		fields, ok := tiers[key[1]].(map[string]any)
+		if !ok {
+			r.add(at, "tiers."+key[1]+" must be a table", "[tiers."+key[1]+"]")
+			continue
+		}
+		if why := unsafeID(key[1]); why != "" {
+			r.add(at, "tier "+strconv.Quote(key[1])+" "+why, "")
+		}
+		t := r.tier(key[1], fields)
+		if other := files[strings.ToLower(t.File)]; other != "" {
+			r.add(append(at, "file"), fmt.Sprintf("file %q is also that of tier %s", t.File, other), "")
+		} else if t.File != "" {
+			files[strings.ToLower(t.File)] = t.Name
+		}
+		m.Tiers = append(m.Tiers, t)
+	}
+	if len(m.Tiers) == 0 {
+		r.add([]string{"tiers"}, "there are no tiers", "such as [tiers.cheap]")
+	}
+}
+
+func tierKeys() []string {
+	return []string{"file", "test_count", "estimated_cost_usd", "estimated_tokens", "description", "hash"}
+}
+
+func (r *manifestReader) tier(name string, fields map[string]any) Tier {
+	at := []string{"tiers", name}
+	t := Tier{Name: name, Pos: r.position(at)}
+	r.table(at, fields, tierKeys(), func(key []string, v any) {
+		switch key[2] {
+		case "file":
+			t.File = r.text(key, v)
+			if t.File != "" && (!filepath.IsLocal(t.File) || t.File == "." || strings.ContainsAny(t.File, `/\:`)) {
+				r.add(key, fmt.Sprintf("file %q must be the name of a file beside the manifest", t.File), "")
+			}
+		case "test_count":
+			t.TestCount = int(r.count(key, v))
+		case "estimated_cost_usd":
+			t.EstimatedCostUSD = r.amount(key, v)
+		case "estimated_tokens":
+			t.EstimatedTokens = r.count(key, v)
+		case "description":
+			t.Description = r.text(key, v)
+		case "hash":
+			t.Hash = r.text(key, v)
+			if !isHash(t.Hash) {
+				r.add(key, fmt.Sprintf("hash %q is not sha256: and 64 lower-case hex digits", t.Hash), "plumb suite lock writes it")
+			}
+		}
+	})
+	if _, ok := fields["file"]; !ok {
+		r.add(at, "tiers."+name+".file is missing", "")
+	}
+	return t
+}
+
+// isHash reports whether s has the form of a suite hash.
+func isHash(s string) bool {
+	hex, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// table calls f for the members of a table that are known, in order of their names, and reports the
+// others.
+func (r *manifestReader) table(at []string, t map[string]any, known []string, f func(key []string, v any)) {
+	for name := range t {
+		if !slices.Contains(known, name) {
+			key := append(slices.Clone(at), name)
+			r.add(key, fmt.Sprintf("unknown key %q", strings.Join(key, ".")), doc.DidYouMean(name, known))
+		}
+	}
+	for _, name := range known {
+		if v, ok := t[name]; ok {
+			f(append(slices.Clone(at), name), v)
+		}
+	}
+}
+
+func (r *manifestReader) add(key []string, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{Pos: r.position(key), Message: message, Hint: hint})
+}
+
+func (r *manifestReader) position(key []string) plumb.Position {
+	line, column := r.lines.find(key)
+	return plumb.Position{File: r.file, Line: line, Column: column}
+}
+
+func (r *manifestReader) wrong(key []string, want string, v any) {
+	r.add(key, fmt.Sprintf("%s must be %s, not %s", strings.Join(key, "."), want, tomlKind(v)), "")
+}
+
+func (r *manifestReader) text(key []string, v any) string {
+	s, ok := v.(string)
+	if !ok {
+		r.wrong(key, "a string", v)
+	}
+	return s
+}
+
+// date accepts a TOML date as well as a string.
+func (r *manifestReader) date(key []string, v any) string {
+	if d, ok := v.(interface{ Format(string) string }); ok {
+		return d.Format("2006-01-02")
+	}
+	return r.text(key, v)
+}
+
+func (r *manifestReader) count(key []string, v any) int64 {
+	n, ok := v.(int64)
+	switch {
+	case !ok:
+		r.wrong(key, "a whole number", v)
+	case n < 0 || n > math.MaxInt32:
+		r.add(key, fmt.Sprintf("%s must be from 0 to %d, not %d", strings.Join(key, "."), math.MaxInt32, n), "")
+		return 0
+	}
+	return n
+}
+
+func (r *manifestReader) amount(key []string, v any) float64 {
+	f, ok := v.(float64)
+	if n, whole := v.(int64); whole {
+		f, ok = float64(n), true
+	}
+	switch {
+	case !ok:
+		r.wrong(key, "a number", v)
+	case f < 0 || math.IsNaN(f) || math.IsInf(f, 0):
+		r.add(key, strings.Join(key, ".")+" must be a finite number of at least 0", "")
+		return 0
+	}
+	return f
+}
+
+func (r *manifestReader) words(key []string, v any) []string {
+	list, ok := v.([]any)
+	if !ok {
+		r.wrong(key, "a list of strings", v)
+		return nil
+	}
+	words := make([]string, 0, len(list))
+	for _, e := range list {
+		s, ok := e.(string)
+		if !ok {
+			r.wrong(key, "a list of strings", v)
+			return nil
+		}
+		words = append(words, s)
+	}
+	return words
+}
+
+func tomlKind(v any) string {
+	switch v := v.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case map[string]any:
+		return "a table"
+	case []any, []map[string]any:
+		return "a list"
+	default:
+		return "a date"
+	}
+}

@@ -1,0 +1,406 @@
+// Package suite reads suites: a suite file becomes a [Bundle] and a Bundle a suite, a manifest.toml
+// becomes a [Manifest].
+//
+// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript, which is
+// bundled when it is read and executed when it is loaded. What the module then does for a case, its
+// assertions do by calling it.
+//
+// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each
+// with its place and, if possible, with a hint.
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/suites"
+)
+
+// manifestName is the file that makes a directory a suite version.
+const manifestName = "manifest.toml"
+
+// ReadOptions say how [Read] finds a suite. The zero value works.
+type ReadOptions struct {
+	// Tier chooses a tier of a suite version.
+	Tier string
+	// Dir is the directory that relative paths start from; "" is the working directory.
+	Dir string
+	// Published holds the published suites, one directory a version; nil means those that are built
+	// in.
+	Published fs.FS
+	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory.
+	// The file must not change before the bundle is closed.
+	Stream bool
+}
+
+// Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code
+// reads from files while it runs is not part of it, nor are the directories that a suite names.
+type Bundle struct {
+	// Name is the label that results carry: version and tier for a published suite, such as
+	// "v1.0-cheap", otherwise the file's name without its extension.
+	Name string
+	// Path is the suite file as the user named it.
+	Path string
+	// Version and Tier come from the manifest; "" where there is none.
+	Version, Tier string
+	// Description, EstimatedCostUSD and EstimatedTokens are what the manifest says of the tier.
+	Description      string
+	EstimatedCostUSD float64
+	EstimatedTokens  int64
+
+	// data is the suite file. It is nil until it is needed where file names a file of JSON lines.
+	data []byte
+	file string
+	// hash is the suite hash once it is known.
+	hash string
+	// origin is the absolute path of the suite file, from which the relative paths in it start; ""
+	// if they do not matter.
+	origin string
+	// dir is the working directory of a suite in code: the one that the user was in.
+	dir string
+	// opened says that the bundle was stored before, and may be somewhere else than the suite's
+	// files.
+	opened bool
+	// templates are the hashes of the template directories that the suite names, "" where not known
+	// yet.
+	templates map[string]string
+
+	// program is a suite in code, bundled; broken says why it could not be. code runs it.
+	program *script.Program
+	broken  doc.Problems
+	code    *codeSuite
+}
+
+// Data returns the bytes of the suite file; nil for a bundle that was read with
+// [ReadOptions.Stream]. They must not be changed.
+func (b *Bundle) Data() []byte { return b.data }
+
+// Code reports whether the suite is a module in TypeScript or JavaScript.
+func (b *Bundle) Code() bool { return b.program != nil || b.broken != nil }
+
+// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge
+// any more. The error tells of what the code did when no session was judged, such as a promise that
+// was rejected too late; results stand.
+func (b *Bundle) Close() error {
+	if b.code == nil {
+		return nil
+	}
+	code := b.code
+	b.code = nil
+	if err := code.close(); err != nil {
+		return fmt.Errorf("close suite %s: %w", b.Path, err)
+	}
+	return nil
+}
+
+// Drop gives back the memory of the suite's text once it is stored, and its cases are read: whoever
+// has the bundle still can only close it. What code needs to run stays.
+func (b *Bundle) Drop() {
+	if b.code == nil {
+		b.data = nil
+	}
+}
+
+// Hash returns the suite hash: that of a file of JSON lines by the rules of package digest, that of
+// a YAML file as if it were written as JSON lines, that of code by the contents of all its files;
+// see codeHash.
+func (b *Bundle) Hash() (string, error) {
+	if b.hash == "" && (b.Code() || isYAML(b.Path)) {
+		if _, problems := b.Validate(); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
+			return "", fmt.Errorf("hash suite %s: %w", b.Path, doc.Problems(problems).Errors())
+		}
+	}
+	if b.hash == "" {
+		if err := b.hashWhole(); err != nil {
+			return "", fmt.Errorf("hash suite %s: %w", b.Path, err)
+		}
+	}
+	return b.hash, nil
+}
+
+// hashWhole computes the hash of a file of JSON lines.
+func (b *Bundle) hashWhole() error {
+	if err := b.load(); err != nil {
+		return err
+	}
+	hash, err := digest.Suite(b.data)
+	b.hash = hash
+	return err
+}
+
+// load reads the suite file, if the bundle does not hold it.
+func (b *Bundle) load() (err error) {
+	if b.data == nil && b.file != "" {
+		if b.data, err = doc.Read(b.file, doc.SuiteBytes); err != nil {
+			return doc.Cause(err)
+		}
+	}
+	return nil
+}
+
+// NewBundle makes a bundle of the bytes of a suite file that the caller has from elsewhere. name
+// labels results, path is shown in messages.
+func NewBundle(name, path string, data []byte) *Bundle {
+	return &Bundle{Name: name, Path: path, data: data}
+}
+
+// Read finds the suite that ref names and reads it. ref is
+//
+//   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs, .cjs);
+//   - the path of a directory with a manifest.toml, of which o.Tier chooses a tier;
+//   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest version.
+//
+// What lies on disk goes before a published suite of the same name. A suite that a manifest with a
+// pinned hash names is only read when it has that hash: published versions are immutable. Read does
+// not look at the cases; [Bundle.Suite] does.
+func Read(ref string, o ReadOptions) (*Bundle, error) {
+	if o.Published == nil {
+		o.Published = suites.FS()
+	}
+	b, err := o.read(ref)
+	if err != nil {
+		if ref == "" {
+			return nil, fmt.Errorf("read suite: %w", err)
+		}
+		return nil, fmt.Errorf("read suite %s: %w", ref, err)
+	}
+	return b, nil
+}
+
+func (o ReadOptions) read(ref string) (*Bundle, error) {
+	if ref == "" {
+		versions, err := publishedVersions(o.Published)
+		if err != nil {
+			return nil, err
+		}
+		if len(versions) == 0 {
+			return nil, errors.New("no suite is named and none is built in")
+		}
+		ref = versions[len(versions)-1]
+		return o.published(ref, "")
+	}
+	full := ref
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(o.Dir, ref)
+	}
+	info, err := os.Stat(full)
+	switch {
+	case err == nil && info.IsDir():
+		if _, err := os.Stat(filepath.Join(full, manifestName)); err != nil {
+			return nil, noManifest(full)
+		}
+		return o.tier(versionDir{os.DirFS(full), ".", ref, filepath.Join}, o.Tier)
+	case err == nil:
+		return o.file(ref, full, info)
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+		return nil, fmt.Errorf("look for it: %w", doc.Cause(err))
+	}
+	version, tier, ok := o.splitPublished(ref)
+	if !ok {
+		return nil, o.notFound(ref, full)
+	}
+	return o.published(version, tier)
+}
+
+// file reads a suite file, and holds it to a manifest beside it that names it.
+func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
+	if lib.IsCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come out of a pipe
+		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
+			return nil, doc.Cause(err)
+		}
+	}
+	if slices.Contains(config.Names(), filepath.Base(full)) {
+		return nil, plumb.WithHint(errors.New("a config file is not a suite"),
+			"a config file is found by its place or given with --config")
+	}
+	if hint := notASuite(ref); hint != "" {
+		return nil, plumb.WithHint(fmt.Errorf("a %s file is not a suite", filepath.Ext(ref)), hint)
+	}
+	dir := filepath.Dir(full)
+	if _, err := os.Stat(filepath.Join(dir, manifestName)); err == nil {
+		v := versionDir{os.DirFS(dir), ".", filepath.Dir(ref), filepath.Join}
+		m, err := v.manifest()
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range m.Tiers {
+			if t.File != filepath.Base(full) {
+				continue
+			}
+			if o.Tier != "" && o.Tier != t.Name {
+				return nil, fmt.Errorf("it is tier %s of %s, not %s", t.Name, m.Version, o.Tier)
+			}
+			return v.read(m, t)
+		}
+	}
+	if o.Tier != "" {
+		return nil, plumb.WithHint(fmt.Errorf("it has no tier %q: only a suite version has tiers", o.Tier),
+			"leave out the tier, or name a directory with a "+manifestName)
+	}
+	base := filepath.Base(ref)
+	name := strings.TrimSuffix(base, filepath.Ext(base))
+	if o.Stream && !lib.IsCode(ref) && !isYAML(ref) && info.Mode().IsRegular() {
+		b := NewBundle(name, ref, nil)
+		b.file = full
+		return b, nil
+	}
+	most := int64(doc.SuiteBytes)
+	if isYAML(ref) {
+		most = doc.YAMLBytes
+	}
+	data, err := doc.ReadStream(full, most)
+	if err != nil {
+		return nil, doc.Cause(err)
+	}
+	b := NewBundle(name, ref, data)
+	if !lib.IsCode(ref) && !isYAML(ref) {
+		return b, nil
+	}
+	if b.origin, err = filepath.Abs(full); err != nil {
+		return nil, fmt.Errorf("find its directory: %w", err)
+	}
+	if !lib.IsCode(ref) {
+		return b, nil
+	}
+	if b.dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	return b, b.bundle()
+}
+
+// bundle bundles a suite in code. What is wrong with its sources is found when the suite is loaded.
+func (b *Bundle) bundle() (err error) {
+	if b.program, err = lib.Build(b.origin); err != nil {
+		b.broken = lib.Places{Origin: b.origin, Named: b.Path}.Problems(err)
+		return nil
+	}
+	b.hash, err = codeHash(b.program)
+	return err
+}
+
+// published reads a tier of a built-in version.
+func (o ReadOptions) published(version, tier string) (*Bundle, error) {
+	switch {
+	case tier == "":
+		tier = o.Tier
+	case o.Tier != "" && o.Tier != tier:
+		return nil, fmt.Errorf("it names tier %s, but tier %s was asked for", tier, o.Tier)
+	}
+	return o.tier(versionDir{o.Published, version, version, path.Join}, tier)
+}
+
+// tier reads one tier of a version; the only one when none is named.
+func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
+	m, err := v.manifest()
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, t := range m.Tiers {
+		if t.Name == name || name == "" && len(m.Tiers) == 1 {
+			return v.read(m, t)
+		}
+		known = append(known, t.Name)
+	}
+	if name == "" {
+		return nil, plumb.WithHint(fmt.Errorf("%s has several tiers and none was chosen", m.Version),
+			"choose one of "+strings.Join(known, ", ")+", such as --tier "+known[0])
+	}
+	return nil, plumb.WithHint(fmt.Errorf("%s has no tier %q", m.Version, name), doc.DidYouMean(name, known))
+}
+
+// splitPublished takes "v1.0", "v1.0/cheap" or "v1.0-cheap" apart, if there is such a version.
+func (o ReadOptions) splitPublished(ref string) (version, tier string, ok bool) {
+	versions, err := publishedVersions(o.Published)
+	if err != nil {
+		return "", "", false
+	}
+	ref = strings.TrimSuffix(filepath.ToSlash(ref), "/")
+	for _, v := range versions {
+		if ref == v {
+			return v, "", true
+		}
+		if rest, found := strings.CutPrefix(ref, v); found && (rest[0] == '/' || rest[0] == '-') {
+			return v, strings.TrimSuffix(rest[1:], ".jsonl"), true
+		}
+	}
+	return "", "", false
+}
+
+func publishedVersions(fsys fs.FS) ([]string, error) {
+	found, err := fs.Glob(fsys, "*/"+manifestName)
+	if err != nil {
+		return nil, fmt.Errorf("list published suites: %w", err)
+	}
+	versions := make([]string, len(found))
+	for i, f := range found {
+		versions[i] = path.Dir(f)
+	}
+	slices.SortFunc(versions, compareVersions)
+	return versions, nil
+}
+
+// notFound says what could have been meant.
+func (o ReadOptions) notFound(ref, full string) error {
+	err := errors.New("there is no such file, directory or published suite")
+	var near []string
+	if entries, dirErr := os.ReadDir(filepath.Dir(full)); dirErr == nil {
+		for _, e := range entries {
+			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" || isYAML(e.Name()) || lib.IsCode(e.Name()) {
+				near = append(near, e.Name())
+			}
+		}
+	}
+	if best := plumb.Nearest(filepath.Base(full), near); best != "" {
+		return plumb.WithHint(err, fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(ref), best)))
+	}
+	versions, listErr := publishedVersions(o.Published)
+	if listErr != nil || len(versions) == 0 {
+		return err
+	}
+	newest := versions[len(versions)-1]
+	v := versionDir{o.Published, newest, newest, path.Join}
+	if m, manifestErr := v.manifest(); manifestErr == nil {
+		for _, t := range m.Tiers {
+			if t.Name == ref {
+				return plumb.WithHint(err, "for the published suite say --tier "+ref)
+			}
+		}
+	}
+	return plumb.WithHint(err, "published are "+strings.Join(versions, ", "))
+}
+
+func noManifest(dir string) error {
+	err := fmt.Errorf("the directory has no %s", manifestName)
+	found, globErr := fs.Glob(os.DirFS(dir), "*.jsonl")
+	if globErr != nil || len(found) == 0 {
+		return err
+	}
+	return plumb.WithHint(err, "name one of its suite files: "+strings.Join(found[:min(len(found), 5)], ", "))
+}
+
+// notASuite says what to do with a file of a kind that is known not to be a suite.
+func notASuite(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".toml":
+		return "name the directory of the manifest instead"
+	case ".csv", ".md", ".txt":
+		return "a suite is a .jsonl file with one case a line, a .yaml file, or a module such as a .ts file"
+	case ".tsx", ".jsx":
+		return "a suite in code is a .ts or .js file"
+	}
+	return ""
+}

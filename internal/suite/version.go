@@ -1,0 +1,412 @@
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/suites"
+)
+
+// Published returns the manifests of the built-in suite versions, oldest first.
+func Published() ([]*Manifest, error) {
+	versions, err := publishedVersions(suites.FS())
+	if err != nil {
+		return nil, err
+	}
+	manifests := make([]*Manifest, len(versions))
+	for i, v := range versions {
+		if manifests[i], err = (versionDir{suites.FS(), v, v, path.Join}).manifest(); err != nil {
+			return nil, err
+		}
+	}
+	return manifests, nil
+}
+
+// Verify holds the suite version in a directory to its manifest: hashes, counts, token sums, the
+// categories and assertion types in use, and that a case is the same in all tiers. It returns all
+// that does not agree, in order of position; the version is sound when all of it are warnings. The
+// error is that of a manifest that cannot be read at all; one with problems gives those.
+func Verify(dir string) ([]doc.Problem, error) {
+	return onDisk(dir).verify()
+}
+
+func onDisk(dir string) versionDir {
+	return versionDir{os.DirFS(dir), ".", dir, filepath.Join}
+}
+
+func (v versionDir) verify() (doc.Problems, error) {
+	shown := v.join(v.shown, manifestName)
+	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, manifestName), doc.ConfigBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
+	}
+	m, problems := parseManifest(shown, data)
+	if problems.Err() != nil {
+		return problems, nil
+	}
+	r := &manifestReader{file: shown, lines: indexTOML(data), problems: problems}
+	r.verify(v, m)
+	return r.problems.Sorted(), nil
+}
+
+func (r *manifestReader) verify(v versionDir, m *Manifest) {
+	if base := filepath.Base(v.shown); base != m.Version && base != "." && base != ".." {
+		r.warn([]string{"suite", "version"}, fmt.Sprintf("the version is %s, but its directory is %s", m.Version, base), "")
+	}
+	categories, types := map[string]int{}, map[string]int{}
+	held := make([]map[string]string, len(m.Tiers)) // case hashes by id
+	for i, t := range m.Tiers {
+		held[i] = r.verifyTier(v, m, t, categories, types)
+	}
+	r.verifyCases(m, held)
+	r.verifyWords("categories", m.Categories, categories)
+	r.verifyWords("assertion_types", m.AssertionTypes, types)
+
+	files, err := fs.Glob(v.fsys, joinFS(v.dir, "*.jsonl"))
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		name := path.Base(f)
+		if !slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.File == name }) {
+			r.warn([]string{"tiers"}, "no tier names the file "+name, "")
+		}
+	}
+}
+
+// verifyTier checks one tier, adds to the words in use, and returns the hashes of its cases by id.
+func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categories,
+	types map[string]int,
+) map[string]string {
+	at := func(key string) []string { return []string{"tiers", t.Name, key} }
+	b, err := v.open(m, t)
+	if err != nil {
+		r.add(at("file"), err.Error(), "")
+		return nil
+	}
+	p := b.parseLines(true)
+	r.problems = append(r.problems, p.problems...)
+	if p.problems.Err() != nil {
+		if t.Hash != "" {
+			r.add(at("hash"), fmt.Sprintf("%s does not have the pinned hash, because it has problems", t.File), "")
+		}
+		return nil
+	}
+	if t.TestCount != p.summary.cases {
+		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
+			plural(p.summary.cases, "case", "cases")), "")
+	}
+	if t.EstimatedTokens != p.summary.tokens {
+		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
+			t.EstimatedTokens, t.File, p.summary.tokens), "")
+	}
+	switch {
+	case t.Hash == "":
+		r.warn(at("hash"), "no hash is pinned for tier "+t.Name, "plumb suite lock pins it")
+	case t.Hash != b.hash:
+		r.add(at("hash"), fmt.Sprintf("tier %s pins %s, but %s has %s", t.Name, t.Hash, t.File, b.hash),
+			"published suite versions are immutable: new cases belong in a new version")
+	}
+	for k, n := range p.summary.categories {
+		categories[k] += n
+	}
+	for k, n := range p.summary.types {
+		types[k] += n
+	}
+	hashes := make(map[string]string, len(p.cases))
+	for i := range p.cases {
+		hashes[p.cases[i].ID] = p.cases[i].Hash
+	}
+	return hashes
+}
+
+// verifyCases reports ids that mean different things in two tiers, and tiers of the three
+// documented names that are not part of the next larger one.
+func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
+	order := []string{"cheap", "moderate", "comprehensive"}
+	for i, small := range m.Tiers {
+		for j, large := range m.Tiers {
+			if i == j || held[i] == nil || held[j] == nil {
+				continue
+			}
+			var changed, missing []string
+			for id, hash := range held[i] {
+				other, ok := held[j][id]
+				switch {
+				case !ok:
+					missing = append(missing, id)
+				case other != hash && i < j:
+					changed = append(changed, id)
+				}
+			}
+			at := []string{"tiers", large.Name}
+			if len(changed) > 0 {
+				r.add(at, fmt.Sprintf("%s not the same in %s and %s: %s", plural(len(changed), "case is", "cases are"),
+					small.Name, large.Name, some(changed)), "an id stands for one question in all tiers")
+			}
+			rank, next := slices.Index(order, small.Name), slices.Index(order, large.Name)
+			if len(missing) > 0 && rank >= 0 && next == rank+1 {
+				r.warn(at, fmt.Sprintf("%s of %s not in %s: %s", plural(len(missing), "case", "cases"), small.Name,
+					large.Name, some(missing)), "each tier holds the smaller ones")
+			}
+		}
+	}
+}
+
+// verifyWords compares the words that the manifest lists with those in use.
+func (r *manifestReader) verifyWords(name string, listed []string, used map[string]int) {
+	if listed == nil {
+		return
+	}
+	at := []string{"metadata", name}
+	for _, word := range names(used) {
+		if !slices.Contains(listed, word) {
+			r.add(at, fmt.Sprintf("%s does not list %q, which is in use", name, word), "")
+		}
+	}
+	for _, word := range listed {
+		if used[word] == 0 {
+			r.warn(at, fmt.Sprintf("%s lists %q, which no case uses", name, word), "")
+		}
+	}
+}
+
+func (r *manifestReader) warn(key []string, message, hint string) {
+	r.problems = append(r.problems, doc.Problem{Pos: r.position(key), Message: message, Hint: hint, Warning: true})
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// some lists the first few of a set of ids.
+func some(ids []string) string {
+	slices.Sort(ids)
+	const shown = 5
+	if len(ids) > shown {
+		return strings.Join(ids[:shown], ", ") + ", ..."
+	}
+	return strings.Join(ids, ", ")
+}
+
+// Lock pins the hash of each tier of the suite version in a directory, and brings test_count and
+// estimated_tokens up to date; nothing else in manifest.toml changes. From then on the version is
+// published: a tier whose hash is already pinned and differs is an error, and nothing is written
+// then. Lock returns the manifest as it stands, and whether it was changed.
+func Lock(dir string) (*Manifest, bool, error) {
+	m, changed, err := lock(dir)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return m, changed, nil
+}
+
+func lock(dir string) (*Manifest, bool, error) {
+	v := onDisk(dir)
+	m, err := v.manifest()
+	if err != nil {
+		return nil, false, err
+	}
+	file := filepath.Join(dir, manifestName)
+	old, err := doc.Read(file, doc.ConfigBytes)
+	if err != nil {
+		return nil, false, doc.Cause(err)
+	}
+	data := old
+	var problems doc.Problems
+	var errs []error
+	for _, t := range m.Tiers {
+		b, err := v.open(m, t)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s, found := b.Validate()
+		if bad := doc.Problems(found).Errors(); len(bad) > 0 {
+			problems = append(problems, bad...)
+			continue
+		}
+		if s.Cases == 0 {
+			errs = append(errs, fmt.Errorf("tier %s has no cases", t.Name))
+			continue
+		}
+		if t.Hash != "" && t.Hash != s.Hash {
+			errs = append(errs, immutable(m, t, "the file has "+s.Hash))
+			continue
+		}
+		for _, set := range []struct{ key, value string }{
+			{"test_count", strconv.Itoa(s.Cases)},
+			{"estimated_tokens", strconv.FormatInt(max(s.TokensEstimate, 0), 10)},
+			{"hash", strconv.Quote(s.Hash)},
+		} {
+			if data, err = indexTOML(data).update([]string{"tiers", t.Name, set.key}, set.value); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	if len(problems) > 0 {
+		errs = append(errs, problems.Sorted())
+	}
+	if len(errs) > 0 {
+		return nil, false, errors.Join(errs...)
+	}
+	locked, problems := parseManifest(file, data)
+	if err := problems.Err(); err != nil {
+		return nil, false, fmt.Errorf("the edited manifest would not be valid: %w", err)
+	}
+	if bytes.Equal(old, data) {
+		return locked, false, nil
+	}
+	return locked, true, replaceFile(file, data, 0o644)
+}
+
+// update sets a key unless it has the value already, however that is written.
+func (l tomlLines) update(key []string, value string) ([]byte, error) {
+	for _, e := range l.entries {
+		if !e.header && slices.Equal(e.key, key) && string(l.data[e.value:e.valueEnd]) == value {
+			return l.data, nil
+		}
+	}
+	return l.set(key, value)
+}
+
+// NewVersion copies the suite version in a directory to a sibling directory, as the unpublished
+// next version: without pinned hashes and without a date. name is that of the new version, "" for
+// the next number: v1.1 after v1.0. The new directory is returned; it must not exist before.
+func NewVersion(dir, name string) (string, error) {
+	made, err := newVersion(dir, name)
+	if err != nil {
+		return "", fmt.Errorf("make a new version of %s: %w", dir, err)
+	}
+	return made, nil
+}
+
+func newVersion(dir, name string) (string, error) {
+	m, err := onDisk(dir).manifest()
+	if err != nil {
+		return "", err
+	}
+	if name == "" {
+		if name = nextVersion(m.Version); name == "" {
+			return "", plumb.WithHint(fmt.Errorf("no version follows %q by itself", m.Version), "name the new version")
+		}
+	}
+	if why := unsafeID(name); why != "" {
+		return "", fmt.Errorf("version %q %s", name, why)
+	}
+	data, err := doc.Read(filepath.Join(dir, manifestName), doc.ConfigBytes)
+	if err != nil {
+		return "", doc.Cause(err)
+	}
+	data, err = indexTOML(data).set([]string{"suite", "version"}, strconv.Quote(name))
+	if err != nil {
+		return "", err
+	}
+	data = indexTOML(data).remove([]string{"suite", "created"})
+	for _, t := range m.Tiers {
+		data = indexTOML(data).remove([]string{"tiers", t.Name, "hash"})
+	}
+	next, problems := parseManifest(manifestName, data)
+	if err := problems.Err(); err != nil {
+		return "", fmt.Errorf("the edited manifest would not be valid: %w", err)
+	}
+	for _, t := range next.Tiers {
+		if t.Hash != "" {
+			return "", fmt.Errorf("cannot remove the hash of tier %s: the manifest has no line [tiers.%s]", t.Name, t.Name)
+		}
+	}
+
+	parent := filepath.Dir(filepath.Clean(dir))
+	made := filepath.Join(parent, name)
+	if _, err := os.Lstat(made); err == nil {
+		return "", fmt.Errorf("%s exists", made)
+	}
+	draft, err := os.MkdirTemp(parent, ".plumb-new-version-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(draft) // nothing is left of it after the rename
+	if err := os.CopyFS(draft, os.DirFS(dir)); err != nil {
+		return "", err
+	}
+	if err := replaceFile(filepath.Join(draft, manifestName), data, 0o644); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(draft, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Rename(draft, made); err != nil {
+		return "", err
+	}
+	return made, nil
+}
+
+// nextVersion counts the last number of a version up, or returns "".
+func nextVersion(version string) string {
+	end := len(version)
+	start := end
+	for start > 0 && version[start-1] >= '0' && version[start-1] <= '9' {
+		start--
+	}
+	n, err := strconv.Atoi(version[start:end])
+	if err != nil {
+		return ""
+	}
+	return version[:start] + strconv.Itoa(n+1)
+}
+
+// compareVersions orders v1.2 before v1.10: numbers by value, all else by characters.
+func compareVersions(a, b string) int {
+	for a != "" && b != "" {
+		x, restA := versionPart(a)
+		y, restB := versionPart(b)
+		m, errA := strconv.Atoi(x)
+		n, errB := strconv.Atoi(y)
+		if errA == nil && errB == nil && m != n {
+			return m - n
+		}
+		if c := strings.Compare(x, y); c != 0 && (errA != nil || errB != nil) {
+			return c
+		}
+		a, b = restA, restB
+	}
+	return len(a) - len(b)
+}
+
+// versionPart cuts a run of digits, or of anything else, off the front of s.
+func versionPart(s string) (part, rest string) {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	i := 1
+	for i < len(s) && digit(s[i]) == digit(s[0]) {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+// replaceFile writes a file so that it is either the old or the new one whatever happens. mode is
+// for a new file; one that exists keeps its own.
+func replaceFile(file string, data []byte, mode fs.FileMode) error {
+	_, missing := os.Stat(file)
+	return doc.Write(file, func(w *doc.File) error {
+		if missing != nil {
+			if err := w.Chmod(mode); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(data)
+		return err
+	})
+}

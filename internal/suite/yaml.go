@@ -1,0 +1,74 @@
+package suite
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+
+	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+func isYAML(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// parseYAML reads a suite in YAML: a list of cases with the keys that they have as JSON lines, or a
+// mapping with the cases under cases, a workspace and skills. The suite hash is that of the same
+// cases as JSON lines.
+func (b *Bundle) parseYAML(keep bool) (all parsed) {
+	data := bytes.TrimPrefix(b.data, []byte(byteOrderMark))
+	tree, problem := doc.ParseYAML(b.Path, data, doc.YAMLValues)
+	if problem != nil {
+		return parsed{problems: doc.Problems{*problem}}
+	}
+	var cases []doc.Value
+	switch tree.Kind {
+	case doc.Null:
+	case doc.List:
+		cases = tree.List
+	case doc.Map:
+		all.Sections, cases, all.problems = config.ReadSections(b.Path, filepath.Dir(b.origin), tree)
+		if len(all.problems) == 0 {
+			all.problems = b.directories(all.Sections)
+		}
+	default:
+		all.problems = doc.Problems{{
+			Pos:     tree.In(b.Path),
+			Message: "a suite must be a list of cases, or a mapping with cases, not " + tree.Kind.String(),
+		}}
+	}
+	r := &caseReader{file: b.Path, keep: keep}
+	ids := newIDLines()
+	for i := range cases {
+		v := &cases[i]
+		for _, n := range v.Infinite() {
+			r.add(n.Place, "a number must be finite", "")
+		}
+		c, idAt := r.read(v)
+		r.problems = append(r.problems, ids.add(b.Path, c.ID, idAt)...)
+		if keep {
+			all.cases = append(all.cases, c)
+		}
+	}
+	all.summary = r.summary
+	all.problems = append(all.problems, r.problems...).Sorted()
+	if len(cases) == 0 && len(all.problems) == 0 {
+		all.problems = doc.Problems{b.noCases()}
+	}
+	if len(all.problems.Errors()) > 0 {
+		return all
+	}
+	var lines []byte
+	for i := range cases {
+		lines = append(cases[i].AppendJSON(lines), '\n')
+	}
+	hash, err := digest.Suite(lines)
+	if err != nil {
+		all.problems = append(all.problems, b.problem(err.Error()))
+	}
+	b.hash = hash
+	return all
+}
