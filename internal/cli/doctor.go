@@ -21,6 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -111,7 +112,7 @@ func (a *app) diagnose(ctx context.Context, p *project) []finding {
 	for _, provider := range modelapi.Providers() {
 		checks = append(checks, func() finding { return diagnoseProvider(ctx, p, provider, transport) })
 	}
-	for _, agent := range agents() {
+	for _, agent := range agentcli.All() {
 		checks = append(checks, func() finding { return a.diagnoseAgent(ctx, p, agent) })
 	}
 	found := make([]finding, len(checks))
@@ -169,27 +170,12 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 	return f
 }
 
-// agent is a coding-agent CLI.
-type agent struct{ name, program, install string }
-
-func agents() []agent {
-	return []agent{
-		{"codex", "codex", "npm install -g @openai/codex"},
-		{"claude-code", "claude", "npm install -g @anthropic-ai/claude-code"},
-		{"opencode", "opencode", "npm install -g opencode-ai"},
-		{"cursor-agent", "cursor-agent", "see https://cursor.com/cli"},
-		{"copilot", "copilot", "npm install -g @github/copilot"},
-		{"gemini", "gemini", "npm install -g @google/gemini-cli"},
-		{"qwen", "qwen", "npm install -g @qwen-code/qwen-code"},
-	}
-}
-
 // diagnoseAgent finds an agent CLI and its version. Whether it is logged in only a run can tell.
-func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agent) finding {
-	f := finding{Kind: "agent", Name: agent.name}
-	path, ok := lookPath(agent.program, p.getenv("PATH"), a.Dir)
+func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agentcli.Spec) finding {
+	f := finding{Kind: "agent", Name: agent.Name}
+	path, ok := a.agentPath(p, agent.Name, "")
 	if !ok {
-		f.Status, f.Fix = "not on the PATH", agent.install
+		f.Status, f.Fix = "not on the PATH", agent.Install
 		return f
 	}
 	f.Path, f.Status = path, "found"
@@ -201,9 +187,9 @@ func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agent) findin
 	f.Version = versionIn(string(out))
 	switch {
 	case err != nil:
-		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), agent.install
+		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), agent.Install
 	case f.Version != "":
-		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.name+":MODEL"
+		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.Name+":MODEL"
 	}
 	return f
 }

@@ -76,9 +76,9 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 			configured[c.Agent.Type] = true
 		}
 	}
-	for _, agent := range agents() {
-		if _, ok := a.agentPath(p, agent.name, ""); ok && !configured[agent.name] {
-			configs = append(configs, plumb.RunnerConfig{ID: agent.name, Agent: &plumb.AgentConfig{Type: agent.name, Model: proofModel(agent.name)}})
+	for _, agent := range agentcli.All() {
+		if _, ok := a.agentPath(p, agent.Name, ""); ok && !configured[agent.Name] {
+			configs = append(configs, plumb.RunnerConfig{ID: agent.Name, Agent: &plumb.AgentConfig{Type: agent.Name, Model: agent.Proof.Model}})
 		}
 	}
 	limited, over := a.untilSignal(ctx)
@@ -150,23 +150,27 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signa
 
 // agentPath finds the program of an agent; command is the one that the config names, or "".
 func (a *app) agentPath(p *project, agent, command string) (string, bool) {
-	for _, known := range agents() {
-		if known.name == agent {
-			command = cmp.Or(command, known.program)
-		}
-	}
 	if strings.ContainsAny(command, `/\`) {
 		path := a.path(command)
 		return path, exists(path)
 	}
-	return lookPath(command, p.getenv("PATH"), a.Dir)
+	programs := []string{command}
+	if spec, err := agentcli.Find(agent); command == "" && err == nil {
+		programs = spec.Programs
+	}
+	for _, program := range programs {
+		if path, ok := lookPath(program, p.getenv("PATH"), a.Dir); ok {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 func (a *app) showProofs(proofs []proof) {
 	if len(proofs) == 0 {
 		fmt.Fprintln(a.Stdout, "No agent CLI is on the PATH, and the config has no agents.")
-		for _, agent := range agents() {
-			fmt.Fprintf(a.Stdout, "  %-14s %s\n", agent.name, agent.install)
+		for _, agent := range agentcli.All() {
+			fmt.Fprintf(a.Stdout, "  %-14s %s\n", agent.Name, agent.Install)
 		}
 		return
 	}
@@ -210,12 +214,16 @@ func (a *app) showProofs(proofs []proof) {
 // proveAgent tries the adapter of one agent.
 func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) proof {
 	p := proof{Name: cmp.Or(c.ID, c.Agent.Type), Agent: c.Agent.Type, Path: c.Agent.Command}
-	if c.Agent.Type == "cursor-agent" {
-		p.Unproven = "it talks to the service of its maker only, and no other model can take its place"
+	spec, err := agentcli.Find(c.Agent.Type)
+	if err != nil {
+		p.Error, p.Hint = err.Error(), plumb.Hint(err)
+		return p
+	}
+	if p.Unproven = spec.Proof.Impossible; p.Unproven != "" {
 		return p
 	}
 	began := time.Now()
-	err := p.try(ctx, c, env)
+	err = p.try(ctx, c, spec, env)
 	p.Ms = time.Since(began).Milliseconds()
 	if err != nil {
 		p.Error, p.Hint = err.Error(), plumb.Hint(err)
@@ -227,7 +235,7 @@ func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) pro
 }
 
 // try has both sessions and compares them.
-func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) error {
+func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agentcli.Spec, env agentcli.Env) error {
 	root, err := os.MkdirTemp("", "plumb-doctor-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the proof: %w", err)
@@ -242,11 +250,11 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env)
 		return err
 	}
 	defer stop()
-	did, err := p.session(ctx, filepath.Join(root, "did"), c, env, server, address, true)
+	did, err := p.session(ctx, filepath.Join(root, "did"), c, spec, env, server, address, true)
 	if err != nil {
 		return fmt.Errorf("a session that does all of it: %w", err)
 	}
-	talked, err := p.session(ctx, filepath.Join(root, "talked"), c, env, server, address, false)
+	talked, err := p.session(ctx, filepath.Join(root, "talked"), c, spec, env, server, address, false)
 	if err != nil {
 		return fmt.Errorf("a session that only talks: %w", err)
 	}
@@ -286,7 +294,9 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 }
 
 // session has one session in dir, and returns what the report says that took place.
-func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *fakemodel.Agents, address string, does bool) ([]string, error) {
+func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, spec agentcli.Spec, env agentcli.Env,
+	server *fakemodel.Agents, address string, does bool,
+) ([]string, error) {
 	turns := []fakemodel.Turn{{Text: proofTalk}}
 	if does {
 		turns = []fakemodel.Turn{
@@ -313,7 +323,7 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, e
 	); err != nil {
 		return nil, err
 	}
-	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
+	runner, err := agentcli.New(proofConfig(c, address+path+spec.Proof.Path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +378,7 @@ func seen(rep *plumb.SessionReport, file string) []string {
 func proofConfig(c plumb.RunnerConfig, address string) plumb.RunnerConfig {
 	agent := *c.Agent // with its own model: an agent offers other tools to other models
 	agent.Skills, agent.MCPServers, agent.InheritConfig, agent.Permissions = nil, nil, false, ""
-	agent.BaseURL, agent.APIKeyEnv = address+proofPath(agent.Type), proofKey
+	agent.BaseURL, agent.APIKeyEnv = address, proofKey
 	agent.Env = maps.Clone(agent.Env)
 	maps.DeleteFunc(agent.Env, func(name, _ string) bool { return leadsElsewhere(name) })
 	c.Agent, c.TimeoutMs, c.MaxParallel = &agent, proofTime.Milliseconds(), 0
@@ -407,30 +417,4 @@ func leadsElsewhere(name string) bool {
 		}
 	}
 	return false
-}
-
-// proofModel is a model that the agent takes without asking who has it.
-func proofModel(agent string) string {
-	switch agent {
-	case "claude-code":
-		return "claude-sonnet-4-6"
-	case "gemini":
-		return "gemini-2.5-flash"
-	case "opencode":
-		return "openai/gpt-proof"
-	case "qwen":
-		return "qwen3-coder-plus"
-	default:
-		return "gpt-5.5"
-	}
-}
-
-// proofPath is what the agent wants behind the address of a provider.
-func proofPath(agent string) string {
-	switch agent {
-	case "claude-code", "gemini":
-		return ""
-	default:
-		return "/v1"
-	}
 }

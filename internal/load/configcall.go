@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // parseConfigCall is parseConfig of the module plumb: it gives back a config that is in order.
@@ -84,7 +86,7 @@ func expectations() [][2]string {
 		{workspace + ".bootstrap.env.*", "expected string"},
 		{"defaults.timeoutMs", positive},
 		{agent, object},
-		{agent + ".type", "expected " + oneOf(agentTypes())},
+		{agent + ".type", "expected " + oneOf(agentcli.Types())},
 		{agent + ".model", text},
 		{agent + ".command", text},
 		{agent + ".commandArgs", words},

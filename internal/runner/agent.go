@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/runner/agentcli"
@@ -75,19 +74,15 @@ func (a *pricedAgent) cost(r *plumb.SessionReport) *float64 {
 
 // agent returns what the model of an agent costs at its provider.
 func (p *Prices) agent(a plumb.AgentInfo) (Price, bool) {
-	switch a.Type {
-	case "codex":
-		return p.Lookup("openai", a.Model)
-	case "claude-code":
-		return p.Lookup("anthropic", a.Model)
-	case "gemini":
-		return p.Lookup("google", a.Model)
-	case "opencode":
-		provider, model, _ := strings.Cut(a.Model, "/")
-		return p.Lookup(provider, model)
-	default:
+	spec, err := agentcli.Find(a.Type)
+	if err != nil {
 		return Price{}, false
 	}
+	provider, model := spec.PriceOf(a.Model)
+	if provider == "" {
+		return Price{}, false
+	}
+	return p.Lookup(provider, model)
 }
 
 // checkAgent finds what has no effect on an agent.

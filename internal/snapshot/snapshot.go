@@ -30,6 +30,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // FileName is what the file of baselines is called unless the config says otherwise. It is beside the config.
@@ -250,7 +251,9 @@ func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64, version string, ok bool) {
 	for _, s := range sessions {
 		usage := s.Usage
-		asSkillgym(&usage, agent)
+		if spec, err := agentcli.Find(agent); err == nil {
+			spec.SkillgymUsage(&usage)
+		}
 		n := figure(&usage, metric)
 		if n == nil {
 			return 0, "", false
@@ -259,38 +262,6 @@ func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64,
 		version = s.AgentVersion
 	}
 	return value / float64(len(sessions)), version, len(sessions) > 0
-}
-
-// asSkillgym makes of u what skillgym would have reported for an agent. It knows no writes to a prompt cache; what it takes
-// for output is, of opencode, without reasoning; and it adds reasoning to totals, of codex and copilot a second time.
-func asSkillgym(u *plumb.Usage, agent string) {
-	at := func(n *int64) int64 {
-		if n == nil {
-			return 0
-		}
-		return *n
-	}
-	input, output, extra := at(u.InputTokens)-at(u.CacheWriteTokens), at(u.OutputTokens), int64(0)
-	switch agent {
-	case "claude-code", "cursor-agent":
-	case "opencode":
-		output -= at(u.ReasoningTokens)
-		extra = at(u.ReasoningTokens)
-	case "codex":
-		extra = at(u.ReasoningTokens)
-		if u.ReasoningTokens == nil {
-			extra = at(u.CacheTokens) // the total of the provider
-		}
-	case "copilot":
-		input, extra = at(u.InputTokens), at(u.ReasoningTokens)
-	default:
-		return
-	}
-	if u.InputTokens == nil || u.OutputTokens == nil {
-		return
-	}
-	u.InputTokens, u.OutputTokens = &input, &output
-	u.TotalTokens = new(input + output + extra - at(u.CacheTokens))
 }
 
 func figure(u *plumb.Usage, metric string) *int64 {

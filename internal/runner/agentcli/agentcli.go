@@ -60,7 +60,7 @@ type Shared struct {
 type Runner struct {
 	info    plumb.RunnerInfo
 	cfg     plumb.AgentConfig
-	adapter adapter
+	spec    Spec
 	program program
 	timeout time.Duration
 	slots   chan struct{} // nil where there is no limit
@@ -83,11 +83,11 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 		return nil, errors.New("there is no agent") // a mistake of the program, not of its user
 	}
 	agent := *cfg.Agent
-	a, err := adapterOf(agent.Type)
+	a, err := Find(agent.Type)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(agent); err != nil {
+	if err := check(agent, a); err != nil {
 		return nil, err
 	}
 	if env.Getenv == nil {
@@ -114,7 +114,7 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerAgent, Agent: plumb.AgentInfo{Type: agent.Type, Model: agent.Model},
 			BaseURL: withoutPassword(agent.BaseURL), Config: env.Config,
 		},
-		cfg: agent, adapter: a, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
+		cfg: agent, spec: a, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
 		env: env, shared: env.Shared, linger: lingerLimit,
 	}
 	if r.shared == nil {
@@ -142,7 +142,7 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 }
 
 // check finds what is wrong with a configuration whatever the environment.
-func check(a plumb.AgentConfig) error {
+func check(a plumb.AgentConfig, spec Spec) error {
 	switch {
 	case strings.TrimSpace(a.Model) == "":
 		return plumb.WithHint(fmt.Errorf("the agent %s has no model", a.Type), "set model to the agent's own name for it")
@@ -151,7 +151,7 @@ func check(a plumb.AgentConfig) error {
 	case !slices.Contains([]string{"", permissionsBypass, permissionsDefault}, a.Permissions):
 		return plumb.WithHint(fmt.Errorf("permissions: %q is not known", a.Permissions), "it is bypass or default")
 	}
-	if a.InheritConfig && len(a.MCPServers) > 0 && (a.Type == "cursor-agent" || a.Type == "qwen") {
+	if a.InheritConfig && len(a.MCPServers) > 0 && spec.InheritedMCPOnly {
 		return fmt.Errorf("mcpServers: %s takes them from the user's own configuration only, if that is inherited", a.Type)
 	}
 	for name := range a.Env {
@@ -182,7 +182,7 @@ func (r *Runner) Info() plumb.RunnerInfo { return r.info }
 // Run has one session of the agent, and returns when all that belonged to it is gone.
 func (r *Runner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	if r.program.path == "" {
-		_, err := find(r.cfg, r.adapter, r.env)
+		_, err := find(r.cfg, r.spec, r.env)
 		return nil, plumb.Failed(plumb.OriginRunner, err)
 	}
 	if err := r.turn(ctx); err != nil {
@@ -277,7 +277,7 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	watch := &watch{steps: newSteps(r.adapter.agent), limit: t.maxSteps, runner: r, linger: r.linger, stop: stop}
+	watch := &watch{steps: newSteps(&r.spec), limit: t.maxSteps, runner: r, linger: r.linger, stop: stop}
 	cmd := l.command()
 	cmd.Observe, cmd.Grace, cmd.OutputLimit = watch.line, r.grace, outputLimit
 	result, err := cmd.Run(ctx)
@@ -297,9 +297,9 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	}
 	notes = append(notes, leftNotes(result)...)
 
-	collected := r.collect(given, l, watch)
+	collected := r.collect(given, l, watch.session)
 	gathered := p.gather(r, l, watch.session)
-	report, err := Normalise(r.adapter.agent, Transcript{
+	report, err := Normalise(r.spec.Name, Transcript{
 		Stdout: p.out, Stderr: p.err, Session: p.state, Cwd: p.workspace, Prompt: t.prompt,
 		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: stopped,
 	})
@@ -318,6 +318,18 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	default:
 	}
 	return report, r.failure(err, p)
+}
+
+// collect gets what the agent itself has to hand out once a session is over. given is the context without the session's own time
+// limit. The error matters only where the stream is not enough.
+func (r *Runner) collect(given context.Context, l *launch, session string) error {
+	if r.spec.Collect == nil || session == "" {
+		return nil
+	}
+	if cause := context.Cause(given); cause != nil && !errors.Is(cause, plumb.ErrTimeLimit) && !errors.Is(cause, context.DeadlineExceeded) {
+		return nil // the run is to end soon
+	}
+	return r.spec.Collect(context.WithoutCancel(given), l, session)
 }
 
 // whyStopped says why the agent was ended, as a failure; nil if it ended by itself.

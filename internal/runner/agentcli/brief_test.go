@@ -75,3 +75,12 @@ func wantFailure(t *testing.T, err error, kind string, status int) {
 		t.Errorf("failure %q (%s, status %d), want %q, %d", f.Class.ID, f.Message, f.HTTPStatus, kind, status)
 	}
 }
+
+func specOf(tb testing.TB, agent string) *Spec {
+	tb.Helper()
+	spec, err := Find(agent)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &spec
+}

@@ -93,7 +93,7 @@ func (c *claude) normalise(t *Transcript) error {
 	if err := c.asked(t); err != nil {
 		return err
 	}
-	steps := newSteps(r.agent)
+	steps := newSteps(r.spec)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
 		steps.count(&r.top)
 		return c.record(rec)

@@ -61,7 +61,7 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 		}
 		c.remember()
 	}
-	steps := newSteps(r.agent)
+	steps := newSteps(r.spec)
 	err = r.records(t.Stdout, func(rec gjson.Result) bool {
 		steps.count(&r.top)
 		return c.stream(rec) || main.record(rec)

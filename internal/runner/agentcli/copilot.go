@@ -63,7 +63,7 @@ func normaliseCopilot(t *Transcript, r *recorder) error {
 	if len(logs) > 0 {
 		c.seen = map[uint64]bool{}
 	}
-	counter := newSteps("copilot")
+	counter := newSteps(r.spec)
 	if err := r.records(t.Stdout, func(gjson.Result) bool {
 		counter.count(&r.top)
 		return c.record(true)

@@ -12,7 +12,7 @@ import (
 
 // TestCrowd: of a huge transcript's later events those stay that say what was done, and what did not happen is taken back.
 func TestCrowd(t *testing.T) {
-	r := newRecorder("claude-code", &Transcript{Cwd: "/ws"})
+	r := newRecorder(specOf(t, "claude-code"), &Transcript{Cwd: "/ws"})
 	r.huge = true
 	for i := range manyEvents {
 		r.fileChange(origin{call: fmt.Sprint("early", i)}, changeAdd, fmt.Sprint("out", i))
@@ -60,7 +60,7 @@ func TestCrowd(t *testing.T) {
 
 // TestCrowdOverflow: too many events even so are no measurement, and few of them are kept.
 func TestCrowdOverflow(t *testing.T) {
-	r := newRecorder("codex", &Transcript{})
+	r := newRecorder(specOf(t, "codex"), &Transcript{})
 	r.huge = true
 	for i := range hugeEvents + 1 {
 		r.commandOnly(origin{call: fmt.Sprint(i)}, "ls")

@@ -20,7 +20,7 @@ const explainLimit = 5 * time.Minute
 func (r *Runner) Explain(ctx context.Context, s plumb.SessionRef, question string) (*plumb.SessionReport, error) {
 	switch {
 	case r.program.path == "":
-		_, err := find(r.cfg, r.adapter, r.env)
+		_, err := find(r.cfg, r.spec, r.env)
 		return nil, plumb.Failed(plumb.OriginRunner, err)
 	case s.SessionID == "" || s.SessionID[0] == '-':
 		return nil, plumb.Failuref(plumb.OriginRunner, "the session has no name by which %s could go on with it", r.info.Agent.Type)

@@ -22,7 +22,6 @@ type trouble struct {
 
 // troubles returns the kinds of failure in the order in which they are tried: the specific before the general.
 func (r *recorder) troubles() []trouble {
-	login, key := r.login()
 	return []trouble{
 		{
 			plumb.OriginModelRejected, plumb.OriginModelRejected.Class(), 404, true,
@@ -47,7 +46,7 @@ func (r *recorder) troubles() []trouble {
 			plumb.OriginRunner,
 			plumb.FailureClass{ID: "authentication", Label: "Not logged in"},
 			401, true,
-			fmt.Sprintf("log in with `%s`, or set %s for the runner", login, key),
+			fmt.Sprintf("log in with `%s`, or set %s for the runner", r.spec.Login, r.spec.KeyHelp),
 			[]string{
 				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
 				"invalid x-api-key", "missing environment variable", "no authentication information", "please run /login", "authentication failed",
@@ -84,7 +83,7 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 	said = strings.TrimSpace(said)
 	f := plumb.Failuref(plumb.OriginRunner, "%s", clip(said, 4<<10))
 	if said == "" {
-		f.Message = r.agent + " says that the session failed, and not why"
+		f.Message = r.spec.Name + " says that the session failed, and not why"
 	}
 	if status == 0 {
 		status = statusIn(said)
@@ -141,26 +140,6 @@ func (k trouble) apply(f *plumb.Failure) *plumb.Failure {
 		f.HTTPStatus = k.status
 	}
 	return f
-}
-
-// login returns how one logs in to the agent, and the environment variable that can hold a key.
-func (r *recorder) login() (command, variable string) {
-	switch r.agent {
-	case "codex":
-		return "codex login", "OPENAI_API_KEY or CODEX_API_KEY"
-	case "claude-code":
-		return "claude /login", "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN"
-	case "opencode":
-		return "opencode auth login", "the key of the model's provider"
-	case "cursor-agent":
-		return "cursor-agent login", "CURSOR_API_KEY"
-	case "copilot":
-		return "copilot login", "GH_TOKEN or COPILOT_PROVIDER_API_KEY"
-	case "gemini":
-		return "gemini", "GEMINI_API_KEY"
-	default:
-		return r.agent, "OPENAI_API_KEY"
-	}
 }
 
 // statusIn finds the HTTP status that an error text names: the first number from 400 to 599 that stands by itself after

@@ -31,18 +31,18 @@ func launches(program string) bool {
 // find finds the program of an agent. Without a command in the configuration that is the agent itself: in node_modules
 // beside the project or above it, where npx would take it from, or on the PATH. Where npm has put a script before the
 // program that does the work, the program is taken: it starts sooner, and signals reach it.
-func find(cfg plumb.AgentConfig, a adapter, env Env) (program, error) {
-	if cfg.Command == "" && len(cfg.CommandArgs) > 0 && a.agent == "codex" {
-		cfg.Command = "npx" // by documented habit, whose arguments they then are
+func find(cfg plumb.AgentConfig, a Spec, env Env) (program, error) {
+	if cfg.Command == "" && len(cfg.CommandArgs) > 0 && a.Launcher != "" {
+		cfg.Command = a.Launcher // by documented habit, whose arguments they then are
 	}
-	if cfg.Command == "" || slices.Contains(a.programs, cfg.Command) && len(cfg.CommandArgs) == 0 {
-		for _, name := range a.programs {
+	if cfg.Command == "" || slices.Contains(a.Programs, cfg.Command) && len(cfg.CommandArgs) == 0 {
+		for _, name := range a.Programs {
 			if path, ok := lookPath(name, env.Dir); ok {
 				return program{path: native(path, a), args: slices.Clone(cfg.CommandArgs)}, nil
 			}
 		}
-		return program{}, plumb.WithHint(fmt.Errorf("the agent %s is not installed: there is no %s", a.agent, strings.Join(a.programs, " or ")),
-			fmt.Sprintf("install it (%s), or set command to its path", a.install))
+		return program{}, plumb.WithHint(fmt.Errorf("the agent %s is not installed: there is no %s", a.Name, strings.Join(a.Programs, " or ")),
+			fmt.Sprintf("install it (%s), or set command to its path", a.Install))
 	}
 	name := cfg.Command
 	if filepath.Base(name) != name && !filepath.IsAbs(name) {
@@ -54,7 +54,7 @@ func find(cfg plumb.AgentConfig, a adapter, env Env) (program, error) {
 			err = e.Err
 		}
 		return program{}, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command, err), fmt.Sprintf(
-			"check that the program is there and may be executed; without command it is %s (%s)", strings.Join(a.programs, " or "), a.install))
+			"check that the program is there and may be executed; without command it is %s (%s)", strings.Join(a.Programs, " or "), a.Install))
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return program{}, err
@@ -62,17 +62,17 @@ func find(cfg plumb.AgentConfig, a adapter, env Env) (program, error) {
 	p := program{path: path, args: slices.Clone(cfg.CommandArgs)}
 	// A launcher is told what to launch: by documented habit that is always so for codex, whose command is a launcher.
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".cmd"), ".exe")
-	if a.agent == "codex" && launches(base) && !slices.ContainsFunc(p.args, namesCodex) {
-		p.args = append(p.args, "codex")
+	if a.LauncherArg != "" && launches(base) && !slices.ContainsFunc(p.args, func(arg string) bool { return namesAgent(arg, a.LauncherArg) }) {
+		p.args = append(p.args, a.LauncherArg)
 	}
 	return p, nil
 }
 
-// namesCodex reports whether an argument of a launcher already says what to launch: "@openai/codex@latest", "/opt/bin/codex".
-func namesCodex(arg string) bool {
+// namesAgent reports whether an argument of a launcher already names the agent: "@openai/codex@latest", "/opt/bin/codex".
+func namesAgent(arg, name string) bool {
 	base := arg[strings.LastIndexByte(arg, '/')+1:]
 	base, _, _ = strings.Cut(base, "@")
-	return base == "codex" || base == "codex.js"
+	return base == name || base == name+".js"
 }
 
 // lookPath looks for a program as npx does: in node_modules of dir and of the directories above it, then on the PATH.
@@ -94,9 +94,9 @@ func lookPath(name, dir string) (string, bool) {
 }
 
 // native returns the program that an npm package's script at path would start, or path.
-func native(path string, a adapter) string {
+func native(path string, a Spec) string {
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || len(a.native) == 0 || !strings.Contains(filepath.ToSlash(real), "/node_modules/") {
+	if err != nil || len(a.Native) == 0 || !strings.Contains(filepath.ToSlash(real), "/node_modules/") {
 		return path
 	}
 	platform := npmPlatform()
@@ -106,7 +106,7 @@ func native(path string, a adapter) string {
 	}
 	for d := filepath.Dir(real); filepath.Dir(d) != d; d = filepath.Dir(d) {
 		modules := filepath.Join(d, "node_modules")
-		for _, pattern := range a.native {
+		for _, pattern := range a.Native {
 			found, err := filepath.Glob(filepath.Join(modules, filepath.FromSlash(strings.ReplaceAll(pattern, "PLATFORM", platform)+exe)))
 			if err == nil && len(found) > 0 {
 				return found[0]

@@ -41,16 +41,16 @@ func TestFind(t *testing.T) {
 		{plumb.AgentConfig{Command: "pnpm", CommandArgs: []string{"exec"}}, pnpm, []string{"exec", "codex"}},
 		{plumb.AgentConfig{Command: "codex", CommandArgs: []string{"--profile", "x"}}, codex, []string{"--profile", "x"}},
 	} {
-		p, err := find(tt.cfg, codexAdapter(), Env{Dir: s.dir})
+		p, err := find(tt.cfg, codexSpec(), Env{Dir: s.dir})
 		if err != nil || p.path != tt.path || !slices.Equal(p.args, tt.args) {
 			t.Errorf("%+v: %+v, %v", tt.cfg, p, err)
 		}
 	}
-	p, err := find(plumb.AgentConfig{Command: "npx", CommandArgs: []string{"opencode-ai"}}, opencodeAdapter(), Env{Dir: s.dir})
+	p, err := find(plumb.AgentConfig{Command: "npx", CommandArgs: []string{"opencode-ai"}}, opencodeSpec(), Env{Dir: s.dir})
 	if err != nil || len(p.args) != 1 {
 		t.Errorf("%+v, %v: only codex is named to its launcher", p, err)
 	}
-	if _, err := find(plumb.AgentConfig{}, claudeAdapter(), Env{Dir: s.dir}); err == nil || plumb.Hint(err) == "" {
+	if _, err := find(plumb.AgentConfig{}, claudeSpec(), Env{Dir: s.dir}); err == nil || plumb.Hint(err) == "" {
 		t.Error(err)
 	}
 }
@@ -60,19 +60,19 @@ func TestFindNative(t *testing.T) {
 	t.Setenv("PATH", "")
 	platform := npmPlatform()
 	for _, tt := range []struct {
-		adapter        adapter
+		spec           Spec
 		script, native string
 	}{
-		{codexAdapter(), "@openai/codex/bin/codex.js", "@openai/codex-" + platform + "/vendor/x86_64-unknown-linux-musl/bin/codex"},
-		{codexAdapter(), "@openai/codex/bin/codex.js", "@openai/codex/node_modules/@openai/codex-" + platform + "/vendor/x/bin/codex"},
-		{codexAdapter(), "@openai/codex/bin/codex.js", "@openai/codex/vendor/x86_64-unknown-linux-musl/codex/codex"},
-		{claudeAdapter(), "@anthropic-ai/claude-code/cli.js", "@anthropic-ai/claude-code-" + platform + "/claude"},
-		{opencodeAdapter(), "opencode-ai/bin/opencode", "opencode-" + platform + "/bin/opencode"},
-		{copilotAdapter(), "@github/copilot/npm-loader.js", "@github/copilot-" + platform + "/copilot"},
+		{codexSpec(), "@openai/codex/bin/codex.js", "@openai/codex-" + platform + "/vendor/x86_64-unknown-linux-musl/bin/codex"},
+		{codexSpec(), "@openai/codex/bin/codex.js", "@openai/codex/node_modules/@openai/codex-" + platform + "/vendor/x/bin/codex"},
+		{codexSpec(), "@openai/codex/bin/codex.js", "@openai/codex/vendor/x86_64-unknown-linux-musl/codex/codex"},
+		{claudeSpec(), "@anthropic-ai/claude-code/cli.js", "@anthropic-ai/claude-code-" + platform + "/claude"},
+		{opencodeSpec(), "opencode-ai/bin/opencode", "opencode-" + platform + "/bin/opencode"},
+		{copilotSpec(), "@github/copilot/npm-loader.js", "@github/copilot-" + platform + "/copilot"},
 	} {
 		s := newScene(t, "codex", "ok")
 		script := s.program("project/node_modules/" + tt.script)
-		link := filepath.Join(s.dir, "project", "node_modules", ".bin", tt.adapter.programs[0])
+		link := filepath.Join(s.dir, "project", "node_modules", ".bin", tt.spec.Programs[0])
 		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -80,11 +80,11 @@ func TestFindNative(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := Env{Dir: filepath.Join(s.dir, "project", "suites", "deep")}
-		if p, err := find(plumb.AgentConfig{}, tt.adapter, env); err != nil || p.path != link {
+		if p, err := find(plumb.AgentConfig{}, tt.spec, env); err != nil || p.path != link {
 			t.Errorf("%s: %+v, %v, want the script", tt.native, p, err)
 		}
 		native := s.program("project/node_modules/" + tt.native)
-		if p, err := find(plumb.AgentConfig{}, tt.adapter, env); err != nil || p.path != native {
+		if p, err := find(plumb.AgentConfig{}, tt.spec, env); err != nil || p.path != native {
 			t.Errorf("%s: %+v, %v", tt.native, p, err)
 		}
 	}

@@ -38,9 +38,9 @@ func fuzzNormalise(f *testing.F, agent, dir, sessionFile string) {
 			}
 		}
 		report, err := Normalise(agent, tr)
-		r := newRecorder(agent, &tr)
+		r := newRecorder(specOf(t, agent), &tr)
 		r.spoil = true
-		if spoiled, _ := r.normalise(&tr, normaliser(agent)); !reflect.DeepEqual(report, spoiled) {
+		if spoiled, _ := r.normalise(&tr, specOf(t, agent).Normalize); !reflect.DeepEqual(report, spoiled) {
 			t.Fatalf("a part of a record is kept that is only valid while it is read:\n%+v\n%+v", report, spoiled)
 		}
 		if report == nil {

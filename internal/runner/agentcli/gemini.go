@@ -56,7 +56,7 @@ func normaliseGemini(t *Transcript, r *recorder) error {
 	if err := g.readChats(); err != nil {
 		return err
 	}
-	counter := newSteps("gemini")
+	counter := newSteps(r.spec)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
 		counter.count(&r.top)
 		return g.record(rec)

@@ -14,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-// launch is how the agent of one session is started. The adapter's launch function completes it.
+// launch is how the agent of one session is started. The Launch function of the agent's spec completes it.
 type launch struct {
 	*place
 	cfg     plumb.AgentConfig
@@ -29,7 +29,7 @@ type launch struct {
 	// servers are the MCP servers to offer, references to the environment resolved.
 	servers map[string]plumb.MCPServer
 
-	// The rest is for the adapter to fill in: the arguments, the environment (own stands above the user's), what is given on
+	// The rest is for that function to fill in: the arguments, the environment (own stands above the user's), what is given on
 	// stdin, and files outside the state directories that are to be kept.
 	args  []string
 	env   map[string]string
@@ -38,6 +38,7 @@ type launch struct {
 	keep  map[string]string
 
 	environ []string
+	grace   proc.Grace
 }
 
 // argLimit is how long a prompt may be to be an argument, in bytes: Linux takes 128 KiB for one, Windows 32 KiB for all.
@@ -77,13 +78,13 @@ func (l *launch) writeJSON(name string, value any) (string, error) {
 // launch prepares the start of a session.
 func (r *Runner) launch(t task, p *place) (*launch, error) {
 	l := &launch{
-		place: p, cfg: r.cfg, program: r.program, getenv: r.variable, prompt: t.prompt, resume: t.resume,
+		place: p, cfg: r.cfg, program: r.program, grace: r.grace, getenv: r.variable, prompt: t.prompt, resume: t.resume,
 		bypass: r.cfg.Permissions != permissionsDefault, hermetic: !r.cfg.InheritConfig,
 		servers: map[string]plumb.MCPServer{}, env: map[string]string{}, own: map[string]string{}, keep: map[string]string{},
 	}
 	l.keyName = r.cfg.APIKeyEnv
 	if l.keyName == "" {
-		l.keyName = r.adapter.key
+		l.keyName = r.spec.Key
 	}
 	l.key = r.variable(l.keyName)
 	if r.cfg.APIKeyEnv != "" && l.key == "" {
@@ -93,7 +94,7 @@ func (r *Runner) launch(t task, p *place) (*launch, error) {
 		server.Env, server.Headers = r.resolved(server.Env), r.resolved(server.Headers)
 		l.servers[name] = server
 	}
-	if err := r.adapter.launch(l); err != nil {
+	if err := r.spec.Launch(l); err != nil {
 		return nil, err
 	}
 	if l.stdin != "" {
@@ -253,12 +254,12 @@ func (r *Runner) ownKey(name string) bool {
 	if r.cfg.BaseURL != "" && r.cfg.APIKeyEnv != "" {
 		return false // the others are for the provider, and not for whoever answers there
 	}
-	for variable, more := range r.adapter.cloud {
+	for variable, more := range r.spec.Cloud {
 		if r.variable(variable) != "" && (name == variable || matchesAny(more, name)) {
 			return true
 		}
 	}
-	return matchesAny(r.adapter.keys, name)
+	return matchesAny(r.spec.Keys, name)
 }
 
 func matchesAny(patterns []string, name string) bool {

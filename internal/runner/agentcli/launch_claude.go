@@ -7,26 +7,40 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-func claudeAdapter() adapter {
-	return adapter{
-		agent: "claude-code", programs: []string{"claude"}, install: "npm install -g @anthropic-ai/claude-code",
-		native: []string{"@anthropic-ai/claude-code-PLATFORM/claude"},
-		skills: ".claude/skills", skillDirs: []string{".claude/skills"},
-		instructions: []string{"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"},
-		user:         []string{".claude/CLAUDE.md"},
-		machine:      []string{"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json"},
-		mcp:          []string{".mcp.json"},
-		userMCP:      []string{".claude.json"},
-		key:          "ANTHROPIC_API_KEY",
-		keys:         []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_OAUTH_TOKEN"},
-		cloud: map[string][]string{
+func claudeSpec() Spec {
+	return Spec{
+		Name: "claude-code", Programs: []string{"claude"}, Install: "npm install -g @anthropic-ai/claude-code",
+		Native: []string{"@anthropic-ai/claude-code-PLATFORM/claude"},
+		Skills: ".claude/skills", SkillDirs: []string{".claude/skills"},
+		Instructions:        []string{"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"},
+		UserInstructions:    []string{".claude/CLAUDE.md"},
+		MachineInstructions: []string{"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json"},
+		MCP:                 []string{".mcp.json"},
+		UserMCP:             []string{".claude.json"},
+		Key:                 "ANTHROPIC_API_KEY",
+		Keys:                []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_OAUTH_TOKEN"},
+		Cloud: map[string][]string{
 			"CLAUDE_CODE_USE_BEDROCK": {"AWS_*", "ANTHROPIC_BEDROCK_*", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"},
 			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_*", "VERTEX_REGION_*", "CLAUDE_CODE_SKIP_VERTEX_AUTH"},
 			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*", "ANTHROPIC_FOUNDRY_*"},
 		},
-		credentials: []credentials{{variable: "CLAUDE_CONFIG_DIR", dir: ".claude", file: ".credentials.json"}},
-		state:       []string{".claude/projects"},
-		launch:      launchClaude,
+		Credentials: []Credentials{{Variable: "CLAUDE_CONFIG_DIR", Dir: ".claude", File: ".credentials.json"}},
+		State:       []string{".claude/projects"},
+		Login:       "claude /login", KeyHelp: "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+		PriceOf:       func(model string) (provider, priced string) { return "anthropic", model },
+		SkillgymUsage: SkillgymUsage(nil),
+		Proof:         Proof{Model: "claude-sonnet-4-6"},
+		Normalize:     normaliseClaude,
+		Step:          claudeStep,
+		Terminal:      []string{"result"},
+		Launch:        launchClaude,
+	}
+}
+
+// claudeStep counts an assistant message, by its id. A message without an id is not a step.
+func claudeStep(s *steps, rec *fields) {
+	if rec.text("type") == "assistant" {
+		s.once(rec.get("message").Get("id"), false)
 	}
 }
 

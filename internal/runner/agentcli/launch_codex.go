@@ -8,27 +8,53 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/plumb-eval/plumb"
 )
 
-func codexAdapter() adapter {
-	return adapter{
-		agent: "codex", programs: []string{"codex"}, install: "npm install -g @openai/codex",
-		native: []string{
+func codexSpec() Spec {
+	return Spec{
+		Name: "codex", Programs: []string{"codex"}, Install: "npm install -g @openai/codex",
+		Native: []string{
 			"@openai/codex-PLATFORM/vendor/*/bin/codex",
 			"@openai/codex-PLATFORM/vendor/*/codex/codex",
 			"@openai/codex/vendor/*/codex/codex",
 		},
-		skills: ".agents/skills", skillDirs: []string{".agents/skills", ".codex/skills"},
-		instructions: []string{"AGENTS.md", "AGENTS.override.md"},
-		user:         []string{".codex/AGENTS.md", ".codex/AGENTS.override.md"},
-		machine:      []string{"/etc/codex/config.toml", "/etc/codex/managed_config.toml", "/etc/codex/skills"},
-		mcp:          []string{".codex/config.toml"},
-		userMCP:      []string{".codex/config.toml"},
-		key:          "OPENAI_API_KEY",
-		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
-		credentials:  []credentials{{variable: "CODEX_HOME", dir: ".codex", file: "auth.json"}},
-		state:        []string{".codex/sessions"},
-		launch:       launchCodex,
+		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".codex/skills"},
+		Instructions:        []string{"AGENTS.md", "AGENTS.override.md"},
+		UserInstructions:    []string{".codex/AGENTS.md", ".codex/AGENTS.override.md"},
+		MachineInstructions: []string{"/etc/codex/config.toml", "/etc/codex/managed_config.toml", "/etc/codex/skills"},
+		MCP:                 []string{".codex/config.toml"},
+		UserMCP:             []string{".codex/config.toml"},
+		Key:                 "OPENAI_API_KEY",
+		Keys:                []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
+		Credentials:         []Credentials{{Variable: "CODEX_HOME", Dir: ".codex", File: "auth.json"}},
+		State:               []string{".codex/sessions"},
+		Launcher:            "npx", LauncherArg: "codex",
+		Login: "codex login", KeyHelp: "OPENAI_API_KEY or CODEX_API_KEY",
+		PriceOf:       func(model string) (provider, priced string) { return "openai", model },
+		SkillgymUsage: SkillgymUsage(codexSkillgym),
+		Proof:         Proof{Model: "gpt-5.5", Path: "/v1"},
+		Normalize:     normaliseCodex,
+		Step:          codexStep,
+		Terminal:      []string{"turn.completed", "turn.failed"},
+		Launch:        launchCodex,
+	}
+}
+
+// codexStep counts a message of the agent, by its item id.
+func codexStep(s *steps, rec *fields) {
+	if rec.text("type") == "item.completed" && rec.get("item").Get("type").Str == "agent_message" {
+		s.once(rec.get("item").Get("id"), true)
+	}
+}
+
+// codexSkillgym adds reasoning to the total a second time. An old version does not report reasoning; skillgym then took the
+// provider's total.
+func codexSkillgym(u *plumb.Usage, _, _, extra *int64) {
+	*extra = value(u.ReasoningTokens)
+	if u.ReasoningTokens == nil {
+		*extra = value(u.CacheTokens)
 	}
 }
 

@@ -3,26 +3,48 @@ package agentcli
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/plumb-eval/plumb"
 )
 
-func copilotAdapter() adapter {
-	return adapter{
-		agent: "copilot", programs: []string{"copilot"}, install: "npm install -g @github/copilot",
-		native: []string{"@github/copilot-PLATFORM/copilot"},
-		skills: ".agents/skills", skillDirs: []string{".github/skills", ".agents/skills", ".claude/skills"},
-		instructions: []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"},
-		user:         []string{".copilot/copilot-instructions.md"},
-		mcp:          []string{".mcp.json", ".vscode/mcp.json", ".github/mcp.json"},
-		userMCP:      []string{".copilot/mcp-config.json"},
-		key:          "COPILOT_PROVIDER_API_KEY",
-		keys:         []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL"},
-		credentials: []credentials{{
-			variable: "COPILOT_HOME", dir: ".copilot", file: "config.json",
-			only: []string{"logged_in_users", "last_logged_in_user", "copilot_tokens"},
+func copilotSpec() Spec {
+	return Spec{
+		Name: "copilot", Programs: []string{"copilot"}, Install: "npm install -g @github/copilot",
+		Native: []string{"@github/copilot-PLATFORM/copilot"},
+		Skills: ".agents/skills", SkillDirs: []string{".github/skills", ".agents/skills", ".claude/skills"},
+		Instructions:     []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"},
+		UserInstructions: []string{".copilot/copilot-instructions.md"},
+		MCP:              []string{".mcp.json", ".vscode/mcp.json", ".github/mcp.json"},
+		UserMCP:          []string{".copilot/mcp-config.json"},
+		Key:              "COPILOT_PROVIDER_API_KEY",
+		Keys:             []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL"},
+		Credentials: []Credentials{{
+			Variable: "COPILOT_HOME", Dir: ".copilot", File: "config.json",
+			Only: []string{"logged_in_users", "last_logged_in_user", "copilot_tokens"},
 		}},
-		state:  []string{".copilot/session-state"},
-		launch: launchCopilot,
+		State:       []string{".copilot/session-state"},
+		SharedCache: true,
+		Login:       "copilot login", KeyHelp: "GH_TOKEN or COPILOT_PROVIDER_API_KEY",
+		PriceOf:       NoPrice,
+		SkillgymUsage: SkillgymUsage(copilotSkillgym),
+		Proof:         Proof{Model: "gpt-5.5", Path: "/v1"},
+		Normalize:     normaliseCopilot,
+		Step:          copilotStep,
+		Terminal:      []string{"result"},
+		Launch:        launchCopilot,
 	}
+}
+
+// copilotStep counts an assistant message, by its id.
+func copilotStep(s *steps, rec *fields) {
+	if rec.text("type") == "assistant.message" {
+		s.once(rec.get("data").Get("messageId"), true)
+	}
+}
+
+// copilotSkillgym keeps cache writes in the input, and adds reasoning to the total a second time.
+func copilotSkillgym(u *plumb.Usage, input, _, extra *int64) {
+	*input, *extra = *u.InputTokens, value(u.ReasoningTokens)
 }
 
 func launchCopilot(l *launch) error {

@@ -2,18 +2,36 @@ package agentcli
 
 import "path/filepath"
 
-func cursorAdapter() adapter {
-	return adapter{
-		agent: "cursor-agent", programs: []string{"agent", "cursor-agent"}, install: "see cursor.com/cli",
-		skills: ".cursor/skills", skillDirs: []string{".cursor/skills", ".agents/skills", ".claude/skills"},
-		instructions: []string{"AGENTS.md", "CLAUDE.md", ".cursorrules"},
-		mcp:          []string{".cursor/mcp.json"},
-		userMCP:      []string{".cursor/mcp.json"},
-		key:          "CURSOR_API_KEY",
-		keys:         []string{"CURSOR_API_KEY", "CURSOR_API_ENDPOINT"},
-		credentials:  []credentials{{variable: "XDG_CONFIG_HOME", dir: ".config", file: "cursor/auth.json"}},
-		state:        []string{".cursor/chats", ".cursor/projects"},
-		launch:       launchCursor,
+func cursorSpec() Spec {
+	return Spec{
+		Name: "cursor-agent", Programs: []string{"agent", "cursor-agent"}, Install: "see https://cursor.com/cli",
+		Skills: ".cursor/skills", SkillDirs: []string{".cursor/skills", ".agents/skills", ".claude/skills"},
+		Instructions: []string{"AGENTS.md", "CLAUDE.md", ".cursorrules"},
+		MCP:          []string{".cursor/mcp.json"},
+		UserMCP:      []string{".cursor/mcp.json"},
+		Key:          "CURSOR_API_KEY",
+		Keys:         []string{"CURSOR_API_KEY", "CURSOR_API_ENDPOINT"},
+		Credentials:  []Credentials{{Variable: "XDG_CONFIG_HOME", Dir: ".config", File: "cursor/auth.json"}},
+		State:        []string{".cursor/chats", ".cursor/projects"},
+		Login:        "cursor-agent login", KeyHelp: "CURSOR_API_KEY",
+		InheritedMCPOnly: true,
+		PriceOf:          NoPrice,
+		SkillgymUsage:    SkillgymUsage(nil),
+		Proof:            Proof{Impossible: "it talks to the service of its maker only, and no other model can take its place"},
+		Normalize:        normaliseCursor,
+		Step:             cursorStep,
+		Terminal:         []string{"result"},
+		Launch:           launchCursor,
+	}
+}
+
+// cursorStep counts each assistant message, and each model call that starts tools, by its id.
+func cursorStep(s *steps, rec *fields) {
+	switch kind := rec.text("type"); {
+	case kind == "assistant":
+		s.n++
+	case kind == "tool_call" && rec.text("subtype") == "started":
+		s.once(rec.get("model_call_id"), false)
 	}
 }
 

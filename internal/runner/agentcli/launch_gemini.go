@@ -7,22 +7,39 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-func geminiAdapter() adapter {
-	return adapter{
-		agent: "gemini", programs: []string{"gemini"}, install: "npm install -g @google/gemini-cli",
-		skills: ".agents/skills", skillDirs: []string{".agents/skills", ".gemini/skills"},
-		instructions: []string{"GEMINI.md"},
-		user:         []string{".gemini/GEMINI.md"},
-		machine:      []string{"/etc/gemini-cli/settings.json"},
-		mcp:          []string{".gemini/settings.json"},
-		userMCP:      []string{".gemini/settings.json"},
-		key:          "GEMINI_API_KEY",
-		keys:         []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
-		cloud:        map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
-		credentials:  []credentials{{dir: ".gemini", file: "oauth_creds.json"}, {dir: ".gemini", file: "google_accounts.json"}},
-		state:        []string{".gemini/tmp", ".gemini/projects.json"},
-		launch:       launchGemini,
+func geminiSpec() Spec {
+	return Spec{
+		Name: "gemini", Programs: []string{"gemini"}, Install: "npm install -g @google/gemini-cli",
+		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".gemini/skills"},
+		Instructions:        []string{"GEMINI.md"},
+		UserInstructions:    []string{".gemini/GEMINI.md"},
+		MachineInstructions: []string{"/etc/gemini-cli/settings.json"},
+		MCP:                 []string{".gemini/settings.json"},
+		UserMCP:             []string{".gemini/settings.json"},
+		Key:                 "GEMINI_API_KEY",
+		Keys:                []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
+		Cloud:               map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
+		Credentials:         []Credentials{{Dir: ".gemini", File: "oauth_creds.json"}, {Dir: ".gemini", File: "google_accounts.json"}},
+		State:               []string{".gemini/tmp", ".gemini/projects.json"},
+		Login:               "gemini", KeyHelp: "GEMINI_API_KEY",
+		PriceOf:       func(model string) (provider, priced string) { return "google", model },
+		SkillgymUsage: SkillgymUnknown,
+		Proof:         Proof{Model: "gemini-2.5-flash"},
+		Normalize:     normaliseGemini,
+		Step:          geminiStep,
+		Terminal:      []string{"result"},
+		Launch:        launchGemini,
 	}
+}
+
+// geminiStep counts each tool use, and each run of assistant text between other records.
+func geminiStep(s *steps, rec *fields) {
+	kind := rec.text("type")
+	text := kind == "message" && rec.text("role") == "assistant"
+	if kind == "tool_use" || text && !s.text {
+		s.n++
+	}
+	s.text = text
 }
 
 func launchGemini(l *launch) error {

@@ -17,25 +17,49 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-func opencodeAdapter() adapter {
-	return adapter{
-		agent: "opencode", programs: []string{"opencode"}, install: "npm install -g opencode-ai",
-		native: []string{"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode", "opencode-PLATFORM-musl/bin/opencode"},
-		skills: ".agents/skills", skillDirs: []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
-		instructions: []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"},
-		user:         []string{".config/opencode/AGENTS.md", ".claude/CLAUDE.md"},
-		machine:      []string{"/etc/opencode/opencode.json"},
-		mcp:          []string{"opencode.json", "opencode.jsonc"},
-		userMCP:      []string{".config/opencode/opencode.json"},
-		keys: []string{
+func opencodeSpec() Spec {
+	return Spec{
+		Name: "opencode", Programs: []string{"opencode"}, Install: "npm install -g opencode-ai",
+		Native: []string{"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode", "opencode-PLATFORM-musl/bin/opencode"},
+		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
+		Instructions:        []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"},
+		UserInstructions:    []string{".config/opencode/AGENTS.md", ".claude/CLAUDE.md"},
+		MachineInstructions: []string{"/etc/opencode/opencode.json"},
+		MCP:                 []string{"opencode.json", "opencode.jsonc"},
+		UserMCP:             []string{".config/opencode/opencode.json"},
+		Keys: []string{
 			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
 			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY",
 			"FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY", "AZURE_API_KEY", "AZURE_RESOURCE_NAME",
 		},
-		credentials: []credentials{{dir: ".local/share/opencode", file: "auth.json"}},
-		state:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
-		launch:      launchOpencode,
+		Credentials: []Credentials{{Dir: ".local/share/opencode", File: "auth.json"}},
+		State:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
+		Login:       "opencode auth login", KeyHelp: "the key of the model's provider",
+		PriceOf: func(model string) (provider, priced string) {
+			provider, priced, _ = strings.Cut(model, "/")
+			return provider, priced
+		},
+		SkillgymUsage: SkillgymUsage(opencodeSkillgym),
+		Proof:         Proof{Model: "openai/gpt-proof", Path: "/v1"},
+		Collect:       collectOpencode,
+		Normalize:     normaliseOpencode,
+		Step:          opencodeStep,
+		NoTerminal:    true,
+		Launch:        launchOpencode,
 	}
+}
+
+// opencodeStep counts the end of a step.
+func opencodeStep(s *steps, rec *fields) {
+	if rec.text("type") == "step_finish" {
+		s.n++
+	}
+}
+
+// opencodeSkillgym takes reasoning out of the output, and keeps it in the total.
+func opencodeSkillgym(u *plumb.Usage, _, output, extra *int64) {
+	*output -= value(u.ReasoningTokens)
+	*extra = value(u.ReasoningTokens)
 }
 
 func launchOpencode(l *launch) error {
@@ -153,19 +177,12 @@ const (
 	exportMost = 50
 )
 
-// collect gets from the agent what its stream does not tell and its state does not show in the open. given is the context
-// without the session's own time limit. The error says why that could not be had, which matters where the stream is not enough.
-func (r *Runner) collect(given context.Context, l *launch, w *watch) error {
-	if r.adapter.agent != "opencode" || w.session == "" {
-		return nil
-	}
-	if cause := context.Cause(given); cause != nil && !errors.Is(cause, plumb.ErrTimeLimit) && !errors.Is(cause, context.DeadlineExceeded) {
-		return nil // the run is to end soon
-	}
-	seen := map[string]bool{w.session: true}
+// collectOpencode exports a session and those of its subagents: the stream lacks parts of them, and the state is a database.
+func collectOpencode(ctx context.Context, l *launch, session string) error {
+	seen := map[string]bool{session: true}
 	name := "export.json"
-	for queue := []string{w.session}; len(queue) > 0; queue = queue[1:] {
-		file, err := r.export(context.WithoutCancel(given), l, queue[0], name)
+	for queue := []string{session}; len(queue) > 0; queue = queue[1:] {
+		file, err := exportOpencode(ctx, l, queue[0], name)
 		if err != nil {
 			return fmt.Errorf("export the session %s: %w", queue[0], err)
 		}
@@ -182,8 +199,8 @@ func (r *Runner) collect(given context.Context, l *launch, w *watch) error {
 	return nil
 }
 
-// export has opencode write one session to a file, which is to be kept by that name.
-func (r *Runner) export(ctx context.Context, l *launch, session, name string) (file string, err error) {
+// exportOpencode makes opencode write one session to a file, which is kept by that name.
+func exportOpencode(ctx context.Context, l *launch, session, name string) (file string, err error) {
 	if strings.ContainsAny(session, `/\`) || strings.HasPrefix(session, "-") {
 		return "", fmt.Errorf("%q is no session", session)
 	}
@@ -192,7 +209,7 @@ func (r *Runner) export(ctx context.Context, l *launch, session, name string) (f
 	for range exportTries {
 		c := proc.Command{
 			Path: l.program.path, Args: slices.Concat(l.program.args, []string{"export", session}), Dir: l.workspace, Env: l.environ,
-			Stdout: file, Stderr: errorsFile, Grace: r.grace,
+			Stdout: file, Stderr: errorsFile, Grace: l.grace,
 		}
 		limited, cancel := context.WithTimeoutCause(ctx, exportLimit, timeoutError(exportLimit))
 		var result proc.Result

@@ -2,19 +2,27 @@ package agentcli
 
 import "path/filepath"
 
-func qwenAdapter() adapter {
-	return adapter{
-		agent: "qwen", programs: []string{"qwen"}, install: "npm install -g @qwen-code/qwen-code",
-		skills: ".qwen/skills", skillDirs: []string{".qwen/skills", ".agents/skills"},
-		instructions: []string{"QWEN.md", "AGENTS.md"},
-		user:         []string{".qwen/QWEN.md"},
-		mcp:          []string{".qwen/settings.json"},
-		userMCP:      []string{".qwen/settings.json"},
-		key:          "OPENAI_API_KEY",
-		keys:         []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"},
-		credentials:  []credentials{{dir: ".qwen", file: "oauth_creds.json"}},
-		state:        []string{".qwen/projects", ".qwen/tmp"},
-		launch:       launchQwen,
+func qwenSpec() Spec {
+	return Spec{
+		Name: "qwen", Programs: []string{"qwen"}, Install: "npm install -g @qwen-code/qwen-code",
+		Skills: ".qwen/skills", SkillDirs: []string{".qwen/skills", ".agents/skills"},
+		Instructions:     []string{"QWEN.md", "AGENTS.md"},
+		UserInstructions: []string{".qwen/QWEN.md"},
+		MCP:              []string{".qwen/settings.json"},
+		UserMCP:          []string{".qwen/settings.json"},
+		Key:              "OPENAI_API_KEY",
+		Keys:             []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"},
+		Credentials:      []Credentials{{Dir: ".qwen", File: "oauth_creds.json"}},
+		State:            []string{".qwen/projects", ".qwen/tmp"},
+		Login:            "qwen", KeyHelp: "OPENAI_API_KEY",
+		InheritedMCPOnly: true,
+		PriceOf:          NoPrice,
+		SkillgymUsage:    SkillgymUnknown,
+		Proof:            Proof{Model: "qwen3-coder-plus", Path: "/v1"},
+		Normalize:        normaliseQwen,
+		Step:             claudeStep,
+		Terminal:         []string{"result"},
+		Launch:           launchQwen,
 	}
 }
 

@@ -108,7 +108,7 @@ func TestLaunchResumed(t *testing.T) {
 
 // noServers takes away the servers from agents that cannot have them with an inherited configuration.
 func noServers(a *plumb.AgentConfig) {
-	if check(*a) != nil {
+	if spec, err := Find(a.Type); err != nil || check(*a, spec) != nil {
 		a.MCPServers = nil
 	}
 }

@@ -33,24 +33,15 @@ func (t *Transcript) lost() bool {
 	return (t.Stdout == "" || !exists(t.Stdout)) && t.Stopped == nil && (t.ExitCode == nil || *t.ExitCode == 0)
 }
 
-// Types returns the agents whose transcripts are understood.
-func Types() []string {
-	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}
-}
-
 // Normalise makes the session report of a transcript. A report comes back whenever anything of the session was
 // understood. The error, a *[plumb.Failure], says why the session is no measurement: the agent's terminal record says that
 // it failed, or there is no such record, or nothing could be understood.
 func Normalise(agent string, t Transcript) (*plumb.SessionReport, error) {
-	normalise := normaliser(agent)
-	if normalise == nil {
-		err := fmt.Errorf("normalise a transcript: unknown agent %q", agent)
-		if near := plumb.Nearest(agent, Types()); near != "" {
-			err = fmt.Errorf("%w (did you mean %q?)", err, near)
-		}
-		return nil, plumb.Failed(plumb.OriginNormalization, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", ")))
+	spec, err := Find(agent)
+	if err != nil {
+		return nil, plumb.Failed(plumb.OriginNormalization, fmt.Errorf("normalise a transcript: %w", err))
 	}
-	return newRecorder(agent, &t).normalise(&t, normalise)
+	return newRecorder(&spec, &t).normalise(&t, spec.Normalize)
 }
 
 func (r *recorder) normalise(t *Transcript, normalise func(*Transcript, *recorder) error) (*plumb.SessionReport, error) {
@@ -63,35 +54,12 @@ func (r *recorder) normalise(t *Transcript, normalise func(*Transcript, *recorde
 		debug.FreeOSMemory() // what the transcript took is needed no more, and what comes next takes much, too
 	}
 	if err != nil {
-		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.agent, err)
+		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.spec.Name, err)
 	}
 	if f := r.verdict(t); f != nil {
 		return r.report, f
 	}
 	return r.report, nil
-}
-
-// normaliser returns the function that understands an agent's transcripts, or nil. The function hands what it finds to
-// the recorder, what the agent says of its own failure too; its error is trouble with the files only.
-func normaliser(agent string) func(*Transcript, *recorder) error {
-	switch agent {
-	case "codex":
-		return normaliseCodex
-	case "claude-code":
-		return normaliseClaude
-	case "opencode":
-		return normaliseOpencode
-	case "cursor-agent":
-		return normaliseCursor
-	case "copilot":
-		return normaliseCopilot
-	case "gemini":
-		return normaliseGemini
-	case "qwen":
-		return normaliseQwen
-	default:
-		return nil
-	}
 }
 
 // verdict says why the session is no measurement, or returns nil. A session that the agent itself called finished counts,
@@ -109,7 +77,7 @@ func (r *recorder) verdict(t *Transcript) *plumb.Failure {
 	if !r.ended {
 		said := lastLines(t.Stderr)
 		f := r.failureOf(said, 0)
-		f.Message = fmt.Sprintf("%s ended without a terminal record (%s)", r.agent, exitText(t.ExitCode))
+		f.Message = fmt.Sprintf("%s ended without a terminal record (%s)", r.spec.Name, exitText(t.ExitCode))
 		if said != "" {
 			f.Message = said + "\n" + f.Message
 		}
@@ -127,7 +95,7 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 		return plumb.Failed(plumb.OriginRunner, t.Stopped)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.agent, err)
+		return plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.spec.Name, err)
 	}
 	if r.failure != nil {
 		return r.failure
@@ -135,7 +103,7 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 	said := lastLines(t.Stderr)
 	if size(t.Stdout) == 0 || r.strange == 0 {
 		f := r.failureOf(said, 0)
-		f.Message = fmt.Sprintf("%s ended without any output (%s)", r.agent, exitText(t.ExitCode))
+		f.Message = fmt.Sprintf("%s ended without any output (%s)", r.spec.Name, exitText(t.ExitCode))
 		if said != "" {
 			f.Message = said + "\n" + f.Message
 		}
@@ -145,11 +113,11 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 		return f
 	}
 	f := plumb.Failuref(plumb.OriginNormalization, "nothing of the output of %s could be understood (%s); it begins %q",
-		r.agent, exitText(t.ExitCode), r.firstStrange)
+		r.spec.Name, exitText(t.ExitCode), r.firstStrange)
 	if said != "" {
 		f.Message += "\n" + said
 	}
-	f.Hint = fmt.Sprintf("is it the output of %s, in its JSON format? A new version of the agent may have changed the format", r.agent)
+	f.Hint = fmt.Sprintf("is it the output of %s, in its JSON format? A new version of the agent may have changed the format", r.spec.Name)
 	return f
 }
 

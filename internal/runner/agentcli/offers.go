@@ -19,7 +19,7 @@ func (r *Runner) offers(l *launch) []plumb.Offer {
 	add := func(kind plumb.OfferKind, name, path, source string, undeclared bool) {
 		all = append(all, plumb.Offer{Kind: kind, Name: name, Path: path, Source: source, Undeclared: undeclared})
 	}
-	for _, dir := range r.adapter.skillDirs {
+	for _, dir := range r.spec.SkillDirs {
 		for name, path := range skillsIn(filepath.Join(l.workspace, filepath.FromSlash(dir))) {
 			add(plumb.OfferSkill, name, path, "project", false)
 		}
@@ -27,13 +27,13 @@ func (r *Runner) offers(l *launch) []plumb.Offer {
 	for name := range l.servers {
 		add(plumb.OfferMCPServer, name, "", "runner", false)
 	}
-	for _, file := range r.adapter.mcp {
+	for _, file := range r.spec.MCP {
 		path := filepath.Join(l.workspace, filepath.FromSlash(file))
 		for _, name := range serversIn(path) {
 			add(plumb.OfferMCPServer, name, path, "project", false)
 		}
 	}
-	for _, name := range r.adapter.instructions {
+	for _, name := range r.spec.Instructions {
 		if path := filepath.Join(l.workspace, filepath.FromSlash(name)); exists(path) {
 			add(plumb.OfferInstructions, name, path, "project", false)
 		}
@@ -43,24 +43,24 @@ func (r *Runner) offers(l *launch) []plumb.Offer {
 			}
 		}
 	}
-	for _, path := range r.adapter.machine {
+	for _, path := range r.spec.MachineInstructions {
 		if exists(path) {
 			add(plumb.OfferInstructions, filepath.Base(path), path, "machine", true)
 		}
 	}
 	if home := userHome(r.env.Getenv); !l.hermetic && home != "" {
-		for _, name := range r.adapter.user {
+		for _, name := range r.spec.UserInstructions {
 			if path := r.userPath(home, name); exists(path) {
 				add(plumb.OfferInstructions, name, path, "user", true)
 			}
 		}
-		for _, file := range r.adapter.userMCP {
+		for _, file := range r.spec.UserMCP {
 			path := r.userPath(home, file)
 			for _, name := range serversIn(path) {
 				add(plumb.OfferMCPServer, name, path, "user", true)
 			}
 		}
-		for _, dir := range r.adapter.skillDirs {
+		for _, dir := range r.spec.SkillDirs {
 			for name, path := range skillsIn(r.userPath(home, dir)) {
 				add(plumb.OfferSkill, name, path, "user", true)
 			}
@@ -71,9 +71,9 @@ func (r *Runner) offers(l *launch) []plumb.Offer {
 
 // userPath returns where the user has a file of the agent's: below home, or where a variable says.
 func (r *Runner) userPath(home, name string) string {
-	for _, c := range r.adapter.credentials {
-		if dir := r.env.Getenv(c.variable); c.variable != "" && dir != "" && strings.HasPrefix(name, c.dir+"/") {
-			return filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, c.dir+"/")))
+	for _, c := range r.spec.Credentials {
+		if dir := r.env.Getenv(c.Variable); c.Variable != "" && dir != "" && strings.HasPrefix(name, c.Dir+"/") {
+			return filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, c.Dir+"/")))
 		}
 	}
 	return filepath.Join(home, filepath.FromSlash(name))

@@ -94,7 +94,7 @@ func (r *Runner) place(t task) (_ *place, err error) {
 			return nil, fmt.Errorf("offer the agent its credentials: %w", err)
 		}
 	}
-	return p, p.addSkills(append(append([]string(nil), r.cfg.Skills...), t.skills...), r.adapter.skills)
+	return p, p.addSkills(append(append([]string(nil), r.cfg.Skills...), t.skills...), r.spec.Skills)
 }
 
 // rootPrefix begins the names of the directories of sessions; the id of the process that made it follows.
@@ -138,7 +138,7 @@ func Sweep(dryRun bool) ([]string, error) {
 // lend offers the agent the user's credentials files. They are links: an agent that renews a token writes the new one to
 // where the user's own sessions look for it, for the old one is worth nothing then.
 func (p *place) lend(r *Runner) error {
-	for _, c := range r.adapter.credentials {
+	for _, c := range r.spec.Credentials {
 		source := c.source(r.env.Getenv)
 		if source == "" {
 			continue
@@ -146,15 +146,15 @@ func (p *place) lend(r *Runner) error {
 		if info, err := os.Stat(source); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		place := filepath.Join(p.home, filepath.FromSlash(c.dir), filepath.FromSlash(c.file))
+		place := filepath.Join(p.home, filepath.FromSlash(c.Dir), filepath.FromSlash(c.File))
 		if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 			return err
 		}
 		if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if len(c.only) > 0 {
-			if err := copyMembers(place, source, c.only); err != nil {
+		if len(c.Only) > 0 {
+			if err := copyMembers(place, source, c.Only); err != nil {
 				return err
 			}
 			continue
@@ -187,17 +187,17 @@ func copyMembers(to, from string, names []string) error {
 }
 
 // source returns where the user has the file.
-func (c credentials) source(getenv func(string) string) string {
-	if c.variable != "" {
-		if dir := getenv(c.variable); dir != "" {
-			return filepath.Join(dir, c.file)
+func (c Credentials) source(getenv func(string) string) string {
+	if c.Variable != "" {
+		if dir := getenv(c.Variable); dir != "" {
+			return filepath.Join(dir, c.File)
 		}
 	}
 	home := userHome(getenv)
 	if home == "" {
 		return ""
 	}
-	return filepath.Join(home, filepath.FromSlash(c.dir), c.file)
+	return filepath.Join(home, filepath.FromSlash(c.Dir), c.File)
 }
 
 func userHome(getenv func(string) string) string {
@@ -270,7 +270,7 @@ func (p *place) gather(r *Runner, l *launch, session string) error {
 	if r.cfg.InheritConfig {
 		home = userHome(r.env.Getenv)
 	}
-	for _, part := range r.adapter.state {
+	for _, part := range r.spec.State {
 		source := filepath.Join(home, filepath.FromSlash(part))
 		if r.cfg.InheritConfig && (session == "" || home == "") {
 			break // nothing tells the session's files from those of all others

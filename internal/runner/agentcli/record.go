@@ -70,7 +70,7 @@ type origin struct {
 // recorder collects what a normaliser finds in a transcript into one session report. It keeps the rules that all agents
 // share: what is counted once, how texts and lists are bounded, which skills were used, how a session ended.
 type recorder struct {
-	agent  string
+	spec   *Spec
 	report *plumb.SessionReport
 	// cwd is the session's directory.
 	cwd string
@@ -123,9 +123,9 @@ type call struct {
 	denied      bool
 }
 
-func newRecorder(agent string, t *Transcript) *recorder {
+func newRecorder(spec *Spec, t *Transcript) *recorder {
 	r := &recorder{
-		agent: agent,
+		spec: spec,
 		report: &plumb.SessionReport{
 			Prompt: t.Prompt, ExitCode: t.ExitCode,
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},

@@ -124,9 +124,9 @@ func sameAsRecorded(t *testing.T, agent, dir string) {
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("the report has changed (-want +got):\n%s", diff)
 			}
-			spoiled := newRecorder(agent, &r.t)
+			spoiled := newRecorder(specOf(t, agent), &r.t)
 			spoiled.spoil = true
-			report, err := spoiled.normalise(&r.t, normaliser(agent))
+			report, err := spoiled.normalise(&r.t, specOf(t, agent).Normalize)
 			o := outcome{Report: report}
 			errors.As(err, &o.Error)
 			if diff := cmp.Diff(got, o.text(t)); diff != "" {

@@ -14,7 +14,7 @@ import (
 // in the credentials files that it is lent. A model may print them.
 func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
-		adapter, err := adapterOf(a.Type)
+		spec, err := Find(a.Type)
 		if err != nil {
 			return
 		}
@@ -27,7 +27,7 @@ func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string,
 		if a.APIKeyEnv != "" {
 			emit(a.APIKeyEnv, getenv(a.APIKeyEnv))
 		}
-		for _, name := range adapter.keys {
+		for _, name := range spec.Keys {
 			for _, end := range []string{"KEY", "TOKEN"} {
 				if prefix, open := strings.CutSuffix(name, "*"); open {
 					for _, middle := range []string{"API_", "AUTH_", "BEARER_"} {
@@ -38,9 +38,9 @@ func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string,
 				}
 			}
 		}
-		for _, c := range adapter.credentials {
+		for _, c := range spec.Credentials {
 			if data, err := os.ReadFile(c.source(getenv)); err == nil && gjson.ValidBytes(data) {
-				tokens(gjson.ParseBytes(data), func(value string) { emit(c.file, value) })
+				tokens(gjson.ParseBytes(data), func(value string) { emit(c.File, value) })
 			}
 		}
 	}

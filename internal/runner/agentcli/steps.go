@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,59 +14,18 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// steps counts the steps of one session from the agent's stream, each by its own definition:
-//
-//	codex         a message of the agent, by its item id
-//	opencode      the end of a step
-//	claude-code   an assistant message, by its id; one without an id is none
-//	cursor-agent  a model call that starts tools, by its id, and each assistant message
-//	copilot       an assistant message, by its id
-//	gemini        a tool use, and a run of assistant text between others
-//	qwen          as claude-code
+// steps counts the steps of one session in the agent's stream. The spec of each agent defines what a step is.
 type steps struct {
-	agent string
-	n     int
-	seen  recent[bool]
-	text  bool // the last record was a piece of text
+	spec *Spec
+	n    int
+	seen recent[bool]
+	text bool // the last record was a piece of text
 }
 
-func newSteps(agent string) *steps { return &steps{agent: agent} }
+func newSteps(spec *Spec) *steps { return &steps{spec: spec} }
 
 // count takes a record of the stream.
-func (s *steps) count(rec *fields) {
-	kind := rec.text("type")
-	switch s.agent {
-	case "codex":
-		if kind == "item.completed" && rec.get("item").Get("type").Str == "agent_message" {
-			s.once(rec.get("item").Get("id"), true)
-		}
-	case "opencode":
-		if kind == "step_finish" {
-			s.n++
-		}
-	case "claude-code", "qwen":
-		if kind == "assistant" {
-			s.once(rec.get("message").Get("id"), false)
-		}
-	case "cursor-agent":
-		switch {
-		case kind == "assistant":
-			s.n++
-		case kind == "tool_call" && rec.text("subtype") == "started":
-			s.once(rec.get("model_call_id"), false)
-		}
-	case "copilot":
-		if kind == "assistant.message" {
-			s.once(rec.get("data").Get("messageId"), true)
-		}
-	case "gemini":
-		text := kind == "message" && rec.text("role") == "assistant"
-		if kind == "tool_use" || text && !s.text {
-			s.n++
-		}
-		s.text = text
-	}
-}
+func (s *steps) count(rec *fields) { s.spec.Step(s, rec) }
 
 // once counts a step that has an id, and one that has none if anonymous.
 func (s *steps) once(id gjson.Result, anonymous bool) {
@@ -82,18 +42,8 @@ func (s *steps) once(id gjson.Result, anonymous bool) {
 	}
 }
 
-// terminal reports whether a record says that the session is over. Nothing but the end of the process follows it.
-func terminal(agent string, rec *fields) bool {
-	kind := rec.text("type")
-	switch agent {
-	case "codex":
-		return kind == "turn.completed" || kind == "turn.failed"
-	case "claude-code", "cursor-agent", "copilot", "gemini", "qwen":
-		return kind == "result"
-	default: // opencode has no such record
-		return false
-	}
-}
+// terminal reports whether a record says that the session is over. Only the end of the process follows it.
+func (s *Spec) terminal(rec *fields) bool { return slices.Contains(s.Terminal, rec.text("type")) }
 
 // watch follows the stream of a running session.
 type watch struct {
@@ -123,7 +73,7 @@ func (w *watch) line(line []byte) error {
 	if w.session == "" {
 		w.session = strings.Clone(rec.text("session_id", "sessionID", "thread_id", "sessionId"))
 	}
-	if terminal(w.steps.agent, rec) {
+	if w.steps.spec.terminal(rec) {
 		w.mu.Lock()
 		w.timer = time.AfterFunc(w.linger, func() { w.stop(errLingered) })
 		w.mu.Unlock()

@@ -27,7 +27,7 @@ func TestSteps(t *testing.T) {
 		t.Fatal(len(vectors.MaxSteps), err)
 	}
 	for _, v := range vectors.MaxSteps {
-		s := newSteps(v.AgentType)
+		s := newSteps(specOf(t, v.AgentType))
 		for i, line := range v.Lines {
 			s.count(new(fieldsOf(gjson.ParseBytes(line))))
 			want := v.ObservedStepsWhenTripped[i]
@@ -62,7 +62,7 @@ func TestStepsOfOthers(t *testing.T) {
 			{"type":"assistant","message":{}}
 			{"type":"assistant","message":{"id":"c"}}`,
 	} {
-		s := newSteps(agent)
+		s := newSteps(specOf(t, agent))
 		for line := range strings.Lines(lines) {
 			s.count(new(fieldsOf(gjson.Parse(strings.TrimSpace(line)))))
 		}

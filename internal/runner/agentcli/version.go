@@ -55,8 +55,8 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 		return "", err
 	}
 	l := &launch{place: p, hermetic: true}
-	if r.adapter.agent == "copilot" {
-		cache, err := sharedCache("copilot")
+	if r.spec.SharedCache {
+		cache, err := sharedCache(r.spec.Name)
 		if err != nil {
 			return "", err
 		}

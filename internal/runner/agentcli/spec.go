@@ -1,0 +1,163 @@
+package agentcli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Spec describes one agent CLI. [All] lists the specs; the rest of the program reads what it needs to know of an agent
+// from here.
+type Spec struct {
+	// Name is the agent's type in configurations.
+	Name string
+	// Programs are the names of the agent's program, newest first. Install is the command that installs it, or a sentence.
+	Programs []string
+	Install  string
+	// Native are the files in node_modules that the npm package's script starts; PLATFORM stands for "linux-x64".
+	Native []string
+	// Launcher is the default command when a configuration has arguments and no command. LauncherArg is the argument that
+	// names the agent to a launcher such as npx. Both are optional.
+	Launcher, LauncherArg string
+	// SharedCache makes sessions share one cache directory, for an agent that unpacks itself there.
+	SharedCache bool
+
+	// Login is the command that logs the user in. KeyHelp names the environment variables that can hold a key.
+	Login, KeyHelp string
+	// Key is the environment variable for a runner's key. Keys are all variables that hold credentials or choose the
+	// provider: they reach the agent although Plumb keeps secrets and variables of agents from it. A * at the end of a name
+	// stands for anything.
+	Key  string
+	Keys []string
+	// Cloud lists more such variables for accounts with a cloud provider. They reach the agent when the variable that is the
+	// map's key is set.
+	Cloud map[string][]string
+	// Credentials are the files that hold the agent's credentials.
+	Credentials []Credentials
+	// State lists the parts of the agent's home that hold the record of a session.
+	State []string
+
+	// Skills is the directory in a workspace where Plumb puts skills. SkillDirs are all directories where the agent looks
+	// for them.
+	Skills    string
+	SkillDirs []string
+	// Instructions are the files that the agent reads in a workspace and in the directories above it. UserInstructions are
+	// those in the user's home, MachineInstructions those of the whole machine.
+	Instructions, UserInstructions, MachineInstructions []string
+	// MCP are the files of a workspace that configure MCP servers, UserMCP those of the user's home. InheritedMCPOnly says
+	// that the agent cannot take servers from Plumb when it inherits the user's configuration.
+	MCP, UserMCP     []string
+	InheritedMCPOnly bool
+
+	// PriceOf returns the provider and the model whose price applies to a runner's model, "" when the price is unknown.
+	PriceOf func(model string) (provider, priced string)
+	// SkillgymUsage turns usage into what skillgym reports for this agent.
+	SkillgymUsage func(u *plumb.Usage)
+	// Proof says how `plumb doctor --agents` tests the agent.
+	Proof Proof
+
+	// Launch completes the command line, the environment and the files of a session.
+	Launch func(l *launch) error
+	// Collect gets the parts of the session's record that need the agent's program, after the session. Optional.
+	Collect func(ctx context.Context, l *launch, session string) error
+	// Normalize reads a transcript into a recorder. Its error says that a file could not be read; what the agent reports
+	// of its own failure goes to the recorder.
+	Normalize func(t *Transcript, r *recorder) error
+	// Step counts the steps in one record of the stream.
+	Step func(s *steps, rec *fields)
+	// Terminal are the types of the records that end a session. An agent without such a record has none, and NoTerminal.
+	Terminal   []string
+	NoTerminal bool
+}
+
+// Credentials is a file that holds an agent's credentials.
+type Credentials struct {
+	// The file is in the directory that the environment variable Variable names, or else in Dir below the user's home. In a
+	// session it is in Dir below the session's home.
+	Variable, Dir, File string
+	// Only lists the members of the file's JSON object that are credentials, if it holds other things too. The agent then
+	// gets a copy with these members.
+	Only []string
+}
+
+// Proof says how an agent plays the scripted sessions of the doctor.
+type Proof struct {
+	// Model is a model that the agent accepts without asking its provider.
+	Model string
+	// Path follows the address of the scripted model.
+	Path string
+	// Impossible says why the agent cannot be tested with a scripted model; "" if it can.
+	Impossible string
+}
+
+// All returns the agents. It is the only list of them in the program.
+func All() []Spec {
+	return []Spec{
+		codexSpec(), claudeSpec(), opencodeSpec(), cursorSpec(), copilotSpec(), geminiSpec(), qwenSpec(),
+	}
+}
+
+// Types returns the names of the agents.
+func Types() []string {
+	var names []string
+	for _, s := range All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Find returns the spec of an agent. Its error names the closest agent.
+func Find(agent string) (Spec, error) {
+	all := All()
+	if i := slices.IndexFunc(all, func(s Spec) bool { return s.Name == agent }); i >= 0 {
+		return all[i], nil
+	}
+	if agent == "" {
+		return Spec{}, plumb.WithHint(fmt.Errorf("the agent has no type"), "it is one of "+strings.Join(Types(), ", "))
+	}
+	err := fmt.Errorf("unknown agent %q", agent)
+	if near := plumb.Nearest(agent, Types()); near != "" {
+		err = fmt.Errorf("%w (did you mean %q?)", err, near)
+	}
+	return Spec{}, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", "))
+}
+
+// NoPrice is the PriceOf of an agent whose prices are unknown: its maker bills by subscription, or the model's provider
+// does not follow from its name.
+func NoPrice(string) (provider, priced string) { return "", "" }
+
+// SkillgymUnknown is the SkillgymUsage of an agent that skillgym does not support.
+func SkillgymUnknown(*plumb.Usage) {}
+
+// SkillgymUsage returns a function that counts as skillgym does. It leaves out writes to a prompt cache, and adds what extra
+// returns to the total.
+func SkillgymUsage(adjust func(u *plumb.Usage, input, output, extra *int64)) func(*plumb.Usage) {
+	return func(u *plumb.Usage) {
+		if u.InputTokens == nil || u.OutputTokens == nil {
+			return
+		}
+		input, output, extra := *u.InputTokens-value(u.CacheWriteTokens), *u.OutputTokens, int64(0)
+		if adjust != nil {
+			adjust(u, &input, &output, &extra)
+		}
+		u.InputTokens, u.OutputTokens = &input, &output
+		u.TotalTokens = new(input + output + extra - value(u.CacheTokens))
+	}
+}
+
+// Reach lists the names that agents look for in the directories above the one that they work in: instructions, skills, settings.
+// Of a path only its beginning counts: what else is in a directory of an agent's is meant for it, too.
+func Reach() []string {
+	var names []string
+	for _, s := range All() {
+		for _, path := range slices.Concat(s.Instructions, s.SkillDirs, s.MCP) {
+			name, _, _ := strings.Cut(path, "/")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
