@@ -68,6 +68,7 @@ var homes = map[string][]string{
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
 	"github.com/tidwall/gjson":               {"internal/runner/agentcli"},
+	"mvdan.cc/sh":                            {"internal/runner/agentcli"},
 	"testing":                                {"plumbtest"},
 	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/cli", "internal/bench"},
 	"database/sql":                           {},

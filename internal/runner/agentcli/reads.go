@@ -192,8 +192,7 @@ func withoutPrefix(words []shellWord) []shellWord {
 		w := words[0]
 		name := baseName(w.text)
 		switch {
-		case !w.quoted && slices.Contains([]string{"if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time"}, w.text),
-			assigns(w),
+		case assigns(w),
 			slices.Contains([]string{"command", "builtin", "exec", "nohup", "setsid", "busybox", "unbuffer"}, name):
 			words = words[1:]
 		case slices.Contains([]string{"sudo", "env", "nice", "stdbuf", "timeout", "ionice", "doas"}, name):
@@ -220,27 +219,6 @@ func assigns(w shellWord) bool {
 	name, _, ok := strings.Cut(w.text, "=")
 	return ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+") == "" &&
 		(name[0] < '0' || name[0] > '9')
-}
-
-// shellWords returns the words of a text that is one simple command, nil for any other. A word that only the shell can
-// tell is taken as it is written.
-func shellWords(text string) []string {
-	p := &shellParser{text: text, depth: maxNesting}
-	var words []string
-	for p.at < len(p.text) {
-		switch c := p.text[p.at]; c {
-		case ' ', '\t':
-			p.at++
-		default:
-			start := p.at
-			w := p.word()
-			if p.at == start || w.dynamic && !w.quoted && strings.ContainsAny(p.text[start:p.at], "`$") {
-				return nil
-			}
-			words = append(words, w.text)
-		}
-	}
-	return words
 }
 
 // shellJoin writes a list of arguments as a command.

@@ -155,3 +155,22 @@ func FuzzShellReads(f *testing.F) {
 		shellWords(command)
 	})
 }
+
+func TestShellWords(t *testing.T) {
+	for command, want := range map[string][]string{
+		`/bin/bash -lc 'go test ./p5'`:         {"/bin/bash", "-lc", "go test ./p5"},
+		`bash -lc "cd a && grep -rn \"x\" $Y"`: {"bash", "-lc", `cd a && grep -rn "x" $Y`},
+		`ls *.go`:                              {"ls", "*.go"},
+		`echo $HOME`:                           nil,
+		`a; b`:                                 nil,
+		`a | b`:                                nil,
+		`a > b`:                                nil,
+		`X=1 a`:                                nil,
+		`bash -lc 'never ends`:                 nil,
+		"bash -lc 'cat <<EOF > f\n$(cat y)\nEOF\ntrue'": {"bash", "-lc", "cat <<EOF > f\n$(cat y)\nEOF\ntrue"},
+	} {
+		if diff := cmp.Diff(want, shellWords(command)); diff != "" {
+			t.Errorf("%q: -want +got:\n%s", command, diff)
+		}
+	}
+}
