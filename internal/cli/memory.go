@@ -44,7 +44,6 @@ func spareMemory(size int) {
 
 // tuneTranscript sets the pace of the collector for one transcript that becomes a report: rarely while it is small.
 func tuneTranscript() {
-	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(64 << 20)
-	forgetStart()
+	debug.SetGCPercent(100)
+	debug.SetMemoryLimit(96 << 20)
 }

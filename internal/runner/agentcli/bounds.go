@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf16"
@@ -9,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// text keeps a text, cut to what the report has room for.
-func (r *recorder) text(s string) ref {
+// text returns a copy of a text, cut to what the report has room for.
+func (r *recorder) text(s string) string {
 	mark := ""
 	switch limit := r.room(); {
 	case len(s) > limit:
@@ -20,19 +21,15 @@ func (r *recorder) text(s string) ref {
 		r.noteCut()
 	}
 	r.texts += len(s) + len(mark)
-	return r.arena.add(s, mark)
+	return strings.Clone(s + mark)
 }
 
-// room returns how much may be kept of the next text.
+// room returns how many bytes may be kept of the next text.
 func (r *recorder) room() int {
-	most := maxTexts
-	if r.huge {
-		most /= 4
-	}
 	switch {
-	case r.texts < most/2:
+	case r.texts < maxTexts/2:
 		return maxText
-	case r.texts < most:
+	case r.texts < maxTexts:
 		return shortText
 	default:
 		return 0
@@ -47,10 +44,11 @@ func whole(s string) string {
 	return strings.Clone(s)
 }
 
-// args keeps a call's arguments, which are JSON, cut to what the report has room for. What is no JSON then becomes a string.
-func (r *recorder) args(raw json.RawMessage) ref {
+// args returns a copy of a call's arguments, which are JSON, cut to what the report has room for. If the rest is not JSON,
+// it becomes a string.
+func (r *recorder) args(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
-		return ref{}
+		return nil
 	}
 	if limit := max(r.room(), shortText); len(raw) > limit {
 		c := cutter{limit: limit}
@@ -62,52 +60,26 @@ func (r *recorder) args(raw json.RawMessage) ref {
 		}
 	}
 	r.texts += len(raw)
-	return r.arena.add(shared(raw))
+	return bytes.Clone(raw)
 }
 
-// bounded returns what is kept of a command, path or id, and what follows it if that is not all.
-func (r *recorder) bounded(s string) (kept, mark string) {
+// copied returns a copy of a command, path or id, cut to what the report has room for.
+func (r *recorder) copied(s string) string {
 	if r.longs += min(len(s), maxName); r.longs > maxNames {
 		r.overflow = true
-		return cutMark, clip(s, shortText)
+		return cutMark + clip(s, shortText)
 	}
 	if len(s) > maxName {
 		r.noteCut()
-		return clip(s, maxName), cutMark
+		return clip(s, maxName) + cutMark
 	}
-	return s, ""
-}
-
-// long keeps a command, path or id.
-func (r *recorder) long(s string) ref {
-	kept, mark := r.bounded(s)
-	return r.arena.add(kept, mark)
-}
-
-// copied is long for what is no part of an event.
-func (r *recorder) copied(s string) string {
-	kept, mark := r.bounded(s)
-	return strings.Clone(kept + mark)
+	return strings.Clone(s)
 }
 
 // maxWords is how many words are remembered so that they are kept once.
-const maxWords = 1000
+const maxWords = 10_000
 
-// word keeps a short word that occurs often.
-func (r *recorder) word(s string) ref {
-	if s == "" {
-		return ref{}
-	}
-	known, ok := r.words[s]
-	if !ok {
-		if known = r.long(s); len(r.words) < maxWords {
-			r.words[strings.Clone(s)] = known
-		}
-	}
-	return known
-}
-
-// name is word for what is no part of an event.
+// name returns a copy of a short text that occurs often, the same for each occurrence.
 func (r *recorder) name(s string) string {
 	if s == "" {
 		return ""

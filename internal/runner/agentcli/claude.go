@@ -38,7 +38,6 @@ type claude struct {
 	result gjson.Result
 	// message, block and about are members of the record that is being read.
 	message, block, about fields
-	blocks                []string
 	// apiError is an error of the model API that the agent has shown as a message; trying is the one for which it tries the
 	// last request again.
 	apiError, trying string
@@ -256,16 +255,16 @@ func (c *claude) assistant(rec *fields) {
 	if content.Type == gjson.String {
 		content = gjson.Parse(`[{"type":"text","text":` + content.Raw + `}]`)
 	}
-	blocks := c.elements(content)
-	for _, raw := range blocks {
+	blocks := elements(content)
+	for _, value := range blocks {
 		block := &c.block
-		block.read(raw)
+		block.of(value)
 		switch block.text("type") {
 		case "thinking":
 			r.message(o, roleAssistant, phaseThinking, block.text("thinking"))
 		case "text":
 			if text := block.text("text"); text != "" {
-				said.texts = append(said.texts, r.events.n)
+				said.texts = append(said.texts, len(r.report.Events))
 				said.add(text)
 				r.message(o, roleAssistant, phaseFinal, text)
 			}
@@ -274,9 +273,7 @@ func (c *claude) assistant(rec *fields) {
 			// versions one record has all blocks, and its texts count as final, as documented.
 			if len(blocks) == 1 {
 				for _, i := range said.texts {
-					if e := r.events.at(i); e != nil && e.kind == eventMessage { // else there was no room for it
-						e.word = r.word(phaseCommentary)
-					}
+					r.rephrase(i, phaseCommentary)
 					r.answer = ""
 				}
 				said.texts = nil
@@ -290,16 +287,12 @@ func (c *claude) assistant(rec *fields) {
 	}
 }
 
-// elements returns what an array consists of, until it is asked again.
-func (c *claude) elements(array gjson.Result) []string {
-	c.blocks = c.blocks[:0]
-	if array.IsArray() {
-		members(array.Raw, func(_, value string) bool {
-			c.blocks = append(c.blocks, value)
-			return true
-		})
+// elements returns the elements of an array; anything else has none.
+func elements(v gjson.Result) []gjson.Result {
+	if !v.IsArray() {
+		return nil
 	}
-	return c.blocks
+	return v.Array()
 }
 
 // request records what a request used. The stream has the figures from the beginning of an answer, so that its output is
@@ -404,9 +397,9 @@ func (c *claude) user(rec *fields) {
 		}
 		return
 	}
-	for _, raw := range c.elements(content) {
+	for _, value := range elements(content) {
 		block := &c.block
-		block.read(raw)
+		block.of(value)
 		switch block.text("type") {
 		case "tool_result":
 			c.toolResult(o, rec, block)

@@ -32,11 +32,11 @@ type codex struct {
 	// seen counts what the rollout has, by kind and text, so that the stream does not repeat it.
 	seen map[uint64]int
 	// begun are the commands of the stream, by their item; true are those that the rollout has.
-	begun recent[bool]
+	begun map[uint64]bool
 }
 
 func normaliseCodex(t *Transcript, r *recorder) error {
-	c := &codex{r: r, seen: map[uint64]int{}}
+	c := &codex{r: r, seen: map[uint64]int{}, begun: map[uint64]bool{}}
 	if err := c.look(t); err != nil {
 		return err
 	}
@@ -288,7 +288,8 @@ func (c *codex) item(item gjson.Result, completed bool) {
 // command takes a command of the stream: its start, and its end. One that the rollout has is only counted off.
 func (c *codex) command(o origin, item gjson.Result, completed bool) {
 	r := c.r
-	known, begun := c.begun.get(o.call)
+	id := key("", o.call)
+	known, begun := c.begun[id]
 	if !begun {
 		text := codexUnwrap(item.Get("command"))
 		if known = c.known("command", text); !known {
@@ -296,7 +297,7 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 		}
 	}
 	if !begun {
-		c.begun.set(o.call, known)
+		c.begun[id] = known
 	}
 	if !completed || known {
 		return
@@ -314,23 +315,22 @@ func (c *codex) command(o origin, item gjson.Result, completed bool) {
 
 // remember counts what the rollout has.
 func (c *codex) remember() {
-	for i := range c.r.events.n {
-		e := c.r.events.at(i)
-		text, kind := shared(c.r.arena.bytes(e.text)), ""
-		switch e.kind {
-		case eventMessage:
-			switch {
-			case shared(c.r.arena.bytes(e.word)) == phaseThinking:
+	for _, e := range c.r.report.Events {
+		text, kind := "", ""
+		switch e.Type {
+		case plumb.SessionMessage:
+			switch text = e.Text; {
+			case e.Phase == phaseThinking:
 				kind = "thinking"
-			case !e.user:
+			case e.Role != roleUser:
 				kind = "message"
 			}
-		case eventCommand:
-			kind = "command"
-		case eventFileChange:
-			kind = "change"
-		case eventToolCall:
-			kind, text = "tool", shared(c.r.arena.bytes(e.word))
+		case plumb.SessionCommand:
+			kind, text = "command", e.Command
+		case plumb.SessionFileChange:
+			kind, text = "change", e.Path
+		case plumb.SessionToolCall:
+			kind, text = "tool", e.Tool
 		default:
 		}
 		if kind != "" {

@@ -72,7 +72,7 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 		t.run(c) // there will be no result that could be told to be its own
 		return
 	}
-	if _, ran := t.ran.get(c.o.call); ran {
+	if _, ran := t.ran[key("", c.o.call)]; ran {
 		c.ran++
 	}
 	if t.calls[c.o.call] == nil {
@@ -86,8 +86,8 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 
 // tool records that a tool was called: what was said before was not the last word.
 func (t *codexThread) tool(o origin, tool string, args json.RawMessage) {
-	if e := t.r.events.at(t.spoken); e != nil {
-		e.word = t.r.word(phaseCommentary)
+	if t.spoken >= 0 {
+		t.r.rephrase(t.spoken, phaseCommentary)
 		t.r.answer = ""
 	}
 	t.spoken = -1
@@ -121,12 +121,12 @@ func (t *codexThread) executed(o origin, id string, item gjson.Result) {
 	if command == "" && c != nil {
 		command = c.command // older versions say it once
 	}
-	sure, recorded := t.ran.get(id)
+	sure, recorded := t.ran[key("", id)]
 	if sure || command == "" {
 		return // told twice, or not at all
 	}
 	if id != "" {
-		t.ran.set(id, true)
+		t.ran[key("", id)] = true
 	}
 	if c != nil {
 		c.ran++
@@ -245,7 +245,7 @@ func (t *codexThread) result(o origin, p gjson.Result) {
 	}
 	if c.command != "" && c.ran == 0 {
 		t.r.commandOnly(o, c.command)
-		t.ran.set(c.o.call, false)
+		t.ran[key("", c.o.call)] = false
 		if exited {
 			t.r.exit(o.call, code)
 		}
@@ -288,7 +288,7 @@ func (t *codexThread) run(c *codexCall) {
 	}
 	if c.command != "" && c.ran == 0 {
 		t.r.command(c.o, c.command)
-		t.ran.set(c.o.call, false)
+		t.ran[key("", c.o.call)] = false
 	}
 }
 

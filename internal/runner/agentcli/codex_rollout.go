@@ -28,7 +28,7 @@ type codexThread struct {
 	calls map[string]*codexCall
 	open  []string
 	// ran are the calls whose command is recorded: true where the agent itself has said that it ran.
-	ran recent[bool]
+	ran map[uint64]bool
 	// executions are the commands that the agent has said it ran.
 	executions map[uint64]bool
 	// texts counts messages by source, since several records tell of one.
@@ -54,7 +54,7 @@ const (
 )
 
 func newCodexThread(c *codex, subagent string) *codexThread {
-	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, executions: map[uint64]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
+	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[uint64]bool{}, executions: map[uint64]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
 }
 
 // read takes a whole rollout. Of the turns before this session it takes the counters only, and what was offered.
@@ -332,7 +332,7 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 	word := codexPhase(phase.String())
 	if c.sources[source]++; c.sources[source] <= c.recorded {
 		if c.at >= 0 && phase.String() != "" && role == roleAssistant {
-			t.r.events.at(c.at).word = t.r.word(word)
+			t.r.rephrase(c.at, word)
 			c.at, t.spoken = -1, -1
 		}
 		return
@@ -348,13 +348,13 @@ func (t *codexThread) say(o origin, source int, role string, phase gjson.Result,
 	}
 	c.at, t.spoken = -1, -1
 	if phase.String() == "" {
-		c.at = t.r.events.n
+		c.at = len(t.r.report.Events)
 		if source == codexItem {
 			t.spoken = c.at
 		}
 	}
 	t.r.message(o, role, word, text)
-	if c.at >= t.r.events.n { // there was no room for it
+	if c.at >= len(t.r.report.Events) { // there was no room for it
 		c.at, t.spoken = -1, -1
 	}
 }

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -229,7 +228,7 @@ func (c *copilot) identify(kind, id string, ephemeral bool) {
 	switch {
 	case ephemeral || c.seen == nil:
 	case id != "":
-		c.seen[maphash.String(hashing, id)] = true
+		c.seen[key("", id)] = true
 	case kind == "assistant.message":
 		c.anonymous = true
 	}

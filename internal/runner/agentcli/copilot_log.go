@@ -3,7 +3,6 @@ package agentcli
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -157,7 +156,7 @@ func (c *copilot) survey(log *eventLog) error {
 			log.turns[len(log.turns)-1].total = totals(rec.Get("data"))
 		}
 		if turn := &log.turns[len(log.turns)-1]; !turn.stream {
-			turn.stream = c.seen[maphash.String(hashing, rec.Get("id").String())]
+			turn.stream = c.seen[key("", rec.Get("id").String())]
 		}
 		return nil
 	})
@@ -189,7 +188,7 @@ func (c *copilot) readLog(log *eventLog, turn int, streamed bool, steps *steps) 
 			c.begin(rec.Get("data")) // of all turns
 			return true
 		}
-		if n < begin || n >= end || c.seen[maphash.String(hashing, rec.Get("id").String())] {
+		if n < begin || n >= end || c.seen[key("", rec.Get("id").String())] {
 			return true
 		}
 		if streamed && c.anonymous && !strings.HasPrefix(kind, "session.") {

@@ -233,7 +233,7 @@ func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Re
 	r := c.r
 	outcome := &c.outcome
 	if word := result.Get("case"); word.Type == gjson.String && result.Get("value").Exists() { // the other shape
-		outcome.names, outcome.values = []string{word.Str}, []string{result.Get("value").Raw}
+		outcome.names, outcome.values = []string{word.Str}, []gjson.Result{result.Get("value")}
 	} else {
 		outcome.of(result)
 	}
@@ -286,10 +286,10 @@ func (c *cursor) answer(o origin, tool string, call *cursorCall, result gjson.Re
 // documentation: "shellToolCall" is "shell", "updateTodosToolCall" is "update-todos".
 func cursorTool(call gjson.Result) (string, gjson.Result) {
 	name, body := "", gjson.Result{}
-	members(call.Raw, func(key, value string) bool {
-		short, ok := strings.CutSuffix(key, "ToolCall")
-		if ok && strings.HasPrefix(value, "{") {
-			name, body = kebab(short), gjson.Parse(value)
+	call.ForEach(func(key, value gjson.Result) bool {
+		short, ok := strings.CutSuffix(key.Str, "ToolCall")
+		if ok && value.IsObject() {
+			name, body = kebab(short), value
 			return false
 		}
 		return true

@@ -234,13 +234,3 @@ func sessionFiles(dir string, match func(path string) bool) ([]string, error) {
 	})
 	return paths, err
 }
-
-// largest returns the size of the largest file below dir.
-func largest(dir string) int64 {
-	var most int64
-	_, _ = sessionFiles(dir, func(path string) bool { // whoever reads the files meets what is wrong with them
-		most = max(most, size(path))
-		return false
-	})
-	return most
-}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // The bounds that keep the memory of reading a transcript independent of what the agent printed.
@@ -22,11 +21,6 @@ const (
 	shortString = 1 << 10
 	maxLine     = 4 << 20
 )
-
-// shared returns bytes as a text that is only valid as long as they are not changed.
-func shared(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // a copy of each line costs as much as to understand it
-}
 
 // cutMark ends every text that was cut short.
 const cutMark = "… [cut]"

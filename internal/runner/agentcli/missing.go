@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -9,33 +10,18 @@ import (
 // noSuchFile is what programs say of a file that is not there.
 const noSuchFile = "No such file or directory"
 
-// withoutMissing takes back the reads that a command was to make of files that were not there, as far as its output says
-// so: a name in a command is no proof that there was something to read.
-func withoutMissing(events []plumb.SessionEvent) []plumb.SessionEvent {
-	missing := map[string][]string{} // what is said of missing files, by call
-	for i := range events {
-		if e := &events[i]; e.Type == plumb.SessionToolResult && e.CallID != "" && strings.Contains(e.Output, noSuchFile) {
-			missing[e.CallID] = append(missing[e.CallID], missingIn(e.Output)...)
-		}
-	}
-	if len(missing) == 0 {
-		return events
-	}
+// withoutMissing removes the events that did not happen: those that were retracted, and the reads of a command whose output
+// says that the file does not exist. A name in a command does not prove that there was something to read.
+func (r *recorder) withoutMissing() {
 	ran := map[string]bool{}
-	for i := range events {
-		if events[i].Type == plumb.SessionCommand {
-			ran[events[i].CallID] = true
+	for i := range r.report.Events {
+		if e := &r.report.Events[i]; e.Type == plumb.SessionCommand && r.missing[e.CallID] != nil {
+			ran[e.CallID] = true
 		}
 	}
-	kept := events[:0]
-	for _, e := range events {
-		if e.Type == plumb.SessionFileRead && ran[e.CallID] && named(missing[e.CallID], e.Path) {
-			continue
-		}
-		kept = append(kept, e)
-	}
-	clear(events[len(kept):])
-	return kept
+	r.report.Events = slices.DeleteFunc(r.report.Events, func(e plumb.SessionEvent) bool {
+		return e.Type == retracted || e.Type == plumb.SessionFileRead && ran[e.CallID] && named(r.missing[e.CallID], e.Path)
+	})
 }
 
 // missingIn returns what an output says of missing files, line by line.

@@ -23,14 +23,16 @@ func TestWithoutMissing(t *testing.T) {
 		{"No such file or directory", []string{"/w/a.txt"}, []string{"/w/a.txt"}},
 	}
 	for _, tt := range tests {
-		events := []plumb.SessionEvent{{Type: plumb.SessionCommand, CallID: "c"}}
-		for _, r := range tt.reads {
-			events = append(events, plumb.SessionEvent{Type: plumb.SessionFileRead, CallID: "c", Path: r})
+		r := newRecorder(specOf(t, "claude-code"), &Transcript{Cwd: "/w"})
+		r.commandOnly(origin{call: "c"}, "cat")
+		for _, path := range tt.reads {
+			r.fileRead(origin{call: "c"}, path)
 		}
-		events = append(events, plumb.SessionEvent{Type: plumb.SessionToolResult, CallID: "c", Output: tt.output},
-			plumb.SessionEvent{Type: plumb.SessionFileRead, CallID: "d", Path: "/w/a.txt"}) // of another call
+		r.toolResult(origin{call: "c"}, tt.output, false)
+		r.fileRead(origin{call: "d"}, "/w/a.txt") // of another call
+		r.finish(&Transcript{})
 		var got []string
-		for _, e := range withoutMissing(events) {
+		for _, e := range r.report.Events {
 			if e.Type == plumb.SessionFileRead && e.CallID == "c" {
 				got = append(got, e.Path)
 			}

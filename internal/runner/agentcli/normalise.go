@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -50,9 +49,6 @@ func (r *recorder) normalise(t *Transcript, normalise func(*Transcript, *recorde
 		return nil, r.nothing(t, err)
 	}
 	r.finish(t)
-	if r.huge {
-		debug.FreeOSMemory() // what the transcript took is needed no more, and what comes next takes much, too
-	}
 	if err != nil {
 		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.spec.Name, err)
 	}

@@ -3,7 +3,6 @@ package agentcli
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -124,7 +123,7 @@ func (th *openThread) know(part openPart) bool {
 	if id == "" || len(th.o.exports) == 0 {
 		return false // only stream and export say things twice
 	}
-	k := maphash.String(hashing, id)
+	k := key("", id)
 	seen := th.o.seen[k]
 	th.o.seen[k] = true
 	return seen

@@ -13,26 +13,27 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// The bounds of a report, so that a transcript of any length becomes one of bounded size.
+// The bounds of a report, so that a transcript of any length becomes a report of bounded size. They are the same for every
+// transcript; a report notes each bound that it has reached.
 const (
-	// maxText is how much of one text is kept, maxTexts how much of all together: once half of that is spent, only shortText
-	// is kept of each, and in the end nothing. The final output has its own room.
+	// maxText is how many bytes are kept of one text, maxTexts how many of all texts. After half of maxTexts only shortText
+	// is kept of each text, and after all of it nothing. The final output does not count.
 	maxText   = 256 << 10
 	maxTexts  = 8 << 20
 	shortText = 256
-	// Commands, paths and names are kept up to maxName, whatever came before, and up to maxNames together.
+	// Commands, paths and names are kept up to maxName bytes each, whatever came before, and up to maxNames together.
 	maxName  = 64 << 10
 	maxNames = 24 << 20
-	// maxEvents is how many events a session may have: beyond it nothing could be said of what did not happen. Beyond
-	// maxMessages events messages are left out, of which nobody asks how many there were.
-	maxEvents   = 400_000
-	maxMessages = 50_000
+	// fullEvents is how many events of any kind are kept. After that, messages, results and the tool calls that commands
+	// are get no event; commands, file reads and changes, skills and denials still do.
+	fullEvents = 20_000
+	// maxEvents is how many events a session may have. With more it is not a measurement, and keptAnyway events are kept.
+	maxEvents  = 200_000
+	keptAnyway = 10 << 10
 	// maxRequests is how many requests have their usage listed.
 	maxRequests = 40_000
 	maxNotes    = 50
-	// keptAnyway is how many events are kept of a session that has too many, or too much in them.
-	keptAnyway = 10 << 10
-	// maxList is how many things are listed of those that a session has few of.
+	// maxList bounds the lists of things that a session has few of.
 	maxList = 10_000
 )
 
@@ -91,35 +92,25 @@ type recorder struct {
 	final    string
 	hasFinal bool
 
-	calls  recent[call]
+	calls  map[string]*call
 	names  map[string]string // interned
-	words  map[string]ref
 	offers map[plumb.Offer]bool
 	steps  map[string]bool
 	noted  map[string]bool
-	events events
-	arena  arena
+	// missing is what results say of missing files, by call.
+	missing map[string][]string
 	// answer is the last final message of the main thread, whole.
 	answer string
 
 	texts, longs int  // bytes that are kept of them
 	cut          bool // a text of the next event was
 	overflow     bool // the report cannot hold all
-
-	huge     bool // the transcript is
-	late     []lateRead
-	lateSeen map[uint64]bool
-	gone     struct { // what the last result said of files that are not there
-		call  uint64
-		lines []string
-	}
-	spoil bool // what a record was in is overwritten, to find out whether somebody has kept a part of it
 }
 
 // call is what is remembered of a tool call: its events lie between first and last.
 type call struct {
-	id, tool    ref
-	first, last int32
+	id, tool    string
+	first, last int
 	denied      bool
 }
 
@@ -127,32 +118,29 @@ func newRecorder(spec *Spec, t *Transcript) *recorder {
 	r := &recorder{
 		spec: spec,
 		report: &plumb.SessionReport{
-			Prompt: t.Prompt, ExitCode: t.ExitCode,
+			Prompt: t.Prompt, ExitCode: t.ExitCode, Events: []plumb.SessionEvent{},
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
 		},
 		cwd: t.Cwd, skillEvidence: "Loaded via skill tool",
-		unknown: map[string]int{}, names: map[string]string{}, words: map[string]ref{}, offers: map[plumb.Offer]bool{},
-		steps: map[string]bool{}, noted: map[string]bool{}, huge: size(t.Stdout) > hugeTranscript || largest(t.Session) > hugeTranscript,
+		unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{}, calls: map[string]*call{},
+		steps: map[string]bool{}, noted: map[string]bool{}, missing: map[string][]string{},
 	}
 	return r
 }
 
-// records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. What rec holds is
-// shared with the whole line, which is why the recorder copies all that it keeps. A file that is not there has no records.
+// records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. The recorder copies what
+// it keeps, since a part of a record would keep the whole line in memory. A file that does not exist has no records.
 func (r *recorder) records(path string, fn func(rec gjson.Result) bool) error {
 	if path == "" {
 		return nil
 	}
 	return eachLine(path, func(line []byte) error {
-		text := shared(line)
+		text := string(line)
 		if !r.top.readObject(text) {
 			r.stray(line)
 			return nil
 		}
 		rec := gjson.Result{Type: gjson.JSON, Raw: text}
-		if r.spoil {
-			defer clear(line)
-		}
 		if fn(rec) {
 			r.sawRecords++
 		} else if kind := rec.Get("type").String(); len(r.unknown) < maxNotes || r.unknown[kind] > 0 {
@@ -191,24 +179,31 @@ func (r *recorder) message(o origin, role, phase, text string) {
 	if role == roleAssistant && phase == phaseFinal && o.subagent == "" {
 		r.answer = whole(text)
 	}
-	if o.call = ""; r.admits(eventMessage, o, "") {
-		e := r.event(eventMessage, o)
-		e.user, e.word, e.text = role == roleUser, r.word(phase), r.text(text)
+	if o.call = ""; r.admits(plumb.SessionMessage) {
+		e := plumb.SessionEvent{Type: plumb.SessionMessage, Role: role, Phase: phase}
+		e.Text = r.text(text)
 		r.add(e, o)
+	}
+}
+
+// rephrase sets the phase of the message with the index i, which a later record tells. An index without a message is
+// ignored.
+func (r *recorder) rephrase(i int, phase string) {
+	if i >= 0 && i < len(r.report.Events) && r.report.Events[i].Type == plumb.SessionMessage {
+		r.report.Events[i].Phase = phase
 	}
 }
 
 // toolCall records that a tool was called; the tool is remembered for the call's result.
 func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
-	if !r.admits(eventToolCall, o, "") {
+	if !r.admits(plumb.SessionToolCall) {
 		return
 	}
-	e := r.event(eventToolCall, o)
-	e.word, e.args = r.word(tool), r.args(args)
+	e := plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: r.name(tool)}
+	e.Args = r.args(args)
 	r.add(e, o)
-	if c, ok := r.calls.get(o.call); ok && o.call != "" {
-		c.tool = e.word
-		r.calls.set(o.call, c)
+	if c := r.calls[o.call]; c != nil {
+		c.tool = e.Tool
 	}
 }
 
@@ -216,10 +211,16 @@ func (r *recorder) toolCall(o origin, tool string, args json.RawMessage) {
 // that the tool was to read or change, and the skill it was to load, are no longer reported. Commands stay, and what
 // they are known to read.
 func (r *recorder) toolResult(o origin, output string, isError bool) {
-	if r.admits(eventToolResult, o, output) {
-		e := r.event(eventToolResult, o)
-		c, _ := r.calls.get(o.call)
-		e.word, e.text, e.wrong = c.tool, r.text(output), isError
+	if o.call != "" && len(r.missing) < maxList && strings.Contains(output, noSuchFile) {
+		id := r.name(o.call)
+		r.missing[id] = append(r.missing[id], missingIn(output)...)
+	}
+	if r.admits(plumb.SessionToolResult) {
+		e := plumb.SessionEvent{Type: plumb.SessionToolResult, IsError: isError}
+		if c := r.calls[o.call]; c != nil {
+			e.Tool = c.tool
+		}
+		e.Output = r.text(output)
 		r.add(e, o)
 	}
 	if isError {
@@ -242,19 +243,29 @@ func (r *recorder) commandOnly(o origin, command string) bool {
 	if strings.TrimSpace(command) == "" {
 		return false
 	}
-	if r.admits(eventCommand, o, command) {
-		e := r.event(eventCommand, o)
-		e.text = r.long(command)
-		r.add(e, o)
+	if !r.admits(plumb.SessionCommand) {
+		return true
 	}
+	e := plumb.SessionEvent{Type: plumb.SessionCommand, Command: r.copied(command)}
+	if len(r.report.Events) >= fullEvents { // it takes the place of the tool call that it is
+		for call := range r.eventsOf(o.call) {
+			if call.Type == plumb.SessionToolCall {
+				r.incomplete(plumb.SessionToolCall)
+				e.At, e.CallID, e.Subagent, e.Truncated = call.At, call.CallID, call.Subagent, r.cut
+				*call, r.cut = e, false
+				return true
+			}
+		}
+	}
+	r.add(e, o)
 	return true
 }
 
 // exit completes the commands of a call with their exit code.
 func (r *recorder) exit(callID string, code int) {
 	for e := range r.eventsOf(callID) {
-		if e.kind == eventCommand && e.exit == noExit {
-			e.exit = int64(code)
+		if e.Type == plumb.SessionCommand && e.ExitCode == nil {
+			e.ExitCode = &code
 		}
 	}
 }
@@ -262,77 +273,65 @@ func (r *recorder) exit(callID string, code int) {
 // fileRead records that a file was read; a call reads each file once.
 func (r *recorder) fileRead(o origin, path string) {
 	path = r.path(o, path)
-	if path == "" {
-		return
-	}
-	if r.find(o.call, eventFileRead, path) == nil && r.admits(eventFileRead, o, path) {
-		e := r.event(eventFileRead, o)
-		e.text = r.long(path)
-		r.add(e, o)
+	if path != "" && r.find(o.call, plumb.SessionFileRead, path) == nil && r.admits(plumb.SessionFileRead) {
+		r.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.name(path)}, o)
 	}
 }
 
-// find returns the event of a call that is of a kind and about something, nil if there is none.
-func (r *recorder) find(call string, kind eventKind, about string) *event {
+// find returns the event of a call that has a type and names a path or a skill, nil if there is none.
+func (r *recorder) find(call string, kind plumb.SessionEventType, about string) *plumb.SessionEvent {
 	for e := range r.eventsOf(call) {
-		if e.kind == kind && shared(r.arena.bytes(e.text)) == about {
+		if e.Type == kind && e.Path+e.Skill == about {
 			return e
 		}
 	}
 	return nil
 }
 
-// fileChange records that the agent says it changed a file. Kind is "add", "update" or "delete".
+// fileChange records that the agent reports a change of a file. Kind is "add", "update" or "delete".
 func (r *recorder) fileChange(o origin, kind, path string) {
 	path = r.path(o, path)
 	if path == "" {
 		return
 	}
-	if e := r.find(o.call, eventFileChange, path); e != nil {
-		e.word = r.word(kind) // the later record knows better
+	if e := r.find(o.call, plumb.SessionFileChange, path); e != nil {
+		e.Change = r.name(kind) // the later record is more exact
 		return
 	}
-	if r.admits(eventFileChange, o, path) {
-		e := r.event(eventFileChange, o)
-		e.word, e.text = r.word(kind), r.long(path)
-		r.add(e, o)
+	if r.admits(plumb.SessionFileChange) {
+		r.add(plumb.SessionEvent{Type: plumb.SessionFileChange, Change: r.name(kind), Path: r.name(path)}, o)
 	}
 }
 
 // skill records that a tool loaded a skill.
 func (r *recorder) skill(o origin, name, signal string) {
-	if name != "" && r.find(o.call, eventSkill, name) == nil && r.admits(eventSkill, o, name) {
-		e := r.event(eventSkill, o)
-		e.word, e.text = r.word(signal), r.long(name)
-		r.add(e, o)
+	if name != "" && r.find(o.call, plumb.SessionSkill, name) == nil && r.admits(plumb.SessionSkill) {
+		r.add(plumb.SessionEvent{Type: plumb.SessionSkill, Skill: r.copied(name), Signal: r.name(signal)}, o)
 	}
 }
 
 // denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
 // for did not happen; its command stays, as an attempt, and is marked as an error.
 func (r *recorder) denial(o origin, tool, message string) {
-	c, called := r.calls.get(o.call)
-	if called = called && o.call != ""; called {
+	c := r.calls[o.call]
+	if c != nil {
 		if c.denied {
 			return
 		}
 		if tool == "" {
-			tool = r.arena.string(c.tool)
+			tool = c.tool
 		}
+		c.denied = true
 	} else if len(r.report.PermissionDenials) >= maxList || slices.ContainsFunc(r.report.PermissionDenials, func(d plumb.PermissionDenial) bool {
 		return d.Tool == tool && d.CallID == o.call && d.Message == message
 	}) {
 		return
 	}
 	r.retract(o.call, true)
-	if r.admits(eventDenial, o, message) {
-		e := r.event(eventDenial, o)
-		e.word, e.text = r.word(tool), r.text(message)
+	if r.admits(plumb.SessionDenial) {
+		e := plumb.SessionEvent{Type: plumb.SessionDenial, Tool: r.name(tool)}
+		e.Text = r.text(message)
 		r.add(e, o)
-	}
-	if c, ok := r.calls.get(o.call); ok && called {
-		c.denied = true
-		r.calls.set(o.call, c)
 	}
 	d := plumb.PermissionDenial{Tool: r.name(tool), CallID: strings.Clone(clip(o.call, maxName)), Message: whole(message), At: o.at}
 	r.report.PermissionDenials = append(r.report.PermissionDenials, d)
@@ -343,29 +342,31 @@ func (r *recorder) denial(o origin, tool, message string) {
 func (r *recorder) retract(callID string, all bool) {
 	if !all {
 		for e := range r.eventsOf(callID) {
-			if e.kind == eventCommand {
+			if e.Type == plumb.SessionCommand {
 				return
 			}
 		}
 	}
-	r.forget(callID, nil)
 	for e := range r.eventsOf(callID) {
-		switch e.kind {
-		case eventFileRead, eventFileChange, eventSkill:
-			e.kind = eventNone
-		case eventCommand:
-			e.wrong = true
+		switch e.Type {
+		case plumb.SessionFileRead, plumb.SessionFileChange, plumb.SessionSkill:
+			e.Type = retracted
+		case plumb.SessionCommand:
+			e.IsError = true
 		default:
 		}
 	}
 }
+
+// retracted is the type of an event that did not happen. It is removed in the end, so that indexes stay valid until then.
+const retracted plumb.SessionEventType = ""
 
 // offer records what the agent found when it began, each once.
 func (r *recorder) offer(kind plumb.OfferKind, name, path, source string) {
 	if name == "" || len(r.offers) >= maxList {
 		return
 	}
-	o := plumb.Offer{Kind: kind, Name: r.copied(name), Path: r.copied(path), Source: r.name(source)}
+	o := plumb.Offer{Kind: kind, Name: r.copied(name), Path: r.name(path), Source: r.name(source)}
 	if !r.offers[o] {
 		r.offers[o] = true
 		r.report.Offered = append(r.report.Offered, o)
@@ -397,7 +398,7 @@ func (r *recorder) subagent(id, kind string, usage *plumb.Usage) {
 
 // request records what one request to the model used.
 func (r *recorder) request(u plumb.RequestUsage) {
-	if n := len(r.report.RequestUsage); n < maxRequests && (!r.huge || n < manyEvents) {
+	if n := len(r.report.RequestUsage); n < maxRequests {
 		u.Model, u.Subagent = r.name(u.Model), r.name(u.Subagent)
 		r.report.RequestUsage = append(r.report.RequestUsage, u)
 	}
@@ -439,70 +440,56 @@ func (r *recorder) failed(f *plumb.Failure) {
 	}
 }
 
-// event begins an event.
-func (r *recorder) event(kind eventKind, o origin) event {
-	e := event{kind: kind, exit: noExit, subagent: r.word(o.subagent)}
-	e.when(o.at)
-	if o.call != "" {
-		c, ok := r.calls.get(o.call)
-		if !ok {
-			c.id = r.arena.add(clip(o.call, maxName))
-		}
-		e.call = c.id
-	}
-	return e
-}
-
-// lacks notes that the report does not have all of a kind, so that nothing is concluded from what is absent.
-func (r *recorder) lacks(kind plumb.SessionEventType) {
+// incomplete notes that the report does not have all events of a type, so that no check concludes anything from their absence.
+func (r *recorder) incomplete(kind plumb.SessionEventType) {
 	if !slices.Contains(r.report.Incomplete, string(kind)) {
 		r.report.Incomplete = append(r.report.Incomplete, string(kind))
 	}
 }
 
-// admits reports whether there is room for an event about something.
-func (r *recorder) admits(kind eventKind, o origin, about string) bool {
-	n := r.events.n
-	if n >= maxMessages && kind == eventMessage {
-		r.note(fmt.Sprintf("the session is so long that its messages are left out after the first %d events", maxMessages))
-		r.lacks(plumb.SessionMessage)
-		return false
+// admits reports whether there is room for an event.
+func (r *recorder) admits(kind plumb.SessionEventType) bool {
+	n := len(r.report.Events)
+	if n >= fullEvents && !r.overflow {
+		r.note(fmt.Sprintf("the session has more than %d events: the rest has neither messages, nor results, nor the tool calls of commands; "+
+			"commands, file reads and changes, and skills are complete", fullEvents))
+		if kind == plumb.SessionMessage || kind == plumb.SessionToolResult {
+			r.incomplete(kind)
+			return false
+		}
 	}
-	if r.overflow || r.crowd(kind, o, about) {
-		return false
-	}
-	if n >= maxEvents || r.huge && n >= hugeEvents {
-		r.overflow = true
-		r.late, r.lateSeen = nil, nil
-		return false
-	}
-	return true
+	r.overflow = r.overflow || n >= maxEvents
+	return !r.overflow
 }
 
-// add takes an event up that there is room for.
-func (r *recorder) add(e event, o origin) {
-	e.cut, r.cut = r.cut, false
-	if o.call != "" {
-		c, ok := r.calls.get(o.call)
-		if !ok {
-			c = call{id: e.call, first: int32(r.events.n)} //nolint:gosec // bounded by maxEvents
-		}
-		c.last = int32(r.events.n) //nolint:gosec // as above
-		r.calls.set(o.call, c)
+// add appends an event.
+func (r *recorder) add(e plumb.SessionEvent, o origin) {
+	e.At, e.Subagent, e.Truncated, r.cut = o.at, r.name(o.subagent), r.cut, false
+	n := len(r.report.Events)
+	if n > 0 && e.At != nil && r.report.Events[n-1].At != nil && e.At.Equal(*r.report.Events[n-1].At) {
+		e.At = r.report.Events[n-1].At // most events of a record have the time of the record
 	}
-	r.events.add(e)
+	if o.call != "" {
+		c := r.calls[o.call]
+		if c == nil {
+			c = &call{id: r.copied(o.call), first: n}
+			r.calls[c.id] = c
+		}
+		c.last, e.CallID = n, c.id
+	}
+	r.report.Events = append(r.report.Events, e)
 }
 
 // eventsOf yields the events of a call, the latest of very many.
-func (r *recorder) eventsOf(callID string) iter.Seq[*event] {
-	return func(yield func(*event) bool) {
-		c, ok := r.calls.get(callID)
-		if !ok || callID == "" {
+func (r *recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
+	return func(yield func(*plumb.SessionEvent) bool) {
+		c := r.calls[callID]
+		if c == nil {
 			return
 		}
 		const most = 1000 // a call id that is used for everything must not cost the square of it
 		for i := max(c.first, c.last-most); i <= c.last; i++ {
-			if e := r.events.at(int(i)); e.call == c.id && !yield(e) {
+			if e := &r.report.Events[i]; e.CallID == c.id && !yield(e) {
 				return
 			}
 		}

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -13,22 +12,16 @@ import (
 // finish completes the report once everything is recorded.
 func (r *recorder) finish(t *Transcript) {
 	rep := r.report
-	late := make([]string, len(r.late))
-	for i, l := range r.late {
-		late[i] = r.arena.string(l.path)
+	if n := len(rep.Events); r.overflow && n > keptAnyway {
+		rep.Events = slices.Clone(rep.Events[:keptAnyway]) // it is not a measurement: they are only to be looked at
 	}
-	n, most := r.events.n, maxEvents
-	if r.overflow {
-		most = keptAnyway // it is no measurement, and only to be looked at
-	}
-	rep.Events = r.events.release(&r.arena, most)
-	rep.Events = withoutMissing(rep.Events)
-	r.fold(late)
+	r.withoutMissing()
+	r.fold()
 	if rep.FinalOutput = r.final; !r.hasFinal {
 		rep.FinalOutput = r.answer
 	}
 	if strings.HasSuffix(rep.FinalOutput, cutMark) {
-		r.lacks("finalOutput")
+		r.incomplete("finalOutput")
 	}
 	if rep.Prompt == "" {
 		if i := slices.IndexFunc(rep.Events, func(e plumb.SessionEvent) bool {
@@ -62,18 +55,19 @@ func (r *recorder) finish(t *Transcript) {
 		}
 	}
 	if r.overflow {
-		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: %d events of more, of which the first %d are kept", n, len(rep.Events))
+		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: more than %d events, or %d MiB of commands and paths; the first %d events are kept",
+			maxEvents, maxNames>>20, len(rep.Events))
 		f.Hint = "limit it with maxSteps or a time limit"
 		r.ended, r.failure = true, f
 	}
 }
 
 // fold derives from the events which files were read and changed and which skills were used.
-func (r *recorder) fold(late []string) {
+func (r *recorder) fold() {
 	rep := r.report
 	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
 	rep.DetectedSkills = []plumb.SkillDetection{}
-	read, changed, skills := map[uint64]bool{}, map[string]int{}, map[string]int{}
+	read, changed, skills := map[string]bool{}, map[string]int{}, map[string]int{}
 	detect := func(name, confidence, evidence string) {
 		i, ok := skills[name]
 		if !ok {
@@ -90,11 +84,10 @@ func (r *recorder) fold(late []string) {
 		}
 	}
 	reads := func(path string) {
-		k := maphash.String(hashing, path)
-		if path == "" || read[k] {
+		if read[path] {
 			return
 		}
-		read[k] = true
+		read[path] = true
 		rep.Files.ObservedReads = append(rep.Files.ObservedReads, path)
 		if baseName(path) == "SKILL.md" {
 			rep.Files.ObservedSkillReads = append(rep.Files.ObservedSkillReads, path)
@@ -116,9 +109,6 @@ func (r *recorder) fold(late []string) {
 			}
 		default:
 		}
-	}
-	for _, path := range late {
-		reads(path)
 	}
 	for i := range rep.Events {
 		if e := &rep.Events[i]; e.Type == plumb.SessionSkill {

@@ -18,11 +18,11 @@ import (
 type steps struct {
 	spec *Spec
 	n    int
-	seen recent[bool]
+	seen map[uint64]bool
 	text bool // the last record was a piece of text
 }
 
-func newSteps(spec *Spec) *steps { return &steps{spec: spec} }
+func newSteps(spec *Spec) *steps { return &steps{spec: spec, seen: map[uint64]bool{}} }
 
 // count takes a record of the stream.
 func (s *steps) count(rec *fields) { s.spec.Step(s, rec) }
@@ -35,8 +35,8 @@ func (s *steps) once(id gjson.Result, anonymous bool) {
 			s.n++
 		}
 	default:
-		if _, seen := s.seen.get(id.Str); !seen {
-			s.seen.set(id.Str, true)
+		if id := key("", id.Str); !s.seen[id] {
+			s.seen[id] = true
 			s.n++
 		}
 	}
@@ -69,7 +69,7 @@ func (w *watch) line(line []byte) error {
 		return nil
 	}
 	rec := &w.record
-	rec.read(shared(line))
+	rec.of(gjson.Parse(string(line)))
 	if w.session == "" {
 		w.session = strings.Clone(rec.text("session_id", "sessionID", "thread_id", "sessionId"))
 	}

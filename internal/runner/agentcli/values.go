@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"encoding/json"
-	"hash/maphash"
 	"regexp"
 	"strconv"
 	"strings"
@@ -99,9 +98,6 @@ func javascript(literal string) string {
 	}
 	return b.String()
 }
-
-// hashing is the seed of hashes that stand for ids where many have to be remembered. They never leave this process.
-var hashing = maphash.MakeSeed() //nolint:gochecknoglobals // never changes
 
 // key stands for a text of a kind where many have to be remembered; it is an FNV-1a hash. White space does not count, since
 // the records that tell of one text join its parts differently. Neither does the end of a long text, which may have been cut.

@@ -20,21 +20,11 @@ func plain(v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	default:
-		for i := 0; i < len(v.Raw); {
-			switch v.Raw[i] {
-			case '"':
-				i = skipString(v.Raw, i)
-			case ' ', '\t', '\n', '\r':
-				var compact bytes.Buffer
-				if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
-					return v.Raw
-				}
-				return compact.String()
-			default:
-				i++
-			}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
+			return v.Raw
 		}
-		return v.Raw
+		return compact.String()
 	}
 }
 
@@ -44,10 +34,10 @@ func take(obj gjson.Result, into []gjson.Result, keys ...string) {
 		return
 	}
 	left := len(keys)
-	members(obj.Raw, func(name, value string) bool {
+	obj.ForEach(func(name, value gjson.Result) bool {
 		for i, k := range keys {
-			if name == k && !into[i].Exists() {
-				into[i] = gjson.Parse(value)
+			if name.Str == k && !into[i].Exists() {
+				into[i] = value
 				left--
 				break
 			}

@@ -10,11 +10,10 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestCrowd: of a huge transcript's later events those stay that say what was done, and what did not happen is taken back.
-func TestCrowd(t *testing.T) {
+// TestFullEvents: of the events of a long session those stay that say what was done, and what did not happen is removed.
+func TestFullEvents(t *testing.T) {
 	r := newRecorder(specOf(t, "claude-code"), &Transcript{Cwd: "/ws"})
-	r.huge = true
-	for i := range manyEvents {
+	for i := range fullEvents {
 		r.fileChange(origin{call: fmt.Sprint("early", i)}, changeAdd, fmt.Sprint("out", i))
 	}
 	shell := func(id, command, output string) {
@@ -40,10 +39,13 @@ func TestCrowd(t *testing.T) {
 	r.finish(&Transcript{})
 
 	var got []string
-	for _, e := range r.report.Events[manyEvents:] {
-		got = append(got, string(e.Type)+" "+e.Tool+e.Command)
+	for _, e := range r.report.Events[fullEvents:] {
+		got = append(got, string(e.Type)+" "+e.Tool+e.Command+e.Path)
 	}
-	want := []string{"command cat a.txt", "command cat b.txt", "command cat y.txt z.txt", "toolCall Read", "toolCall Read"}
+	want := []string{
+		"command cat a.txt", "fileRead /ws/a.txt", "command cat b.txt", "command cat y.txt z.txt", "fileRead /ws/y.txt",
+		"toolCall Read", "toolCall Read", "fileRead /ws/d/SKILL.md",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
@@ -53,16 +55,18 @@ func TestCrowd(t *testing.T) {
 	if skills := r.report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" || skills[0].Confidence != "strong" {
 		t.Errorf("skills %v", skills)
 	}
+	if !slices.Equal(r.report.Incomplete, []string{"toolCall", "toolResult", "message"}) {
+		t.Errorf("incomplete: %q", r.report.Incomplete)
+	}
 	if r.report.FinalOutput != "ok" || len(r.report.Notes) != 1 {
 		t.Errorf("final output %q, notes %q", r.report.FinalOutput, r.report.Notes)
 	}
 }
 
-// TestCrowdOverflow: too many events even so are no measurement, and few of them are kept.
-func TestCrowdOverflow(t *testing.T) {
+// TestTooManyEvents: a session with more events than a report can have is not a measurement, and few of them are kept.
+func TestTooManyEvents(t *testing.T) {
 	r := newRecorder(specOf(t, "codex"), &Transcript{})
-	r.huge = true
-	for i := range hugeEvents + 1 {
+	for i := range maxEvents + 1 {
 		r.commandOnly(origin{call: fmt.Sprint(i)}, "ls")
 	}
 	r.finished("", false)

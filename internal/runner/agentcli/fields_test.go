@@ -52,7 +52,7 @@ func sameObject(t interface{ Errorf(string, ...any) }, text string) {
 	}
 	n := 0
 	gjson.Parse(text).ForEach(func(name, value gjson.Result) bool {
-		if n >= len(f.names) || `"`+f.names[n]+`"` != name.Raw || f.values[n] != value.Raw {
+		if n >= len(f.names) || f.names[n] != name.Str || f.values[n].Raw != value.Raw {
 			t.Errorf("%q: member %d differs", text, n)
 			return false
 		}
