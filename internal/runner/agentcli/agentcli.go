@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -233,11 +232,6 @@ func (r *Runner) late(cause error) *plumb.Failure {
 	return f
 }
 
-// timeoutError is the cause of a runner's own time limit.
-type timeoutError time.Duration
-
-func (e timeoutError) Error() string { return fmt.Sprintf("no end within %s", time.Duration(e)) }
-
 // errLingered says that an agent was done and did not go.
 var errLingered = errors.New("it was done and did not end")
 
@@ -277,8 +271,8 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	watch := &watch{steps: newSteps(&r.spec), limit: t.maxSteps, runner: r, linger: r.linger, stop: stop}
-	cmd := l.command()
+	watch := &watch{steps: newSteps(&r.spec.Format), limit: t.maxSteps, runner: r, linger: r.linger, stop: stop}
+	cmd := command(l)
 	cmd.Observe, cmd.Grace, cmd.OutputLimit = watch.line, r.grace, outputLimit
 	result, err := cmd.Run(ctx)
 	watch.end()
@@ -424,10 +418,4 @@ func withoutPassword(address string) string {
 	}
 	u.User = nil
 	return u.String()
-}
-
-// exists reports whether there is something at a path.
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

@@ -12,7 +12,7 @@ import (
 
 // TestFullEvents: of the events of a long session those stay that say what was done, and what did not happen is removed.
 func TestFullEvents(t *testing.T) {
-	r := newRecorder(specOf(t, "claude-code"), &Transcript{Cwd: "/ws"})
+	r := newRecorder(&Format{Name: "claude-code"}, &Transcript{Cwd: "/ws"})
 	for i := range fullEvents {
 		r.fileChange(origin{call: fmt.Sprint("early", i)}, changeAdd, fmt.Sprint("out", i))
 	}
@@ -65,7 +65,7 @@ func TestFullEvents(t *testing.T) {
 
 // TestTooManyEvents: a session with more events than a report can have is not a measurement, and few of them are kept.
 func TestTooManyEvents(t *testing.T) {
-	r := newRecorder(specOf(t, "codex"), &Transcript{})
+	r := newRecorder(&Format{Name: "codex"}, &Transcript{})
 	for i := range maxEvents + 1 {
 		r.commandOnly(origin{call: fmt.Sprint(i)}, "ls")
 	}

@@ -92,7 +92,7 @@ func (c *claude) normalise(t *Transcript) error {
 	if err := c.asked(t); err != nil {
 		return err
 	}
-	steps := newSteps(r.spec)
+	steps := newSteps(r.format)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
 		steps.count(&r.top)
 		return c.record(rec)
@@ -334,13 +334,6 @@ func (c *claude) input(u gjson.Result) *int64 {
 		return nil
 	}
 	return new(value(in) + value(read) + value(written))
-}
-
-func value(p *int64) int64 {
-	if p == nil {
-		return 0
-	}
-	return *p
 }
 
 // toolUse takes a tool call.

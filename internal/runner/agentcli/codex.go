@@ -61,7 +61,7 @@ func normaliseCodex(t *Transcript, r *recorder) error {
 		}
 		c.remember()
 	}
-	steps := newSteps(r.spec)
+	steps := newSteps(r.format)
 	err = r.records(t.Stdout, func(rec gjson.Result) bool {
 		steps.count(&r.top)
 		return c.stream(rec) || main.record(rec)
@@ -172,9 +172,6 @@ func (c *codex) find(t *Transcript) (string, []codexFile, error) {
 	}
 	return main.path, children, nil
 }
-
-// errEnough ends the reading of a file of which enough is known.
-var errEnough = errors.New("enough is read")
 
 // codexMeta finds in the first records of a rollout which thread it is of, and which thread started that.
 func codexMeta(path string) codexFile {

@@ -509,17 +509,3 @@ func (t *codexThread) offers(text string) bool {
 	}
 	return found
 }
-
-// codexParts joins the texts of a message.
-func codexParts(content gjson.Result) string {
-	if content.Type == gjson.String {
-		return content.Str
-	}
-	var texts []string
-	for _, part := range content.Array() {
-		if text := part.Get("text"); text.Type == gjson.String && text.Str != "" {
-			texts = append(texts, text.Str)
-		}
-	}
-	return strings.Join(texts, "\n")
-}

@@ -62,7 +62,7 @@ func normaliseCopilot(t *Transcript, r *recorder) error {
 	if len(logs) > 0 {
 		c.seen = map[uint64]bool{}
 	}
-	counter := newSteps(r.spec)
+	counter := newSteps(r.format)
 	if err := r.records(t.Stdout, func(gjson.Result) bool {
 		counter.count(&r.top)
 		return c.record(true)

@@ -40,7 +40,7 @@ type cursorCall struct {
 
 func normaliseCursor(t *Transcript, r *recorder) error {
 	c := &cursor{r: r, calls: map[string]*cursorCall{}}
-	steps := newSteps(r.spec)
+	steps := newSteps(r.format)
 	read := func(path string) error {
 		return r.records(path, func(rec gjson.Result) bool {
 			steps.count(&r.top)

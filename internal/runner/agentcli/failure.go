@@ -46,7 +46,7 @@ func (r *recorder) troubles() []trouble {
 			plumb.OriginRunner,
 			plumb.FailureClass{ID: "authentication", Label: "Not logged in"},
 			401, true,
-			fmt.Sprintf("log in with `%s`, or set %s for the runner", r.spec.Login, r.spec.KeyHelp),
+			fmt.Sprintf("log in with `%s`, or set %s for the runner", r.format.Login, r.format.KeyHelp),
 			[]string{
 				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
 				"invalid x-api-key", "missing environment variable", "no authentication information", "please run /login", "authentication failed",
@@ -83,7 +83,7 @@ func (r *recorder) failureOf(said string, status int) *plumb.Failure {
 	said = strings.TrimSpace(said)
 	f := plumb.Failuref(plumb.OriginRunner, "%s", clip(said, 4<<10))
 	if said == "" {
-		f.Message = r.spec.Name + " says that the session failed, and not why"
+		f.Message = r.format.Name + " says that the session failed, and not why"
 	}
 	if status == 0 {
 		status = statusIn(said)

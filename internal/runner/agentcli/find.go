@@ -12,12 +12,6 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// program is what is started for an agent: args come before all that a session adds.
-type program struct {
-	path string
-	args []string
-}
-
 // launches reports whether a program starts others, which have to be named to it.
 func launches(program string) bool {
 	switch program {

@@ -56,7 +56,7 @@ func normaliseGemini(t *Transcript, r *recorder) error {
 	if err := g.readChats(); err != nil {
 		return err
 	}
-	counter := newSteps(r.spec)
+	counter := newSteps(r.format)
 	err := r.records(t.Stdout, func(rec gjson.Result) bool {
 		counter.count(&r.top)
 		return g.record(rec)
@@ -282,39 +282,6 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 		}
 	}
 }
-
-// geminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
-// leave out what went well.
-func geminiExit(output string) (code int, ok bool) {
-	rest := strings.TrimSpace(clipStart(output, 4<<10))
-	for end := len(rest); end >= 0; {
-		start := strings.LastIndexByte(rest[:end], '\n')
-		line := rest[start+1 : end]
-		end = start
-		label, value, labelled := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); {
-		case line == "</untrusted_context>":
-		case !labelled:
-			return 0, ok
-		case label == "Exit Code":
-			n, err := strconv.Atoi(value)
-			return n, err == nil
-		case label == "Process Group PGID":
-			ok = true
-		case label == "Background PIDs":
-		case label == "Signal" || label == "Error":
-			if value != "(none)" {
-				return 0, false // it did not exit
-			}
-		default:
-			return 0, ok
-		}
-	}
-	return 0, ok
-}
-
-// clipStart returns at most the last n bytes of s.
-func clipStart(s string, n int) string { return s[max(0, len(s)-n):] }
 
 // usage takes what the session used from the terminal record, or else from the chat. Gemini's output is without thoughts.
 func (g *gemini) usage() {

@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -14,71 +13,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-// launch is how the agent of one session is started. The Launch function of the agent's spec completes it.
-type launch struct {
-	*place
-	cfg     plumb.AgentConfig
-	program program
-	getenv  func(string) string
-	// prompt is what is asked, resume the session that it goes on with, "" for a new one.
-	prompt, resume string
-	// bypass lets the agent do all it wants, hermetic keeps the user's configuration from it.
-	bypass, hermetic bool
-	// keyName is the environment variable with the key for the model, key its value.
-	keyName, key string
-	// servers are the MCP servers to offer, references to the environment resolved.
-	servers map[string]plumb.MCPServer
-
-	// The rest is for that function to fill in: the arguments, the environment (own stands above the user's), what is given on
-	// stdin, and files outside the state directories that are to be kept.
-	args  []string
-	env   map[string]string
-	own   map[string]string
-	stdin string
-	keep  map[string]string
-
-	environ []string
-	grace   proc.Grace
-}
-
-// argLimit is how long a prompt may be to be an argument, in bytes: Linux takes 128 KiB for one, Windows 32 KiB for all.
-func argLimit() int {
-	if runtime.GOOS == "windows" {
-		return 16 << 10
-	}
-	return 100 << 10
-}
-
-// plain reports whether the prompt can be an argument that no program takes for anything else.
-func (l *launch) plain() bool {
-	return len(l.prompt) <= argLimit() && !strings.HasPrefix(l.prompt, "-")
-}
-
-// add appends arguments.
-func (l *launch) add(args ...string) { l.args = append(l.args, args...) }
-
-// write writes a file below the session's home that may hold secrets, and returns its path.
-func (l *launch) write(name string, data []byte) (string, error) {
-	path := filepath.Join(l.home, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	return path, os.WriteFile(path, data, 0o600)
-}
-
-// writeJSON writes a value as a JSON file below the session's home and returns its path.
-func (l *launch) writeJSON(name string, value any) (string, error) {
-	data, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return "", err
-	}
-	return l.write(name, append(data, '\n'))
-}
-
 // launch prepares the start of a session.
 func (r *Runner) launch(t task, p *place) (*launch, error) {
 	l := &launch{
-		place: p, cfg: r.cfg, program: r.program, grace: r.grace, getenv: r.variable, prompt: t.prompt, resume: t.resume,
+		root: p.root, home: p.home, tmp: p.tmp, workspace: p.workspace, stdout: p.out, stderr: p.err, lent: p.lent, cfg: r.cfg, program: r.program, grace: r.grace, getenv: r.variable, prompt: t.prompt, resume: t.resume,
 		bypass: r.cfg.Permissions != permissionsDefault, hermetic: !r.cfg.InheritConfig,
 		servers: map[string]plumb.MCPServer{}, env: map[string]string{}, own: map[string]string{}, keep: map[string]string{},
 	}
@@ -149,10 +87,10 @@ func (r *Runner) resolved(values map[string]string) map[string]string {
 }
 
 // command is the program of the session, ready to run.
-func (l *launch) command() proc.Command {
+func command(l *launch) proc.Command {
 	c := proc.Command{
 		Path: l.program.path, Args: slices.Concat(l.program.args, l.args), Dir: l.workspace, Env: l.environ,
-		Stdout: l.out, Stderr: l.err,
+		Stdout: l.stdout, Stderr: l.stderr,
 	}
 	if l.stdin != "" {
 		c.Stdin = filepath.Join(l.root, "prompt")

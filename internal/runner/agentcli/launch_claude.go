@@ -3,13 +3,18 @@ package agentcli
 import (
 	"os"
 	"path/filepath"
-
-	"github.com/plumb-eval/plumb"
 )
 
 func claudeSpec() Spec {
 	return Spec{
-		Name: "claude-code", Programs: []string{"claude"}, Install: "npm install -g @anthropic-ai/claude-code",
+		Format: Format{
+			Name:  "claude-code",
+			Login: "claude /login", KeyHelp: "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+			Read:     normaliseClaude,
+			Step:     claudeStep,
+			Terminal: []string{"result"},
+		},
+		Programs: []string{"claude"}, Install: "npm install -g @anthropic-ai/claude-code",
 		Native: []string{"@anthropic-ai/claude-code-PLATFORM/claude"},
 		Skills: ".claude/skills", SkillDirs: []string{".claude/skills"},
 		Instructions:        []string{"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"},
@@ -24,15 +29,11 @@ func claudeSpec() Spec {
 			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_*", "VERTEX_REGION_*", "CLAUDE_CODE_SKIP_VERTEX_AUTH"},
 			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*", "ANTHROPIC_FOUNDRY_*"},
 		},
-		Credentials: []Credentials{{Variable: "CLAUDE_CONFIG_DIR", Dir: ".claude", File: ".credentials.json"}},
-		State:       []string{".claude/projects"},
-		Login:       "claude /login", KeyHelp: "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+		Credentials:   []Credentials{{Variable: "CLAUDE_CONFIG_DIR", Dir: ".claude", File: ".credentials.json"}},
+		State:         []string{".claude/projects"},
 		PriceOf:       func(model string) (provider, priced string) { return "anthropic", model },
 		SkillgymUsage: SkillgymUsage(nil),
 		Proof:         Proof{Model: "claude-sonnet-4-6"},
-		Normalize:     normaliseClaude,
-		Step:          claudeStep,
-		Terminal:      []string{"result"},
 		Launch:        launchClaude,
 	}
 }
@@ -93,33 +94,4 @@ func launchClaude(l *launch) error {
 	}
 	l.add(l.prompt)
 	return nil
-}
-
-// claudeServers writes MCP servers as most agents take them.
-func claudeServers(servers map[string]plumb.MCPServer) map[string]any {
-	out := map[string]any{}
-	for name, s := range servers {
-		server := map[string]any{}
-		if s.URL != "" {
-			server["type"], server["url"] = "http", s.URL
-			if len(s.Headers) > 0 {
-				server["headers"] = s.Headers
-			}
-		} else {
-			server["type"], server["command"], server["args"] = "stdio", s.Command, list(s.Args)
-			if len(s.Env) > 0 {
-				server["env"] = s.Env
-			}
-		}
-		out[name] = server
-	}
-	return out
-}
-
-// list makes an empty list of nil, for JSON.
-func list(values []string) []string {
-	if values == nil {
-		return []string{}
-	}
-	return values
 }

@@ -14,7 +14,14 @@ import (
 
 func codexSpec() Spec {
 	return Spec{
-		Name: "codex", Programs: []string{"codex"}, Install: "npm install -g @openai/codex",
+		Format: Format{
+			Name:  "codex",
+			Login: "codex login", KeyHelp: "OPENAI_API_KEY or CODEX_API_KEY",
+			Read:     normaliseCodex,
+			Step:     codexStep,
+			Terminal: []string{"turn.completed", "turn.failed"},
+		},
+		Programs: []string{"codex"}, Install: "npm install -g @openai/codex",
 		Native: []string{
 			"@openai/codex-PLATFORM/vendor/*/bin/codex",
 			"@openai/codex-PLATFORM/vendor/*/codex/codex",
@@ -31,13 +38,9 @@ func codexSpec() Spec {
 		Credentials:         []Credentials{{Variable: "CODEX_HOME", Dir: ".codex", File: "auth.json"}},
 		State:               []string{".codex/sessions"},
 		Launcher:            "npx", LauncherArg: "codex",
-		Login: "codex login", KeyHelp: "OPENAI_API_KEY or CODEX_API_KEY",
 		PriceOf:       func(model string) (provider, priced string) { return "openai", model },
 		SkillgymUsage: SkillgymUsage(codexSkillgym),
 		Proof:         Proof{Model: "gpt-5.5", Path: "/v1"},
-		Normalize:     normaliseCodex,
-		Step:          codexStep,
-		Terminal:      []string{"turn.completed", "turn.failed"},
 		Launch:        launchCodex,
 	}
 }

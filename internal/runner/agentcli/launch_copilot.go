@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/plumb-eval/plumb"
@@ -9,7 +8,14 @@ import (
 
 func copilotSpec() Spec {
 	return Spec{
-		Name: "copilot", Programs: []string{"copilot"}, Install: "npm install -g @github/copilot",
+		Format: Format{
+			Name:  "copilot",
+			Login: "copilot login", KeyHelp: "GH_TOKEN or COPILOT_PROVIDER_API_KEY",
+			Read:     normaliseCopilot,
+			Step:     copilotStep,
+			Terminal: []string{"result"},
+		},
+		Programs: []string{"copilot"}, Install: "npm install -g @github/copilot",
 		Native: []string{"@github/copilot-PLATFORM/copilot"},
 		Skills: ".agents/skills", SkillDirs: []string{".github/skills", ".agents/skills", ".claude/skills"},
 		Instructions:     []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"},
@@ -22,15 +28,11 @@ func copilotSpec() Spec {
 			Variable: "COPILOT_HOME", Dir: ".copilot", File: "config.json",
 			Only: []string{"logged_in_users", "last_logged_in_user", "copilot_tokens"},
 		}},
-		State:       []string{".copilot/session-state"},
-		SharedCache: true,
-		Login:       "copilot login", KeyHelp: "GH_TOKEN or COPILOT_PROVIDER_API_KEY",
+		State:         []string{".copilot/session-state"},
+		SharedCache:   true,
 		PriceOf:       NoPrice,
 		SkillgymUsage: SkillgymUsage(copilotSkillgym),
 		Proof:         Proof{Model: "gpt-5.5", Path: "/v1"},
-		Normalize:     normaliseCopilot,
-		Step:          copilotStep,
-		Terminal:      []string{"result"},
 		Launch:        launchCopilot,
 	}
 }
@@ -103,15 +105,4 @@ func launchCopilot(l *launch) error {
 	}
 	l.add(l.cfg.Args...)
 	return nil
-}
-
-// sharedCache is a directory for what an agent would otherwise unpack or fetch again for each session. It holds nothing of
-// any session. It is "" for a user without a cache directory: one at a name that everybody knows could be somebody else's.
-func sharedCache(agent string) (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", nil //nolint:nilerr // each session then has one of its own
-	}
-	dir := filepath.Join(base, "plumb", "agents", agent)
-	return dir, os.MkdirAll(dir, 0o700)
 }

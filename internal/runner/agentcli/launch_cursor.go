@@ -4,23 +4,26 @@ import "path/filepath"
 
 func cursorSpec() Spec {
 	return Spec{
-		Name: "cursor-agent", Programs: []string{"agent", "cursor-agent"}, Install: "see https://cursor.com/cli",
+		Format: Format{
+			Name:  "cursor-agent",
+			Login: "cursor-agent login", KeyHelp: "CURSOR_API_KEY",
+			Read:     normaliseCursor,
+			Step:     cursorStep,
+			Terminal: []string{"result"},
+		},
+		Programs: []string{"agent", "cursor-agent"}, Install: "see https://cursor.com/cli",
 		Skills: ".cursor/skills", SkillDirs: []string{".cursor/skills", ".agents/skills", ".claude/skills"},
-		Instructions: []string{"AGENTS.md", "CLAUDE.md", ".cursorrules"},
-		MCP:          []string{".cursor/mcp.json"},
-		UserMCP:      []string{".cursor/mcp.json"},
-		Key:          "CURSOR_API_KEY",
-		Keys:         []string{"CURSOR_API_KEY", "CURSOR_API_ENDPOINT"},
-		Credentials:  []Credentials{{Variable: "XDG_CONFIG_HOME", Dir: ".config", File: "cursor/auth.json"}},
-		State:        []string{".cursor/chats", ".cursor/projects"},
-		Login:        "cursor-agent login", KeyHelp: "CURSOR_API_KEY",
+		Instructions:     []string{"AGENTS.md", "CLAUDE.md", ".cursorrules"},
+		MCP:              []string{".cursor/mcp.json"},
+		UserMCP:          []string{".cursor/mcp.json"},
+		Key:              "CURSOR_API_KEY",
+		Keys:             []string{"CURSOR_API_KEY", "CURSOR_API_ENDPOINT"},
+		Credentials:      []Credentials{{Variable: "XDG_CONFIG_HOME", Dir: ".config", File: "cursor/auth.json"}},
+		State:            []string{".cursor/chats", ".cursor/projects"},
 		InheritedMCPOnly: true,
 		PriceOf:          NoPrice,
 		SkillgymUsage:    SkillgymUsage(nil),
 		Proof:            Proof{Impossible: "it talks to the service of its maker only, and no other model can take its place"},
-		Normalize:        normaliseCursor,
-		Step:             cursorStep,
-		Terminal:         []string{"result"},
 		Launch:           launchCursor,
 	}
 }

@@ -2,14 +2,18 @@ package agentcli
 
 import (
 	"path/filepath"
-	"strings"
-
-	"github.com/plumb-eval/plumb"
 )
 
 func geminiSpec() Spec {
 	return Spec{
-		Name: "gemini", Programs: []string{"gemini"}, Install: "npm install -g @google/gemini-cli",
+		Format: Format{
+			Name:  "gemini",
+			Login: "gemini", KeyHelp: "GEMINI_API_KEY",
+			Read:     normaliseGemini,
+			Step:     geminiStep,
+			Terminal: []string{"result"},
+		},
+		Programs: []string{"gemini"}, Install: "npm install -g @google/gemini-cli",
 		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".gemini/skills"},
 		Instructions:        []string{"GEMINI.md"},
 		UserInstructions:    []string{".gemini/GEMINI.md"},
@@ -21,14 +25,10 @@ func geminiSpec() Spec {
 		Cloud:               map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
 		Credentials:         []Credentials{{Dir: ".gemini", File: "oauth_creds.json"}, {Dir: ".gemini", File: "google_accounts.json"}},
 		State:               []string{".gemini/tmp", ".gemini/projects.json"},
-		Login:               "gemini", KeyHelp: "GEMINI_API_KEY",
-		PriceOf:       func(model string) (provider, priced string) { return "google", model },
-		SkillgymUsage: SkillgymUnknown,
-		Proof:         Proof{Model: "gemini-2.5-flash"},
-		Normalize:     normaliseGemini,
-		Step:          geminiStep,
-		Terminal:      []string{"result"},
-		Launch:        launchGemini,
+		PriceOf:             func(model string) (provider, priced string) { return "google", model },
+		SkillgymUsage:       SkillgymUnknown,
+		Proof:               Proof{Model: "gemini-2.5-flash"},
+		Launch:              launchGemini,
 	}
 }
 
@@ -78,19 +78,6 @@ func launchGemini(l *launch) error {
 	return nil
 }
 
-// promptByFlag adds the prompt as the value of a flag, in a way that none is taken for another flag; a long one goes to
-// stdin.
-func promptByFlag(l *launch) {
-	switch {
-	case len(l.prompt) > argLimit():
-		l.stdin = l.prompt
-	case strings.HasPrefix(l.prompt, "-"):
-		l.add("--prompt=" + l.prompt)
-	default:
-		l.add("-p", l.prompt)
-	}
-}
-
 func geminiSettings(l *launch) map[string]any {
 	auth := "gemini-api-key"
 	switch {
@@ -110,24 +97,4 @@ func geminiSettings(l *launch) map[string]any {
 		settings["mcpServers"] = geminiServers(l.servers)
 	}
 	return settings
-}
-
-func geminiServers(servers map[string]plumb.MCPServer) map[string]any {
-	out := map[string]any{}
-	for name, s := range servers {
-		server := map[string]any{"trust": true}
-		if s.URL != "" {
-			server["httpUrl"] = s.URL
-			if len(s.Headers) > 0 {
-				server["headers"] = s.Headers
-			}
-		} else {
-			server["command"], server["args"] = s.Command, list(s.Args)
-			if len(s.Env) > 0 {
-				server["env"] = s.Env
-			}
-		}
-		out[name] = server
-	}
-	return out
 }

@@ -19,7 +19,14 @@ import (
 
 func opencodeSpec() Spec {
 	return Spec{
-		Name: "opencode", Programs: []string{"opencode"}, Install: "npm install -g opencode-ai",
+		Format: Format{
+			Name:  "opencode",
+			Login: "opencode auth login", KeyHelp: "the key of the model's provider",
+			Read:       normaliseOpencode,
+			Step:       opencodeStep,
+			NoTerminal: true,
+		},
+		Programs: []string{"opencode"}, Install: "npm install -g opencode-ai",
 		Native: []string{"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode", "opencode-PLATFORM-musl/bin/opencode"},
 		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
 		Instructions:        []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"},
@@ -34,7 +41,6 @@ func opencodeSpec() Spec {
 		},
 		Credentials: []Credentials{{Dir: ".local/share/opencode", File: "auth.json"}},
 		State:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
-		Login:       "opencode auth login", KeyHelp: "the key of the model's provider",
 		PriceOf: func(model string) (provider, priced string) {
 			provider, priced, _ = strings.Cut(model, "/")
 			return provider, priced
@@ -42,9 +48,6 @@ func opencodeSpec() Spec {
 		SkillgymUsage: SkillgymUsage(opencodeSkillgym),
 		Proof:         Proof{Model: "openai/gpt-proof", Path: "/v1"},
 		Collect:       collectOpencode,
-		Normalize:     normaliseOpencode,
-		Step:          opencodeStep,
-		NoTerminal:    true,
 		Launch:        launchOpencode,
 	}
 }

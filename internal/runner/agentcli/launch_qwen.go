@@ -4,7 +4,14 @@ import "path/filepath"
 
 func qwenSpec() Spec {
 	return Spec{
-		Name: "qwen", Programs: []string{"qwen"}, Install: "npm install -g @qwen-code/qwen-code",
+		Format: Format{
+			Name:  "qwen",
+			Login: "qwen", KeyHelp: "OPENAI_API_KEY",
+			Read:     normaliseQwen,
+			Step:     claudeStep,
+			Terminal: []string{"result"},
+		},
+		Programs: []string{"qwen"}, Install: "npm install -g @qwen-code/qwen-code",
 		Skills: ".qwen/skills", SkillDirs: []string{".qwen/skills", ".agents/skills"},
 		Instructions:     []string{"QWEN.md", "AGENTS.md"},
 		UserInstructions: []string{".qwen/QWEN.md"},
@@ -14,14 +21,10 @@ func qwenSpec() Spec {
 		Keys:             []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"},
 		Credentials:      []Credentials{{Dir: ".qwen", File: "oauth_creds.json"}},
 		State:            []string{".qwen/projects", ".qwen/tmp"},
-		Login:            "qwen", KeyHelp: "OPENAI_API_KEY",
 		InheritedMCPOnly: true,
 		PriceOf:          NoPrice,
 		SkillgymUsage:    SkillgymUnknown,
 		Proof:            Proof{Model: "qwen3-coder-plus", Path: "/v1"},
-		Normalize:        normaliseQwen,
-		Step:             claudeStep,
-		Terminal:         []string{"result"},
 		Launch:           launchQwen,
 	}
 }

@@ -175,3 +175,6 @@ func (c *cutter) shut() {
 func (c *cutter) keep(b []byte) {
 	c.out = append(c.out, b[:max(0, min(len(b), maxLine-len(c.out)))]...)
 }
+
+// errEnough ends the reading of a file of which enough is known.
+var errEnough = errors.New("enough is read")

@@ -23,7 +23,7 @@ func TestWithoutMissing(t *testing.T) {
 		{"No such file or directory", []string{"/w/a.txt"}, []string{"/w/a.txt"}},
 	}
 	for _, tt := range tests {
-		r := newRecorder(specOf(t, "claude-code"), &Transcript{Cwd: "/w"})
+		r := newRecorder(&Format{Name: "claude-code"}, &Transcript{Cwd: "/w"})
 		r.commandOnly(origin{call: "c"}, "cat")
 		for _, path := range tt.reads {
 			r.fileRead(origin{call: "c"}, path)

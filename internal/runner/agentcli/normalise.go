@@ -32,25 +32,14 @@ func (t *Transcript) lost() bool {
 	return (t.Stdout == "" || !exists(t.Stdout)) && t.Stopped == nil && (t.ExitCode == nil || *t.ExitCode == 0)
 }
 
-// Normalise makes the session report of a transcript. A report comes back whenever anything of the session was
-// understood. The error, a *[plumb.Failure], says why the session is no measurement: the agent's terminal record says that
-// it failed, or there is no such record, or nothing could be understood.
-func Normalise(agent string, t Transcript) (*plumb.SessionReport, error) {
-	spec, err := Find(agent)
-	if err != nil {
-		return nil, plumb.Failed(plumb.OriginNormalization, fmt.Errorf("normalise a transcript: %w", err))
-	}
-	return newRecorder(&spec, &t).normalise(&t, spec.Normalize)
-}
-
-func (r *recorder) normalise(t *Transcript, normalise func(*Transcript, *recorder) error) (*plumb.SessionReport, error) {
-	err := normalise(t, r)
+func (r *recorder) normalise(t *Transcript) (*plumb.SessionReport, error) {
+	err := r.format.Read(t, r)
 	if r.sawRecords == 0 {
 		return nil, r.nothing(t, err)
 	}
 	r.finish(t)
 	if err != nil {
-		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.spec.Name, err)
+		return r.report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.format.Name, err)
 	}
 	if f := r.verdict(t); f != nil {
 		return r.report, f
@@ -73,7 +62,7 @@ func (r *recorder) verdict(t *Transcript) *plumb.Failure {
 	if !r.ended {
 		said := lastLines(t.Stderr)
 		f := r.failureOf(said, 0)
-		f.Message = fmt.Sprintf("%s ended without a terminal record (%s)", r.spec.Name, exitText(t.ExitCode))
+		f.Message = fmt.Sprintf("%s ended without a terminal record (%s)", r.format.Name, exitText(t.ExitCode))
 		if said != "" {
 			f.Message = said + "\n" + f.Message
 		}
@@ -91,7 +80,7 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 		return plumb.Failed(plumb.OriginRunner, t.Stopped)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.spec.Name, err)
+		return plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.format.Name, err)
 	}
 	if r.failure != nil {
 		return r.failure
@@ -99,7 +88,7 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 	said := lastLines(t.Stderr)
 	if size(t.Stdout) == 0 || r.strange == 0 {
 		f := r.failureOf(said, 0)
-		f.Message = fmt.Sprintf("%s ended without any output (%s)", r.spec.Name, exitText(t.ExitCode))
+		f.Message = fmt.Sprintf("%s ended without any output (%s)", r.format.Name, exitText(t.ExitCode))
 		if said != "" {
 			f.Message = said + "\n" + f.Message
 		}
@@ -109,11 +98,11 @@ func (r *recorder) nothing(t *Transcript, err error) *plumb.Failure {
 		return f
 	}
 	f := plumb.Failuref(plumb.OriginNormalization, "nothing of the output of %s could be understood (%s); it begins %q",
-		r.spec.Name, exitText(t.ExitCode), r.firstStrange)
+		r.format.Name, exitText(t.ExitCode), r.firstStrange)
 	if said != "" {
 		f.Message += "\n" + said
 	}
-	f.Hint = fmt.Sprintf("is it the output of %s, in its JSON format? A new version of the agent may have changed the format", r.spec.Name)
+	f.Hint = fmt.Sprintf("is it the output of %s, in its JSON format? A new version of the agent may have changed the format", r.format.Name)
 	return f
 }
 

@@ -141,7 +141,7 @@ func (o *opencode) begin() (first string, err error) {
 // stream records what the stream has and the export has not.
 func (o *opencode) stream(main *openThread) error {
 	children := map[string]*openThread{}
-	counter := newSteps(o.r.spec)
+	counter := newSteps(o.r.format)
 	err := o.r.records(o.t.Stdout, func(gjson.Result) bool {
 		counter.count(&o.r.top)
 		th := main

@@ -291,14 +291,6 @@ func (th *openThread) tokens(og origin, v, cost gjson.Result) {
 	}
 }
 
-// usageOf returns what one request used as a sum of one.
-func usageOf(u plumb.RequestUsage) plumb.Usage {
-	return plumb.Usage{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, ReasoningTokens: u.ReasoningTokens,
-		CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens,
-	}
-}
-
 // ended reports whether the last step was the end.
 func (th *openThread) ended() bool { return endOfTurn(th.reason) && th.failure == nil }
 

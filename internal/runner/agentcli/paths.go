@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -47,4 +48,10 @@ func skillOf(name string) string {
 	}
 	dir := strings.TrimRight(strings.TrimSuffix(name, "SKILL.md"), `/\`)
 	return baseName(dir)
+}
+
+// exists reports whether there is something at a path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

@@ -186,27 +186,6 @@ func copyMembers(to, from string, names []string) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// source returns where the user has the file.
-func (c Credentials) source(getenv func(string) string) string {
-	if c.Variable != "" {
-		if dir := getenv(c.Variable); dir != "" {
-			return filepath.Join(dir, c.File)
-		}
-	}
-	home := userHome(getenv)
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, filepath.FromSlash(c.Dir), c.File)
-}
-
-func userHome(getenv func(string) string) string {
-	if home := getenv("HOME"); home != "" {
-		return home
-	}
-	return getenv("USERPROFILE")
-}
-
 // giveBack hands a renewed token to the user where the agent has put a new file in place of the link.
 func (p *place) giveBack() error {
 	for place, source := range p.lent {

@@ -71,7 +71,7 @@ type origin struct {
 // recorder collects what a normaliser finds in a transcript into one session report. It keeps the rules that all agents
 // share: what is counted once, how texts and lists are bounded, which skills were used, how a session ended.
 type recorder struct {
-	spec   *Spec
+	format *Format
 	report *plumb.SessionReport
 	// cwd is the session's directory.
 	cwd string
@@ -114,9 +114,9 @@ type call struct {
 	denied      bool
 }
 
-func newRecorder(spec *Spec, t *Transcript) *recorder {
+func newRecorder(format *Format, t *Transcript) *recorder {
 	r := &recorder{
-		spec: spec,
+		format: format,
 		report: &plumb.SessionReport{
 			Prompt: t.Prompt, ExitCode: t.ExitCode, Events: []plumb.SessionEvent{},
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},

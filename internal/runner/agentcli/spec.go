@@ -2,9 +2,7 @@ package agentcli
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
+	"path/filepath"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -12,8 +10,7 @@ import (
 // Spec describes one agent CLI. [All] lists the specs; the rest of the program reads what it needs to know of an agent
 // from here.
 type Spec struct {
-	// Name is the agent's type in configurations.
-	Name string
+	Format
 	// Programs are the names of the agent's program, newest first. Install is the command that installs it, or a sentence.
 	Programs []string
 	Install  string
@@ -25,8 +22,6 @@ type Spec struct {
 	// SharedCache makes sessions share one cache directory, for an agent that unpacks itself there.
 	SharedCache bool
 
-	// Login is the command that logs the user in. KeyHelp names the environment variables that can hold a key.
-	Login, KeyHelp string
 	// Key is the environment variable for a runner's key. Keys are all variables that hold credentials or choose the
 	// provider: they reach the agent although Plumb keeps secrets and variables of agents from it. A * at the end of a name
 	// stands for anything.
@@ -63,14 +58,6 @@ type Spec struct {
 	Launch func(l *launch) error
 	// Collect gets the parts of the session's record that need the agent's program, after the session. Optional.
 	Collect func(ctx context.Context, l *launch, session string) error
-	// Normalize reads a transcript into a recorder. Its error says that a file could not be read; what the agent reports
-	// of its own failure goes to the recorder.
-	Normalize func(t *Transcript, r *recorder) error
-	// Step counts the steps in one record of the stream.
-	Step func(s *steps, rec *fields)
-	// Terminal are the types of the records that end a session. An agent without such a record has none, and NoTerminal.
-	Terminal   []string
-	NoTerminal bool
 }
 
 // Credentials is a file that holds an agent's credentials.
@@ -91,38 +78,6 @@ type Proof struct {
 	Path string
 	// Impossible says why the agent cannot be tested with a scripted model; "" if it can.
 	Impossible string
-}
-
-// All returns the agents. It is the only list of them in the program.
-func All() []Spec {
-	return []Spec{
-		codexSpec(), claudeSpec(), opencodeSpec(), cursorSpec(), copilotSpec(), geminiSpec(), qwenSpec(),
-	}
-}
-
-// Types returns the names of the agents.
-func Types() []string {
-	var names []string
-	for _, s := range All() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// Find returns the spec of an agent. Its error names the closest agent.
-func Find(agent string) (Spec, error) {
-	all := All()
-	if i := slices.IndexFunc(all, func(s Spec) bool { return s.Name == agent }); i >= 0 {
-		return all[i], nil
-	}
-	if agent == "" {
-		return Spec{}, plumb.WithHint(fmt.Errorf("the agent has no type"), "it is one of "+strings.Join(Types(), ", "))
-	}
-	err := fmt.Errorf("unknown agent %q", agent)
-	if near := plumb.Nearest(agent, Types()); near != "" {
-		err = fmt.Errorf("%w (did you mean %q?)", err, near)
-	}
-	return Spec{}, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", "))
 }
 
 // NoPrice is the PriceOf of an agent whose prices are unknown: its maker bills by subscription, or the model's provider
@@ -148,16 +103,23 @@ func SkillgymUsage(adjust func(u *plumb.Usage, input, output, extra *int64)) fun
 	}
 }
 
-// Reach lists the names that agents look for in the directories above the one that they work in: instructions, skills, settings.
-// Of a path only its beginning counts: what else is in a directory of an agent's is meant for it, too.
-func Reach() []string {
-	var names []string
-	for _, s := range All() {
-		for _, path := range slices.Concat(s.Instructions, s.SkillDirs, s.MCP) {
-			name, _, _ := strings.Cut(path, "/")
-			names = append(names, name)
+// source returns where the user has the file.
+func (c Credentials) source(getenv func(string) string) string {
+	if c.Variable != "" {
+		if dir := getenv(c.Variable); dir != "" {
+			return filepath.Join(dir, c.File)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	home := userHome(getenv)
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, filepath.FromSlash(c.Dir), c.File)
+}
+
+func userHome(getenv func(string) string) string {
+	if home := getenv("HOME"); home != "" {
+		return home
+	}
+	return getenv("USERPROFILE")
 }

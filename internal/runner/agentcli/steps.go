@@ -14,36 +14,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// steps counts the steps of one session in the agent's stream. The spec of each agent defines what a step is.
-type steps struct {
-	spec *Spec
-	n    int
-	seen map[uint64]bool
-	text bool // the last record was a piece of text
-}
-
-func newSteps(spec *Spec) *steps { return &steps{spec: spec, seen: map[uint64]bool{}} }
-
-// count takes a record of the stream.
-func (s *steps) count(rec *fields) { s.spec.Step(s, rec) }
-
-// once counts a step that has an id, and one that has none if anonymous.
-func (s *steps) once(id gjson.Result, anonymous bool) {
-	switch {
-	case id.Type != gjson.String || id.Str == "":
-		if anonymous {
-			s.n++
-		}
-	default:
-		if id := key("", id.Str); !s.seen[id] {
-			s.seen[id] = true
-			s.n++
-		}
-	}
-}
-
 // terminal reports whether a record says that the session is over. Only the end of the process follows it.
-func (s *Spec) terminal(rec *fields) bool { return slices.Contains(s.Terminal, rec.text("type")) }
+func terminal(s *Spec, rec *fields) bool { return slices.Contains(s.Terminal, rec.text("type")) }
 
 // watch follows the stream of a running session.
 type watch struct {
@@ -73,7 +45,7 @@ func (w *watch) line(line []byte) error {
 	if w.session == "" {
 		w.session = strings.Clone(rec.text("session_id", "sessionID", "thread_id", "sessionId"))
 	}
-	if w.steps.spec.terminal(rec) {
+	if terminal(&w.runner.spec, rec) {
 		w.mu.Lock()
 		w.timer = time.AfterFunc(w.linger, func() { w.stop(errLingered) })
 		w.mu.Unlock()

@@ -27,7 +27,7 @@ func TestSteps(t *testing.T) {
 		t.Fatal(len(vectors.MaxSteps), err)
 	}
 	for _, v := range vectors.MaxSteps {
-		s := newSteps(specOf(t, v.AgentType))
+		s := newSteps(&specOf(t, v.AgentType).Format)
 		for i, line := range v.Lines {
 			s.count(new(fieldsOf(gjson.ParseBytes(line))))
 			want := v.ObservedStepsWhenTripped[i]
@@ -62,7 +62,7 @@ func TestStepsOfOthers(t *testing.T) {
 			{"type":"assistant","message":{}}
 			{"type":"assistant","message":{"id":"c"}}`,
 	} {
-		s := newSteps(specOf(t, agent))
+		s := newSteps(&specOf(t, agent).Format)
 		for line := range strings.Lines(lines) {
 			s.count(new(fieldsOf(gjson.Parse(strings.TrimSpace(line)))))
 		}

@@ -149,3 +149,10 @@ func count(v gjson.Result) *int64 {
 	}
 	return new(v.Int())
 }
+
+func value(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}

@@ -174,7 +174,7 @@ func TestReportedPaths(t *testing.T) {
 // TestDocumentedSteps: the steps of a whole stream are those of the vectors. (A limit looks at them while they happen.)
 func TestDocumentedSteps(t *testing.T) {
 	for _, v := range vectors(t).MaxSteps {
-		s := newSteps(specOf(t, v.AgentType))
+		s := newSteps(&specOf(t, v.AgentType).Format)
 		for i, line := range v.Lines {
 			s.count(new(fieldsOf(gjson.ParseBytes(line))))
 			if want := v.ObservedStepsWhenTripped[i]; want != nil && s.n != *want || want == nil && s.n > v.MaxSteps {

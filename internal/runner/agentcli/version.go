@@ -54,7 +54,7 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 	if err := os.Mkdir(p.home, 0o700); err != nil {
 		return "", err
 	}
-	l := &launch{place: p, hermetic: true}
+	l := &launch{root: root, home: p.home, tmp: p.tmp, workspace: p.workspace, hermetic: true}
 	if r.spec.SharedCache {
 		cache, err := sharedCache(r.spec.Name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -91,3 +92,58 @@ func patchedFiles(patch string) iter.Seq[plumb.FileChange] {
 		}
 	}
 }
+
+// codexParts joins the texts of a message.
+func codexParts(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var texts []string
+	for _, part := range content.Array() {
+		if text := part.Get("text"); text.Type == gjson.String && text.Str != "" {
+			texts = append(texts, text.Str)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// usageOf returns what one request used as a sum of one.
+func usageOf(u plumb.RequestUsage) plumb.Usage {
+	return plumb.Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, ReasoningTokens: u.ReasoningTokens,
+		CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens,
+	}
+}
+
+// geminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
+// leave out what went well.
+func geminiExit(output string) (code int, ok bool) {
+	rest := strings.TrimSpace(clipStart(output, 4<<10))
+	for end := len(rest); end >= 0; {
+		start := strings.LastIndexByte(rest[:end], '\n')
+		line := rest[start+1 : end]
+		end = start
+		label, value, labelled := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); {
+		case line == "</untrusted_context>":
+		case !labelled:
+			return 0, ok
+		case label == "Exit Code":
+			n, err := strconv.Atoi(value)
+			return n, err == nil
+		case label == "Process Group PGID":
+			ok = true
+		case label == "Background PIDs":
+		case label == "Signal" || label == "Error":
+			if value != "(none)" {
+				return 0, false // it did not exit
+			}
+		default:
+			return 0, ok
+		}
+	}
+	return 0, ok
+}
+
+// clipStart returns at most the last n bytes of s.
+func clipStart(s string, n int) string { return s[max(0, len(s)-n):] }
