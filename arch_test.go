@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,7 @@ var layers = map[string]int{
 	"digest":                   1,
 	"internal/run":             1,
 	"internal/script":          1,
-	"internal/runner/agentcli": 1,
+	"internal/agent":           1,
 	"internal/runner/modelapi": 1,
 	"internal/analyze":         1,
 	"internal/fakemodel":       1,
@@ -43,6 +44,21 @@ var layers = map[string]int{
 	"cmd/plumb":                5,
 	"internal/bench":           5,
 }
+
+// parts orders the packages below internal/agent. To all other packages they are one: these import internal/agent only.
+var parts = map[string]int{
+	"internal/agent/transcript": 1,
+	"internal/agent/spec":       2,
+	"internal/agent/claude":     3,
+	"internal/agent/codex":      3,
+	"internal/agent/copilot":    3,
+	"internal/agent/cursor":     3,
+	"internal/agent/gemini":     3,
+	"internal/agent/opencode":   3,
+	"internal/agent":            4,
+}
+
+func agentParts() []string { return slices.Collect(maps.Keys(parts)) }
 
 // homes says which packages may import a module or a package of the standard library; all others may not. Test files may
 // import anything.
@@ -67,10 +83,10 @@ var homes = map[string][]string{
 	"modernc.org/libc":                       {"internal/script"},
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
-	"github.com/tidwall/gjson":               {"internal/runner/agentcli"},
-	"mvdan.cc/sh":                            {"internal/runner/agentcli"},
+	"github.com/tidwall/gjson":               agentParts(),
+	"mvdan.cc/sh":                            {"internal/agent/transcript"},
 	"testing":                                {"plumbtest"},
-	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/cli", "internal/bench"},
+	"os/exec":                                {"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/cli", "internal/bench"},
 	"database/sql":                           {},
 	"github.com/stretchr/testify":            {},
 	"github.com/chromedp":                    {}, // in tests only
@@ -123,6 +139,9 @@ type source struct {
 func TestLayers(t *testing.T) {
 	for dir, files := range sources(t) {
 		level, ok := layers[dir]
+		if parts[dir] > 0 {
+			level, ok = layers["internal/agent"], true
+		}
 		if !ok {
 			t.Errorf("package %s has no layer; add it to the table, with a decision record", dir)
 			continue
@@ -134,6 +153,15 @@ func TestLayers(t *testing.T) {
 					continue
 				}
 				to := cmpDot(strings.TrimPrefix(rest, "/"))
+				if parts[dir] > 0 && parts[to] > 0 {
+					if parts[to] >= parts[dir] {
+						t.Errorf("%s imports %s, which is not below it in internal/agent", file.name, imported)
+					}
+					continue
+				}
+				if parts[to] > 0 && to != "internal/agent" {
+					t.Errorf("%s imports %s; only internal/agent does", file.name, imported)
+				}
 				if layers[to] >= level {
 					t.Errorf("%s: level %d imports %s of level %d", file.name, level, to, layers[to])
 				}

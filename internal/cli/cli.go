@@ -275,7 +275,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.resumeCommand(), a.scoreCommand(), a.reportCommand(), a.runsCommand(), a.showCommand(),
 		a.suiteCommand(), a.validateCommand(), a.listCommand(), a.modelsCommand(),
-		a.normaliseCommand(), a.explainCommand(), a.gcCommand(), a.execCommand(),
+		a.normalizeCommand(), a.explainCommand(), a.gcCommand(), a.execCommand(),
 		a.demoCommand(), a.doctorCommand(), a.initCommand(), a.versionCommand(),
 	}
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -112,8 +112,8 @@ func (a *app) diagnose(ctx context.Context, p *project) []finding {
 	for _, provider := range modelapi.Providers() {
 		checks = append(checks, func() finding { return diagnoseProvider(ctx, p, provider, transport) })
 	}
-	for _, agent := range agentcli.All() {
-		checks = append(checks, func() finding { return a.diagnoseAgent(ctx, p, agent) })
+	for _, spec := range agent.All() {
+		checks = append(checks, func() finding { return a.diagnoseAgent(ctx, p, spec) })
 	}
 	found := make([]finding, len(checks))
 	var all sync.WaitGroup
@@ -171,11 +171,11 @@ func diagnoseProvider(ctx context.Context, p *project, provider modelapi.Provide
 }
 
 // diagnoseAgent finds an agent CLI and its version. Whether it is logged in only a run can tell.
-func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agentcli.Spec) finding {
-	f := finding{Kind: "agent", Name: agent.Name}
-	path, ok := a.agentPath(p, agent.Name, "")
+func (a *app) diagnoseAgent(ctx context.Context, p *project, spec agent.Spec) finding {
+	f := finding{Kind: "agent", Name: spec.Name}
+	path, ok := a.agentPath(p, spec.Name, "")
 	if !ok {
-		f.Status, f.Fix = "not on the PATH", agent.Install
+		f.Status, f.Fix = "not on the PATH", spec.Install
 		return f
 	}
 	f.Path, f.Status = path, "found"
@@ -187,9 +187,9 @@ func (a *app) diagnoseAgent(ctx context.Context, p *project, agent agentcli.Spec
 	f.Version = versionIn(string(out))
 	switch {
 	case err != nil:
-		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), agent.Install
+		f.Status, f.Fix = "found, but --version does not work: "+firstLine(err.Error()), spec.Install
 	case f.Version != "":
-		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.Name+":MODEL"
+		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+spec.Name+":MODEL"
 	}
 	return f
 }

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 const (
@@ -76,9 +76,9 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 			configured[c.Agent.Type] = true
 		}
 	}
-	for _, agent := range agentcli.All() {
-		if _, ok := a.agentPath(p, agent.Name, ""); ok && !configured[agent.Name] {
-			configs = append(configs, plumb.RunnerConfig{ID: agent.Name, Agent: &plumb.AgentConfig{Type: agent.Name, Model: agent.Proof.Model}})
+	for _, spec := range agent.All() {
+		if _, ok := a.agentPath(p, spec.Name, ""); ok && !configured[spec.Name] {
+			configs = append(configs, plumb.RunnerConfig{ID: spec.Name, Agent: &plumb.AgentConfig{Type: spec.Name, Model: spec.Proof.Model}})
 		}
 	}
 	limited, over := a.untilSignal(ctx)
@@ -89,7 +89,7 @@ func (a *app) doctorAgents(ctx context.Context, p *project) error {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			proofs[i] = proveAgent(limited, c, agentcli.Env{Getenv: p.getenv, Environ: p.environ, Dir: a.Dir})
+			proofs[i] = proveAgent(limited, c, agent.Env{Getenv: p.getenv, Environ: p.environ, Dir: a.Dir})
 			proofs[i].Path, _ = a.agentPath(p, c.Agent.Type, c.Agent.Command)
 		})
 	}
@@ -149,13 +149,13 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signa
 }
 
 // agentPath finds the program of an agent; command is the one that the config names, or "".
-func (a *app) agentPath(p *project, agent, command string) (string, bool) {
+func (a *app) agentPath(p *project, name, command string) (string, bool) {
 	if strings.ContainsAny(command, `/\`) {
 		path := a.path(command)
 		return path, exists(path)
 	}
 	programs := []string{command}
-	if spec, err := agentcli.Find(agent); command == "" && err == nil {
+	if spec, err := agent.Find(name); command == "" && err == nil {
 		programs = spec.Programs
 	}
 	for _, program := range programs {
@@ -169,8 +169,8 @@ func (a *app) agentPath(p *project, agent, command string) (string, bool) {
 func (a *app) showProofs(proofs []proof) {
 	if len(proofs) == 0 {
 		fmt.Fprintln(a.Stdout, "No agent CLI is on the PATH, and the config has no agents.")
-		for _, agent := range agentcli.All() {
-			fmt.Fprintf(a.Stdout, "  %-14s %s\n", agent.Name, agent.Install)
+		for _, spec := range agent.All() {
+			fmt.Fprintf(a.Stdout, "  %-14s %s\n", spec.Name, spec.Install)
 		}
 		return
 	}
@@ -212,9 +212,9 @@ func (a *app) showProofs(proofs []proof) {
 }
 
 // proveAgent tries the adapter of one agent.
-func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) proof {
+func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agent.Env) proof {
 	p := proof{Name: cmp.Or(c.ID, c.Agent.Type), Agent: c.Agent.Type, Path: c.Agent.Command}
-	spec, err := agentcli.Find(c.Agent.Type)
+	spec, err := agent.Find(c.Agent.Type)
 	if err != nil {
 		p.Error, p.Hint = err.Error(), plumb.Hint(err)
 		return p
@@ -235,7 +235,7 @@ func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) pro
 }
 
 // try has both sessions and compares them.
-func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agentcli.Spec, env agentcli.Env) error {
+func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, env agent.Env) error {
 	root, err := os.MkdirTemp("", "plumb-doctor-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the proof: %w", err)
@@ -294,7 +294,7 @@ func serveScripts(ctx context.Context, server *fakemodel.Agents) (address string
 }
 
 // session has one session in dir, and returns what the report says that took place.
-func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, spec agentcli.Spec, env agentcli.Env,
+func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, spec agent.Spec, env agent.Env,
 	server *fakemodel.Agents, address string, does bool,
 ) ([]string, error) {
 	turns := []fakemodel.Turn{{Text: proofTalk}}
@@ -323,7 +323,7 @@ func (p *proof) session(ctx context.Context, dir string, c plumb.RunnerConfig, s
 	); err != nil {
 		return nil, err
 	}
-	runner, err := agentcli.New(proofConfig(c, address+path+spec.Proof.Path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
+	runner, err := agent.New(proofConfig(c, address+path+spec.Proof.Path), proofEnv(env)) //nolint:contextcheck // it asks for a version at most
 	if err != nil {
 		return nil, err
 	}
@@ -376,17 +376,17 @@ func seen(rep *plumb.SessionReport, file string) []string {
 // proofConfig is the configuration of a proof: the program, the arguments and the version of c, and nothing that leads
 // elsewhere than to the scripted model.
 func proofConfig(c plumb.RunnerConfig, address string) plumb.RunnerConfig {
-	agent := *c.Agent // with its own model: an agent offers other tools to other models
-	agent.Skills, agent.MCPServers, agent.InheritConfig, agent.Permissions = nil, nil, false, ""
-	agent.BaseURL, agent.APIKeyEnv = address, proofKey
-	agent.Env = maps.Clone(agent.Env)
-	maps.DeleteFunc(agent.Env, func(name, _ string) bool { return leadsElsewhere(name) })
-	c.Agent, c.TimeoutMs, c.MaxParallel = &agent, proofTime.Milliseconds(), 0
+	own := *c.Agent // with its own model: an agent offers other tools to other models
+	own.Skills, own.MCPServers, own.InheritConfig, own.Permissions = nil, nil, false, ""
+	own.BaseURL, own.APIKeyEnv = address, proofKey
+	own.Env = maps.Clone(own.Env)
+	maps.DeleteFunc(own.Env, func(name, _ string) bool { return leadsElsewhere(name) })
+	c.Agent, c.TimeoutMs, c.MaxParallel = &own, proofTime.Milliseconds(), 0
 	return c
 }
 
 // proofEnv is the environment of a proof.
-func proofEnv(env agentcli.Env) agentcli.Env {
+func proofEnv(env agent.Env) agent.Env {
 	getenv, environ := env.Getenv, env.Environ
 	env.Getenv = func(name string) string {
 		switch {

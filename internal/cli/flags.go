@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 type flag = pflag.Flag
@@ -180,7 +180,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 		fs.Lookup(alias[0]).Hidden = true
 	}
 	for name, values := range map[string][]string{
-		"workspace": workspaceModes(), "agent": agentcli.Types(),
+		"workspace": workspaceModes(), "agent": agent.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
 		"category": load.Categories(), "tier": {"cheap", "moderate", "comprehensive"}, "difficulty": {"easy", "medium", "hard"},
 	} {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 func (a *app) gcCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 	if err != nil {
 		return err
 	}
-	homes, err := agentcli.Sweep(true)
+	homes, err := agent.Sweep(true)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *app) collectGarbage(root string, age time.Duration, dryRun bool) error 
 	for _, p := range processes {
 		found.Processes = append(found.Processes, garbageProcess{p.PID, p.Command, l.runID(p.Trace)})
 	}
-	homes, err = agentcli.Sweep(dryRun)
+	homes, err = agent.Sweep(dryRun)
 	found.Homes, errLeft = list(homes), errors.Join(errLeft, err)
 	workspaces, err := abandoned(root, claims, a.Now().Add(-age))
 	if err != nil {

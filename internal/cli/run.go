@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
@@ -366,7 +366,7 @@ func (a *app) assemble(p *project, s spec, bundle *load.Bundle, suite *plumb.Sui
 	j.options = run.Options{
 		Base: a.Dir, Unavailable: j.options.Unavailable,
 		MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
-		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agentcli.Reach(), Keep: s.KeepWorkspaces, Environ: p.environ},
+		Workspaces: run.Workspaces{Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agent.Reach(), Keep: s.KeepWorkspaces, Environ: p.environ},
 		Suite:      j.suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: time.Duration(s.TimeoutMs) * time.Millisecond, MaxFailures: s.MaxFailures,
 		Budget: run.Budget{

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 func (a *app) scoreCommand() *cobra.Command {
@@ -67,7 +67,7 @@ its stderr, and what it kept in session/. A file CASE.json holds one session, as
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&sessions.Dir, "sessions", "", "`directory` of sessions that took place elsewhere")
-	fs.StringVar(&sessions.Agent, "agent", "", "the agent that made them, where they are transcripts: "+strings.Join(agentcli.Types(), ", "))
+	fs.StringVar(&sessions.Agent, "agent", "", "the agent that made them, where they are transcripts: "+strings.Join(agent.Types(), ", "))
 	fs.StringVar(&suiteRef, "suite", "", "changed `suite` (default: the one the run was made with)")
 	fs.BoolVar(&trust, "trust", false, "start what the run names, though it was not made in this project")
 	fs.StringVar(&f.tier, "tier", "", "tier of the suite, where it has several")

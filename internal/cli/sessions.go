@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/load"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // sessionsSpec is what run.json keeps of sessions that took place elsewhere.
@@ -176,7 +176,7 @@ func errorBeside(file string) *plumb.Failure {
 
 // normalise makes the report of a transcript.
 func (s *stored) normalise(dir, stdout string, req plumb.Request) (*plumb.SessionReport, error) {
-	t := agentcli.Transcript{Stdout: stdout, Session: dir, Prompt: plumb.PromptText(req.Messages)}
+	t := agent.Transcript{Stdout: stdout, Session: dir, Prompt: plumb.PromptText(req.Messages)}
 	for _, name := range []string{"stderr", "stderr.log"} {
 		if path := filepath.Join(dir, name); exists(path) {
 			t.Stderr = path
@@ -197,7 +197,7 @@ func (s *stored) normalise(dir, stdout string, req plumb.Request) (*plumb.Sessio
 	if t.ExitCode = meta.ExitCode; t.ExitCode == nil && meta.Exit != nil && *meta.Exit >= 0 {
 		t.ExitCode = meta.Exit
 	}
-	report, err := agentcli.Normalise(s.agent, t)
+	report, err := agent.Normalize(s.agent, t)
 	if report != nil {
 		report.Runner = s.info
 		report.RawArtifacts.StdoutPath, report.RawArtifacts.StderrPath = t.Stdout, t.Stderr
@@ -211,7 +211,7 @@ func (a *app) scoreSessions(ctx context.Context, p *project, f *runFlags, suiteR
 		return nil, plumb.WithHint(errors.New("no suite is named to judge the sessions with"), "plumb score suite.ts --sessions DIR")
 	}
 	if s.Agent != "" {
-		if err := known("agent", s.Agent, agentcli.Types()); err != nil {
+		if err := known("agent", s.Agent, agent.Types()); err != nil {
 			return nil, err
 		}
 	}

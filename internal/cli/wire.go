@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -76,7 +76,7 @@ func (f *runFlags) runnerConfigs(p *project) ([]plumb.RunnerConfig, error) {
 	}
 	for _, name := range f.agents {
 		kind, model, _ := strings.Cut(name, ":")
-		if err := known("agent", kind, agentcli.Types()); err != nil {
+		if err := known("agent", kind, agent.Types()); err != nil {
 			return nil, err
 		}
 		if model == "" {
@@ -299,7 +299,7 @@ func (a *app) workshop(p *project, cache string, parallel int, planning bool, r 
 	}
 	w.env = runner.Env{
 		Getenv: p.getenv, Environ: p.environ, Transport: w.transport, CacheMode: mode, Planning: planning, Prices: p.prices, Dir: p.config.Dir,
-		Cache: &runner.Cache{Dir: p.cache(), Redact: r}, Redact: r, Agents: &agentcli.Shared{},
+		Cache: &runner.Cache{Dir: p.cache(), Redact: r}, Redact: r, Agents: &agent.Shared{},
 		Note: func(n plumb.Note) {
 			n, _ = redact.Clean(r, n)
 			select {

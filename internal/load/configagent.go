@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/agent"
 )
 
 // path reads a path, and makes it absolute.
@@ -176,7 +176,7 @@ func (r *configReader) agent(v value, path string) *plumb.AgentConfig {
 	}
 	a := &plumb.AgentConfig{}
 	r.object(v, path, r.agentFields(a))
-	r.missing(v, path, "type", "one of "+strings.Join(agentcli.Types(), ", "))
+	r.missing(v, path, "type", "one of "+strings.Join(agent.Types(), ", "))
 	r.missing(v, path, "model", "the agent's own name for it")
 	if r.tool() == "skillgym" && a.Type == "codex" && a.Command != "" {
 		a.CommandArgs = launched(a.Command, a.CommandArgs)
@@ -208,11 +208,11 @@ func (r *configReader) tool() string {
 // agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
 func (r *configReader) agentType(v value, path string) string {
 	word := r.text(v, path)
-	if word == "" || slices.Contains(agentcli.Types(), word) {
+	if word == "" || slices.Contains(agent.Types(), word) {
 		return word
 	}
-	hint := didYouMean(word, agentcli.Types())
-	for _, known := range agentcli.Types() {
+	hint := didYouMean(word, agent.Types())
+	for _, known := range agent.Types() {
 		if first, _, _ := strings.Cut(known, "-"); strings.HasPrefix(strings.ToLower(word), first) {
 			hint = fmt.Sprintf("did you mean %q?", known)
 		}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/agent"
 )
 
 // parseConfigCall is parseConfig of the module plumb: it gives back a config that is in order.
@@ -54,7 +54,7 @@ func complete(file string, tree value) error {
 func expectations() [][2]string {
 	const (
 		text, words, object, positive = "expected non-empty string", "expected array of non-empty strings", "expected plain object", "expected integer >= 1"
-		workspace, agent              = "run.workspace", "runners.*.agent"
+		workspace, ofAgent            = "run.workspace", "runners.*.agent"
 	)
 	return [][2]string{
 		{"run", object},
@@ -85,14 +85,14 @@ func expectations() [][2]string {
 		{workspace + ".bootstrap.env", object},
 		{workspace + ".bootstrap.env.*", "expected string"},
 		{"defaults.timeoutMs", positive},
-		{agent, object},
-		{agent + ".type", "expected " + oneOf(agentcli.Types())},
-		{agent + ".model", text},
-		{agent + ".command", text},
-		{agent + ".commandArgs", words},
-		{agent + ".commandArgs[*]", text},
-		{agent + ".env", object},
-		{agent + ".env.*", "expected string"},
+		{ofAgent, object},
+		{ofAgent + ".type", "expected " + oneOf(agent.Types())},
+		{ofAgent + ".model", text},
+		{ofAgent + ".command", text},
+		{ofAgent + ".commandArgs", words},
+		{ofAgent + ".commandArgs[*]", text},
+		{ofAgent + ".env", object},
+		{ofAgent + ".env.*", "expected string"},
 		{"snapshots.path", text},
 		{"snapshots.metric", "expected one of: " + strings.Join(snapshotMetrics(), ", ")},
 		{"snapshots.tolerance", "expected at least one of absolute or percent"},

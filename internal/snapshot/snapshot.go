@@ -24,13 +24,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plumb-eval/plumb/internal/agent"
+
 	"github.com/gofrs/flock"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // FileName is what the file of baselines is called unless the config says otherwise. It is beside the config.
@@ -246,12 +247,12 @@ func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 	return strings.Join(parts, "; ")
 }
 
-// mean returns the mean of a metric over sessions, and the version of their agent. With an agent it is counted as skillgym
+// mean returns the mean of a metric over sessions, and the version of their agent. With skillgymAgent it is counted as skillgym
 // counts that agent's tokens.
-func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64, version string, ok bool) {
+func mean(sessions []*plumb.SessionReport, metric, skillgymAgent string) (value float64, version string, ok bool) {
 	for _, s := range sessions {
 		usage := s.Usage
-		if spec, err := agentcli.Find(agent); err == nil {
+		if spec, err := agent.Find(skillgymAgent); err == nil {
 			spec.SkillgymUsage(&usage)
 		}
 		n := figure(&usage, metric)
