@@ -23,12 +23,12 @@ func tuneMemory(executions int) {
 	debug.SetMemoryLimit(int64(most + 2*target))
 }
 
-// boundMemory has the collector go by a limit where agents run, whose sessions are large now and then, and mostly are not: it
-// seldom works while they are small, and does not wait for several times what the largest takes.
+// boundMemory sets a limit above which the collector works often, where agents run: their sessions are seldom large. The
+// limit is above what the report of the longest transcript keeps alive, since the collector would work all the time below it.
 func boundMemory(runners []plumb.Runner, executions, parallel int) {
-	const least, each = 20 << 20, 8 << 20
+	const least, each = 80 << 20, 8 << 20
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
-		debug.SetGCPercent(900)
+		debug.SetGCPercent(200)
 		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
 		forgetStart()
 	}
@@ -44,6 +44,6 @@ func spareMemory(size int) {
 
 // tuneTranscript sets the pace of the collector for one transcript that becomes a report: rarely while it is small.
 func tuneTranscript() {
-	debug.SetGCPercent(100)
-	debug.SetMemoryLimit(96 << 20)
+	debug.SetGCPercent(200)
+	debug.SetMemoryLimit(112 << 20)
 }
