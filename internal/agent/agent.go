@@ -250,7 +250,7 @@ type task struct {
 }
 
 func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, err error) {
-	p, err := r.place(t)
+	p, err := r.sandbox(t)
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginRunner, "prepare a session of %s: %w", r.info.Agent.Type, err)
 	}
@@ -372,7 +372,7 @@ func names(processes []proc.Process) string {
 }
 
 // complete fills in what the runner knows of a session and its transcript does not.
-func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t task, p *place, result proc.Result, offered []plumb.Offer) {
+func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t task, p *sandbox, result proc.Result, offered []plumb.Offer) {
 	started, ended := result.Started.UTC().Truncate(time.Millisecond), result.Ended.UTC().Truncate(time.Millisecond)
 	report.Runner, report.Prompt = r.info, t.prompt
 	report.StartedAt, report.EndedAt = &started, &ended
@@ -400,7 +400,7 @@ func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t ta
 }
 
 // failure adds to err where to read on.
-func (r *Runner) failure(err error, p *place) error {
+func (r *Runner) failure(err error, p *sandbox) error {
 	if err == nil {
 		return nil
 	}

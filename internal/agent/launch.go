@@ -15,7 +15,7 @@ import (
 )
 
 // launch prepares the start of a session.
-func (r *Runner) launch(t task, p *place) (*spec.Launch, error) {
+func (r *Runner) launch(t task, p *sandbox) (*spec.Launch, error) {
 	l := &spec.Launch{
 		Root: p.root, Home: p.home, Tmp: p.tmp, Workspace: p.workspace, Stdout: p.out, Stderr: p.err, Lent: p.lent, Cfg: r.cfg, Program: r.program, Grace: r.grace, Getenv: r.variable, Prompt: t.prompt, Resume: t.resume,
 		Bypass: r.cfg.Permissions != permissionsDefault, Hermetic: !r.cfg.InheritConfig,

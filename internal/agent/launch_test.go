@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 )

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // offers lists what the session is offered, as far as it can be known from outside: skills and servers of the suite and
@@ -119,7 +120,7 @@ func skillsIn(dir string) map[string]string {
 
 // judgeOffers joins what the agent said that it was offered with what is known from outside, and flags what neither the
 // suite nor the runner brought. In a hermetic session what the agent names, and nobody brought, is its own.
-func (r *Runner) judgeOffers(said, known []plumb.Offer, p *place) []plumb.Offer {
+func (r *Runner) judgeOffers(said, known []plumb.Offer, p *sandbox) []plumb.Offer {
 	all := slices.Clone(known)
 	for _, o := range said {
 		i := slices.IndexFunc(all, func(k plumb.Offer) bool {

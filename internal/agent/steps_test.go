@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
 // TestSteps counts as the vectors say: null where the limit is not exceeded yet.

@@ -52,7 +52,7 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, removeAll(root)) }()
-	p := &place{root: root, home: filepath.Join(root, "home"), tmp: root, workspace: root}
+	p := &sandbox{root: root, home: filepath.Join(root, "home"), tmp: root, workspace: root}
 	if err := os.Mkdir(p.home, 0o700); err != nil {
 		return "", err
 	}

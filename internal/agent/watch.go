@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // terminal reports whether a record says that the session is over. Only the end of the process follows it.

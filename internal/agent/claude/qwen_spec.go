@@ -7,6 +7,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
+// Qwen returns the spec of Qwen Code.
 func Qwen() spec.Spec {
 	return spec.Spec{
 		Format: transcript.Format{

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // session takes from Claude's session files what the stream does not have: what each request used, which instructions

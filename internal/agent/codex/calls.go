@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
 // codexCall is a tool call that has no result yet.

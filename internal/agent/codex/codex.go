@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // codex understands what Codex leaves behind: the stream on standard output, which tells how the session ended and little

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // codexThread reads the records of one thread's rollout.

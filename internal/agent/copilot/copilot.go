@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // copilot understands what the GitHub Copilot CLI leaves behind: the records of --output-format json, the session's

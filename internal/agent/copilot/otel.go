@@ -3,9 +3,10 @@ package copilot
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // maxSpans is how many spans of a telemetry file are looked at.

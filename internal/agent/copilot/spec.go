@@ -9,6 +9,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
+// Spec returns the spec of the agent.
 func Spec() spec.Spec {
 	return spec.Spec{
 		Format: transcript.Format{

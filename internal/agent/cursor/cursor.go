@@ -8,9 +8,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // cursor understands the stream of the Cursor agent, which keeps nothing else that could be read. It is closed and cannot

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // chat is the state of reading the chats that Gemini saved. Newer versions append a line to a JSONL file for each message,

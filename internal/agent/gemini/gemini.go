@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // gemini understands what the Gemini CLI leaves behind: the records of --output-format stream-json, and the chat that it

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
 // errorText returns what an error says.

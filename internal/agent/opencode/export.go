@@ -6,8 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
 // findExports finds the exported sessions. Without a stream, the session is the first that is nobody's child.

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
-	"github.com/tidwall/gjson"
 )
 
 // opencode understands what OpenCode leaves behind: the records of `opencode run --format json`, and the documents of

@@ -12,13 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/plumb-eval/plumb/internal/proc"
-	"github.com/tidwall/gjson"
 )
 
+// Spec returns the spec of the agent.
 func Spec() spec.Spec {
 	return spec.Spec{
 		Format: transcript.Format{

@@ -13,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-// launch is how the agent of one session is started. The Launch function of the agent's spec completes it.
+// Launch is how the agent of one session is started. The Launch function of the agent's spec completes it.
 type Launch struct {
 	// root is the session's directory outside its artifacts, home, tmp and workspace are the agent's own directories.
 	Root, Home, Tmp, Workspace string
@@ -45,7 +45,7 @@ type Launch struct {
 	Grace   proc.Grace
 }
 
-// argLimit is how long a prompt may be to be an argument, in bytes: Linux takes 128 KiB for one, Windows 32 KiB for all.
+// ArgLimit is how long a prompt may be to be an argument, in bytes: Linux takes 128 KiB for one, Windows 32 KiB for all.
 func ArgLimit() int {
 	if runtime.GOOS == "windows" {
 		return 16 << 10
@@ -53,15 +53,15 @@ func ArgLimit() int {
 	return 100 << 10
 }
 
-// plain reports whether the prompt can be an argument that no program takes for anything else.
+// Plain reports whether the prompt can be an argument that no program takes for anything else.
 func (l *Launch) Plain() bool {
 	return len(l.Prompt) <= ArgLimit() && !strings.HasPrefix(l.Prompt, "-")
 }
 
-// add appends arguments.
+// Add appends arguments.
 func (l *Launch) Add(args ...string) { l.Args = append(l.Args, args...) }
 
-// write writes a file below the session's home that may hold secrets, and returns its path.
+// Write writes a file below the session's home that may hold secrets, and returns its path.
 func (l *Launch) Write(name string, data []byte) (string, error) {
 	path := filepath.Join(l.Home, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -70,7 +70,7 @@ func (l *Launch) Write(name string, data []byte) (string, error) {
 	return path, os.WriteFile(path, data, 0o600)
 }
 
-// writeJSON writes a value as a JSON file below the session's home and returns its path.
+// WriteJSON writes a value as a JSON file below the session's home and returns its path.
 func (l *Launch) WriteJSON(name string, value any) (string, error) {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *Launch) WriteJSON(name string, value any) (string, error) {
 	return l.Write(name, append(data, '\n'))
 }
 
-// claudeServers writes MCP servers as most agents take them.
+// ClaudeServers writes MCP servers as most agents take them.
 func ClaudeServers(servers map[string]plumb.MCPServer) map[string]any {
 	out := map[string]any{}
 	for name, s := range servers {
@@ -108,7 +108,7 @@ func list(values []string) []string {
 	return values
 }
 
-// promptByFlag adds the prompt as the value of a flag, in a way that none is taken for another flag; a long one goes to
+// PromptByFlag adds the prompt as the value of a flag, in a way that none is taken for another flag; a long one goes to
 // stdin.
 func PromptByFlag(l *Launch) {
 	switch {
@@ -121,6 +121,7 @@ func PromptByFlag(l *Launch) {
 	}
 }
 
+// GeminiServers writes MCP servers as Gemini CLI and Qwen Code take them.
 func GeminiServers(servers map[string]plumb.MCPServer) map[string]any {
 	out := map[string]any{}
 	for name, s := range servers {
@@ -141,7 +142,7 @@ func GeminiServers(servers map[string]plumb.MCPServer) map[string]any {
 	return out
 }
 
-// sharedCache is a directory for what an agent would otherwise unpack or fetch again for each session. It holds nothing of
+// SharedCache is a directory for what an agent would otherwise unpack or fetch again for each session. It holds nothing of
 // any session. It is "" for a user without a cache directory: one at a name that everybody knows could be somebody else's.
 func SharedCache(agent string) (string, error) {
 	base, err := os.UserCacheDir()
@@ -152,13 +153,13 @@ func SharedCache(agent string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// program is what is started for an agent: args come before all that a session adds.
+// Program is what is started for an agent: args come before all that a session adds.
 type Program struct {
 	Path string
 	Args []string
 }
 
-// timeoutError is the cause of a runner's own time limit.
+// TimeoutError is the cause of a runner's own time limit.
 type TimeoutError time.Duration
 
 func (e TimeoutError) Error() string { return fmt.Sprintf("no end within %s", time.Duration(e)) }

@@ -105,7 +105,7 @@ func SkillgymUsage(adjust func(u *plumb.Usage, input, output, extra *int64)) fun
 	}
 }
 
-// source returns where the user has the file.
+// Source returns where the user has the file.
 func (c Credentials) Source(getenv func(string) string) string {
 	if c.Variable != "" {
 		if dir := getenv(c.Variable); dir != "" {
@@ -119,6 +119,7 @@ func (c Credentials) Source(getenv func(string) string) string {
 	return filepath.Join(home, filepath.FromSlash(c.Dir), c.File)
 }
 
+// UserHome returns the user's home directory.
 func UserHome(getenv func(string) string) string {
 	if home := getenv("HOME"); home != "" {
 		return home

@@ -36,7 +36,7 @@ func (r *Recorder) room() int {
 	}
 }
 
-// whole returns a copy of the final output.
+// Whole returns a copy of the final output.
 func Whole(s string) string {
 	if len(s) > MaxText {
 		return Clip(s, MaxText) + cutMark
@@ -79,7 +79,7 @@ func (r *Recorder) copied(s string) string {
 // maxWords is how many words are remembered so that they are kept once.
 const maxWords = 10_000
 
-// name returns a copy of a short text that occurs often, the same for each occurrence.
+// Name returns a copy of a short text that occurs often, the same for each occurrence.
 func (r *Recorder) Name(s string) string {
 	if s == "" {
 		return ""
@@ -100,7 +100,7 @@ func (r *Recorder) noteCut() {
 	r.Note("long texts were cut short; they are whole in " + BaseName(r.Report.RawArtifacts.StdoutPath) + " or the agent's own session files")
 }
 
-// clip returns at most n bytes of s, ending at a whole character.
+// Clip returns at most n bytes of s, ending at a whole character.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

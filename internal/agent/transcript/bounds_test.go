@@ -43,8 +43,7 @@ func TestFullEvents(t *testing.T) {
 		got = append(got, string(e.Type)+" "+e.Tool+e.Command+e.Path)
 	}
 	want := []string{
-		"command cat a.txt", "fileRead /ws/a.txt", "command cat b.txt", "command cat y.txt z.txt", "fileRead /ws/y.txt",
-		"toolCall Read", "toolCall Read", "fileRead /ws/d/SKILL.md",
+		"command cat a.txt", "command cat b.txt", "command cat y.txt z.txt", "toolCall Read", "toolCall Read",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
@@ -55,7 +54,7 @@ func TestFullEvents(t *testing.T) {
 	if skills := r.Report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" || skills[0].Confidence != "strong" {
 		t.Errorf("skills %v", skills)
 	}
-	if !slices.Equal(r.Report.Incomplete, []string{"toolCall", "toolResult", "message"}) {
+	if !slices.Equal(r.Report.Incomplete, []string{"toolCall", "fileRead", "toolResult", "message"}) {
 		t.Errorf("incomplete: %q", r.Report.Incomplete)
 	}
 	if r.Report.FinalOutput != "ok" || len(r.Report.Notes) != 1 {

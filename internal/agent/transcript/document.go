@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// eachValue streams one JSON document from a file: it goes down into the objects and arrays whose paths are in descend and
+// EachValue streams one JSON document from a file: it goes down into the objects and arrays whose paths are in descend and
 // calls fn with every value that it finds there, whole. Paths are keys joined by dots, with [] for the elements of an array:
 // "messages[].parts[]". The value is only valid during the call; its strings are cut as [eachLine] cuts them, so that
 // memory stays bounded whatever the size of the document. What comes before the first brace is skipped. A document that
@@ -215,7 +215,7 @@ func (v *valueEnd) find(piece []byte) (int, bool) {
 	return len(piece), false
 }
 
-// sessionFiles returns the files below dir that match, in lexical order; none where there is not a directory.
+// SessionFiles returns the files below dir that match, in lexical order; none where there is not a directory.
 func SessionFiles(dir string, match func(path string) bool) ([]string, error) {
 	if dir == "" {
 		return nil, nil

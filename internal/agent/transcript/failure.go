@@ -20,7 +20,7 @@ type trouble struct {
 	says   []string // what agents and providers write, in lower case
 }
 
-// troubles returns the kinds of failure in the order in which they are tried: the specific before the general.
+// Troubles returns the kinds of failure in the order in which they are tried: the specific before the general.
 func (r *Recorder) Troubles() []trouble {
 	return []trouble{
 		{
@@ -77,7 +77,7 @@ func (r *Recorder) Troubles() []trouble {
 // noModel matches what is said of a model by its name. That a parameter is not supported with a model is something else.
 var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
 
-// failureOf makes the failure of what an agent said of itself, telling its kind from the status of the provider's reply, 0
+// FailureOf makes the failure of what an agent said of itself, telling its kind from the status of the provider's reply, 0
 // if that is not known, and from the text. It is for the words of the agent only: a model may say anything.
 func (r *Recorder) FailureOf(said string, status int) *plumb.Failure {
 	said = strings.TrimSpace(said)
@@ -142,7 +142,7 @@ func (k trouble) Apply(f *plumb.Failure) *plumb.Failure {
 	return f
 }
 
-// statusIn finds the HTTP status that an error text names: the first number from 400 to 599 that stands by itself after
+// StatusIn finds the HTTP status that an error text names: the first number from 400 to 599 that stands by itself after
 // a word that announces one, such as "status", "error" or "http".
 func StatusIn(said string) int {
 	low := strings.ToLower(said)

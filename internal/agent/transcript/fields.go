@@ -7,21 +7,21 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// fields are the members of one JSON object, found in one pass over it: a record may be a megabyte, and [gjson.Result.Get]
+// Fields are the members of one JSON object, found in one pass over it: a record may be a megabyte, and [gjson.Result.Get]
 // starts at its beginning each time.
 type Fields struct {
 	Names  []string
 	Values []gjson.Result
 }
 
-// fieldsOf finds the members of an object; anything else has none.
+// FieldsOf finds the members of an object; anything else has none.
 func FieldsOf(v gjson.Result) Fields {
 	var f Fields
 	f.Of(v)
 	return f
 }
 
-// of finds the members of an object in place of those that f has; anything else has none.
+// Of finds the members of an object in place of those that f has; anything else has none.
 func (f *Fields) Of(v gjson.Result) {
 	f.Names, f.Values = f.Names[:0], f.Values[:0]
 	if !v.IsObject() {
@@ -50,7 +50,7 @@ func (f *Fields) readObject(text string) bool {
 	return ok
 }
 
-// get returns the first member of a name, as [gjson.Result.Get] does.
+// Get returns the first member of a name, as [gjson.Result.Get] does.
 func (f *Fields) Get(name string) gjson.Result {
 	for i, n := range f.Names {
 		if n == name {
@@ -60,7 +60,7 @@ func (f *Fields) Get(name string) gjson.Result {
 	return gjson.Result{}
 }
 
-// text returns the first of the members that is text and not empty.
+// Text returns the first of the members that is text and not empty.
 func (f *Fields) Text(names ...string) string {
 	for _, name := range names {
 		if v := f.Get(name); v.Type == gjson.String && v.Str != "" {

@@ -13,7 +13,7 @@ import (
 
 // The bounds that keep the memory of reading a transcript independent of what the agent printed.
 const (
-	// maxString is how many bytes of one JSON string are read.
+	// MaxString is how many bytes of one JSON string are read.
 	MaxString = 256 << 10
 	// crowdedLine is the length from which on the strings of a line are cut to shortString; what is longer than maxLine
 	// even so is cut there, and no record any more.
@@ -25,7 +25,7 @@ const (
 // cutMark ends every text that was cut short.
 const cutMark = "… [cut]"
 
-// eachLine calls fn with each line of a file that is not blank, without its line end; a last line without one counts. The
+// EachLine calls fn with each line of a file that is not blank, without its line end; a last line without one counts. The
 // line is only valid during the call. JSON strings longer than maxString are cut while reading, and end in cutMark then:
 // valid JSON stays valid, and memory stays bounded whatever an agent prints.
 func EachLine(path string, fn func(line []byte) error) error {
@@ -176,5 +176,5 @@ func (c *cutter) keep(b []byte) {
 	c.out = append(c.out, b[:max(0, min(len(b), maxLine-len(c.out)))]...)
 }
 
-// errEnough ends the reading of a file of which enough is known.
+// ErrEnough ends the reading of a file of which enough is known.
 var ErrEnough = errors.New("enough is read")

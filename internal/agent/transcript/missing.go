@@ -19,6 +19,9 @@ func (r *Recorder) withoutMissing() {
 			ran[e.CallID] = true
 		}
 	}
+	r.late = slices.DeleteFunc(r.late, func(l lateRead) bool {
+		return l.path == "" || ran[l.call] && named(r.missing[l.call], l.path)
+	})
 	r.Report.Events = slices.DeleteFunc(r.Report.Events, func(e plumb.SessionEvent) bool {
 		return e.Type == retracted || e.Type == plumb.SessionFileRead && ran[e.CallID] && named(r.missing[e.CallID], e.Path)
 	})

@@ -27,11 +27,12 @@ type Transcript struct {
 	Stopped error
 }
 
-// lost reports whether there is no stream, and nothing that says that the agent failed.
+// Lost reports whether there is no stream, and nothing that says that the agent failed.
 func (t *Transcript) Lost() bool {
 	return (t.Stdout == "" || !Exists(t.Stdout)) && t.Stopped == nil && (t.ExitCode == nil || *t.ExitCode == 0)
 }
 
+// Normalize reads a transcript into the recorder and returns its report, and why the session is not a measurement.
 func (r *Recorder) Normalize(t *Transcript) (*plumb.SessionReport, error) {
 	err := r.Format.Read(t, r)
 	if r.SawRecords == 0 {
@@ -106,6 +107,7 @@ func (r *Recorder) nothing(t *Transcript, err error) *plumb.Failure {
 	return f
 }
 
+// ExitText returns an exit code for a message.
 func ExitText(code *int) string {
 	if code == nil {
 		return "killed, or exit code unknown"
@@ -113,6 +115,7 @@ func ExitText(code *int) string {
 	return fmt.Sprintf("exit %d", *code)
 }
 
+// FileSize returns the size of a file, 0 if it does not exist.
 func FileSize(path string) int64 {
 	if path == "" {
 		return 0
@@ -124,7 +127,7 @@ func FileSize(path string) int64 {
 	return info.Size()
 }
 
-// lastLines returns the end of a file for a message: at most six lines that are not JSON.
+// LastLines returns the end of a file for a message: at most six lines that are not JSON.
 func LastLines(path string) string {
 	if path == "" {
 		return ""

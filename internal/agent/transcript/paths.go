@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// resolve makes a path of a transcript absolute: one that is relative starts at base. It returns "" for no path. Paths with
+// Resolve makes a path of a transcript absolute: one that is relative starts at base. It returns "" for no path. Paths with
 // forward slashes stay so on every platform, since the transcript may be of another one.
 func Resolve(base, name string) string {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "file://")
@@ -30,13 +30,13 @@ func Resolve(base, name string) string {
 	return filepath.Join(base, name)
 }
 
-// absolute reports whether a path, possibly of another platform, starts at a root.
+// Absolute reports whether a path, possibly of another platform, starts at a root.
 func Absolute(name string) bool {
 	return strings.HasPrefix(name, "/") || filepath.IsAbs(name) || strings.HasPrefix(name, `\\`) ||
 		len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') && (name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
 }
 
-// baseName is [path.Base] for paths of any platform.
+// BaseName is [path.Base] for paths of any platform.
 func BaseName(name string) string {
 	return name[strings.LastIndexAny(name, `/\`)+1:]
 }
@@ -50,7 +50,7 @@ func skillOf(name string) string {
 	return BaseName(dir)
 }
 
-// exists reports whether there is something at a path.
+// Exists reports whether there is something at a path.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -9,7 +9,7 @@ import (
 // maxReads is how many files one command is believed to read.
 const maxReads = 1000
 
-// shellReads returns the files that a shell command is known to read, each once: those that a command such as cat, sed,
+// ShellReads returns the files that a shell command is known to read, each once: those that a command such as cat, sed,
 // head or grep is given by name, and those that are redirected to a command's input. Relative paths start where the shell
 // does; a cd before them is heeded. A name that only the shell can tell (a variable, a pattern, ~) is left out, and so are
 // the files of a search of directories: what is reported was named.
@@ -221,7 +221,7 @@ func assigns(w shellWord) bool {
 		(name[0] < '0' || name[0] > '9')
 }
 
-// shellJoin writes a list of arguments as a command.
+// ShellJoin writes a list of arguments as a command.
 func ShellJoin(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {

@@ -16,7 +16,7 @@ import (
 // The bounds of a report, so that a transcript of any length becomes a report of bounded size. They are the same for every
 // transcript; a report notes each bound that it has reached.
 const (
-	// maxText is how many bytes are kept of one text, maxTexts how many of all texts. After half of maxTexts only shortText
+	// MaxText is how many bytes are kept of one text, maxTexts how many of all texts. After half of maxTexts only shortText
 	// is kept of each text, and after all of it nothing. The final output does not count.
 	MaxText   = 256 << 10
 	maxTexts  = 8 << 20
@@ -25,7 +25,7 @@ const (
 	MaxName  = 64 << 10
 	maxNames = 24 << 20
 	// fullEvents is how many events of any kind are kept. After that, messages, results and the tool calls that commands
-	// are get no event; commands, file reads and changes, skills and denials still do.
+	// are get no event; commands, file changes, skills and denials still do. File reads are listed without their events.
 	fullEvents = 20_000
 	// maxEvents is how many events a session may have. With more it is not a measurement, and keptAnyway events are kept.
 	maxEvents  = 200_000
@@ -57,7 +57,7 @@ const (
 	ChangeDelete = "delete"
 )
 
-// origin is where something that was observed comes from.
+// Origin is where something that was observed comes from.
 type Origin struct {
 	At *time.Time
 	// call joins a tool call, its result, and what else is derived from it.
@@ -68,7 +68,7 @@ type Origin struct {
 	Base string
 }
 
-// recorder collects what a normaliser finds in a transcript into one session report. It keeps the rules that all agents
+// Recorder collects what a normaliser finds in a transcript into one session report. It keeps the rules that all agents
 // share: what is counted once, how texts and lists are bounded, which skills were used, how a session ended.
 type Recorder struct {
 	Format *Format
@@ -99,6 +99,7 @@ type Recorder struct {
 	noted  map[string]bool
 	// missing is what results say of missing files, by call.
 	missing map[string][]string
+	late    []lateRead
 	// answer is the last final message of the main thread, whole.
 	Answer string
 
@@ -107,6 +108,9 @@ type Recorder struct {
 	overflow     bool // the report cannot hold all
 }
 
+// lateRead is a file read after fullEvents, which is listed without an event.
+type lateRead struct{ call, path string }
+
 // call is what is remembered of a tool call: its events lie between first and last.
 type call struct {
 	id, tool    string
@@ -114,6 +118,7 @@ type call struct {
 	denied      bool
 }
 
+// NewRecorder returns a recorder for one transcript.
 func NewRecorder(format *Format, t *Transcript) *Recorder {
 	r := &Recorder{
 		Format: format,
@@ -128,7 +133,7 @@ func NewRecorder(format *Format, t *Transcript) *Recorder {
 	return r
 }
 
-// records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. The recorder copies what
+// Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. The recorder copies what
 // it keeps, since a part of a record would keep the whole line in memory. A file that does not exist has no records.
 func (r *Recorder) Records(path string, fn func(rec gjson.Result) bool) error {
 	if path == "" {
@@ -154,7 +159,7 @@ func (r *Recorder) Records(path string, fn func(rec gjson.Result) bool) error {
 	})
 }
 
-// stray counts a line that is no record.
+// Stray counts a line that is no record.
 func (r *Recorder) Stray(line []byte) {
 	r.Strange++
 	if r.firstStrange == "" {
@@ -166,9 +171,10 @@ func (r *Recorder) Stray(line []byte) {
 	r.Unknown[""]++
 }
 
+// Head returns the beginning of a text, for a message.
 func Head(s string) string { return strings.Clone(Clip(s, 100)) }
 
-// message records what was said. Phase is one of the phases for assistants and "" for users.
+// Message records what was said. Phase is one of the phases for assistants and "" for users.
 func (r *Recorder) Message(o Origin, role, phase, text string) {
 	if text == "" {
 		return
@@ -186,7 +192,7 @@ func (r *Recorder) Message(o Origin, role, phase, text string) {
 	}
 }
 
-// rephrase sets the phase of the message with the index i, which a later record tells. An index without a message is
+// Rephrase sets the phase of the message with the index i, which a later record tells. An index without a message is
 // ignored.
 func (r *Recorder) Rephrase(i int, phase string) {
 	if i >= 0 && i < len(r.Report.Events) && r.Report.Events[i].Type == plumb.SessionMessage {
@@ -194,7 +200,7 @@ func (r *Recorder) Rephrase(i int, phase string) {
 	}
 }
 
-// toolCall records that a tool was called; the tool is remembered for the call's result.
+// ToolCall records that a tool was called; the tool is remembered for the call's result.
 func (r *Recorder) ToolCall(o Origin, tool string, args json.RawMessage) {
 	if !r.admits(plumb.SessionToolCall) {
 		return
@@ -207,7 +213,7 @@ func (r *Recorder) ToolCall(o Origin, tool string, args json.RawMessage) {
 	}
 }
 
-// toolResult records what a tool answered. If that is an error, then what the call was taken for did not happen: files
+// ToolResult records what a tool answered. If that is an error, then what the call was taken for did not happen: files
 // that the tool was to read or change, and the skill it was to load, are no longer reported. Commands stay, and what
 // they are known to read.
 func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
@@ -228,7 +234,7 @@ func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
 	}
 }
 
-// command records a command that the agent ran, and the files that its text says it reads.
+// Command records a command that the agent ran, and the files that its text says it reads.
 func (r *Recorder) Command(o Origin, command string) {
 	if !r.CommandOnly(o, command) {
 		return
@@ -238,7 +244,7 @@ func (r *Recorder) Command(o Origin, command string) {
 	}
 }
 
-// commandOnly is command for agents that say themselves which files a command reads.
+// CommandOnly is command for agents that say themselves which files a command reads.
 func (r *Recorder) CommandOnly(o Origin, command string) bool {
 	if strings.TrimSpace(command) == "" {
 		return false
@@ -261,7 +267,7 @@ func (r *Recorder) CommandOnly(o Origin, command string) bool {
 	return true
 }
 
-// exit completes the commands of a call with their exit code.
+// Exit completes the commands of a call with their exit code.
 func (r *Recorder) Exit(callID string, code int) {
 	for e := range r.eventsOf(callID) {
 		if e.Type == plumb.SessionCommand && e.ExitCode == nil {
@@ -270,9 +276,14 @@ func (r *Recorder) Exit(callID string, code int) {
 	}
 }
 
-// fileRead records that a file was read; a call reads each file once.
+// FileRead records that a file was read; a call reads each file once.
 func (r *Recorder) FileRead(o Origin, path string) {
 	path = r.Path(o, path)
+	if path != "" && len(r.Report.Events) >= fullEvents && !r.overflow {
+		r.incomplete(plumb.SessionFileRead)
+		r.late = append(r.late, lateRead{r.Name(o.Call), r.Name(path)})
+		return
+	}
 	if path != "" && r.find(o.Call, plumb.SessionFileRead, path) == nil && r.admits(plumb.SessionFileRead) {
 		r.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Name(path)}, o)
 	}
@@ -288,7 +299,7 @@ func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) 
 	return nil
 }
 
-// fileChange records that the agent reports a change of a file. Kind is "add", "update" or "delete".
+// FileChange records that the agent reports a change of a file. Kind is "add", "update" or "delete".
 func (r *Recorder) FileChange(o Origin, kind, path string) {
 	path = r.Path(o, path)
 	if path == "" {
@@ -303,14 +314,14 @@ func (r *Recorder) FileChange(o Origin, kind, path string) {
 	}
 }
 
-// skill records that a tool loaded a skill.
+// Skill records that a tool loaded a skill.
 func (r *Recorder) Skill(o Origin, name, signal string) {
 	if name != "" && r.find(o.Call, plumb.SessionSkill, name) == nil && r.admits(plumb.SessionSkill) {
 		r.add(plumb.SessionEvent{Type: plumb.SessionSkill, Skill: r.copied(name), Signal: r.Name(signal)}, o)
 	}
 }
 
-// denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
+// Denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
 // for did not happen; its command stays, as an attempt, and is marked as an error.
 func (r *Recorder) Denial(o Origin, tool, message string) {
 	c := r.calls[o.Call]
@@ -347,6 +358,12 @@ func (r *Recorder) retract(callID string, all bool) {
 			}
 		}
 	}
+	const recent = 64
+	for i := max(0, len(r.late)-recent); i < len(r.late); i++ {
+		if r.late[i].call == callID && callID != "" {
+			r.late[i].path = ""
+		}
+	}
 	for e := range r.eventsOf(callID) {
 		switch e.Type {
 		case plumb.SessionFileRead, plumb.SessionFileChange, plumb.SessionSkill:
@@ -361,7 +378,7 @@ func (r *Recorder) retract(callID string, all bool) {
 // retracted is the type of an event that did not happen. It is removed in the end, so that indexes stay valid until then.
 const retracted plumb.SessionEventType = ""
 
-// offer records what the agent found when it began, each once.
+// Offer records what the agent found when it began, each once.
 func (r *Recorder) Offer(kind plumb.OfferKind, name, path, source string) {
 	if name == "" || len(r.offers) >= maxList {
 		return
@@ -373,7 +390,7 @@ func (r *Recorder) Offer(kind plumb.OfferKind, name, path, source string) {
 	}
 }
 
-// subagent records an agent that the session started, or adds to what is known of it.
+// Subagent records an agent that the session started, or adds to what is known of it.
 func (r *Recorder) Subagent(id, kind string, usage *plumb.Usage) {
 	if id == "" {
 		return
@@ -396,7 +413,7 @@ func (r *Recorder) Subagent(id, kind string, usage *plumb.Usage) {
 	}
 }
 
-// request records what one request to the model used.
+// Request records what one request to the model used.
 func (r *Recorder) Request(u plumb.RequestUsage) {
 	if n := len(r.Report.RequestUsage); n < maxRequests {
 		u.Model, u.Subagent = r.Name(u.Model), r.Name(u.Subagent)
@@ -404,7 +421,7 @@ func (r *Recorder) Request(u plumb.RequestUsage) {
 	}
 }
 
-// note tells the reader of the report something, once.
+// Note tells the reader of the report something, once.
 func (r *Recorder) Note(text string) {
 	text = strings.Clone(Clip(text, 2*ShortText))
 	if text != "" && len(r.noted) < MaxNotes && !r.noted[text] {
@@ -413,7 +430,7 @@ func (r *Recorder) Note(text string) {
 	}
 }
 
-// step counts a step of the agent: each id once, and one without an id if anonymous.
+// Step counts a step of the agent: each id once, and one without an id if anonymous.
 func (r *Recorder) Step(id string, anonymous bool) {
 	switch {
 	case id == "" && anonymous:
@@ -424,7 +441,7 @@ func (r *Recorder) Step(id string, anonymous bool) {
 	}
 }
 
-// finished records the terminal record of a session that went well. If has, that record carries the final output.
+// Finished records the terminal record of a session that went well. If has, that record carries the final output.
 func (r *Recorder) Finished(final string, has bool) {
 	r.Ended, r.Failure = true, nil
 	if has {
@@ -432,7 +449,7 @@ func (r *Recorder) Finished(final string, has bool) {
 	}
 }
 
-// failed records the terminal record of a session that failed; the first such record counts unless finished follows.
+// Failed records the terminal record of a session that failed; the first such record counts unless finished follows.
 func (r *Recorder) Failed(f *plumb.Failure) {
 	r.Ended = true
 	if r.Failure == nil {
@@ -452,7 +469,7 @@ func (r *Recorder) admits(kind plumb.SessionEventType) bool {
 	n := len(r.Report.Events)
 	if n >= fullEvents && !r.overflow {
 		r.Note(fmt.Sprintf("the session has more than %d events: the rest has neither messages, nor results, nor the tool calls of commands; "+
-			"commands, file reads and changes, and skills are complete", fullEvents))
+			"commands, file changes and skills are complete; file reads are listed without their events", fullEvents))
 		if kind == plumb.SessionMessage || kind == plumb.SessionToolResult {
 			r.incomplete(kind)
 			return false
@@ -496,7 +513,7 @@ func (r *Recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
 	}
 }
 
-// path makes a path of the transcript absolute.
+// Path makes a path of the transcript absolute.
 func (r *Recorder) Path(o Origin, name string) string {
 	base := o.Base
 	if base == "" || !Absolute(base) {

@@ -110,6 +110,9 @@ func (r *Recorder) fold() {
 		default:
 		}
 	}
+	for _, late := range r.late {
+		reads(late.path)
+	}
 	for i := range rep.Events {
 		if e := &rep.Events[i]; e.Type == plumb.SessionSkill {
 			detect(e.Skill, "explicit", r.SkillEvidence)

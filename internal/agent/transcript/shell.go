@@ -55,7 +55,7 @@ func eachCommand(text string, fn func(simpleCommand)) {
 	(&shellWalk{fn: fn}).parse(text)
 }
 
-// shellEnds returns the directory in which a shell command leaves its shell, relative to where the shell started. It is lost
+// ShellEnds returns the directory in which a shell command leaves its shell, relative to where the shell started. It is lost
 // when only the shell knows it.
 func ShellEnds(text string) (dir string, lost bool) {
 	if !strings.Contains(text, "cd") && !strings.Contains(text, "pushd") && !strings.Contains(text, "popd") {
@@ -218,7 +218,7 @@ func unescape(text *strings.Builder, lit, only string) {
 	}
 }
 
-// shellWords returns the words of a text that is one simple command, nil for any other and for one with expansions outside
+// ShellWords returns the words of a text that is one simple command, nil for any other and for one with expansions outside
 // quotes.
 func ShellWords(text string) []string {
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")

@@ -2,7 +2,7 @@ package transcript
 
 import "github.com/tidwall/gjson"
 
-// steps counts the steps of one session in the agent's stream. The spec of each agent defines what a step is.
+// Steps counts the steps of one session in the agent's stream. The spec of each agent defines what a step is.
 type Steps struct {
 	format *Format
 	N      int
@@ -10,12 +10,13 @@ type Steps struct {
 	Text   bool // the last record was a piece of text
 }
 
+// NewSteps returns a counter of the steps of one session.
 func NewSteps(format *Format) *Steps { return &Steps{format: format, seen: map[uint64]bool{}} }
 
-// count takes a record of the stream.
+// Count takes a record of the stream.
 func (s *Steps) Count(rec *Fields) { s.format.Step(s, rec) }
 
-// once counts a step that has an id, and one that has none if anonymous.
+// Once counts a step that has an id, and one that has none if anonymous.
 func (s *Steps) Once(id gjson.Result, anonymous bool) {
 	switch {
 	case id.Type != gjson.String || id.Str == "":

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// first returns the first of the fields that is text and not empty.
+// FirstText returns the first of the fields that is text and not empty.
 func FirstText(v gjson.Result, fields ...string) string {
 	for _, field := range fields {
 		if f := v.Get(field); f.Type == gjson.String && f.Str != "" {
@@ -20,7 +20,7 @@ func FirstText(v gjson.Result, fields ...string) string {
 	return ""
 }
 
-// raw returns the JSON of a value; nothing for one that is not there.
+// JSON returns the JSON of a value; nothing for one that is not there.
 func JSON(v gjson.Result) json.RawMessage {
 	if !v.Exists() {
 		return nil
@@ -28,7 +28,7 @@ func JSON(v gjson.Result) json.RawMessage {
 	return json.RawMessage(v.Raw)
 }
 
-// object returns {"field": text}.
+// JSONObject returns {"field": text}.
 func JSONObject(field, text string) json.RawMessage {
 	return append(append(append(append([]byte(`{"`), field...), `":`...), quoted(text)...), '}')
 }
@@ -36,10 +36,10 @@ func JSONObject(field, text string) json.RawMessage {
 // quoted returns a text as JSON.
 func quoted(text string) []byte { return gjson.AppendJSONString(nil, text) }
 
-// copied returns a small value that does not keep its whole line in memory.
+// Detached returns a small value that does not keep its whole line in memory.
 func Detached(v gjson.Result) gjson.Result { return gjson.Parse(strings.Clone(v.Raw)) }
 
-// between returns what stands between two marks, trimmed, or "".
+// Between returns what stands between two marks, trimmed, or "".
 func Between(text, before, after string) string {
 	_, rest, ok := strings.Cut(text, before)
 	if !ok {
@@ -52,7 +52,7 @@ func Between(text, before, after string) string {
 	return strings.TrimSpace(inner)
 }
 
-// lineWith returns the first line that matches, or all of a text without one.
+// LineWith returns the first line that matches, or all of a text without one.
 func LineWith(text string, match *regexp.Regexp) string {
 	for line := range strings.Lines(text) {
 		if match.MatchString(line) {
@@ -62,7 +62,7 @@ func LineWith(text string, match *regexp.Regexp) string {
 	return strings.TrimSpace(text)
 }
 
-// javascript returns what a string literal of JavaScript means.
+// JavaScriptString returns what a string literal of JavaScript means.
 func JavaScriptString(literal string) string {
 	if len(literal) < 2 {
 		return ""
@@ -99,7 +99,7 @@ func JavaScriptString(literal string) string {
 	return b.String()
 }
 
-// key stands for a text of a kind where many have to be remembered; it is an FNV-1a hash. White space does not count, since
+// Hash stands for a text of a kind where many have to be remembered; it is an FNV-1a hash. White space does not count, since
 // the records that tell of one text join its parts differently. Neither does the end of a long text, which may have been cut.
 func Hash(kind, text string) uint64 {
 	const prime = 1099511628211
@@ -117,7 +117,7 @@ func Hash(kind, text string) uint64 {
 	return h
 }
 
-// less subtracts a counter's earlier value. A counter that has begun anew since counts as it is.
+// Since subtracts a counter's earlier value. A counter that has begun anew since counts as it is.
 func Since(now, before *int64) *int64 {
 	if now == nil || before == nil || *before > *now {
 		return now
@@ -125,7 +125,7 @@ func Since(now, before *int64) *int64 {
 	return new(*now - *before)
 }
 
-// moment reads a time of a transcript; nil if it is none.
+// Time reads a time of a transcript; nil if it is none.
 func Time(text string) *time.Time {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -134,7 +134,7 @@ func Time(text string) *time.Time {
 	return new(at.UTC())
 }
 
-// momentMs reads a time in milliseconds since 1970; nil if there is none.
+// TimeMs reads a time in milliseconds since 1970; nil if there is none.
 func TimeMs(v gjson.Result) *time.Time {
 	if v.Type != gjson.Number || v.Float() <= 0 || v.Float() > 253402300799999 {
 		return nil
@@ -142,7 +142,7 @@ func TimeMs(v gjson.Result) *time.Time {
 	return new(time.UnixMilli(v.Int()).UTC())
 }
 
-// count reads a number of tokens; nil if it is none.
+// Tokens reads a number of tokens; nil if it is none.
 func Tokens(v gjson.Result) *int64 {
 	if v.Type != gjson.Number || v.Float() < 0 || v.Float() > 1e15 {
 		return nil
@@ -150,6 +150,7 @@ func Tokens(v gjson.Result) *int64 {
 	return new(v.Int())
 }
 
+// OrZero returns the number, or 0 where there is none.
 func OrZero(p *int64) int64 {
 	if p == nil {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// plain returns a value as text: a string as it is, nothing as "", and everything else as JSON.
+// TextOf returns a value as text: a string as it is, nothing as "", and everything else as JSON.
 func TextOf(v gjson.Result) string {
 	switch v.Type {
 	case gjson.String:
@@ -29,7 +29,7 @@ func TextOf(v gjson.Result) string {
 	}
 }
 
-// take reads several members of an object in one pass: into[i] becomes the one with the name keys[i].
+// Members reads several members of an object in one pass: into[i] becomes the one with the name keys[i].
 func Members(obj gjson.Result, into []gjson.Result, keys ...string) {
 	if !obj.IsObject() {
 		return
@@ -50,7 +50,7 @@ func Members(obj gjson.Result, into []gjson.Result, keys ...string) {
 // ansi matches the escape sequences of terminals.
 var ansi = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)|[@-Z\\\\^_])")
 
-// plainText returns a text without the escape sequences of terminals.
+// WithoutEscapes returns a text without the escape sequences of terminals.
 func WithoutEscapes(s string) string {
 	if !strings.Contains(s, "\x1b") {
 		return s
@@ -58,7 +58,7 @@ func WithoutEscapes(s string) string {
 	return ansi.ReplaceAllString(s, "")
 }
 
-// refused reports whether a tool's error is that it was not allowed to run. The words are those of the agents themselves,
+// Refused reports whether a tool's error is that it was not allowed to run. The words are those of the agents themselves,
 // not of tools: a command that is denied a file says "permission denied" too.
 func Refused(said string) bool {
 	low := strings.ToLower(Clip(said, 1<<10))
@@ -74,7 +74,7 @@ func Refused(said string) bool {
 	return false
 }
 
-// patchedFiles yields the files that a patch in the format of apply_patch changes.
+// PatchedFiles yields the files that a patch in the format of apply_patch changes.
 func PatchedFiles(patch string) iter.Seq[plumb.FileChange] {
 	return func(yield func(plumb.FileChange) bool) {
 		for line := range strings.Lines(patch) {
@@ -93,7 +93,7 @@ func PatchedFiles(patch string) iter.Seq[plumb.FileChange] {
 	}
 }
 
-// codexParts joins the texts of a message.
+// CodexParts joins the texts of a message.
 func CodexParts(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -107,7 +107,7 @@ func CodexParts(content gjson.Result) string {
 	return strings.Join(texts, "\n")
 }
 
-// usageOf returns what one request used as a sum of one.
+// UsageOf returns what one request used as a sum of one.
 func UsageOf(u plumb.RequestUsage) plumb.Usage {
 	return plumb.Usage{
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, ReasoningTokens: u.ReasoningTokens,
@@ -115,7 +115,7 @@ func UsageOf(u plumb.RequestUsage) plumb.Usage {
 	}
 }
 
-// geminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
+// GeminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
 // leave out what went well.
 func GeminiExit(output string) (code int, ok bool) {
 	rest := strings.TrimSpace(clipStart(output, 4<<10))

@@ -23,8 +23,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// place is where one session happens. Its root is outside the artifacts, readable by this user only, and gone afterwards.
-type place struct {
+// sandbox is where one session happens. Its root is outside the artifacts, readable by this user only, and gone afterwards.
+type sandbox struct {
 	root string
 	// home and tmp are the agent's own; with an inherited configuration home holds only what this package adds.
 	home, tmp string
@@ -45,13 +45,13 @@ type place struct {
 	started time.Time
 }
 
-// place makes the directories of a session.
-func (r *Runner) place(t task) (_ *place, err error) {
+// sandbox makes the directories of a session.
+func (r *Runner) sandbox(t task) (_ *sandbox, err error) {
 	root, err := newRoot()
 	if err != nil {
 		return nil, err
 	}
-	p := &place{
+	p := &sandbox{
 		root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), workspace: t.workspace,
 		artifacts: t.artifacts, kept: t.artifacts != "", shared: r.shared, lent: map[string]string{}, started: time.Now(),
 	}
@@ -92,7 +92,7 @@ func (r *Runner) place(t task) (_ *place, err error) {
 		}
 	}
 	if !r.cfg.InheritConfig && r.cfg.BaseURL == "" {
-		if err := p.lend(r); err != nil {
+		if err := p.linkCredentials(r); err != nil {
 			return nil, fmt.Errorf("offer the agent its credentials: %w", err)
 		}
 	}
@@ -137,9 +137,9 @@ func Sweep(dryRun bool) ([]string, error) {
 	return removed, nil
 }
 
-// lend offers the agent the user's credentials files. They are links: an agent that renews a token writes the new one to
+// linkCredentials offers the agent the user's credentials files. They are links: an agent that renews a token writes the new one to
 // where the user's own sessions look for it, for the old one is worth nothing then.
-func (p *place) lend(r *Runner) error {
+func (p *sandbox) linkCredentials(r *Runner) error {
 	for _, c := range r.spec.Credentials {
 		source := c.Source(r.env.Getenv)
 		if source == "" {
@@ -188,8 +188,8 @@ func copyMembers(to, from string, names []string) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// giveBack hands a renewed token to the user where the agent has put a new file in place of the link.
-func (p *place) giveBack() error {
+// restoreCredentials hands a renewed token to the user where the agent has put a new file in place of the link.
+func (p *sandbox) restoreCredentials() error {
 	for place, source := range p.lent {
 		info, err := os.Lstat(place)
 		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -225,8 +225,8 @@ func replaceFile(name string, data []byte) error {
 }
 
 // remove removes the session's place.
-func (p *place) remove() error {
-	return errors.Join(p.giveBack(), p.removeSkills(), removeAll(p.root))
+func (p *sandbox) remove() error {
+	return errors.Join(p.restoreCredentials(), p.removeSkills(), removeAll(p.root))
 }
 
 // removeAll removes a directory with all that is in it, also what tools have made read-only, as the module cache of Go is.
@@ -245,7 +245,7 @@ func removeAll(root string) error {
 }
 
 // gather puts what belongs to the record of the agent's state into one directory, as it is.
-func (p *place) gather(r *Runner, l *spec.Launch, session string) error {
+func (p *sandbox) gather(r *Runner, l *spec.Launch, session string) error {
 	target := filepath.Join(p.root, "state")
 	home := p.home
 	if r.cfg.InheritConfig {
@@ -294,7 +294,7 @@ func linkFile(to, from string, mode fs.FileMode) error {
 }
 
 // keep puts what belongs to the record into the artifacts, without secrets: what the agent printed, and its state.
-func (p *place) keep(r *redact.Redactor) error {
+func (p *sandbox) keep(r *redact.Redactor) error {
 	take := copyFile
 	if p.kept {
 		take = func(to, from string, mode fs.FileMode) error { return copyClean(to, from, mode, r) }
@@ -323,7 +323,7 @@ func (p *place) keep(r *redact.Redactor) error {
 }
 
 // artifact returns where in the artifacts a file of the record is kept; any other path is returned as it is.
-func (p *place) artifact(r *redact.Redactor, name string) string {
+func (p *sandbox) artifact(r *redact.Redactor, name string) string {
 	switch {
 	case name == p.out:
 		return p.stdout
@@ -435,7 +435,7 @@ func skillDirs(dirs []string, base string) ([]string, error) {
 
 // addSkills puts skills into the workspace, in the directory where the agent looks for them. One of the same name that is
 // there already is the workspace's own, and stays.
-func (p *place) addSkills(dirs []string, under string) error {
+func (p *sandbox) addSkills(dirs []string, under string) error {
 	for _, dir := range dirs {
 		target := filepath.Join(p.workspace, filepath.FromSlash(under), filepath.Base(dir))
 		p.shared.mu.Lock()
@@ -460,7 +460,7 @@ func (p *place) addSkills(dirs []string, under string) error {
 }
 
 // removeSkills takes them out of the workspace again, which is to show what the agent changed and nothing else.
-func (p *place) removeSkills() error {
+func (p *sandbox) removeSkills() error {
 	p.shared.mu.Lock()
 	defer p.shared.mu.Unlock()
 	var all error
