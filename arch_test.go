@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -32,8 +33,8 @@ var layers = map[string]int{
 	"digest":                   2,
 	"internal/run":             2,
 	"internal/script":          2,
-	"internal/snapshot":        2,
-	"internal/runner/agentcli": 2,
+	"internal/snapshot":        3,
+	"internal/agent":           2,
 	"internal/runner/modelapi": 2,
 	"internal/analyze":         2,
 	"internal/agentscript":     2,
@@ -50,6 +51,21 @@ var layers = map[string]int{
 	"internal/bench":           8,
 	"internal/gen":             8,
 }
+
+// parts orders the packages below internal/agent. All other packages import only internal/agent.
+var parts = map[string]int{
+	"internal/agent/transcript": 1,
+	"internal/agent/spec":       2,
+	"internal/agent/claude":     3,
+	"internal/agent/codex":      3,
+	"internal/agent/copilot":    3,
+	"internal/agent/cursor":     3,
+	"internal/agent/gemini":     3,
+	"internal/agent/opencode":   3,
+	"internal/agent":            4,
+}
+
+func agentParts() []string { return slices.Collect(maps.Keys(parts)) }
 
 // homes lists the packages that may import a third-party module or a package of the standard
 // library. Test files may import anything.
@@ -74,10 +90,11 @@ var homes = map[string][]string{
 	"modernc.org/libc":                       {"internal/script"},
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
-	"github.com/tidwall/gjson":               {"internal/runner/agentcli"},
+	"github.com/tidwall/gjson":               agentParts(),
+	"mvdan.cc/sh":                            {"internal/agent/transcript"},
 	"testing":                                {"plumbtest"},
 	"os/exec": {
-		"internal/proc", "internal/run", "internal/runner", "internal/runner/agentcli", "internal/script", "internal/job",
+		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
 		"internal/cli", "internal/bench",
 	},
 	"database/sql":                {},
@@ -134,6 +151,9 @@ type source struct {
 func TestLayers(t *testing.T) {
 	for dir, files := range sources(t) {
 		level, ok := layers[dir]
+		if parts[dir] > 0 {
+			level, ok = layers["internal/agent"], true
+		}
 		if !ok {
 			t.Errorf("package %s has no layer; add it to the table, with a decision record", dir)
 			continue
@@ -145,6 +165,15 @@ func TestLayers(t *testing.T) {
 					continue
 				}
 				to := path.Clean("./" + rest)
+				if parts[dir] > 0 && parts[to] > 0 {
+					if parts[to] >= parts[dir] {
+						t.Errorf("%s imports %s, which is not below it in internal/agent", file.name, imported)
+					}
+					continue
+				}
+				if parts[to] > 0 && to != "internal/agent" {
+					t.Errorf("%s imports %s; only internal/agent does", file.name, imported)
+				}
 				if layers[to] >= level {
 					t.Errorf("%s: level %d imports %s of level %d", file.name, level, to, layers[to])
 				}

@@ -9,16 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/agent"
 )
 
 // TestTranscripts: what is measured is what the agents write, and has the size that it should have.
 func TestTranscripts(t *testing.T) {
-	for _, agent := range agents() {
-		t.Run(agent, func(t *testing.T) {
+	for _, name := range agents() {
+		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "transcript")
 			var stderr bytes.Buffer
-			if err := transcriptMain([]string{"-agent", agent, "-record", "900", "-size", "100000", "-out", file},
+			if err := transcriptMain([]string{"-agent", name, "-record", "900", "-size", "100000", "-out", file},
 				&stderr); err != nil {
 				t.Fatal(err, stderr.String())
 			}
@@ -30,7 +30,7 @@ func TestTranscripts(t *testing.T) {
 			if mean := len(data) / lines; len(data) < 100_000 || len(data) > 105_000 || mean < 600 || mean > 1000 {
 				t.Errorf("%d bytes, %d a line", len(data), mean)
 			}
-			report, err := agentcli.Normalise(agent, agentcli.Transcript{Stdout: file, ExitCode: new(0)})
+			report, err := agent.Normalize(name, agent.Transcript{Stdout: file, ExitCode: new(0)})
 			if err != nil || report.FinalOutput != finalAnswer {
 				t.Fatalf("%+v, %v", report, err)
 			}

@@ -10,26 +10,26 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/agent"
 )
 
 // agents lists the agents whose transcripts bench can generate.
-func agents() []string {
-	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}
-}
+func agents() []string { return agent.Types() }
 
 // transcriptMain writes the output stream of an agent that runs commands until the stream has a
 // given size.
 func transcriptMain(args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench transcript", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	agent := fs.String("agent", "claude-code", "whose transcript")
+	name := fs.String("agent", "claude-code", "whose transcript")
 	record := fs.Int("record", 900, "about how many bytes a line has")
 	size := fs.Int("size", 100_000, "bytes in all")
 	out := fs.String("out", "transcript.jsonl", "file to write")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	return writeTranscript(*out, *agent, *record, *size)
+	return writeTranscript(*out, *name, *record, *size)
 }
 
 // finalAnswer is the end of every transcript.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/proc"
@@ -120,8 +121,8 @@ func (c *doctorCmd) diagnose(ctx context.Context, p *job.Project) []finding {
 	for _, provider := range modelapi.Providers() {
 		checks = append(checks, func() finding { return diagnoseProvider(ctx, p, provider, transport) })
 	}
-	for _, agent := range job.Agents() {
-		checks = append(checks, func() finding { return c.diagnoseAgent(ctx, p, agent) })
+	for _, spec := range agent.All() {
+		checks = append(checks, func() finding { return c.diagnoseAgent(ctx, p, spec) })
 	}
 	found := make([]finding, len(checks))
 	var all sync.WaitGroup
@@ -181,11 +182,11 @@ func diagnoseProvider(
 }
 
 // diagnoseAgent finds an agent CLI and its version. Only a run can find out if it is logged in.
-func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *job.Project, agent job.Agent) finding {
-	f := finding{Kind: "agent", Name: agent.Name}
-	path, ok := job.LookPath(agent.Program, p.Getenv("PATH"), c.Dir)
+func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *job.Project, spec agent.Spec) finding {
+	f := finding{Kind: "agent", Name: spec.Name}
+	path, ok := p.AgentPath(spec.Name, "")
 	if !ok {
-		f.Status, f.Fix = "not on the PATH", agent.Install
+		f.Status, f.Fix = "not on the PATH", spec.Install
 		return f
 	}
 	f.Path, f.Status = path, "found"
@@ -197,9 +198,9 @@ func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *job.Project, agent job
 	f.Version = versionIn(string(out))
 	switch {
 	case err != nil:
-		f.Status, f.Fix = "found, but --version failed: "+firstLine(err.Error()), agent.Install
+		f.Status, f.Fix = "found, but --version failed: "+firstLine(err.Error()), spec.Install
 	case f.Version != "":
-		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+agent.Name+":MODEL"
+		f.OK, f.Status, f.CanRun = true, "version "+f.Version, "--agent "+spec.Name+":MODEL"
 	}
 	return f
 }

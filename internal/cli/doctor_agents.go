@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 const (
@@ -80,10 +80,10 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 			configured[r.Agent.Type] = true
 		}
 	}
-	for _, agent := range job.Agents() {
-		if _, ok := p.AgentPath(agent.Name, ""); ok && !configured[agent.Name] {
+	for _, spec := range agent.All() {
+		if _, ok := p.AgentPath(spec.Name, ""); ok && !configured[spec.Name] {
 			configs = append(configs, plumb.RunnerConfig{
-				ID: agent.Name, Agent: &plumb.AgentConfig{Type: agent.Name, Model: proofModel(agent.Name)},
+				ID: spec.Name, Agent: &plumb.AgentConfig{Type: spec.Name, Model: spec.Proof.Model},
 			})
 		}
 	}
@@ -95,7 +95,7 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			proofs[i] = proveAgent(limited, r, agentcli.Env{Getenv: p.Getenv, Environ: p.Environ, Dir: c.Dir})
+			proofs[i] = proveAgent(limited, r, agent.Env{Getenv: p.Getenv, Environ: p.Environ, Dir: c.Dir})
 			proofs[i].Path, _ = p.AgentPath(r.Agent.Type, r.Agent.Command)
 		})
 	}
@@ -162,8 +162,8 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signa
 func (c *doctorCmd) showProofs(proofs []proof) {
 	if len(proofs) == 0 {
 		fmt.Fprintln(c.Stdout, "No agent CLI is on the PATH, and the config has no agents.")
-		for _, agent := range job.Agents() {
-			fmt.Fprintf(c.Stdout, "  %-14s %s\n", agent.Name, agent.Install)
+		for _, spec := range agent.All() {
+			fmt.Fprintf(c.Stdout, "  %-14s %s\n", spec.Name, spec.Install)
 		}
 		return
 	}
@@ -207,14 +207,18 @@ func (c *doctorCmd) showProofs(proofs []proof) {
 }
 
 // proveAgent tries the adapter of one agent.
-func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) proof {
+func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agent.Env) proof {
 	p := proof{Name: cmp.Or(c.ID, c.Agent.Type), Agent: c.Agent.Type, Path: c.Agent.Command}
-	if c.Agent.Type == "cursor-agent" {
-		p.Unproven = "it only works with the service of its vendor, so that no scripted model can replace the service"
+	spec, err := agent.Find(c.Agent.Type)
+	if err != nil {
+		p.Error, p.Hint = err.Error(), plumb.Hint(err)
+		return p
+	}
+	if p.Unproven = spec.Proof.Impossible; p.Unproven != "" {
 		return p
 	}
 	began := time.Now()
-	err := p.try(ctx, c, env)
+	err = p.try(ctx, c, spec, env)
 	p.Ms = time.Since(began).Milliseconds()
 	if err != nil {
 		p.Error, p.Hint = err.Error(), plumb.Hint(err)
@@ -226,7 +230,7 @@ func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) pro
 }
 
 // try runs both sessions and compares their reports.
-func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env) error {
+func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, env agent.Env) error {
 	root, err := os.MkdirTemp("", "plumb-doctor-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the proof: %w", err)
@@ -241,11 +245,11 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, env agentcli.Env)
 		return err
 	}
 	defer stop()
-	did, err := p.session(ctx, filepath.Join(root, "did"), c, env, server, address, true)
+	did, err := p.session(ctx, filepath.Join(root, "did"), c, spec, env, server, address, true)
 	if err != nil {
 		return fmt.Errorf("the session with the actions: %w", err)
 	}
-	talked, err := p.session(ctx, filepath.Join(root, "talked"), c, env, server, address, false)
+	talked, err := p.session(ctx, filepath.Join(root, "talked"), c, spec, env, server, address, false)
 	if err != nil {
 		return fmt.Errorf("the session without actions: %w", err)
 	}
@@ -288,8 +292,8 @@ func serveScripts(ctx context.Context, server *agentscript.Server) (address stri
 
 // session runs one session in dir, and returns the actions in its report.
 func (p *proof) session(
-	ctx context.Context, dir string, c plumb.RunnerConfig, env agentcli.Env, server *agentscript.Server, address string,
-	does bool,
+	ctx context.Context, dir string, c plumb.RunnerConfig, spec agent.Spec, env agent.Env,
+	server *agentscript.Server, address string, does bool,
 ) ([]string, error) {
 	turns := []agentscript.Turn{{Text: proofTalk}}
 	if does {
@@ -320,7 +324,7 @@ func (p *proof) session(
 		return nil, err
 	}
 	//nolint:contextcheck // finding a version has its own time limit
-	runner, err := agentcli.New(proofConfig(c, address+path), proofEnv(env))
+	runner, err := agent.New(proofConfig(c, address+path+spec.Proof.Path), proofEnv(env))
 	if err != nil {
 		return nil, err
 	}
@@ -375,17 +379,17 @@ func seen(rep *plumb.SessionReport, file string) []string {
 // proofConfig returns the program and the arguments of c, without settings that lead to another
 // model than the scripted one.
 func proofConfig(c plumb.RunnerConfig, address string) plumb.RunnerConfig {
-	agent := *c.Agent // keep its model: an agent offers different tools to different models
-	agent.Skills, agent.MCPServers, agent.InheritConfig, agent.Permissions = nil, nil, false, ""
-	agent.BaseURL, agent.APIKeyEnv = address+proofPath(agent.Type), proofKey
-	agent.Env = maps.Clone(agent.Env)
-	maps.DeleteFunc(agent.Env, func(name, _ string) bool { return leadsElsewhere(name) })
-	c.Agent, c.TimeoutMs, c.MaxParallel = &agent, proofTime.Milliseconds(), 0
+	own := *c.Agent // keep its model: an agent offers different tools to different models
+	own.Skills, own.MCPServers, own.InheritConfig, own.Permissions = nil, nil, false, ""
+	own.BaseURL, own.APIKeyEnv = address, proofKey
+	own.Env = maps.Clone(own.Env)
+	maps.DeleteFunc(own.Env, func(name, _ string) bool { return leadsElsewhere(name) })
+	c.Agent, c.TimeoutMs, c.MaxParallel = &own, proofTime.Milliseconds(), 0
 	return c
 }
 
 // proofEnv returns env without variables that lead to another model than the scripted one.
-func proofEnv(env agentcli.Env) agentcli.Env {
+func proofEnv(env agent.Env) agent.Env {
 	getenv, environ := env.Getenv, env.Environ
 	env.Getenv = func(name string) string {
 		switch {
@@ -419,30 +423,4 @@ func leadsElsewhere(name string) bool {
 		}
 	}
 	return false
-}
-
-// proofModel returns a model name that the agent accepts without a request.
-func proofModel(agent string) string {
-	switch agent {
-	case "claude-code":
-		return "claude-sonnet-4-6"
-	case "gemini":
-		return "gemini-2.5-flash"
-	case "opencode":
-		return "openai/gpt-proof"
-	case "qwen":
-		return "qwen3-coder-plus"
-	default:
-		return "gpt-5.5"
-	}
-}
-
-// proofPath returns the path that the agent expects after the address of a provider.
-func proofPath(agent string) string {
-	switch agent {
-	case "claude-code", "gemini":
-		return ""
-	default:
-		return "/v1"
-	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 type flag = pflag.Flag
@@ -205,7 +205,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 		fs.Lookup(alias[0]).Hidden = true
 	}
 	for name, values := range map[string][]string{
-		"workspace": workspaceModes(), "agent": agentcli.Types(),
+		"workspace": workspaceModes(), "agent": agent.Types(),
 		"schedule": run.Schedules(), "cache": {"off", "on", "only"}, "report": report.Names(), "api": {"chat", "responses"},
 		"category": config.Categories(), "tier": {"cheap", "moderate", "comprehensive"},
 		"difficulty": {"easy", "medium", "hard"},

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // normalizeCmd is plumb normalize.
 type normalizeCmd struct {
 	*app
-	transcript        agentcli.Transcript
+	transcript        agent.Transcript
 	agent, promptFile string
 	exitCode          int
 }
@@ -48,7 +48,7 @@ The exit code is 0 if the session was measured, 3 if it was not, and 2 if there 
 	}
 	fs, t := cmd.Flags(), &c.transcript
 	fs.SortFlags = false
-	fs.StringVar(&c.agent, "agent", "", "the agent: "+strings.Join(agentcli.Types(), ", "))
+	fs.StringVar(&c.agent, "agent", "", "the agent: "+strings.Join(agent.Types(), ", "))
 	fs.StringVar(&t.Stdout, "stdout", "", "`file` with the standard output of the agent, in its JSON format")
 	fs.StringVar(&t.Stderr, "stderr", "", "`file` with the standard error of the agent")
 	fs.StringVar(&t.Session, "session", "",
@@ -60,7 +60,7 @@ The exit code is 0 if the session was measured, 3 if it was not, and 2 if there 
 	fs.IntVar(&c.exitCode, "exit-code", 0,
 		"exit code of the agent; leave it out if a signal ended it or the code is unknown")
 	fs.BoolVar(&t.Resumed, "resumed", false, "the session continues an earlier one, whose turns are left out")
-	complete := cobra.FixedCompletions(agentcli.Types(), cobra.ShellCompDirectiveNoFileComp)
+	complete := cobra.FixedCompletions(agent.Types(), cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("agent", complete); err != nil {
 		panic(err) // the flag is not defined above
 	}
@@ -70,9 +70,9 @@ The exit code is 0 if the session was measured, 3 if it was not, and 2 if there 
 func (c *normalizeCmd) run() error {
 	t := &c.transcript
 	if c.agent == "" {
-		return plumb.WithHint(errors.New("no agent given"), "--agent "+strings.Join(agentcli.Types(), ", --agent "))
+		return plumb.WithHint(errors.New("no agent given"), "--agent "+strings.Join(agent.Types(), ", --agent "))
 	}
-	if err := checkWord("agent", c.agent, agentcli.Types()); err != nil {
+	if err := checkWord("agent", c.agent, agent.Types()); err != nil {
 		return err
 	}
 	if t.Stdout == "" && t.Session == "" {
@@ -105,15 +105,16 @@ func (c *normalizeCmd) run() error {
 }
 
 // normalize prints the session report of a transcript.
-func (c *normalizeCmd) normalize(agent string, t agentcli.Transcript) error {
-	session, err := agentcli.Normalise(agent, t)
+func (c *normalizeCmd) normalize(name string, t agent.Transcript) error {
+	tuneTranscript()
+	session, err := agent.Normalize(name, t)
 	if session == nil {
 		session = &plumb.SessionReport{Prompt: t.Prompt, Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}}
 		session.Usage.Total()
 	}
 	session.Runner = plumb.RunnerInfo{
-		ID: agent, PathKey: plumb.PathKey(agent), Kind: plumb.RunnerAgent,
-		Agent: plumb.AgentInfo{Type: agent, Model: session.Model},
+		ID: name, PathKey: plumb.PathKey(name), Kind: plumb.RunnerAgent,
+		Agent: plumb.AgentInfo{Type: name, Model: session.Model},
 	}
 	session.RawArtifacts.StdoutPath, session.RawArtifacts.StderrPath = t.Stdout, t.Stderr
 	if session.Events == nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -71,7 +71,7 @@ func (m *modelFlags) configs(p *job.Project) (configs []plumb.RunnerConfig, err 
 	}
 	for _, name := range m.agents {
 		kind, model, _ := strings.Cut(name, ":")
-		if err := checkWord("agent", kind, agentcli.Types()); err != nil {
+		if err := checkWord("agent", kind, agent.Types()); err != nil {
 			return nil, err
 		}
 		if model == "" {

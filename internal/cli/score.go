@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // scoreCmd is plumb score.
@@ -41,7 +41,7 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
 	fs, want := cmd.Flags(), &c.want
 	fs.StringVar(&c.sessions.Dir, "sessions", "", "`directory` of sessions that were not made by a run")
 	fs.StringVar(&c.sessions.Agent, "agent", "",
-		"the agent that made the sessions, if they are transcripts: "+strings.Join(agentcli.Types(), ", "))
+		"the agent that made the sessions, if they are transcripts: "+strings.Join(agent.Types(), ", "))
 	fs.StringVar(&c.suite, "suite", "", "changed `suite` (default: the suite of the run)")
 	fs.BoolVar(&c.trust, "trust", false, trustHelp)
 	fs.StringVar(&c.tier, "tier", "", "tier of the suite, if it has several")
@@ -99,7 +99,7 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.
 			"plumb score suite.ts --sessions DIR")
 	}
 	if c.sessions.Agent != "" {
-		if err := checkWord("agent", c.sessions.Agent, agentcli.Types()); err != nil {
+		if err := checkWord("agent", c.sessions.Agent, agent.Types()); err != nil {
 			return nil, nil, err
 		}
 	}

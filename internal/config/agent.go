@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
@@ -151,11 +152,6 @@ func (r *reader) bootstrap(v value, path string) *plumb.Bootstrap {
 	return b
 }
 
-// agentTypes are the agent CLIs that can be run.
-func agentTypes() []string {
-	return []string{"codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini", "qwen"}
-}
-
 func permissions() []string { return []string{"bypass", "default"} }
 
 func (r *reader) agentFields(a *plumb.AgentConfig) []field {
@@ -182,7 +178,7 @@ func (r *reader) agent(v value, path string) *plumb.AgentConfig {
 	}
 	a := &plumb.AgentConfig{}
 	r.object(v, path, r.agentFields(a))
-	r.missing(v, path, "type", "one of "+strings.Join(agentTypes(), ", "))
+	r.missing(v, path, "type", "one of "+strings.Join(agent.Types(), ", "))
 	r.missing(v, path, "model", "the agent's own name for it")
 	if r.tool() == "skillgym" && a.Type == "codex" && a.Command != "" {
 		a.CommandArgs = launched(a.Command, a.CommandArgs)
@@ -214,11 +210,11 @@ func (r *reader) tool() string {
 // agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
 func (r *reader) agentType(v value, path string) string {
 	word := r.text(v, path)
-	if word == "" || slices.Contains(agentTypes(), word) {
+	if word == "" || slices.Contains(agent.Types(), word) {
 		return word
 	}
-	hint := doc.DidYouMean(word, agentTypes())
-	for _, known := range agentTypes() {
+	hint := doc.DidYouMean(word, agent.Types())
+	for _, known := range agent.Types() {
 		if first, _, _ := strings.Cut(known, "-"); strings.HasPrefix(strings.ToLower(word), first) {
 			hint = fmt.Sprintf("did you mean %q?", known)
 		}

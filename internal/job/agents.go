@@ -4,36 +4,26 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/agent"
 )
 
-// Agent is a coding-agent CLI that Plumb can run.
-type Agent struct{ Name, Program, Install string }
-
-// Agents returns all coding-agent CLIs that Plumb can run.
-func Agents() []Agent {
-	return []Agent{
-		{"codex", "codex", "npm install -g @openai/codex"},
-		{"claude-code", "claude", "npm install -g @anthropic-ai/claude-code"},
-		{"opencode", "opencode", "npm install -g opencode-ai"},
-		{"cursor-agent", "cursor-agent", "see https://cursor.com/cli"},
-		{"copilot", "copilot", "npm install -g @github/copilot"},
-		{"gemini", "gemini", "npm install -g @google/gemini-cli"},
-		{"qwen", "qwen", "npm install -g @qwen-code/qwen-code"},
-	}
-}
-
 // AgentPath finds the program of an agent. command is the program that the config names, or "".
-func (p *Project) AgentPath(agent, command string) (string, bool) {
-	for _, a := range Agents() {
-		if a.Name == agent && command == "" {
-			command = a.Program
-		}
-	}
+func (p *Project) AgentPath(name, command string) (string, bool) {
 	if strings.ContainsAny(command, `/\`) {
 		path := p.env.Path(command)
 		return path, exists(path)
 	}
-	return LookPath(command, p.Getenv("PATH"), p.env.Dir)
+	programs := []string{command}
+	if spec, err := agent.Find(name); command == "" && err == nil {
+		programs = spec.Programs
+	}
+	for _, program := range programs {
+		if path, ok := LookPath(program, p.Getenv("PATH"), p.env.Dir); ok {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // LookPath finds a program in the directories of the list path. Relative directories are relative

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // Garbage is what crashed and finished runs left. Its keys are documented.
@@ -40,7 +40,7 @@ func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error
 	if err != nil {
 		return nil, err
 	}
-	homes, err := agentcli.Sweep(true)
+	homes, err := agent.Sweep(true)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error
 	for _, p := range processes {
 		found.Processes = append(found.Processes, GarbageProcess{p.PID, p.Command, l.runID(p.Trace)})
 	}
-	homes, err = agentcli.Sweep(dryRun)
+	homes, err = agent.Sweep(dryRun)
 	found.Homes, failed = append(found.Homes, homes...), errors.Join(failed, err)
 	workspaces, err := abandoned(root, claims, before)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -256,7 +256,7 @@ func (j *Job) setOptions(suite *plumb.Suite) {
 	j.options = run.Options{
 		Base: p.env.Dir, Unavailable: j.options.Unavailable, MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
 		Workspaces: run.Workspaces{
-			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agentcli.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
+			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agent.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
 		},
 		Suite: j.Suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
 		Repeat: s.Repeat, Retry: s.Retry, Timeout: s.Timeout(), MaxFailures: s.MaxFailures,

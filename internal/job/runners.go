@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -76,7 +76,7 @@ func (p *Project) runnerFactory(cache string, parallel int, planning bool, r *re
 	f.env = runner.Env{
 		Getenv: p.Getenv, Environ: p.Environ, Transport: f.transport, CacheMode: mode, Planning: planning,
 		Prices: p.Prices, Dir: p.Config.Dir, Cache: &runner.Cache{Dir: p.cache(), Redact: r}, Redact: r,
-		Agents: &agentcli.Shared{},
+		Agents: &agent.Shared{},
 		Note: func(n plumb.Note) {
 			n, _ = redact.Clean(r, n)
 			select {

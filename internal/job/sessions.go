@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 )
 
 // storedSessions is a runner that replays stored sessions that no run made.
@@ -170,7 +170,7 @@ func errorBeside(file string) *plumb.Failure {
 
 // normalize returns the report of a transcript.
 func (s *storedSessions) normalize(dir, stdout string, req plumb.Request) (*plumb.SessionReport, error) {
-	t := agentcli.Transcript{Stdout: stdout, Session: dir, Prompt: plumb.PromptText(req.Messages)}
+	t := agent.Transcript{Stdout: stdout, Session: dir, Prompt: plumb.PromptText(req.Messages)}
 	for _, name := range []string{"stderr", "stderr.log"} {
 		if path := filepath.Join(dir, name); exists(path) {
 			t.Stderr = path
@@ -191,7 +191,7 @@ func (s *storedSessions) normalize(dir, stdout string, req plumb.Request) (*plum
 	if t.ExitCode = meta.ExitCode; t.ExitCode == nil && meta.Exit != nil && *meta.Exit >= 0 {
 		t.ExitCode = meta.Exit
 	}
-	report, err := agentcli.Normalise(s.agent, t)
+	report, err := agent.Normalize(s.agent, t)
 	if report != nil {
 		report.Runner = s.info
 		report.RawArtifacts.StdoutPath, report.RawArtifacts.StderrPath = t.Stdout, t.Stderr

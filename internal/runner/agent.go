@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
+	"github.com/plumb-eval/plumb/internal/agent"
 )
 
 // openAgent makes the runner of a coding-agent CLI.
@@ -20,12 +19,12 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	if name := cfg.Agent.APIKeyEnv; name != "" && env.getenv(name) == "" && !env.Planning {
 		return nil, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("the environment variable %s of apiKeyEnv is not set", name), "set it, or leave apiKeyEnv out"))
 	}
-	r, err := agentcli.New(cfg, agentcli.Env{
+	r, err := agent.New(cfg, agent.Env{
 		Getenv: env.getenv, Environ: env.Environ, Note: env.note(), Dir: env.Dir, Planning: env.Planning,
 		Secret: SecretName, Redact: env.Redact, Config: configHash(cfg), Shared: env.Agents,
 	})
 	if err != nil {
-		return nil, err // a nil *agentcli.Runner would be no nil runner
+		return nil, err // a nil *agent.Runner would be no nil runner
 	}
 	return &pricedAgent{Runner: r, prices: env.prices()}, nil
 }
@@ -33,7 +32,7 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 // pricedAgent adds what a session cost by the price of its model, where the agent itself does not
 // tell.
 type pricedAgent struct {
-	*agentcli.Runner
+	*agent.Runner
 	prices *Prices
 }
 
@@ -77,19 +76,15 @@ func (a *pricedAgent) cost(r *plumb.SessionReport) *float64 {
 
 // agent returns what the model of an agent costs at its provider.
 func (p *Prices) agent(a plumb.AgentInfo) (Price, bool) {
-	switch a.Type {
-	case "codex":
-		return p.Lookup("openai", a.Model)
-	case "claude-code":
-		return p.Lookup("anthropic", a.Model)
-	case "gemini":
-		return p.Lookup("google", a.Model)
-	case "opencode":
-		provider, model, _ := strings.Cut(a.Model, "/")
-		return p.Lookup(provider, model)
-	default:
+	spec, err := agent.Find(a.Type)
+	if err != nil {
 		return Price{}, false
 	}
+	provider, model := spec.PriceOf(a.Model)
+	if provider == "" {
+		return Price{}, false
+	}
+	return p.Lookup(provider, model)
 }
 
 // checkAgent finds what has no effect on an agent.

@@ -1,5 +1,5 @@
 // Package runner turns a runner's configuration into a [plumb.Runner]: a model (through package
-// modelapi), a coding agent (through package agentcli), a command, or the replay of an earlier run.
+// modelapi), a coding agent (through package agent), a command, or the replay of an earlier run.
 // It adds what all models share: prices and the response cache.
 //
 // [New] finds every mistake of a configuration that can be found without asking anybody, so that a
@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -53,7 +53,7 @@ type Env struct {
 	// Dir is where relative paths begin; "" is the current directory.
 	Dir string
 	// Agents is what the runners of agents know in common; nil means that there is one such runner.
-	Agents *agentcli.Shared
+	Agents *agent.Shared
 	// Redact removes secrets from the artifacts of agents. Optional.
 	Redact *redact.Redactor
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/runner/agentcli"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
@@ -104,7 +104,7 @@ func (c *collector) known(v reflect.Value) {
 			c.text(provider.Address(c.getenv))
 		}
 	case plumb.AgentConfig:
-		for name, value := range agentcli.Secrets(&s, c.getenv) {
+		for name, value := range agent.Secrets(&s, c.getenv) {
 			c.add(name, value)
 		}
 	}

@@ -25,6 +25,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plumb-eval/plumb/internal/agent"
+
 	"github.com/gofrs/flock"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -264,12 +266,14 @@ func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 	return strings.Join(parts, "; ")
 }
 
-// mean returns the mean of a metric over sessions, and the version of their agent. If agent is not
-// "", it counts as skillgym counts the tokens of that agent.
-func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64, version string, ok bool) {
+// mean returns the mean of a metric over sessions, and the version of their agent. If
+// skillgymAgent is not "", it counts as skillgym counts the tokens of that agent.
+func mean(sessions []*plumb.SessionReport, metric, skillgymAgent string) (value float64, version string, ok bool) {
 	for _, s := range sessions {
 		usage := s.Usage
-		asSkillgym(&usage, agent)
+		if spec, err := agent.Find(skillgymAgent); err == nil {
+			spec.SkillgymUsage(&usage)
+		}
 		n := figure(&usage, metric)
 		if n == nil {
 			return 0, "", false
@@ -278,39 +282,6 @@ func mean(sessions []*plumb.SessionReport, metric, agent string) (value float64,
 		version = s.AgentVersion
 	}
 	return value / float64(len(sessions)), version, len(sessions) > 0
-}
-
-// asSkillgym converts u to the counts that skillgym would report for an agent. skillgym does not
-// count writes to a prompt cache. Its output of opencode excludes reasoning. It adds reasoning to
-// totals, for codex and copilot a second time.
-func asSkillgym(u *plumb.Usage, agent string) {
-	at := func(n *int64) int64 {
-		if n == nil {
-			return 0
-		}
-		return *n
-	}
-	input, output, extra := at(u.InputTokens)-at(u.CacheWriteTokens), at(u.OutputTokens), int64(0)
-	switch agent {
-	case "claude-code", "cursor-agent":
-	case "opencode":
-		output -= at(u.ReasoningTokens)
-		extra = at(u.ReasoningTokens)
-	case "codex":
-		extra = at(u.ReasoningTokens)
-		if u.ReasoningTokens == nil {
-			extra = at(u.CacheTokens) // the provider's total
-		}
-	case "copilot":
-		input, extra = at(u.InputTokens), at(u.ReasoningTokens)
-	default:
-		return
-	}
-	if u.InputTokens == nil || u.OutputTokens == nil {
-		return
-	}
-	u.InputTokens, u.OutputTokens = &input, &output
-	u.TotalTokens = new(input + output + extra - at(u.CacheTokens))
 }
 
 func figure(u *plumb.Usage, metric string) *int64 {

@@ -1,0 +1,5 @@
+package agent
+
+import "os/exec"
+
+func ownSession(*exec.Cmd) {}

@@ -1,0 +1,121 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// text returns a copy of a text, cut to what the report has room for.
+func (r *Recorder) text(s string) string {
+	mark := ""
+	switch limit := r.room(); {
+	case len(s) > limit:
+		s, mark = Clip(s, limit), cutMark
+		r.noteCut()
+	case strings.HasSuffix(s, cutMark): // while it was read
+		r.noteCut()
+	}
+	r.texts += len(s) + len(mark)
+	return strings.Clone(s + mark)
+}
+
+// room returns how many bytes may be kept of the next text.
+func (r *Recorder) room() int {
+	switch {
+	case r.texts < maxTexts/2:
+		return MaxText
+	case r.texts < maxTexts:
+		return ShortText
+	default:
+		return 0
+	}
+}
+
+// Whole returns a copy of the final output.
+func Whole(s string) string {
+	if len(s) > MaxText {
+		return Clip(s, MaxText) + cutMark
+	}
+	return strings.Clone(s)
+}
+
+// args returns a copy of a call's arguments, which are JSON, cut to what the report has room for. If the rest is not JSON,
+// it becomes a string.
+func (r *Recorder) args(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	if limit := max(r.room(), ShortText); len(raw) > limit {
+		c := cutter{limit: limit}
+		c.feed(raw)
+		raw = c.line()
+		r.noteCut()
+		if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
+			raw = quoted(Clip(string(raw), limit))
+		}
+	}
+	r.texts += len(raw)
+	return bytes.Clone(raw)
+}
+
+// copied returns a copy of a command, path or id, cut to what the report has room for.
+func (r *Recorder) copied(s string) string {
+	if r.longs += min(len(s), MaxName); r.longs > maxNames {
+		r.overflow = true
+		return cutMark + Clip(s, ShortText)
+	}
+	if len(s) > MaxName {
+		r.noteCut()
+		return Clip(s, MaxName) + cutMark
+	}
+	return strings.Clone(s)
+}
+
+// maxWords is how many words are remembered so that they are kept once.
+const maxWords = 10_000
+
+// Name returns a copy of a short text that occurs often, the same for each occurrence.
+func (r *Recorder) Name(s string) string {
+	if s == "" {
+		return ""
+	}
+	if known, ok := r.names[s]; ok {
+		return known
+	}
+	s = r.copied(s)
+	if len(r.names) < maxWords {
+		r.names[s] = s
+	}
+	return s
+}
+
+// noteCut remembers that a text was cut, for the event that it belongs to, which is the next.
+func (r *Recorder) noteCut() {
+	r.cut = true
+	r.Note("long texts were cut short; they are whole in " + BaseName(r.Report.RawArtifacts.StdoutPath) + " or the agent's own session files")
+}
+
+// Clip returns at most n bytes of s, ending at a whole character.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// chars counts as the reports do, in UTF-16 units.
+func chars(s string) int64 {
+	var n int64
+	for _, c := range s {
+		n += int64(utf16.RuneLen(c))
+	}
+	return n
+}
