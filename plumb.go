@@ -231,8 +231,7 @@ type Adviser interface {
 
 // Hint returns the advice attached to err or to an error it wraps, outermost first, or "".
 func Hint(err error) string {
-	var h Adviser
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[Adviser](err); ok {
 		return h.Advice()
 	}
 	return ""

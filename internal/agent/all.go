@@ -16,11 +16,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// Spec describes one agent; Transcript is what a session of an agent left behind.
-type (
-	Spec       = spec.Spec
-	Transcript = transcript.Transcript
-)
+// Spec describes one agent.
+type Spec = spec.Spec
+
+// Transcript is the record that a session of an agent left behind.
+type Transcript = transcript.Transcript
 
 // All returns the agents. It is the only list of them in the program.
 func All() []spec.Spec {

@@ -15,7 +15,7 @@ import (
 
 // builtIns lets a reporter in code use the built-in reporters, for example by
 // createStandardReporter: each renders the run when the run ends. See the host calls in
-// internal/load/lib/PROTOCOL.md.
+// internal/suite/lib/PROTOCOL.md.
 type builtIns struct {
 	stdout  io.Writer
 	options report.Options // with the run directory in RunDir

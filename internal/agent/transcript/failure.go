@@ -10,8 +10,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// trouble is a kind of failure that users can do something about.
-type trouble struct {
+// Trouble is a kind of failure that users can do something about.
+type Trouble struct {
 	origin plumb.Origin
 	class  plumb.FailureClass
 	status int  // with which a provider says so
@@ -21,8 +21,8 @@ type trouble struct {
 }
 
 // Troubles returns the kinds of failure in the order in which they are tried: the specific before the general.
-func (r *Recorder) Troubles() []trouble {
-	return []trouble{
+func (r *Recorder) Troubles() []Trouble {
+	return []Trouble{
 		{
 			plumb.OriginModelRejected, plumb.OriginModelRejected.Class(), 404, true,
 			"check the runner's model: the agent, or the account that it uses, does not have it",
@@ -134,7 +134,8 @@ func hintOf(low string, status int) string {
 	}
 }
 
-func (k trouble) Apply(f *plumb.Failure) *plumb.Failure {
+// Apply classifies f as this kind.
+func (k Trouble) Apply(f *plumb.Failure) *plumb.Failure {
 	f.Origin, f.Class, f.Hint = k.origin, k.class, k.hint
 	if f.HTTPStatus == 0 && k.sure {
 		f.HTTPStatus = k.status

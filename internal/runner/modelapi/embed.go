@@ -64,8 +64,10 @@ func NewEmbedder(cfg Config) (*plumb.Embedder, error) {
 		return nil, plumb.WithHint(err,
 			"name another embedder, for example openai:text-embedding-3-small or ollama:nomic-embed-text")
 	}
-	e := &embedder{target: t, wire: w, url: t.at(w.embedPath(t.model)),
-		timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{})}
+	e := &embedder{
+		target: t, wire: w, url: t.at(w.embedPath(t.model)),
+		timeout: cfg.RequestTimeout, texts: map[textKey]*embedded{}, changed: make(chan struct{}),
+	}
 	if e.timeout <= 0 {
 		e.timeout = time.Minute
 	}
