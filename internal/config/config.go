@@ -121,7 +121,7 @@ type RunConfig struct {
 	MaxCostUSD    *float64
 	MaxTokens     int64
 	MaxDurationMs int64
-	// AllowUnmetered goes on where a budget cannot be held, since what is used is not known.
+	// AllowUnmetered continues a run whose budget cannot be enforced, because usage is not reported.
 	AllowUnmetered bool
 
 	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave
