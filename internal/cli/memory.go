@@ -7,15 +7,20 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// boundMemory sets a memory limit for the garbage collector if agents run: few of their sessions are
-// large. The limit is above the memory of the report of the longest transcript, because the
-// collector would run all the time below it.
+// boundMemory sets a memory limit for the garbage collector of a run. The limit grows with the state
+// that the run keeps of each execution. Without a limit, large replies would leave several times
+// their size as garbage.
+//
+// Few sessions of agents are large. Their limit is above the memory of the report of the longest
+// transcript, because the collector would run all the time below it.
 func boundMemory(runners []plumb.Runner, executions, parallel int) {
-	const least, each = 80 << 20, 8 << 20
+	const models, agents, each, kept = 384 << 20, 80 << 20, 8 << 20, 700
+	limit := int64(models)
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
 		debug.SetGCPercent(200)
-		debug.SetMemoryLimit(least + each*int64(max(1, min(executions, parallel))) + 350*int64(executions))
+		limit = agents + each*int64(max(1, min(executions, parallel)))
 	}
+	debug.SetMemoryLimit(limit + kept*int64(executions))
 }
 
 // spareMemory has the garbage collector run often in a run of a large suite, most of whose memory stays in use.
