@@ -140,6 +140,9 @@ func TestHTMLFile(t *testing.T) {
 
 // TestHTMLSize: a page takes what fits, failures first, and says what it leaves out.
 func TestHTMLSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	l := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-pass"}, plumb.CaseInfo{ID: "b-fail"}, plumb.CaseInfo{ID: "c-pass"})
 	for i, id := range []string{"a-pass", "b-fail", "c-pass"} {
 		j := passed()
@@ -188,6 +191,9 @@ func TestHTMLSize(t *testing.T) {
 
 // TestHTMLStreams: a page of many sessions holds one of them at a time.
 func TestHTMLStreams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	cases := make([]plumb.CaseInfo, 500)
 	for i := range cases {
 		cases[i].ID = fmt.Sprintf("case-%03d", i)

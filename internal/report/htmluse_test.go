@@ -316,6 +316,9 @@ func TestHTMLFilters(t *testing.T) {
 
 // TestHTMLMatrix: a reader who opens a cell of a long table returns to it, in every way.
 func TestHTMLMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	b := newBrowser(t)
 	b.open(openable(t, manyLog()), "")
 	b.shot("first")

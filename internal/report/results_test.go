@@ -329,6 +329,9 @@ func heap() uint64 {
 
 // TestResultsStream: writing the results of many cases holds one of them at a time.
 func TestResultsStream(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	const n = 20_000
 	cases := make([]plumb.CaseInfo, n)
 	run := &plumb.Run{}
