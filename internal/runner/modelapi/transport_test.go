@@ -709,11 +709,7 @@ func TestProxies(t *testing.T) {
 // TestThroughput: the slow start costs a fraction of one round trip, and nothing else stands idle.
 func TestThroughput(t *testing.T) {
 	t.Parallel()
-	const parallel, latency = 256, 200 * time.Millisecond
-	cases := 10_000
-	if testing.Short() {
-		cases = 2_000
-	}
+	const cases, parallel, latency = 10_000, 256, 200 * time.Millisecond
 	good := string(recorded(t, "chat.json"))
 	base := &carrier{answer: func(_ int, req *http.Request, _ []byte) (*http.Response, error) {
 		return respond(200, good), sleep(req.Context(), latency)
@@ -722,7 +718,7 @@ func TestThroughput(t *testing.T) {
 		m := talker(t, base, TransportOptions{MaxInFlight: parallel})
 		began := time.Now()
 		var left atomic.Int64
-		left.Store(int64(cases))
+		left.Store(cases)
 		var wg sync.WaitGroup
 		for range parallel {
 			wg.Go(func() {
@@ -734,7 +730,7 @@ func TestThroughput(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		ideal := time.Duration(cases) * latency / parallel
+		ideal := cases * latency / parallel
 		if took := time.Since(began); took > ideal*105/100 {
 			t.Errorf("took %v, more than 5 %% above %v", took, ideal)
 		} else {
