@@ -66,14 +66,13 @@ func information(value string) float64 {
 // in lower case.
 func (r *Redactor) expose(s Secret, words []string, lower map[string]bool) {
 	value := strings.TrimSpace(s.Value)
-	switch why := weakness(value, lower); {
-	case s.Value == "":
-	case why != "":
-		r.exposed = append(r.exposed, Exposure{s.Name, why})
-	case slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, value) }):
-		r.exposed = append(r.exposed, Exposure{
-			s.Name,
-			"is hidden in texts, but not in names that contain it, such as the id of a case, a runner or a model",
-		})
+	why := weakness(value, lower)
+	if why == "" && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, value) }) {
+		why = "is hidden in texts, but not in names that contain it, such as the id of a case, a runner or a model"
+	}
+	e := Exposure{s.Name, why}
+	// A secret can come from several places: the environment, a config, a provider.
+	if s.Value != "" && why != "" && !slices.Contains(r.exposed, e) {
+		r.exposed = append(r.exposed, e)
 	}
 }

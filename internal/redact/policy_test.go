@@ -39,7 +39,7 @@ func TestExposed(t *testing.T) {
 		{"ababababababababababab", ""},
 		{"é é é é é", ""},
 	} {
-		r := redact.New([]redact.Secret{{"NAME", test.value}}, words...)
+		r := redact.New([]redact.Secret{{"NAME", test.value}, {"NAME", test.value}}, words...)
 		var want []redact.Exposure
 		if test.why != "" {
 			want = []redact.Exposure{{"NAME", test.why}}

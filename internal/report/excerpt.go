@@ -205,7 +205,7 @@ func (e *excerpt) lines(t theme, width int) []string {
 		where(e.at)
 	}
 	if e.more > 0 {
-		add(1, fmt.Sprintf("(%s more failed)", plural(e.more, "check")), t.dim)
+		add(1, "("+count(e.more)+" more failed)", t.dim)
 	}
 	if e.log != "" {
 		add(2, "Log: "+e.log, plain)

@@ -380,7 +380,7 @@ func (o ReadOptions) notFound(ref, full string) error {
 			}
 		}
 	}
-	return plumb.WithHint(err, "published are "+strings.Join(versions, ", "))
+	return plumb.WithHint(err, "published suites: "+strings.Join(versions, ", "))
 }
 
 func noManifest(dir string) error {

@@ -113,21 +113,21 @@ func (t *target) statusHint(p *problem) string {
 		if t.key == "" {
 			return keyHint(t.provider)
 		}
-		return "the key is not accepted: check " + strings.Join(t.provider.KeyEnv, " and ") + madeAt(t.provider)
+		return "the key was rejected: check " + strings.Join(t.provider.KeyEnv, " and ") + madeAt(t.provider)
 	case p.status == http.StatusForbidden:
-		return "the key may not do this: check its permissions and the region" + madeAt(t.provider)
-	case p.status < 300: // an error in the dress of a success
-		return "the provider has trouble: go on later with `plumb resume`"
+		return "the key does not have this permission: check its permissions and the region" + madeAt(t.provider)
+	case p.status < 300: // an error with a status of success
+		return "the provider is having problems: continue later with `plumb resume`"
 	case p.status < 400, p.status == http.StatusNotFound, p.status == http.StatusMethodNotAllowed:
 		return t.addressHint()
 	case p.status == http.StatusRequestEntityTooLarge, p.api.code == "context_length_exceeded":
 		return "the prompt and maxOutputTokens together are too long for the model"
 	case p.throttles():
-		return "the provider's rate limits are below this load: lower --parallel, or go on later with `plumb resume`"
+		return "the provider's rate limits are too low for this load: lower --parallel, or continue later with `plumb resume`"
 	case p.status == http.StatusBadRequest, p.status == http.StatusUnprocessableEntity:
-		return "the provider does not take the request as it is: see its words, and the runner's parameters"
+		return "the provider rejected the request: read its message, and check the parameters of the runner"
 	case p.status >= 500:
-		return "the provider has trouble: go on later with `plumb resume`"
+		return "the provider is having problems: continue later with `plumb resume`"
 	}
 	return ""
 }
@@ -155,5 +155,5 @@ func madeAt(p Provider) string {
 	if p.KeyURL == "" {
 		return ""
 	}
-	return " (keys are made at " + p.KeyURL + ")"
+	return " (create keys at " + p.KeyURL + ")"
 }
