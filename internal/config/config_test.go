@@ -192,7 +192,6 @@ func TestConfigSchemaKeys(t *testing.T) {
 		fields []field
 	}{
 		{"top level", document.Properties, r.topFields(&Config{})},
-		{"run", document.Defs["run"].Properties, r.runFields(&Settings{})},
 		{"agent", document.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
 		{"mcpServer", document.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
 		{"workspace", document.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
@@ -330,7 +329,7 @@ func TestDocs(t *testing.T) {
 	r := &reader{}
 	var keys []string
 	for _, fields := range [][]field{
-		r.topFields(nil), r.runFields(&Settings{}), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
+		r.topFields(nil), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
 		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
 	} {
 		for _, f := range fields {

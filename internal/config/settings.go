@@ -164,6 +164,7 @@ func Groups() []Group {
 			{
 				Key: "model", Flag: "model", Short: "m", At: func(s *Settings) any { return &s.Models },
 				Help: "model to test: `provider:model`, an alias, or a known name",
+				Doc:  "models to test: provider:model, an alias, or a known name",
 			},
 			{
 				Key: "runner", Flag: "runner", At: func(s *Settings) any { return &s.RunnerIDs },
@@ -208,6 +209,7 @@ func Groups() []Group {
 			{
 				Key: "schedule", Flag: "schedule", At: func(s *Settings) any { return (*string)(&s.Schedule) },
 				Values: run.Schedules(), Help: "serial, parallel or isolated-by-runner (default parallel; serial for agents)",
+				Doc: "which sessions may overlap (default parallel; serial for agents)",
 			},
 			{
 				Key: "parallel", Flag: "parallel", Short: "j", OtherKeys: []string{"maxParallel"},
@@ -229,6 +231,7 @@ func Groups() []Group {
 			{
 				Key: "allRepetitions", Flag: "all-repetitions", At: func(s *Settings) any { return &s.AllRepetitions },
 				Help: "run every --repeat sample for agents, even after a failure",
+				Doc:  "run every sample of repeat for agents, even after a failure",
 			},
 			{
 				Key: "timeoutMs", Flag: "timeout", At: func(s *Settings) any { return &s.TimeoutMs },
@@ -237,6 +240,7 @@ func Groups() []Group {
 			{
 				Key: "cache", Flag: "cache", At: func(s *Settings) any { return &s.Cache },
 				Values: []string{"off", "on", "only"}, Help: "use stored answers of earlier runs: off, on or only",
+				Doc:   "whether to use stored answers of earlier runs, or nothing else",
 				Score: "use stored answers of earlier runs for the embedder: off, on or only",
 			},
 		}},
@@ -252,7 +256,8 @@ func Groups() []Group {
 			},
 			{
 				Key: "maxTokens", Flag: "max-tokens", At: func(s *Settings) any { return &s.MaxTokens }, Min: 1, NoLimit: true,
-				Help: "stop before using more than this number of `tokens`", Resume: "budget in `tokens` for the whole run" + resumed,
+				Help:   "stop before using more than this number of `tokens`",
+				Resume: "budget in `tokens` for the whole run" + resumed,
 			},
 			{
 				Key: "maxDurationMs", Flag: "max-duration", At: func(s *Settings) any { return &s.MaxDurationMs },
@@ -290,7 +295,7 @@ func Groups() []Group {
 			},
 			{
 				Key: "api", Flag: "api", At: func(s *Settings) any { return &s.API }, Values: apis(),
-				Help: "interface of openai to use: chat or responses",
+				Help: "interface of openai to use: chat or responses", Doc: "interface of openai to use",
 			},
 			{
 				Key: "apiKeyEnv", Flag: "api-key-env", At: func(s *Settings) any { return &s.APIKeyEnv }, Format: Variable,
@@ -299,6 +304,7 @@ func Groups() []Group {
 			{
 				Key: "header", Flag: "header", At: func(s *Settings) any { return &s.Headers },
 				Help: "`name=value` header to send with each request; ${NAME} is expanded",
+				Doc:  "headers to send with each request, as name=value; ${NAME} is expanded",
 			},
 			{
 				Key: "temperature", Flag: "temperature", At: func(s *Settings) any { return &s.Temperature },
@@ -377,6 +383,7 @@ func Groups() []Group {
 				Key: "report", Flag: "report", OtherKeys: []string{"reporter"}, OtherFlags: []string{"reporter"},
 				At: func(s *Settings) any { return &s.Reports }, Format: Report, Known: report.Names(),
 				Help:   "`name[:path]` of a report: " + strings.Join(report.Names(), ", ") + "; or a TypeScript module",
+				Doc:    "reports to write: " + strings.Join(report.Names(), ", ") + "; or a TypeScript module",
 				Resume: "`name[:path]` of a report", Score: "`name[:path]` of a report",
 			},
 			{
