@@ -244,7 +244,7 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 		}
 		close(drain)
 		w.job.Note(plumb.Note{
-			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
+			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.", Live: true,
 		})
 		select {
 		case <-signals:

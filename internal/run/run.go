@@ -283,7 +283,11 @@ func (e *engine) note(n plumb.Note) error {
 	if again {
 		return nil
 	}
-	_, err := e.log.commit(plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n})
+	ev := plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n}
+	if n.Live {
+		return e.log.emitOnly(ev)
+	}
+	_, err := e.log.commit(ev)
 	return err
 }
 
