@@ -24,7 +24,7 @@ type section struct {
 }
 
 // sections returns all generated sections.
-func sections() []section { return assertionSections() }
+func sections() []section { return append(assertionSections(), settingSections()...) }
 
 func main() {
 	if err := write("../.."); err != nil {
