@@ -407,7 +407,7 @@ func writeJSON(name string, v any) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	out := bufio.NewWriterSize(f, 64<<10)
+	out := bufio.NewWriterSize(f, 16<<10)
 	if err := json2.MarshalWrite(out, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
 		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
 	}
