@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// blobLimit is the size above which a session is written to its own file.
+	// blobLimit is the size of a line above which its session is written to its own file.
 	blobLimit = 256 << 10
 	// streamedEvents is the number of events above which a session is encoded while it is written.
 	// Such a session is always larger than blobLimit.
@@ -261,43 +261,23 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// logLine is an event as the log holds it. Its report is encoded first, because the size of the
-// report decides whether it goes to a file of its own.
-type logLine struct {
-	plumb.Event
-	Report jsontext.Value `json:"report,omitempty"`
-}
-
 // encode returns ev as a line of the log. It writes a large session to a blob first.
-func (l *log) encode(ev plumb.Event) (data []byte, err error) {
-	line := logLine{Event: ev}
-	if ev.Report != nil {
-		line.Report, line.Blob, err = l.encodeReport(ev.Report)
+func (l *log) encode(ev plumb.Event) (line []byte, err error) {
+	large := ev.Report != nil && len(ev.Report.Events) > streamedEvents
+	if !large {
+		line, err = marshal(&ev)
 	}
-	if err == nil {
-		data, err = marshal(&line)
+	if large || ev.Report != nil && len(line) > blobLimit {
+		ev.Blob, err = l.writeBlob(ev.Report)
+		ev.Report = nil
+		if err == nil {
+			line, err = marshal(&ev)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
-	return data, nil
-}
-
-// encodeReport returns a report as JSON, or the name of the blob that it wrote for a large one.
-func (l *log) encodeReport(report *plumb.SessionReport) (data []byte, blob string, err error) {
-	if len(report.Events) > streamedEvents {
-		blob, err = l.writeBlob(func(w io.Writer) error { return json2.MarshalWrite(w, report, encoding()) })
-		return nil, blob, err
-	}
-	data, err = marshal(report)
-	if err != nil || len(data) <= blobLimit {
-		return data, "", err
-	}
-	blob, err = l.writeBlob(func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	return nil, blob, err
+	return line, nil
 }
 
 // encoding leaves <, > and & as they are.
@@ -307,8 +287,9 @@ func encoding() json2.Options {
 
 func marshal(v any) ([]byte, error) { return json2.Marshal(v, encoding()) }
 
-// writeBlob writes one line of JSON to a file named by its SHA-256, and returns that name.
-func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
+// writeBlob writes a report as one line of JSON to a file named by its SHA-256, and returns that
+// name.
+func (l *log) writeBlob(report *plumb.SessionReport) (name string, err error) {
 	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
 		return "", fmt.Errorf("create the blob directory: %w", err)
 	}
@@ -318,7 +299,7 @@ func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
 	}
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
-	err = write(out)
+	err = json2.MarshalWrite(out, report, encoding())
 	_ = out.WriteByte('\n') // Flush returns the error
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
 	name = hex.EncodeToString(sum.Sum(nil))
