@@ -28,7 +28,7 @@ type caseReader struct {
 	words map[string]string
 
 	problems doc.Problems
-	summary  tally
+	summary  Summary
 }
 
 // caseKeys returns the keys that a case may have.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -102,13 +103,13 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		}
 		return nil
 	}
-	if t.TestCount != p.summary.cases {
+	if t.TestCount != p.summary.Cases {
 		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
-			plural(p.summary.cases, "case", "cases")), "")
+			plural(p.summary.Cases, "case", "cases")), "")
 	}
-	if t.EstimatedTokens != p.summary.tokens {
+	if t.EstimatedTokens != p.summary.TokensEstimate {
 		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
-			t.EstimatedTokens, t.File, p.summary.tokens), "")
+			t.EstimatedTokens, t.File, p.summary.TokensEstimate), "")
 	}
 	switch {
 	case t.Hash == "":
@@ -117,12 +118,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		r.add(at("hash"), fmt.Sprintf("tier %s pins %s, but %s has %s", t.Name, t.Hash, t.File, b.hash),
 			"published suite versions are immutable: new cases belong in a new version")
 	}
-	for k, n := range p.summary.categories {
-		categories[k] += n
-	}
-	for k, n := range p.summary.types {
-		types[k] += n
-	}
+	addCounts(&categories, p.summary.Categories)
+	addCounts(&types, p.summary.Types)
 	hashes := make(map[string]string, len(p.cases))
 	for i := range p.cases {
 		hashes[p.cases[i].ID] = p.cases[i].Hash
@@ -169,7 +166,7 @@ func (r *manifestReader) verifyWords(name string, listed []string, used map[stri
 		return
 	}
 	at := []string{"metadata", name}
-	for _, word := range names(used) {
+	for _, word := range slices.Sorted(maps.Keys(used)) {
 		if !slices.Contains(listed, word) {
 			r.add(at, fmt.Sprintf("%s does not list %q, which is in use", name, word), "")
 		}
