@@ -249,7 +249,12 @@ func lock(dir string) (*Manifest, bool, error) {
 			{"estimated_tokens", strconv.FormatInt(max(s.TokensEstimate, 0), 10)},
 			{"hash", strconv.Quote(s.Hash)},
 		} {
-			if data, err = indexTOML(data).update([]string{"tiers", t.Name, set.key}, set.value); err != nil {
+			lines, key := indexTOML(data), []string{"tiers", t.Name, set.key}
+			i := lines.entry(key, false)
+			if i >= 0 && string(data[lines.entries[i].value:lines.entries[i].valueEnd]) == set.value {
+				continue
+			}
+			if data, err = lines.set(key, set.value); err != nil {
 				return nil, false, err
 			}
 		}
@@ -268,16 +273,6 @@ func lock(dir string) (*Manifest, bool, error) {
 		return locked, false, nil
 	}
 	return locked, true, replaceFile(file, data, 0o644)
-}
-
-// update sets a key unless it has the value already, however that is written.
-func (l tomlLines) update(key []string, value string) ([]byte, error) {
-	for _, e := range l.entries {
-		if !e.header && slices.Equal(e.key, key) && string(l.data[e.value:e.valueEnd]) == value {
-			return l.data, nil
-		}
-	}
-	return l.set(key, value)
 }
 
 // NewVersion copies the suite version in a directory to a sibling directory, as the unpublished
@@ -308,13 +303,17 @@ func newVersion(dir, name string) (string, error) {
 	if err != nil {
 		return "", doc.Cause(err)
 	}
-	data, err = indexTOML(data).set([]string{"suite", "version"}, strconv.Quote(name))
-	if err != nil {
+	lines := indexTOML(data)
+	if data, err = lines.set([]string{"suite", "version"}, strconv.Quote(name)); err != nil {
 		return "", err
 	}
-	data = indexTOML(data).remove([]string{"suite", "created"})
+	removed := [][]string{{"suite", "created"}}
 	for _, t := range m.Tiers {
-		data = indexTOML(data).remove([]string{"tiers", t.Name, "hash"})
+		removed = append(removed, []string{"tiers", t.Name, "hash"})
+	}
+	for _, key := range removed {
+		lines = indexTOML(data)
+		data = lines.remove(key)
 	}
 	next, problems := parseManifest(manifestName, data)
 	if err := problems.Err(); err != nil {
