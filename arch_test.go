@@ -77,7 +77,7 @@ var homes = map[string][]string{
 	"google.golang.org/genai":                {},
 	"github.com/cenkalti/backoff":            {"internal/runner/modelapi"},
 	"github.com/goccy/go-yaml":               {"internal/doc"},
-	"github.com/BurntSushi/toml":             {"internal/suite"},
+	"github.com/pelletier/go-toml":           {"internal/suite"},
 	"github.com/joho/godotenv":               {"internal/config"},
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
 	"charm.land":                             {"internal/report"},
