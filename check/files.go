@@ -108,13 +108,12 @@ func newFile(name string, text *Check) (*fileMatcher, error) {
 	return m, err
 }
 
-func (m *fileMatcher) describe(o *object) {
-	o.set("path", m.path)
+func (m *fileMatcher) describe(o options) {
+	o["path"] = m.path
 	if m.text != nil {
-		var inner object
-		inner.set("type", m.text.Type())
-		m.text.describe(&inner)
-		o.set("text", inner.sorted())
+		text := options{"type": m.text.Type()}
+		m.text.describe(text)
+		o["text"] = text.text()
 	}
 }
 

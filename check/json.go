@@ -31,7 +31,7 @@ func isJSONKind() Kind {
 	}
 }
 
-func (jsonMatcher) describe(*object) {}
+func (jsonMatcher) describe(options) {}
 
 func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	text, bad := findJSON(ev.Report.FinalOutput)
@@ -40,10 +40,7 @@ func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, 
 	}
 	kind, name := jsonType(text)
 	v := decided(true, "the output is "+name)
-	var details object
-	details.set("parsed", true)
-	details.set("type", kind)
-	v.Details = details.text()
+	v.Details = details("parsed", true, "type", kind)
 	return v, nil
 }
 
@@ -60,9 +57,7 @@ func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
 	}
 	v := decided(false, "the output is not JSON: "+n.why)
 	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
-	var details object
-	details.set("error", n.why)
-	v.Details = details.text()
+	v.Details = details("error", n.why)
 	return v
 }
 

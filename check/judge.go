@@ -99,9 +99,9 @@ func (j *judgeMatcher) asks(votes int) Asks {
 	}
 }
 
-func (j *judgeMatcher) describe(o *object) {
-	o.set("judge_prompt", j.question)
-	o.set("votes", float64(j.votes))
+func (j *judgeMatcher) describe(o options) {
+	o["judge_prompt"] = j.question
+	o["votes"] = j.votes
 }
 
 func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -168,14 +168,11 @@ func (j *judgeMatcher) rule(h *hearing, votes int) plumb.Verdict {
 	v.Score = float64(yes) / float64(yes+no)
 	v.Expected, v.Got = short(j.question, shownLimit), short(shown(h.ev, h.ev.Report.FinalOutput), shownLimit)
 	v.Asked = h.asked
-	var details object
-	details.set("judge_prompt", j.question)
-	details.set("judge_verdict", word)
+	facts := []any{"judge_prompt", j.question, "judge_verdict", word}
 	if votes > 1 {
-		details.set("yes", float64(yes))
-		details.set("no", float64(no))
+		facts = append(facts, "yes", yes, "no", no)
 	}
-	v.Details = details.text()
+	v.Details = details(facts...)
 	return v
 }
 

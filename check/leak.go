@@ -71,7 +71,7 @@ func newLeak(places []string) (*leakMatcher, error) {
 	return &leakMatcher{in: in}, nil
 }
 
-func (m *leakMatcher) describe(o *object) { o.set("in", m.in) }
+func (m *leakMatcher) describe(o options) { o["in"] = m.in }
 
 // leakSearch is the search for secrets in one session.
 type leakSearch struct {
@@ -115,11 +115,7 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		v = decided(true, "no secret was found in "+where)
 	}
 	v.Expected = "no secret in " + where
-	var details object
-	details.set("in", m.in)
-	details.set("secrets", s.names)
-	details.set("places", s.places)
-	v.Details = details.text()
+	v.Details = details("in", m.in, "secrets", s.names, "places", s.places)
 	return v, nil
 }
 

@@ -281,10 +281,7 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	seen := list(s.all)
 	v := decided(ok, reason+"; observed "+m.kind.Reads+": "+seen)
 	v.Expected, v.Got = want+" "+m.describeWant(), seen
-	var details object
-	details.set("matched", n)
-	details.set("observed", len(s.all))
-	v.Details = details.text()
+	v.Details = details("matched", n, "observed", len(s.all))
 	return v, nil
 }
 
@@ -323,7 +320,7 @@ func list(all []observation) string {
 }
 
 func (m *seenMatcher) describeWant() string {
-	var o object
-	m.describe(&o)
-	return string(o.sorted())
+	o := options{}
+	m.describe(o)
+	return string(o.text())
 }

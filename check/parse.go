@@ -279,7 +279,7 @@ func (s *spec) pointer(key string) string {
 	if key == "" {
 		return s.at
 	}
-	return s.at + "/" + escapePointer(key)
+	return string(jsontext.Pointer(s.at).AppendToken(key))
 }
 
 func (s *spec) bad(key, format string, args ...any) { s.hint(key, "", format, args...) }

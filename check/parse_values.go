@@ -48,9 +48,9 @@ func (i Ideal) MarshalJSON() ([]byte, error) {
 	case !i.Set:
 		return []byte("null"), nil
 	case !i.List && len(i.Values) == 1:
-		return appendString(nil, i.Values[0]), nil
+		return encode(nil, i.Values[0]), nil
 	}
-	return appendList(nil, i.Values, appendString), nil
+	return encode(nil, i.Values), nil
 }
 
 // checkValue reports a value that the description of its key does not allow, and returns whether it

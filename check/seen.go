@@ -315,16 +315,16 @@ func (w *Seen) limits() (least, most int, want string) {
 	}
 }
 
-func (m *seenMatcher) describe(o *object) {
+func (m *seenMatcher) describe(o options) {
 	w := &m.want
 	str := func(key, v string) {
 		if v != "" {
-			o.set(key, v)
+			o[key] = v
 		}
 	}
 	num := func(key string, v *int) {
 		if v != nil {
-			o.set(key, *v)
+			o[key] = *v
 		}
 	}
 	str("equals", w.Is)
@@ -340,18 +340,17 @@ func (m *seenMatcher) describe(o *object) {
 	num("at_least", w.AtLeast)
 	num("at_most", w.AtMost)
 	if w.Only {
-		o.set("only", true)
+		o["only"] = true
 	}
 	if m.args != nil {
 		if data, err := canonicalJSON(w.Args); err == nil {
-			o.set("args", data)
+			o["args"] = data
 		}
 	}
 	w.Command.describe(o)
 	if m.before != nil {
-		var inner object
-		inner.set("type", m.before.kind.Name)
-		m.before.describe(&inner)
-		o.set("before", inner.sorted())
+		before := options{"type": m.before.kind.Name}
+		m.before.describe(before)
+		o["before"] = before.text()
 	}
 }

@@ -56,8 +56,8 @@ func (t Text) fold(s string) string {
 	return s
 }
 
-func (t Text) describe(o *object) {
-	o.set("case_sensitive", !t.IgnoreCase)
+func (t Text) describe(o options) {
+	o["case_sensitive"] = !t.IgnoreCase
 	var modes []string
 	if t.Typography {
 		modes = append(modes, "typography")
@@ -68,7 +68,7 @@ func (t Text) describe(o *object) {
 	if t.Whitespace {
 		modes = append(modes, "whitespace")
 	}
-	o.set("normalize", modes)
+	o["normalize"] = modes
 }
 
 // textKind describes a kind that looks for the ideal in the output.
@@ -191,9 +191,9 @@ func newTextCheck(kind string, terms []string, how *Text) *Check {
 	return newCheck(kind, newText(kind, terms, how.value()))
 }
 
-func (t *textMatcher) describe(o *object) {
+func (t *textMatcher) describe(o options) {
 	t.how.describe(o)
-	o.set("ideal", t.folded)
+	o["ideal"] = t.folded
 }
 
 func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -231,16 +231,14 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	}
 	v.Got = short(shown(ev, output), shownLimit)
 
-	var details object
 	switch {
 	case t.kind.Name == contains:
-		details.set("search_term", t.terms[0])
+		v.Details = details("search_term", t.terms[0])
 	case hit >= 0:
-		details.set("matched_term", t.terms[hit])
+		v.Details = details("matched_term", t.terms[hit])
 	default:
-		details.set("terms", t.terms)
+		v.Details = details("terms", t.terms)
 	}
-	v.Details = details.text()
 	return v, nil
 }
 
@@ -259,10 +257,7 @@ func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
 		want = got
 	}
 	v.Expected, v.Got = short(want, shownLimit), short(got, shownLimit)
-	var details object
-	details.set("expected", short(want, detailsLimit))
-	details.set("got", short(got, detailsLimit))
-	v.Details = details.text()
+	v.Details = details("expected", short(want, detailsLimit), "got", short(got, detailsLimit))
 	return v
 }
 

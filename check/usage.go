@@ -164,7 +164,7 @@ type usageMatcher struct {
 	max float64
 }
 
-func (u usageMatcher) describe(o *object) { o.set("max", u.max) }
+func (u usageMatcher) describe(o options) { o["max"] = u.max }
 
 func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	got, err := u.read(ev.Report)
@@ -174,9 +174,6 @@ func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	v := decided(got <= u.max, fmt.Sprintf("%s took %s %s, want at most %s", u.subject, show(got), u.unit, show(u.max)))
 	v.Expected, v.Got = "at most "+show(u.max)+" "+u.unit, show(got)+" "+u.unit
-	var details object
-	details.set("max", u.max)
-	details.set("got", got)
-	v.Details = details.text()
+	v.Details = details("max", u.max, "got", got)
 	return v, nil
 }
