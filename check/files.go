@@ -151,11 +151,7 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 		if err != nil {
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
 		}
-		report := *ev.Report
-		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // a file is complete
-		of := *ev
-		of.Report = &report
-		v, err := m.text.match(ctx, &of)
+		v, err := m.text.match(ctx, withOutput(ev, content))
 		if err != nil {
 			return v, err
 		}

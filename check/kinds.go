@@ -9,14 +9,12 @@ import (
 // the parser reads it, and `go generate ./...` writes the JSON Schema, the types for TypeScript and
 // the tables of docs/assertions.md from it.
 func Kinds() []Kind {
-	return []Kind{
+	return append([]Kind{
 		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(), jsonSchemaKind(),
 		jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
 		ranCommandKind(), readFileKind(), usedSkillKind(), calledToolKind(), toolReturnedKind(), changedFileKind(),
 		wasDeniedKind(), fileExistsKind(), fileContainsKind(), leaksNoSecretKind(),
-		maxTokensKind(), maxLatencyKind(), maxStepsKind(), maxInputTokensKind(), maxTotalTokensKind(), maxCostKind(),
-		maxDurationKind(),
-	}
+	}, limitKinds()...)
 }
 
 // Kind describes one type of assertion. To add one, see docs/adding.md.

@@ -434,16 +434,10 @@ func asciiNumbers(s string) string {
 		if r < utf8.RuneSelf || !unicode.IsDigit(r) {
 			return r
 		}
-		for _, block := range unicode.Nd.R16 {
-			if rune(block.Lo) <= r && r <= rune(block.Hi) {
-				return '0' + (r-rune(block.Lo))%10
-			}
+		zero := r // the digits of each script follow each other, from its zero
+		for unicode.IsDigit(zero - 1) {
+			zero--
 		}
-		for _, block := range unicode.Nd.R32 {
-			if rune(block.Lo) <= r && r <= rune(block.Hi) {
-				return '0' + (r-rune(block.Lo))%10
-			}
-		}
-		return r
+		return '0' + (r-zero)%10
 	}, s)
 }
