@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -286,5 +287,6 @@ func contentOf(root *os.Root, name string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", nil // it has no text of its own
 	}
-	return readFile(root, name)
+	text, err := doc.ReadFS(root.FS(), filepath.ToSlash(name), readLimit)
+	return string(text), err
 }
