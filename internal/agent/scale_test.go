@@ -101,15 +101,19 @@ func TestLargeTranscripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
+	total := 60 << 20
+	if os.Getenv("PLUMB_CI") != "" {
+		total = 200 << 20
+	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(112 << 20)) // as plumb normalize does
 	for _, shape := range []struct {
 		name              string
 		size, total, most int // most is bytes of heap at the peak
 	}{
-		{"1 MB records", 1 << 20, 200 << 20, 64 << 20},
-		{"10 KB records", 10 << 10, 200 << 20, 64 << 20},
-		{"2 KB records", 2 << 10, 200 << 20, 128 << 20},
-		{"700 byte records", 700, 200 << 20, 150 << 20},
+		{"1 MB records", 1 << 20, total, 64 << 20},
+		{"10 KB records", 10 << 10, total, 64 << 20},
+		{"2 KB records", 2 << 10, total, 128 << 20},
+		{"700 byte records", 700, total, 150 << 20},
 		{"a small transcript of 700 byte records", 700, 30 << 20, 96 << 20},
 	} {
 		t.Run(shape.name, func(t *testing.T) {
@@ -152,7 +156,7 @@ func TestLargeTranscripts(t *testing.T) {
 				}
 				commands++
 			}
-			if commands < 50 || len(report.Files.ObservedReads) != commands || report.Steps != commands {
+			if commands < 20 || len(report.Files.ObservedReads) != commands || report.Steps != commands {
 				t.Errorf("%d commands, %d reads, %d steps", commands, len(report.Files.ObservedReads), report.Steps)
 			}
 			t.Logf("%d events, %d MB of heap at the peak", len(report.Events), most>>20)

@@ -17,6 +17,7 @@ import (
 // request once, in every way that a connection can break, and that close idle connections. The run
 // measures everything, and is not interrupted.
 func TestConnectionsThatBreak(t *testing.T) {
+	t.Parallel()
 	var suite strings.Builder
 	const cases = 40
 	for i := range cases {

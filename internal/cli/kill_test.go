@@ -91,6 +91,7 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is long, and made whole elsewhere")
 	}
+	t.Parallel()
 	runs := 10
 	if os.Getenv("PLUMB_CI") != "" {
 		runs = 100

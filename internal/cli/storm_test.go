@@ -25,7 +25,8 @@ func TestStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow; CI runs it in full")
 	}
-	cases := 300
+	t.Parallel()
+	cases := 100
 	if os.Getenv("PLUMB_CI") != "" {
 		cases = 3000
 	}

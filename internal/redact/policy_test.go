@@ -62,9 +62,7 @@ func TestExposed(t *testing.T) {
 	r := redact.New(
 		[]redact.Secret{{"B", "short"}, {"A", "anthropic"}, {"OK", "sk-0123456789"}, {"B", "short"}}, words...,
 	)
-	if got, want := r.Exposed(), []redact.Exposure{
-		{"B", short}, {"A", word}, {"B", short},
-	}; !reflect.DeepEqual(got, want) {
+	if got, want := r.Exposed(), []redact.Exposure{{"B", short}, {"A", word}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
