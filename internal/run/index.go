@@ -35,20 +35,10 @@ type entry struct {
 // of the run. Close it after use.
 func OpenIndex(path string) (*Index, error) {
 	x := &Index{path: path, run: &plumb.Run{}}
-	_, err := scan(path, func(line []byte, at int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		if err := x.run.Apply(ev); err != nil {
-			return err
-		}
+	_, err := fold(path, x.run, nil, func(ev plumb.Event, line []byte, at int64) error {
 		return x.add(ev, at, len(line))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return x, err
 }
 
 // add records the position of an event in the log.
@@ -150,14 +140,7 @@ type session struct {
 func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, whole extent, err error) {
 	r, open = &plumb.Run{}, map[int]pending{}
 	x.path, x.run = path, r
-	whole, err = scan(path, func(line []byte, at int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		if err := r.Apply(ev); err != nil {
-			return err
-		}
+	whole, err = fold(path, r, nil, func(ev plumb.Event, line []byte, at int64) error {
 		if err := x.add(ev, at, len(line)); err != nil {
 			return err
 		}
