@@ -334,18 +334,37 @@ func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
 // removes the given secrets.
 func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
-	_, err := scan(path, func(line []byte, _ int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		ev, _ = redact.Clean(secrets, ev) // before Apply shortens texts
-		return r.Apply(ev)
-	})
+	_, err := fold(path, r, secrets, func(plumb.Event, []byte, int64) error { return nil })
 	if err == nil && r.StartedAt.IsZero() {
 		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
 	}
 	return r, err
+}
+
+// fold applies the log of the run directory at path to r. After each event it calls fn with the
+// event, which has no session and no judgement, and with its line and the offset of the line.
+func fold(
+	path string, r *plumb.Run, secrets *redact.Redactor, fn func(ev plumb.Event, line []byte, at int64) error,
+) (extent, error) {
+	return scan(path, func(line []byte, at int64) error {
+		var h head
+		if err := unmarshal(line, &h); err != nil {
+			return err
+		}
+		ev, _ := redact.Clean(secrets, h.Event) // before Apply shortens texts
+		if err := r.Apply(ev); err != nil {
+			return err
+		}
+		return fn(ev, line, at)
+	})
+}
+
+// head is the part of an event that the fold needs. Its own fields hide sessions and judgements,
+// which are most of the bytes, so that they are skipped.
+type head struct {
+	plumb.Event
+	Report    struct{} `json:"report"`
+	Judgement struct{} `json:"judgement"`
 }
 
 func decode(path string, line []byte) (plumb.Event, error) {
@@ -379,39 +398,6 @@ func readBlob(path, name string) ([]byte, error) {
 		return nil, fmt.Errorf("session file %s was changed after it was written", filepath.Join(BlobsDir, name))
 	}
 	return data, nil
-}
-
-// head is the part of an event that the fold needs. It omits sessions and judgements, which are
-// most of the bytes.
-type head struct {
-	Type       plumb.EventType        `json:"type"`
-	At         time.Time              `json:"at"`
-	Case       string                 `json:"case"`
-	Runner     string                 `json:"runner"`
-	Repetition int                    `json:"repetition"`
-	Session    int                    `json:"session"`
-	Info       *plumb.RunInfo         `json:"info"`
-	Cases      []plumb.CaseInfo       `json:"cases"`
-	Blob       string                 `json:"blob"`
-	Failure    *plumb.Failure         `json:"failure"`
-	Result     *plumb.ExecutionResult `json:"result"`
-	Note       *plumb.Note            `json:"note"`
-	End        *plumb.RunEnd          `json:"end"`
-}
-
-func (h *head) event() plumb.Event {
-	return plumb.Event{
-		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session,
-		Info:  h.Info,
-		Cases: h.Cases, Blob: h.Blob, Failure: h.Failure, Result: h.Result, Note: h.Note, End: h.End,
-	}
-}
-
-// decodeSummary decodes the part of an event that the fold needs.
-func decodeSummary(line []byte) (plumb.Event, error) {
-	var h head
-	err := unmarshal(line, &h)
-	return h.event(), err
 }
 
 // unmarshal decodes with encoding/json/v2, at a third of the cost of the first version, and accepts
