@@ -10,6 +10,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -35,7 +36,7 @@ type matcher interface {
 	// that ctx ended; any other reason why the check cannot be made is the verdict's Error.
 	match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error)
 	// describe writes the options that decide, defaults included.
-	describe(o *object)
+	describe(o options)
 	// asks returns the most that match asks of models; see [Check.Asks].
 	asks(votes int) Asks
 }
@@ -101,16 +102,9 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 // explicit, with the ideal where the type uses it, with the weight and without the name. Checks
 // that decide alike have equal texts, however they were written.
 func (c *Check) Canonical() json.RawMessage {
-	var o object
-	weight := c.weight
-	if weight == 0 {
-		weight = 1
-	}
-	o.set("not", c.not)
-	o.set("type", c.Type())
-	o.set("weight", weight)
-	c.describe(&o)
-	return o.sorted()
+	o := options{"not": c.not, "type": c.Type(), "weight": cmp.Or(c.weight, 1)}
+	c.describe(o)
+	return o.text()
 }
 
 // Not returns a check that passes where c fails, and fails where c passes. A check that cannot be

@@ -217,25 +217,25 @@ func subsequence(want, got []string) bool {
 	return len(want) == 0
 }
 
-func (l *CommandLine) describe(o *object) {
+func (l *CommandLine) describe(o options) {
 	if l.Executable != "" {
-		o.set("executable", l.Executable)
+		o["executable"] = l.Executable
 	}
 	if len(l.Positionals) > 0 {
-		o.set("positionals", l.Positionals)
+		o["positionals"] = l.Positionals
 	}
 	if len(l.Options) > 0 {
-		var inner object
+		named := options{}
 		for name, values := range l.Options {
-			inner.set(name, values)
+			named[name] = values
 		}
-		o.set("options", inner.sorted())
+		o["options"] = named.text()
 	}
 	if l.EndOfOptions != nil {
-		o.set("end_of_options", *l.EndOfOptions)
+		o["end_of_options"] = *l.EndOfOptions
 	}
 	if l.Strict {
-		o.set("strict", true)
+		o["strict"] = true
 	}
 }
 

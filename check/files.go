@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // readLimit is the largest file of the workspace that is read, in bytes.
@@ -108,13 +108,12 @@ func newFile(name string, text *Check) (*fileMatcher, error) {
 	return m, err
 }
 
-func (m *fileMatcher) describe(o *object) {
-	o.set("path", m.path)
+func (m *fileMatcher) describe(o options) {
+	o["path"] = m.path
 	if m.text != nil {
-		var inner object
-		inner.set("type", m.text.Type())
-		m.text.describe(&inner)
-		o.set("text", inner.sorted())
+		text := options{"type": m.text.Type()}
+		m.text.describe(text)
+		o["text"] = text.text()
 	}
 }
 
@@ -148,15 +147,11 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	}
 	var last plumb.Verdict
 	for _, name := range names {
-		content, err := readFile(root, name)
+		content, err := doc.ReadFS(root.FS(), name, readLimit)
 		if err != nil {
 			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
 		}
-		report := *ev.Report
-		report.FinalOutput, report.Incomplete, report.Redacted = content, nil, nil // a file is complete
-		of := *ev
-		of.Report = &report
-		v, err := m.text.match(ctx, &of)
+		v, err := m.text.match(ctx, withOutput(ev, string(content)))
 		if err != nil {
 			return v, err
 		}
@@ -208,19 +203,6 @@ func (m *fileMatcher) names(root *os.Root) ([]string, error) {
 	})
 	slices.Sort(names)
 	return names, err
-}
-
-func readFile(root *os.Root, name string) (string, error) {
-	f, err := root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, readLimit+1))
-	if err == nil && len(data) > readLimit {
-		err = fmt.Errorf("it is larger than %d MB", readLimit>>20)
-	}
-	return string(data), err
 }
 
 // glob compiles a pattern of slash-separated paths. * and ? match within an element, ** matches any

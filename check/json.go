@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/plumb-eval/plumb"
 )
 
@@ -31,7 +33,7 @@ func isJSONKind() Kind {
 	}
 }
 
-func (jsonMatcher) describe(*object) {}
+func (jsonMatcher) describe(options) {}
 
 func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	text, bad := findJSON(ev.Report.FinalOutput)
@@ -40,10 +42,7 @@ func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, 
 	}
 	kind, name := jsonType(text)
 	v := decided(true, "the output is "+name)
-	var details object
-	details.set("parsed", true)
-	details.set("type", kind)
-	v.Details = details.text()
+	v.Details = details("parsed", true, "type", kind)
 	return v, nil
 }
 
@@ -60,9 +59,7 @@ func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
 	}
 	v := decided(false, "the output is not JSON: "+n.why)
 	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
-	var details object
-	details.set("error", n.why)
-	v.Details = details.text()
+	v.Details = details("error", n.why)
 	return v
 }
 
@@ -107,10 +104,10 @@ func findJSON(output string) (string, *noJSON) {
 			err = errors.New("it has several fenced blocks, and it is not clear which one is meant")
 		}
 	}
-	depth, digits := measure(text)
+	deep, digits := measure(text)
 	switch {
-	case depth > maxDepth && strings.ContainsRune("[{", rune(text[0])):
-		return "", &noJSON{fmt.Sprintf("it is nested %d levels deep, more than %d", depth, maxDepth), true}
+	case deep:
+		return "", &noJSON{fmt.Sprintf("it is nested more than %d levels deep", maxDepth), true}
 	case err != nil:
 		return "", &noJSON{why: err.Error()}
 	case digits > maxDigits:
@@ -140,45 +137,19 @@ func valid(s string) error {
 	return err
 }
 
-// measure returns how deep the brackets of a JSON text nest, and the number of digits of its
-// longest integer.
-func measure(text string) (depth, digits int) {
-	level, run, str, whole := 0, 0, false, true
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case str:
-			switch c {
-			case '\\':
-				i++
-			case '"':
-				str = false
-			}
-			continue
-		case c >= '0' && c <= '9':
-			run++
-			continue
-		case c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-':
-			whole = whole && run == 0 // a float, whose length does not matter; the e of true changes nothing
-			run = 0
-			continue
-		case c == '"':
-			str = true
-		case c == '{' || c == '[':
-			level++
-			depth = max(depth, level)
-		case c == '}' || c == ']':
-			level--
+// measure reports whether the brackets of a JSON text nest too deep, and returns the number of digits
+// of its longest integer.
+func measure(text string) (deep bool, digits int) {
+	d := jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		token, err := d.ReadToken()
+		if err != nil {
+			return d.StackDepth() >= maxDepth, digits // the decoder has the same limit
 		}
-		if whole {
-			digits = max(digits, run)
+		if number := token.String(); token.Kind() == '0' && !strings.ContainsAny(number, ".eE") {
+			digits = max(digits, len(strings.TrimPrefix(number, "-")))
 		}
-		run, whole = 0, true
 	}
-	if whole {
-		digits = max(digits, run)
-	}
-	return depth, digits
 }
 
 const fence = "```"

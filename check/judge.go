@@ -99,9 +99,9 @@ func (j *judgeMatcher) asks(votes int) Asks {
 	}
 }
 
-func (j *judgeMatcher) describe(o *object) {
-	o.set("judge_prompt", j.question)
-	o.set("votes", float64(j.votes))
+func (j *judgeMatcher) describe(o options) {
+	o["judge_prompt"] = j.question
+	o["votes"] = j.votes
 }
 
 func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -134,8 +134,9 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 			failure = askFailure("judge", err)
 		}
 	}
-	h.asked.CostUSD = h.cost.total()
-
+	if h.asked.Requests > 0 && !h.unpriced {
+		h.asked.CostUSD = &h.cost
+	}
 	if most := max(h.asked.Yes, h.asked.No); 2*most <= votes {
 		if failure == nil {
 			failure = plumb.Failuref(plumb.OriginJudge, "the votes are tied: %d YES and %d NO", h.asked.Yes, h.asked.No)
@@ -168,14 +169,11 @@ func (j *judgeMatcher) rule(h *hearing, votes int) plumb.Verdict {
 	v.Score = float64(yes) / float64(yes+no)
 	v.Expected, v.Got = short(j.question, shownLimit), short(shown(h.ev, h.ev.Report.FinalOutput), shownLimit)
 	v.Asked = h.asked
-	var details object
-	details.set("judge_prompt", j.question)
-	details.set("judge_verdict", word)
+	facts := []any{"judge_prompt", j.question, "judge_verdict", word}
 	if votes > 1 {
-		details.set("yes", float64(yes))
-		details.set("no", float64(no))
+		facts = append(facts, "yes", yes, "no", no)
 	}
-	v.Details = details.text()
+	v.Details = details(facts...)
 	return v
 }
 
@@ -190,7 +188,9 @@ type hearing struct {
 	question string
 	asks     int
 	asked    *plumb.Asked
-	cost     cost
+	// cost is the sum of the known prices, and unpriced says that one is not known.
+	cost     float64
+	unpriced bool
 }
 
 // vote asks until a reply is YES or NO.
@@ -263,7 +263,13 @@ func (h *hearing) ask(ctx context.Context, messages []plumb.Message) (*plumb.Ses
 	if report != nil {
 		h.asked.Requests += max(report.Requests, 1)
 		h.asked.Usage.Add(report.Usage)
-		h.cost.add(report.CostUSD, report.Cached)
+		switch {
+		case report.Cached: // it cost nothing now
+		case report.CostUSD != nil:
+			h.cost += *report.CostUSD
+		default:
+			h.unpriced = true
+		}
 		if report.Model != "" {
 			h.asked.Model = report.Model
 		}
@@ -275,31 +281,6 @@ func (h *hearing) ask(ctx context.Context, messages []plumb.Message) (*plumb.Ses
 		return nil, errors.New("the runner returned neither a report nor an error")
 	}
 	return report, nil
-}
-
-// cost adds up prices. The sum is known only if each price is known. A cached answer costs nothing.
-type cost struct {
-	sum            float64
-	known, unknown bool
-}
-
-func (c *cost) add(usd *float64, cached bool) {
-	switch {
-	case cached:
-		c.known = true
-	case usd != nil:
-		c.known = true
-		c.sum += *usd
-	default:
-		c.unknown = true
-	}
-}
-
-func (c *cost) total() *float64 {
-	if c.unknown || !c.known {
-		return nil
-	}
-	return &c.sum
 }
 
 // askFailure makes a failure of the judge or the embedder, with the details of the failed request.

@@ -9,14 +9,10 @@ import (
 // the parser reads it, and `go generate ./...` writes the JSON Schema, the types for TypeScript and
 // the tables of docs/assertions.md from it.
 func Kinds() []Kind {
-	return []Kind{
+	return slices.Concat([]Kind{
 		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(), jsonSchemaKind(),
 		jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
-		ranCommandKind(), readFileKind(), usedSkillKind(), calledToolKind(), toolReturnedKind(), changedFileKind(),
-		wasDeniedKind(), fileExistsKind(), fileContainsKind(), leaksNoSecretKind(),
-		maxTokensKind(), maxLatencyKind(), maxStepsKind(), maxInputTokensKind(), maxTotalTokensKind(), maxCostKind(),
-		maxDurationKind(),
-	}
+	}, seenKinds(), []Kind{fileExistsKind(), fileContainsKind(), leaksNoSecretKind()}, limitKinds())
 }
 
 // Kind describes one type of assertion. To add one, see docs/adding.md.
@@ -123,14 +119,14 @@ var kinds struct { //nolint:gochecknoglobals // filled once
 	once   sync.Once
 	byName map[string]*Kind
 	names  []string
-	// keys has every key name, so that specs share one copy of it.
-	keys map[string]string
+	// keys has every key of every kind.
+	keys map[string]bool
 }
 
 // loadKinds fills kinds. It is not an initializer, since the parser of all_of uses kinds itself.
 func loadKinds() {
 	kinds.once.Do(func() {
-		kinds.byName, kinds.keys = map[string]*Kind{}, map[string]string{}
+		kinds.byName, kinds.keys = map[string]*Kind{}, map[string]bool{}
 		all := Kinds()
 		for i := range all {
 			k := &all[i]
@@ -142,9 +138,9 @@ func loadKinds() {
 			}
 			k.Keys = append(common, k.Keys...)
 			for _, key := range k.Keys {
-				kinds.keys[key.Name] = key.Name
+				kinds.keys[key.Name] = true
 				if key.Alias != "" {
-					kinds.keys[key.Alias] = key.Alias
+					kinds.keys[key.Alias] = true
 				}
 			}
 		}

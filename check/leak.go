@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -71,7 +72,7 @@ func newLeak(places []string) (*leakMatcher, error) {
 	return &leakMatcher{in: in}, nil
 }
 
-func (m *leakMatcher) describe(o *object) { o.set("in", m.in) }
+func (m *leakMatcher) describe(o options) { o["in"] = m.in }
 
 // leakSearch is the search for secrets in one session.
 type leakSearch struct {
@@ -115,11 +116,7 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		v = decided(true, "no secret was found in "+where)
 	}
 	v.Expected = "no secret in " + where
-	var details object
-	details.set("in", m.in)
-	details.set("secrets", s.names)
-	details.set("places", s.places)
-	v.Details = details.text()
+	v.Details = details("in", m.in, "secrets", s.names, "places", s.places)
 	return v, nil
 }
 
@@ -290,5 +287,6 @@ func contentOf(root *os.Root, name string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", nil // it has no text of its own
 	}
-	return readFile(root, name)
+	text, err := doc.ReadFS(root.FS(), filepath.ToSlash(name), readLimit)
+	return string(text), err
 }

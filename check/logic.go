@@ -67,12 +67,12 @@ func (l *logicMatcher) asks(votes int) (a Asks) {
 	return a
 }
 
-func (l *logicMatcher) describe(o *object) {
+func (l *logicMatcher) describe(o options) {
 	members := make([]json.RawMessage, len(l.members))
 	for i, c := range l.members {
 		members[i] = c.Canonical()
 	}
-	o.set("assertions", members)
+	o["assertions"] = members
 }
 
 func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -168,27 +168,21 @@ func (l *logicMatcher) passed(n int) string {
 func (l *logicMatcher) details(verdicts []*plumb.Verdict) json.RawMessage {
 	list := make([]json.RawMessage, len(verdicts))
 	for i, v := range verdicts {
-		var o object
-		o.set("name", l.members[i].Name())
-		o.set("type", l.members[i].Type())
+		facts := []any{"name", l.members[i].Name(), "type", l.members[i].Type()}
 		switch {
 		case v == nil:
-			o.set("skipped", true)
+			facts = append(facts, "skipped", true)
 		case v.Error != nil:
-			o.set("error", v.Error.Message)
+			facts = append(facts, "error", v.Error.Message)
 		default:
-			o.set("passed", v.Pass)
-			o.set("score", v.Score)
-			o.set("reason", v.Reason)
+			facts = append(facts, "passed", v.Pass, "score", v.Score, "reason", v.Reason)
 		}
 		if v != nil && len(v.Details) > 0 && len(v.Details) < shownLimit {
-			o.set("details", v.Details)
+			facts = append(facts, "details", v.Details)
 		}
-		list[i] = o.text()
+		list[i] = details(facts...)
 	}
-	var details object
-	details.set("assertions", list)
-	return details.text()
+	return details("assertions", list)
 }
 
 // join adds up what two checks asked of models; either may be nil.

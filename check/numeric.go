@@ -110,7 +110,7 @@ func newNumeric(want []string, absolute, percent string) (*numericMatcher, error
 	return &numericMatcher{want: want, absolute: absolute, percent: percent}, nil
 }
 
-func (n *numericMatcher) describe(o *object) {
+func (n *numericMatcher) describe(o options) {
 	exact := func(s string) string {
 		r, err := rational(s)
 		if err != nil {
@@ -122,9 +122,9 @@ func (n *numericMatcher) describe(o *object) {
 	for i, s := range n.want {
 		values[i] = exact(s)
 	}
-	o.set("value", values)
-	o.set("tolerance", exact(n.absolute))
-	o.set("tolerance_percent", exact(n.percent))
+	o["value"] = values
+	o["tolerance"] = exact(n.absolute)
+	o["tolerance_percent"] = exact(n.percent)
 }
 
 func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -135,11 +135,9 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	}
 	text, ok := lastNumber(output)
 	output = withoutSecrets(ev, output)
-	var details object
-	details.set("expected", n.want)
 	if !ok {
 		v := decided(false, "the output has no number, want "+wanted+": "+quote(output))
-		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details.text()
+		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details("expected", n.want)
 		return v, nil
 	}
 	got, err := rational(text)
@@ -147,17 +145,14 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 		text = partOfSecret
 	}
 	var v plumb.Verdict
-	switch {
-	case err != nil: // such as 1e999999
+	if err != nil { // such as 1e999999
 		v = decided(false, "the last number cannot be read: "+err.Error())
-	case slices.ContainsFunc(n.want, func(want string) bool { return n.near(got, want) }):
-		v = decided(true, "the last number is "+short(text, quoteLimit)+", want "+wanted)
-	default:
-		v = decided(false, "the last number is "+short(text, quoteLimit)+", want "+wanted)
+	} else {
+		near := slices.ContainsFunc(n.want, func(want string) bool { return n.near(got, want) })
+		v = decided(near, "the last number is "+short(text, quoteLimit)+", want "+wanted)
 	}
 	v.Expected, v.Got = wanted, short(text, shownLimit)
-	details.set("got", short(text, shownLimit))
-	v.Details = details.text()
+	v.Details = details("expected", n.want, "got", v.Got)
 	return v, nil
 }
 
@@ -439,16 +434,10 @@ func asciiNumbers(s string) string {
 		if r < utf8.RuneSelf || !unicode.IsDigit(r) {
 			return r
 		}
-		for _, block := range unicode.Nd.R16 {
-			if rune(block.Lo) <= r && r <= rune(block.Hi) {
-				return '0' + (r-rune(block.Lo))%10
-			}
+		zero := r // the digits of each script follow each other, from its zero
+		for unicode.IsDigit(zero - 1) {
+			zero--
 		}
-		for _, block := range unicode.Nd.R32 {
-			if rune(block.Lo) <= r && r <= rune(block.Hi) {
-				return '0' + (r-rune(block.Lo))%10
-			}
-		}
-		return r
+		return '0' + (r-zero)%10
 	}, s)
 }

@@ -2,97 +2,77 @@ package check
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// object is a JSON object with its members in the order in which they were set. [Check.Canonical]
-// and the details of verdicts are written with it rather than with encoding/json: the hashes of
-// cases depend on these bytes.
-type object struct {
-	buf     []byte // the values, one after the other
-	members []member
-}
+// options are the keys and values that decide a check.
+type options map[string]any
 
-type member struct {
-	key        string
-	start, end int // the value in buf
-}
-
-// set adds a member: a string, a bool, a number, a list of strings, or JSON as it is.
-func (o *object) set(key string, val any) {
-	start := len(o.buf)
-	switch val := val.(type) {
-	case string:
-		o.buf = appendString(o.buf, val)
-	case bool:
-		o.buf = strconv.AppendBool(o.buf, val)
-	case int:
-		o.buf = strconv.AppendInt(o.buf, int64(val), 10)
-	case float64:
-		format := byte('f')
-		if abs := math.Abs(val); abs >= 1e15 || abs != 0 && abs < 1e-6 {
-			format = 'e'
-		}
-		o.buf = strconv.AppendFloat(o.buf, val, format, -1, 64)
-	case []string:
-		o.buf = appendList(o.buf, val, appendString)
-	case []json.RawMessage:
-		o.buf = appendList(o.buf, val, func(b []byte, v json.RawMessage) []byte { return append(b, v...) })
-	case json.RawMessage:
-		o.buf = append(o.buf, val...)
+// text returns the options as JSON, sorted by key.
+func (o options) text() json.RawMessage {
+	keys := slices.AppendSeq(make([]string, 0, len(o)), maps.Keys(o))
+	slices.Sort(keys)
+	pairs := make([]any, 0, 2*len(o))
+	for _, key := range keys {
+		pairs = append(pairs, key, o[key])
 	}
-	if o.members == nil {
-		o.members = make([]member, 0, 8)
-	}
-	o.members = append(o.members, member{key, start, len(o.buf)})
+	return details(pairs...)
 }
 
-// text returns the object with its members in order.
-func (o *object) text() json.RawMessage {
-	b := append(make([]byte, 0, len(o.buf)+16*len(o.members)+2), '{')
-	for i, m := range o.members {
-		if i > 0 {
+// details returns a JSON object of keys and values in turn.
+func details(pairs ...any) json.RawMessage {
+	b := append(make([]byte, 0, 256), '{')
+	for pair := range slices.Chunk(pairs, 2) {
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(appendString(b, m.key), ':'), o.buf[m.start:m.end]...)
+		b = append(encode(b, pair[0]), ':')
+		b = encode(b, pair[1])
 	}
 	return append(b, '}')
 }
 
-// sorted returns the object with its members sorted by key.
-func (o *object) sorted() json.RawMessage {
-	slices.SortFunc(o.members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	return o.text()
-}
-
-func appendList[T any](b []byte, list []T, add func([]byte, T) []byte) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
+// encode appends a value as JSON; a json.RawMessage is JSON already. What is not valid UTF-8 becomes
+// U+FFFD.
+func encode(b []byte, val any) []byte {
+	switch val := val.(type) {
+	case json.RawMessage:
+		return append(b, val...)
+	case bool:
+		return strconv.AppendBool(b, val)
+	case string:
+		b, _ = jsontext.AppendQuote(b, val) // the error says that it replaced invalid UTF-8
+		return b
+	case []string:
+		b = append(b, '[')
+		for i, s := range val {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = encode(b, s)
 		}
-		b = add(b, v)
+		return append(b, ']')
+	case float64:
+		format := byte('f') // the hashes of cases depend on it
+		if abs := math.Abs(val); abs >= 1e15 || abs != 0 && abs < 1e-6 {
+			format = 'e'
+		}
+		return strconv.AppendFloat(b, val, format, -1, 64)
+	default: // a whole number, or a list of JSON values
+		text, _ := json2.Marshal(val, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+		return append(b, text...)
 	}
-	return append(b, ']')
-}
-
-// appendString appends s as a JSON string; what is not valid UTF-8 becomes U+FFFD.
-func appendString(b []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	b, _ = jsontext.AppendQuote(b, s) // fails on invalid UTF-8 only
-	return b
 }
 
 // canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form,

@@ -36,41 +36,41 @@ type observation struct {
 	redacted bool
 }
 
-// eventsOf returns the events of a type as observations.
-func eventsOf(r *plumb.SessionReport, t plumb.SessionEventType, text func(*plumb.SessionEvent) string) []observation {
-	var all []observation
-	for i := range r.Events {
-		if e := &r.Events[i]; e.Type == t {
-			all = append(all, observation{
-				at: i, text: text(e), tool: e.Tool, args: e.Args, exit: e.ExitCode, change: e.Change, truncated: e.Truncated,
-			})
+// eventsOf returns a list of the events of a type.
+func eventsOf(t plumb.SessionEventType) func(*seenMatcher, *plumb.Evidence) []observation {
+	return func(_ *seenMatcher, ev *plumb.Evidence) []observation {
+		var all []observation
+		for i := range ev.Report.Events {
+			e := &ev.Report.Events[i]
+			if e.Type != t {
+				continue
+			}
+			o := observation{at: i, tool: e.Tool, args: e.Args, exit: e.ExitCode, change: e.Change, truncated: e.Truncated}
+			switch t {
+			case plumb.SessionCommand:
+				o.text = e.Command
+			case plumb.SessionToolCall:
+				o.text = e.Tool
+			case plumb.SessionToolResult:
+				o.text = e.Output
+			default:
+				o.text = e.Path
+			}
+			all = append(all, o)
 		}
+		return all
 	}
-	return all
-}
-
-func commandsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
-	return eventsOf(ev.Report, plumb.SessionCommand, func(e *plumb.SessionEvent) string { return e.Command })
-}
-
-func toolCallsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
-	return eventsOf(ev.Report, plumb.SessionToolCall, func(e *plumb.SessionEvent) string { return e.Tool })
-}
-
-func toolResultsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
-	return eventsOf(ev.Report, plumb.SessionToolResult, func(e *plumb.SessionEvent) string { return e.Output })
 }
 
 // fileReadsOf returns the events of file reads, or the list of reads if it has more than the
 // events.
 func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
-	r := ev.Report
-	all := eventsOf(r, plumb.SessionFileRead, func(e *plumb.SessionEvent) string { return e.Path })
-	if len(all) > 0 && !slices.Contains(r.Incomplete, string(plumb.SessionFileRead)) {
+	all := eventsOf(plumb.SessionFileRead)(m, ev)
+	if len(all) > 0 && !slices.Contains(ev.Report.Incomplete, string(plumb.SessionFileRead)) {
 		return all
 	}
 	all = nil
-	for i, p := range r.Files.ObservedReads {
+	for i, p := range ev.Report.Files.ObservedReads {
 		at := -1
 		if m.orderOfReads {
 			at = i
@@ -281,10 +281,7 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	seen := list(s.all)
 	v := decided(ok, reason+"; observed "+m.kind.Reads+": "+seen)
 	v.Expected, v.Got = want+" "+m.describeWant(), seen
-	var details object
-	details.set("matched", n)
-	details.set("observed", len(s.all))
-	v.Details = details.text()
+	v.Details = details("matched", n, "observed", len(s.all))
 	return v, nil
 }
 
@@ -323,7 +320,7 @@ func list(all []observation) string {
 }
 
 func (m *seenMatcher) describeWant() string {
-	var o object
-	m.describe(&o)
-	return string(o.sorted())
+	o := options{}
+	m.describe(o)
+	return string(o.text())
 }

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -117,50 +118,25 @@ func (s *spec) build() *Check {
 
 // read splits the object into its members.
 func (s *spec) read(raw []byte) error {
-	notJSON := func(err error) error {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
 		return fmt.Errorf("not valid JSON: %w", err)
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw),
+	decoder := jsontext.NewDecoder(bytes.NewReader(raw),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if kind := decoder.PeekKind(); kind != '{' {
-		v, err := decoder.ReadValue()
-		if err != nil {
-			return notJSON(err)
+	if decoder.PeekKind() != '{' {
+		return errors.New("an assertion must be an object, not " + jsonName(bytes.TrimSpace(raw)))
+	}
+	_, err := decoder.ReadToken()
+	for err == nil && decoder.PeekKind() != '}' {
+		var name jsontext.Token
+		var value jsontext.Value
+		if name, err = decoder.ReadToken(); err == nil {
+			key := name.String() // the next read overwrites name and value
+			value, err = decoder.ReadValue()
+			s.set(key, value.Clone())
 		}
-		return errors.New("an assertion must be an object, not " + jsonName(v))
 	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	s.members = make([]specMember, 0, 6)
-	for decoder.PeekKind() != '}' {
-		quoted, err := decoder.ReadValue()
-		if err != nil {
-			return notJSON(err)
-		}
-		name, known := kinds.keys[string(quoted[1:len(quoted)-1])]
-		if !known {
-			if name, err = unquote(quoted); err != nil {
-				return notJSON(err)
-			}
-		}
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return notJSON(err)
-		}
-		end := decoder.InputOffset()
-		s.set(name, raw[end-int64(len(value)):end]) // the next read overwrites value itself
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("not valid JSON: there is text after the object")
-	}
-	return nil
+	return err
 }
 
 func (s *spec) set(name string, value jsontext.Value) {
@@ -192,37 +168,34 @@ func (s *spec) has(name string) bool {
 // checkKeys reports missing, unknown and misplaced keys, and values that their descriptions do not
 // allow. It returns whether the kind can read its own keys.
 func (s *spec) checkKeys() bool {
-	usable := s.kind != nil
-	for _, m := range s.members {
-		switch known := kinds.keys[m.name] != ""; {
-		case m.name == "type":
-		case s.kind == nil:
-			if !known {
-				s.unknownKey(m.name)
-			}
-		default:
-			key := s.kind.key(m.name)
-			switch {
-			case key == nil && known:
-				s.misplacedKey(m.name)
-			case key == nil:
-				s.unknownKey(m.name)
-			case key.Ignored && m.value.Kind() != 'n':
-				s.add(Problem{
-					Pointer: s.pointer(m.name), Key: true, Warning: true,
-					Message: fmt.Sprintf("%s ignores %q", s.kind.Name, m.name),
-				})
-			case key.Ignored:
-			default:
-				usable = (s.checkValue(key, m.name, m.value) || key.common) && usable
-				if m.name == key.Alias && s.value(key.Name) != nil {
-					s.bad(m.name, "%q is another name for %q: give only one of them", m.name, key.Name)
-				}
+	if s.kind == nil {
+		for _, m := range s.members {
+			if !kinds.keys[m.name] {
+				s.wrongKey(m.name, "unknown key %q", m.name)
 			}
 		}
-	}
-	if s.kind == nil {
 		return false
+	}
+	usable := true
+	for _, m := range s.members {
+		switch key := s.kind.key(m.name); {
+		case m.name == "type":
+		case key == nil && kinds.keys[m.name]:
+			s.wrongKey(m.name, "%s does not take %q", s.kind.Name, m.name)
+		case key == nil:
+			s.wrongKey(m.name, "unknown key %q", m.name)
+		case key.Ignored && m.value.Kind() == 'n':
+		case key.Ignored:
+			s.add(Problem{
+				Pointer: s.pointer(m.name), Key: true, Warning: true,
+				Message: fmt.Sprintf("%s ignores %q", s.kind.Name, m.name),
+			})
+		default:
+			usable = (s.checkValue(key, m.name, m.value) || key.common) && usable
+			if m.name == key.Alias && s.value(key.Name) != nil {
+				s.bad(m.name, "%q is another name for %q: give only one of them", m.name, key.Name)
+			}
+		}
 	}
 	for _, key := range s.kind.Keys {
 		if key.Required && s.value(key.Name) == nil && (key.Alias == "" || s.value(key.Alias) == nil) {
@@ -233,29 +206,20 @@ func (s *spec) checkKeys() bool {
 	return usable
 }
 
-func (s *spec) unknownKey(name string) {
+// wrongKey reports a key that the type does not take.
+func (s *spec) wrongKey(name, format string, args ...any) {
 	s.add(Problem{
 		Pointer: s.pointer(name), Key: true,
-		Message: "unknown key " + strconv.Quote(name), Hint: didYouMean(name, s.allowedKeys()),
-	})
-}
-
-func (s *spec) misplacedKey(name string) {
-	s.add(Problem{
-		Pointer: s.pointer(name), Key: true,
-		Message: fmt.Sprintf("%s does not take %q", s.kind.Name, name), Hint: didYouMean(name, s.allowedKeys()),
+		Message: fmt.Sprintf(format, args...), Hint: didYouMean(name, s.allowedKeys()),
 	})
 }
 
 // allowedKeys returns the keys that the type takes, or those of all types if it is not known.
 func (s *spec) allowedKeys() []string {
-	var names []string
 	if s.kind == nil {
-		for name := range kinds.keys {
-			names = append(names, name)
-		}
-		return names
+		return slices.Sorted(maps.Keys(kinds.keys))
 	}
+	var names []string
 	for _, key := range s.kind.Keys {
 		names = append(names, key.Name)
 	}
@@ -279,7 +243,7 @@ func (s *spec) pointer(key string) string {
 	if key == "" {
 		return s.at
 	}
-	return s.at + "/" + escapePointer(key)
+	return string(jsontext.Pointer(s.at).AppendToken(key))
 }
 
 func (s *spec) bad(key, format string, args ...any) { s.hint(key, "", format, args...) }

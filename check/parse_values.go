@@ -48,9 +48,9 @@ func (i Ideal) MarshalJSON() ([]byte, error) {
 	case !i.Set:
 		return []byte("null"), nil
 	case !i.List && len(i.Values) == 1:
-		return appendString(nil, i.Values[0]), nil
+		return encode(nil, i.Values[0]), nil
 	}
-	return appendList(nil, i.Values, appendString), nil
+	return encode(nil, i.Values), nil
 }
 
 // checkValue reports a value that the description of its key does not allow, and returns whether it
@@ -357,16 +357,9 @@ func unquote(v jsontext.Value) (string, error) {
 	if len(v) >= 2 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && v[len(v)-1] == '"' {
 		return strings.ToValidUTF8(string(v[1:len(v)-1]), "\uFFFD"), nil
 	}
-	b, err := jsontext.AppendUnquote(nil, v)
-	if err != nil {
-		// A lone surrogate, which the documented format accepts. encoding/json replaces it with U+FFFD.
-		var text string
-		if json.Unmarshal(v, &text) != nil {
-			return "", err
-		}
-		return text, nil
-	}
-	return string(b), nil
+	var text string
+	err := json.Unmarshal(v, &text) // it accepts a lone surrogate, as the documented format does
+	return text, err
 }
 
 func stringList(v jsontext.Value) ([]string, error) {

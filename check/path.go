@@ -79,19 +79,19 @@ func newPath(path string, want Path, how Text) (*pathMatcher, error) {
 	return &pathMatcher{path: path, want: want, how: how}, nil
 }
 
-func (p *pathMatcher) describe(o *object) {
-	o.set("path", p.path)
+func (p *pathMatcher) describe(o options) {
+	o["path"] = p.path
 	p.how.describe(o)
 	if p.want.Equals != nil {
-		o.set("equals", p.want.Equals)
+		o["equals"] = p.want.Equals
 	}
 	if len(p.want.OneOf) > 0 {
-		o.set("ideal", p.want.OneOf)
+		o["ideal"] = p.want.OneOf
 	}
 	if p.want.Contains != "" {
-		o.set("contains", p.want.Contains)
+		o["contains"] = p.want.Contains
 	}
-	o.set("exists", !p.want.Absent)
+	o["exists"] = !p.want.Absent
 }
 
 func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -141,13 +141,11 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		v.Expected = p.expected()
 	}
 	v.Got = short(got, shownLimit)
-	var details object
-	details.set("path", p.path)
-	details.set("found", len(found))
+	facts := []any{"path", p.path, "found", len(found)}
 	if len(found) > 0 && len(got) <= shownLimit {
-		details.set("value", json.RawMessage(got))
+		facts = append(facts, "value", json.RawMessage(got))
 	}
-	v.Details = details.text()
+	v.Details = details(facts...)
 	return v, nil
 }
 

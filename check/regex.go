@@ -76,9 +76,9 @@ func (r *regexMatcher) expression() string {
 	return r.pattern
 }
 
-func (r *regexMatcher) describe(o *object) {
+func (r *regexMatcher) describe(o options) {
 	r.how.describe(o)
-	o.set("pattern", r.pattern)
+	o["pattern"] = r.pattern
 }
 
 func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -89,19 +89,17 @@ func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdi
 	output := r.how.normalize(ev.Report.FinalOutput)
 	seen := r.how.normalize(withoutSecrets(ev, ev.Report.FinalOutput))
 	var v plumb.Verdict
-	var details object
-	details.set("pattern", r.pattern)
 	if at := re.FindStringIndex(output); at != nil {
 		found := output[at[0]:at[1]]
 		if !strings.Contains(seen, found) {
 			found = partOfSecret
 		}
 		v = decided(true, "the pattern matches "+quote(found))
-		details.set("match", short(found, shownLimit))
+		v.Details = details("pattern", r.pattern, "match", short(found, shownLimit))
 	} else {
 		v = decided(false, "the pattern "+quote(r.pattern)+" does not match: "+quote(seen))
+		v.Details = details("pattern", r.pattern)
 	}
 	v.Expected, v.Got = short("/"+r.pattern+"/", shownLimit), short(seen, shownLimit)
-	v.Details = details.text()
 	return v, nil
 }

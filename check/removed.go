@@ -19,6 +19,14 @@ func outputRedacted(r *plumb.SessionReport) bool {
 	return len(r.Redacted) > 0 && redact.HasMark(r.FinalOutput)
 }
 
+// withOutput returns ev with another output, which is complete.
+func withOutput(ev *plumb.Evidence, output string) *plumb.Evidence {
+	e, report := *ev, *ev.Report
+	report.FinalOutput, report.Incomplete, report.Redacted = output, nil, nil
+	e.Report = &report
+	return &e
+}
+
 // judgeRedacted judges an output from which a secret was removed. A check that looks for a text
 // passes if the rest has it.
 func judgeRedacted(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Verdict {
@@ -31,11 +39,7 @@ func judgeRedacted(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Ver
 		parts = parts[:1]
 	}
 	for _, part := range parts {
-		report := *ev.Report
-		report.FinalOutput = part
-		of := *ev
-		of.Report = &report
-		if v, err := t.match(ctx, &of); err == nil && v.Pass {
+		if v, err := t.match(ctx, withOutput(ev, part)); err == nil && v.Pass {
 			v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
 			return v
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -89,7 +91,7 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("a schema may refer only to itself: put the definitions into $defs")
 }
 
-func (s *schemaMatcher) describe(o *object) { o.set("schema", s.schema) }
+func (s *schemaMatcher) describe(o options) { o["schema"] = s.schema }
 
 func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	text, bad := findJSON(ev.Report.FinalOutput)
@@ -105,13 +107,10 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verd
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err)), nil
 	}
 	kind, name := jsonType(text)
-	var details object
-	details.set("parsed", true)
-	details.set("type", kind)
 	err = schema.Validate(instance)
 	if err == nil {
 		v := decided(true, "the output is "+name+", valid against the schema")
-		v.Details = details.text()
+		v.Details = details("parsed", true, "type", kind)
 		return v, nil
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
@@ -121,8 +120,7 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verd
 	list := complaints(ev, invalid, 20)
 	v := decided(false, "the output is not valid against the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
 	v.Got = short(shown(ev, text), shownLimit)
-	details.set("errors", list)
-	v.Details = details.text()
+	v.Details = details("parsed", true, "type", kind, "errors", list)
 	return v, nil
 }
 
@@ -146,19 +144,9 @@ func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) 
 
 // pointer makes the JSON pointer of a value, "/" for the whole text.
 func pointer(path []string) string {
-	var b strings.Builder
-	for _, p := range path {
-		b.WriteString("/" + escapePointer(p))
+	var p jsontext.Pointer
+	for _, key := range path {
+		p = p.AppendToken(key)
 	}
-	if b.Len() == 0 {
-		return "/"
-	}
-	return b.String()
-}
-
-func escapePointer(token string) string {
-	if !strings.ContainsAny(token, "~/") {
-		return token
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+	return cmp.Or(string(p), "/")
 }

@@ -73,14 +73,6 @@ func newSeen(kind string, want Seen) (*Check, error) {
 	return tryCheck(kind, m, err)
 }
 
-// seenKind describes a kind that looks for what an agent did, such as its commands.
-func seenKind(name, doc, reads string, o observed, keys ...Key) Kind {
-	return Kind{
-		Name: name, Doc: doc, Reads: reads, Keys: append(keys, SeenKeys()...),
-		Details: "`matched`, `observed`: how many", parse: (*spec).seenMatcher, observed: &o,
-	}
-}
-
 // SeenKeys returns the keys of all kinds that look for what an agent did.
 func SeenKeys() []Key {
 	return []Key{
@@ -101,70 +93,74 @@ func SeenKeys() []Key {
 	}
 }
 
-func ranCommandKind() Kind {
-	return seenKind("ran_command", "the agent ran a command that matches", "commands", observed{list: commandsOf},
-		Key{Name: "executable", Type: "string", Doc: "the program of the command"},
-		Key{Name: "positionals", Type: "strings", Doc: "arguments in this order, with others between them"},
-		Key{
-			Name: "options", Type: "object",
-			Doc: "options by name, with dashes: a value, a list of values, or `true` for none",
-		},
-		Key{Name: "end_of_options", Type: "boolean", Doc: "whether the command has a `--`"},
-		Key{Name: "strict", Type: "boolean", Default: "`false`", Doc: "the command has nothing else"},
-		Key{Name: "exit_code", Type: "integer", Doc: "the exit code of the command, if the agent reports it"},
-	)
-}
-
-func readFileKind() Kind {
-	return seenKind("read_file", "the agent read a file that matches", "file reads",
-		observed{list: fileReadsOf}, seenPathKey())
-}
-
-func usedSkillKind() Kind {
-	return seenKind("used_skill", "the agent used a skill that matches", "skills", observed{list: skillsOf},
-		Key{Name: "skill", Type: "string", NotEmpty: true, Doc: "the exact name of the skill"},
-		Key{
-			Name: "min_confidence", Type: "string", Enum: confidences(),
-			Doc: "how sure Plumb must be that the skill was used",
-		},
-	)
-}
-
-func calledToolKind() Kind {
-	return seenKind("called_tool", "the agent called a tool and the call matches", "tool calls",
-		observed{list: toolCallsOf, event: plumb.SessionToolCall},
-		toolKey(),
-		Key{Name: "args", Type: "object", Doc: "members that the arguments of the call have, among others"},
-	)
-}
-
-func toolReturnedKind() Kind {
-	return seenKind("tool_returned", "a tool returned an output that matches", "tool results",
-		observed{list: toolResultsOf, event: plumb.SessionToolResult}, toolKey())
-}
-
-func changedFileKind() Kind {
-	return seenKind("changed_file", "a file that matches is different after the session", "changed files",
-		observed{list: changedFilesOf, event: plumb.SessionFileChange},
-		seenPathKey(),
-		Key{Name: "change", Type: "string", Enum: []string{"add", "update", "delete"}, Doc: "what happened to the file"},
-	)
-}
-
-func wasDeniedKind() Kind {
-	return seenKind("was_denied", "the agent was denied a permission; mostly used with `not`", "permission denials",
-		observed{list: denialsOf}, toolKey())
-}
-
-func seenPathKey() Key {
-	return Key{
+// seenKinds describes the kinds that look for what an agent did.
+func seenKinds() []Kind {
+	path := Key{
 		Name: "path", Type: "string", NotEmpty: true,
 		Doc: "the last elements of the path, or a glob relative to the workspace",
 	}
-}
-
-func toolKey() Key {
-	return Key{Name: "tool", Type: "string", NotEmpty: true, Doc: "the exact name of the tool"}
+	tool := Key{Name: "tool", Type: "string", NotEmpty: true, Doc: "the exact name of the tool"}
+	all := []Kind{
+		{
+			Name: "ran_command", Doc: "the agent ran a command that matches", Reads: "commands",
+			observed: &observed{list: eventsOf(plumb.SessionCommand)},
+			Keys: []Key{
+				{Name: "executable", Type: "string", Doc: "the program of the command"},
+				{Name: "positionals", Type: "strings", Doc: "arguments in this order, with others between them"},
+				{
+					Name: "options", Type: "object",
+					Doc: "options by name, with dashes: a value, a list of values, or `true` for none",
+				},
+				{Name: "end_of_options", Type: "boolean", Doc: "whether the command has a `--`"},
+				{Name: "strict", Type: "boolean", Default: "`false`", Doc: "the command has nothing else"},
+				{Name: "exit_code", Type: "integer", Doc: "the exit code of the command, if the agent reports it"},
+			},
+		},
+		{
+			Name: "read_file", Doc: "the agent read a file that matches", Reads: "file reads",
+			observed: &observed{list: fileReadsOf}, Keys: []Key{path},
+		},
+		{
+			Name: "used_skill", Doc: "the agent used a skill that matches", Reads: "skills",
+			observed: &observed{list: skillsOf},
+			Keys: []Key{
+				{Name: "skill", Type: "string", NotEmpty: true, Doc: "the exact name of the skill"},
+				{
+					Name: "min_confidence", Type: "string", Enum: confidences(),
+					Doc: "how sure Plumb must be that the skill was used",
+				},
+			},
+		},
+		{
+			Name: "called_tool", Doc: "the agent called a tool and the call matches", Reads: "tool calls",
+			observed: &observed{list: eventsOf(plumb.SessionToolCall), event: plumb.SessionToolCall},
+			Keys: []Key{
+				tool, {Name: "args", Type: "object", Doc: "members that the arguments of the call have, among others"},
+			},
+		},
+		{
+			Name: "tool_returned", Doc: "a tool returned an output that matches", Reads: "tool results",
+			observed: &observed{list: eventsOf(plumb.SessionToolResult), event: plumb.SessionToolResult}, Keys: []Key{tool},
+		},
+		{
+			Name: "changed_file", Doc: "a file that matches is different after the session", Reads: "changed files",
+			observed: &observed{list: changedFilesOf, event: plumb.SessionFileChange},
+			Keys: []Key{
+				path,
+				{Name: "change", Type: "string", Enum: []string{"add", "update", "delete"}, Doc: "what happened to the file"},
+			},
+		},
+		{
+			Name: "was_denied", Doc: "the agent was denied a permission; mostly used with `not`", Reads: "permission denials",
+			observed: &observed{list: denialsOf}, Keys: []Key{tool},
+		},
+	}
+	for i := range all {
+		k := &all[i]
+		k.Keys = append(k.Keys, SeenKeys()...)
+		k.Details, k.parse = "`matched`, `observed`: how many", (*spec).seenMatcher
+	}
+	return all
 }
 
 func confidences() []string { return []string{"weak", "medium", "strong", "explicit"} }
@@ -315,43 +311,35 @@ func (w *Seen) limits() (least, most int, want string) {
 	}
 }
 
-func (m *seenMatcher) describe(o *object) {
+func (m *seenMatcher) describe(o options) {
 	w := &m.want
-	str := func(key, v string) {
-		if v != "" {
-			o.set(key, v)
+	for key, text := range map[string]string{
+		"equals": w.Is, "contains": w.Contains, "pattern": w.Pattern, "path": w.Path, "tool": w.Tool,
+		"skill": w.Skill, "min_confidence": w.MinConfidence, "change": w.Change,
+	} {
+		if text != "" {
+			o[key] = text
 		}
 	}
-	num := func(key string, v *int) {
-		if v != nil {
-			o.set(key, *v)
+	for key, number := range map[string]*int{
+		"exit_code": w.ExitCode, "count": w.Exactly, "at_least": w.AtLeast, "at_most": w.AtMost,
+	} {
+		if number != nil {
+			o[key] = *number
 		}
 	}
-	str("equals", w.Is)
-	str("contains", w.Contains)
-	str("pattern", w.Pattern)
-	str("path", w.Path)
-	str("tool", w.Tool)
-	str("skill", w.Skill)
-	str("min_confidence", w.MinConfidence)
-	str("change", w.Change)
-	num("exit_code", w.ExitCode)
-	num("count", w.Exactly)
-	num("at_least", w.AtLeast)
-	num("at_most", w.AtMost)
 	if w.Only {
-		o.set("only", true)
+		o["only"] = true
 	}
 	if m.args != nil {
 		if data, err := canonicalJSON(w.Args); err == nil {
-			o.set("args", data)
+			o["args"] = data
 		}
 	}
 	w.Command.describe(o)
 	if m.before != nil {
-		var inner object
-		inner.set("type", m.before.kind.Name)
-		m.before.describe(&inner)
-		o.set("before", inner.sorted())
+		before := options{"type": m.before.kind.Name}
+		m.before.describe(before)
+		o["before"] = before.text()
 	}
 }

@@ -55,9 +55,9 @@ func (s *similarMatcher) asks(int) Asks {
 	return a
 }
 
-func (s *similarMatcher) describe(o *object) {
-	o.set("ideal", s.ideals)
-	o.set("threshold", s.threshold)
+func (s *similarMatcher) describe(o options) {
+	o["ideal"] = s.ideals
+	o["threshold"] = s.threshold
 }
 
 func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -110,14 +110,11 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 }
 
 func (s *similarMatcher) details(similarity float64, ideal, model string) []byte {
-	var details object
-	details.set("similarity", similarity)
-	details.set("threshold", s.threshold)
-	details.set("ideal", short(ideal, detailsLimit))
+	facts := []any{"similarity", similarity, "threshold", s.threshold, "ideal", short(ideal, detailsLimit)}
 	if model != "" {
-		details.set("model", model)
+		facts = append(facts, "model", model)
 	}
-	return details.text()
+	return details(facts...)
 }
 
 // nearest returns the greatest cosine between the first vector and one of the n others.

@@ -56,8 +56,8 @@ func (t Text) fold(s string) string {
 	return s
 }
 
-func (t Text) describe(o *object) {
-	o.set("case_sensitive", !t.IgnoreCase)
+func (t Text) describe(o options) {
+	o["case_sensitive"] = !t.IgnoreCase
 	var modes []string
 	if t.Typography {
 		modes = append(modes, "typography")
@@ -68,14 +68,14 @@ func (t Text) describe(o *object) {
 	if t.Whitespace {
 		modes = append(modes, "whitespace")
 	}
-	o.set("normalize", modes)
+	o["normalize"] = modes
 }
 
 // textKind describes a kind that looks for the ideal in the output.
 func textKind(name, doc string) Kind {
 	return Kind{
 		Name: name, Doc: doc, Reads: "output",
-		Keys:    append(TextKeys(), idealKey()),
+		Keys:    slices.Concat(TextKeys(), []Key{idealKey()}, documentedKeys("case_sensitive")),
 		Details: "`matched_term`", FailDetails: "`terms`",
 		parse: (*spec).textMatcher,
 	}
@@ -90,26 +90,24 @@ const (
 
 func exactMatchKind() Kind {
 	k := textKind(exactMatch, "the output equals the ideal; white space around both is ignored")
-	k.Keys = append(k.Keys, documentedKeys("case_sensitive")...)
 	k.Details, k.FailDetails = "`expected`, `got`: the two texts as they were compared", ""
 	return k
 }
 
 func containsKind() Kind {
 	k := textKind(contains, "the output contains the ideal")
-	k.Keys = append(k.Keys, documentedKeys("case_sensitive")...)
 	k.Details, k.FailDetails = "`search_term`", ""
 	return k
 }
 
 func containsAnyKind() Kind {
-	k := textKind(containsAny, "the output contains at least one of the ideals")
-	k.Keys = append(k.Keys, documentedKeys("case_sensitive")...)
-	return k
+	return textKind(containsAny, "the output contains at least one of the ideals")
 }
 
 func startsWithKind() Kind {
-	return textKind(startsWith, "the output starts with one of the ideals; white space before it is ignored")
+	k := textKind(startsWith, "the output starts with one of the ideals; white space before it is ignored")
+	k.Keys = append(TextKeys(), idealKey()) // it is not a documented kind
+	return k
 }
 
 // textMatcher is exact_match, contains, contains_any and starts_with.
@@ -167,33 +165,29 @@ func (s *spec) textMatcher() matcher {
 
 // ExactMatch passes if the output equals want. White space around both is ignored.
 func ExactMatch(want string, how *Text) *Check {
-	return newTextCheck(exactMatch, []string{want}, how)
+	return newCheck(exactMatch, newText(exactMatch, []string{want}, how.value()))
 }
 
 // Contains passes if the output contains term anywhere, also within a word. White space in term
 // counts.
 func Contains(term string, how *Text) *Check {
-	return newTextCheck(contains, []string{term}, how)
+	return newCheck(contains, newText(contains, []string{term}, how.value()))
 }
 
 // ContainsAny passes if the output contains at least one of the terms.
 func ContainsAny(terms []string, how *Text) *Check {
-	return newTextCheck(containsAny, slices.Clone(terms), how)
+	return newCheck(containsAny, newText(containsAny, slices.Clone(terms), how.value()))
 }
 
 // StartsWith passes if the output starts with one of the prefixes. White space before the output is
 // ignored.
 func StartsWith(prefixes []string, how *Text) *Check {
-	return newTextCheck(startsWith, slices.Clone(prefixes), how)
+	return newCheck(startsWith, newText(startsWith, slices.Clone(prefixes), how.value()))
 }
 
-func newTextCheck(kind string, terms []string, how *Text) *Check {
-	return newCheck(kind, newText(kind, terms, how.value()))
-}
-
-func (t *textMatcher) describe(o *object) {
+func (t *textMatcher) describe(o options) {
 	t.how.describe(o)
-	o.set("ideal", t.folded)
+	o["ideal"] = t.folded
 }
 
 func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
@@ -212,11 +206,9 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		return strings.Contains(got, term)
 	})
 
-	var verb, none string
+	verb, none := "contains ", "does not contain "
 	if t.kind.Name == startsWith {
 		verb, none = "starts with ", "does not start with "
-	} else {
-		verb, none = "contains ", "does not contain "
 	}
 	if len(t.terms) > 1 {
 		none += "any of "
@@ -231,16 +223,14 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	}
 	v.Got = short(shown(ev, output), shownLimit)
 
-	var details object
 	switch {
 	case t.kind.Name == contains:
-		details.set("search_term", t.terms[0])
+		v.Details = details("search_term", t.terms[0])
 	case hit >= 0:
-		details.set("matched_term", t.terms[hit])
+		v.Details = details("matched_term", t.terms[hit])
 	default:
-		details.set("terms", t.terms)
+		v.Details = details("terms", t.terms)
 	}
-	v.Details = details.text()
 	return v, nil
 }
 
@@ -249,20 +239,12 @@ func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
 	want, got := t.folded[0], fold(output)
 	same := want == got
 	got = fold(withoutSecrets(ev, output))
-	var v plumb.Verdict
+	v := decided(false, "the output is "+quote(got)+", want "+quote(want))
 	if same {
-		v = decided(true, "the output is "+quote(got))
-	} else {
-		v = decided(false, "the output is "+quote(got)+", want "+quote(want))
-	}
-	if same { // show the same text twice
-		want = got
+		v, want = decided(true, "the output is "+quote(got)), got // without secrets
 	}
 	v.Expected, v.Got = short(want, shownLimit), short(got, shownLimit)
-	var details object
-	details.set("expected", short(want, detailsLimit))
-	details.set("got", short(got, detailsLimit))
-	v.Details = details.text()
+	v.Details = details("expected", short(want, detailsLimit), "got", short(got, detailsLimit))
 	return v
 }
 
@@ -276,7 +258,7 @@ func isSpace(r rune) bool {
 
 // lower lower-cases s as Python's str.lower does, which is full Unicode lower-casing. It differs
 // from [strings.ToLower] for two letters: U+0130 keeps its dot, and a capital sigma at the end of a
-// word becomes a final sigma.
+// word becomes a final sigma. golang.org/x/text/cases finds other ends of words than Python.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "\u0130\u03A3") {
 		return strings.ToLower(s)

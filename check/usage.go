@@ -19,6 +19,40 @@ type figure struct {
 	read func(*plumb.SessionReport) (float64, error)
 }
 
+// limitKinds describes the kinds that limit a figure.
+func limitKinds() []Kind {
+	tokens := func(unit string, count func(*plumb.Usage) *int64) func(*plumb.SessionReport) (float64, error) {
+		return func(r *plumb.SessionReport) (float64, error) {
+			if n := count(&r.Usage); n != nil {
+				return float64(*n), nil
+			}
+			return 0, plumb.WithHint(fmt.Errorf("the number of %s is unknown", unit), "the runner does not report this usage")
+		}
+	}
+	var all []Kind
+	for _, f := range []figure{
+		{
+			"max_tokens", "the answer took at most so many output tokens, reasoning included", "the answer", "output tokens",
+			tokens("output tokens", func(u *plumb.Usage) *int64 { return u.OutputTokens }),
+		},
+		{"max_latency_ms", "the answered request took at most so many milliseconds", "the answer", "ms", latency},
+		{"max_steps", "the agent took at most so many steps, as it counts them", "the session", "steps", steps},
+		{
+			"max_input_tokens", "the session took at most so many input tokens, cached ones included",
+			"the session", "input tokens", tokens("input tokens", func(u *plumb.Usage) *int64 { return u.InputTokens }),
+		},
+		{
+			"max_total_tokens", "the session took at most so many tokens, cached ones not included",
+			"the session", "tokens", tokens("tokens", func(u *plumb.Usage) *int64 { return u.TotalTokens }),
+		},
+		{"max_cost_usd", "the session cost at most so many US dollars", "the session", "US dollars", cost},
+		{"max_duration_ms", "the session took at most so many milliseconds", "the session", "ms", duration},
+	} {
+		all = append(all, limitKind(f))
+	}
+	return all
+}
+
 // limitKind describes a kind that limits a figure.
 func limitKind(f figure) Kind {
 	limit := Key{
@@ -41,76 +75,26 @@ func limitKind(f figure) Kind {
 	}
 }
 
-func maxTokensKind() Kind {
-	return limitKind(figure{
-		"max_tokens", "the answer took at most so many output tokens, reasoning included", "the answer", "output tokens",
-		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.OutputTokens, "output tokens") },
-	})
-}
-
-func maxLatencyKind() Kind {
-	return limitKind(figure{
-		"max_latency_ms", "the answered request took at most so many milliseconds", "the answer", "ms",
-		func(r *plumb.SessionReport) (float64, error) {
-			if r.LatencyMs > 0 {
-				return float64(r.LatencyMs), nil
-			}
-			return duration(r)
-		},
-	})
-}
-
-func maxStepsKind() Kind {
-	return limitKind(figure{
-		"max_steps", "the agent took at most so many steps, as it counts them", "the session", "steps",
-		func(r *plumb.SessionReport) (float64, error) {
-			if r.Steps == 0 && r.Runner.Kind != plumb.RunnerAgent {
-				return 0, plumb.WithHint(errors.New("the session reports no steps"), "only agents take steps")
-			}
-			return float64(r.Steps), nil
-		},
-	})
-}
-
-func maxInputTokensKind() Kind {
-	return limitKind(figure{
-		"max_input_tokens", "the session took at most so many input tokens, cached ones included",
-		"the session", "input tokens",
-		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.InputTokens, "input tokens") },
-	})
-}
-
-func maxTotalTokensKind() Kind {
-	return limitKind(figure{
-		"max_total_tokens", "the session took at most so many tokens, cached ones not included", "the session", "tokens",
-		func(r *plumb.SessionReport) (float64, error) { return tokens(r.Usage.TotalTokens, "tokens") },
-	})
-}
-
-func maxCostKind() Kind {
-	return limitKind(figure{
-		"max_cost_usd", "the session cost at most so many US dollars", "the session", "US dollars",
-		func(r *plumb.SessionReport) (float64, error) {
-			if r.CostUSD == nil {
-				return 0, plumb.WithHint(errors.New("the cost of the session is unknown"),
-					"give the model a price under prices in the config")
-			}
-			return *r.CostUSD, nil
-		},
-	})
-}
-
-func maxDurationKind() Kind {
-	return limitKind(figure{
-		"max_duration_ms", "the session took at most so many milliseconds", "the session", "ms", duration,
-	})
-}
-
-func tokens(n *int64, unit string) (float64, error) {
-	if n == nil {
-		return 0, plumb.WithHint(fmt.Errorf("the number of %s is unknown", unit), "the runner does not report this usage")
+func latency(r *plumb.SessionReport) (float64, error) {
+	if r.LatencyMs > 0 {
+		return float64(r.LatencyMs), nil
 	}
-	return float64(*n), nil
+	return duration(r)
+}
+
+func steps(r *plumb.SessionReport) (float64, error) {
+	if r.Steps == 0 && r.Runner.Kind != plumb.RunnerAgent {
+		return 0, plumb.WithHint(errors.New("the session reports no steps"), "only agents take steps")
+	}
+	return float64(r.Steps), nil
+}
+
+func cost(r *plumb.SessionReport) (float64, error) {
+	if r.CostUSD == nil {
+		return 0, plumb.WithHint(errors.New("the cost of the session is unknown"),
+			"give the model a price under prices in the config")
+	}
+	return *r.CostUSD, nil
 }
 
 func duration(r *plumb.SessionReport) (float64, error) {
@@ -164,7 +148,7 @@ type usageMatcher struct {
 	max float64
 }
 
-func (u usageMatcher) describe(o *object) { o.set("max", u.max) }
+func (u usageMatcher) describe(o options) { o["max"] = u.max }
 
 func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
 	got, err := u.read(ev.Report)
@@ -174,9 +158,6 @@ func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	v := decided(got <= u.max, fmt.Sprintf("%s took %s %s, want at most %s", u.subject, show(got), u.unit, show(u.max)))
 	v.Expected, v.Got = "at most "+show(u.max)+" "+u.unit, show(got)+" "+u.unit
-	var details object
-	details.set("max", u.max)
-	details.set("got", got)
-	v.Details = details.text()
+	v.Details = details("max", u.max, "got", got)
 	return v, nil
 }

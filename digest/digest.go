@@ -31,7 +31,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"unicode/utf8"
 )
 
@@ -92,14 +91,7 @@ func Result(modelID, testID, output string) (string, error) {
 			return "", fmt.Errorf("hash result: %s: %w", part.name, err)
 		}
 	}
-	h := sha256.New()
-	for i, s := range [...]string{modelID, testID, output} {
-		if i > 0 {
-			_, _ = io.WriteString(h, "|")
-		}
-		_, _ = io.WriteString(h, s)
-	}
-	return sum(h), nil
+	return Bytes([]byte(modelID + "|" + testID + "|" + output)), nil
 }
 
 // Output returns the hash of the bytes of a model's answer. The answer must be UTF-8; anything else
@@ -108,9 +100,7 @@ func Output(output string) (string, error) {
 	if err := checkUTF8(output); err != nil {
 		return "", fmt.Errorf("hash output: %w", err)
 	}
-	h := sha256.New()
-	_, _ = io.WriteString(h, output)
-	return sum(h), nil
+	return Bytes([]byte(output)), nil
 }
 
 // Bytes returns the hash of any bytes. It names blobs.

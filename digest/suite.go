@@ -11,11 +11,13 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// flushAt is how much canonical text is gathered before it is hashed: large enough for few calls, and within the cache.
+// flushAt is how much canonical text is gathered before it is hashed: large enough for few calls,
+// and within the cache.
 const flushAt = 32 << 10
 
-// stream hashes the canonical form of a file whose records are already in order, in memory that does not grow with the
-// file. It gives up, and returns false, at the first record that is out of order.
+// stream hashes the canonical form of a file whose records are already in order, in memory that
+// does not grow with the file. It gives up, and returns false, at the first record that is out of
+// order.
 func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 	p := newParser(data)
 	p.out = append(make([]byte, 0, flushAt+4096), '[')
@@ -84,7 +86,8 @@ func (r *records) each(write func([]byte)) {
 	write([]byte("]"))
 }
 
-// newParser returns a parser at the first record of a suite file, with the white space around the whole text stripped.
+// newParser returns a parser at the first record of a suite file, with the white space around the
+// whole text stripped.
 func newParser(data []byte) *parser {
 	end := len(bytes.TrimRightFunc(data, isSpace))
 	start := end - len(bytes.TrimLeftFunc(data[:end], isSpace))
@@ -113,8 +116,9 @@ func (p *parser) more() bool {
 	return false
 }
 
-// record appends the canonical form of the record at the current line to p.out, moves behind the line, and returns the
-// record's id, in canonical form without the quotes. It is valid until the next call, and begins at p.id.
+// record appends the canonical form of the record at the current line to p.out, moves behind the
+// line, and returns the record's id, in canonical form without the quotes. It is valid until the
+// next call, and begins at p.id.
 func (p *parser) record() ([]byte, error) {
 	line, start := p.pos, len(p.out)
 	p.space()
@@ -141,7 +145,8 @@ func (p *parser) record() ([]byte, error) {
 	return p.out[p.id : p.idEnd-1], nil
 }
 
-// isSpace is the white space that the suite format strips: Unicode's, and the four ASCII separators U+001C to U+001F.
+// isSpace is the white space that the suite format strips: Unicode's, and the four ASCII separators
+// U+001C to U+001F.
 func isSpace(r rune) bool {
 	if r < 0x80 {
 		return r == ' ' || r >= 0x09 && r <= 0x0d || r >= 0x1c && r <= 0x1f

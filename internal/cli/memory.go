@@ -17,7 +17,7 @@ func boundMemory(runners []plumb.Runner, executions, parallel int) {
 	const models, agents, each, kept = 384 << 20, 80 << 20, 8 << 20, 700
 	limit := int64(models)
 	if slices.ContainsFunc(runners, func(r plumb.Runner) bool { return r.Info().Kind == plumb.RunnerAgent }) {
-		debug.SetGCPercent(200)
+		debug.SetGCPercent(400)
 		limit = agents + each*int64(max(1, min(executions, parallel)))
 	}
 	debug.SetMemoryLimit(limit + kept*int64(executions))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 )
@@ -18,11 +19,13 @@ import (
 // runCmd is plumb run.
 type runCmd struct {
 	*app
-	runFlags
+	settings
+	// commandDir is the directory of --command, or "" for the folder of the config.
+	commandDir string
 }
 
 func runCommand(a *app) *cobra.Command {
-	c := &runCmd{app: a, runFlags: newRunFlags()}
+	c := &runCmd{app: a, settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "run [SUITE...]",
 		Short: "Run a suite and report what was measured",
@@ -40,32 +43,34 @@ Several suites are separate runs, one after the other; {suite} in the path of a 
   plumb run v1.0/comprehensive --model gpt-5 --plan`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd, args) },
 	}
-	c.register(cmd)
+	cmd.Flags().SortFlags = false
+	cmd.SetUsageFunc(groupedUsage)
+	c.register(cmd, func(s *config.Setting) string { return s.Help })
 	return cmd
 }
 
 func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
-	p, err := c.openFor(ctx, c.projectFlags, first(suites))
+	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
 		return err
 	}
 	flags := cmd.Flags()
 	if flags.Changed("command") && p.Config.Dir != c.Dir {
-		c.model.commandDir = c.Dir
+		c.commandDir = c.Dir
 	}
-	if err := c.fromConfig(flags, p.Config); err != nil {
+	if err := c.check(flags); err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	if len(suites) == 0 && !flags.Changed("tier") {
+	config.Copy(&c.want, &p.Config.Run, func(s *config.Setting) bool {
+		return s.IsSet(&p.Config.Run) && !changed(flags, s)
+	})
+	if len(suites) == 0 && c.want.Tier == "" {
 		for _, s := range p.Config.Suites {
 			suites = append(suites, suiteRef(p, s))
 		}
 	}
 	if len(suites) == 0 {
-		if c.tier == "" {
+		if c.want.Tier == "" {
 			return plumb.WithHint(errors.New("no suite given"),
 				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
 		}
@@ -96,7 +101,7 @@ func suiteRef(p *job.Project, ref string) string {
 // prepareAll prepares the runs of all suites, before the first request.
 func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) (jobs []*job.Job, err error) {
 	for _, ref := range refs {
-		source, err := p.Read(ctx, ref, c.tier, c.want.Timeout())
+		source, err := p.Read(ctx, ref, c.want.Tier, c.want.TimeoutMs.Duration())
 		if err != nil {
 			return jobs, err
 		}
@@ -104,9 +109,7 @@ func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) 
 		if err != nil {
 			return jobs, errors.Join(err, source.Close())
 		}
-		want := c.want
-		want.Runners, want.Selected = job.Specs(configs), c.model.runners
-		j, err := c.adoptJob(job.Open(p, source, want)) //nolint:contextcheck // finding a version has its own time limit
+		j, err := c.adoptJob(job.Open(p, source, job.Request{Settings: c.want, Runners: configs})) //nolint:contextcheck // finding a version has its own time limit
 		if err != nil {
 			return jobs, err
 		}
@@ -117,7 +120,7 @@ func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) 
 
 // performAll performs jobs one after the other, and returns the worst exit code.
 func (c *runCmd) performAll(ctx context.Context, p *job.Project, jobs []*job.Job) error {
-	reports, err := reportsOf(jobs, c.reports)
+	reports, err := reportsOf(jobs, c.want.Reports)
 	if err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func reportsOf(jobs []*job.Job, specs []string) ([][]string, error) {
 		}, j.Suite.Name)
 		for _, spec := range specs {
 			own := strings.ReplaceAll(spec, "{suite}", name)
-			if !job.IsModule(own) && strings.Contains(own, ":") && writers[own] {
+			if !config.IsModule(own) && strings.Contains(own, ":") && writers[own] {
 				if own == spec {
 					return nil, plumb.WithHint(fmt.Errorf("%d suites would overwrite each other's report %s", len(jobs), spec),
 						"put {suite} into the file name, such as --report junit:{suite}.xml")
@@ -241,7 +244,7 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 		}
 		close(drain)
 		w.job.Note(plumb.Note{
-			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
+			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.", Live: true,
 		})
 		select {
 		case <-signals:

@@ -9,17 +9,14 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // path reads a path, and makes it absolute.
 func (r *reader) path(v value, path string) string {
-	text := r.text(v, path)
-	if text == "" || filepath.IsAbs(text) {
-		return text
-	}
-	return filepath.Join(r.dir, text)
+	return r.absolute(r.text(v, path))
 }
+
+func (r *reader) absolute(path string) string { return (&Config{Dir: r.dir}).Resolve(path) }
 
 // program reads the name of a program or an argument of one. Only what is written as a path, with a
 // dot in front, is made one: words and flags stay as they are.
@@ -48,21 +45,6 @@ func (r *reader) each(v value, path string, read func(v value, path string) stri
 		r.wrong(v, path, "a list of strings")
 		return nil
 	}
-}
-
-// reports reads the reports of a run. The usual one has another name in the configs of skillgym,
-// and a module that makes a report is a path.
-func (r *reader) reports(v value, path string) []string {
-	names := r.words(v, path)
-	for i, name := range names {
-		switch {
-		case name == "standard":
-			names[i] = "terminal"
-		case lib.IsCode(name) && !filepath.IsAbs(name):
-			names[i] = filepath.Join(r.dir, name)
-		}
-	}
-	return names
 }
 
 // yes reads true or false.

@@ -31,13 +31,8 @@ type Config struct {
 	Embedder *Embedder
 	// Prices are the user's own, and go before the built-in table.
 	Prices []Price
-	Run    RunConfig
-	// Workspace says where sessions work when the suite does not; nil where the file does not say
-	// either. Cwd is where they work without a workspace. The paths of both are absolute.
-	Workspace *plumb.WorkspaceConfig
-	Cwd       string
-	// MaxSteps stops an agent that takes more steps; 0 is no limit.
-	MaxSteps int
+	// Run holds the keys of run. Its paths are absolute.
+	Run Settings
 	// Snapshots are the token baselines to keep to; nil turns them off.
 	Snapshots *Snapshots
 	// Warnings are problems with which the file can be used all the same.
@@ -82,63 +77,6 @@ type Snapshots struct {
 	Metric string
 	// Absolute is in tokens and Percent in hundredths of the baseline. One of them is set.
 	Absolute, Percent *float64
-}
-
-// RunConfig holds the flags of plumb run. Durations are in milliseconds.
-type RunConfig struct {
-	Tier            string
-	Model           []string
-	Runner          []string
-	Command, Replay string
-
-	// What describes the models named here, and not the runners of the config.
-	BaseURL, API, APIKeyEnv, ReasoningEffort string
-	// Header holds "name=value".
-	Header           []string
-	RequestTimeoutMs int64
-
-	// Judge, JudgeVotes and Embedder go before those of the top level.
-	Judge      string
-	JudgeVotes int
-	Embedder   string
-
-	Case, Tag, Category, Difficulty []string
-	Limit                           int
-
-	// Schedule is "serial", "parallel" or "isolated-by-runner".
-	Schedule  string
-	Parallel  int
-	Repeat    int
-	Retry     *int
-	TimeoutMs int64
-
-	// Workspaces is the directory in which workspaces are made; it is absolute. KeepWorkspaces keeps
-	// those of sessions that went well, AllRepetitions makes all samples of an agent.
-	Workspaces                     string
-	KeepWorkspaces, AllRepetitions bool
-
-	MaxFailures   int
-	MaxCostUSD    *float64
-	MaxTokens     int64
-	MaxDurationMs int64
-	// AllowUnmetered continues a run whose budget cannot be enforced, because usage is not reported.
-	AllowUnmetered bool
-
-	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave
-	// them to the provider.
-	Temperature           *float64
-	Seed                  *int64
-	NoTemperature, NoSeed bool
-	MaxOutputTokens       int64
-
-	// Cache is "off", "on" or "only".
-	Cache string
-	// Report holds "name" or "name:path".
-	Report            []string
-	Output, OutputDir string
-	// Redact names environment variables whose values are removed from everything written, beside
-	// those that plumb knows to be secret.
-	Redact []string
 }
 
 // Runner returns the runner with the given id, or nil.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/schema"
 )
@@ -75,16 +76,22 @@ func TestConfigValues(t *testing.T) {
 		},
 		Embedder: &Embedder{Model: "openai:text-embedding-3-small", APIKeyEnv: "OPENAI_API_KEY"},
 		Prices:   []Price{{Model: "ollama:qwen3", Input: new(0.0), Output: new(0.5), PerRequest: 0.001}},
-		Run: RunConfig{
-			Difficulty: []string{"hard"}, Command: "cat", Replay: "last", BaseURL: "https://e.example", API: "chat", APIKeyEnv: "K",
-			Header: []string{"A=b"}, ReasoningEffort: "low", RequestTimeoutMs: 5000, Judge: "fast", JudgeVotes: 5, Embedder: "e",
-			Tier: "cheap", Model: []string{"opus"}, Runner: []string{"fast", "local"},
-			Case: []string{"reasoning-001"}, Tag: []string{"math"}, Category: []string{"reasoning", "coding"}, Limit: 10,
-			Schedule: "isolated-by-runner", Parallel: 8, Repeat: 3, Retry: new(0), TimeoutMs: 60_000,
-			MaxFailures: 5, MaxCostUSD: new(1.5), MaxTokens: 1_000_000, MaxDurationMs: 600_000,
-			NoTemperature: true, Seed: new(int64(-7)), MaxOutputTokens: 4096,
-			Cache: "off", Report: []string{"terminal", "junit:out/junit.xml"}, Output: "results.json", OutputDir: ".plumb",
-			Redact: []string{"MY_SECRET"},
+		Run: Settings{
+			Settings: run.Settings{
+				Filter: run.Filter{
+					IDs: []string{"reasoning-001"}, Tags: []string{"math"}, Categories: []string{"reasoning", "coding"},
+					Difficulties: []string{"hard"}, Limit: 10,
+				},
+				JudgeVotes: 5, Schedule: "isolated-by-runner", Parallel: 8, Repeat: 3, TimeoutMs: 60_000,
+				MaxFailures: 5, MaxCostUSD: 1.5, MaxTokens: 1_000_000, MaxDurationMs: 600_000,
+				Cache: "off", Output: filepath.Join(c.Dir, "results.json"),
+			},
+			Command: "cat", Replay: "last", BaseURL: "https://e.example", API: "chat", APIKeyEnv: "K",
+			Headers: []string{"A=b"}, ReasoningEffort: "low", RequestTimeoutMs: 5000, Judge: "fast", Embedder: "e",
+			Tier: "cheap", Models: []string{"opus"}, RunnerIDs: []string{"fast", "local"},
+			Temperature: Optional[float64]{None: true}, Seed: Optional[int64]{Value: new(int64(-7))}, MaxOutputTokens: 4096,
+			Reports:   []string{"terminal", "junit:" + filepath.Join(c.Dir, "out", "junit.xml")},
+			OutputDir: filepath.Join(c.Dir, ".plumb"), Redact: []string{"MY_SECRET"},
 		},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -185,7 +192,6 @@ func TestConfigSchemaKeys(t *testing.T) {
 		fields []field
 	}{
 		{"top level", document.Properties, r.topFields(&Config{})},
-		{"run", document.Defs["run"].Properties, r.runFields(&Config{})},
 		{"agent", document.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
 		{"mcpServer", document.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
 		{"workspace", document.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
@@ -323,7 +329,7 @@ func TestDocs(t *testing.T) {
 	r := &reader{}
 	var keys []string
 	for _, fields := range [][]field{
-		r.topFields(nil), r.runFields(&Config{}), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
+		r.topFields(nil), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
 		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
 	} {
 		for _, f := range fields {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // field is one key of a config section and what reads its value.
@@ -27,7 +28,7 @@ func (r *reader) topFields(c *Config) []field {
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
 		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
 		{"run", func(v value, path string) {
-			r.object(v, path, r.runFields(c))
+			r.object(v, path, r.runFields(&c.Run))
 			r.twice(v, path)
 		}},
 		{"defaults", func(v value, path string) { r.object(v, path, r.defaultsFields(c)) }},
@@ -41,95 +42,29 @@ func (r *reader) defaultsFields(c *Config) []field {
 			if c.Run.TimeoutMs != 0 {
 				r.add(v.Place, path+" and run.timeoutMs set the same value", "keep one of them")
 			}
-			c.Run.TimeoutMs = r.duration(v, path)
+			c.Run.TimeoutMs = run.Milliseconds(r.duration(v, path))
 		}},
 	}
 }
 
-// runAliases are the keys of run with two names: what the flags of plumb run are called, and what
-// they are called in the configs of skillgym.
-func runAliases() [][2]string {
-	return [][2]string{
-		{"parallel", "maxParallel"}, {"retry", "repeatFailure"}, {"retry", "retryFailed"}, {"tag", "tags"}, {
-			"report",
-			"reporter",
-		},
-	}
-}
-
-// twice reports keys of run that say the same. Of the two old names for retry the newer one counts,
-// as it always did.
+// twice reports keys of run that have the same meaning. Of two names from other tools the first one
+// counts.
 func (r *reader) twice(v value, path string) {
-	at := func(key string) (doc.Member, bool) {
-		i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
-		if i < 0 {
-			return doc.Member{}, false
+	for _, s := range List() {
+		first := ""
+		for _, key := range s.Keys() {
+			at := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
+			switch {
+			case at < 0:
+			case first == "":
+				first = key
+			case first == s.Key:
+				r.add(v.Members[at].Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, first, path, key),
+					"keep one of them")
+			default:
+				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first), "leave it out")
+			}
 		}
-		return v.Members[i], true
-	}
-	for _, pair := range runAliases() {
-		_, first := at(pair[0])
-		if m, second := at(pair[1]); first && second {
-			r.add(m.Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, pair[0], path, pair[1]), "keep one of them")
-		}
-	}
-	_, failure := at("repeatFailure")
-	if m, failed := at("retryFailed"); failure && failed {
-		r.warn(m.Place, path+".retryFailed has no effect beside "+path+".repeatFailure", "leave it out")
-	}
-}
-
-func (r *reader) runFields(config *Config) []field {
-	c := &config.Run
-	return []field{
-		{"tier", func(v value, path string) { c.Tier = r.text(v, path) }},
-		{"model", func(v value, path string) { c.Model = r.words(v, path) }},
-		{"runner", func(v value, path string) { c.Runner = r.words(v, path) }},
-		{"command", func(v value, path string) { c.Command = r.text(v, path) }},
-		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
-		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
-		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
-		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
-		{"header", func(v value, path string) { c.Header = r.words(v, path) }},
-		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = r.text(v, path) }},
-		{"requestTimeoutMs", func(v value, path string) { c.RequestTimeoutMs = r.duration(v, path) }},
-		{"judge", func(v value, path string) { c.Judge = r.text(v, path) }},
-		{"judgeVotes", func(v value, path string) { c.JudgeVotes = r.votes(v, path) }},
-		{"embedder", func(v value, path string) { c.Embedder = r.text(v, path) }},
-		{"case", func(v value, path string) { c.Case = r.words(v, path) }},
-		{"tag", func(v value, path string) { c.Tag = r.words(v, path) }},
-		{"category", func(v value, path string) { c.Category = r.choices(v, path, Categories()) }},
-		{"difficulty", func(v value, path string) { c.Difficulty = r.choices(v, path, Difficulties()) }},
-		{"limit", func(v value, path string) { c.Limit = int(r.whole(v, path, 1)) }},
-		{"schedule", func(v value, path string) { c.Schedule = r.choice(v, path, schedules()) }},
-		{"parallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
-		{"repeat", func(v value, path string) { c.Repeat = int(r.whole(v, path, 1)) }},
-		{"retry", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
-		{"maxFailures", func(v value, path string) { c.MaxFailures = int(r.whole(v, path, 1)) }},
-		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = r.budget(v, path) }},
-		{"maxTokens", func(v value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
-		{"maxDurationMs", func(v value, path string) { c.MaxDurationMs = r.duration(v, path) }},
-		{"allowUnmetered", func(v value, path string) { c.AllowUnmetered = r.yes(v, path) }},
-		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
-		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
-		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},
-		{"cache", func(v value, path string) { c.Cache = r.choice(v, path, cacheModes()) }},
-		{"report", func(v value, path string) { c.Report = r.reports(v, path) }},
-		{"output", func(v value, path string) { c.Output = r.text(v, path) }},
-		{"outputDir", func(v value, path string) { c.OutputDir = r.text(v, path) }},
-		{"redact", func(v value, path string) { c.Redact = r.variables(v, path) }},
-		{"cwd", func(v value, path string) { config.Cwd = r.path(v, path) }},
-		{"maxSteps", func(v value, path string) { config.MaxSteps = int(r.whole(v, path, 1)) }},
-		{"workspace", func(v value, path string) { config.Workspace = r.workspace(v, path) }},
-		{"workspaces", func(v value, path string) { c.Workspaces = r.path(v, path) }},
-		{"keepWorkspaces", func(v value, path string) { c.KeepWorkspaces = r.yes(v, path) }},
-		{"allRepetitions", func(v value, path string) { c.AllRepetitions = r.yes(v, path) }},
-		{"maxParallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
-		{"retryFailed", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"repeatFailure", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"tags", func(v value, path string) { c.Tag = r.each(v, path, r.text) }}, // documented: an empty list is no filter
-		{"reporter", func(v value, path string) { c.Report = r.reports(v, path) }},
 	}
 }
 
@@ -141,9 +76,7 @@ func Categories() []string {
 // Difficulties returns the difficulties that a case may have.
 func Difficulties() []string { return []string{"easy", "medium", "hard"} }
 
-func schedules() []string  { return []string{"serial", "parallel", "isolated-by-runner"} }
-func apis() []string       { return []string{"chat", "responses"} }
-func cacheModes() []string { return []string{"off", "on", "only"} }
+func apis() []string { return []string{"chat", "responses"} }
 
 func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 	return []field{
@@ -303,7 +236,10 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
 	fields := append(r.judgeFields(j.Config),
 		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
-		field{"votes", func(v value, path string) { j.Votes = r.votes(v, path) }},
+		field{"votes", func(v value, path string) {
+			j.Votes = int(r.whole(v, path, 1))
+			r.odd(v, path, j.Votes)
+		}},
 	)
 	i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == "runner" })
 	if i < 0 {

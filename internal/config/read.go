@@ -107,7 +107,7 @@ func (r *reader) elsewhere(path, key string, fields []field) string {
 	case r.suite:
 	case strings.HasPrefix(path, "runners.") && known(fields, "agent") && known(r.agentFields(&plumb.AgentConfig{}), key):
 		return "it belongs in agent"
-	case path != "run" && known(r.runFields(&Config{}), key):
+	case path != "run" && known(r.runFields(&Settings{}), key):
 		return "it belongs in run"
 	case path != "" && known(r.topFields(&Config{}), key):
 		return "it belongs at the top level"
@@ -216,23 +216,21 @@ func (r *reader) whole(v value, path string, low int64) int64 {
 	return 0
 }
 
-// votes reads an odd number: an even one can end in a tie.
-func (r *reader) votes(v value, path string) int {
-	n := int(r.whole(v, path, 1))
-	if n > 0 && n%2 == 0 {
-		r.add(v.Place, fmt.Sprintf("%s must be odd, not %d", path, n), "votes could be tied")
+// odd reports an even number of votes, which can end in a tie.
+func (r *reader) odd(v value, path string, votes int) {
+	if votes > 0 && votes%2 == 0 {
+		r.add(v.Place, fmt.Sprintf("%s must be odd, not %d", path, votes), "votes could be tied")
 	}
-	return n
 }
 
 // budget reads an amount of money above 0.
-func (r *reader) budget(v value, path string) *float64 {
+func (r *reader) budget(v value, path string) float64 {
 	before := len(r.problems)
 	usd := r.number(v, path, noLimit)
 	if usd == 0 && len(r.problems) == before {
 		r.add(v.Place, path+" must be greater than 0", "leave the key out for no limit")
 	}
-	return &usd
+	return usd
 }
 
 // duration reads milliseconds as a number, or a text such as "90s" or "10m".

@@ -103,7 +103,7 @@ func (v *Value) SetText(text string) { v.raw, v.json = []byte(text), false }
 
 // Get returns the value of a key of a mapping, the last one if there are several, or nil.
 func (v *Value) Get(key string) *Value {
-	for i := range slices.Backward(v.Members) {
+	for i := len(v.Members) - 1; i >= 0; i-- {
 		if v.Members[i].Key == key {
 			return &v.Members[i].Value
 		}

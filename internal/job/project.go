@@ -153,7 +153,7 @@ func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
 	case outputDir != "":
 		p.Root, p.Flags = env.Path(outputDir), "--output-dir "+report.ShellWord(outputDir)
 	case c.Run.OutputDir != "":
-		p.Root = c.Resolve(c.Run.OutputDir)
+		p.Root = c.Run.OutputDir
 	default:
 		p.Root = filepath.Join(c.Dir, defaultOutputDir)
 	}

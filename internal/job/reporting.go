@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -36,16 +35,6 @@ type reportFile struct {
 	reporter plumb.Reporter
 	// complete says that the reporter has written its report, broken that it could not close it.
 	complete, broken bool
-}
-
-// IsModule reports whether a report is a module that the user wrote, and not a built-in reporter.
-func IsModule(spec string) bool {
-	switch strings.ToLower(filepath.Ext(spec)) {
-	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs":
-		name, _, toFile := strings.Cut(spec, ":")
-		return !toFile || !slices.Contains(report.Names(), name)
-	}
-	return strings.HasPrefix(spec, "./") || strings.HasPrefix(spec, "../") || filepath.IsAbs(spec)
 }
 
 // reported is the run that reports are about.
@@ -115,7 +104,7 @@ func (p *Project) reporters(
 	}()
 	stdout := "" // the report that writes to standard output
 	for _, spec := range specs {
-		if IsModule(spec) {
+		if config.IsModule(spec) {
 			reporter, err := p.module(ctx, spec, o, of, r)
 			if err != nil {
 				return nil, err

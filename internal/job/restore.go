@@ -61,7 +61,7 @@ func (p *Project) restoreWorkspace(s *Spec, suite *plumb.Suite) error {
 	if s.Workspace == nil {
 		return nil
 	}
-	now := p.Config.Workspace
+	now := p.Config.Run.Workspace
 	if suite.Workspace != nil {
 		now = suite.Workspace
 	}

@@ -68,7 +68,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if err := p.restoreRunners(&s); err != nil {
 		return nil, err
 	}
-	source, err := p.readRecorded(ctx, path, s.Timeout())
+	source, err := p.readRecorded(ctx, path, s.TimeoutMs.Duration())
 	if err != nil {
 		return nil, err
 	}

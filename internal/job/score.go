@@ -1,24 +1,23 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // ScoreOptions are what [Score] needs beside the run. The settings that are left out are those of
 // the run.
 type ScoreOptions struct {
-	// Suite and Tier name a changed suite.
-	Suite, Tier     string
-	Judge, Embedder string
-	JudgeVotes      int
-	Parallel        int
-	Cache, Output   string
-	Trust           Trust
+	config.Settings
+	// Suite names a changed suite, or with Tier another version of a published one.
+	Suite string
+	Trust Trust
 }
 
 // Score opens a job that judges the sessions of an earlier run again. No model is called, except
@@ -70,12 +69,17 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 		return nil, err
 	}
 	s.Runners, s.Filter, s.ScoredFrom = Specs(replays), run.Filter{}, earlier.Info.ID
-	s.Limits = Limits{AllowUnmetered: s.AllowUnmetered}
-	s.Schedule, s.Parallel, s.Retry = run.Parallel, o.Parallel, 0
-	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
+	p.setScoring(&s, &o)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted = p.env.Now().UTC(), Version(), nil
 	//nolint:contextcheck // finding a version has its own time limit
 	return p.assemble(s, source, false, nil)
+}
+
+// setScoring sets the settings of s that do not depend on how the sessions were made.
+func (p *Project) setScoring(s *Spec, o *ScoreOptions) {
+	s.Schedule, s.Parallel = run.Parallel, cmp.Or(o.Parallel, config.DefaultParallel)
+	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
 }
 
 // keepRecorded leaves the cases in a suite that the earlier run has sessions of.
@@ -148,10 +152,9 @@ func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptio
 		}
 	}()
 	sessions.Dir = p.env.Path(sessions.Dir)
-	s := Defaults()
-	s.PlumbVersion, s.CreatedAt, s.Dir, s.Suite = Version(), p.env.Now().UTC(), p.Config.Dir, source.Suite.Name
-	s.Sessions, s.Schedule, s.Parallel, s.JudgeVotes = &sessions, run.Parallel, o.Parallel, o.JudgeVotes
-	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s := p.newSpec(source, o.Settings.Settings)
+	s.Sessions = &sessions
+	p.setScoring(&s, &o)
 	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
@@ -19,13 +18,11 @@ type Spec struct {
 	CreatedAt    time.Time    `json:"createdAt"`
 	Dir          string       `json:"dir" redact:"-"`
 	Suite        string       `json:"suite" redact:"-"`
-	Filter       run.Filter   `json:"filter" redact:"-"`
 	Runners      []RunnerSpec `json:"runners"`
 	// Selected are the ids of the runners that the user chose by name.
-	Selected   []string    `json:"selectedRunners,omitempty" redact:"-"`
-	Judge      *RunnerSpec `json:"judge,omitempty"`
-	JudgeVotes int         `json:"judgeVotes,omitempty"`
-	Embedder   *RunnerSpec `json:"embedder,omitempty"`
+	Selected []string    `json:"selectedRunners,omitempty" redact:"-"`
+	Judge    *RunnerSpec `json:"judge,omitempty"`
+	Embedder *RunnerSpec `json:"embedder,omitempty"`
 	// ScoredFrom is the id of the run whose stored sessions are judged.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
 	// Sessions describes stored sessions that no run made, and that this run only judges.
@@ -36,61 +33,10 @@ type Spec struct {
 	// that their adapter misreports.
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
 
-	Places
-	Sampling
-	Limits
-	Snapshots *SnapshotSpec `json:"snapshots,omitempty" redact:"-"`
-	Cache     string        `json:"cache" redact:"-"`
-	Output    string        `json:"output,omitempty" redact:"-"`
-}
-
-// Places are the directories in which sessions work.
-type Places struct {
+	run.Settings
 	// Workspace is the effective configuration; nil for runs in which no session works in a directory.
-	Workspace      *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Cwd            string                 `json:"cwd,omitempty" redact:"-"`
-	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty" redact:"-"`
-	KeepWorkspaces bool                   `json:"keepWorkspaces,omitempty"`
-}
-
-// Sampling is how many sessions a run makes, in which order, and how long each may be.
-type Sampling struct {
-	Schedule run.Schedule `json:"schedule"`
-	Parallel int          `json:"parallel"`
-	Repeat   int          `json:"repeat"`
-	Retry    int          `json:"retry"`
-	// AllRepetitions runs each repetition of an agent, even after one that failed.
-	AllRepetitions bool  `json:"allRepetitions,omitempty"`
-	TimeoutMs      int64 `json:"timeoutMs"`
-	MaxSteps       int   `json:"maxSteps,omitempty"`
-}
-
-// Timeout returns the time limit of one session.
-func (s *Sampling) Timeout() time.Duration { return time.Duration(s.TimeoutMs) * time.Millisecond }
-
-// Limits end a run early. Zero is no limit.
-type Limits struct {
-	MaxFailures   int     `json:"maxFailures,omitempty"`
-	MaxCostUSD    float64 `json:"maxCostUsd,omitempty"`
-	MaxTokens     int64   `json:"maxTokens,omitempty"`
-	MaxDurationMs int64   `json:"maxDurationMs,omitempty"`
-	// AllowUnmetered lets a run continue when its budget cannot be enforced, because a price or the
-	// usage is unknown.
-	AllowUnmetered bool `json:"allowUnmetered,omitempty"`
-}
-
-// Unset is the value of Sampling.Parallel that leaves the number to [Open].
-const Unset = -1
-
-// DefaultParallel is how many sessions run at once by default, except for agents.
-const DefaultParallel = 16
-
-// Defaults returns the spec of a run for which nobody chose anything.
-func Defaults() Spec {
-	return Spec{
-		Sampling: Sampling{Parallel: Unset, Repeat: 1, TimeoutMs: run.DefaultTimeout.Milliseconds()},
-		Cache:    string(runner.CacheOff),
-	}
+	Workspace *plumb.WorkspaceConfig `json:"workspace,omitempty"`
+	Snapshots *SnapshotSpec          `json:"snapshots,omitempty" redact:"-"`
 }
 
 // RunnerSpec is the complete configuration of a runner in run.json.

@@ -281,7 +281,7 @@ func (f *family) alone() bool {
 	return false
 }
 
-// others reports whether all children of this process certainly belong to other programs. While it
+// others reports whether all adopted children of this process certainly belong to other programs. While it
 // reads the list, no child is between fork and exec, where it does not have its own environment
 // yet. An ended program has no environment either: others skips those that another goroutine is
 // about to reap, if the list was read after they ended, because it then contains the children that

@@ -69,31 +69,17 @@ func table() ([]process, error) {
 	return all, nil
 }
 
-// children returns the children of this process. ok is false if the kernel does not list them.
+// children returns the orphans that this process has adopted, among other children of its main
+// thread. The kernel gives orphans to the first thread of a process that has not ended, and the main
+// thread of a Go program never ends. ok is false if the kernel does not list them.
 func children() (pids []int, ok bool) {
-	const tasks = "/proc/self/task"
-	dir, err := os.Open(tasks)
-	if err != nil {
-		return nil, false
+	self := strconv.Itoa(os.Getpid())
+	data, err := slurp(nil, "/proc/self/task/"+self+"/children")
+	for text := range strings.FieldsSeq(string(data)) {
+		pid, _ := strconv.Atoi(text) // always a number
+		pids = append(pids, pid)
 	}
-	threads, err := dir.Readdirnames(-1)
-	if err := errors.Join(err, dir.Close()); err != nil {
-		return nil, false
-	}
-	data := make([]byte, 0, 4<<10)
-	for _, thread := range threads {
-		if data, err = slurp(data, tasks+"/"+thread+"/children"); err != nil {
-			return nil, false // also if the thread has ended: another thread has its children now
-		}
-		for text := range strings.FieldsSeq(string(data)) {
-			pid, err := strconv.Atoi(text)
-			if err != nil {
-				return nil, false
-			}
-			pids = append(pids, pid)
-		}
-	}
-	return pids, true
+	return pids, err == nil
 }
 
 // awaited reports whether a child of this process has ended and led a session, as the programs do

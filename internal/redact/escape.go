@@ -2,6 +2,8 @@ package redact
 
 import (
 	"bytes"
+	"html"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -240,7 +242,7 @@ func hexDigit(c byte) (v byte, ok bool) {
 // longestEntity is the maximum length of an entity name, including zeros before a number.
 const longestEntity = 16
 
-// entity reads an HTML entity of the kinds that escaping produces.
+// entity reads an HTML entity.
 func entity(text []byte, final bool) (c rune, width int) {
 	end := 1
 	for ; ; end++ {
@@ -254,41 +256,22 @@ func entity(text []byte, final bool) (c rune, width int) {
 			return 0, 0
 		}
 	}
-	name := string(text[1:end])
-	width = end + 1
-	switch name {
-	case "amp":
-		return '&', width
-	case "lt":
-		return '<', width
-	case "gt":
-		return '>', width
-	case "quot":
-		return '"', width
-	case "apos":
-		return '\'', width
-	case "nbsp":
-		return '\u00a0', width
-	case "shy":
-		return '\u00ad', width
-	case "zwj":
-		return '\u200d', width
-	case "zwnj":
-		return '\u200c', width
-	}
-	digits, ok := strings.CutPrefix(name, "#")
-	base := rune(10)
-	if ok && digits != "" && digits[0]|0x20 == 'x' {
-		base, digits = 16, digits[1:]
-	}
-	if !ok || digits == "" {
-		return 0, 0
-	}
-	for i := range len(digits) {
-		d, ok := hexDigit(digits[i])
-		if c = c*base + rune(d); !ok || rune(d) >= base || c > utf8.MaxRune {
+	if digits, ok := strings.CutPrefix(strings.ToLower(string(text[1:end])), "#"); ok {
+		base := 10
+		if hex, ok := strings.CutPrefix(digits, "x"); ok {
+			digits, base = hex, 16
+		}
+		n, err := strconv.ParseUint(digits, base, 32)
+		if err != nil || n > utf8.MaxRune {
 			return 0, 0
 		}
+		return rune(n), end + 1
 	}
-	return c, width
+	// A name that HTML does not know stays, and some names stand for two characters.
+	plain := html.UnescapeString(string(text[:end+1]))
+	c, size := utf8.DecodeRuneInString(plain)
+	if size < len(plain) {
+		return 0, 0
+	}
+	return c, end + 1
 }

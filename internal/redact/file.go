@@ -11,8 +11,6 @@ import (
 // ErrBinary means that a binary file contains a secret. Removing the secret would corrupt the file.
 var ErrBinary = errors.New("it is a binary file that contains secrets")
 
-var errDiffers = errors.New("it differs")
-
 // FileName returns a path without the secrets, with characters that are valid on every system.
 func (r *Redactor) FileName(path string) string {
 	clean := r.String(path)
@@ -33,7 +31,7 @@ func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
 	head := make([]byte, 512)
 	n, _ := in.ReadAt(head, 0) // the file may be shorter
 	if bytes.IndexByte(head[:n], 0) < 0 {
-		return r.copy(to, in)
+		return copyAll(&writer{redactor: r, to: to}, in)
 	}
 	found, err := r.InFile(name)
 	if err == nil && found {
@@ -48,38 +46,16 @@ func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
 
 // InFile reports whether a file contains secrets.
 func (r *Redactor) InFile(name string) (found bool, err error) {
-	var in [2]*os.File
-	for i := range in {
-		if in[i], err = os.Open(name); err != nil {
-			return false, err
-		}
-		defer in[i].Close()
+	in, err := os.Open(name)
+	if err != nil {
+		return false, err
 	}
-	err = r.copy(&comparer{with: in[0]}, in[1])
-	if errors.Is(err, errDiffers) {
-		return true, nil
-	}
-	return false, err
+	w := &writer{redactor: r, to: io.Discard, names: map[string]struct{}{}}
+	err = errors.Join(copyAll(w, in), in.Close())
+	return len(w.names) > 0, err
 }
 
-func (r *Redactor) copy(to io.Writer, from io.Reader) error {
-	w := r.Writer(to)
+func copyAll(w *writer, from io.Reader) error {
 	_, err := io.Copy(w, from)
 	return errors.Join(err, w.Close())
-}
-
-// comparer returns errDiffers when the written bytes differ from those of another reader.
-type comparer struct {
-	with io.Reader
-	buf  []byte
-}
-
-func (c *comparer) Write(b []byte) (int, error) {
-	if cap(c.buf) < len(b) {
-		c.buf = make([]byte, len(b))
-	}
-	if n, err := io.ReadFull(c.with, c.buf[:len(b)]); err != nil || !bytes.Equal(c.buf[:n], b) {
-		return 0, errDiffers
-	}
-	return len(b), nil
 }

@@ -109,10 +109,8 @@ func New(secrets []Secret, words ...string) *Redactor {
 	return r
 }
 
-func (r *Redactor) idle() bool { return r == nil || len(r.patterns) == 0 }
-
 // Hides reports whether r has a secret to hide.
-func (r *Redactor) Hides() bool { return !r.idle() }
+func (r *Redactor) Hides() bool { return r != nil && len(r.patterns) > 0 }
 
 // String returns s without the secrets.
 func (r *Redactor) String(s string) string {
@@ -122,7 +120,7 @@ func (r *Redactor) String(s string) string {
 // replaceNamed is String. It also adds the names of the replaced secrets to names, unless names is
 // nil.
 func (r *Redactor) replaceNamed(s string, names map[string]struct{}) string {
-	if r.idle() {
+	if !r.Hides() {
 		return s
 	}
 	text := unsafe.Slice(unsafe.StringData(s), len(s)) // without a copy; it is only read
@@ -167,7 +165,7 @@ func (r *Redactor) Names(s string) []string {
 
 // Bytes returns b without the secrets: b itself if it has none, otherwise a new slice.
 func (r *Redactor) Bytes(b []byte) []byte {
-	if r.idle() {
+	if !r.Hides() {
 		return b
 	}
 	if clean := r.rewrite(b, nil); clean != nil {

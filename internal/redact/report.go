@@ -23,7 +23,7 @@ const tagKey = "redact"
 // never changes the data that v points to: it copies each part that contains a secret. The types
 // and tags of v decide which texts may contain one; see [tagKey].
 func Clean[T any](r *Redactor, v T) (T, []string) {
-	if r.idle() {
+	if !r.Hides() {
 		return v, nil
 	}
 	w := walker{redactor: r, names: map[string]struct{}{}}
@@ -38,58 +38,26 @@ func Clean[T any](r *Redactor, v T) (T, []string) {
 type content uint8
 
 const (
-	texts     content = iota // all texts are from outside
-	document                 // a JSON document made by Plumb: keys and numbers are structure
-	structure                // no text is from outside
+	texts    content = iota // all texts are from outside
+	document                // a JSON document made by Plumb: keys and numbers are structure
 )
-
-func contentOf(f reflect.StructField) content {
-	switch f.Tag.Get(tagKey) {
-	case "-":
-		return structure
-	case "values":
-		return document
-	default:
-		return texts
-	}
-}
 
 type walker struct {
 	redactor *Redactor
 	names    map[string]struct{}
 }
 
-// text cleans one text.
-func (w *walker) text(s string) (string, bool) {
-	clean := w.redactor.replaceNamed(s, w.names)
-	return clean, clean != s
-}
-
 // clean returns v without secrets, and whether it changed. A changed value is a copy.
-func (w *walker) clean(v reflect.Value, c content) (reflect.Value, bool) {
+func (w *walker) clean(v reflect.Value, c content) (out reflect.Value, changed bool) {
+	if !mayHoldText(v.Type()) {
+		return v, false
+	}
 	switch v.Kind() {
 	case reflect.String:
-		if v.Type() != reflect.TypeFor[string]() {
-			return v, false
-		}
-		s, changed := w.text(v.String())
-		if !changed {
-			return v, false
-		}
-		return reflect.ValueOf(s), true
+		s := w.redactor.replaceNamed(v.String(), w.names)
+		return reflect.ValueOf(s), s != v.String()
 	case reflect.Struct:
 		return w.fields(v)
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return v, false
-		}
-		inner, changed := w.clean(v.Elem(), c)
-		if !changed || v.Kind() == reflect.Interface {
-			return inner, changed
-		}
-		p := reflect.New(inner.Type())
-		p.Elem().Set(inner)
-		return p, true
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			doc, changed := w.json(v.Bytes(), c)
@@ -100,66 +68,64 @@ func (w *walker) clean(v reflect.Value, c content) (reflect.Value, bool) {
 		return w.elements(v, c)
 	case reflect.Map:
 		return w.members(v, c)
-	default: // holds no text
-		return v, false
+	default: // a pointer or an interface
+		if v.IsNil() {
+			return v, false
+		}
+		inner, changed := w.clean(v.Elem(), c)
+		if !changed || v.Kind() == reflect.Interface {
+			return inner, changed
+		}
+		p := reflect.New(inner.Type())
+		p.Elem().Set(inner)
+		return p, true
 	}
 }
 
-func (w *walker) fields(v reflect.Value) (reflect.Value, bool) {
-	out, changed := v, false
+func (w *walker) fields(v reflect.Value) (out reflect.Value, changed bool) {
+	out = v
 	for _, f := range w.redactor.fieldsOf(v.Type()) {
-		inner, differs := w.clean(v.Field(f.index), f.content)
-		if !differs {
-			continue
+		if inner, differs := w.clean(v.Field(f.index), f.content); differs {
+			if !changed {
+				out, changed = reflect.New(v.Type()).Elem(), true
+				out.Set(v)
+			}
+			out.Field(f.index).Set(inner)
 		}
-		if !changed {
-			out, changed = reflect.New(v.Type()).Elem(), true
-			out.Set(v)
-		}
-		out.Field(f.index).Set(inner)
 	}
 	return out, changed
 }
 
-func (w *walker) elements(v reflect.Value, c content) (reflect.Value, bool) {
-	if !mayHoldText(v.Type().Elem()) {
-		return v, false
-	}
-	out, changed := v, false
+func (w *walker) elements(v reflect.Value, c content) (out reflect.Value, changed bool) {
+	out = v
 	for i := range v.Len() {
-		inner, differs := w.clean(v.Index(i), c)
-		if !differs {
-			continue
-		}
-		if !changed {
-			if v.Kind() == reflect.Array {
-				out = reflect.New(v.Type()).Elem()
-			} else {
-				out = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		if inner, differs := w.clean(v.Index(i), c); differs {
+			if !changed {
+				out, changed = reflect.New(v.Type()).Elem(), true
+				if v.Kind() == reflect.Slice {
+					out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+				}
+				reflect.Copy(out, v)
 			}
-			changed = true
-			reflect.Copy(out, v)
+			out.Index(i).Set(inner)
 		}
-		out.Index(i).Set(inner)
 	}
 	return out, changed
 }
 
 // members cleans the values of a map. Its keys come from Plumb or from the user's config.
-func (w *walker) members(v reflect.Value, c content) (reflect.Value, bool) {
-	out, changed := v, false
+func (w *walker) members(v reflect.Value, c content) (out reflect.Value, changed bool) {
+	out = v
 	for at := v.MapRange(); at.Next(); {
-		inner, differs := w.clean(at.Value(), c)
-		if !differs {
-			continue
-		}
-		if !changed {
-			out, changed = reflect.MakeMapWithSize(v.Type(), v.Len()), true
-			for all := v.MapRange(); all.Next(); {
-				out.SetMapIndex(all.Key(), all.Value())
+		if inner, differs := w.clean(at.Value(), c); differs {
+			if !changed {
+				out, changed = reflect.MakeMapWithSize(v.Type(), v.Len()), true
+				for all := v.MapRange(); all.Next(); {
+					out.SetMapIndex(all.Key(), all.Value())
+				}
 			}
+			out.SetMapIndex(at.Key(), inner)
 		}
-		out.SetMapIndex(at.Key(), inner)
 	}
 	return out, changed
 }
@@ -193,8 +159,9 @@ func (w *walker) json(doc []byte, c content) ([]byte, bool) {
 		switch {
 		case token.Kind() != '"' && token.Kind() != '0', c == document && (name || token.Kind() == '0'):
 		default:
-			if s, differs := w.text(token.String()); differs {
-				token, changed = jsontext.String(s), true
+			text := token.String()
+			if clean := w.redactor.replaceNamed(text, w.names); clean != text {
+				token, changed = jsontext.String(clean), true
 			}
 		}
 		if err := out.WriteToken(token); err != nil {
@@ -221,7 +188,11 @@ func (r *Redactor) fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if c := contentOf(f); f.IsExported() && c != structure && mayHoldText(f.Type) {
+		if tag := f.Tag.Get(tagKey); f.IsExported() && tag != "-" && mayHoldText(f.Type) {
+			c := texts
+			if tag == "values" {
+				c = document
+			}
 			fields = append(fields, field{i, c})
 		}
 	}

@@ -33,7 +33,7 @@ type writer struct {
 }
 
 func (w *writer) Write(b []byte) (int, error) {
-	if w.redactor.idle() {
+	if !w.redactor.Hides() {
 		return w.to.Write(b)
 	}
 	for rest := b; len(rest) > 0; {

@@ -269,9 +269,7 @@ func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession
 	if s.report != nil {
 		one.DurationMs = s.report.DurationMs
 		var steps []step
-		var subagents []string
-		steps, subagents = timeline(s.report)
-		head.Subagents = subagentsOf(s.report, subagents)
+		steps, head.Subagents = timeline(s.report)
 		head.Steps, head.Kinds = len(steps), kindsOf(steps)
 		if head.Blocks, whole, err = b.timeline(steps); err != nil {
 			return one, false, err

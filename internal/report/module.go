@@ -374,7 +374,7 @@ func (r *moduleReporter) finish(run *plumb.Run) error {
 	}
 	for _, d := range []detail{full, brief} {
 		var doc bytes.Buffer
-		err := writeDocument(&limited{&doc, moduleDocument}, run, r.o.Sessions, d, r.o.recorded(run))
+		err := newResults(&r.o.Options, d).Write(&limited{&doc, moduleDocument}, run)
 		if errors.Is(err, errTooLarge) {
 			continue
 		}

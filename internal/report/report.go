@@ -45,6 +45,9 @@ type Options struct {
 	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
 	// to Out.
 	RunDir string
+	// Temp is the directory for temporary files of a new run, which lets reporters prepare documents
+	// during the run. If it is "", they do all work at the end.
+	Temp string
 	// Dir is the run directory as the user should see it. The default is the path in the run's
 	// info.
 	Dir string
@@ -108,13 +111,9 @@ func newReporter(name string, o Options) (plumb.Reporter, error) {
 	case Terminal:
 		return newTerminal(o), nil
 	case JSON:
-		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.Sessions, full, o.recorded(run))
-		}}, nil
+		return &resultsReport{newResults(&o, full), o.Out}, nil
 	case JSONSummary:
-		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.Sessions, brief, o.recorded(run))
-		}}, nil
+		return &resultsReport{newResults(&o, brief), o.Out}, nil
 	case JUnit:
 		return &atEnd{func(run *plumb.Run) error { return writeJUnit(o, run) }}, nil
 	case GitHubActions:
@@ -129,6 +128,19 @@ func newReporter(name string, o Options) (plumb.Reporter, error) {
 		err = fmt.Errorf("unknown reporter %q (did you mean %q?)", name, near)
 	}
 	return nil, plumb.WithHint(err, "reporters: "+strings.Join(Names(), ", "))
+}
+
+// resultsReport writes a document of results to out.
+type resultsReport struct {
+	*Results
+	out io.Writer
+}
+
+func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
+	if ev.Type == plumb.EventRunFinished {
+		return r.Write(r.out, run)
+	}
+	return r.Results.Report(ev, run)
 }
 
 // atEnd is a reporter that writes one document at the end of the run.

@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unicode/utf16"
@@ -90,67 +94,113 @@ type spending struct {
 	Cached       int      `json:"cached"`
 }
 
-// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It
-// holds at most a few hundred executions in memory. Without s it omits what only sessions have.
+// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance.
+// Without s it omits what only sessions have.
 //
 // Each session report appears once: at the execution for the session that decided it, else at its
 // repetition, else in the repetition's list of sessions. The document has one case per line.
 func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
-	return writeDocument(w, run, s, full, recorded(run))
+	return NewResults(Options{Sessions: s}).Write(w, run)
 }
 
-func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded bool) error {
-	doc := &document{w: bufio.NewWriterSize(w, 64<<10)}
-	doc.enc = json.NewEncoder(&doc.buf)
-	doc.enc.SetEscapeHTML(false)
-	dir := run.Info.ArtifactDir
+// Results writes the results of one run; see [WriteResults]. It holds at most a few hundred
+// executions in memory.
+//
+// If it receives the events of the run and has a directory for temporary files, it renders the
+// cases while the run is on. It renders them in the order of the plan, so the first unfinished case
+// holds back the later ones.
+type Results struct {
+	sessions Sessions
+	detail   detail
+	recorded bool   // whatever the runners are
+	temp     string // the directory of the spool, or ""
+
+	spool    *document // the cases that are rendered; nil before the first
+	file     *os.File  // of the spool
+	done     int       // the number of rendered cases
+	averages []analyze.Averages
+	batch    [renderBatch]renderedCase
+}
+
+// NewResults returns results with all details of the sessions.
+func NewResults(o Options) *Results { return newResults(&o, full) }
+
+func newResults(o *Options, d detail) *Results {
+	return &Results{sessions: o.Sessions, detail: d, recorded: o.Recorded, temp: o.Temp}
+}
+
+// Report renders the cases that are done. It does not render those of agents before the end,
+// because their sessions are few and may be large.
+func (r *Results) Report(ev plumb.Event, run *plumb.Run) (err error) {
+	if r.temp == "" || ev.Type != plumb.EventExecutionFinished || hasAgents(run) {
+		return nil
+	}
+	n, to := len(run.Info.Runners), r.done
+	for to < len(run.Cases) && allDone(run.Executions[to*n:(to+1)*n]) {
+		to++
+	}
+	if to-r.done < renderTogether {
+		return nil
+	}
+	if r.file == nil {
+		if r.file, err = os.CreateTemp(r.temp, ".results-*"); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
+		r.spool = newDocument(r.file)
+	}
+	return r.cases(r.spool, run, to)
+}
+
+func allDone(executions []plumb.Execution) bool {
+	return !slices.ContainsFunc(executions, func(e plumb.Execution) bool { return e.State != plumb.ExecutionDone })
+}
+
+// Close removes the temporary file.
+func (r *Results) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Write writes the whole document, once.
+func (r *Results) Write(w io.Writer, run *plumb.Run) error {
+	doc := newDocument(w)
 	doc.members("{\n", suiteResult{
 		SuitePath: run.Info.SuitePath, StartedAt: stamp(run.StartedAt), EndedAt: stamp(run.EndedAt),
-		DurationMs: durationMs(run), SuiteRunArtifactDir: dir,
+		DurationMs: durationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
 		DeclaredTags: list(run.Info.DeclaredTags), SelectedTags: list(run.Info.SelectedTags),
 	})
 	doc.raw(",\n  \"cases\": [")
-	n := len(run.Info.Runners)
-	averages := make([]analyze.Averages, n)
-	batch := make([]renderedCase, min(renderBatch, len(run.Cases)))
-	size := runtime.GOMAXPROCS(0) // until the size of a case is known
-	for from := 0; from < len(run.Cases); {
-		part := batch[:min(size, len(batch), len(run.Cases)-from)]
-		renderCases(run, s, d, from, part)
-		written := 0
-		for i := range part {
-			if part[i].err != nil {
-				return part[i].err
-			}
-			for r, figures := range part[i].figures {
-				if figures.ran {
-					averages[r].Add(figures.durationMs, figures.usage)
-				}
-			}
-			doc.rawElement(from+i, part[i].json)
-			if written += len(part[i].json); cap(part[i].json) > renderBytes/16 {
-				part[i].json = nil // the next cases need not be as large
-			}
+	if r.spool != nil {
+		if err := r.spool.close(); err != nil {
+			return err
 		}
-		from += len(part)
-		size = max(runtime.GOMAXPROCS(0), renderBytes/(written/len(part)+1))
+		doc.copy(io.NewSectionReader(r.file, 0, math.MaxInt64))
+	}
+	if err := r.cases(doc, run, len(run.Cases)); err != nil {
+		return err
 	}
 	doc.endList(len(run.Cases))
 	doc.raw(",\n  \"runners\": [")
-	for r := range n {
-		doc.element(r, agentSummary(run, r, averages[r].Summary(run, r)))
+	for i := range run.Info.Runners {
+		doc.element(i, agentSummary(run, i, r.averages[i].Summary(run, i)))
 	}
-	doc.endList(n)
-	doc.members(",\n", provenanceOf(run, recorded))
+	doc.endList(len(run.Info.Runners))
+	doc.members(",\n", provenanceOf(run, r.recorded || recorded(run)))
 	doc.raw("\n}\n")
 	return doc.close()
 }
 
-// renderBatch limits how many cases are rendered before they are written, and so how many are in
-// memory. Fewer are rendered when together they exceed renderBytes.
 const (
+	// renderBatch limits how many cases are rendered before they are written, and so how many are
+	// in memory. Fewer are rendered when together they exceed renderBytes.
 	renderBatch = 256
 	renderBytes = 4 << 20
+	// renderTogether is the number of cases that are worth rendering during the run.
+	renderTogether = 16
 )
 
 // renderedCase is one case of a document, with its part of the runners' averages.
@@ -166,15 +216,45 @@ type caseFigures struct {
 	usage      plumb.Usage
 }
 
-// renderCases renders the cases from the given index on, as many as fit into out, on all
-// processors.
-func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedCase) {
+// cases renders the next cases, up to the given number, into doc.
+func (r *Results) cases(doc *document, run *plumb.Run, to int) error {
+	if r.averages == nil {
+		r.averages = make([]analyze.Averages, len(run.Info.Runners))
+	}
+	size := runtime.GOMAXPROCS(0) // until the size of a case is known
+	for r.done < to {
+		part := r.batch[:min(size, len(r.batch), to-r.done)]
+		r.render(run, part)
+		written := 0
+		for i := range part {
+			x := &part[i]
+			if x.err != nil {
+				return x.err
+			}
+			for runner, figures := range x.figures {
+				if figures.ran {
+					r.averages[runner].Add(figures.durationMs, figures.usage)
+				}
+			}
+			doc.rawElement(r.done, x.json)
+			r.done++
+			if written += len(x.json); cap(x.json) > renderBytes/16 {
+				x.json = nil // the next cases need not be as large
+			}
+		}
+		size = max(runtime.GOMAXPROCS(0), renderBytes/(written/len(part)+1))
+	}
+	return nil
+}
+
+// render renders the next cases, as many as fit into out, on all processors.
+func (r *Results) render(run *plumb.Run, out []renderedCase) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
-				res, figures, err := renderCase(run, s, d, from+i)
+				res, figures, err := r.renderCase(run, r.done+i)
 				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
 					buf.Grow(res.size())
@@ -187,7 +267,7 @@ func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedC
 	workers.Wait()
 }
 
-func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []caseFigures, error) {
+func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, error) {
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
 	res := caseResult{
@@ -196,24 +276,23 @@ func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []case
 		RunnerResults: make([]runnerResult, n),
 	}
 	all := make([]caseFigures, n)
-	for r := range n {
-		i := c*n + r
+	for i := range n {
 		rec := &recording{}
-		e := &run.Executions[i]
+		e := &run.Executions[c*n+i]
 		switch {
 		case e.State == plumb.ExecutionPlanned:
-		case d == brief && plain(run, e, info):
+		case r.detail == brief && plain(run, e, info):
 			rec = summarized(e)
 		default:
 			var err error
-			if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
+			if rec, err = record(r.sessions, info.ID, run.Info.Runners[i].ID); err != nil {
 				return res, nil, err
 			}
 		}
-		x := result(run, i, rec, run.Info.ArtifactDir, d)
-		res.RunnerResults[r] = x
+		x := result(run, c*n+i, rec, run.Info.ArtifactDir, r.detail)
+		res.RunnerResults[i] = x
 		res.Passed = res.Passed && x.Passed
-		all[r] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, usageOf(e, rec)}
+		all[i] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, usageOf(e, rec)}
 	}
 	return res, all, nil
 }
@@ -303,6 +382,13 @@ func (d *document) raw(s string) {
 	}
 }
 
+func newDocument(w io.Writer) *document {
+	d := &document{w: bufio.NewWriterSize(w, 64<<10)}
+	d.enc = json.NewEncoder(&d.buf)
+	d.enc.SetEscapeHTML(false)
+	return d
+}
+
 // encode writes v to buf without a line end.
 func (d *document) encode(v any) []byte {
 	d.buf.Reset()
@@ -343,6 +429,12 @@ func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }
 func (d *document) write(b []byte) {
 	if d.err == nil {
 		_, d.err = d.w.Write(b)
+	}
+}
+
+func (d *document) copy(r io.Reader) {
+	if d.err == nil {
+		_, d.err = io.Copy(d.w, r)
 	}
 }
 

@@ -411,11 +411,7 @@ func (r *terminal) rest() {
 	r.mu.Unlock()
 	r.stopped.Wait()
 	r.mu.Lock()
-	if r.live { // lines that the live view did not draw
-		r.live = false
-		r.print(r.queue...)
-		r.queue = nil
-	}
+	r.live = false
 }
 
 // Close restores the terminal. When the run broke off, it prints how far the run got.

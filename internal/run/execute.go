@@ -349,7 +349,7 @@ func (e *engine) slot(ctx context.Context) bool {
 // ask calls the runner and completes its result. It returns nil when the run was interrupted before
 // there was a result.
 func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
-	limit := cmp.Or(t.c.Timeout, e.Timeout)
+	limit := cmp.Or(t.c.Timeout, e.TimeoutMs.Duration())
 	began := time.Now()
 	limited, cancel := plumb.WithTimeLimit(ctx, limit)
 	report, err := ask(limited, e.Runners[t.runner], req)
@@ -420,7 +420,7 @@ const judgingTimes = 4
 // judge judges a session and records the result. When the run is interrupted meanwhile, the session
 // stays unjudged.
 func (e *engine) judge(ctx context.Context, t task, s *session) error {
-	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, t.c.Timeout))
+	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.TimeoutMs.Duration(), t.c.Timeout))
 	evidence := plumb.Evidence{
 		Case: t.c, Report: s.report, Judge: e.judges[t.runner], Embedder: e.Embedder,
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// blobLimit is the size above which a session is written to its own file.
+	// blobLimit is the size of a line above which its session is written to its own file.
 	blobLimit = 256 << 10
 	// streamedEvents is the number of events above which a session is encoded while it is written.
 	// Such a session is always larger than blobLimit.
@@ -261,43 +261,23 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// logLine is an event as the log holds it. Its report is encoded first, because the size of the
-// report decides whether it goes to a file of its own.
-type logLine struct {
-	plumb.Event
-	Report jsontext.Value `json:"report,omitempty"`
-}
-
 // encode returns ev as a line of the log. It writes a large session to a blob first.
-func (l *log) encode(ev plumb.Event) (data []byte, err error) {
-	line := logLine{Event: ev}
-	if ev.Report != nil {
-		line.Report, line.Blob, err = l.encodeReport(ev.Report)
+func (l *log) encode(ev plumb.Event) (line []byte, err error) {
+	large := ev.Report != nil && len(ev.Report.Events) > streamedEvents
+	if !large {
+		line, err = marshal(&ev)
 	}
-	if err == nil {
-		data, err = marshal(&line)
+	if large || ev.Report != nil && len(line) > blobLimit {
+		ev.Blob, err = l.writeBlob(ev.Report)
+		ev.Report = nil
+		if err == nil {
+			line, err = marshal(&ev)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
-	return data, nil
-}
-
-// encodeReport returns a report as JSON, or the name of the blob that it wrote for a large one.
-func (l *log) encodeReport(report *plumb.SessionReport) (data []byte, blob string, err error) {
-	if len(report.Events) > streamedEvents {
-		blob, err = l.writeBlob(func(w io.Writer) error { return json2.MarshalWrite(w, report, encoding()) })
-		return nil, blob, err
-	}
-	data, err = marshal(report)
-	if err != nil || len(data) <= blobLimit {
-		return data, "", err
-	}
-	blob, err = l.writeBlob(func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	return nil, blob, err
+	return line, nil
 }
 
 // encoding leaves <, > and & as they are.
@@ -307,8 +287,9 @@ func encoding() json2.Options {
 
 func marshal(v any) ([]byte, error) { return json2.Marshal(v, encoding()) }
 
-// writeBlob writes one line of JSON to a file named by its SHA-256, and returns that name.
-func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
+// writeBlob writes a report as one line of JSON to a file named by its SHA-256, and returns that
+// name.
+func (l *log) writeBlob(report *plumb.SessionReport) (name string, err error) {
 	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
 		return "", fmt.Errorf("create the blob directory: %w", err)
 	}
@@ -318,7 +299,7 @@ func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
 	}
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
-	err = write(out)
+	err = json2.MarshalWrite(out, report, encoding())
 	_ = out.WriteByte('\n') // Flush returns the error
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
 	name = hex.EncodeToString(sum.Sum(nil))
@@ -353,18 +334,37 @@ func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
 // removes the given secrets.
 func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
-	_, err := scan(path, func(line []byte, _ int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		ev, _ = redact.Clean(secrets, ev) // before Apply shortens texts
-		return r.Apply(ev)
-	})
+	_, err := fold(path, r, secrets, func(plumb.Event, []byte, int64) error { return nil })
 	if err == nil && r.StartedAt.IsZero() {
 		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
 	}
 	return r, err
+}
+
+// fold applies the log of the run directory at path to r. After each event it calls fn with the
+// event, which has no session and no judgement, and with its line and the offset of the line.
+func fold(
+	path string, r *plumb.Run, secrets *redact.Redactor, fn func(ev plumb.Event, line []byte, at int64) error,
+) (extent, error) {
+	return scan(path, func(line []byte, at int64) error {
+		var h head
+		if err := unmarshal(line, &h); err != nil {
+			return err
+		}
+		ev, _ := redact.Clean(secrets, h.Event) // before Apply shortens texts
+		if err := r.Apply(ev); err != nil {
+			return err
+		}
+		return fn(ev, line, at)
+	})
+}
+
+// head is the part of an event that the fold needs. Its own fields hide sessions and judgements,
+// which are most of the bytes, so that they are skipped.
+type head struct {
+	plumb.Event
+	Report    struct{} `json:"report"`
+	Judgement struct{} `json:"judgement"`
 }
 
 func decode(path string, line []byte) (plumb.Event, error) {
@@ -398,39 +398,6 @@ func readBlob(path, name string) ([]byte, error) {
 		return nil, fmt.Errorf("session file %s was changed after it was written", filepath.Join(BlobsDir, name))
 	}
 	return data, nil
-}
-
-// head is the part of an event that the fold needs. It omits sessions and judgements, which are
-// most of the bytes.
-type head struct {
-	Type       plumb.EventType        `json:"type"`
-	At         time.Time              `json:"at"`
-	Case       string                 `json:"case"`
-	Runner     string                 `json:"runner"`
-	Repetition int                    `json:"repetition"`
-	Session    int                    `json:"session"`
-	Info       *plumb.RunInfo         `json:"info"`
-	Cases      []plumb.CaseInfo       `json:"cases"`
-	Blob       string                 `json:"blob"`
-	Failure    *plumb.Failure         `json:"failure"`
-	Result     *plumb.ExecutionResult `json:"result"`
-	Note       *plumb.Note            `json:"note"`
-	End        *plumb.RunEnd          `json:"end"`
-}
-
-func (h *head) event() plumb.Event {
-	return plumb.Event{
-		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session,
-		Info:  h.Info,
-		Cases: h.Cases, Blob: h.Blob, Failure: h.Failure, Result: h.Result, Note: h.Note, End: h.End,
-	}
-}
-
-// decodeSummary decodes the part of an event that the fold needs.
-func decodeSummary(line []byte) (plumb.Event, error) {
-	var h head
-	err := unmarshal(line, &h)
-	return h.event(), err
 }
 
 // unmarshal decodes with encoding/json/v2, at a third of the cost of the first version, and accepts

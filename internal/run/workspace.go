@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -406,9 +407,10 @@ func writeJSON(name string, v any) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
+	out := bufio.NewWriterSize(f, 16<<10)
+	if err := json2.MarshalWrite(out, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
 		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
 	}
-	_, err = f.WriteString("\n")
-	return err
+	_ = out.WriteByte('\n') // Flush returns the error
+	return out.Flush()
 }

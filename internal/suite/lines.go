@@ -31,7 +31,7 @@ type chunk struct {
 	cases    []plumb.Case
 	ids      []idPlace
 	problems doc.Problems
-	summary  tally
+	summary  Summary
 	block    digest.Block
 }
 
@@ -82,13 +82,13 @@ func (b *Bundle) parseLines(keep bool) (all parsed) {
 		for _, p := range c.ids {
 			all.problems = append(all.problems, ids.add(b.Path, p.id, p.at)...)
 		}
-		all.summary.merge(c.summary)
+		all.summary.merge(&c.summary)
 		stream.Write(&c.block)
 	}
 	if chunks.err != nil {
 		return fail(chunks.err)
 	}
-	if all.summary.cases == 0 && len(all.problems) == 0 {
+	if all.summary.Cases == 0 && len(all.problems) == 0 {
 		all.problems = append(all.problems, b.noCases())
 	}
 	if hashes && len(all.problems.Errors()) == 0 {
@@ -273,7 +273,7 @@ type lineReader struct {
 }
 
 func (r *lineReader) readChunk(c *chunk) {
-	r.problems, r.summary = nil, tally{}
+	r.problems, r.summary = nil, Summary{}
 	line := c.line
 	for rest := c.text; len(rest) > 0; {
 		text, after := cutLine(rest)

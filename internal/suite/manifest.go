@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,8 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
@@ -125,10 +125,10 @@ type manifestReader struct {
 	problems doc.Problems
 }
 
-// parseManifest reads a manifest. The problems are complete unless the TOML itself is broken.
+// parseManifest reads a manifest. The problems are complete unless the TOML itself is invalid.
 func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 	r := &manifestReader{file: file, lines: indexTOML(data)}
-	if over := r.lines.over; over != "" { // the decoder would take memory by the square of it
+	if over := r.lines.over; over != "" {
 		line, column := r.lines.place(r.lines.overAt)
 		return nil, doc.Problems{{
 			Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
@@ -136,15 +136,13 @@ func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 		}}
 	}
 	var tree map[string]any
-	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)
-	if err != nil {
+	if err := toml.Unmarshal(withoutBOM(data), &tree); err != nil {
 		p := doc.Problem{
 			Pos:     plumb.Position{File: file, Line: 1, Column: 1},
 			Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: "),
 		}
-		if e, ok := errors.AsType[toml.ParseError](err); ok {
-			p.Pos = r.lines.clamp(file, e.Position)
-			p.Message = "invalid TOML: " + e.Message
+		if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+			p.Pos.Line, p.Pos.Column = e.Position()
 		}
 		return nil, doc.Problems{p}
 	}
@@ -159,7 +157,7 @@ func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 		case "suite":
 			r.suite(m, t)
 		case "tiers":
-			r.tiers(m, t, md)
+			r.tiers(m, t)
 		case "metadata":
 			r.table(key, t, []string{"categories", "assertion_types"}, func(key []string, v any) {
 				list := r.words(key, v)
@@ -198,13 +196,14 @@ func (r *manifestReader) suite(m *Manifest, t map[string]any) {
 	}
 }
 
-func (r *manifestReader) tiers(m *Manifest, tiers map[string]any, md toml.MetaData) {
+func (r *manifestReader) tiers(m *Manifest, tiers map[string]any) {
 	files := map[string]string{}
-	for _, key := range md.Keys() {
+	for _, e := range r.lines.entries {
+		key := e.key
 		if len(key) < 2 || key[0] != "tiers" || slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.Name == key[1] }) {
 			continue
 		}
-		at := []string(key[:2])
+		at := key[:2:2]
 		fields, ok := tiers[key[1]].(map[string]any)
 		if !ok {
 			r.add(at, "tiers."+key[1]+" must be a table", "[tiers."+key[1]+"]")
@@ -306,8 +305,13 @@ func (r *manifestReader) text(key []string, v any) string {
 
 // date accepts a TOML date as well as a string.
 func (r *manifestReader) date(key []string, v any) string {
-	if d, ok := v.(interface{ Format(string) string }); ok {
-		return d.Format("2006-01-02")
+	switch d := v.(type) {
+	case time.Time:
+		return d.Format(time.DateOnly)
+	case toml.LocalDateTime:
+		return d.LocalDate.String()
+	case toml.LocalDate:
+		return d.String()
 	}
 	return r.text(key, v)
 }
@@ -369,7 +373,7 @@ func tomlKind(v any) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case map[string]any:
 		return "a table"
-	case []any, []map[string]any:
+	case []any:
 		return "a list"
 	default:
 		return "a date"

@@ -46,20 +46,10 @@ type ReadOptions struct {
 	Stream bool
 }
 
-// Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code
-// reads from files while it runs is not part of it, nor are the directories that a suite names.
+// Bundle is a self-contained suite: it can run on another machine. It does not contain the files
+// that code reads while it runs, and the directories that a suite names.
 type Bundle struct {
-	// Name is the label that results carry: version and tier for a published suite, such as
-	// "v1.0-cheap", otherwise the file's name without its extension.
-	Name string
-	// Path is the suite file as the user named it.
-	Path string
-	// Version and Tier come from the manifest; "" where there is none.
-	Version, Tier string
-	// Description, EstimatedCostUSD and EstimatedTokens are what the manifest says of the tier.
-	Description      string
-	EstimatedCostUSD float64
-	EstimatedTokens  int64
+	Facts
 
 	// data is the suite file. It is nil until it is needed where file names a file of JSON lines.
 	data []byte
@@ -82,6 +72,21 @@ type Bundle struct {
 	program *script.Program
 	broken  doc.Problems
 	code    *codeSuite
+}
+
+// Facts describe a bundle. Version, Tier, Description and the estimates come from a manifest; without
+// one they are zero.
+type Facts struct {
+	// Name is the label of results: version and tier of a published suite, such as "v1.0-cheap",
+	// otherwise the file's name without its extension.
+	Name string `json:"name"`
+	// Path is the suite file as the user named it.
+	Path             string  `json:"path,omitempty"`
+	Version          string  `json:"version,omitempty"`
+	Tier             string  `json:"tier,omitempty"`
+	Description      string  `json:"description,omitempty"`
+	EstimatedCostUSD float64 `json:"estimatedCostUsd,omitempty"`
+	EstimatedTokens  int64   `json:"estimatedTokens,omitempty"`
 }
 
 // Data returns the bytes of the suite file; nil for a bundle that was read with
@@ -154,7 +159,7 @@ func (b *Bundle) load() (err error) {
 // NewBundle makes a bundle of the bytes of a suite file that the caller has from elsewhere. name
 // labels results, path is shown in messages.
 func NewBundle(name, path string, data []byte) *Bundle {
-	return &Bundle{Name: name, Path: path, data: data}
+	return &Bundle{Facts: Facts{Name: name, Path: path}, data: data}
 }
 
 // Read finds the suite that ref names and reads it. ref is

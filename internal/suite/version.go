@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -102,13 +103,13 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		}
 		return nil
 	}
-	if t.TestCount != p.summary.cases {
+	if t.TestCount != p.summary.Cases {
 		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
-			plural(p.summary.cases, "case", "cases")), "")
+			plural(p.summary.Cases, "case", "cases")), "")
 	}
-	if t.EstimatedTokens != p.summary.tokens {
+	if t.EstimatedTokens != p.summary.TokensEstimate {
 		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
-			t.EstimatedTokens, t.File, p.summary.tokens), "")
+			t.EstimatedTokens, t.File, p.summary.TokensEstimate), "")
 	}
 	switch {
 	case t.Hash == "":
@@ -117,12 +118,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		r.add(at("hash"), fmt.Sprintf("tier %s pins %s, but %s has %s", t.Name, t.Hash, t.File, b.hash),
 			"published suite versions are immutable: new cases belong in a new version")
 	}
-	for k, n := range p.summary.categories {
-		categories[k] += n
-	}
-	for k, n := range p.summary.types {
-		types[k] += n
-	}
+	addCounts(&categories, p.summary.Categories)
+	addCounts(&types, p.summary.Types)
 	hashes := make(map[string]string, len(p.cases))
 	for i := range p.cases {
 		hashes[p.cases[i].ID] = p.cases[i].Hash
@@ -169,7 +166,7 @@ func (r *manifestReader) verifyWords(name string, listed []string, used map[stri
 		return
 	}
 	at := []string{"metadata", name}
-	for _, word := range names(used) {
+	for _, word := range slices.Sorted(maps.Keys(used)) {
 		if !slices.Contains(listed, word) {
 			r.add(at, fmt.Sprintf("%s does not list %q, which is in use", name, word), "")
 		}
@@ -252,7 +249,12 @@ func lock(dir string) (*Manifest, bool, error) {
 			{"estimated_tokens", strconv.FormatInt(max(s.TokensEstimate, 0), 10)},
 			{"hash", strconv.Quote(s.Hash)},
 		} {
-			if data, err = indexTOML(data).update([]string{"tiers", t.Name, set.key}, set.value); err != nil {
+			lines, key := indexTOML(data), []string{"tiers", t.Name, set.key}
+			i := lines.entry(key, false)
+			if i >= 0 && string(data[lines.entries[i].value:lines.entries[i].valueEnd]) == set.value {
+				continue
+			}
+			if data, err = lines.set(key, set.value); err != nil {
 				return nil, false, err
 			}
 		}
@@ -271,16 +273,6 @@ func lock(dir string) (*Manifest, bool, error) {
 		return locked, false, nil
 	}
 	return locked, true, replaceFile(file, data, 0o644)
-}
-
-// update sets a key unless it has the value already, however that is written.
-func (l tomlLines) update(key []string, value string) ([]byte, error) {
-	for _, e := range l.entries {
-		if !e.header && slices.Equal(e.key, key) && string(l.data[e.value:e.valueEnd]) == value {
-			return l.data, nil
-		}
-	}
-	return l.set(key, value)
 }
 
 // NewVersion copies the suite version in a directory to a sibling directory, as the unpublished
@@ -311,13 +303,17 @@ func newVersion(dir, name string) (string, error) {
 	if err != nil {
 		return "", doc.Cause(err)
 	}
-	data, err = indexTOML(data).set([]string{"suite", "version"}, strconv.Quote(name))
-	if err != nil {
+	lines := indexTOML(data)
+	if data, err = lines.set([]string{"suite", "version"}, strconv.Quote(name)); err != nil {
 		return "", err
 	}
-	data = indexTOML(data).remove([]string{"suite", "created"})
+	removed := [][]string{{"suite", "created"}}
 	for _, t := range m.Tiers {
-		data = indexTOML(data).remove([]string{"tiers", t.Name, "hash"})
+		removed = append(removed, []string{"tiers", t.Name, "hash"})
+	}
+	for _, key := range removed {
+		lines = indexTOML(data)
+		data = lines.remove(key)
 	}
 	next, problems := parseManifest(manifestName, data)
 	if err := problems.Err(); err != nil {

@@ -33,13 +33,16 @@ func EachLine(path string, fn func(line []byte) error) error {
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
-	err = readLines(f, fn)
+	size := int64(MaxString)
+	if info, err := f.Stat(); err == nil {
+		size = min(size, info.Size()+1)
+	}
+	err = readLines(bufio.NewReaderSize(f, int(size)), fn)
 	return errors.Join(err, f.Close())
 }
 
-// readLines is eachLine for a reader.
-func readLines(r io.Reader, fn func(line []byte) error) error {
-	in := bufio.NewReaderSize(r, MaxString)
+// readLines is EachLine for a reader. Its buffer holds the longest line that is not cut.
+func readLines(in *bufio.Reader, fn func(line []byte) error) error {
 	var long cutter
 	for {
 		line, err := in.ReadSlice('\n')

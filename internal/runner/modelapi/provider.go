@@ -13,6 +13,8 @@ import (
 type Provider struct {
 	// Name is the part before the colon of "provider:model".
 	Name string
+	// OtherNames are accepted in the place of Name.
+	OtherNames []string
 	// KeyEnv are the environment variables that hold the key, in the order of preference.
 	KeyEnv []string
 	// BaseURLEnv is the environment variable that replaces BaseURL; "" where there is none.
@@ -26,8 +28,6 @@ type Provider struct {
 	// Start is the command that starts a local server, pull the one that fetches a model for it.
 	Start, pull string
 
-	// otherNames are accepted in the place of Name.
-	otherNames []string
 	// apis are the wire formats by the name of the setting "api"; "" is the usual one.
 	apis map[string]wire
 	// models and embeddings are known by their bare names, and so is what the pattern matches.
@@ -62,7 +62,7 @@ func Providers() []Provider {
 		},
 		{
 			Name: "anthropic", KeyEnv: []string{"ANTHROPIC_API_KEY"}, BaseURLEnv: "ANTHROPIC_BASE_URL",
-			BaseURL: "https://api.anthropic.com", otherNames: []string{"claude"},
+			BaseURL: "https://api.anthropic.com", OtherNames: []string{"claude"},
 			KeyURL: "https://console.anthropic.com/settings/keys", BillingURL: "https://console.anthropic.com/settings/billing",
 			apis: map[string]wire{"": anthropic{}},
 			models: []string{
@@ -74,7 +74,7 @@ func Providers() []Provider {
 		},
 		{
 			Name: "google", KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, BaseURLEnv: "GOOGLE_GEMINI_BASE_URL",
-			BaseURL: "https://generativelanguage.googleapis.com", otherNames: []string{"gemini"},
+			BaseURL: "https://generativelanguage.googleapis.com", OtherNames: []string{"gemini"},
 			KeyURL: "https://aistudio.google.com/apikey", BillingURL: "https://ai.google.dev/gemini-api/docs/billing",
 			apis: map[string]wire{"": google{}}, embedding: "gemini-embedding-001",
 			models: []string{
@@ -97,12 +97,12 @@ func Providers() []Provider {
 		{
 			Name: "lmstudio", KeyEnv: []string{"LMSTUDIO_API_KEY"}, BaseURLEnv: "LMSTUDIO_BASE_URL",
 			BaseURL: "http://127.0.0.1:1234/v1", Local: true, Start: "lms server start",
-			otherNames: []string{"lm-studio"}, apis: compatible,
+			OtherNames: []string{"lm-studio"}, apis: compatible,
 		},
 		{
 			Name: "llamacpp", KeyEnv: []string{"LLAMACPP_API_KEY", "LLAMA_API_KEY"}, BaseURLEnv: "LLAMACPP_BASE_URL",
 			BaseURL: "http://127.0.0.1:8080/v1", Local: true, Start: "llama-server -m MODEL.gguf",
-			otherNames: []string{"llama.cpp", "llama-cpp"}, apis: compatible,
+			OtherNames: []string{"llama.cpp", "llama-cpp"}, apis: compatible,
 		},
 		{
 			Name: "openrouter", KeyEnv: []string{"OPENROUTER_API_KEY"}, BaseURLEnv: "OPENROUTER_BASE_URL",
@@ -120,7 +120,7 @@ func Providers() []Provider {
 		},
 		{
 			Name: Custom, KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
-			otherNames: []string{"custom"}, apis: compatible,
+			OtherNames: []string{"custom"}, apis: compatible,
 		},
 	}
 }
@@ -134,7 +134,7 @@ func chatAPIs(c chat) map[string]wire {
 func ProviderNamed(name string) (Provider, bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for _, p := range Providers() {
-		if p.Name == name || slices.Contains(p.otherNames, name) {
+		if p.Name == name || slices.Contains(p.OtherNames, name) {
 			return p, true
 		}
 	}

@@ -141,7 +141,7 @@ func TestMistakes(t *testing.T) {
 		{Config{Provider: "opnai", Model: "m", Transport: tr}, `did you mean "openai"?`, "the providers are"},
 		{Config{Provider: "openai", Transport: tr}, "no model named", ""},
 		{Config{Provider: "openai", Model: "m"}, "no transport", ""},
-		{Config{Provider: "openai", Model: "m", Transport: tr}, "openai: no API key", "set OPENAI_API_KEY (keys are made at https://"},
+		{Config{Provider: "openai", Model: "m", Transport: tr}, "openai: no API key", "set OPENAI_API_KEY (create keys at https://"},
 		{Config{Provider: "openai", Model: "m", Transport: tr, Headers: map[string]string{"X-Team": "x"}}, "openai: no API key", ""},
 		{Config{Provider: "google", Model: "m", Transport: tr}, "google: no API key", "set GEMINI_API_KEY or GOOGLE_API_KEY"},
 		{Config{Provider: "azure", Model: "m", Transport: tr, APIKey: "k"}, "azure needs a base URL", "AZURE_OPENAI_ENDPOINT"},
