@@ -61,9 +61,7 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 	if err := c.check(flags); err != nil {
 		return err
 	}
-	config.Copy(&c.want, &p.Config.Run, func(s *config.Setting) bool {
-		return s.IsSet(&p.Config.Run) && !changed(flags, s)
-	})
+	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
 	if len(suites) == 0 && c.want.Tier == "" {
 		for _, s := range p.Config.Suites {
 			suites = append(suites, suiteRef(p, s))

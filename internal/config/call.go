@@ -129,18 +129,23 @@ func resolvePaths(tree *value, dir string) {
 			}
 		}
 	}
-	reporter := func(v value, _ string) string {
-		if lib.IsCode(v.Text()) || strings.HasPrefix(v.Text(), "./") || strings.HasPrefix(v.Text(), "../") {
-			return r.path(v, "")
+	report := func(v value, _ string) string { return r.report(v.Text()) }
+	for _, s := range new(Settings).List() {
+		for _, key := range s.Keys() {
+			switch s.Format {
+			case Path:
+				each(tree, []string{"run", key}, read(r.path))
+			case Report:
+				each(tree, []string{"run", key}, read(report))
+				each(tree, []string{"run", key, "*"}, read(report))
+			}
 		}
-		return v.Text()
 	}
 	for _, places := range []struct {
 		as    func(v value, path string) string
 		paths []string
 	}{
 		{r.path, []string{
-			"run cwd", "run outputDir", "run output", "run workspaces",
 			"run workspace cwd", "run workspace templateDir", "snapshots path",
 			"runners * agent skills", "runners * agent skills *",
 		}},
@@ -150,7 +155,6 @@ func resolvePaths(tree *value, dir string) {
 			"runners * agent mcpServers * command", "runners * agent mcpServers * args", "runners * agent mcpServers * args *",
 			"run workspace bootstrap command", "run workspace bootstrap args", "run workspace bootstrap args *",
 		}},
-		{reporter, []string{"run reporter", "run report", "run report *"}},
 	} {
 		for _, place := range places.paths {
 			each(tree, strings.Fields(place), read(places.as))

@@ -50,7 +50,7 @@ func (r *reader) defaultsFields(c *Config) []field {
 // twice reports keys of run that have the same meaning. Of two names from other tools the first one
 // counts.
 func (r *reader) twice(v value, path string) {
-	for _, s := range List() {
+	for _, s := range new(Settings).List() {
 		first := ""
 		for _, key := range s.Keys() {
 			at := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })

@@ -10,8 +10,8 @@ import (
 func TestSettingsAreComplete(t *testing.T) {
 	var all Settings
 	rows := map[uintptr]int{}
-	for _, s := range List() {
-		rows[reflect.ValueOf(s.At(&all)).Pointer()]++
+	for _, s := range all.List() {
+		rows[reflect.ValueOf(s.At).Pointer()]++
 		if s.Help == "" || s.Key == "" && s.Flag == "" {
 			t.Errorf("the setting %s%s has no help or no name", s.Key, s.Flag)
 		}
