@@ -9,6 +9,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
 // path reads a path, and makes it absolute.
@@ -249,7 +250,7 @@ func snapshotMetrics() []string {
 	return []string{"totalTokens", "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
 }
 
-func (r *reader) snapshotFields(s *Snapshots) []field {
+func (r *reader) snapshotFields(s *snapshot.Options) []field {
 	return []field{
 		{"path", func(v value, path string) { s.Path = r.path(v, path) }},
 		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
@@ -262,7 +263,7 @@ func (r *reader) snapshotFields(s *Snapshots) []field {
 	}
 }
 
-func (r *reader) toleranceFields(s *Snapshots) []field {
+func (r *reader) toleranceFields(s *snapshot.Options) []field {
 	return []field{
 		{"absolute", func(v value, path string) { s.Absolute = new(r.number(v, path, noLimit)) }},
 		{"percent", func(v value, path string) { s.Percent = new(r.number(v, path, noLimit)) }},
@@ -271,11 +272,11 @@ func (r *reader) toleranceFields(s *Snapshots) []field {
 
 // snapshots reads how baselines are compared. The file is beside the config unless that says
 // otherwise, under the name that the tool has which the config is named after.
-func (r *reader) snapshots(v value, path string) *Snapshots {
+func (r *reader) snapshots(v value, path string) *snapshot.Options {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
-	s := &Snapshots{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
+	s := &snapshot.Options{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
 	r.object(v, path, r.snapshotFields(s))
 	r.missing(v, path, "tolerance", "such as {percent: 10}")
 	return s

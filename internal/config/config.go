@@ -14,6 +14,8 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -26,15 +28,16 @@ type Config struct {
 	Suites []string
 	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and
 	// Agent. The paths of agents are absolute.
-	Runners  []plumb.RunnerConfig
-	Judge    *Judge
-	Embedder *Embedder
-	// Prices are the user's own, and go before the built-in table.
-	Prices []Price
+	Runners []plumb.RunnerConfig
+	Judge   *Judge
+	// Embedder has a model, and may have an address and the variable with the key.
+	Embedder *plumb.RunnerConfig
+	// Prices are by "provider:model". They replace those of the built-in table.
+	Prices map[string]runner.Price
 	// Run holds the keys of run. Its paths are absolute.
 	Run Settings
 	// Snapshots are the token baselines to keep to; nil turns them off.
-	Snapshots *Snapshots
+	Snapshots *snapshot.Options
 	// Warnings are problems with which the file can be used all the same.
 	Warnings []doc.Problem
 }
@@ -47,36 +50,6 @@ type Judge struct {
 	Config *plumb.RunnerConfig
 	// Votes is how many answers are taken; 0 leaves it to the suite.
 	Votes int
-}
-
-// Embedder names the model that turns texts into vectors.
-type Embedder struct {
-	// Model is "provider:model".
-	Model string
-	// BaseURL replaces the provider's own address; APIKeyEnv names the environment variable with the
-	// key.
-	BaseURL, APIKeyEnv string
-}
-
-// Price is what a model costs, in US dollars for a million tokens. A nil field is not given.
-type Price struct {
-	// Model is "provider:model".
-	Model                                string
-	Input, Output, CacheRead, CacheWrite *float64
-	// PerRequest is what a request costs whatever its length.
-	PerRequest float64
-}
-
-// Snapshots says how token baselines are compared. A case that exceeds either of the two tolerances
-// fails.
-type Snapshots struct {
-	// Path is the file of the baselines; it is absolute.
-	Path string
-	// Metric is the figure compared: "totalTokens", "inputTokens", "outputTokens", "reasoningTokens"
-	// or "cacheTokens".
-	Metric string
-	// Absolute is in tokens and Percent in hundredths of the baseline. One of them is set.
-	Absolute, Percent *float64
 }
 
 // Runner returns the runner with the given id, or nil.

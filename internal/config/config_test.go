@@ -18,6 +18,8 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/schema"
 )
@@ -74,8 +76,10 @@ func TestConfigValues(t *testing.T) {
 			},
 			Votes: 3,
 		},
-		Embedder: &Embedder{Model: "openai:text-embedding-3-small", APIKeyEnv: "OPENAI_API_KEY"},
-		Prices:   []Price{{Model: "ollama:qwen3", Input: new(0.0), Output: new(0.5), PerRequest: 0.001}},
+		Embedder: &plumb.RunnerConfig{Model: "openai:text-embedding-3-small", APIKeyEnv: "OPENAI_API_KEY"},
+		Prices: map[string]runner.Price{
+			"ollama:qwen3": {Input: &runner.Rate{}, Output: &runner.Rate{USD: 0.5}, PerRequest: 0.001},
+		},
 		Run: Settings{
 			Settings: run.Settings{
 				Filter: run.Filter{
@@ -185,7 +189,7 @@ func TestConfigSchemaKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &reader{}
-	runner := r.runnerFields(&plumb.RunnerConfig{})
+	ofRunner := r.runnerFields(&plumb.RunnerConfig{})
 	for _, section := range []struct {
 		name   string
 		schema map[string]any
@@ -196,12 +200,12 @@ func TestConfigSchemaKeys(t *testing.T) {
 		{"mcpServer", document.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
 		{"workspace", document.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
 		{"bootstrap", document.Defs["bootstrap"].Properties, r.bootstrapFields(&plumb.Bootstrap{})},
-		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&Snapshots{})},
-		{"runner", document.Defs["runner"].Properties, runner},
+		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&snapshot.Options{})},
+		{"runner", document.Defs["runner"].Properties, ofRunner},
 		{"runnerKeys", document.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
 		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), field{name: "runner"}, field{name: "votes"})},
-		{"price", document.Defs["price"].Properties, r.priceFields(&Price{})},
-		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&Embedder{})},
+		{"price", document.Defs["price"].Properties, r.priceFields(&runner.Price{})},
+		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&plumb.RunnerConfig{})},
 	} {
 		var read []string
 		for _, f := range section.fields {

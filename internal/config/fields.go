@@ -9,6 +9,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
 )
 
 // field is one key of a config section and what reads its value.
@@ -99,39 +100,37 @@ func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 	}
 }
 
-// prices reads what models cost, by "provider:model".
-func (r *reader) prices(v value, path string) []Price {
+// prices reads the prices of models by "provider:model".
+func (r *reader) prices(v value, path string) map[string]runner.Price {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
-	var prices []Price
-	seen := map[string]bool{}
+	prices := map[string]runner.Price{}
 	for _, m := range v.Members {
-		p := Price{Model: m.Key}
-		switch {
-		case strings.TrimSpace(m.Key) == "":
+		at := path + "." + m.Key
+		if strings.TrimSpace(m.Key) == "" {
 			r.add(m.Place, "a price needs the name of a model", "")
-		case seen[m.Key]:
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", path+"."+m.Key), "")
+		} else if _, twice := prices[m.Key]; twice {
+			r.add(m.Place, fmt.Sprintf("duplicate key %q", at), "")
 			continue
 		}
-		seen[m.Key] = true
-		r.object(m.Value, path+"."+m.Key, r.priceFields(&p))
+		var p runner.Price
+		r.object(m.Value, at, r.priceFields(&p))
 		if m.Value.Kind == doc.Map && len(m.Value.Members) == 0 {
-			r.add(m.Value.Place, path+"."+m.Key+" gives no price", "such as {input: 1.25, output: 10}")
+			r.add(m.Value.Place, at+" gives no price", "such as {input: 1.25, output: 10}")
 		}
-		prices = append(prices, p)
+		prices[m.Key] = p
 	}
 	return prices
 }
 
-func (r *reader) priceFields(p *Price) []field {
-	usd := func(v value, path string) *float64 { return new(r.number(v, path, noLimit)) }
+func (r *reader) priceFields(p *runner.Price) []field {
+	rate := func(v value, path string) *runner.Rate { return &runner.Rate{USD: r.number(v, path, noLimit)} }
 	return []field{
-		{"input", func(v value, path string) { p.Input = usd(v, path) }},
-		{"output", func(v value, path string) { p.Output = usd(v, path) }},
-		{"cacheRead", func(v value, path string) { p.CacheRead = usd(v, path) }},
-		{"cacheWrite", func(v value, path string) { p.CacheWrite = usd(v, path) }},
+		{"input", func(v value, path string) { p.Input = rate(v, path) }},
+		{"output", func(v value, path string) { p.Output = rate(v, path) }},
+		{"cacheRead", func(v value, path string) { p.CacheRead = rate(v, path) }},
+		{"cacheWrite", func(v value, path string) { p.CacheWrite = rate(v, path) }},
 		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
 	}
 }
@@ -265,7 +264,7 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 	return j
 }
 
-func (r *reader) embedderFields(e *Embedder) []field {
+func (r *reader) embedderFields(e *plumb.RunnerConfig) []field {
 	return []field{
 		{"model", func(v value, path string) { e.Model = r.text(v, path) }},
 		{"baseURL", func(v value, path string) { e.BaseURL = r.address(v, path) }},
@@ -273,8 +272,8 @@ func (r *reader) embedderFields(e *Embedder) []field {
 	}
 }
 
-func (r *reader) embedder(v value, path string) *Embedder {
-	e := &Embedder{}
+func (r *reader) embedder(v value, path string) *plumb.RunnerConfig {
+	e := &plumb.RunnerConfig{}
 	switch v.Kind {
 	case doc.String:
 		e.Model = r.text(v, path)

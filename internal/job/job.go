@@ -140,7 +140,7 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 	case embedder != "":
 		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: embedder}))
 	case e != nil:
-		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: e.Model, BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}))
+		s.Embedder = new(SpecOf(*e))
 	default:
 		for _, r := range s.Runners {
 			if c, ok := runner.DefaultEmbedder(r.Config()); ok {
@@ -219,10 +219,12 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
-	if j.baselines, err = s.Snapshots.open(j.Note, p.env.Now); err != nil {
-		return nil, err
-	}
-	if j.baselines != nil {
+	if s.Snapshots != nil {
+		o := *s.Snapshots
+		o.Note, o.Now = j.Note, p.env.Now
+		if j.baselines, err = snapshot.Open(o); err != nil {
+			return nil, err
+		}
 		j.options.Verify = j.baselines.Verify
 	}
 	j.forecast = j.newForecaster()

@@ -146,7 +146,7 @@ func ReadConfig(ctx context.Context, env Env, path string) (_ *config.Config, er
 // NewProject returns the project of a config.
 func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
 	p := &Project{Config: c, Prices: &runner.Prices{}, env: env}
-	if err := p.Prices.Override(prices(c.Prices)); err != nil {
+	if err := p.Prices.Override(c.Prices); err != nil {
 		return nil, fmt.Errorf("read config %s: %w", c.Path, err)
 	}
 	switch {
@@ -269,29 +269,6 @@ func (p *Project) Host(sessionLimit time.Duration) lib.Host {
 		h.AssertTimeout = min(sessionLimit, lib.DefaultAssertTimeout)
 	}
 	return h
-}
-
-// prices converts the prices of a config into those of the price table.
-func prices(configured []config.Price) map[string]runner.Price {
-	out := map[string]runner.Price{}
-	for _, c := range configured {
-		price := runner.Price{PerRequest: c.PerRequest}
-		for _, part := range []struct {
-			usd *float64
-			to  **runner.Rate
-		}{
-			{c.Input, &price.Input},
-			{c.Output, &price.Output},
-			{c.CacheRead, &price.CacheRead},
-			{c.CacheWrite, &price.CacheWrite},
-		} {
-			if part.usd != nil {
-				*part.to = &runner.Rate{USD: *part.usd}
-			}
-		}
-		out[c.Model] = price
-	}
-	return out
 }
 
 // exists reports whether there is a file or directory at path.

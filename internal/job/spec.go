@@ -36,7 +36,7 @@ type Spec struct {
 	run.Settings
 	// Workspace is the effective configuration; nil for runs in which no session works in a directory.
 	Workspace *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Snapshots *SnapshotSpec          `json:"snapshots,omitempty" redact:"-"`
+	Snapshots *snapshot.Options      `json:"snapshots,omitempty" redact:"-"`
 }
 
 // RunnerSpec is the complete configuration of a runner in run.json.
@@ -66,26 +66,6 @@ func (s RunnerSpec) Config() plumb.RunnerConfig {
 	c := s.RunnerConfig
 	c.ID, c.NoTemperature, c.NoSeed = s.ID, s.NoTemperature, s.NoSeed
 	return c
-}
-
-// SnapshotSpec is the part of run.json about token baselines.
-type SnapshotSpec struct {
-	Path     string   `json:"path"`
-	Metric   string   `json:"metric,omitempty"`
-	Absolute *float64 `json:"absolute,omitempty"`
-	Percent  *float64 `json:"percent,omitempty"`
-	Update   bool     `json:"update,omitempty"`
-}
-
-// open reads the baselines. It returns nil if the project keeps none.
-func (s *SnapshotSpec) open(note func(plumb.Note), now func() time.Time) (*snapshot.Baselines, error) {
-	if s == nil {
-		return nil, nil
-	}
-	return snapshot.Open(snapshot.Options{
-		Path: s.Path, Metric: s.Metric, Absolute: s.Absolute, Percent: s.Percent,
-		Update: s.Update, Note: note, Now: now,
-	})
 }
 
 // SessionsSpec is the part of run.json about stored sessions that no run made.
