@@ -78,7 +78,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	}
 	state, err := run.Suite(running, j.options)
 	done()
-	err = errors.Join(err, reports.broke(hide(j.factory.redact, err)))
+	err = errors.Join(err, reports.end(hide(j.factory.redact, err), err == nil))
 	if state == nil {
 		return nil, err
 	}
