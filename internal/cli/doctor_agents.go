@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -87,7 +86,8 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 			})
 		}
 	}
-	limited, over := c.untilSignal(ctx)
+	interrupted := interrupts{app: c.app}
+	limited, _, ended := interrupted.watch(ctx)
 	proofs := make([]proof, len(configs))
 	slots := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 	var all sync.WaitGroup
@@ -100,13 +100,9 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 		})
 	}
 	all.Wait()
-	switch signal := over(); {
-	case signal == syscall.SIGTERM:
-		return exit(exitTerminated)
-	case signal != nil:
-		return exit(exitInterrupted)
-	case ctx.Err() != nil:
-		return ctx.Err()
+	ended()
+	if code := interrupted.code(); code != exitOK || ctx.Err() != nil {
+		return cmp.Or(exit(code), ctx.Err())
 	}
 	kept := make([]job.Proof, len(proofs))
 	for i, f := range proofs {
@@ -129,34 +125,6 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 		return exit(exitNotMeasured)
 	}
 	return nil
-}
-
-// untilSignal returns a context that ends with the first signal, or when the reader of the output
-// leaves, so that agents are ended, too. The function must be called at the end; it returns the
-// signal or nil.
-func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signal) {
-	signals, stop := a.signals()
-	limited, cancel := context.WithCancel(ctx)
-	finished := make(chan struct{})
-	var first os.Signal
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		defer stop()
-		select {
-		case first = <-signals:
-			cancel()
-		case <-a.readerLeft:
-			first = syscall.SIGPIPE
-			cancel()
-		case <-finished:
-		}
-	})
-	return limited, func() os.Signal {
-		close(finished)
-		watching.Wait()
-		cancel()
-		return first
-	}
 }
 
 func (c *doctorCmd) showProofs(proofs []proof) {

@@ -200,10 +200,8 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 		fmt.Fprintf(a.Stderr, "  Results so far are in %s. To continue: %s\n", a.shown(result.Dir),
 			strings.TrimSpace("plumb resume "+result.ID+" "+p.Flags))
 		return exitNotMeasured, nil
-	case w.first == syscall.SIGTERM:
-		return exitTerminated, nil
 	case w.first != nil:
-		return exitInterrupted, nil
+		return w.code(), nil
 	}
 	switch t := result.Run.Totals; {
 	case t.NotOK() > 0:
@@ -215,15 +213,17 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 	}
 }
 
-// interrupts lets signals end a run. The first signal lets running sessions finish, the second ends
-// them, and a third has the default effect of signals. A reader of the output that leaves counts as
-// the first signal.
+// interrupts lets signals end a command. With a job, the first signal lets running sessions finish
+// and the second ends them. Without a job, the first signal ends the command. One more signal has
+// its default effect. A reader of the output that leaves counts as the first signal.
 type interrupts struct {
 	app *app
 	job *job.Job
 	// first is the first signal, or nil.
 	first os.Signal
 }
+
+var errInterrupted = errors.New("interrupted")
 
 // watch is [job.Options.Watch].
 func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{}, func()) {
@@ -241,12 +241,16 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 			return
 		}
 		close(drain)
+		if w.job == nil {
+			cancel(errInterrupted)
+			return
+		}
 		w.job.Note(plumb.Note{
 			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.", Live: true,
 		})
 		select {
 		case <-signals:
-			cancel(errors.New("interrupted twice"))
+			cancel(errInterrupted)
 		case <-finished:
 		}
 	}()
@@ -254,6 +258,18 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 		close(finished)
 		<-ended
 		cancel(nil)
+	}
+}
+
+// code returns the exit code for the first signal.
+func (w *interrupts) code() int {
+	switch w.first {
+	case nil:
+		return exitOK
+	case syscall.SIGTERM:
+		return exitTerminated
+	default:
+		return exitInterrupted
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
-// path reads a path, and makes it absolute.
+// path reads a path and makes it absolute.
 func (r *reader) path(v value, path string) string {
 	return r.absolute(r.text(v, path))
 }
 
 func (r *reader) absolute(path string) string { return (&Config{Dir: r.dir}).Resolve(path) }
 
-// program reads the name of a program or an argument of one. Only what is written as a path, with a
-// dot in front, is made one: words and flags stay as they are.
+// program reads a program or one of its arguments. It makes those absolute that begin with ./ or
+// ../; other words can be names or flags.
 func (r *reader) program(v value, path string) string {
 	text := r.text(v, path)
 	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
@@ -66,7 +66,7 @@ func (r *reader) workspaceFields(w *plumb.WorkspaceConfig) []field {
 	}
 }
 
-// notFor says which keys a workspace of a mode must not have.
+// notFor returns the keys that a workspace of a mode must not have.
 func notFor(mode plumb.WorkspaceMode) []string {
 	switch mode {
 	case plumb.WorkspaceNone:
@@ -109,7 +109,7 @@ func has(v value, key string) bool {
 	return slices.ContainsFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
 }
 
-// missing reports keys that a mapping needs.
+// missing reports that a mapping does not have a required key.
 func (r *reader) missing(v value, path, key, hint string) {
 	if !has(v, key) {
 		r.add(v.Place, path+"."+key+" is missing", hint)
@@ -169,8 +169,8 @@ func (r *reader) agent(v value, path string) *plumb.AgentConfig {
 	return a
 }
 
-// launched are the arguments with which a command starts codex, in a config of skillgym: there each
-// command is a launcher that is told to start it, whatever it is.
+// launched returns the arguments with which a command starts codex in a config of skillgym. There,
+// the command is always a launcher, with the name of the program as its last argument.
 func launched(command string, args []string) []string {
 	last := filepath.Base(command)
 	if len(args) > 0 {
@@ -182,7 +182,7 @@ func launched(command string, args []string) []string {
 	return append(args, "codex")
 }
 
-// tool is that which the config is named after.
+// tool returns the tool in the name of the config file.
 func (r *reader) tool() string {
 	if tool, _, _ := strings.Cut(filepath.Base(r.file), "."); tool == "skillgym" {
 		return tool
@@ -190,7 +190,7 @@ func (r *reader) tool() string {
 	return "plumb"
 }
 
-// agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
+// agentType reads the name of an agent. Its first word is enough for a hint: claude is claude-code.
 func (r *reader) agentType(v value, path string) string {
 	word := r.text(v, path)
 	if word == "" || slices.Contains(agent.Types(), word) {
@@ -270,8 +270,8 @@ func (r *reader) toleranceFields(s *snapshot.Options) []field {
 	}
 }
 
-// snapshots reads how baselines are compared. The file is beside the config unless that says
-// otherwise, under the name that the tool has which the config is named after.
+// snapshots reads how baselines are compared. By default their file is beside the config, with the
+// same tool in its name.
 func (r *reader) snapshots(v value, path string) *snapshot.Options {
 	if !r.is(v, path, doc.Map) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// parseCall is parseConfig of the module plumb: it returns a valid config as it is.
+// parseCall is parseConfig of the module plumb. It returns a valid config unchanged.
 func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 	var text string
 	if len(args) != 1 || json.Unmarshal(args[0], &text) != nil {
@@ -26,8 +26,8 @@ func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 	return text, complete("", tree)
 }
 
-// complete returns an error that lists all problems of a config that a script asks for, one a line.
-// Such a config must have runners.
+// complete checks a config for a script, and returns an error with one line for each problem. Such a
+// config must have runners.
 func complete(file string, tree value) error {
 	_, problems := fromValue(file, tree, true)
 	if tree.Kind == doc.Null {
@@ -42,8 +42,8 @@ func complete(file string, tree value) error {
 	return invalid(problems)
 }
 
-// invalid renders the problems of a config in the form that scripts know: "Unknown config key:
-// run.foo" or "Invalid config at run.repeat: must be at least 1, not 0", one a line.
+// invalid renders the problems of a config in the documented form for scripts, one in each line:
+// "Unknown config key: run.foo" or "Invalid config at run.repeat: must be at least 1, not 0".
 func invalid(problems doc.Problems) error {
 	var lines []string
 	for _, p := range problems.Errors() {
@@ -62,11 +62,11 @@ func invalid(problems doc.Problems) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// caller holds the world in which the functions of this package are called.
+// caller has the functions that code calls, with the environment of that code.
 type caller struct{ host lib.Host }
 
-// loadCall is loadConfig of the module plumb: it finds and reads the config of a suite, and gives
-// its path and what it says, once that is in order, with absolute paths.
+// loadCall is loadConfig of the module plumb. It finds, reads and checks the config of a suite, and
+// returns its path and its content with absolute paths.
 func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, error) {
 	var text string
 	var q struct{ SuitePath, ConfigPath string }
@@ -110,7 +110,7 @@ func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, erro
 	return string(answer), err
 }
 
-// absolute is a path as the script means it.
+// absolute makes a path of the script absolute.
 func (c caller) absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -118,8 +118,7 @@ func (c caller) absolute(name string) string {
 	return filepath.Join(c.host.Dir, name)
 }
 
-// resolvePaths makes the paths of a config absolute that begin at its directory, as those who read
-// it do.
+// resolvePaths makes the same paths of a config absolute as [Read] does.
 func resolvePaths(tree *value, dir string) {
 	r := &reader{dir: dir}
 	read := func(as func(v value, path string) string) func(v *value) {

@@ -12,14 +12,13 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
-// field is one key of a config section and what reads its value.
+// field is a key of a section of the config, with the function that reads its value.
 type field struct {
 	name string
 	read func(v value, path string)
 }
 
-// topFields are the keys of a config file. What they read is also what the published JSON Schema
-// describes; a test holds the two together.
+// topFields returns the keys of a config file. A test compares them with the JSON Schema.
 func (r *reader) topFields(c *Config) []field {
 	return []field{
 		{"$schema", func(v value, path string) { r.text(v, path) }},
@@ -135,7 +134,7 @@ func (r *reader) priceFields(p *runner.Price) []field {
 	}
 }
 
-// onlyFor says which kinds of runner a key is for, where it is not for all.
+// onlyFor returns the kinds of runners that a key applies to; nil means all.
 func onlyFor(key string) []string {
 	switch key {
 	case "baseURL", "api", "apiKeyEnv", "headers":
@@ -175,7 +174,7 @@ func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 	return runners
 }
 
-// runner reads the keys of one runner, and holds them to what the runner is.
+// runner reads the keys of one runner, and reports those that do not apply to its kind.
 func (r *reader) runner(v value, path string, fields []field) {
 	if !r.is(v, path, doc.Map) {
 		return
@@ -190,8 +189,7 @@ func (r *reader) runner(v value, path string, fields []field) {
 		}
 	}
 	switch len(kinds) {
-	case 0:
-		// else that is the reason
+	case 0: // an unknown key may be a misspelled kind
 		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !known(fields, m.Key) }) {
 			last := len(possible) - 1
 			r.add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "),
@@ -215,7 +213,7 @@ func known(fields []field, key string) bool {
 	return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
 }
 
-// judgeFields are the keys of a runner that answers questions: an agent does not.
+// judgeFields returns the keys of a runner that judges. An agent cannot judge.
 func (r *reader) judgeFields(c *plumb.RunnerConfig) []field {
 	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
 }
@@ -229,7 +227,7 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 		return &Judge{Config: &plumb.RunnerConfig{ID: "judge", Model: name}}
 	}
 	if v.Kind != doc.Map {
-		r.wrong(v, path, "a model, the name of a runner, or a mapping")
+		r.wrong(v, path, "a model, the id of a runner, or a mapping")
 		return nil
 	}
 	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
@@ -258,7 +256,8 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 			ids = append(ids, known.ID)
 		}
 		at := v.Members[i].Value
-		r.add(at.Place, fmt.Sprintf("%s.runner: there is no runner %q", path, j.Runner), doc.DidYouMean(j.Runner, ids))
+		r.add(at.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, j.Runner),
+			doc.DidYouMean(j.Runner, ids))
 	}
 	j.Config = nil
 	return j
@@ -289,7 +288,7 @@ func (r *reader) embedder(v value, path string) *plumb.RunnerConfig {
 	return e
 }
 
-// address reads a URL. One that refers to environment variables is checked when it is used.
+// address reads a URL. A URL that refers to environment variables is checked when it is used.
 func (r *reader) address(v value, path string) string {
 	text := r.text(v, path)
 	if text == "" || strings.Contains(text, "${") {
