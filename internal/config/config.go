@@ -29,7 +29,10 @@ type Config struct {
 	// Runners are in the order of the file. Each has an ID, and one of Model, Command, Replay and
 	// Agent. The paths of agents are absolute.
 	Runners []plumb.RunnerConfig
-	Judge   *Judge
+	// Judge is a runner of the config, or another runner. JudgeVotes is the number of answers to each
+	// question; 0 leaves it to the suite.
+	Judge      *plumb.RunnerConfig
+	JudgeVotes int
 	// Embedder has a model, and may have an address and the variable with the key.
 	Embedder *plumb.RunnerConfig
 	// Prices are by "provider:model". They replace those of the built-in table.
@@ -40,16 +43,6 @@ type Config struct {
 	Snapshots *snapshot.Options
 	// Warnings are problems that are not errors.
 	Warnings []doc.Problem
-}
-
-// Judge names the model that judges. Exactly one of Runner and Config is set.
-type Judge struct {
-	// Runner is the id of a runner of the config.
-	Runner string
-	// Config describes another runner.
-	Config *plumb.RunnerConfig
-	// Votes is the number of answers to each question; 0 leaves it to the suite.
-	Votes int
 }
 
 // Runner returns the runner with the given id, or nil.

@@ -24,7 +24,7 @@ func (r *reader) topFields(c *Config) []field {
 		{"$schema", func(v value, path string) { r.text(v, path) }},
 		{"suites", func(v value, path string) { c.Suites = r.words(v, path) }},
 		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
-		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
+		{"judge", func(v value, path string) { r.judge(v, path, c) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
 		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
 		{"run", func(v value, path string) {
@@ -218,30 +218,33 @@ func (r *reader) judgeFields(c *plumb.RunnerConfig) []field {
 	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
 }
 
-func (r *reader) judge(v value, path string, c *Config) *Judge {
+func (r *reader) judge(v value, path string, c *Config) {
 	if v.Kind == doc.String {
 		name := r.text(v, path)
-		if c.Runner(name) != nil {
-			return &Judge{Runner: name}
+		if c.Judge = c.Runner(name); c.Judge == nil {
+			c.Judge = &plumb.RunnerConfig{Model: name}
 		}
-		return &Judge{Config: &plumb.RunnerConfig{ID: "judge", Model: name}}
+		return
 	}
 	if v.Kind != doc.Map {
 		r.wrong(v, path, "a model, the id of a runner, or a mapping")
-		return nil
+		return
 	}
-	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
-	fields := append(r.judgeFields(j.Config),
-		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
+	id := ""
+	c.Judge = &plumb.RunnerConfig{}
+	fields := append(r.judgeFields(c.Judge),
+		field{"runner", func(v value, path string) { id = r.text(v, path) }},
 		field{"votes", func(v value, path string) {
-			j.Votes = int(r.whole(v, path, 1))
-			r.odd(v, path, j.Votes)
+			c.JudgeVotes = int(r.whole(v, path, 1))
+			r.odd(v, path, c.JudgeVotes)
 		}},
 	)
-	i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == "runner" })
-	if i < 0 {
-		r.runner(v, path, fields)
-		return j
+	named := v.Get("runner")
+	if named == nil {
+		if r.runner(v, path, fields); c.Judge.Model == "" { // a model describes itself
+			c.Judge.ID = "judge"
+		}
+		return
 	}
 	r.object(v, path, fields)
 	for _, m := range v.Members {
@@ -250,17 +253,13 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 				"the runner has its own settings")
 		}
 	}
-	if j.Runner != "" && c.Runner(j.Runner) == nil {
+	if c.Judge = c.Runner(id); c.Judge == nil && id != "" {
 		var ids []string
 		for _, known := range c.Runners {
 			ids = append(ids, known.ID)
 		}
-		at := v.Members[i].Value
-		r.add(at.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, j.Runner),
-			doc.DidYouMean(j.Runner, ids))
+		r.add(named.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, id), doc.DidYouMean(id, ids))
 	}
-	j.Config = nil
-	return j
 }
 
 func (r *reader) embedderFields(e *plumb.RunnerConfig) []field {

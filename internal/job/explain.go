@@ -80,7 +80,7 @@ func FindQuestions(dir string) (string, error) {
 		if !known {
 			executions = append(executions, execution)
 		}
-		if !known || later(session, was) {
+		if !known || compareSessions(session, was) > 0 {
 			last[execution] = session
 		}
 		return nil
@@ -105,9 +105,9 @@ func FindQuestions(dir string) (string, error) {
 	}
 }
 
-// later reports whether the session in directory a came after the one in b, by the numbers of their
-// repetition and retry.
-func later(a, b string) bool {
+// compareSessions compares two directories of sessions by the numbers of repetition and retry in
+// their names.
+func compareSessions(a, b string) int {
 	key := func(dir string) []int {
 		var key []int
 		for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
@@ -120,7 +120,7 @@ func later(a, b string) bool {
 		}
 		return key
 	}
-	return slices.Compare(key(a), key(b)) > 0
+	return slices.Compare(key(a), key(b))
 }
 
 // An Interview asks an agent the questions that the failed checks of one session left.

@@ -85,7 +85,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		}
 	}()
 	s := p.newSpec(source, r.Settings.Settings)
-	s.Runners, s.Selected, s.Demo = Specs(r.Runners), r.RunnerIDs, r.Demo
+	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
@@ -134,17 +134,17 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 		return err
 	}
 	if s.JudgeVotes = votes; c != nil {
-		s.Judge = new(SpecOf(*c))
+		s.Judge = specOf(*c)
 	}
 	switch e := p.Config.Embedder; {
 	case embedder != "":
-		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: embedder}))
+		s.Embedder = specOf(plumb.RunnerConfig{Model: embedder})
 	case e != nil:
-		s.Embedder = new(SpecOf(*e))
+		s.Embedder = specOf(*e)
 	default:
 		for _, r := range s.Runners {
 			if c, ok := runner.DefaultEmbedder(r.Config()); ok {
-				s.Embedder = new(SpecOf(c))
+				s.Embedder = specOf(c)
 				break
 			}
 		}
@@ -155,34 +155,17 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 // judge returns the judge with the given name, or else the judge of the config, and the number of
 // its votes. It returns nil if each model judges itself.
 func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error) {
-	configured := p.Config.Judge
-	if configured != nil {
-		votes = cmp.Or(votes, configured.Votes)
+	votes = cmp.Or(votes, p.Config.JudgeVotes)
+	if name == "" {
+		return p.Config.Judge, votes, nil
 	}
-	switch {
-	case name != "":
-		if c := p.Config.Runner(name); c != nil {
-			return c, votes, nil
-		}
-		if _, err := modelapi.Resolve(name); err != nil {
-			return nil, 0, fmt.Errorf("judge: %w", err)
-		}
-		return &plumb.RunnerConfig{Model: name}, votes, nil
-	case configured != nil && configured.Config != nil:
-		c := *configured.Config
-		if c.Model != "" {
-			c.ID = "" // the model describes the judge better than the key in the config
-		}
-		return &c, votes, nil
-	case configured != nil && configured.Runner != "":
-		c := p.Config.Runner(configured.Runner)
-		if c == nil {
-			return nil, 0, fmt.Errorf("judge: the config has no runner %q", configured.Runner)
-		}
+	if c := p.Config.Runner(name); c != nil {
 		return c, votes, nil
-	default:
-		return nil, votes, nil
 	}
+	if _, err := modelapi.Resolve(name); err != nil {
+		return nil, 0, fmt.Errorf("judge: %w", err)
+	}
+	return &plumb.RunnerConfig{Model: name}, votes, nil
 }
 
 // assemble makes the job that a complete spec describes. Runners that the caller made replace those

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -115,7 +116,7 @@ func (p *Project) reapRun(dir *run.Dir, root string) error {
 	path, workspaces := resolved(path), resolved(filepath.Join(cmp.Or(root, run.WorkspaceRoot()), dir.ID))
 	ended, err := proc.Reap(func(t proc.Trace) bool {
 		id, _, _ := strings.Cut(t.Marker, "/")
-		return t.Dir != "" && inside(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
+		return t.Dir != "" && files.Within(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
 	})
 	if len(ended) > 0 {
 		p.printf("ended programs that the earlier process had left running: %d", len(ended))

@@ -47,18 +47,27 @@ type RunnerSpec struct {
 	NoSeed        bool `json:"noSeed,omitempty"`
 }
 
-// SpecOf returns the runner configuration c in the form of run.json.
-func SpecOf(c plumb.RunnerConfig) RunnerSpec {
-	return RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
+// specOf returns the runner configuration c in the form of run.json.
+func specOf(c plumb.RunnerConfig) *RunnerSpec {
+	return &RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
 }
 
-// Specs is [SpecOf] for several runners.
-func Specs(configs []plumb.RunnerConfig) []RunnerSpec {
+// specsOf is [specOf] for several runners.
+func specsOf(configs []plumb.RunnerConfig) []RunnerSpec {
 	var specs []RunnerSpec
 	for _, c := range configs {
-		specs = append(specs, SpecOf(c))
+		specs = append(specs, *specOf(c))
 	}
 	return specs
+}
+
+// all returns the runners of a run with its judge and its embedder.
+func (s *Spec) all() []*RunnerSpec {
+	var all []*RunnerSpec
+	for i := range s.Runners {
+		all = append(all, &s.Runners[i])
+	}
+	return slices.DeleteFunc(append(all, s.Judge, s.Embedder), func(r *RunnerSpec) bool { return r == nil })
 }
 
 // Config returns the runner configuration that s describes.
@@ -78,13 +87,7 @@ type SessionsSpec struct {
 // words yields the names that a run writes: those of its suite, cases, tags, runners and models.
 func (s *Spec) words(suite *plumb.Suite) iter.Seq[string] {
 	words := append([]string{suite.Name, suite.Version, suite.Tier}, suite.Tags()...)
-	runners := slices.Clone(s.Runners)
-	for _, r := range []*RunnerSpec{s.Judge, s.Embedder} {
-		if r != nil {
-			runners = append(runners, *r)
-		}
-	}
-	for _, r := range runners {
+	for _, r := range s.all() {
 		_, model, _ := strings.Cut(r.Model, ":")
 		words = append(words, r.ID, r.Model, model)
 		if r.Agent != nil {
