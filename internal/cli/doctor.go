@@ -38,7 +38,7 @@ type finding struct {
 	// Kind is "provider", "server", "agent", "runner", "machine" or "project".
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// OK says that it works.
+	// OK means that it works.
 	OK      bool   `json:"ok"`
 	Status  string `json:"status"`
 	CanRun  string `json:"canRun,omitempty"`

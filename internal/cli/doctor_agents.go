@@ -46,21 +46,21 @@ type proof struct {
 	Agent   string `json:"agent"`
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// OK says that the adapter reports each action that happened, and no other.
+	// OK means that the adapter reports each action that happened, and no other.
 	OK      bool     `json:"ok"`
 	Detects []detect `json:"detects,omitempty"`
-	// Unproven says why the adapter could not be tried. This is not an error of the adapter.
+	// Unproven is the reason why the adapter could not be tried. It is not an error of the adapter.
 	Unproven string `json:"unproven,omitempty"`
 	Error    string `json:"error,omitempty"`
 	Hint     string `json:"hint,omitempty"`
 	// Ms is the duration of both sessions.
 	Ms int64 `json:"durationMs,omitempty"`
-	// misreports says that the adapter is wrong, and not the agent or the machine.
+	// misreports means that the adapter is wrong, and not the agent or the machine.
 	misreports bool
 }
 
-// detect says whether an adapter is right about one kind of action, in a session with the action
-// (Yes) and in a session without it (No).
+// detect describes one kind of action. Yes means that the report of a session with the action has
+// it, and No that the report of a session without the action does not.
 type detect struct {
 	What string `json:"what"`
 	Yes  bool   `json:"yes"`

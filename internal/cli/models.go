@@ -22,7 +22,7 @@ import (
 type modelLine struct {
 	modelapi.ModelInfo
 	Price *runner.Price `json:"price"`
-	// Known says that the user can name the model without its provider.
+	// Known means that the user can name the model without its provider.
 	Known bool `json:"known"`
 }
 

@@ -89,7 +89,7 @@ func (r *reader) runFields(to *Settings) []field {
 	return fields
 }
 
-// setting reads the value of a setting. alias says that its key is a name of another tool.
+// setting reads the value of a setting. With alias, its key is the name of another tool.
 func (r *reader) setting(v value, path string, s *Setting, alias bool) {
 	switch to := s.At.(type) {
 	case *bool:

@@ -135,7 +135,7 @@ type Interview struct {
 
 // OpenInterview prepares the questions about the session in dir. fromConfig takes the runner from
 // the config; else it comes from the run of the session, which must be one of this project: an
-// artifact directory from elsewhere is not trusted to say what to start.
+// artifact directory from elsewhere must not decide what Plumb starts.
 func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err error) {
 	defer func() { err = hide(p.redact, err) }()
 	v := &Interview{dir: dir, project: p}

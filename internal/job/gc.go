@@ -142,8 +142,8 @@ func resolved(path string) string {
 	return path
 }
 
-// dropClaims removes the claims of runs that are gone. The other claims still say to which run a
-// workspace belongs.
+// dropClaims removes the claims of runs that are gone. The other claims are still
+// needed to find the run of a workspace.
 func dropClaims(claims map[string]run.Claim) error {
 	var all error
 	for _, c := range claims {

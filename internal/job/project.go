@@ -32,7 +32,7 @@ type Env struct {
 	// Stdout receives the reports that have no file; Stderr receives warnings and what code prints.
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
-	// Display says what reporters may use on Stdout: a terminal, its size, colors.
+	// Display describes Stdout for reporters: a terminal, its size, colors.
 	Display report.Options
 	// SuiteRead is called with the size of each suite file before its cases are read. It may be nil.
 	SuiteRead func(size int)

@@ -174,8 +174,8 @@ func (r *reporting) report(ev plumb.Event, state *plumb.Run) error {
 	return nil
 }
 
-// end closes the reports. err is the error that ended the run early, or nil. The files of reports
-// that are not complete stay as they were before, unless complete says that all are.
+// end closes the reports. err is the error that ended the run early, or nil. With complete, all
+// reports are complete. The file of a report that is not complete stays as it was before.
 func (r *reporting) end(err error, complete bool) error {
 	var all []error
 	for _, o := range r.reports {

@@ -93,7 +93,7 @@ func (f *runnerFactory) close() { f.transport.Close() }
 // madeRunners are the runners of a job, in the order of their configurations.
 type madeRunners struct {
 	runners []plumb.Runner
-	// unavailable says by the id of a runner why its sessions cannot be measured on this machine.
+	// unavailable has, by the id of a runner, the reason why this machine cannot measure its sessions.
 	unavailable map[string]*plumb.Failure
 	distrusted  []Distrusted
 }
