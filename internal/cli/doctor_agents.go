@@ -27,7 +27,8 @@ import (
 const (
 	// proofTime limits one session. The slowest agent takes some seconds on an idle machine.
 	proofTime = 2 * time.Minute
-	// proofKey is the environment variable with the key for the scripted model, which is not a secret.
+	// proofKey is the environment variable with the key for the scripted model, which is not a
+	// secret.
 	proofKey = "PLUMB_PROOF_KEY"
 
 	proofPrompt  = "This is a check of your tools. Begin."
@@ -35,7 +36,8 @@ const (
 	proofFile    = "plumb-proof.txt"
 	proofSkill   = "plumb-proof"
 	proofDone    = "The check is done."
-	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as actions.
+	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as
+	// actions.
 	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill +
 		", but I did not."
 )
@@ -234,7 +236,8 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, 
 	}
 	if len(wrong) > 0 {
 		return plumb.WithHint(errors.New(strings.Join(wrong, "; ")),
-			"this version of the agent has a new transcript format: use a version that Plumb supports, or a newer Plumb")
+			"this version of the agent has a new transcript format: "+
+				"use a version that Plumb supports, or a newer Plumb")
 	}
 	return nil
 }
@@ -273,7 +276,9 @@ func (p *proof) session(
 		}
 	}
 	script := filepath.Base(dir)
-	path, err := server.Add(agentscript.Script{Name: script, Scenes: []agentscript.Scene{{Prompt: proofPrompt, Turns: turns}}})
+	path, err := server.Add(agentscript.Script{
+		Name: script, Scenes: []agentscript.Scene{{Prompt: proofPrompt, Turns: turns}},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +302,8 @@ func (p *proof) session(
 		return nil, err
 	}
 	rep, err := runner.Run(ctx, plumb.Request{
-		CaseID: "doctor", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: proofPrompt}}, Repetition: 1, Session: 1,
+		CaseID: "doctor", Repetition: 1, Session: 1,
+		Messages:  []plumb.Message{{Role: plumb.RoleUser, Content: proofPrompt}},
 		Workspace: workspace, ArtifactDir: artifacts, Skills: []string{skill},
 	})
 	if rep != nil {

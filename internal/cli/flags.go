@@ -15,7 +15,8 @@ import (
 
 type flag = pflag.Flag
 
-// settings are the settings of a command that performs runs. Their flags come from [config.Settings.List].
+// settings are the settings of a command that performs runs. Their flags come from
+// [config.Settings.List].
 type settings struct{ want config.Settings }
 
 func newSettings() settings { return settings{config.Defaults()} }

@@ -110,7 +110,8 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 func (c *initCmd) create(ctx context.Context) (*written, error) {
 	for _, name := range config.Names() {
 		if path := c.path(name); exists(path) && (!c.force || name != "plumb.yaml") {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or replace it with plumb init --force")
+			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name),
+				"edit it, or replace it with plumb init --force")
 		}
 	}
 	p, err := c.project(&config.Config{Dir: c.Dir}, "")
@@ -124,7 +125,8 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 	if len(w.Suites) == 0 {
 		const name = "suite.jsonl"
 		if path := c.path(name); exists(path) && !c.force {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name), "plumb validate "+name)
+			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name),
+				"plumb validate "+name)
 		} else if err := c.write(name, firstSuite); err != nil {
 			return nil, err
 		}

@@ -107,7 +107,8 @@ func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) 
 		if err != nil {
 			return jobs, errors.Join(err, source.Close())
 		}
-		j, err := c.adoptJob(job.Open(p, source, job.Request{Settings: c.want, Runners: configs})) //nolint:contextcheck // finding a version has its own time limit
+		//nolint:contextcheck // finding a version has its own time limit
+		j, err := c.adoptJob(job.Open(p, source, job.Request{Settings: c.want, Runners: configs}))
 		if err != nil {
 			return jobs, err
 		}
@@ -154,11 +155,12 @@ func reportsOf(jobs []*job.Job, specs []string) ([][]string, error) {
 			own := strings.ReplaceAll(spec, "{suite}", name)
 			if !config.IsModule(own) && strings.Contains(own, ":") && writers[own] {
 				if own == spec {
-					return nil, plumb.WithHint(fmt.Errorf("%d suites would overwrite each other's report %s", len(jobs), spec),
+					err := fmt.Errorf("%d suites would overwrite each other's report %s", len(jobs), spec)
+					return nil, plumb.WithHint(err,
 						"put {suite} into the file name, such as --report junit:{suite}.xml")
 				}
-				return nil, plumb.WithHint(fmt.Errorf("two suites have the name %q, and would both write the report %s", name, own),
-					"run one after the other")
+				err := fmt.Errorf("two suites have the name %q, and would both write the report %s", name, own)
+				return nil, plumb.WithHint(err, "run one after the other")
 			}
 			writers[own] = true
 			all[i] = append(all[i], own)
@@ -246,7 +248,8 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 			return
 		}
 		w.job.Note(plumb.Note{
-			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.", Live: true,
+			Level: "warning", Live: true,
+			Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
 		})
 		select {
 		case <-signals:

@@ -26,8 +26,8 @@ func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 	return text, complete("", tree)
 }
 
-// complete checks a config for a script, and returns an error with one line for each problem. Such a
-// config must have runners.
+// complete checks a config for a script, and returns an error with one line for each problem. Such
+// a config must have runners.
 func complete(file string, tree value) error {
 	_, problems := fromValue(file, tree, true)
 	if tree.Kind == doc.Null {
@@ -151,7 +151,8 @@ func resolvePaths(tree *value, dir string) {
 		{r.program, []string{
 			"runners * agent command", "runners * agent commandArgs", "runners * agent commandArgs *",
 			"runners * agent args", "runners * agent args *",
-			"runners * agent mcpServers * command", "runners * agent mcpServers * args", "runners * agent mcpServers * args *",
+			"runners * agent mcpServers * command", "runners * agent mcpServers * args",
+			"runners * agent mcpServers * args *",
 			"run workspace bootstrap command", "run workspace bootstrap args", "run workspace bootstrap args *",
 		}},
 	} {

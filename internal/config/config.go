@@ -19,8 +19,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// Config is the content of a config file. The zero value of a field means that the file does not set
-// it.
+// Config is the content of a config file. The zero value of a field means that the file does not
+// set it.
 type Config struct {
 	// Path is the file, and Dir its directory, at which relative paths in the file start.
 	Path, Dir string
@@ -29,8 +29,8 @@ type Config struct {
 	// Runners are in the order of the file. Each has an ID, and one of Model, Command, Replay and
 	// Agent. The paths of agents are absolute.
 	Runners []plumb.RunnerConfig
-	// Judge is a runner of the config, or another runner. JudgeVotes is the number of answers to each
-	// question; 0 leaves it to the suite.
+	// Judge is a runner of the config, or another runner. JudgeVotes is the number of answers to
+	// each question; 0 leaves it to the suite.
 	Judge      *plumb.RunnerConfig
 	JudgeVotes int
 	// Embedder has a model, and may have an address and the variable with the key.
@@ -123,9 +123,9 @@ func (e *severalConfigs) Error() string {
 	return fmt.Sprintf("find config: %s has %s and %s", e.dir, strings.Join(e.names[:last], ", "), e.names[last])
 }
 
-// FindFor returns the config file that is nearest to a suite: in its directory or above. For a suite
-// without one, such as a published suite, it is the nearest one in dir or above. The relative path
-// of the suite starts at dir.
+// FindFor returns the config file that is nearest to a suite: in its directory or above. For a
+// suite without one, such as a published suite, it is the nearest one in dir or above. The relative
+// path of the suite starts at dir.
 func FindFor(suite, dir string) (string, error) {
 	full := suite
 	if !filepath.IsAbs(full) {

@@ -20,8 +20,8 @@ import (
 const dotEnvName = ".env"
 
 // DotEnv reads the file .env in a directory and returns the variables that it adds to the
-// environment: those that are empty for getenv. Without a file, there are none. An invalid line is an
-// error with its place. The error does not repeat the line, which may contain a secret.
+// environment: those that are empty for getenv. Without a file, there are none. An invalid line is
+// an error with its place. The error does not repeat the line, which may contain a secret.
 func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	file := filepath.Join(dir, dotEnvName)
 	data, err := doc.Read(file, doc.EnvBytes)

@@ -62,7 +62,8 @@ func (r *reader) twice(v value, path string) {
 				r.add(v.Members[at].Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, first, path, key),
 					"keep one of them")
 			default:
-				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first), "leave it out")
+				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first),
+					"leave it out")
 			}
 		}
 	}
@@ -303,8 +304,9 @@ func (r *reader) address(v value, path string) string {
 // command reads a program and its arguments.
 func (r *reader) command(v value, path string) []string {
 	if v.Kind == doc.String {
-		words, err := fmt.Sprintf("%q", strings.Fields(v.Text())), path+" must be a list of the program and its arguments"
-		r.add(v.Place, err, "such as "+strings.ReplaceAll(words, `" "`, `", "`))
+		words := fmt.Sprintf("%q", strings.Fields(v.Text()))
+		r.add(v.Place, path+" must be a list of the program and its arguments",
+			"such as "+strings.ReplaceAll(words, `" "`, `", "`))
 		return nil
 	}
 	return r.words(v, path)

@@ -104,7 +104,8 @@ func (r *reader) elsewhere(path, key string, fields []field) string {
 	}
 	switch {
 	case r.suite:
-	case strings.HasPrefix(path, "runners.") && known(fields, "agent") && known(r.agentFields(&plumb.AgentConfig{}), key):
+	case strings.HasPrefix(path, "runners.") && known(fields, "agent") &&
+		known(r.agentFields(&plumb.AgentConfig{}), key):
 		return "it belongs in agent"
 	case path != "run" && known(r.runFields(&Settings{}), key):
 		return "it belongs in run"
@@ -309,7 +310,8 @@ func (r *reader) variable(v value, path string) string {
 	name := r.text(v, path)
 	for i, c := range name {
 		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9' || i == 0) {
-			r.add(v.Place, path+" must be the name of an environment variable", "never put a key itself into a config file")
+			r.add(v.Place, path+" must be the name of an environment variable",
+				"never put a key itself into a config file")
 			return ""
 		}
 	}

@@ -72,8 +72,8 @@ type Setting struct {
 	Odd bool
 	// Commas lets one value of the flag hold several, separated by commas.
 	Commas bool
-	// Help describes the setting, with the name of the flag's value in backquotes. Doc replaces it in
-	// the description of the key.
+	// Help describes the setting, with the name of the flag's value in backquotes. Doc replaces it
+	// in the description of the key.
 	Help, Doc string
 	// Resume and Score are the help of the flag in plumb resume and plumb score; "" if these
 	// commands do not have it.
@@ -164,8 +164,8 @@ func (s *Settings) Groups() []Group {
 			{
 				Key: "parallel", Flag: "parallel", Short: "j", OtherKeys: []string{"maxParallel"},
 				OtherFlags: []string{"max-parallel"}, At: &s.Parallel, Min: 1,
-				Help: fmt.Sprintf("largest number of sessions in flight (default %d; for agents the number of processors)",
-					DefaultParallel),
+				Help: fmt.Sprintf("largest number of sessions in flight "+
+					"(default %d; for agents the number of processors)", DefaultParallel),
 				Resume: "largest number of sessions in flight (default: as in the run)",
 				Score:  fmt.Sprintf("sessions judged at the same time (default %d)", DefaultParallel),
 			},
@@ -288,7 +288,8 @@ func (s *Settings) Groups() []Group {
 			{Key: "workspace", At: &s.Workspace, Help: "where sessions work, if the suite does not set it"},
 			{
 				Flag: "workspace", At: (*string)(&s.WorkspaceMode), Values: workspaceModes(),
-				Help: "none, shared or isolated, if the suite does not set it (default: isolated; none for suites in code)",
+				Help: "none, shared or isolated, if the suite does not set it " +
+					"(default: isolated; none for suites in code)",
 			},
 			{
 				Flag: "template", At: &s.Template,
@@ -331,7 +332,8 @@ func (s *Settings) Groups() []Group {
 				Flag: "config", At: &s.Config,
 				Resume: fileHelp,
 				Score:  fileHelp,
-				Help:   fileHelp + " (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)",
+				Help: fileHelp +
+					" (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)",
 			},
 			{
 				Key: "outputDir", Flag: "output-dir", At: &s.OutputDir, Format: Path,

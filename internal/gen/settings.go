@@ -140,7 +140,8 @@ func settingTable() [][]string {
 		if s.Flag != "" {
 			flag = "`--" + s.Flag + "`"
 		}
-		rows = append(rows, []string{"`" + strings.Join(s.Keys(), "`, `") + "`", flag, typeOfSetting(s).manual, s.Text()})
+		rows = append(rows,
+			[]string{"`" + strings.Join(s.Keys(), "`, `") + "`", flag, typeOfSetting(s).manual, s.Text()})
 	}
 	return rows
 }

@@ -38,8 +38,8 @@ type Proof struct {
 	Config plumb.RunnerConfig
 	// Version and Error describe the agent and what is wrong with its adapter.
 	Version, Error string
-	// OK means that the adapter works, Misreports that it does not. Both are false if the agent could
-	// not be tried.
+	// OK means that the adapter works, Misreports that it does not. Both are false if the agent
+	// could not be tried.
 	OK, Misreports bool
 }
 

@@ -224,7 +224,8 @@ func (p *Project) explainer(dir, runnerID string, fromConfig bool) (*plumb.Runne
 		path := filepath.Join(p.Runs(), id)
 		if err != nil || !filepath.IsLocal(rel) || !run.MadeHere(p.Runs(), path) {
 			return nil, plumb.WithHint(fmt.Errorf("%s is not in the runs of this project", dir),
-				"name the config with the runner of the session with --config, or the directory of runs with --output-dir")
+				"name the config with the runner of the session with --config, "+
+					"or the directory of runs with --output-dir")
 		}
 		var s Spec
 		if err := run.ReadSpec(path, &s); err != nil {

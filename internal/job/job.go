@@ -282,9 +282,10 @@ func (j *Job) makeJudges() error {
 		return nil
 	}
 	if s.Embedder == nil {
-		return plumb.WithHint(errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder"),
-			"--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, or embedder in plumb.yaml; "+
-				"or leave those cases out with --category or --case")
+		err := errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder")
+		return plumb.WithHint(err, "--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, "+
+			"or embedder in plumb.yaml; "+
+			"or leave those cases out with --category or --case")
 	}
 	embedder, err := runner.NewEmbedder(s.Embedder.Config(), j.factory.env)
 	if err != nil {
@@ -337,7 +338,8 @@ func (j *Job) checkBudget() error {
 			}
 			if !s.AllowUnmetered {
 				return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", r.ID),
-					"set its price under prices in plumb.yaml, use --max-tokens, or run without this guarantee with --allow-unmetered")
+					"set its price under prices in plumb.yaml, use --max-tokens, "+
+						"or run without this guarantee with --allow-unmetered")
 			}
 			j.Note(plumb.Note{
 				Level: "warning",

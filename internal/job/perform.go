@@ -15,9 +15,9 @@ import (
 
 // Options are what [Job.Perform] needs beside the job.
 type Options struct {
-	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a module.
-	// The first two kinds are described in package report. Without a report to standard output the
-	// terminal reporter writes there.
+	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a
+	// module. The first two kinds are described in package report. Without a report to standard
+	// output the terminal reporter writes there.
 	Reports []string
 	// Watch is called when the sessions begin. The run ends its running sessions when the returned
 	// context is done, and starts no more when drain is closed. Perform calls done when the run has

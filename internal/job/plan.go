@@ -47,7 +47,8 @@ type PlanRunner struct {
 	LatencyKnown bool `json:"latencyKnown"`
 	// TokensUnknown means that the use of an agent is unknown, because no earlier run measured it.
 	TokensUnknown bool `json:"tokensUnknown,omitempty"`
-	// CapUSD and CapTokens are the largest possible use of a session with its judging; nil if unknown.
+	// CapUSD and CapTokens are the largest possible use of a session with its judging; nil if
+	// unknown.
 	CapUSD    *float64 `json:"sessionCapUsd,omitempty"`
 	CapTokens *float64 `json:"sessionCapTokens,omitempty"`
 }

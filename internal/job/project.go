@@ -34,7 +34,8 @@ type Env struct {
 	Now            func() time.Time
 	// Display describes Stdout for reporters: a terminal, its size, colors.
 	Display report.Options
-	// SuiteRead is called with the size of each suite file before its cases are read. It may be nil.
+	// SuiteRead is called with the size of each suite file before its cases are read. It may be
+	// nil.
 	SuiteRead func(size int)
 	// Starting is called when everything is ready for the first session. It may be nil.
 	Starting func(runners []plumb.Runner, executions, parallel int)
@@ -192,7 +193,8 @@ func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
 // newRun makes a run directory, and keeps the output directory out of version control.
 func (p *Project) newRun() (*run.Dir, error) {
 	if err := os.MkdirAll(p.Root, 0o700); err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err), "choose another one with --output-dir")
+		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err),
+			"choose another one with --output-dir")
 	}
 	ignore := filepath.Join(p.Root, ".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {

@@ -115,8 +115,8 @@ func (p *Project) reporters(
 		name, _, toFile := strings.Cut(spec, ":")
 		if !toFile && name != report.GitHubActions && name != report.HTML {
 			if stdout != "" {
-				return nil, plumb.WithHint(fmt.Errorf("the reports %s and %s both write to standard output", stdout, name),
-					"give one a file: --report "+name+":FILE")
+				err := fmt.Errorf("the reports %s and %s both write to standard output", stdout, name)
+				return nil, plumb.WithHint(err, "give one a file: --report "+name+":FILE")
 			}
 			stdout = name
 		}

@@ -34,7 +34,8 @@ type Spec struct {
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
 
 	run.Settings
-	// Workspace is the effective configuration; nil for runs in which no session works in a directory.
+	// Workspace is the effective configuration; nil for runs in which no session works in a
+	// directory.
 	Workspace *plumb.WorkspaceConfig `json:"workspace,omitempty"`
 	Snapshots *snapshot.Options      `json:"snapshots,omitempty" redact:"-"`
 }
@@ -80,7 +81,8 @@ func (s RunnerSpec) Config() plumb.RunnerConfig {
 // SessionsSpec is the part of run.json about stored sessions that no run made.
 type SessionsSpec struct {
 	Dir string `json:"dir"`
-	// Agent is the type of the agent whose transcripts have to be normalized; "" for session reports.
+	// Agent is the type of the agent whose transcripts have to be normalized; "" for session
+	// reports.
 	Agent string `json:"agent,omitempty"`
 }
 
