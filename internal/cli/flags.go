@@ -71,8 +71,10 @@ func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) strin
 			} else {
 				fs.StringArrayVarP(at, s.Flag, s.Short, nil, usage)
 			}
+		case pflag.Value:
+			fs.VarP(at, s.Flag, s.Short, usage)
 		default:
-			fs.VarP(at.(pflag.Value), s.Flag, s.Short, usage)
+			panic("no flag can have the type of " + s.Flag)
 		}
 		for _, alias := range s.OtherFlags {
 			fs.Var(fs.Lookup(s.Flag).Value, alias, "same as --"+s.Flag)

@@ -131,10 +131,10 @@ func resolvePaths(tree *value, dir string) {
 	report := func(v value, _ string) string { return r.report(v.Text()) }
 	for _, s := range new(Settings).List() {
 		for _, key := range s.Keys() {
-			switch s.Format {
-			case Path:
+			if s.Format == Path {
 				each(tree, []string{"run", key}, read(r.path))
-			case Report:
+			}
+			if s.Format == Report {
 				each(tree, []string{"run", key}, read(report))
 				each(tree, []string{"run", key, "*"}, read(report))
 			}
