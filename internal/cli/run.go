@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -145,12 +146,7 @@ func reportsOf(jobs []*job.Job, specs []string) ([][]string, error) {
 	all := make([][]string, len(jobs))
 	writers := map[string]bool{}
 	for i, j := range jobs {
-		name := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(`/\:`, r) {
-				return '-'
-			}
-			return r
-		}, j.Suite.Name)
+		name := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(j.Suite.Name)
 		for _, spec := range specs {
 			own := strings.ReplaceAll(spec, "{suite}", name)
 			if !config.IsModule(own) && strings.Contains(own, ":") && writers[own] {
@@ -172,19 +168,8 @@ func reportsOf(jobs []*job.Job, specs []string) ([][]string, error) {
 // worse reports whether exit code a is more important than b: a failure is more important than
 // something not measured, and an interruption more than both.
 func worse(a, b int) bool {
-	rank := func(code int) int {
-		switch code {
-		case exitOK:
-			return 0
-		case exitNotMeasured:
-			return 1
-		case exitFailed:
-			return 2
-		default:
-			return code
-		}
-	}
-	return rank(a) > rank(b)
+	order := []int{exitOK, exitNotMeasured, exitFailed, exitInterrupted, exitTerminated}
+	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // perform performs a job, and returns the exit code.

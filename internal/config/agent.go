@@ -84,7 +84,7 @@ func (r *reader) workspace(v value, path string) *plumb.WorkspaceConfig {
 	}
 	w := &plumb.WorkspaceConfig{}
 	r.object(v, path, r.workspaceFields(w))
-	if !has(v, "mode") {
+	if v.Get("mode") == nil {
 		r.add(v.Place, path+".mode is missing", "one of "+strings.Join(workspaceModes(), ", "))
 	}
 	for _, m := range v.Members {
@@ -104,14 +104,9 @@ func workspaceHint(mode plumb.WorkspaceMode) string {
 	return "nothing is prepared; shared and isolated may have it"
 }
 
-// has reports whether a mapping has a key.
-func has(v value, key string) bool {
-	return slices.ContainsFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
-}
-
 // missing reports that a mapping does not have a required key.
 func (r *reader) missing(v value, path, key, hint string) {
-	if !has(v, key) {
+	if v.Get(key) == nil {
 		r.add(v.Place, path+"."+key+" is missing", hint)
 	}
 }
@@ -219,24 +214,17 @@ func (r *reader) mcpFields(s *plumb.MCPServer) []field {
 // mcpServers reads servers of tools by name: a program with its arguments, or an address with its
 // headers.
 func (r *reader) mcpServers(v value, path string) map[string]plumb.MCPServer {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	servers := map[string]plumb.MCPServer{}
-	for _, m := range v.Members {
+	for _, m := range r.members(v, path) {
 		at := path + "." + m.Key
-		if _, twice := servers[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", at), "")
-			continue
-		}
 		var s plumb.MCPServer
 		if r.is(m.Value, at, doc.Map) {
 			r.object(m.Value, at, r.mcpFields(&s))
-			if has(m.Value, "command") == has(m.Value, "url") {
+			if (m.Value.Get("command") == nil) == (m.Value.Get("url") == nil) {
 				r.add(m.Value.Place, at+" needs either a command or a url", "")
 			}
 			for _, wrong := range [][2]string{{"args", "command"}, {"env", "command"}, {"headers", "url"}} {
-				if has(m.Value, wrong[0]) && !has(m.Value, wrong[1]) {
+				if m.Value.Get(wrong[0]) != nil && m.Value.Get(wrong[1]) == nil {
 					r.add(m.Value.Place, fmt.Sprintf("%s.%s has no effect without a %s", at, wrong[0], wrong[1]), "")
 				}
 			}
@@ -256,7 +244,7 @@ func (r *reader) snapshotFields(s *snapshot.Options) []field {
 		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
 		{"tolerance", func(v value, path string) {
 			r.object(v, path, r.toleranceFields(s))
-			if v.Kind == doc.Map && !has(v, "absolute") && !has(v, "percent") {
+			if v.Kind == doc.Map && v.Get("absolute") == nil && v.Get("percent") == nil {
 				r.add(v.Place, path+" needs one of absolute and percent", "such as {percent: 10}")
 			}
 		}},

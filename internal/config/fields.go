@@ -102,17 +102,11 @@ func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 
 // prices reads the prices of models by "provider:model".
 func (r *reader) prices(v value, path string) map[string]runner.Price {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	prices := map[string]runner.Price{}
-	for _, m := range v.Members {
+	for _, m := range r.members(v, path) {
 		at := path + "." + m.Key
 		if strings.TrimSpace(m.Key) == "" {
 			r.add(m.Place, "a price needs the name of a model", "")
-		} else if _, twice := prices[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", at), "")
-			continue
 		}
 		var p runner.Price
 		r.object(m.Value, at, r.priceFields(&p))
@@ -149,21 +143,12 @@ func onlyFor(key string) []string {
 }
 
 func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	var runners []plumb.RunnerConfig
-	seen := map[string]bool{}
-	for _, m := range v.Members {
+	for _, m := range r.members(v, path) {
 		at := path + "." + m.Key
-		switch {
-		case strings.TrimSpace(m.Key) == "":
-			r.add(m.Place, "a runner needs a name", "")
-		case seen[m.Key]:
-			r.add(m.Place, fmt.Sprintf("duplicate runner %q", m.Key), "")
-			continue
+		if strings.TrimSpace(m.Key) == "" {
+			r.add(m.Place, "a runner needs an id", "")
 		}
-		seen[m.Key] = true
 		c := plumb.RunnerConfig{ID: m.Key}
 		if m.Value.Kind == doc.String {
 			c.Model = r.text(m.Value, at)

@@ -62,27 +62,33 @@ func (r *reader) is(v value, path string, kind doc.Kind) bool {
 
 const notAMapping = "a config must be a mapping"
 
+// members returns the members of a mapping, and reports duplicate keys.
+func (r *reader) members(v value, path string) []doc.Member {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(v.Members), func(m doc.Member) bool {
+		twice := seen[m.Key]
+		if seen[m.Key] = true; twice {
+			r.add(m.Place, fmt.Sprintf("duplicate key %q", strings.TrimPrefix(path+"."+m.Key, ".")), "")
+		}
+		return twice
+	})
+}
+
 // object reads the known keys of a mapping in the order of fields, and reports the others.
 func (r *reader) object(v value, path string, fields []field) {
 	if path == "" && v.Kind != doc.Map {
 		r.add(v.Place, notAMapping+", not "+v.Kind.String(), "")
 		return
 	}
-	if !r.is(v, path, doc.Map) {
-		return
-	}
 	at := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	seen := map[string]value{}
-	for _, m := range v.Members {
-		if _, twice := seen[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", at(m.Key)), "")
-			continue
+	for _, m := range r.members(v, path) {
+		if seen[m.Key] = m.Value; !known(fields, m.Key) {
+			r.add(m.Place, fmt.Sprintf("unknown key %q", at(m.Key)), r.elsewhere(path, m.Key, fields))
 		}
-		seen[m.Key] = m.Value
-		if known(fields, m.Key) {
-			continue
-		}
-		r.add(m.Place, fmt.Sprintf("unknown key %q", at(m.Key)), r.elsewhere(path, m.Key, fields))
 	}
 	for _, f := range fields {
 		if found, ok := seen[f.name]; ok {
@@ -285,15 +291,8 @@ func (r *reader) seed(v value, path string) (n *int64, none bool) {
 
 // pairs reads a mapping of names to strings. Numbers and booleans become their text in the file.
 func (r *reader) pairs(v value, path string) map[string]string {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	pairs := make(map[string]string, len(v.Members))
-	for _, m := range v.Members {
-		if _, twice := pairs[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", path+"."+m.Key), "")
-			continue
-		}
+	for _, m := range r.members(v, path) {
 		switch m.Value.Kind {
 		case doc.String, doc.Number, doc.Bool:
 			pairs[m.Key] = m.Value.Text()
