@@ -171,6 +171,13 @@ func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error
 // assemble makes the job that a complete spec describes. Runners that the caller made replace those
 // of the spec.
 func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Runner) (_ *Job, err error) {
+	if s.Sessions != nil {
+		stored, err := p.storedRunner(&s, source)
+		if err != nil {
+			return nil, err
+		}
+		own = []plumb.Runner{stored}
+	}
 	if len(s.Runners) == 0 && len(own) == 0 {
 		return nil, errors.New("the run has no runners")
 	}

@@ -91,11 +91,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if change != nil {
 		change(&s)
 	}
-	assemble := p.assemble
-	if s.Sessions != nil {
-		assemble = p.assembleStored
-	}
-	j, err := assemble(s, source, false, nil)
+	j, err := p.assemble(s, source, false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
 	}

@@ -158,29 +158,29 @@ func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptio
 	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
 		return nil, err
 	}
-	return p.assembleStored(s, source, false, nil)
+	return p.assemble(s, source, false, nil)
 }
 
-// assembleStored is assemble for stored sessions. It leaves out cases without a session.
-func (p *Project) assembleStored(s Spec, source *Source, _ bool, _ []plumb.Runner) (*Job, error) {
+// storedRunner returns the runner that replays the stored sessions of s. It removes the cases
+// without a session from source.
+func (p *Project) storedRunner(s *Spec, source *Source) (plumb.Runner, error) {
 	stored, err := openSessions(*s.Sessions, source.Suite.Cases)
 	if err != nil {
 		return nil, err
 	}
-	var kept []plumb.Case
-	for _, c := range source.Suite.Cases {
-		if n := len(stored.cases[c.ID]); n > 0 {
-			c.Repeat = n
-			kept = append(kept, c)
+	all := source.Suite.Cases
+	source.Suite.Cases = nil
+	for _, c := range all {
+		if c.Repeat = len(stored.cases[c.ID]); c.Repeat > 0 {
+			source.Suite.Cases = append(source.Suite.Cases, c)
 		}
 	}
-	if missing := len(source.Suite.Cases) - len(kept); missing > 0 {
+	if missing := len(all) - len(source.Suite.Cases); missing > 0 {
 		p.printf("cases left out because they have no session: %d", missing)
 	}
-	source.Suite.Cases = kept
-	if judge, _ := needs(kept); judge && s.Judge == nil {
+	if judge, _ := needs(source.Suite.Cases); judge && s.Judge == nil {
 		return nil, plumb.WithHint(errors.New("the suite needs a judge, and stored sessions cannot judge themselves"),
 			"name a judge with --judge")
 	}
-	return p.assemble(s, source, false, []plumb.Runner{stored})
+	return stored, nil
 }
