@@ -15,7 +15,8 @@ import (
 
 type flag = pflag.Flag
 
-// settings are the settings of a command that performs runs. Their flags come from [config.List].
+// settings are the settings of a command that performs runs. Their flags come from
+// [config.Settings.List].
 type settings struct{ want config.Settings }
 
 func newSettings() settings { return settings{config.Defaults()} }
@@ -48,12 +49,12 @@ const (
 // register adds the flags of the settings for which help returns a text.
 func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) string) {
 	fs := cmd.Flags()
-	for _, s := range config.List() {
+	for _, s := range f.want.List() {
 		usage := help(&s)
 		if s.Flag == "" || usage == "" {
 			continue
 		}
-		switch at := s.At(&f.want).(type) {
+		switch at := s.At.(type) {
 		case *bool:
 			fs.BoolVarP(at, s.Flag, s.Short, *at, usage)
 		case *int:
@@ -70,8 +71,10 @@ func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) strin
 			} else {
 				fs.StringArrayVarP(at, s.Flag, s.Short, nil, usage)
 			}
+		case pflag.Value:
+			fs.VarP(at, s.Flag, s.Short, usage)
 		default:
-			fs.VarP(at.(pflag.Value), s.Flag, s.Short, usage)
+			panic("no flag can have the type of " + s.Flag)
 		}
 		for _, alias := range s.OtherFlags {
 			fs.Var(fs.Lookup(s.Flag).Value, alias, "same as --"+s.Flag)
@@ -89,7 +92,7 @@ func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) strin
 // groupedUsage prints the usage of a command with all settings, and their flags in groups.
 func groupedUsage(cmd *cobra.Command) error {
 	titles := map[string]string{"help": "Help"} // by the first flag of the group
-	for _, g := range config.Groups() {
+	for _, g := range new(config.Settings).Groups() {
 		titles[g.Settings[0].Flag] = g.Title
 	}
 	out := cmd.OutOrStderr()
@@ -117,11 +120,11 @@ func changed(fs *pflag.FlagSet, s *config.Setting) bool {
 
 // check checks the flags on the command line.
 func (f *settings) check(fs *pflag.FlagSet) error {
-	for _, s := range config.List() {
+	for _, s := range f.want.List() {
 		if !changed(fs, &s) {
 			continue
 		}
-		if err := s.Check(&f.want); err != nil {
+		if err := s.Check(); err != nil {
 			return err
 		}
 	}
@@ -131,7 +134,7 @@ func (f *settings) check(fs *pflag.FlagSet) error {
 // setRecorded sets the settings of a recorded run that are on the command line.
 func (f *settings) setRecorded(fs *pflag.FlagSet, recorded *run.Settings) {
 	all := config.Settings{Settings: *recorded}
-	config.Copy(&all, &f.want, func(s *config.Setting) bool { return changed(fs, s) })
+	all.Copy(&f.want, func(s *config.Setting) bool { return changed(fs, s) })
 	*recorded = all.Settings
 }
 

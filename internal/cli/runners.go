@@ -78,7 +78,8 @@ func (c *runCmd) configs(p *job.Project) (configs []plumb.RunnerConfig, err erro
 		}
 		configs = append(configs, plumb.RunnerConfig{
 			ID: name, TimeoutMs: int64(want.RequestTimeoutMs), Agent: &plumb.AgentConfig{
-				Type: kind, Model: model, BaseURL: want.BaseURL, APIKeyEnv: want.APIKeyEnv, InheritConfig: want.InheritConfig,
+				Type: kind, Model: model, InheritConfig: want.InheritConfig,
+				BaseURL: want.BaseURL, APIKeyEnv: want.APIKeyEnv,
 			},
 		})
 	}
@@ -114,7 +115,8 @@ func configRunner(config *config.Config, id string) (*plumb.RunnerConfig, error)
 // modelConfig returns the runner for a value of --model.
 func modelConfig(name string, want *config.Settings) (plumb.RunnerConfig, error) {
 	c := plumb.RunnerConfig{
-		Model: name, BaseURL: want.BaseURL, API: want.API, APIKeyEnv: want.APIKeyEnv, TimeoutMs: int64(want.RequestTimeoutMs),
+		Model: name, TimeoutMs: int64(want.RequestTimeoutMs),
+		BaseURL: want.BaseURL, API: want.API, APIKeyEnv: want.APIKeyEnv,
 	}
 	if strings.Contains(name, ",") {
 		return c, plumb.WithHint(fmt.Errorf("--model %q is not a model name", name),

@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -54,7 +55,7 @@ func wantSkillgymConfig(path string) *Config {
 			}},
 			{ID: "claude", Agent: &plumb.AgentConfig{Type: "claude-code", Model: "sonnet", Command: in("claude")}},
 		},
-		Snapshots: &Snapshots{Path: in("skillgym.snapshots.json"), Metric: "inputTokens", Percent: new(10.0)},
+		Snapshots: &snapshot.Options{Path: in("skillgym.snapshots.json"), Metric: "inputTokens", Percent: new(10.0)},
 		Run: Settings{
 			Settings: run.Settings{
 				Filter: run.Filter{Tags: []string{"smoke"}}, Cwd: in("project"), MaxSteps: 30,

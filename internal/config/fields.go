@@ -9,22 +9,22 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
 )
 
-// field is one key of a config section and what reads its value.
+// field is a key of a section of the config, with the function that reads its value.
 type field struct {
 	name string
 	read func(v value, path string)
 }
 
-// topFields are the keys of a config file. What they read is also what the published JSON Schema
-// describes; a test holds the two together.
+// topFields returns the keys of a config file. A test compares them with the JSON Schema.
 func (r *reader) topFields(c *Config) []field {
 	return []field{
 		{"$schema", func(v value, path string) { r.text(v, path) }},
 		{"suites", func(v value, path string) { c.Suites = r.words(v, path) }},
 		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
-		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
+		{"judge", func(v value, path string) { r.judge(v, path, c) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
 		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
 		{"run", func(v value, path string) {
@@ -50,7 +50,7 @@ func (r *reader) defaultsFields(c *Config) []field {
 // twice reports keys of run that have the same meaning. Of two names from other tools the first one
 // counts.
 func (r *reader) twice(v value, path string) {
-	for _, s := range List() {
+	for _, s := range new(Settings).List() {
 		first := ""
 		for _, key := range s.Keys() {
 			at := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
@@ -62,7 +62,8 @@ func (r *reader) twice(v value, path string) {
 				r.add(v.Members[at].Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, first, path, key),
 					"keep one of them")
 			default:
-				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first), "leave it out")
+				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first),
+					"leave it out")
 			}
 		}
 	}
@@ -99,44 +100,36 @@ func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 	}
 }
 
-// prices reads what models cost, by "provider:model".
-func (r *reader) prices(v value, path string) []Price {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
-	var prices []Price
-	seen := map[string]bool{}
-	for _, m := range v.Members {
-		p := Price{Model: m.Key}
-		switch {
-		case strings.TrimSpace(m.Key) == "":
+// prices reads the prices of models by "provider:model".
+func (r *reader) prices(v value, path string) map[string]runner.Price {
+	prices := map[string]runner.Price{}
+	for _, m := range r.members(v, path) {
+		at := path + "." + m.Key
+		if strings.TrimSpace(m.Key) == "" {
 			r.add(m.Place, "a price needs the name of a model", "")
-		case seen[m.Key]:
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", path+"."+m.Key), "")
-			continue
 		}
-		seen[m.Key] = true
-		r.object(m.Value, path+"."+m.Key, r.priceFields(&p))
+		var p runner.Price
+		r.object(m.Value, at, r.priceFields(&p))
 		if m.Value.Kind == doc.Map && len(m.Value.Members) == 0 {
-			r.add(m.Value.Place, path+"."+m.Key+" gives no price", "such as {input: 1.25, output: 10}")
+			r.add(m.Value.Place, at+" gives no price", "such as {input: 1.25, output: 10}")
 		}
-		prices = append(prices, p)
+		prices[m.Key] = p
 	}
 	return prices
 }
 
-func (r *reader) priceFields(p *Price) []field {
-	usd := func(v value, path string) *float64 { return new(r.number(v, path, noLimit)) }
+func (r *reader) priceFields(p *runner.Price) []field {
+	rate := func(v value, path string) *runner.Rate { return &runner.Rate{USD: r.number(v, path, noLimit)} }
 	return []field{
-		{"input", func(v value, path string) { p.Input = usd(v, path) }},
-		{"output", func(v value, path string) { p.Output = usd(v, path) }},
-		{"cacheRead", func(v value, path string) { p.CacheRead = usd(v, path) }},
-		{"cacheWrite", func(v value, path string) { p.CacheWrite = usd(v, path) }},
+		{"input", func(v value, path string) { p.Input = rate(v, path) }},
+		{"output", func(v value, path string) { p.Output = rate(v, path) }},
+		{"cacheRead", func(v value, path string) { p.CacheRead = rate(v, path) }},
+		{"cacheWrite", func(v value, path string) { p.CacheWrite = rate(v, path) }},
 		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
 	}
 }
 
-// onlyFor says which kinds of runner a key is for, where it is not for all.
+// onlyFor returns the kinds of runners that a key applies to; nil means all.
 func onlyFor(key string) []string {
 	switch key {
 	case "baseURL", "api", "apiKeyEnv", "headers":
@@ -150,21 +143,12 @@ func onlyFor(key string) []string {
 }
 
 func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	var runners []plumb.RunnerConfig
-	seen := map[string]bool{}
-	for _, m := range v.Members {
+	for _, m := range r.members(v, path) {
 		at := path + "." + m.Key
-		switch {
-		case strings.TrimSpace(m.Key) == "":
-			r.add(m.Place, "a runner needs a name", "")
-		case seen[m.Key]:
-			r.add(m.Place, fmt.Sprintf("duplicate runner %q", m.Key), "")
-			continue
+		if strings.TrimSpace(m.Key) == "" {
+			r.add(m.Place, "a runner needs an id", "")
 		}
-		seen[m.Key] = true
 		c := plumb.RunnerConfig{ID: m.Key}
 		if m.Value.Kind == doc.String {
 			c.Model = r.text(m.Value, at)
@@ -176,7 +160,7 @@ func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 	return runners
 }
 
-// runner reads the keys of one runner, and holds them to what the runner is.
+// runner reads the keys of one runner, and reports those that do not apply to its kind.
 func (r *reader) runner(v value, path string, fields []field) {
 	if !r.is(v, path, doc.Map) {
 		return
@@ -191,8 +175,7 @@ func (r *reader) runner(v value, path string, fields []field) {
 		}
 	}
 	switch len(kinds) {
-	case 0:
-		// else that is the reason
+	case 0: // an unknown key may be a misspelled kind
 		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !known(fields, m.Key) }) {
 			last := len(possible) - 1
 			r.add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "),
@@ -216,35 +199,38 @@ func known(fields []field, key string) bool {
 	return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
 }
 
-// judgeFields are the keys of a runner that answers questions: an agent does not.
+// judgeFields returns the keys of a runner that judges. An agent cannot judge.
 func (r *reader) judgeFields(c *plumb.RunnerConfig) []field {
 	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
 }
 
-func (r *reader) judge(v value, path string, c *Config) *Judge {
+func (r *reader) judge(v value, path string, c *Config) {
 	if v.Kind == doc.String {
 		name := r.text(v, path)
-		if c.Runner(name) != nil {
-			return &Judge{Runner: name}
+		if c.Judge = c.Runner(name); c.Judge == nil {
+			c.Judge = &plumb.RunnerConfig{Model: name}
 		}
-		return &Judge{Config: &plumb.RunnerConfig{ID: "judge", Model: name}}
+		return
 	}
 	if v.Kind != doc.Map {
-		r.wrong(v, path, "a model, the name of a runner, or a mapping")
-		return nil
+		r.wrong(v, path, "a model, the id of a runner, or a mapping")
+		return
 	}
-	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
-	fields := append(r.judgeFields(j.Config),
-		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
+	id := ""
+	c.Judge = &plumb.RunnerConfig{}
+	fields := append(r.judgeFields(c.Judge),
+		field{"runner", func(v value, path string) { id = r.text(v, path) }},
 		field{"votes", func(v value, path string) {
-			j.Votes = int(r.whole(v, path, 1))
-			r.odd(v, path, j.Votes)
+			c.JudgeVotes = int(r.whole(v, path, 1))
+			r.odd(v, path, c.JudgeVotes)
 		}},
 	)
-	i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == "runner" })
-	if i < 0 {
-		r.runner(v, path, fields)
-		return j
+	named := v.Get("runner")
+	if named == nil {
+		if r.runner(v, path, fields); c.Judge.Model == "" { // a model describes itself
+			c.Judge.ID = "judge"
+		}
+		return
 	}
 	r.object(v, path, fields)
 	for _, m := range v.Members {
@@ -253,19 +239,16 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 				"the runner has its own settings")
 		}
 	}
-	if j.Runner != "" && c.Runner(j.Runner) == nil {
+	if c.Judge = c.Runner(id); c.Judge == nil && id != "" {
 		var ids []string
 		for _, known := range c.Runners {
 			ids = append(ids, known.ID)
 		}
-		at := v.Members[i].Value
-		r.add(at.Place, fmt.Sprintf("%s.runner: there is no runner %q", path, j.Runner), doc.DidYouMean(j.Runner, ids))
+		r.add(named.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, id), doc.DidYouMean(id, ids))
 	}
-	j.Config = nil
-	return j
 }
 
-func (r *reader) embedderFields(e *Embedder) []field {
+func (r *reader) embedderFields(e *plumb.RunnerConfig) []field {
 	return []field{
 		{"model", func(v value, path string) { e.Model = r.text(v, path) }},
 		{"baseURL", func(v value, path string) { e.BaseURL = r.address(v, path) }},
@@ -273,8 +256,8 @@ func (r *reader) embedderFields(e *Embedder) []field {
 	}
 }
 
-func (r *reader) embedder(v value, path string) *Embedder {
-	e := &Embedder{}
+func (r *reader) embedder(v value, path string) *plumb.RunnerConfig {
+	e := &plumb.RunnerConfig{}
 	switch v.Kind {
 	case doc.String:
 		e.Model = r.text(v, path)
@@ -290,7 +273,7 @@ func (r *reader) embedder(v value, path string) *Embedder {
 	return e
 }
 
-// address reads a URL. One that refers to environment variables is checked when it is used.
+// address reads a URL. A URL that refers to environment variables is checked when it is used.
 func (r *reader) address(v value, path string) string {
 	text := r.text(v, path)
 	if text == "" || strings.Contains(text, "${") {
@@ -306,8 +289,9 @@ func (r *reader) address(v value, path string) string {
 // command reads a program and its arguments.
 func (r *reader) command(v value, path string) []string {
 	if v.Kind == doc.String {
-		words, err := fmt.Sprintf("%q", strings.Fields(v.Text())), path+" must be a list of the program and its arguments"
-		r.add(v.Place, err, "such as "+strings.ReplaceAll(words, `" "`, `", "`))
+		words := fmt.Sprintf("%q", strings.Fields(v.Text()))
+		r.add(v.Place, path+" must be a list of the program and its arguments",
+			"such as "+strings.ReplaceAll(words, `" "`, `", "`))
 		return nil
 	}
 	return r.words(v, path)

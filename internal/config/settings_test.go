@@ -10,8 +10,8 @@ import (
 func TestSettingsAreComplete(t *testing.T) {
 	var all Settings
 	rows := map[uintptr]int{}
-	for _, s := range List() {
-		rows[reflect.ValueOf(s.At(&all)).Pointer()]++
+	for _, s := range all.List() {
+		rows[reflect.ValueOf(s.At).Pointer()]++
 		if s.Help == "" || s.Key == "" && s.Flag == "" {
 			t.Errorf("the setting %s%s has no help or no name", s.Key, s.Flag)
 		}
@@ -20,7 +20,7 @@ func TestSettingsAreComplete(t *testing.T) {
 	visit = func(v reflect.Value, name string) {
 		for i := range v.NumField() {
 			f, name := v.Field(i), name+"."+v.Type().Field(i).Name
-			_, isValue := f.Addr().Interface().(interface{ Set(string) error })
+			_, isValue := reflect.TypeAssert[interface{ Set(string) error }](f.Addr())
 			if f.Kind() == reflect.Struct && !isValue {
 				visit(f, name)
 			} else if n := rows[f.Addr().Pointer()]; n != 1 {

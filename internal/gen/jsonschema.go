@@ -78,7 +78,8 @@ func schemaDefs() (string, error) {
 	for _, k := range check.Kinds() {
 		names = append(names, text(k.Name))
 		conditions = append(conditions,
-			fmt.Sprintf(`        {"if": {"properties": {"type": {"const": %[1]q}}}, "then": {"$ref": "#/$defs/%[1]s"}}`, k.Name))
+			fmt.Sprintf(`        {"if": {"properties": {"type": {"const": %[1]q}}}, "then": {"$ref": "#/$defs/%[1]s"}}`,
+				k.Name))
 		properties := []string{fmt.Sprintf(`        "type": {"const": %q}`, k.Name)}
 		required := []string{`"type"`}
 		either := ""
@@ -98,7 +99,8 @@ func schemaDefs() (string, error) {
 					return "", err
 				}
 				properties = append(properties, line)
-				either = fmt.Sprintf("      \"oneOf\": [{\"required\": [%q]}, {\"required\": [%q]}],\n", key.Name, key.Alias)
+				either = fmt.Sprintf("      \"oneOf\": [{\"required\": [%q]}, {\"required\": [%q]}],\n", key.Name,
+					key.Alias)
 			case key.Required:
 				required = append(required, text(key.Name))
 			}

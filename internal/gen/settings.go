@@ -10,7 +10,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// settingSections returns what is generated from [config.List].
+// settingSections returns what is generated from [config.Settings.List].
 func settingSections() []section {
 	return []section{
 		{"schema/plumb.config.schema.json", "settings", func(string) (string, error) { return settingSchema() }},
@@ -28,7 +28,7 @@ type keyType struct {
 func typeOfSetting(s config.Setting) keyType {
 	def := func(name string) value { return value{Ref: "#/$defs/" + name} }
 	values := "`" + strings.Join(s.Values, "`, `") + "`"
-	switch s.At(&config.Settings{}).(type) {
+	switch s.At.(type) {
 	case *bool:
 		return keyType{value{Type: "boolean"}, "boolean", "true or false"}
 	case *int:
@@ -89,7 +89,7 @@ func oneOrMore(item value, least int) value {
 // settingSchema returns the members of the definition of run.
 func settingSchema() (string, error) {
 	var properties, exclusive []string
-	for _, s := range config.List() {
+	for _, s := range new(config.Settings).List() {
 		for i, key := range s.Keys() {
 			v := typeOfSetting(s).schema
 			if v.Description = sentence(s.Text()); i > 0 {
@@ -117,7 +117,7 @@ func settingSchema() (string, error) {
 // settingTypes returns the members of RunOptions.
 func settingTypes() string {
 	var b strings.Builder
-	for _, s := range config.List() {
+	for _, s := range new(config.Settings).List() {
 		for i, key := range s.Keys() {
 			doc := sentence(s.Text())
 			if i > 0 {
@@ -132,7 +132,7 @@ func settingTypes() string {
 // settingTable lists the keys of run, with their flags.
 func settingTable() [][]string {
 	rows := [][]string{{"key", "flag", "type", "meaning"}}
-	for _, s := range config.List() {
+	for _, s := range new(config.Settings).List() {
 		if s.Key == "" {
 			continue
 		}
@@ -140,7 +140,8 @@ func settingTable() [][]string {
 		if s.Flag != "" {
 			flag = "`--" + s.Flag + "`"
 		}
-		rows = append(rows, []string{"`" + strings.Join(s.Keys(), "`, `") + "`", flag, typeOfSetting(s).manual, s.Text()})
+		rows = append(rows,
+			[]string{"`" + strings.Join(s.Keys(), "`, `") + "`", flag, typeOfSetting(s).manual, s.Text()})
 	}
 	return rows
 }

@@ -66,10 +66,9 @@ func (p *Project) snapshots(s *Spec, r *Request) error {
 	if c == nil {
 		return nil
 	}
-	s.Snapshots = &SnapshotSpec{
-		Path: cmp.Or(p.env.Path(r.Baselines), c.Path), Metric: c.Metric, Absolute: c.Absolute, Percent: c.Percent,
-		Update: r.UpdateBaselines,
-	}
+	o := *c
+	o.Path, o.Update = cmp.Or(p.env.Path(r.Baselines), c.Path), r.UpdateBaselines
+	s.Snapshots = &o
 	return nil
 }
 

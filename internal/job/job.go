@@ -85,7 +85,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		}
 	}()
 	s := p.newSpec(source, r.Settings.Settings)
-	s.Runners, s.Selected, s.Demo = Specs(r.Runners), r.RunnerIDs, r.Demo
+	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
@@ -134,17 +134,17 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 		return err
 	}
 	if s.JudgeVotes = votes; c != nil {
-		s.Judge = new(SpecOf(*c))
+		s.Judge = specOf(*c)
 	}
 	switch e := p.Config.Embedder; {
 	case embedder != "":
-		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: embedder}))
+		s.Embedder = specOf(plumb.RunnerConfig{Model: embedder})
 	case e != nil:
-		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: e.Model, BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}))
+		s.Embedder = specOf(*e)
 	default:
 		for _, r := range s.Runners {
 			if c, ok := runner.DefaultEmbedder(r.Config()); ok {
-				s.Embedder = new(SpecOf(c))
+				s.Embedder = specOf(c)
 				break
 			}
 		}
@@ -155,39 +155,29 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 // judge returns the judge with the given name, or else the judge of the config, and the number of
 // its votes. It returns nil if each model judges itself.
 func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error) {
-	configured := p.Config.Judge
-	if configured != nil {
-		votes = cmp.Or(votes, configured.Votes)
+	votes = cmp.Or(votes, p.Config.JudgeVotes)
+	if name == "" {
+		return p.Config.Judge, votes, nil
 	}
-	switch {
-	case name != "":
-		if c := p.Config.Runner(name); c != nil {
-			return c, votes, nil
-		}
-		if _, err := modelapi.Resolve(name); err != nil {
-			return nil, 0, fmt.Errorf("judge: %w", err)
-		}
-		return &plumb.RunnerConfig{Model: name}, votes, nil
-	case configured != nil && configured.Config != nil:
-		c := *configured.Config
-		if c.Model != "" {
-			c.ID = "" // the model describes the judge better than the key in the config
-		}
-		return &c, votes, nil
-	case configured != nil && configured.Runner != "":
-		c := p.Config.Runner(configured.Runner)
-		if c == nil {
-			return nil, 0, fmt.Errorf("judge: the config has no runner %q", configured.Runner)
-		}
+	if c := p.Config.Runner(name); c != nil {
 		return c, votes, nil
-	default:
-		return nil, votes, nil
 	}
+	if _, err := modelapi.Resolve(name); err != nil {
+		return nil, 0, fmt.Errorf("judge: %w", err)
+	}
+	return &plumb.RunnerConfig{Model: name}, votes, nil
 }
 
 // assemble makes the job that a complete spec describes. Runners that the caller made replace those
 // of the spec.
 func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Runner) (_ *Job, err error) {
+	if s.Sessions != nil {
+		stored, err := p.storedRunner(&s, source)
+		if err != nil {
+			return nil, err
+		}
+		own = []plumb.Runner{stored}
+	}
 	if len(s.Runners) == 0 && len(own) == 0 {
 		return nil, errors.New("the run has no runners")
 	}
@@ -219,10 +209,12 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
-	if j.baselines, err = s.Snapshots.open(j.Note, p.env.Now); err != nil {
-		return nil, err
-	}
-	if j.baselines != nil {
+	if s.Snapshots != nil {
+		o := *s.Snapshots
+		o.Note, o.Now = j.Note, p.env.Now
+		if j.baselines, err = snapshot.Open(o); err != nil {
+			return nil, err
+		}
 		j.options.Verify = j.baselines.Verify
 	}
 	j.forecast = j.newForecaster()
@@ -297,9 +289,10 @@ func (j *Job) makeJudges() error {
 		return nil
 	}
 	if s.Embedder == nil {
-		return plumb.WithHint(errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder"),
-			"--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, or embedder in plumb.yaml; "+
-				"or leave those cases out with --category or --case")
+		err := errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder")
+		return plumb.WithHint(err, "--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, "+
+			"or embedder in plumb.yaml; "+
+			"or leave those cases out with --category or --case")
 	}
 	embedder, err := runner.NewEmbedder(s.Embedder.Config(), j.factory.env)
 	if err != nil {
@@ -352,7 +345,8 @@ func (j *Job) checkBudget() error {
 			}
 			if !s.AllowUnmetered {
 				return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", r.ID),
-					"set its price under prices in plumb.yaml, use --max-tokens, or run without this guarantee with --allow-unmetered")
+					"set its price under prices in plumb.yaml, use --max-tokens, "+
+						"or run without this guarantee with --allow-unmetered")
 			}
 			j.Note(plumb.Note{
 				Level: "warning",

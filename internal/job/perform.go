@@ -13,9 +13,9 @@ import (
 
 // Options are what [Job.Perform] needs beside the job.
 type Options struct {
-	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a module.
-	// The first two kinds are described in package report. Without a report to standard output the
-	// terminal reporter writes there.
+	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a
+	// module. The first two kinds are described in package report. Without a report to standard
+	// output the terminal reporter writes there.
 	Reports []string
 	// Watch is called when the sessions begin. The run ends its running sessions when the returned
 	// context is done, and starts no more when drain is closed. Perform calls done when the run has
@@ -85,7 +85,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	}
 	state, err := run.Suite(running, j.options)
 	done()
-	err = errors.Join(err, reports.broke(hide(j.factory.redact, err)))
+	err = errors.Join(err, reports.end(hide(j.factory.redact, err), err == nil))
 	if state == nil {
 		return nil, err
 	}

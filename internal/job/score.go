@@ -68,7 +68,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	s.Runners, s.Filter, s.ScoredFrom = Specs(replays), run.Filter{}, earlier.Info.ID
+	s.Runners, s.Filter, s.ScoredFrom = specsOf(replays), run.Filter{}, earlier.Info.ID
 	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
 	p.setScoring(&s, &o)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted = p.env.Now().UTC(), Version(), nil
@@ -118,11 +118,11 @@ func (p *Project) chooseScorers(s *Spec, o *ScoreOptions, earlier *plumb.Run, ca
 			return nil, err
 		}
 		if s.JudgeVotes = votes; c != nil {
-			s.Judge, selfJudged, started.Judge = new(SpecOf(*c)), false, nil
+			s.Judge, selfJudged, started.Judge = specOf(*c), false, nil
 		}
 	}
 	if o.Embedder != "" {
-		s.Embedder, started.Embedder = new(SpecOf(plumb.RunnerConfig{Model: o.Embedder})), nil
+		s.Embedder, started.Embedder = specOf(plumb.RunnerConfig{Model: o.Embedder}), nil
 	}
 	judge, embedder := needs(cases)
 	if judge && selfJudged {
@@ -158,29 +158,29 @@ func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptio
 	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
 		return nil, err
 	}
-	return p.assembleStored(s, source, false, nil)
+	return p.assemble(s, source, false, nil)
 }
 
-// assembleStored is assemble for stored sessions. It leaves out cases without a session.
-func (p *Project) assembleStored(s Spec, source *Source, _ bool, _ []plumb.Runner) (*Job, error) {
+// storedRunner returns the runner that replays the stored sessions of s. It removes the cases
+// without a session from source.
+func (p *Project) storedRunner(s *Spec, source *Source) (plumb.Runner, error) {
 	stored, err := openSessions(*s.Sessions, source.Suite.Cases)
 	if err != nil {
 		return nil, err
 	}
-	var kept []plumb.Case
-	for _, c := range source.Suite.Cases {
-		if n := len(stored.cases[c.ID]); n > 0 {
-			c.Repeat = n
-			kept = append(kept, c)
+	all := source.Suite.Cases
+	source.Suite.Cases = nil
+	for _, c := range all {
+		if c.Repeat = len(stored.cases[c.ID]); c.Repeat > 0 {
+			source.Suite.Cases = append(source.Suite.Cases, c)
 		}
 	}
-	if missing := len(source.Suite.Cases) - len(kept); missing > 0 {
+	if missing := len(all) - len(source.Suite.Cases); missing > 0 {
 		p.printf("cases left out because they have no session: %d", missing)
 	}
-	source.Suite.Cases = kept
-	if judge, _ := needs(kept); judge && s.Judge == nil {
+	if judge, _ := needs(source.Suite.Cases); judge && s.Judge == nil {
 		return nil, plumb.WithHint(errors.New("the suite needs a judge, and stored sessions cannot judge themselves"),
 			"name a judge with --judge")
 	}
-	return p.assemble(s, source, false, []plumb.Runner{stored})
+	return stored, nil
 }

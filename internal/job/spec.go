@@ -34,9 +34,10 @@ type Spec struct {
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
 
 	run.Settings
-	// Workspace is the effective configuration; nil for runs in which no session works in a directory.
+	// Workspace is the effective configuration; nil for runs in which no session works in a
+	// directory.
 	Workspace *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Snapshots *SnapshotSpec          `json:"snapshots,omitempty" redact:"-"`
+	Snapshots *snapshot.Options      `json:"snapshots,omitempty" redact:"-"`
 }
 
 // RunnerSpec is the complete configuration of a runner in run.json.
@@ -47,18 +48,27 @@ type RunnerSpec struct {
 	NoSeed        bool `json:"noSeed,omitempty"`
 }
 
-// SpecOf returns the runner configuration c in the form of run.json.
-func SpecOf(c plumb.RunnerConfig) RunnerSpec {
-	return RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
+// specOf returns the runner configuration c in the form of run.json.
+func specOf(c plumb.RunnerConfig) *RunnerSpec {
+	return &RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
 }
 
-// Specs is [SpecOf] for several runners.
-func Specs(configs []plumb.RunnerConfig) []RunnerSpec {
+// specsOf is [specOf] for several runners.
+func specsOf(configs []plumb.RunnerConfig) []RunnerSpec {
 	var specs []RunnerSpec
 	for _, c := range configs {
-		specs = append(specs, SpecOf(c))
+		specs = append(specs, *specOf(c))
 	}
 	return specs
+}
+
+// all returns the runners of a run with its judge and its embedder.
+func (s *Spec) all() []*RunnerSpec {
+	var all []*RunnerSpec
+	for i := range s.Runners {
+		all = append(all, &s.Runners[i])
+	}
+	return slices.DeleteFunc(append(all, s.Judge, s.Embedder), func(r *RunnerSpec) bool { return r == nil })
 }
 
 // Config returns the runner configuration that s describes.
@@ -68,43 +78,18 @@ func (s RunnerSpec) Config() plumb.RunnerConfig {
 	return c
 }
 
-// SnapshotSpec is the part of run.json about token baselines.
-type SnapshotSpec struct {
-	Path     string   `json:"path"`
-	Metric   string   `json:"metric,omitempty"`
-	Absolute *float64 `json:"absolute,omitempty"`
-	Percent  *float64 `json:"percent,omitempty"`
-	Update   bool     `json:"update,omitempty"`
-}
-
-// open reads the baselines. It returns nil if the project keeps none.
-func (s *SnapshotSpec) open(note func(plumb.Note), now func() time.Time) (*snapshot.Baselines, error) {
-	if s == nil {
-		return nil, nil
-	}
-	return snapshot.Open(snapshot.Options{
-		Path: s.Path, Metric: s.Metric, Absolute: s.Absolute, Percent: s.Percent,
-		Update: s.Update, Note: note, Now: now,
-	})
-}
-
 // SessionsSpec is the part of run.json about stored sessions that no run made.
 type SessionsSpec struct {
 	Dir string `json:"dir"`
-	// Agent is the type of the agent whose transcripts have to be normalized; "" for session reports.
+	// Agent is the type of the agent whose transcripts have to be normalized; "" for session
+	// reports.
 	Agent string `json:"agent,omitempty"`
 }
 
 // words yields the names that a run writes: those of its suite, cases, tags, runners and models.
 func (s *Spec) words(suite *plumb.Suite) iter.Seq[string] {
 	words := append([]string{suite.Name, suite.Version, suite.Tier}, suite.Tags()...)
-	runners := slices.Clone(s.Runners)
-	for _, r := range []*RunnerSpec{s.Judge, s.Embedder} {
-		if r != nil {
-			runners = append(runners, *r)
-		}
-	}
-	for _, r := range runners {
+	for _, r := range s.all() {
 		_, model, _ := strings.Cut(r.Model, ":")
 		words = append(words, r.ID, r.Model, model)
 		if r.Agent != nil {

@@ -416,8 +416,10 @@ func TestBudgetOfJudgingAfterResume(t *testing.T) {
 		return []plumb.Verdict{{Pass: true, Asked: &plumb.Asked{Requests: 1, CostUSD: new(0.05)}}}, nil
 	})
 	f := &fake{id: "f", run: echo}
-	o := run.Options{Dir: d, Suite: suite(3, judge), Runners: []plumb.Runner{f},
-		Settings: run.Settings{Schedule: run.Serial}}
+	o := run.Options{
+		Dir: d, Suite: suite(3, judge), Runners: []plumb.Runner{f},
+		Settings: run.Settings{Schedule: run.Serial},
+	}
 	o.Forecast = func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
 		most := run.Use{CostUSD: 0.05}
 		return run.Forecast{Session: run.Part{Cap: most}, Judging: run.Part{Expected: most, Cap: most}}

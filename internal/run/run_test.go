@@ -210,13 +210,15 @@ func TestTimeLimit(t *testing.T) {
 			d := newDir(t)
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				r := do(t, run.Options{Dir: d, Suite: suite(1),
+				r := do(t, run.Options{
+					Dir: d, Suite: suite(1),
 					Settings: run.Settings{TimeoutMs: 3_600_000}, Runners: []plumb.Runner{
 						&fake{id: "f", run: func(ctx context.Context, _ plumb.Request) (*plumb.SessionReport, error) {
 							<-ctx.Done()
 							return test.partial, ctx.Err()
 						}},
-					}})
+					},
+				})
 				if got := r.Executions[0]; got.Outcome != test.want || got.Class.ID != "timeout" {
 					t.Errorf("got %s, %s; want %s, timeout", got.Outcome, got.Class.ID, test.want)
 				}
@@ -239,8 +241,10 @@ func TestRepeatAndRetry(t *testing.T) {
 		}
 		return report("echo"), nil
 	}}
-	r := do(t, run.Options{Suite: suite(1), Runners: []plumb.Runner{flaky},
-		Settings: run.Settings{Repeat: 3, Retry: 2, Schedule: run.Serial}})
+	r := do(t, run.Options{
+		Suite: suite(1), Runners: []plumb.Runner{flaky},
+		Settings: run.Settings{Repeat: 3, Retry: 2, Schedule: run.Serial},
+	})
 	want := []string{"case-000/1/1", "case-000/2/1", "case-000/2/2", "case-000/2/3", "case-000/3/1", "case-000/3/2"}
 	if diff := cmp.Diff(want, flaky.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -257,8 +261,10 @@ func TestRepeatAndRetry(t *testing.T) {
 	rejected := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 		return nil, plumb.Failuref(plumb.OriginModelRejected, "no such model")
 	}}
-	r = do(t, run.Options{Suite: suite(5), Runners: []plumb.Runner{rejected},
-		Settings: run.Settings{Retry: 3, Schedule: run.Serial}})
+	r = do(t, run.Options{
+		Suite: suite(5), Runners: []plumb.Runner{rejected},
+		Settings: run.Settings{Retry: 3, Schedule: run.Serial},
+	})
 	if len(passes.calls) != 1 || len(rejected.calls) != 1 {
 		t.Errorf("asked %d and %d times, want once each", len(passes.calls), len(rejected.calls))
 	}
@@ -355,8 +361,10 @@ func TestDrainLetsSessionsFinishAndCancelDoesNot(t *testing.T) {
 				}
 			})
 			r, err := run.Suite(
-				ctx, run.Options{Dir: d, Suite: suite(20), Runners: []plumb.Runner{f},
-					Settings: run.Settings{Parallel: 4}, Drain: drain},
+				ctx, run.Options{
+					Dir: d, Suite: suite(20), Runners: []plumb.Runner{f},
+					Settings: run.Settings{Parallel: 4}, Drain: drain,
+				},
 			)
 			if err != nil {
 				t.Fatal(err)
@@ -388,8 +396,10 @@ func TestResumeAnywhere(t *testing.T) {
 		return report("echo"), nil
 	}
 	options := func(d *run.Dir, f plumb.Runner) run.Options {
-		return run.Options{Dir: d, Suite: suite(5), Runners: []plumb.Runner{f},
-			Settings: run.Settings{Repeat: 2, Retry: 1, Parallel: 3}}
+		return run.Options{
+			Dir: d, Suite: suite(5), Runners: []plumb.Runner{f},
+			Settings: run.Settings{Repeat: 2, Retry: 1, Parallel: 3},
+		}
 	}
 	whole := newDir(t)
 	want := do(t, options(whole, &fake{id: "f", run: flaky}))

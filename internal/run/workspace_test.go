@@ -97,7 +97,8 @@ func TestIsolatedWorkspaces(t *testing.T) {
 	var sessions []*plumb.SessionReport
 	var markers []string
 	dir := newDir(t)
-	do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places,
+	do(t, run.Options{
+		Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places,
 		Settings: run.Settings{Parallel: 4}, Emit: func(
 			ev plumb.Event, _ *plumb.Run,
 		) error {
@@ -108,7 +109,8 @@ func TestIsolatedWorkspaces(t *testing.T) {
 				markers = append(markers, ev.Marker)
 			}
 			return nil
-		}})
+		},
+	})
 	if len(sessions) != 2 || len(markers) != 2 || markers[0] == markers[1] || strings.Contains(markers[0], dir.ID) {
 		t.Fatalf("%d sessions, markers %q", len(sessions), markers)
 	}
