@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 const (
@@ -285,7 +287,7 @@ func (f *family) carries(p process, self int, all []process) bool {
 	if !adopts || p.ppid != self || p.sid == ownSession() || elsewhere(p.pid) {
 		return false // processes that this process starts itself stay in its session, or have a mark
 	}
-	return f.bare(p.pid) && (f.dir != "" && within(workingDirectory(p.pid), f.dir) || f.sole(p, self, all))
+	return f.bare(p.pid) && (f.dir != "" && files.Within(workingDirectory(p.pid), f.dir) || f.sole(p, self, all))
 }
 
 // sole reports whether no other running program can have left the orphan p. A program that started
@@ -321,10 +323,6 @@ func (f *family) bare(pid int) bool {
 	}
 	env, err := environment(pid)
 	return err == nil && lookup(env, markerEnv) == ""
-}
-
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // reap reaps a zombie that this process has adopted. A zombie that this process started itself

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // groupPrefix begins the names of the control groups of this package. The escaped mark follows.
@@ -149,7 +151,7 @@ func (g *group) empty() bool {
 
 // holds reports whether a process, which may be a zombie, is in the group or below it.
 func (g *group) holds(pid int) bool {
-	return g != nil && within(groupDir(groupPath(strconv.Itoa(pid))), g.dir)
+	return g != nil && files.Within(groupDir(groupPath(strconv.Itoa(pid))), g.dir)
 }
 
 // kill kills all processes in the group at once. Kernels before 5.14 cannot; the caller also kills
