@@ -181,13 +181,7 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	if f.phase == syscall.SIGKILL {
 		grace = 0
 	}
-	remain := finish(members, grace, func() []process {
-		members, err := f.members()
-		if err != nil {
-			return nil
-		}
-		return members
-	}, f.group.kill)
+	remain := finish(members, grace, f.members, f.group.kill)
 	for began := time.Now(); f.dying > 0 && time.Since(began) < leaveTime; {
 		<-time.After(leaveTime / 100)
 		_, _ = f.members() // reaps zombies; one that remains is only a table entry
@@ -196,12 +190,12 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 }
 
 // finish ends processes: with SIGTERM, and after grace with SIGKILL. again returns the processes
-// that exist now. all kills all processes that can be killed at once, so that they cannot start new
-// ones. finish returns the remaining processes.
-func finish(members []process, grace time.Duration, again func() []process, all func()) []process {
+// that exist now, or no processes if it fails. all kills all processes that can be killed at once,
+// so that they cannot start new ones. finish returns the remaining processes.
+func finish(members []process, grace time.Duration, again func() ([]process, error), all func()) []process {
 	asked := map[int]uint64{}
 	pause := 2 * time.Millisecond
-	for began := time.Now(); len(members) > 0; members = again() {
+	for began := time.Now(); len(members) > 0; members, _ = again() {
 		spent := time.Since(began)
 		if spent > grace+killPatience {
 			return members
@@ -389,18 +383,9 @@ func (k kinship) reachable(p process, self int) bool {
 func describe(processes []process) []Process {
 	var out []Process
 	for _, p := range processes {
-		command := commandLine(p.pid)
-		if command == "" {
-			continue
+		if command := commandLine(p.pid); command != "" {
+			out = append(out, Process{PID: p.pid, Command: command})
 		}
-		env, _ := environment(p.pid) // empty if the process has ended
-		out = append(
-			out,
-			Process{
-				PID: p.pid, Command: command,
-				Trace: Trace{Marker: lookup(env, markerEnv), RunDir: lookup(env, oldRunDirEnv)},
-			},
-		)
 	}
 	return out
 }

@@ -67,12 +67,7 @@ func (g *Group) End(grace time.Duration) {
 	}
 	g.family = nil
 	defer f.group.remove()
-	again := func() []process {
-		members, err := f.members()
-		if err != nil {
-			return nil
-		}
-		return members
+	if members, err := f.members(); err == nil {
+		finish(members, grace, f.members, f.group.kill)
 	}
-	finish(again(), grace, again, f.group.kill)
 }

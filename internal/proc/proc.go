@@ -268,15 +268,6 @@ func lookup(env []string, name string) string {
 	return value
 }
 
-// survived returns an error that names the remaining processes.
-func survived(processes []Process) error {
-	var names []string
-	for _, p := range processes {
-		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
-	}
-	return fmt.Errorf("these processes could not be ended: %s", strings.Join(names, ", "))
-}
-
 // ownMark and groupMark are the prefixes of the marks that this package gives to programs and
 // groups. The id of this process follows.
 const (
