@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // stockThought is what the model thinks when a turn has reasoning tokens and no text for them.
@@ -31,7 +33,7 @@ type encoder struct {
 	id      uint64 // of the request
 	now     time.Time
 	model   string
-	request any
+	request gjson.Result
 	// stream is set for a stream, events for Google's stream of events instead of an array.
 	stream, events bool
 
@@ -103,7 +105,7 @@ func (e *encoder) chat(a answer) {
 	}
 	e.startEvents()
 	reply["object"] = "chat.completion.chunk"
-	wantsUsage := get(e.request, "stream_options", "include_usage") == true
+	wantsUsage := e.request.Get("stream_options.include_usage").Bool()
 	if wantsUsage {
 		reply["usage"] = nil
 	}
@@ -340,7 +342,7 @@ func (e *encoder) blocks(a answer) []block {
 		}
 		return out
 	}
-	kind := text(e.request, "thinking", "type")
+	kind := e.request.Get("thinking.type").Str
 	if thought := a.thinks(); thought != "" && (kind == "enabled" || kind == "adaptive") {
 		const signature = "ZmFrZS1zaWduYXR1cmU="
 		blocks = append(blocks, block{
@@ -402,7 +404,7 @@ func (e *encoder) generation(a answer, chunk string, first, last bool) object {
 	t := a.tokens
 	parts := []any{}
 	if thought := a.thinks(); first && thought != "" &&
-		get(e.request, "generationConfig", "thinkingConfig", "includeThoughts") == true {
+		e.request.Get("generationConfig.thinkingConfig.includeThoughts").Bool() {
 		parts = append(parts, object{"text": thought, "thought": true})
 	}
 	if chunk != "" {
