@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/redact"
@@ -210,20 +210,13 @@ func (p *sandbox) restoreCredentials() error {
 		if changed, err := os.Stat(source); err != nil || changed.ModTime().After(p.started) {
 			continue // another program renewed it later
 		}
-		if err := replaceFile(source, mine); err != nil {
+		err = doc.Write(source, func(f *doc.File) error {
+			_, err := f.Write(mine)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("store the credentials that the agent renewed: %w", err)
 		}
-	}
-	return nil
-}
-
-func replaceFile(name string, data []byte) error {
-	next := name + ".plumb-" + rand.Text()[:8]
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(next, name); err != nil {
-		return errors.Join(err, os.Remove(next))
 	}
 	return nil
 }
