@@ -71,8 +71,11 @@ func (f *family) start(exited chan<- error) error {
 	if !f.ungrouped {
 		f.group = newGroup(f.mark)
 	}
-	err := f.grouped(func(cmd *exec.Cmd) error { return launch(cmd, exited) })
+	release := f.group.join(f.cmd.SysProcAttr)
+	err := launch(f.cmd, exited)
+	release()
 	if err != nil {
+		f.group.remove()
 		return err
 	}
 	f.main = f.cmd.Process.Pid
@@ -90,26 +93,6 @@ func (f *family) start(exited chan<- error) error {
 		}
 	}()
 	return nil
-}
-
-// grouped starts the program in the control group, or without one if the system does not allow it.
-func (f *family) grouped(start func(*exec.Cmd) error) error {
-	if f.group == nil {
-		return start(f.cmd)
-	}
-	again := &exec.Cmd{
-		Path: f.cmd.Path, Args: f.cmd.Args, Env: f.cmd.Env, Dir: f.cmd.Dir, Err: f.cmd.Err,
-		Stdin: f.cmd.Stdin, Stdout: f.cmd.Stdout, Stderr: f.cmd.Stderr, SysProcAttr: f.cmd.SysProcAttr,
-	}
-	release := f.group.join(f.cmd.SysProcAttr)
-	err := start(f.cmd)
-	release()
-	if err == nil {
-		return nil
-	}
-	f.group.remove()
-	f.group, f.cmd = nil, again
-	return start(again)
 }
 
 // settle ends the recording. After that only one goroutine uses the family.

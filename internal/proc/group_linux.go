@@ -25,9 +25,27 @@ const groupPrefix = "plumb-"
 // means that the system does not allow one, as in most containers and in logins without delegation.
 type group struct{ dir string }
 
-// newGroup creates the control group of a mark below that of this process. It returns nil if that
-// is not possible.
+// newGroup creates the control group of a mark below that of this process. It returns nil if
+// programs cannot start in a control group.
 func newGroup(mark string) *group {
+	if !groupsWork() {
+		return nil
+	}
+	return createGroup(mark)
+}
+
+// groupsWork reports whether programs can start in a control group. It starts a program that does
+// not exist: the error for a missing program means that all earlier steps succeeded.
+var groupsWork = sync.OnceValue(func() bool { //nolint:gochecknoglobals // it is constant
+	g := createGroup("probe/" + strconv.Itoa(os.Getpid()))
+	defer g.remove()
+	attr := &syscall.SysProcAttr{}
+	defer g.join(attr)()
+	_, err := syscall.ForkExec("/proc/self/no-such-program", nil, &syscall.ProcAttr{Sys: attr})
+	return attr.UseCgroupFD && errors.Is(err, syscall.ENOENT)
+})
+
+func createGroup(mark string) *group {
 	parent := ownGroupDir()
 	if parent == "" {
 		return nil
@@ -224,29 +242,9 @@ func sweepGroups(wanted func(mark string) bool) {
 	}
 }
 
-// tried returns the group if programs can start in it, or else nil. It starts a program that does
-// not exist: the error for a missing program means that all earlier steps succeeded.
-func (g *group) tried() *group {
-	if g == nil {
-		return nil
-	}
-	attr := &syscall.SysProcAttr{}
-	release := g.join(attr)
-	tried := attr.UseCgroupFD
-	_, err := syscall.ForkExec("/proc/self/no-such-program", nil, &syscall.ProcAttr{Sys: attr})
-	release()
-	if tried && errors.Is(err, syscall.ENOENT) {
-		return g
-	}
-	g.remove()
-	return nil
-}
-
 // Means returns the method that tracks the processes of a program on this system.
 func Means() string {
-	g := newGroup("probe/" + strconv.Itoa(os.Getpid())).tried()
-	defer g.remove()
-	if g == nil {
+	if !groupsWork() {
 		return "descendants of a child subreaper, and a mark in the environment"
 	}
 	return "a control group (cgroup v2) for each program"
