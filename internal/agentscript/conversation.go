@@ -85,10 +85,8 @@ func (q *conversation) responses(request gjson.Result) {
 		case kind == "additional_tools": // Codex, for models that call tools from code
 			q.responseTools("", item.Get("tools"))
 		case kind == "agent_message": // Codex, to its subagents and back
-			t := content(item.Get("content"))
-			for _, part := range item.Get("content.#.encrypted_content").Array() {
-				t += part.Str // plain text, because the real model would encrypt it
-			}
+			// The second text is plain, because the real model would encrypt it.
+			t := content(item.Get("content")) + joined(item.Get("content.#.encrypted_content"))
 			q.received = append(q.received, message{text: t})
 		case item.Get("role").Str == "user":
 			q.received = append(q.received, message{text: content(item.Get("content"))})
@@ -224,11 +222,15 @@ func content(v gjson.Result) string {
 	if v.Type == gjson.String {
 		return v.Str
 	}
-	text := ""
-	for _, part := range v.Get("#.text").Array() {
-		text += part.Str
+	return joined(v.Get("#.text"))
+}
+
+func joined(texts gjson.Result) string {
+	var b strings.Builder
+	for _, text := range texts.Array() {
+		b.WriteString(text.Str)
 	}
-	return text
+	return b.String()
 }
 
 // encode renders v as JSON as a model writes it. v must be representable in JSON.
