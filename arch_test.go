@@ -90,7 +90,7 @@ var homes = map[string][]string{
 	"modernc.org/libc":                       {"internal/script"},
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
-	"github.com/tidwall/gjson":               {"internal/agent", "internal/agent/...", "internal/fakemodel"},
+	"github.com/tidwall/gjson":               {"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel"},
 	"mvdan.cc/sh":                            {"internal/agent/transcript"},
 	"testing":                                {"plumbtest"},
 	"os/exec": {
