@@ -76,5 +76,5 @@ func Normalize(agent string, t transcript.Transcript) (*plumb.SessionReport, err
 	if err != nil {
 		return nil, plumb.Failed(plumb.OriginNormalization, fmt.Errorf("normalise a transcript: %w", err))
 	}
-	return transcript.NewRecorder(&spec.Format, &t).Normalize(&t)
+	return transcript.NewRecorder(&spec.Format, &t).Normalize()
 }
