@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
 	"iter"
 	"regexp"
 	"slices"
@@ -22,11 +20,7 @@ func TextOf(v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	default:
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
-			return v.Raw
-		}
-		return compact.String()
+		return v.Get("@ugly").Raw
 	}
 }
 
