@@ -47,7 +47,7 @@ func outputSize(i, median int) int {
 // commandLine returns command i. It has no characters that JSON or a shell must escape.
 func commandLine(i int) string {
 	commands := [...]string{
-		"go test ./p%d", "cd p%d && cat main.go | head -50", "grep -rn Handler p%d/server.go p%d/main.go", "sed -n 1,120p p%d/service.go",
+		"go test ./p%d", "cd /ws/p%d && cat main.go | head -50", "grep -rn Handler p%d/server.go p%d/main.go", "sed -n 1,120p p%d/service.go",
 	}
 	return strings.ReplaceAll(commands[i%len(commands)], "%d", strconv.Itoa(i))
 }

@@ -42,6 +42,8 @@ type copilot struct {
 	callError string // the message of the last failed request to the model
 
 	used map[string]*plumb.Usage // by subagent, "" for the main thread
+	// fields are the data of the current record.
+	fields transcript.Fields
 }
 
 // lastMessage is the latest message of the main thread.
@@ -246,7 +248,8 @@ func (c *copilot) begin(data gjson.Result) {
 
 // message records a message of the assistant. A message that calls tools is commentary.
 func (c *copilot) message(o transcript.Origin, data gjson.Result) {
-	m := transcript.FieldsOf(data)
+	m := &c.fields
+	m.Of(data)
 	c.thinking(o, m.Get("reasoningText").String())
 	text, tools := m.Get("content").String(), m.Get("toolRequests").Get("0").Exists()
 	phase := m.Get("phase").String()

@@ -73,7 +73,8 @@ func (c *copilot) happened(e effect) {
 
 // complete records the result of a tool call.
 func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
-	f := transcript.FieldsOf(data)
+	f := &c.fields
+	f.Of(data)
 	failure, success, result := f.Get("error"), f.Get("success"), f.Get("result")
 	o.Call = f.Get("toolCallId").String()
 	content := result.Get("content")

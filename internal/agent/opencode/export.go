@@ -72,9 +72,8 @@ func (o *opencode) export(th *openThread, path, from string) error {
 			o.r.SawRecords++
 			m.begin(v)
 		case at == "messages[].parts[]" && m.begun:
-			part := readPart(v)
-			th.part(m.Origin, part, m.role)
-			m.steps = m.steps || part.kind == "step-finish"
+			th.part(m.Origin, v, m.role)
+			m.steps = m.steps || v.Get("type").String() == "step-finish"
 		}
 		return nil
 	})

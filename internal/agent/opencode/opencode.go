@@ -30,6 +30,8 @@ type opencode struct {
 	changed map[string]bool // files that tools report as changed
 	parts   int             // parts without an ID
 	cost    float64
+	// part and state are parts of the current record.
+	part, state transcript.Fields
 }
 
 func readOpencode(r *transcript.Recorder) error {
@@ -150,7 +152,7 @@ func (o *opencode) stream(main *openThread) error {
 			th.flush(transcript.PhaseCommentary)
 			th.failed(rec.Get("error"))
 		case "step_start", "step_finish", "text", "reasoning", "tool_use":
-			th.part(og, readPart(rec.Get("part")), transcript.RoleAssistant)
+			th.part(og, rec.Get("part"), transcript.RoleAssistant)
 		default:
 			return false
 		}

@@ -36,20 +36,10 @@ type openText struct {
 	seen bool
 }
 
-// openPart is one part of a message. Its fields depend on its kind.
-type openPart struct {
-	transcript.Fields
-	kind string
+// partID returns the ID of a part, or else of its call.
+func partID(p *transcript.Fields) string {
+	return cmp.Or(p.Get("id").String(), p.Get("callID").String())
 }
-
-func readPart(v gjson.Result) openPart {
-	p := openPart{Fields: transcript.FieldsOf(v)}
-	p.kind = p.Get("type").String()
-	return p
-}
-
-// id returns the ID of a part, or else of its call.
-func (p *openPart) id() string { return cmp.Or(p.Get("id").String(), p.Get("callID").String()) }
 
 // at returns the time in a field of the times of a part or its state; if there is none, it returns other.
 func at(times gjson.Result, field string, other *time.Time) *time.Time {
@@ -57,11 +47,13 @@ func at(times gjson.Result, field string, other *time.Time) *time.Time {
 }
 
 // part records one part of a message once.
-func (th *openThread) part(og transcript.Origin, part openPart, role string) {
+func (th *openThread) part(og transcript.Origin, value gjson.Result, role string) {
+	part := &th.o.part
+	part.Of(value)
 	seen := th.know(part)
 	r, text := th.o.r, part.Get("text").String()
 	th.began = th.began || role == transcript.RoleAssistant
-	switch part.kind {
+	switch part.Get("type").String() {
 	case "step-start", "step_start":
 		th.flush(transcript.PhaseCommentary)
 		th.tools, th.denied = false, ""
@@ -107,8 +99,8 @@ func (th *openThread) part(og transcript.Origin, part openPart, role string) {
 }
 
 // know reports whether a part is recorded, and remembers it.
-func (th *openThread) know(part openPart) bool {
-	id := part.id()
+func (th *openThread) know(part *transcript.Fields) bool {
+	id := partID(part)
 	if id == "" || len(th.o.exports) == 0 {
 		return false // without exports, each part is written once
 	}
@@ -142,8 +134,9 @@ func (th *openThread) flush(phase string) {
 }
 
 // tool records a tool call and its effects. It returns the message if the call was denied.
-func (th *openThread) tool(og transcript.Origin, part openPart, seen bool) (denied string) {
-	state := transcript.FieldsOf(part.Get("state"))
+func (th *openThread) tool(og transcript.Origin, part *transcript.Fields, seen bool) (denied string) {
+	state := &th.o.state
+	state.Of(part.Get("state"))
 	name, status, output := part.Get("tool").String(), state.Get("status").String(), transcript.TextOf(state.Get("output"))
 	times, input, meta := state.Get("time"), state.Get("input"), state.Get("metadata")
 	failed := status == "error" || name == "invalid"
@@ -157,7 +150,7 @@ func (th *openThread) tool(og transcript.Origin, part openPart, seen bool) (deni
 		return denied
 	}
 	r := th.o.r
-	if og.Call = cmp.Or(part.Get("callID").String(), part.id()); og.Call == "" {
+	if og.Call = cmp.Or(part.Get("callID").String(), partID(part)); og.Call == "" {
 		th.o.parts++
 		og.Call = fmt.Sprintf("part-%d", th.o.parts)
 	}
@@ -246,14 +239,16 @@ func (th *openThread) patch(og transcript.Origin, files gjson.Result) {
 // tokens records the usage of a step. The provider's API decides whether OpenCode's output tokens include reasoning; the total
 // shows it.
 func (th *openThread) tokens(og transcript.Origin, v, cost gjson.Result) {
-	input, output, reasoning := v.Get("input").Int(), v.Get("output").Int(), v.Get("reasoning").Int()
-	read, write := v.Get("cache.read").Int(), v.Get("cache.write").Int()
+	counts := &th.o.state
+	counts.Of(v)
+	input, output, reasoning := counts.Get("input").Int(), counts.Get("output").Int(), counts.Get("reasoning").Int()
+	read, write := counts.Get("cache").Get("read").Int(), counts.Get("cache").Get("write").Int()
 	if min(input, output, reasoning, read, write) < 0 || input+output+reasoning+read+write == 0 {
 		return
 	}
 	gross := input + read + write
 	out := output + reasoning
-	if total := v.Get("total").Int() - gross; total >= output && total < out {
+	if total := counts.Get("total").Int() - gross; total >= output && total < out {
 		out = total
 	}
 	u := plumb.Usage{

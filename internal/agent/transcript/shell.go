@@ -263,11 +263,14 @@ func (s *shell) words(text string) []string {
 	return words
 }
 
+// maxDir is the length of a directory's path. Longer paths do not exist.
+const maxDir = 4 << 10
+
 // ShellEnds returns the directory in which a command leaves a shell that starts in base. It returns base if only the shell
 // knows the directory.
 func (r *Recorder) ShellEnds(base, command string) string {
 	place := r.shell.ends(command)
-	if place.lost || place.base == "" {
+	if place.lost || place.base == "" || len(base)+len(place.base) > maxDir {
 		return base
 	}
 	return Resolve(Resolve(r.Cwd, base), place.base)
