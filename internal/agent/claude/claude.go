@@ -15,13 +15,14 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// claude reads the record of a Claude Code session. The stream on standard output has everything except the usage of each
-// request. The session files have the usage, and the rest of the records if the stream broke off. Qwen Code writes a stream in
-// the same format.
+// claude reads the record of a Claude Code session. The stream on standard output has everything
+// except the usage of each request. The session files have the usage, and the rest of the records
+// if the stream broke off. Qwen Code writes a stream in the same format.
 type claude struct {
 	r    *transcript.Recorder
 	qwen bool
-	// uuids are the records of the stream, so that the same records of the session files are skipped; nil if there are none.
+	// uuids are the records of the stream, so that the same records of the session files are
+	// skipped; nil if there are none.
 	uuids map[uint64]bool
 	// calls are the tool calls without a result.
 	calls map[string]claudeCall
@@ -39,11 +40,12 @@ type claude struct {
 	result gjson.Result
 	// message, block and about are parts of the current record.
 	message, block, about transcript.Fields
-	// apiError is an error of the model API that the agent has shown as a message. trying is the error after which it repeats
-	// the last request.
+	// apiError is an error of the model API that the agent has shown as a message. trying is the
+	// error after which it repeats the last request.
 	apiError, trying string
 	status           int
-	// stop is why the model stopped, if the last record of the main thread is the model's and has a reason: in session files.
+	// stop is why the model stopped, if the last record of the main thread is the model's and has a
+	// reason: in session files.
 	stop string
 }
 
@@ -78,9 +80,9 @@ func readClaude(r *transcript.Recorder) error {
 	return read(r, false)
 }
 
-// readQwen reads the stream of Qwen Code, which differs from Claude's: its usage counts the cache as input and continues over
-// resumed sessions, its tools have other names, and before 0.24 a failure of the model API is a successful result with an
-// error text.
+// readQwen reads the stream of Qwen Code, which differs from Claude's: its usage counts the cache
+// as input and continues over resumed sessions, its tools have other names, and before 0.24 a
+// failure of the model API is a successful result with an error text.
 func readQwen(r *transcript.Recorder) error { return read(r, true) }
 
 func read(r *transcript.Recorder, qwen bool) error {
@@ -174,7 +176,8 @@ func (c *claude) init(rec *transcript.Fields) {
 	})
 }
 
-// origin returns the source of a record. A record of a subagent has the call that started it as its parent.
+// origin returns the source of a record. A record of a subagent has the call that started it as its
+// parent.
 func (c *claude) origin(rec *transcript.Fields, call string) transcript.Origin {
 	o := transcript.Origin{At: transcript.Time(rec.Text("timestamp")), Call: call, Subagent: rec.Text("parent_tool_use_id")}
 	if o.Subagent == "" {
@@ -248,8 +251,9 @@ func (c *claude) assistant(rec *transcript.Fields) {
 				r.Message(o, transcript.RoleAssistant, transcript.PhaseFinal, text)
 			}
 		case "tool_use", "server_tool_use", "mcp_tool_use":
-			// If each block is a separate record, a message that calls a tool is not the final one. In older versions one
-			// record has all blocks, and its texts count as final, as documented.
+			// If each block is a separate record, a message that calls a tool is not the final one.
+			// In older versions one record has all blocks, and its texts count as final, as
+			// documented.
 			if len(blocks) == 1 {
 				for _, i := range said.texts {
 					r.Rephrase(i, transcript.PhaseCommentary)
@@ -274,8 +278,8 @@ func elements(v gjson.Result) []gjson.Result {
 	return v.Array()
 }
 
-// request records the usage of a request. The stream has the counts from the beginning of an answer, so that its output is
-// not known. The session files have those from its end: whole.
+// request records the usage of a request. The stream has the counts from the beginning of an
+// answer, so that its output is not known. The session files have those from its end: whole.
 func (c *claude) request(o transcript.Origin, id string, m *transcript.Fields, whole bool) {
 	u := m.Get("usage")
 	if id == "" || !u.IsObject() {
@@ -297,8 +301,8 @@ func (c *claude) request(o transcript.Origin, id string, m *transcript.Fields, w
 	}
 }
 
-// usage reads a usage object, with gross input. Claude's own input excludes the tokens that were read from the cache and
-// written to it.
+// usage reads a usage object, with gross input. Claude's own input excludes the tokens that were
+// read from the cache and written to it.
 func (c *claude) usage(v gjson.Result) plumb.Usage {
 	u := transcript.TokenKeys{
 		Input: "input_tokens", Output: "output_tokens", Reasoning: "output_tokens_details.thinking_tokens",
@@ -436,8 +440,9 @@ func (c *claude) deniedBy(rec *transcript.Fields, id string) bool {
 	return decision == "deny" || decision == "reject"
 }
 
-// ran takes the end of a command. Claude reports a command with an exit code other than 0 as an error, except for commands
-// such as grep whose codes it knows. It does not report the code of those.
+// ran takes the end of a command. Claude reports a command with an exit code other than 0 as an
+// error, except for commands such as grep whose codes it knows. It does not report the code of
+// those.
 func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcript.Fields, output string) {
 	r := c.r
 	if c.qwen {

@@ -100,8 +100,8 @@ func (c *claude) outcome(rec gjson.Result) {
 	r.Failed(f)
 }
 
-// subagents computes the usage of the subagents, which the main thread's usage excludes. With more than one subagent, only
-// the session files have the usage of each.
+// subagents computes the usage of the subagents, which the main thread's usage excludes. With more
+// than one subagent, only the session files have the usage of each.
 func (c *claude) subagents(rec gjson.Result) {
 	subs := c.r.Report.Subagents
 	for _, s := range subs {
@@ -131,15 +131,16 @@ func (c *claude) subagents(rec gjson.Result) {
 	c.r.Note(fmt.Sprintf("the %d subagents used %d tokens together; the usage of each is not known", len(subs), u.Tokens()))
 }
 
-// thought removes a count of 0 thinking tokens from a session with thinking: the real count is missing.
+// thought removes a count of 0 thinking tokens from a session with thinking: the real count is
+// missing.
 func (c *claude) thought() {
 	if u := &c.r.Report.Usage; u.ReasoningTokens != nil && *u.ReasoningTokens == 0 && u.ReasoningChars > 0 {
 		u.ReasoningTokens = nil
 	}
 }
 
-// cost takes the cost of the session with its subagents, if the agent knows the prices; otherwise the agent reports 0. The
-// total continues over resumed sessions.
+// cost takes the cost of the session with its subagents, if the agent knows the prices; otherwise
+// the agent reports 0. The total continues over resumed sessions.
 func (c *claude) cost(rec gjson.Result) {
 	usd, known := 0.0, true
 	since := rec.Get("model_usage_since_last_result")
@@ -173,8 +174,8 @@ func claudeFinish(reason string) plumb.FinishReason {
 	}
 }
 
-// broken sets the final output of a session without a result record: the texts of its last message, if the message called no
-// tool.
+// broken sets the final output of a session without a result record: the texts of its last message,
+// if the message called no tool.
 func (c *claude) broken() {
 	said := c.said[""]
 	if said == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// session takes from the session files what the stream does not have: the usage of each request, the instructions that were
-// read, and, if the stream broke off, the rest of the records.
+// session takes from the session files what the stream does not have: the usage of each request,
+// the instructions that were read, and, if the stream broke off, the rest of the records.
 func (c *claude) session() error {
 	id := c.r.Report.SessionID
 	if c.r.Session == "" || c.qwen || id == "" && transcript.Exists(c.r.Stdout) {
@@ -43,7 +43,8 @@ func (c *claude) session() error {
 	return nil
 }
 
-// sessionFile returns the file of a session, or the last file of any session if the ID is "", and all session files.
+// sessionFile returns the file of a session, or the last file of any session if the ID is "", and
+// all session files.
 func (c *claude) sessionFile(id string) (main string, all []string, err error) {
 	all, err = transcript.SessionFiles(c.r.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
 	for _, path := range all {
@@ -55,8 +56,8 @@ func (c *claude) sessionFile(id string) (main string, all []string, err error) {
 	return main, all, err
 }
 
-// prompt takes the prompt from the session file, because the stream has none: the prompt before the first record of the
-// stream, or else the only prompt, or the last one of a resumed session.
+// prompt takes the prompt from the session file, because the stream has none: the prompt before the
+// first record of the stream, or else the only prompt, or the last one of a resumed session.
 func (c *claude) prompt() error {
 	id, uuid := "", ""
 	err := transcript.EachLine(c.r.Stdout, func(line []byte) error {
@@ -105,7 +106,8 @@ func promptOf(rec gjson.Result) string {
 	return transcript.CodexParts(rec.Get("message.content"))
 }
 
-// subagentFile takes the session file of a subagent. A file beside it names the call that started the subagent.
+// subagentFile takes the session file of a subagent. A file beside it names the call that started
+// the subagent.
 func (c *claude) subagentFile(path string) error {
 	name := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(path), ".jsonl"), "agent-")
 	_ = transcript.EachLine(strings.TrimSuffix(path, ".jsonl")+".meta.json", func(line []byte) error { // it is optional
@@ -140,8 +142,8 @@ func (c *claude) has(id string) bool {
 	return slices.ContainsFunc(c.r.Report.Subagents, func(s plumb.Subagent) bool { return s.ID == id })
 }
 
-// history takes a session file. The stream has most of its records. The other records only count if the stream broke off, and
-// in a resumed session only after the last prompt.
+// history takes a session file. The stream has most of its records. The other records only count if
+// the stream broke off, and in a resumed session only after the last prompt.
 func (c *claude) history(path, subagent string) error {
 	skip := 0
 	if c.r.Resumed && subagent == "" {

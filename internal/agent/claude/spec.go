@@ -1,4 +1,5 @@
-// Package claude describes Claude Code and reads its transcripts, and those of Qwen Code, whose stream has the same format.
+// Package claude describes Claude Code and reads its transcripts, and those of Qwen Code, whose
+// stream has the same format.
 package claude
 
 import (
@@ -74,7 +75,8 @@ func launchClaude(l *spec.Launch) error {
 	if l.Key != "" {
 		l.Env["ANTHROPIC_API_KEY"] = l.Key
 	}
-	// With strict only the servers of these files are there: those of the suite, and none of an account.
+	// With strict only the servers of these files are there: those of the suite, and none of an
+	// account.
 	var files []string
 	if len(l.Servers) > 0 {
 		file, err := l.WriteJSON("plumb-mcp.json", map[string]any{"mcpServers": spec.ClaudeServers(l.Servers)})

@@ -96,7 +96,8 @@ func (t *codexThread) tool(o transcript.Origin, tool, args string) {
 	}
 }
 
-// running returns the script of code mode that is running, or nil. It starts the commands that run meanwhile.
+// running returns the script of code mode that is running, or nil. It starts the commands that run
+// meanwhile.
 func (t *codexThread) running() *codexCall {
 	const recent = 64
 	for _, id := range slices.Backward(t.open[max(0, len(t.open)-recent):]) {
@@ -144,8 +145,8 @@ func (t *codexThread) executed(o transcript.Origin, id string, item *transcript.
 		t.sandboxed && code.Int() != 0 && codexSandbox.MatchString(output) {
 		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command", transcript.LineWith(output, codexSandbox))
 	}
-	// The sandbox lets a command run and denies some of its actions. The reads follow the denial, so that the denial does not
-	// remove them.
+	// The sandbox lets a command run and denies some of its actions. The reads follow the denial,
+	// so that the denial does not remove them.
 	for _, part := range item.Get("parsed_cmd").Array() {
 		if part.Get("type").String() == "read" {
 			t.r.FileRead(o, transcript.FirstText(part, "path", "name"))
@@ -191,7 +192,8 @@ func codexChange(kind gjson.Result) string {
 	}
 }
 
-// mcp takes a call of an MCP tool. It skips the calls of the model, so that those of scripts in code mode remain.
+// mcp takes a call of an MCP tool. It skips the calls of the model, so that those of scripts in
+// code mode remain.
 func (t *codexThread) mcp(o transcript.Origin, id string, invocation gjson.Result, p *transcript.Fields) {
 	if t.calls[id] != nil {
 		return

@@ -12,26 +12,30 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// codex reads the record of a Codex session. The stream on standard output tells how the session ended and little else. The
-// rollout, which the agent writes for itself, has times, results, usage and refused commands. The rollout is read first; the
-// stream adds what the rollout does not have.
+// codex reads the record of a Codex session. The stream on standard output tells how the session
+// ended and little else. The rollout, which the agent writes for itself, has times, results, usage
+// and refused commands. The rollout is read first; the stream adds what the rollout does not have.
 type codex struct {
 	r *transcript.Recorder
-	// thread is the session's ID and turns is the number of turns in the stream. Both come from a first look at the stream.
+	// thread is the session's ID and turns is the number of turns in the stream. Both come from a
+	// first look at the stream.
 	thread string
 	turns  int
 	began  bool // the stream has something like a record
-	// lost means that there is no stream, so that the rollout has the terminal record. Otherwise only the stream has it.
+	// lost means that there is no stream, so that the rollout has the terminal record. Otherwise
+	// only the stream has it.
 	lost bool
-	// last is the last message of the agent, for sessions in which no message is marked as final. failure is why the session
-	// failed, if only the rollout has the reason.
+	// last is the last message of the agent, for sessions in which no message is marked as final.
+	// failure is why the session failed, if only the rollout has the reason.
 	last    string
 	failure *plumb.Failure
 	// total are the thread's counters in the stream.
 	total gjson.Result
-	// seen counts the content of the rollout by kind and text, so that the stream does not repeat it.
+	// seen counts the content of the rollout by kind and text, so that the stream does not repeat
+	// it.
 	seen map[uint64]int
-	// begun are the commands of the stream by their item; true means that the rollout has the command.
+	// begun are the commands of the stream by their item; true means that the rollout has the
+	// command.
 	begun map[uint64]bool
 	// payload and item are parts of the current record.
 	payload, item transcript.Fields
@@ -266,7 +270,8 @@ func jsonObject(field, text string) string {
 	return string(append(gjson.AppendJSONString([]byte(`{"`+field+`":`), text), '}'))
 }
 
-// command records the start or the end of a command in the stream. It skips a command that the rollout has.
+// command records the start or the end of a command in the stream. It skips a command that the
+// rollout has.
 func (c *codex) command(o transcript.Origin, item *transcript.Fields, completed bool) {
 	r := c.r
 	id := transcript.Hash("", o.Call)
@@ -318,7 +323,8 @@ func (c *codex) remember() {
 	}
 }
 
-// known reports whether the rollout has something of the stream. Each entry of the rollout counts once, except for changes.
+// known reports whether the rollout has something of the stream. Each entry of the rollout counts
+// once, except for changes.
 func (c *codex) known(kind, text string) bool {
 	k := transcript.Hash(kind, text)
 	if c.seen[k] == 0 {
@@ -338,13 +344,14 @@ func codexTokens() transcript.TokenKeys {
 	}
 }
 
-// codexUsage returns the usage of a session from the counters of its thread, which continue from session to session.
+// codexUsage returns the usage of a session from the counters of its thread, which continue from
+// session to session.
 func codexUsage(total, before gjson.Result) plumb.Usage {
 	return transcript.Since(codexTokens().Of(total), codexTokens().Of(before))
 }
 
-// unwrap returns the command that a shell of the agent ran. The record has it as a list of arguments or as one text, with or
-// without the shell around it.
+// unwrap returns the command that a shell of the agent ran. The record has it as a list of
+// arguments or as one text, with or without the shell around it.
 func (c *codex) unwrap(v gjson.Result) string {
 	var args []string
 	if v.IsArray() {

@@ -24,12 +24,15 @@ type codexThread struct {
 	sandboxed  bool
 	// before and total are the thread's counters before and after this session.
 	before, total gjson.Result
-	// requests means that there are usage records, so that the older counters are not counted as requests.
+	// requests means that there are usage records, so that the older counters are not counted as
+	// requests.
 	requests bool
-	// calls are the tool calls without a result. open has their IDs in order, and IDs of calls that have a result by now.
+	// calls are the tool calls without a result. open has their IDs in order, and IDs of calls that
+	// have a result by now.
 	calls map[string]*codexCall
 	open  []string
-	// ran are the calls whose command is recorded. true means that the agent has reported the command.
+	// ran are the calls whose command is recorded. true means that the agent has reported the
+	// command.
 	ran map[uint64]bool
 	// executions are the commands that the agent has reported.
 	executions map[uint64]bool
@@ -249,8 +252,8 @@ func (t *codexThread) event(o transcript.Origin, p *transcript.Fields) bool {
 	return true
 }
 
-// completed takes the terminal record of a rollout. If there is a stream, the record only gives the reason for a failure that
-// broke off the stream.
+// completed takes the terminal record of a rollout. If there is a stream, the record only gives the
+// reason for a failure that broke off the stream.
 func (t *codexThread) completed(p *transcript.Fields) {
 	if t.subagent != "" {
 		return
@@ -294,8 +297,8 @@ func (t *codexThread) completedItem(o transcript.Origin, item *transcript.Fields
 	}
 }
 
-// say records a message or a part of the reasoning, once for all the records that have it. The phase is "" if the record has
-// none.
+// say records a message or a part of the reasoning, once for all the records that have it. The
+// phase is "" if the record has none.
 func (t *codexThread) say(o transcript.Origin, source int, role, phase, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -386,7 +389,8 @@ func (t *codexThread) reply(o transcript.Origin, p *transcript.Fields) bool {
 	return true
 }
 
-// message takes a message of the conversation with the model. Text that the agent adds is not a message of the user.
+// message takes a message of the conversation with the model. Text that the agent adds is not a
+// message of the user.
 func (t *codexThread) message(o transcript.Origin, p *transcript.Fields) {
 	text := cmp.Or(transcript.CodexParts(p.Get("content")), p.Get("text").String())
 	switch role := p.Text("role"); role {
@@ -424,7 +428,8 @@ var codexSkill = regexp.MustCompile(`(?m)^- ([^:\n]+): .*\(file: ([^)\n]+)\)\s*$
 // codexRoot matches a line of the table of directories that the list of skills refers to.
 var codexRoot = regexp.MustCompile("(?m)^- `([^`\n]+)` = `([^`\n]+)`$")
 
-// offers records the skills and instructions in a text for the model, and reports whether there are any.
+// offers records the skills and instructions in a text for the model, and reports whether there are
+// any.
 func (t *codexThread) offers(text string) bool {
 	if t.subagent != "" {
 		return false

@@ -56,8 +56,8 @@ func codexStep(s *transcript.Steps, rec *transcript.Fields) {
 	}
 }
 
-// codexSkillgym adds reasoning to the total a second time. An old version does not report reasoning; skillgym then took the
-// provider's total.
+// codexSkillgym adds reasoning to the total a second time. An old version does not report
+// reasoning; skillgym then took the provider's total.
 func codexSkillgym(u *plumb.Usage, _, _, extra *int64) {
 	*extra = transcript.OrZero(u.ReasoningTokens)
 	if u.ReasoningTokens == nil {

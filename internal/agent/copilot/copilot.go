@@ -13,12 +13,14 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// copilot reads the record of a GitHub Copilot CLI session: the records of --output-format json, the session's events.jsonl,
-// and the file of the OpenTelemetry exporter. Stream and events.jsonl have the same records with the same IDs, except for
-// records that only the stream has, and records that only the log has: above all, tokens.
+// copilot reads the record of a GitHub Copilot CLI session: the records of --output-format json,
+// the session's events.jsonl, and the file of the OpenTelemetry exporter. Stream and events.jsonl
+// have the same records with the same IDs, except for records that only the stream has, and records
+// that only the log has: above all, tokens.
 //
-// The terminal record is "result". Its exitCode is 0 even after a SIGTERM. A session ended well if the exit code is 0, there
-// was no session.error, and the last message of the main thread calls no tools.
+// The terminal record is "result". Its exitCode is 0 even after a SIGTERM. A session ended well if
+// the exit code is 0, there was no session.error, and the last message of the main thread calls no
+// tools.
 type copilot struct {
 	r *transcript.Recorder
 	// seen are the IDs of the stream's records that may be in the log too; nil if there is no log.
@@ -298,7 +300,8 @@ func (c *copilot) failed(data gjson.Result) {
 	transcript.Set(&c.failure.Message, transcript.Clip(message, 4<<10))
 }
 
-// callFailed records that a request to the model failed. Copilot may try again, so that the session has not failed.
+// callFailed records that a request to the model failed. Copilot may try again, so that the session
+// has not failed.
 func (c *copilot) callFailed(data gjson.Result) {
 	c.callError = strings.Clone(transcript.Clip(data.Get("errorMessage").String(), 4<<10))
 	c.r.Note(fmt.Sprintf("a request to the model failed (HTTP %d): %s", data.Get("statusCode").Int(), c.callError))

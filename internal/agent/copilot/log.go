@@ -14,7 +14,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// copilotTokens are the names of the token counters. As in reports, input includes the cache, and output includes reasoning.
+// copilotTokens are the names of the token counters. As in reports, input includes the cache, and
+// output includes reasoning.
 func copilotTokens() transcript.TokenKeys {
 	return transcript.TokenKeys{
 		Input: "inputTokens", Output: "outputTokens", Reasoning: "reasoningTokens", Cache: "cacheReadTokens", CacheWrite: "cacheWriteTokens",
@@ -109,8 +110,8 @@ func (c *copilot) logs() ([]*eventLog, error) {
 	return logs, nil
 }
 
-// choose finds the log and the turn that have the stream's records. Without a stream it returns all turns, which is -1, or the
-// last turn of a session that was resumed.
+// choose finds the log and the turn that have the stream's records. Without a stream it returns all
+// turns, which is -1, or the last turn of a session that was resumed.
 func (c *copilot) choose(logs []*eventLog, streamed bool) (_ *eventLog, turn int) {
 	for _, log := range logs {
 		if err := c.survey(log); err != nil {

@@ -13,15 +13,17 @@ import (
 // maxSpans is the number of spans of a telemetry file that are read.
 const maxSpans = 100_000
 
-// span is one span of Copilot's telemetry: the work of an agent, a request to the model, or anything between them.
+// span is one span of Copilot's telemetry: the work of an agent, a request to the model, or
+// anything between them.
 type span struct {
 	id, parent, model string
 	agent, request    bool
 	used              plumb.Usage
 }
 
-// telemetry takes the usage of the session from the file of the OpenTelemetry exporter. The span of the agent has the sums.
-// In newer versions only the spans of its requests have cache and reasoning.
+// telemetry takes the usage of the session from the file of the OpenTelemetry exporter. The span of
+// the agent has the sums. In newer versions only the spans of its requests have cache and
+// reasoning.
 func (c *copilot) telemetry() error {
 	paths, err := transcript.SessionFiles(c.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)

@@ -1,4 +1,5 @@
-// Package copilot describes GitHub Copilot CLI and reads its stream, its event logs and its telemetry.
+// Package copilot describes GitHub Copilot CLI and reads its stream, its event logs and its
+// telemetry.
 package copilot
 
 import (

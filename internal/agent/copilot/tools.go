@@ -48,7 +48,8 @@ func (c *copilot) start(o transcript.Origin, data gjson.Result) {
 	}
 }
 
-// hold keeps the effect of a call until the call succeeds. The result of a call without an ID cannot be found.
+// hold keeps the effect of a call until the call succeeds. The result of a call without an ID
+// cannot be found.
 func (c *copilot) hold(e effect) {
 	if e.Call == "" || len(c.held) > maxPending {
 		c.happened(e)
@@ -89,7 +90,8 @@ func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
 	if failure.Exists() {
 		output = cmp.Or(message, transcript.TextOf(failure))
 	}
-	// Older versions have no success field. An error without a message does not mean that the call failed.
+	// Older versions have no success field. An error without a message does not mean that the call
+	// failed.
 	failed := message != ""
 	if success.Exists() {
 		failed = !success.Bool()
@@ -124,7 +126,8 @@ func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
 	}
 }
 
-// shellExit finds the exit code in the output of the shell tool: "<shellId: 0 completed with exit code 3>".
+// shellExit finds the exit code in the output of the shell tool: "<shellId: 0 completed with exit
+// code 3>".
 func shellExit(output string) (code int, ok bool) {
 	tail := strings.TrimSpace(output)
 	tail = tail[strings.LastIndexByte(tail, '\n')+1:]

@@ -14,9 +14,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// cursor reads the stream of the Cursor agent, which keeps no other readable record. The agent is closed and only works with
-// its own service: its format is known from its documentation and from other programs that read it. So the reader accepts
-// all known variants.
+// cursor reads the stream of the Cursor agent, which keeps no other readable record. The agent is
+// closed and only works with its own service: its format is known from its documentation and from
+// other programs that read it. So the reader accepts all known variants.
 type cursor struct {
 	r *transcript.Recorder
 	// calls are the tool calls, by ID.
@@ -71,7 +71,8 @@ func readCursor(r *transcript.Recorder) error {
 	return err
 }
 
-// refused looks for a failure without a record: a model that the account's plan does not have is a plain line.
+// refused looks for a failure without a record: a model that the account's plan does not have is a
+// plain line.
 func (c *cursor) refused() {
 	message := transcript.LastLines(c.r.Stderr)
 	if c.r.Strange > 0 && c.r.Unknown[""] > 0 {
@@ -132,7 +133,8 @@ func (c *cursor) record(rec *transcript.Fields) bool {
 	return true
 }
 
-// think joins the pieces of the model's thinking. The record that completes it may have all of it, or nothing.
+// think joins the pieces of the model's thinking. The record that completes it may have all of it,
+// or nothing.
 func (c *cursor) think(o transcript.Origin, rec *transcript.Fields) {
 	text := rec.Get("text").String()
 	if rec.Get("subtype").String() != "completed" {
@@ -253,8 +255,8 @@ func (c *cursor) answer(o transcript.Origin, tool string, call *cursorCall, resu
 	}
 }
 
-// cursorTool finds the tool of a call and its body, in each of the known forms. The name is that of the documentation:
-// "shellToolCall" is "shell", "updateTodosToolCall" is "update-todos".
+// cursorTool finds the tool of a call and its body, in each of the known forms. The name is that of
+// the documentation: "shellToolCall" is "shell", "updateTodosToolCall" is "update-todos".
 func cursorTool(call gjson.Result) (string, gjson.Result) {
 	name, body := "", gjson.Result{}
 	call.ForEach(func(key, value gjson.Result) bool {
@@ -319,7 +321,8 @@ func cursorWords(tool string, words ...string) bool {
 	return slices.ContainsFunc(strings.Split(tool, "-"), func(part string) bool { return slices.Contains(words, part) })
 }
 
-// result takes the terminal record, which has the usage in one of two places. Its input excludes the cache.
+// result takes the terminal record, which has the usage in one of two places. Its input excludes
+// the cache.
 func (c *cursor) result(rec gjson.Result) {
 	r, rep := c.r, c.r.Report
 	u := rec.Get("usage")

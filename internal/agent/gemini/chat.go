@@ -14,14 +14,15 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// chat reads the chats that Gemini saved. Newer versions append a line to a JSONL file for each message, and again when its
-// tools have results; changes of the chat itself are lines with "$set". Older versions save one JSON document.
+// chat reads the chats that Gemini saved. Newer versions append a line to a JSONL file for each
+// message, and again when its tools have results; changes of the chat itself are lines with "$set".
+// Older versions save one JSON document.
 type chat struct {
 	g *gemini
 	// subagent is the session of a subagent, "" for the main session.
 	subagent string
-	// tools are the calls with their results in the chat. before are the messages of earlier turns, done those that are
-	// recorded.
+	// tools are the calls with their results in the chat. before are the messages of earlier turns,
+	// done those that are recorded.
 	tools, before, done map[string]bool
 	// message is the latest message, as it was last saved. A later line may extend it.
 	message gjson.Result
@@ -64,7 +65,8 @@ func (g *gemini) readChats() error {
 	return nil
 }
 
-// findChats finds the chats of the session and of its subagents. Without a stream, the session is that of the last chat.
+// findChats finds the chats of the session and of its subagents. Without a stream, the session is
+// that of the last chat.
 func (g *gemini) findChats() ([]chatFile, error) {
 	paths, err := transcript.SessionFiles(g.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
@@ -217,14 +219,15 @@ func (c *chat) origin(rec gjson.Result) transcript.Origin {
 	return transcript.Origin{At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.subagent}
 }
 
-// earlier reports whether a message belongs to an earlier turn of the session: it is older than the stream.
+// earlier reports whether a message belongs to an earlier turn of the session: it is older than the
+// stream.
 func (c *chat) earlier(rec gjson.Result) bool {
 	at := transcript.Time(rec.Get("timestamp").String())
 	return at != nil && c.g.began != nil && at.Before(*c.g.began)
 }
 
-// context reports whether a message is the context that Gemini adds as a user's message. The context has the session's
-// directory.
+// context reports whether a message is the context that Gemini adds as a user's message. The
+// context has the session's directory.
 func (c *chat) context(m gjson.Result) bool {
 	text := chatText(m.Get("content"))
 	if !strings.HasPrefix(text, "<session_context>") {
@@ -253,8 +256,8 @@ func chatText(content gjson.Result) string {
 	return strings.Join(texts, "")
 }
 
-// flush records the latest message, which is complete now. Phase is the phase of its text if it called no tools that the chat
-// has; "" means final.
+// flush records the latest message, which is complete now. Phase is the phase of its text if it
+// called no tools that the chat has; "" means final.
 func (c *chat) flush(phase string) {
 	m := c.message
 	if !m.Exists() {

@@ -15,9 +15,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// gemini reads the record of a Gemini CLI session: the records of --output-format stream-json, and the chat that it saves in
-// its home. The chat has more: thoughts, results of tools, exit codes, tokens of each request. Content in both is taken from
-// the chat. The stream has the end of the session, and the content after the last save of the chat.
+// gemini reads the record of a Gemini CLI session: the records of --output-format stream-json, and
+// the chat that it saves in its home. The chat has more: thoughts, results of tools, exit codes,
+// tokens of each request. Content in both is taken from the chat. The stream has the end of the
+// session, and the content after the last save of the chat.
 //
 // The terminal record is "result". A session that a signal ended has none, and exit code 0.
 type gemini struct {
@@ -172,7 +173,8 @@ func (g *gemini) answered(rec *transcript.Fields, at *time.Time) {
 	g.done(call, output, rec.Get("status").String(), gjson.Result{})
 }
 
-// speak records the assistant's text since the last record of another type, without the part that the chat has.
+// speak records the assistant's text since the last record of another type, without the part that
+// the chat has.
 func (g *gemini) speak(phase string) {
 	text := g.text.String()
 	if g.text.Reset(); text == "" {
@@ -255,7 +257,8 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 	}
 }
 
-// usage takes the usage of the session from the terminal record, or else from the chat. Gemini's output excludes thoughts.
+// usage takes the usage of the session from the terminal record, or else from the chat. Gemini's
+// output excludes thoughts.
 func (g *gemini) usage() {
 	u := &g.r.Report.Usage
 	stats := g.result.Get("stats")
@@ -325,8 +328,8 @@ const exitAuth = 41
 
 var statusOfError = regexp.MustCompile(`\b(?:code|status)"?:\s*"?([45]\d\d)\b`)
 
-// status finds the HTTP status of the reply that ended the session: in the message, in standard error, or in the exit code,
-// which is the status modulo 256.
+// status finds the HTTP status of the reply that ended the session: in the message, in standard
+// error, or in the exit code, which is the status modulo 256.
 func (g *gemini) status(message string) int {
 	n := transcript.StatusIn(message)
 	if n == 0 && g.r.Stderr != "" {

@@ -71,7 +71,8 @@ func launchGemini(l *spec.Launch) error {
 			return err
 		}
 	} else if len(l.Servers) > 0 {
-		// The user's own settings stand below those of the system, which are the only others that can be named.
+		// The user's own settings stand below those of the system, which are the only others that
+		// can be named.
 		file, err := l.WriteJSON("system-settings.json", map[string]any{"mcpServers": spec.GeminiServers(l.Servers)})
 		if err != nil {
 			return err

@@ -49,8 +49,9 @@ func (th *openThread) failed(e gjson.Result) {
 	th.failure, th.reason = f, ""
 }
 
-// serverLog finds the reason for an error in OpenCode's own log: the line with the reference of the error, or else the last
-// line about an error. With --print-logs, the log is on standard error. The log file often lacks the last lines.
+// serverLog finds the reason for an error in OpenCode's own log: the line with the reference of the
+// error, or else the last line about an error. With --print-logs, the log is on standard error. The
+// log file often lacks the last lines.
 func (o *opencode) serverLog(ref string) (path, line string) {
 	logs, err := transcript.SessionFiles(o.r.Session, func(path string) bool {
 		return strings.HasSuffix(path, ".log") && strings.Contains(filepath.ToSlash(path), "/log/")

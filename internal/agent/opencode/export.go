@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// findExports finds the exported sessions. Without a stream, the session is the first one without a parent.
+// findExports finds the exported sessions. Without a stream, the session is the first one without a
+// parent.
 func (o *opencode) findExports() error {
 	paths, err := transcript.SessionFiles(o.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
@@ -46,7 +47,8 @@ func (o *opencode) findExports() error {
 	return nil
 }
 
-// export records the messages of an exported session, starting with the message from; "" means all messages.
+// export records the messages of an exported session, starting with the message from; "" means all
+// messages.
 func (o *opencode) export(th *openThread, path, from string) error {
 	if o.visited[path] {
 		return nil
@@ -85,8 +87,9 @@ func (o *opencode) export(th *openThread, path, from string) error {
 	return err
 }
 
-// turn finds the first message of this session in an export, "" for the first message of the export. The export of a resumed
-// session also has earlier turns. first is the ID of the first message in the stream, "" if there is none.
+// turn finds the first message of this session in an export, "" for the first message of the
+// export. The export of a resumed session also has earlier turns. first is the ID of the first
+// message in the stream, "" if there is none.
 func (o *opencode) turn(path, first string) (from string, found bool, err error) {
 	if first == "" && !o.r.Resumed {
 		return "", true, nil

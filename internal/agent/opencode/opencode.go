@@ -14,11 +14,13 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// opencode reads the record of an OpenCode session: the records of `opencode run --format json`, and the documents of
-// `opencode export`, one for the session and one for each session of a subagent. Stream and export have the same parts with
-// the same IDs. Parts in both are taken from the export, which alone has the user's text, the directory and the model.
+// opencode reads the record of an OpenCode session: the records of `opencode run --format json`,
+// and the documents of `opencode export`, one for the session and one for each session of a
+// subagent. Stream and export have the same parts with the same IDs. Parts in both are taken from
+// the export, which alone has the user's text, the directory and the model.
 //
-// There is no terminal record. A session ended well if its last step ended with the reason "stop" and no error followed.
+// There is no terminal record. A session ended well if its last step ended with the reason "stop"
+// and no error followed.
 type opencode struct {
 	r *transcript.Recorder
 	// main is the ID of the session, exports are the files with exported sessions by ID.

@@ -18,13 +18,14 @@ type openThread struct {
 	// subagent is "" for the main session.
 	subagent, base, model string
 	usage                 plumb.Usage
-	// texts are the texts of the current step, whose phase is not known yet. answer are the texts of the last final step.
+	// texts are the texts of the current step, whose phase is not known yet. answer are the texts
+	// of the last final step.
 	texts  []openText
 	answer []string
 	// began means that there was a part before an error. tools means that the step called tools.
 	began, tools bool
-	// reason is the reason of the last step. failure is the error that followed it. denied is the message of the last tool
-	// call, if it was denied.
+	// reason is the reason of the last step. failure is the error that followed it. denied is the
+	// message of the last tool call, if it was denied.
 	reason  string
 	failure *plumb.Failure
 	denied  string
@@ -41,7 +42,8 @@ func partID(p *transcript.Fields) string {
 	return cmp.Or(p.Get("id").String(), p.Get("callID").String())
 }
 
-// at returns the time in a field of the times of a part or its state; if there is none, it returns other.
+// at returns the time in a field of the times of a part or its state; if there is none, it returns
+// other.
 func at(times gjson.Result, field string, other *time.Time) *time.Time {
 	return cmp.Or(transcript.TimeMs(times.Get(field)), other)
 }
@@ -227,7 +229,8 @@ func (th *openThread) change(og transcript.Origin, kind, path string) {
 	th.o.r.FileChange(og, kind, path)
 }
 
-// patch records the changed files of OpenCode's snapshots that no tool has reported: commands change files too.
+// patch records the changed files of OpenCode's snapshots that no tool has reported: commands
+// change files too.
 func (th *openThread) patch(og transcript.Origin, files gjson.Result) {
 	for _, file := range files.Array() {
 		if !th.o.changed[th.o.r.Path(og, file.String())] {
@@ -236,8 +239,8 @@ func (th *openThread) patch(og transcript.Origin, files gjson.Result) {
 	}
 }
 
-// tokens records the usage of a step. The provider's API decides whether OpenCode's output tokens include reasoning; the total
-// shows it.
+// tokens records the usage of a step. The provider's API decides whether OpenCode's output tokens
+// include reasoning; the total shows it.
 func (th *openThread) tokens(og transcript.Origin, v, cost gjson.Result) {
 	counts := &th.o.state
 	counts.Of(v)

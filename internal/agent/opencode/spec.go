@@ -107,8 +107,9 @@ func launchOpencode(l *spec.Launch) error {
 	return seedOpencode(filepath.Join(l.Home, ".config", "opencode"))
 }
 
-// seedOpencode makes a directory of configuration look as if opencode had already put its packages there. Otherwise it does
-// so in the background of each session, from the npm registry, and is deaf to signals meanwhile.
+// seedOpencode makes a directory of configuration look as if opencode had already put its packages
+// there. Otherwise it does so in the background of each session, from the npm registry, and is deaf
+// to signals meanwhile.
 func seedOpencode(dir string) error {
 	const dependencies = `{"dependencies":{"@opencode-ai/plugin":"*"}}`
 	for name, content := range map[string]string{
@@ -125,7 +126,8 @@ func seedOpencode(dir string) error {
 	return nil
 }
 
-// opencodeProvider sends a provider that opencode knows elsewhere, and describes one that it does not know.
+// opencodeProvider sends a provider that opencode knows elsewhere, and describes one that it does
+// not know.
 func opencodeProvider(l *spec.Launch) map[string]any {
 	provider, model, ok := strings.Cut(l.Cfg.Model, "/")
 	if !ok {
@@ -177,14 +179,16 @@ func opencodeServers(servers map[string]plumb.MCPServer) map[string]any {
 }
 
 const (
-	// exportLimit is how long opencode may take to export a session, exportTries how often it is asked.
+	// exportLimit is how long opencode may take to export a session, exportTries how often it is
+	// asked.
 	exportLimit = 30 * time.Second
 	exportTries = 2
 	// exportMost bounds how many sessions of subagents are exported.
 	exportMost = 50
 )
 
-// collectOpencode exports a session and those of its subagents: the stream lacks parts of them, and the state is a database.
+// collectOpencode exports a session and those of its subagents: the stream lacks parts of them, and
+// the state is a database.
 func collectOpencode(ctx context.Context, l *spec.Launch, session string) error {
 	seen := map[string]bool{session: true}
 	name := "export.json"

@@ -44,8 +44,8 @@ func Whole(s string) string {
 	return strings.Clone(s)
 }
 
-// args returns a copy of a call's arguments, which are JSON, cut to the room that the report has. If the result is not JSON,
-// it becomes a string.
+// args returns a copy of a call's arguments, which are JSON, cut to the room that the report has.
+// If the result is not JSON, it becomes a string.
 func (r *Recorder) args(text string) json.RawMessage {
 	if text == "" {
 		return nil

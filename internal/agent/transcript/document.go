@@ -15,11 +15,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// EachValue streams one JSON document from a file. It descends into the objects and arrays whose paths are in descend, and
-// calls fn with each other value that it finds there. Paths are keys joined by dots, with [] for the elements of an array:
-// "messages[].parts[]". A value is only valid during the call. Its long strings are cut as in [EachLine]. Text before the
-// first brace is skipped. The error is [io.ErrUnexpectedEOF] for a document that ends too early or is not JSON from some
-// point on; fn has then received all values before that point. [ErrEnough] ends the reading.
+// EachValue streams one JSON document from a file. It descends into the objects and arrays whose
+// paths are in descend, and calls fn with each other value that it finds there. Paths are keys
+// joined by dots, with [] for the elements of an array: "messages[].parts[]". A value is only valid
+// during the call. Its long strings are cut as in [EachLine]. Text before the first brace is
+// skipped. The error is [io.ErrUnexpectedEOF] for a document that ends too early or is not JSON
+// from some point on; fn has then received all values before that point. [ErrEnough] ends the
+// reading.
 func EachValue(path string, descend []string, fn func(path string, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,7 +130,8 @@ func (c *cutReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// SessionFiles returns the files below dir that match, in lexical order. A directory that does not exist has none.
+// SessionFiles returns the files below dir that match, in lexical order. A directory that does not
+// exist has none.
 func SessionFiles(dir string, match func(path string) bool) ([]string, error) {
 	if dir == "" {
 		return nil, nil

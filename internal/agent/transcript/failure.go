@@ -19,7 +19,8 @@ type Trouble struct {
 	says   []string // the messages of agents and providers, in lower case
 }
 
-// Troubles returns the kinds of failure in the order in which they are tried: the specific ones first.
+// Troubles returns the kinds of failure in the order in which they are tried: the specific ones
+// first.
 func (r *Recorder) Troubles() []Trouble {
 	return []Trouble{
 		{
@@ -73,11 +74,12 @@ func (r *Recorder) Troubles() []Trouble {
 	}
 }
 
-// noModel matches messages about a model with its name. It does not match a parameter that a model does not support.
+// noModel matches messages about a model with its name. It does not match a parameter that a model
+// does not support.
 var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
 
-// FailureOf makes the failure for a message of the agent. The HTTP status of the provider's reply (0 if it is not known) and
-// the message decide its kind. Do not pass messages of the model.
+// FailureOf makes the failure for a message of the agent. The HTTP status of the provider's reply
+// (0 if it is not known) and the message decide its kind. Do not pass messages of the model.
 func (r *Recorder) FailureOf(message string, status int) *plumb.Failure {
 	message = strings.TrimSpace(message)
 	f := plumb.Failuref(plumb.OriginRunner, "%s", Clip(message, 4<<10))
@@ -138,8 +140,8 @@ func (k Trouble) Apply(f *plumb.Failure) *plumb.Failure {
 	return f
 }
 
-// StatusIn finds the HTTP status in an error message: the first separate number from 400 to 599 after a word such as "status",
-// "error" or "http".
+// StatusIn finds the HTTP status in an error message: the first separate number from 400 to 599
+// after a word such as "status", "error" or "http".
 func StatusIn(message string) int {
 	low := strings.ToLower(message)
 	for i := 0; i+3 <= len(low); i++ {

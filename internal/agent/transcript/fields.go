@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Fields are the members of one JSON object, found in one pass. A record may have a megabyte, and each call of
-// [gjson.Result.Get] starts at its beginning.
+// Fields are the members of one JSON object, found in one pass. A record may have a megabyte, and
+// each call of [gjson.Result.Get] starts at its beginning.
 type Fields struct {
 	Raw    string // the object
 	Names  []string

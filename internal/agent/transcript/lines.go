@@ -15,8 +15,8 @@ import (
 const (
 	// MaxString is the number of bytes that are read of one JSON string.
 	MaxString = 256 << 10
-	// The strings of a line that is longer than crowdedLine are cut to shortString bytes. A line that is longer than maxLine
-	// even so is cut there, and is then not a record.
+	// The strings of a line that is longer than crowdedLine are cut to shortString bytes. A line
+	// that is longer than maxLine even so is cut there, and is then not a record.
 	crowdedLine = 2 << 20
 	shortString = 1 << 10
 	maxLine     = 4 << 20
@@ -28,9 +28,9 @@ const cutMark = "… [cut]"
 // ErrEnough ends the reading of a file without an error.
 var ErrEnough = errors.New("enough is read")
 
-// EachLine calls fn with each line of a file that is not blank, without the line end. A line is only valid during the call.
-// JSON strings longer than [MaxString] are cut during reading and then end in cutMark: valid JSON stays valid, and memory is
-// bounded. [ErrEnough] ends the reading.
+// EachLine calls fn with each line of a file that is not blank, without the line end. A line is
+// only valid during the call. JSON strings longer than [MaxString] are cut during reading and then
+// end in cutMark: valid JSON stays valid, and memory is bounded. [ErrEnough] ends the reading.
 func EachLine(path string, fn func(line []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func readLines(r io.Reader, fn func(line []byte) error) error {
 	}
 }
 
-// cutter copies JSON that arrives in pieces, and cuts long strings. It only tracks where strings begin and end, so that it
-// never has to hold more than it keeps.
+// cutter copies JSON that arrives in pieces, and cuts long strings. It only tracks where strings
+// begin and end, so that it never has to hold more than it keeps.
 type cutter struct {
 	out    []byte
 	kept   int // bytes of the line or value
@@ -131,7 +131,8 @@ func (c *cutter) feed(piece []byte) {
 	}
 }
 
-// unescaped takes the part of a string before the next quote or backslash, and that byte. It returns the length of both.
+// unescaped takes the part of a string before the next quote or backslash, and that byte. It
+// returns the length of both.
 func (c *cutter) unescaped(piece []byte) int {
 	end := 0
 	for end < len(piece) && piece[end] != '"' && piece[end] != '\\' {

@@ -10,8 +10,9 @@ import (
 // noSuchFile is the message of programs about a file that does not exist.
 const noSuchFile = "No such file or directory"
 
-// withoutMissing removes the events that did not happen: those that were retracted, and the reads of a command whose output
-// names the file as missing. A name in a command does not prove that the file exists.
+// withoutMissing removes the events that did not happen: those that were retracted, and the reads
+// of a command whose output names the file as missing. A name in a command does not prove that the
+// file exists.
 func (r *Recorder) withoutMissing() {
 	ran := map[string]bool{}
 	for _, e := range r.Report.Events {
@@ -38,7 +39,8 @@ func missingIn(output string) []string {
 	return lines
 }
 
-// named reports whether one of the lines contains the path, or its end after one of its directories.
+// named reports whether one of the lines contains the path, or its end after one of its
+// directories.
 func named(lines []string, path string) bool {
 	for _, line := range lines {
 		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t:'\"`()‘’", r) }) {

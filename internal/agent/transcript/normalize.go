@@ -14,15 +14,17 @@ import (
 type Transcript struct {
 	// Stdout and Stderr are files, "" if they do not exist.
 	Stdout, Stderr string
-	// Session is a directory with the state that the agent kept, "" if there is none. It is searched recursively, because
-	// people pass copies.
+	// Session is a directory with the state that the agent kept, "" if there is none. It is
+	// searched recursively, because people pass copies.
 	Session string
-	// Cwd is the workspace, where relative paths in the transcript start. If it is "", the transcript decides.
+	// Cwd is the workspace, where relative paths in the transcript start. If it is "", the
+	// transcript decides.
 	Cwd    string
 	Prompt string
 	// ExitCode is nil if it is not known or a signal ended the agent.
 	ExitCode *int
-	// Resumed means that the session continues an earlier one: earlier turns in its state files are left out.
+	// Resumed means that the session continues an earlier one: earlier turns in its state files are
+	// left out.
 	Resumed bool
 	// Stopped is why Plumb stopped the agent; nil if the agent ended by itself.
 	Stopped error
@@ -33,7 +35,8 @@ func (t *Transcript) Lost() bool {
 	return (t.Stdout == "" || !Exists(t.Stdout)) && t.Stopped == nil && (t.ExitCode == nil || *t.ExitCode == 0)
 }
 
-// Normalize reads the transcript and returns the report, and the reason if the session is not a measurement.
+// Normalize reads the transcript and returns the report, and the reason if the session is not a
+// measurement.
 func (r *Recorder) Normalize() (*plumb.SessionReport, error) {
 	err := r.Format.Read(r)
 	if r.SawRecords == 0 {
@@ -53,8 +56,8 @@ func (r *Recorder) unreadable(err error) *plumb.Failure {
 	return plumb.Failuref(plumb.OriginNormalization, "normalize the transcript of %s: %w", r.Format.Name, err)
 }
 
-// verdict returns why the session is not a measurement, or nil. A session with a successful terminal record counts, however
-// its process ended then, except for a step limit.
+// verdict returns why the session is not a measurement, or nil. A session with a successful
+// terminal record counts, however its process ended then, except for a step limit.
 func (r *Recorder) verdict() *plumb.Failure {
 	if r.Stopped != nil {
 		f := plumb.Failed(plumb.OriginRunner, r.Stopped)

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Resolve makes a path of a transcript absolute. A relative path starts at base. It returns "" for an empty path. Forward
-// slashes stay on every platform, because the transcript may come from another one.
+// Resolve makes a path of a transcript absolute. A relative path starts at base. It returns "" for
+// an empty path. Forward slashes stay on every platform, because the transcript may come from
+// another one.
 func Resolve(base, name string) string {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "file://")
 	if name == "" {
@@ -41,7 +42,8 @@ func BaseName(name string) string {
 	return name[strings.LastIndexAny(name, `/\`)+1:]
 }
 
-// skillOf returns the skill of a SKILL.md, which is the name of its directory, and "" for any other file.
+// skillOf returns the skill of a SKILL.md, which is the name of its directory, and "" for any other
+// file.
 func skillOf(name string) string {
 	if BaseName(name) != "SKILL.md" {
 		return ""

@@ -9,13 +9,13 @@ import (
 // maxReads is the number of files that one command can read; more are ignored.
 const maxReads = 1000
 
-// reads returns the files that a shell command reads, each once: the files that are named to a command such as cat, sed,
-// head or grep, and those that are redirected to a command's input. Relative paths start where the shell starts; a cd before
-// them counts. It leaves out names that only the shell can expand (a variable, a pattern, ~) and the files of searches in
-// directories.
+// reads returns the files that a shell command reads, each once: the files that are named to a
+// command such as cat, sed, head or grep, and those that are redirected to a command's input.
+// Relative paths start where the shell starts; a cd before them counts. It leaves out names that
+// only the shell can expand (a variable, a pattern, ~) and the files of searches in directories.
 //
-// A file that is only counted, listed or searched for names is not read. Of the files of grep and similar commands, only
-// names with an extension count, because others may be directories.
+// A file that is only counted, listed or searched for names is not read. Of the files of grep and
+// similar commands, only names with an extension count, because others may be directories.
 func (s *shell) reads(command string) []string {
 	var reads []string
 	w := &shellWalk{shell: s, fn: func(c simpleCommand) {
@@ -47,7 +47,8 @@ func (s *shell) reads(command string) []string {
 type reading struct {
 	// values are the options, without dashes, that take the next argument, as a list with spaces.
 	values string
-	// script means that the first operand is not a file, unless one of the options in scripts gives it.
+	// script means that the first operand is not a file, unless one of the options in scripts gives
+	// it.
 	script  bool
 	scripts string
 	// not are the options with which the command does not read or show files.
@@ -162,7 +163,8 @@ func operands(name string, args []shellWord) []shellWord {
 	return files
 }
 
-// withoutPrefix removes the words before a command: keywords, variables, and programs that only start another program.
+// withoutPrefix removes the words before a command: keywords, variables, and programs that only
+// start another program.
 func withoutPrefix(words []shellWord) []shellWord {
 	for len(words) > 0 {
 		w := words[0]

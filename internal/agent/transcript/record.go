@@ -11,21 +11,25 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// The bounds of a report: a transcript of any length becomes a report of bounded size. They are the same for every
-// transcript. A report notes each bound that it has reached.
+// The bounds of a report: a transcript of any length becomes a report of bounded size. They are the
+// same for every transcript. A report notes each bound that it has reached.
 const (
-	// A report keeps MaxText bytes of one text, and maxTexts bytes of all texts. After half of maxTexts it keeps ShortText bytes
-	// of each text, and after maxTexts nothing. The final output does not count.
+	// A report keeps MaxText bytes of one text, and maxTexts bytes of all texts. After half of
+	// maxTexts it keeps ShortText bytes of each text, and after maxTexts nothing. The final output
+	// does not count.
 	MaxText   = 256 << 10
 	maxTexts  = 8 << 20
 	ShortText = 256
-	// A report keeps MaxName bytes of each command, path and name, and maxNames bytes of all of them.
+	// A report keeps MaxName bytes of each command, path and name, and maxNames bytes of all of
+	// them.
 	MaxName  = 64 << 10
 	maxNames = 24 << 20
-	// A report keeps fullEvents events of any kind. After that, it keeps commands, file changes, skills and denials, but no
-	// messages, no results and no tool calls of commands. File reads are listed without their events.
+	// A report keeps fullEvents events of any kind. After that, it keeps commands, file changes,
+	// skills and denials, but no messages, no results and no tool calls of commands. File reads are
+	// listed without their events.
 	fullEvents = 20_000
-	// A session with more than maxEvents events is not a measurement. Its report keeps keptAnyway events.
+	// A session with more than maxEvents events is not a measurement. Its report keeps keptAnyway
+	// events.
 	maxEvents  = 200_000
 	keptAnyway = 10 << 10
 	// maxRequests bounds the list of the usage of requests.
@@ -66,13 +70,15 @@ type Origin struct {
 	Base string
 }
 
-// Recorder collects the content of a transcript into one session report. It has the rules that all agents share: what counts
-// once, how texts and lists are bounded, which skills were used, how a session ended.
+// Recorder collects the content of a transcript into one session report. It has the rules that all
+// agents share: what counts once, how texts and lists are bounded, which skills were used, how a
+// session ended.
 type Recorder struct {
 	*Transcript
 	Format *Format
 	Report *plumb.SessionReport
-	// Steps counts the steps of the session. If it counts none, the report keeps the number that the format has set.
+	// Steps counts the steps of the session. If it counts none, the report keeps the number that
+	// the format has set.
 	Steps *Steps
 	// SawRecords counts the records of known types. Without any there is no report.
 	SawRecords int
@@ -140,8 +146,9 @@ func (r *Recorder) Stream(path string, fn func(rec *Fields) bool) error {
 	})
 }
 
-// Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. The recorder copies what
-// it keeps, because a part of a record would keep the whole line in memory. The path "" has no records.
+// Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type.
+// The recorder copies what it keeps, because a part of a record would keep the whole line in
+// memory. The path "" has no records.
 func (r *Recorder) Records(path string, fn func(rec *Fields) bool) error {
 	if path == "" {
 		return nil
@@ -187,8 +194,8 @@ func (r *Recorder) Message(o Origin, role, phase, text string) {
 	}
 }
 
-// Rephrase sets the phase of the message with the index i, for a phase that a later record decides. It ignores an index that
-// is not of a message.
+// Rephrase sets the phase of the message with the index i, for a phase that a later record decides.
+// It ignores an index that is not of a message.
 func (r *Recorder) Rephrase(i int, phase string) {
 	if i >= 0 && i < len(r.Report.Events) && r.Report.Events[i].Type == plumb.SessionMessage {
 		r.Report.Events[i].Phase = phase
@@ -208,8 +215,9 @@ func (r *Recorder) ToolCall(o Origin, tool, args string) {
 	}
 }
 
-// ToolResult records the result of a tool. An error means that the call had no effect: the report drops the files that the
-// tool would have read or changed, and the skill that it would have loaded. Commands and the files that they read stay.
+// ToolResult records the result of a tool. An error means that the call had no effect: the report
+// drops the files that the tool would have read or changed, and the skill that it would have
+// loaded. Commands and the files that they read stay.
 func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
 	if o.Call != "" && len(r.missing) < maxList && strings.Contains(output, noSuchFile) {
 		id := r.Name(o.Call)
@@ -282,7 +290,8 @@ func (r *Recorder) FileRead(o Origin, path string) {
 	}
 }
 
-// find returns the event of a call that has a type and names a path or a skill, nil if there is none.
+// find returns the event of a call that has a type and names a path or a skill, nil if there is
+// none.
 func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) *plumb.SessionEvent {
 	for e := range r.eventsOf(call) {
 		if e.Type == kind && e.Path+e.Skill == about {
@@ -292,7 +301,8 @@ func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) 
 	return nil
 }
 
-// FileChange records that the agent reports a change of a file. Kind is "add", "update" or "delete".
+// FileChange records that the agent reports a change of a file. Kind is "add", "update" or
+// "delete".
 func (r *Recorder) FileChange(o Origin, kind, path string) {
 	path = r.Path(o, path)
 	if path == "" {
@@ -314,8 +324,8 @@ func (r *Recorder) Skill(o Origin, name, signal string) {
 	}
 }
 
-// Denial records that the agent was not allowed to do something, once for each call. The call had no effect. Its command
-// stays as an attempt, and is marked as an error.
+// Denial records that the agent was not allowed to do something, once for each call. The call had
+// no effect. Its command stays as an attempt, and is marked as an error.
 func (r *Recorder) Denial(o Origin, tool, message string) {
 	c := r.calls[o.Call]
 	if c != nil {
@@ -341,8 +351,8 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 	r.Report.PermissionDenials = append(r.Report.PermissionDenials, d)
 }
 
-// retract removes the effects of a call. Unless all is set, a call that ran a command keeps the files that the command reads,
-// because a failing command may have read some of them.
+// retract removes the effects of a call. Unless all is set, a call that ran a command keeps the
+// files that the command reads, because a failing command may have read some of them.
 func (r *Recorder) retract(callID string, all bool) {
 	if !all {
 		for e := range r.eventsOf(callID) {
@@ -368,7 +378,8 @@ func (r *Recorder) retract(callID string, all bool) {
 	}
 }
 
-// retracted is the type of an event that did not happen. Such events are removed at the end, so that indexes stay valid.
+// retracted is the type of an event that did not happen. Such events are removed at the end, so
+// that indexes stay valid.
 const retracted plumb.SessionEventType = ""
 
 // Offer records something that the agent found at its start, once.
@@ -425,7 +436,8 @@ func (r *Recorder) Note(text string) {
 	}
 }
 
-// Finished records the terminal record of a successful session. If has is set, that record has the final output.
+// Finished records the terminal record of a successful session. If has is set, that record has the
+// final output.
 func (r *Recorder) Finished(final string, has bool) {
 	r.Ended, r.Failure = true, nil
 	if has {
@@ -433,7 +445,8 @@ func (r *Recorder) Finished(final string, has bool) {
 	}
 }
 
-// Failed records the terminal record of a failed session. The first such record counts, unless Finished follows.
+// Failed records the terminal record of a failed session. The first such record counts, unless
+// Finished follows.
 func (r *Recorder) Failed(f *plumb.Failure) {
 	r.Ended = true
 	if r.Failure == nil {
@@ -441,7 +454,8 @@ func (r *Recorder) Failed(f *plumb.Failure) {
 	}
 }
 
-// incomplete records that the report does not have all events of a type, so that no check depends on their absence.
+// incomplete records that the report does not have all events of a type, so that no check depends
+// on their absence.
 func (r *Recorder) incomplete(kind plumb.SessionEventType) {
 	if !slices.Contains(r.Report.Incomplete, string(kind)) {
 		r.Report.Incomplete = append(r.Report.Incomplete, string(kind))

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shellWord is one word of a shell command. It is dynamic if only the shell knows its value: it contains a variable, a
-// pattern or the output of a command.
+// shellWord is one word of a shell command. It is dynamic if only the shell knows its value: it
+// contains a variable, a pattern or the output of a command.
 type shellWord struct {
 	text    string
 	dynamic bool
@@ -24,8 +24,8 @@ type simpleCommand struct {
 	shellPlace
 }
 
-// shellPlace is the directory that cd commands lead to, relative to where the shell started. It is lost when only the shell
-// knows it.
+// shellPlace is the directory that cd commands lead to, relative to where the shell started. It is
+// lost when only the shell knows it.
 type shellPlace struct {
 	base string
 	lost bool
@@ -54,14 +54,15 @@ type shellWalk struct {
 	fn    func(simpleCommand)
 	depth int // of shells inside shells
 	where shellPlace
-	// open are the nodes that are being visited, scopes the directories outside the subshells among them.
+	// open are the nodes that are being visited, scopes the directories outside the subshells among
+	// them.
 	open   []syntax.Node
 	scopes []shellPlace
 	text   string
 }
 
-// ends returns the directory in which a shell command leaves its shell, relative to where the shell started. It is lost when
-// only the shell knows it.
+// ends returns the directory in which a shell command leaves its shell, relative to where the shell
+// started. It is lost when only the shell knows it.
 func (s *shell) ends(text string) shellPlace {
 	if !containsAny(text, "cd", "pushd", "popd") {
 		return shellPlace{}
@@ -71,8 +72,8 @@ func (s *shell) ends(text string) shellPlace {
 	return w.where
 }
 
-// parse calls w.fn with each simple command of a script, including those in groups and substitutions. Bash does not run a
-// statement that is not valid, nor those after it.
+// parse calls w.fn with each simple command of a script, including those in groups and
+// substitutions. Bash does not run a statement that is not valid, nor those after it.
 func (w *shellWalk) parse(text string) {
 	w.text = Clip(text, maxShell)
 	unclosed := ""
@@ -93,7 +94,8 @@ func (w *shellWalk) parse(text string) {
 	}
 }
 
-// visit keeps the directory of each subshell apart, and emits a command after the substitutions in it.
+// visit keeps the directory of each subshell apart, and emits a command after the substitutions in
+// it.
 func (w *shellWalk) visit(node syntax.Node) bool {
 	if subst, ok := node.(*syntax.CmdSubst); ok && subst.Right.IsRecovered() {
 		return false // it has no end, so that Bash does not run it
@@ -182,7 +184,8 @@ func (p *shellPlace) change(args []shellWord) {
 	}
 }
 
-// wordOf returns the value of a word in source. Text that only the shell can expand stays unchanged.
+// wordOf returns the value of a word in source. Text that only the shell can expand stays
+// unchanged.
 func wordOf(source string, word *syntax.Word) shellWord {
 	var w shellWord
 	var text strings.Builder
@@ -230,8 +233,8 @@ func (w *shellWord) literal(text *strings.Builder, lit string, begins bool) {
 	unescape(text, lit, "")
 }
 
-// unescape removes the backslashes before the characters in only, or before all characters if only is empty. It also
-// removes a line break after such a backslash.
+// unescape removes the backslashes before the characters in only, or before all characters if only
+// is empty. It also removes a line break after such a backslash.
 func unescape(text *strings.Builder, lit, only string) {
 	for i := 0; i < len(lit); i++ {
 		if lit[i] == '\\' && i+1 < len(lit) && (only == "" || strings.IndexByte(only, lit[i+1]) >= 0) {
@@ -243,8 +246,8 @@ func unescape(text *strings.Builder, lit, only string) {
 	}
 }
 
-// ShellWords returns the words of a text that is one simple command. It returns nil for any other text, and for a command
-// with variables or with expansions outside quotes.
+// ShellWords returns the words of a text that is one simple command. It returns nil for any other
+// text, and for a command with variables or with expansions outside quotes.
 func (r *Recorder) ShellWords(text string) []string { return r.shell.words(text) }
 
 func (s *shell) words(text string) []string {
@@ -266,8 +269,8 @@ func (s *shell) words(text string) []string {
 // maxDir is the length of a directory's path. Longer paths do not exist.
 const maxDir = 4 << 10
 
-// ShellEnds returns the directory in which a command leaves a shell that starts in base. It returns base if only the shell
-// knows the directory.
+// ShellEnds returns the directory in which a command leaves a shell that starts in base. It returns
+// base if only the shell knows the directory.
 func (r *Recorder) ShellEnds(base, command string) string {
 	place := r.shell.ends(command)
 	if place.lost || place.base == "" || len(base)+len(place.base) > maxDir {

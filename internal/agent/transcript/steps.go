@@ -2,7 +2,8 @@ package transcript
 
 import "github.com/tidwall/gjson"
 
-// Steps counts the steps of one session in the agent's stream. The spec of each agent defines what a step is.
+// Steps counts the steps of one session in the agent's stream. The spec of each agent defines what
+// a step is.
 type Steps struct {
 	format *Format
 	N      int

@@ -43,8 +43,9 @@ func LineWith(text string, match *regexp.Regexp) string {
 	return strings.TrimSpace(text)
 }
 
-// Hash identifies a text of a kind; it is an FNV-1a hash. It ignores white space, because the records with one text join its
-// parts differently, and the end of a long text, which may have been cut.
+// Hash identifies a text of a kind; it is an FNV-1a hash. It ignores white space, because the
+// records with one text join its parts differently, and the end of a long text, which may have been
+// cut.
 func Hash(kind, text string) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
@@ -75,7 +76,8 @@ func SetFirst(to *string, text string) {
 	}
 }
 
-// TokenKeys are the names of a format's token counters, "" for a counter that the format does not have.
+// TokenKeys are the names of a format's token counters, "" for a counter that the format does not
+// have.
 type TokenKeys struct{ Input, Output, Reasoning, Cache, CacheWrite string }
 
 // Of reads the counters in v.
@@ -94,7 +96,8 @@ func AddUsed(sum *plumb.Usage, q plumb.RequestUsage) {
 	})
 }
 
-// Since subtracts earlier values of the counters. A counter that was reset in between counts in full.
+// Since subtracts earlier values of the counters. A counter that was reset in between counts in
+// full.
 func Since(now, before plumb.Usage) plumb.Usage {
 	since := func(now, before *int64) *int64 {
 		if now == nil || before == nil || *before > *now {

@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TextOf returns a value as text: a string unchanged, null and a missing value as "", and any other value as JSON.
+// TextOf returns a value as text: a string unchanged, null and a missing value as "", and any other
+// value as JSON.
 func TextOf(v gjson.Result) string {
 	switch v.Type {
 	case gjson.String:
@@ -35,8 +36,9 @@ func WithoutEscapes(s string) string {
 	return ansi.ReplaceAllString(s, "")
 }
 
-// Refused reports whether a tool failed because it was not allowed to run. It looks for the words of the agents themselves,
-// because a command that cannot open a file also prints "permission denied".
+// Refused reports whether a tool failed because it was not allowed to run. It looks for the words
+// of the agents themselves, because a command that cannot open a file also prints "permission
+// denied".
 func Refused(message string) bool {
 	return containsAny(strings.ToLower(Clip(message, 1<<10)),
 		"rejected permission to use", "rule which prevents you from using", // opencode
@@ -83,8 +85,8 @@ func CodexParts(content gjson.Result) string {
 	return strings.Join(texts, "\n")
 }
 
-// GeminiExit finds the exit code in the result of Gemini's shell tool: labeled lines after the output. Newer versions omit the
-// labels of values that are 0 or empty.
+// GeminiExit finds the exit code in the result of Gemini's shell tool: labeled lines after the
+// output. Newer versions omit the labels of values that are 0 or empty.
 func GeminiExit(output string) (code int, ok bool) {
 	rest := strings.TrimSpace(clipStart(output, 4<<10))
 	for end := len(rest); end >= 0; {
