@@ -82,5 +82,5 @@ func Normalize(agent string, t Transcript) (*plumb.SessionReport, error) {
 }
 
 func normalize(s *Spec, t Transcript) (*plumb.SessionReport, error) {
-	return transcript.NewRecorder(&s.Format, &t).Normalize(&t)
+	return transcript.NewRecorder(&s.Format, &t).Normalize()
 }

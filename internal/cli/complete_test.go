@@ -40,7 +40,7 @@ func TestCommandsAreComplete(t *testing.T) {
 			t.Errorf("no script in internal/cli/testdata/script runs plumb %s", c.Name())
 		}
 	}
-	for _, s := range config.List() {
+	for _, s := range new(config.Settings).List() {
 		used := regexp.MustCompile(`--` + s.Flag + `[ =\n]`).MatchString(scripts.String())
 		if s.Short != "" {
 			used = used || strings.Contains(scripts.String(), " -"+s.Short+" ")
