@@ -255,7 +255,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 		},
 	})
 	if p != nil {
-		if p.kind == stopped && !outOfTime(ctx) {
+		if p.kind == stopped && !OutOfTime(ctx) {
 			return plumb.Embedding{}, fmt.Errorf("ask %s: %w", e.name(), p.err)
 		}
 		return plumb.Embedding{}, e.failure(p)

@@ -269,7 +269,7 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 // broken ends a session without an answer. It keeps an answer that had begun to arrive at the time
 // limit.
 func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
-	if p.kind == stopped && !outOfTime(ctx) {
+	if p.kind == stopped && !OutOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {
 			return nil, fmt.Errorf("ask %s: %w: %w", m.name(), p.err, cause)
 		}

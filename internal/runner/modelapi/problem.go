@@ -433,8 +433,8 @@ func statusProblem(res *http.Response, body []byte, requestID string) *problem {
 	return p
 }
 
-// outOfTime reports whether ctx reached a time limit, rather than being canceled.
-func outOfTime(ctx context.Context) (deadline bool) {
+// OutOfTime reports whether ctx reached a time limit, rather than being canceled.
+func OutOfTime(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded) ||
 		errors.Is(ctx.Err(), context.DeadlineExceeded)
