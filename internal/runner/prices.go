@@ -243,7 +243,7 @@ func (p Price) check() error {
 	bad := func(usd float64) bool { return usd < 0 || math.IsNaN(usd) || math.IsInf(usd, 0) }
 	for name, r := range map[string]*Rate{
 		"input": p.Input, "output": p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite,
-		"reasoning": p.Reasoning,
+		"reasoning":  p.Reasoning,
 		"perRequest": {USD: p.PerRequest},
 	} {
 		if r == nil {
