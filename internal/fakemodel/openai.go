@@ -246,6 +246,15 @@ var openAIErrors = map[problemKind]wording{
 	},
 }
 
+const openAIErrorBody = `{
+  "error": {
+    "message": %s,
+    "type": %s,
+    "param": %v,
+    "code": %v
+  }
+}`
+
 // openAIError writes an error of api.openai.com.
 func (x *exchange) openAIError(p problem) {
 	w := x.words(openAIErrors, p)
@@ -259,8 +268,7 @@ func (x *exchange) openAIError(p problem) {
 	case p.kind == unsupportedParameter && x.rt.op == opResponses:
 		w.code = ""
 	}
-	x.out = template(x.out, "{\n  \"error\": {\n    \"message\": %s,\n    \"type\": %s,\n    \"param\": %v,\n    \"code\": %v\n  }\n}",
-		w.message, openAIKind(w), quoteOrNull(p.param), quoteOrNull(w.code))
+	x.out = template(x.out, openAIErrorBody, w.message, openAIKind(w), quoteOrNull(p.param), quoteOrNull(w.code))
 }
 
 func openAIKind(w wording) string { return cmp.Or(w.kind, "invalid_request_error") }

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// partialLimit bounds what is recorded of a reply that broke off, in bytes.
+// partialLimit bounds the recorded part of an incomplete reply, in bytes.
 const partialLimit = 64 << 10
 
-// beginningLimit is how much of the reply is examined, in bytes.
+// beginningLimit bounds the examined part of the reply, in bytes.
 const beginningLimit = 1 << 20
 
 // begun returns the beginning of an incomplete reply if it has some text of the answer, and nil
-// otherwise. A connection that was kept alive, or the head of a reply, does not show that the model
-// had begun to answer.
+// otherwise. White space that keeps a connection open, or a reply without text, does not show that
+// the model had begun to answer.
 func begun(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	body = body[:min(len(body), beginningLimit)]
@@ -32,7 +32,7 @@ func begun(body []byte) []byte {
 			Content struct{ Parts []outputPart }
 		}
 	}
-	_ = json.Unmarshal(mended(body), &seen) // a field of another type is no text, and the others are read
+	_ = json.Unmarshal(completed(body), &seen) // it skips fields of other types
 	parts := slices.Concat(seen.Output, seen.Content)
 	for _, c := range seen.Choices {
 		var list []outputPart
@@ -65,9 +65,9 @@ func (p outputPart) hasText() bool {
 	return strings.TrimSpace(p.Text+p.Refusal) != "" || slices.ContainsFunc(p.Content, outputPart.hasText)
 }
 
-// mended closes the open values of truncated JSON, and drops an incomplete token at its end. It
+// completed closes the open values of truncated JSON, and drops an incomplete token at its end. It
 // returns JSON that it cannot complete unchanged.
-func mended(torn []byte) []byte {
+func completed(torn []byte) []byte {
 	var closers []byte
 	inString, escape := false, 0
 	for i, b := range torn {

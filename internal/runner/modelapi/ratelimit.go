@@ -101,8 +101,8 @@ func quotaWait(wait time.Duration) time.Duration {
 	return min(wait, maxQuotaPause)
 }
 
-// inWords writes a duration in the largest unit that it has at least two of.
-func inWords(d time.Duration) string {
+// roundedDuration writes a duration in the largest unit that it has at least two of.
+func roundedDuration(d time.Duration) string {
 	switch {
 	case d >= longestWait:
 		return "a year or more"

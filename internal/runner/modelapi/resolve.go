@@ -31,8 +31,8 @@ type ModelInfo struct {
 	Created string `json:"created,omitempty"`
 }
 
-// KnownModels lists the models that [Resolve] knows by their bare names. It is as old as this
-// program. Any other model can be named as "provider:model".
+// KnownModels lists the models that [Resolve] knows without a provider. The list is part of this
+// program, so it can be old. Any other model can be named as "provider:model".
 func KnownModels() []ModelInfo {
 	var out []ModelInfo
 	for _, p := range Providers() {
@@ -57,7 +57,7 @@ func Resolve(name string) (Target, error) {
 	name = strings.TrimSpace(name)
 	lower := strings.ToLower(name)
 	if name == "" {
-		return Target{}, errors.New("no model named")
+		return Target{}, errors.New("no model name")
 	}
 	if before, model, ok := strings.Cut(name, ":"); ok && !strings.HasPrefix(lower, "ft:") {
 		p, ok := ProviderNamed(before)
@@ -65,7 +65,7 @@ func Resolve(name string) (Target, error) {
 		case !ok:
 			return Target{}, unknownProvider(before)
 		case model == "":
-			return Target{}, fmt.Errorf("%q names no model after the colon", name)
+			return Target{}, fmt.Errorf("%q has no model after the colon", name)
 		}
 		if id, ok := p.aliases[strings.ToLower(model)]; ok {
 			model = id
