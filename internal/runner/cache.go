@@ -160,8 +160,8 @@ func (c *Cache) write(key cacheKey, value any) error {
 	return err
 }
 
-// An entry is one JSON object. Its beginning has a fixed length, so that the checksum can be checked
-// before the value is parsed:
+// An entry is one JSON object. Its beginning has a fixed length, so that the checksum can be
+// checked before the value is parsed:
 //
 //	{"key":"<64 hex digits>","sha256":"<64 hex digits>","value":<JSON>}
 func sealEntry(key cacheKey, body []byte) []byte {

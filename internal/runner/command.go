@@ -102,7 +102,8 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 	c := &command{
 		info: plumb.RunnerInfo{
 			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerCommand,
-			Agent: plumb.AgentInfo{Type: string(plumb.RunnerCommand)}, Parameters: parameters(cfg), Config: configHash(cfg),
+			Agent: plumb.AgentInfo{Type: string(plumb.RunnerCommand)}, Parameters: parameters(cfg),
+			Config: configHash(cfg),
 		},
 		argv: argv, dir: dir, environ: environ, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
 		note: env.Note, grace: commandGrace, limit: commandOutputLimit,
@@ -230,8 +231,8 @@ func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (st
 	}
 	program := proc.Command{
 		Path: c.argv[0], Args: c.argv[1:], Dir: dir, Env: environ,
-		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
-		OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
+		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"),
+		Stderr: filepath.Join(root, "stderr"), OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
 	}
 	if err := os.WriteFile(program.Stdin, stdin, 0o600); err != nil {
 		return nil, nil, err

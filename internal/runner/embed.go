@@ -9,9 +9,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// NewEmbedder returns the embedder that cfg describes. Model is "provider:model", or only a provider,
-// which means its default embedding model. With a cache each text is requested once. Vectors from
-// the cache cost nothing.
+// NewEmbedder returns the embedder that cfg describes. Model is "provider:model", or only a
+// provider, which means its default embedding model. With a cache each text is requested once.
+// Vectors from the cache cost nothing.
 func NewEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 	e, err := openEmbedder(cfg, env.withDefaults())
 	if err != nil {
@@ -158,8 +158,8 @@ func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, 
 	return all, nil
 }
 
-// price sets the cost of an embedding, which is that of its input. A caller whose texts were part of
-// another caller's request paid nothing.
+// price sets the cost of an embedding, which is that of its input. A caller whose texts were part
+// of another caller's request paid nothing.
 func (e *embedder) price(got *plumb.Embedding) {
 	switch {
 	case got.CostUSD != nil:
@@ -167,7 +167,8 @@ func (e *embedder) price(got *plumb.Embedding) {
 		got.CostUSD = new(0.0)
 	case got.Usage.InputTokens != nil:
 		price, _ := e.prices.lookup(e.target.Provider, e.baseURL, e.target.Model)
-		if usd, known := price.Cost(plumb.Usage{InputTokens: got.Usage.InputTokens, OutputTokens: new(int64(0))}); known {
+		usage := plumb.Usage{InputTokens: got.Usage.InputTokens, OutputTokens: new(int64)}
+		if usd, known := price.Cost(usage); known {
 			got.CostUSD = &usd
 		}
 	}

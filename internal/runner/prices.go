@@ -15,8 +15,8 @@ import (
 	genaiprices "github.com/plumb-eval/plumb/third_party/genai-prices"
 )
 
-// Prices has the prices of models. The zero value has the built-in table, whose providers are parsed
-// at the first use. A Prices is safe for concurrent use after its overrides are set.
+// Prices has the prices of models. The zero value has the built-in table, whose providers are
+// parsed at the first use. A Prices is safe for concurrent use after its overrides are set.
 type Prices struct {
 	// Now returns the time for prices that change with the date or the hour; nil means [time.Now].
 	Now func() time.Time
@@ -47,7 +47,8 @@ type PriceSource struct {
 }
 
 // Price is the price of a model, in US dollars per million tokens. A nil field is unknown. If the
-// price of cached or reasoning tokens is unknown, they cost as much as other input or output tokens.
+// price of cached or reasoning tokens is unknown, they cost as much as other input or output
+// tokens.
 type Price struct {
 	Input      *Rate `json:"input,omitempty"`
 	Output     *Rate `json:"output,omitempty"`
@@ -62,8 +63,8 @@ type Price struct {
 // tiers.
 type Rate struct {
 	USD float64 `json:"usd"`
-	// Tiers replace USD for all tokens of a request with more input tokens than Above. The last tier
-	// that applies counts.
+	// Tiers replace USD for all tokens of a request with more input tokens than Above. The last
+	// tier that applies counts.
 	Tiers []RateTier `json:"tiers,omitempty"`
 }
 

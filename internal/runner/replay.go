@@ -22,15 +22,15 @@ type ReplayOptions struct {
 	ID string
 	// Runner is the id of the recorded runner; "" means the one with the id ID, or the only one.
 	Runner string
-	// MaxDelay limits the time of each session, which is otherwise that of the recorded session. Zero
-	// answers immediately.
+	// MaxDelay limits the time of each session, which is otherwise that of the recorded session.
+	// Zero answers immediately.
 	MaxDelay time.Duration
 	// Final plays only the last session of each repetition, which decided it.
 	Final bool
 }
 
-// Replay plays the sessions of an earlier run again. It answers only requests with the case, prompt,
-// repetition and session of a recorded one.
+// Replay plays the sessions of an earlier run again. It answers only requests with the case,
+// prompt, repetition and session of a recorded one.
 type Replay struct {
 	info     plumb.RunnerInfo
 	sessions map[sessionKey]recorded
@@ -70,8 +70,8 @@ func (r *recorded) isOf(prompt string) bool {
 	return ok && strings.HasSuffix(rest, r.left[last])
 }
 
-// NoteRemoved adds a note to a stored session from which secrets were removed. doc is the session as
-// stored: sessions of earlier versions have marks and no list of names.
+// NoteRemoved adds a note to a stored session from which secrets were removed. doc is the session
+// as stored: sessions of earlier versions have marks and no list of names.
 func NoteRemoved(report *plumb.SessionReport, doc []byte) {
 	if len(report.Redacted) == 0 {
 		report.Redacted = redact.Marks(string(doc))
@@ -85,8 +85,8 @@ func NoteRemoved(report *plumb.SessionReport, doc []byte) {
 	}
 }
 
-// NewReplay reads the sessions of an earlier run. It calls events once, which calls its argument with
-// each event of the log, like [run.Read].
+// NewReplay reads the sessions of an earlier run. It calls events once, which calls its argument
+// with each event of the log, like [run.Read].
 func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Replay, error) {
 	r := &Replay{sessions: map[sessionKey]recorded{}, maxDelay: o.MaxDelay, final: o.Final}
 	id := o.ID
@@ -126,8 +126,8 @@ func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Re
 	}
 	r.source = source.ID
 	r.info = plumb.RunnerInfo{
-		ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerReplay, Agent: source.Agent, Parameters: source.Parameters,
-		Config: source.Config,
+		ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerReplay, Agent: source.Agent,
+		Parameters: source.Parameters, Config: source.Config,
 	}
 	return r, nil
 }
@@ -195,7 +195,8 @@ func openReplay(cfg plumb.RunnerConfig, env Env) (*Replay, error) {
 	r, err := NewReplay(options, func(fn func(plumb.Event) error) error { return run.Read(dir, fn) })
 	if err != nil {
 		if plumb.Hint(err) == "" {
-			err = plumb.WithHint(err, "write the directory of a run, such as .plumb/runs/<run-id>; list runs with: plumb runs")
+			err = plumb.WithHint(err, "write the directory of a run, such as .plumb/runs/<run-id>; list runs "+
+				"with: plumb runs")
 		}
 		return nil, fmt.Errorf("replay %s: %w", cfg.Replay, err)
 	}

@@ -51,7 +51,8 @@ type Env struct {
 	Note func(plumb.Note)
 	// Dir is the directory of relative paths; "" is the current directory.
 	Dir string
-	// Agents is the state that the runners of agents share; nil means that there is one such runner.
+	// Agents is the state that the runners of agents share; nil means that there is one such
+	// runner.
 	Agents *agent.Shared
 	// Redact removes secrets from the artifacts of agents. Optional.
 	Redact *redact.Redactor
@@ -92,8 +93,8 @@ func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 		return nil, err
 	}
 	if env.CacheMode == CacheOnly && (kind == plumb.RunnerCommand || kind == plumb.RunnerAgent) {
-		return nil, plumb.WithHint(fmt.Errorf("%s cannot use the cache, which has only answers of models", article(kind)),
-			"leave out --cache only, or replay an earlier run")
+		err := fmt.Errorf("%s cannot use the cache, which has only answers of models", article(kind))
+		return nil, plumb.WithHint(err, "leave out --cache only, or replay an earlier run")
 	}
 	switch kind {
 	case plumb.RunnerCommand:

@@ -1,11 +1,11 @@
 package modelapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
@@ -270,39 +271,18 @@ var errVectors = noAnswer("it does not have one vector of the same length for ea
 // vector is a list of finite numbers; nil for anything else.
 type vector []float32
 
-// UnmarshalJSONFrom reads the numbers. The vector is nil if an element is not a number. Errors mean
-// invalid JSON.
+// UnmarshalJSONFrom reads the numbers. Errors mean invalid JSON.
 func (v *vector) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*v = nil
-	if d.PeekKind() != '[' {
-		return d.SkipValue()
-	}
-	if _, err := d.ReadToken(); err != nil {
+	raw, err := d.ReadValue()
+	if err != nil || raw.Kind() != '[' || bytes.Contains(raw, []byte("null")) { // which Unmarshal would read as 0
 		return err
 	}
 	var numbers []float32
-	good := true
-	for d.PeekKind() != ']' {
-		if d.PeekKind() != '0' {
-			good = false
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-			continue
-		}
-		t, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		f, err := t.Float()
-		good = good && err == nil && math.Abs(f) <= math.MaxFloat32
-		numbers = append(numbers, float32(f))
-	}
-	if good {
+	if json.Unmarshal(raw, &numbers) == nil {
 		*v = numbers
 	}
-	_, err := d.ReadToken()
-	return err
+	return nil
 }
 
 // usable checks that all vectors have the same length, and that each has a direction.

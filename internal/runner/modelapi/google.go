@@ -181,7 +181,8 @@ func (google) decode(body []byte) (reply, error) {
 	r.googleUsage(&res.Usage)
 	if blocked.value != "" && blocked.value != "BLOCK_REASON_UNSPECIFIED" {
 		if len(res.Candidates.value) > 0 || res.Candidates.wrong() {
-			return reply{}, noAnswer("the prompt is blocked (" + oneLine(blocked.value) + "), but the reply has candidates")
+			why := oneLine(blocked.value)
+			return reply{}, noAnswer("the prompt is blocked (" + why + "), but the reply has candidates")
 		}
 		r.finish, r.word = plumb.FinishRefused, blocked.value
 		return r, r.complete("candidates", false, res.Candidates.kind)
@@ -279,9 +280,9 @@ func (r *reply) googleUsage(u *member[googleUsage]) {
 		return n
 	}
 	thoughts := count("thoughtsTokenCount", u.value.Thoughts)
-	prompt, toolPrompt := count("promptTokenCount", u.value.Prompt), count("toolUsePromptTokenCount", u.value.ToolPrompt)
+	prompt := count("promptTokenCount", u.value.Prompt)
 	r.usage = plumb.Usage{
-		InputTokens:     sum(prompt, toolPrompt),
+		InputTokens:     sum(prompt, count("toolUsePromptTokenCount", u.value.ToolPrompt)),
 		OutputTokens:    sum(count("candidatesTokenCount", u.value.Candidates), thoughts),
 		ReasoningTokens: some(thoughts),
 		CacheTokens:     some(count("cachedContentTokenCount", u.value.Cached)),
@@ -304,7 +305,8 @@ func (google) encodeEmbed(model string, texts []string) ([]byte, error) {
 	var list googleEmbedRequests
 	for _, text := range texts {
 		list.Requests = append(list.Requests, googleEmbedRequest{
-			Model: googleModel(model), Content: googleContent{Parts: []googleText{{text}}}, TaskType: "SEMANTIC_SIMILARITY",
+			Model: googleModel(model), Content: googleContent{Parts: []googleText{{text}}},
+			TaskType: "SEMANTIC_SIMILARITY",
 		})
 	}
 	return marshal(list)

@@ -18,11 +18,12 @@ const (
 	congested               // "too many requests", "overloaded"
 )
 
-// limiter bounds the concurrent requests of one provider and key. It starts with half of the allowed
-// number, or with the number that the provider accepted in an earlier run. Until the provider first
-// rejects a request because of the load, each answer raises the limit by one. From then on each such
-// rejection halves the limit, and each round trip raises it by one. Rejections of requests that were
-// sent before the last halving do not count. The limiter can also stop the lane until a given time.
+// limiter bounds the concurrent requests of one provider and key. It starts with half of the
+// allowed number, or with the number that the provider accepted in an earlier run. Until the
+// provider first rejects a request because of the load, each answer raises the limit by one. From
+// then on each such rejection halves the limit, and each round trip raises it by one. Rejections of
+// requests that were sent before the last halving do not count. The limiter can also stop the lane
+// until a given time.
 type limiter struct {
 	mu       sync.Mutex
 	max      int
@@ -176,8 +177,8 @@ func (l *limiter) state() (inFlight, waiting, limit int, until time.Time) {
 	return l.inFlight, len(l.queue), int(l.limit), l.until
 }
 
-// retryBudget prevents that retries multiply the load on a provider that is down: each retry takes a
-// token, and each answer returns one. A provider that fails rarely never uses up the tokens.
+// retryBudget prevents that retries multiply the load on a provider that is down: each retry takes
+// a token, and each answer returns one. A provider that fails rarely never uses up the tokens.
 type retryBudget chan struct{}
 
 // newRetryBudget returns a budget for all retries of all concurrent requests.

@@ -28,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/plumb-eval/plumb"
@@ -55,9 +56,9 @@ type Config struct {
 	APIKey string
 	// Headers are added to each request, and replace those that would be sent otherwise.
 	Headers map[string]string
-	// Parameters are the requested parameters. The provider chooses the nil fields, except that a nil
-	// MaxOutputTokens means DefaultMaxOutputTokens. With a MaxOutputTokens of 0, requests have no cap
-	// if the provider does not require one.
+	// Parameters are the requested parameters. The provider chooses the nil fields, except that a
+	// nil MaxOutputTokens means DefaultMaxOutputTokens. With a MaxOutputTokens of 0, requests have
+	// no cap if the provider does not require one.
 	Parameters plumb.Parameters
 	// RequestTimeout limits one request, including the reading of its answer; 0 means
 	// DefaultRequestTimeout.
@@ -165,17 +166,18 @@ func newTarget(cfg Config) (target, error) {
 	}
 	w.authorize(t.header, cfg.APIKey)
 	for name, value := range cfg.Headers {
-		if !validHeader(name, value) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return target{}, fmt.Errorf("%s: header %q has invalid characters", p.Name, name)
 		}
 		t.header.Set(name, value)
 	}
-	if !validHeader("Authorization", cfg.APIKey) {
+	if !httpguts.ValidHeaderFieldValue(cfg.APIKey) {
 		return target{}, plumb.Failuref(plumb.OriginRunner,
 			"%s: the API key has invalid characters, for example a line break", p.Name)
 	}
 	if cfg.APIKey == "" && !carriesKey(cfg.Headers) && p.NeedsKey(cfg.BaseURL) {
-		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p)))
+		err := fmt.Errorf("%s: no API key", p.Name)
+		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(err, keyHint(p)))
 	}
 	t.lane = cfg.Transport.lane(p.Name, base.Scheme+"://"+base.Host, cfg.APIKey)
 	return t, nil
@@ -192,13 +194,6 @@ func carriesKey(headers map[string]string) bool {
 	return false
 }
 
-// validHeader reports whether a header can be sent.
-func validHeader(name, value string) bool {
-	return name != "" && !strings.ContainsAny(name, " \t\r\n:") && !strings.ContainsFunc(value, func(r rune) bool {
-		return r < ' ' && r != '\t' || r == 0x7f
-	})
-}
-
 // at returns the address of a path below the base URL.
 func (t *target) at(path string) *url.URL {
 	u := *t.base
@@ -213,8 +208,8 @@ func (t *target) name() string { return t.provider.Name + ":" + t.model }
 // headers.
 func configHash(info plumb.RunnerInfo, cfg Config) string {
 	doc, _ := json.Marshal(map[string]any{ //nolint:errchkjson // made of strings and numbers
-		"provider": info.Agent.Type, "model": info.Agent.Model, "baseURL": info.BaseURL, "api": strings.ToLower(cfg.API),
-		"headers": slices.Sorted(maps.Keys(cfg.Headers)), "parameters": info.Parameters,
+		"provider": info.Agent.Type, "model": info.Agent.Model, "baseURL": info.BaseURL,
+		"api": strings.ToLower(cfg.API), "headers": slices.Sorted(maps.Keys(cfg.Headers)), "parameters": info.Parameters,
 	})
 	sum := sha256.Sum256(doc)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -267,7 +262,8 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	}
 }
 
-// broken ends a session without a complete answer. At the time limit it keeps the part that arrived.
+// broken ends a session without a complete answer. At the time limit it keeps the part that
+// arrived.
 func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
 	if p.kind == stopped && !OutOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {

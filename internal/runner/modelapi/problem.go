@@ -231,7 +231,8 @@ func (e *apiError) summary() string {
 // outOfMoney reports whether the quota of an account is used up, so that waiting does not help.
 func (e *apiError) outOfMoney() bool {
 	for _, word := range []string{
-		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits", "billing_error",
+		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits",
+		"billing_error",
 	} {
 		if e.code == word || e.kind == word {
 			return true

@@ -66,11 +66,14 @@ func Providers() []Provider {
 			BillingURL: "https://console.anthropic.com/settings/billing",
 			apis:       map[string]wire{"": anthropic{}},
 			models: []string{
-				"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-opus-5", "claude-sonnet-5",
-				"claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-4-5",
+				"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-opus-5",
+				"claude-sonnet-5", "claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6", "claude-sonnet-4-6",
+				"claude-haiku-4-5", "claude-opus-4-5",
 			},
 			pattern: `claude-[a-z0-9]`,
-			aliases: map[string]string{"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"},
+			aliases: map[string]string{
+				"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5",
+			},
 		},
 		{
 			Name: "google", KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, BaseURLEnv: "GOOGLE_GEMINI_BASE_URL",
@@ -79,8 +82,8 @@ func Providers() []Provider {
 			apis: map[string]wire{"": google{}}, embedding: "gemini-embedding-001",
 			models: []string{
 				"gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.6-flash", "gemini-3.5-flash", "gemini-3.5-flash-lite",
-				"gemini-3.1-pro-preview", "gemini-3.1-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite",
-				"gemini-pro-latest", "gemini-flash-latest", "gemini-flash-lite-latest",
+				"gemini-3.1-pro-preview", "gemini-3.1-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash",
+				"gemini-2.5-flash-lite", "gemini-pro-latest", "gemini-flash-latest", "gemini-flash-lite-latest",
 			},
 			embeddings: []string{"gemini-embedding-001"},
 			pattern:    `gemini-[a-z0-9]`,

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// maxRemembered is the largest valid number of concurrent requests, maxRememberedFiles the largest
-	// number of files.
+	// maxRemembered is the largest valid number of concurrent requests, maxRememberedFiles the
+	// largest number of files.
 	maxRemembered      = 10_000
 	maxRememberedFiles = 100
 )
 
 // memory is a directory that stores the number of concurrent requests that a provider accepted from
-// a key. Each lane has its own file, which is replaced atomically, so that several processes can use
-// the directory. A lane only starts with the number, so a missing or damaged file does no harm. ""
-// stores nothing.
+// a key. Each lane has its own file, which is replaced atomically, so that several processes can
+// use the directory. A lane only starts with the number, so a missing or damaged file does no harm.
+// "" stores nothing.
 type memory string
 
-// file returns the file of a lane. Its name is a hash, which does not reveal the key or the host. The
-// port is not part of it, because local servers change their ports.
+// file returns the file of a lane. Its name is a hash, which does not reveal the key or the host.
+// The port is not part of it, because local servers change their ports.
 func (m memory) file(k laneKey) string {
 	host := k.host
 	if u, err := url.Parse(k.host); err == nil {

@@ -212,13 +212,14 @@ func endedBy(place string, m *member[string]) (word string, err error) {
 	case m.wrong():
 		return "", missing(place, m.kind)
 	case BrokeOff(m.value):
-		return "", &apiError{message: fmt.Sprintf("the provider ended the answer early: %s is %q", place, oneLine(m.value))}
+		text := fmt.Sprintf("the provider ended the answer early: %s is %q", place, oneLine(m.value))
+		return "", &apiError{message: text}
 	}
 	return m.value, nil
 }
 
-// complete decides about a reply when all members have been read. place is where its text should be,
-// given reports whether a text is there, even an empty one, and k is the kind of another value
+// complete decides about a reply when all members have been read. place is where its text should
+// be, given reports whether a text is there, even an empty one, and k is the kind of another value
 // there. A reply without a text is an answer if the model called a tool, or if the provider reports
 // that it truncated or withheld the text.
 func (r *reply) complete(place string, given bool, k jsontext.Kind) error {
@@ -272,8 +273,8 @@ func (r *reply) noteInvalid(name string, raw jsontext.Value) {
 		"in the reply, %s is %s, which is not a valid token count: Plumb ignores it", name, shown))
 }
 
-// dropContradictions drops figures that contradict each other: a text has at least one token, and a part is not
-// more than the whole.
+// dropContradictions drops figures that contradict each other: a text has at least one token, and a
+// part is not more than the whole.
 func (r *reply) dropContradictions() {
 	u := &r.usage
 	if u.InputTokens != nil && *u.InputTokens > MaxTokens {

@@ -41,8 +41,8 @@ const (
 	maxBody      = 64 << 20
 	maxErrorBody = 1 << 20
 	// maxHeld bounds the large replies in memory at one time, for all lanes together. A reply up to
-	// smallReply does not count. Other bytes stay in the buffers of the system and, on HTTP/2, in one
-	// of maxStreamBuffer.
+	// smallReply does not count. Other bytes stay in the buffers of the system and, on HTTP/2, in
+	// one of maxStreamBuffer.
 	maxHeld         = 2 * maxBody
 	smallReply      = 256 << 10
 	maxStreamBuffer = 1 << 20
@@ -63,8 +63,8 @@ type TransportOptions struct {
 	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a
 	// second.
 	Backoff time.Duration
-	// Limits is a directory that stores the number of concurrent requests that each provider and key
-	// accepted. The next run starts with this number. "" stores nothing.
+	// Limits is a directory that stores the number of concurrent requests that each provider and
+	// key accepted. The next run starts with this number. "" stores nothing.
 	Limits string
 	// UserAgent is the name of the client in requests.
 	UserAgent string
@@ -72,8 +72,8 @@ type TransportOptions struct {
 	Base http.RoundTripper
 }
 
-// Transport sends the requests of all models and embedders of a process. It keeps connections alive,
-// learns how many concurrent requests each provider and key accepts, waits when the provider
+// Transport sends the requests of all models and embedders of a process. It keeps connections
+// alive, learns how many concurrent requests each provider and key accepts, waits when the provider
 // requests it, and retries requests after temporary failures. It is safe for concurrent use.
 type Transport struct {
 	opts TransportOptions
@@ -129,7 +129,8 @@ func newBase(opts TransportOptions) *http.Transport {
 		DialContext:       dialer.DialContext,
 		ForceAttemptHTTP2: true,
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, MaxReceiveBufferPerStream: maxStreamBuffer,
+			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second,
+			MaxReceiveBufferPerStream: maxStreamBuffer,
 		},
 		MaxIdleConnsPerHost:   opts.MaxInFlight,
 		IdleConnTimeout:       90 * time.Second,
@@ -174,7 +175,8 @@ func (t *Transport) Close() {
 
 // Stats shows how busy a transport is, for all its providers and keys together.
 type Stats struct {
-	// InFlight counts requests that were sent, Waiting those that wait for a place, Limit the places.
+	// InFlight counts requests that were sent, Waiting those that wait for a place, Limit the
+	// places.
 	InFlight, Waiting, Limit int
 	// PausedUntil is the end of the last pause that a provider requested; zero if there is none.
 	PausedUntil time.Time
@@ -207,7 +209,8 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	defer t.mu.Unlock()
 	l, ok := t.lanes[k]
 	if !ok {
-		l = &lane{limiter: newLimiter(t.opts.MaxInFlight), budget: newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		n := t.opts.MaxInFlight
+		l = &lane{limiter: newLimiter(n), budget: newRetryBudget(n, t.opts.MaxAttempts)}
 		l.remembered = memory(t.opts.Limits).read(k)
 		l.widen(l.remembered)
 		t.lanes[k] = l
