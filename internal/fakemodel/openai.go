@@ -89,9 +89,6 @@ func (x *exchange) chat(rep reply) {
 
 // fingerprint is the system fingerprint of the model.
 func (x *exchange) fingerprint() string {
-	if x.model.Fingerprint != "" {
-		return x.model.Fingerprint
-	}
 	return "fp_" + hex(hashText(x.model.Snapshot))[:10]
 }
 

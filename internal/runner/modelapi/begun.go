@@ -19,50 +19,35 @@ const beginningLimit = 1 << 20
 func begun(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	body = body[:min(len(body), beginningLimit)]
-	var seen struct { // the places of the text of an answer in all wire formats
-		Choices []struct {
-			Message struct {
-				Content json.RawMessage
-				Refusal string
+	var reply map[string]any
+	_ = json.Unmarshal(completed(body), &reply) // everything but an object has no answer
+	for _, place := range []string{"choices", "output", "content", "candidates"} {
+		if list, ok := reply[place].([]any); ok && hasText(list) {
+			return bytes.Clone(body[:min(len(body), partialLimit)])
+		}
+	}
+	return nil
+}
+
+// hasText reports whether a value in a reply has text of the answer: a message, a part of it, or a
+// list of them, in any wire format.
+func hasText(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return strings.TrimSpace(v) != ""
+	case []any:
+		return slices.ContainsFunc(v, hasText)
+	case map[string]any:
+		if v["thought"] == true || v["type"] == "thinking" || v["type"] == "reasoning" {
+			return false
+		}
+		for _, name := range []string{"message", "content", "parts", "text", "refusal"} {
+			if hasText(v[name]) {
+				return true
 			}
 		}
-		Output     []outputPart
-		Content    []outputPart
-		Candidates []struct {
-			Content struct{ Parts []outputPart }
-		}
 	}
-	_ = json.Unmarshal(completed(body), &seen) // it skips fields of other types
-	parts := slices.Concat(seen.Output, seen.Content)
-	for _, c := range seen.Choices {
-		var list []outputPart
-		var plain string
-		if json.Unmarshal(c.Message.Content, &plain) != nil {
-			_ = json.Unmarshal(c.Message.Content, &list)
-		}
-		parts = append(append(parts, list...), outputPart{Text: plain, Refusal: c.Message.Refusal})
-	}
-	for _, c := range seen.Candidates {
-		parts = append(parts, c.Content.Parts...)
-	}
-	if !slices.ContainsFunc(parts, outputPart.hasText) {
-		return nil
-	}
-	return bytes.Clone(body[:min(len(body), partialLimit)])
-}
-
-// outputPart is a part of an answer: a text, or a message with parts of its own.
-type outputPart struct {
-	Type, Text, Refusal string
-	Thought             bool
-	Content             []outputPart
-}
-
-func (p outputPart) hasText() bool {
-	if p.Thought || p.Type == "thinking" || p.Type == "reasoning" {
-		return false
-	}
-	return strings.TrimSpace(p.Text+p.Refusal) != "" || slices.ContainsFunc(p.Content, outputPart.hasText)
+	return false
 }
 
 // completed closes the open values of truncated JSON, and drops an incomplete token at its end. It
