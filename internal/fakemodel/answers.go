@@ -48,23 +48,19 @@ const JudgeNo = "(judge: no)"
 // the case's ideal, or the first of several, is the answer to the last user message of its input.
 func ReadAnswers(r io.Reader) ([]Answer, error) {
 	var out []Answer
-	in := bufio.NewReaderSize(r, 1<<16)
-	for line := 1; ; line++ {
-		data, err := in.ReadBytes('\n')
-		if len(bytes.TrimSpace(data)) > 0 {
-			a, bad := readAnswer(data)
-			if bad != nil {
-				return nil, fmt.Errorf("line %d: %w", line, bad)
-			}
-			out = append(out, a)
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 1<<30)
+	for line := 1; in.Scan(); line++ {
+		if len(bytes.TrimSpace(in.Bytes())) == 0 {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
+		a, err := readAnswer(in.Bytes())
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
+		out = append(out, a)
 	}
+	return out, in.Err()
 }
 
 func readAnswer(data []byte) (Answer, error) {

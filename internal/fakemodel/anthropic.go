@@ -77,8 +77,10 @@ var anthropicErrors = map[problemKind]wording{
 	},
 	rateLimited: {
 		kind: "rate_limit_error",
-		message: "This request would exceed your organization's rate limit of {limit} requests per minute. For details, " +
-			"refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current usage. " +
+		message: "This request would exceed your organization's rate limit of {limit} requests per minute. For " +
+			"details, " +
+			"refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current " +
+			"usage. " +
 			"Please reduce the prompt length or the maximum tokens requested, or try again later.",
 	},
 	requestTimeout:       {kind: "timeout_error", message: "Request timed out"},

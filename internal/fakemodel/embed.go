@@ -40,6 +40,17 @@ func Vector(s string, dimensions int) []float32 {
 	return out
 }
 
+// embedEnd is the end of OpenAI's reply to a request for vectors.
+const embedEnd = `
+  ],
+  "model": %s,
+  "usage": {
+    "prompt_tokens": %d,
+    "total_tokens": %d
+  }
+}
+`
+
 // embeddings writes the vectors of the texts.
 func (x *exchange) embeddings() {
 	b, between := append(x.out, "{\n  \"object\": \"list\",\n  \"data\": ["...), ","
@@ -70,8 +81,7 @@ func (x *exchange) embeddings() {
 		x.out = append(b, "]\n}\n"...)
 		return
 	}
-	x.out = template(b, "\n  ],\n  \"model\": %s,\n  \"usage\": {\n    \"prompt_tokens\": %d,\n    \"total_tokens\": %d\n  }\n}\n",
-		x.model.Snapshot, tokens, tokens)
+	x.out = template(b, embedEnd, x.model.Snapshot, tokens, tokens)
 }
 
 func appendVector(b []byte, v []float32) []byte {

@@ -74,8 +74,6 @@ type Options struct {
 type Model struct {
 	// Snapshot is the dated name in replies; "" means the usual one, or the name itself.
 	Snapshot string
-	// Fingerprint is the system_fingerprint; "" means one derived from the snapshot.
-	Fingerprint string
 	// Refuses are names of request parameters that the model rejects with a 400. RefusesValue are
 	// parameters of which it rejects all values except the default, like models with a fixed
 	// temperature.

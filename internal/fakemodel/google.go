@@ -114,10 +114,13 @@ func (x *exchange) content(rep reply) string {
 
 const (
 	googleService = "generativelanguage.googleapis.com"
-	googleQuota   = "You exceeded your current quota, please check your plan and billing details. For more information on " +
-		"this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits. To monitor your current usage, head to: " +
+	googleQuota   = "You exceeded your current quota, please check your plan and billing details. For more " +
+		"information on " +
+		"this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits. To monitor your current usage, " +
+		"head to: " +
 		"https://ai.dev/rate-limit. "
-	googleHelp = `{"@type":"type.googleapis.com/google.rpc.Help","links":[{"description":"Learn more about Gemini API ` +
+	googleHelp = `{"@type":"type.googleapis.com/google.rpc.Help","links":[{"description":"Learn more about Gemini ` +
+		`API ` +
 		`quotas","url":"https://ai.google.dev/gemini-api/docs/rate-limits"}]},` +
 		`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"` + googleService
 	googleDimensions  = `","quotaDimensions":{"location":"global","model":"{model}"}}]}`
@@ -141,8 +144,10 @@ var googleErrors = map[problemKind]wording{
 	},
 	unauthorized: {
 		kind: "UNAUTHENTICATED",
-		message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other " +
-			"valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
+		message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or " +
+			"other " +
+			"valid authentication credential. See " +
+			"https://developers.google.com/identity/sign-in/web/devconsole-project.",
 	},
 	noSuchModel: {
 		kind: "NOT_FOUND",

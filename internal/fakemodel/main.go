@@ -70,7 +70,8 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		maps.Copy(known, RealModels())
 		return nil
 	})
-	fs.Func("model", "a known model: NAME;refuses=temperature,seed;reasoning=500;blocks=refusal", func(spec string) error {
+	const modelUsage = "a known model: NAME;refuses=temperature,seed;reasoning=500;blocks=refusal"
+	fs.Func("model", modelUsage, func(spec string) error {
 		name, m, err := parseModel(spec)
 		known[name] = m
 		return err

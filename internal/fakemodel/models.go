@@ -50,7 +50,8 @@ func (x *exchange) list() {
 	if known == nil {
 		known = RealModels()
 	}
-	own := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(name string) bool { return !x.rt.provider.has(name) })
+	own := slices.Sorted(maps.Keys(known))
+	own = slices.DeleteFunc(own, func(name string) bool { return !x.rt.provider.has(name) })
 	var items []byte
 	for _, name := range own {
 		items = append(x.listed(items, name), ',')
@@ -99,8 +100,10 @@ func (x *exchange) listed(b []byte, name string) []byte {
 		if strings.Contains(name, "embedding") {
 			methods = `["embedContent","countTextTokens","countTokens","asyncBatchEmbedContent"]`
 		}
-		return template(b, `{"name":%s,"version":"001","displayName":%s,"description":"A fake.","inputTokenLimit":1048576,`+
-			`"outputTokenLimit":65536,"supportedGenerationMethods":%v,"temperature":1,"topP":0.95,"topK":64,"maxTemperature":2}`,
+		return template(b, `{"name":%s,"version":"001","displayName":%s,"description":"A `+
+			`fake.","inputTokenLimit":1048576,`+
+			`"outputTokenLimit":65536,"supportedGenerationMethods":%v,"temperature":1,"topP":0.95,"topK":64,`+
+			`"maxTemperature":2}`,
 			"models/"+name, name, methods)
 	case Ollama:
 		owner = "library"

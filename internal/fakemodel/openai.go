@@ -56,7 +56,8 @@ const (
 		`"system_fingerprint":%s,"usage":{"completion_tokens":%d,"completion_tokens_details":` +
 		`{"accepted_prediction_tokens":0,"audio_tokens":0,"reasoning_tokens":%d,"rejected_prediction_tokens":0},` +
 		`"prompt_tokens":%d,"prompt_tokens_details":{"audio_tokens":0,"cached_tokens":%d},"total_tokens":%d}}`
-	ollamaReply = `{"id":"chatcmpl-%d","object":"chat.completion","created":%d,"model":%s,"system_fingerprint":"fp_ollama",` +
+	ollamaReply = `{"id":"chatcmpl-%d","object":"chat.completion","created":%d,"model":%s,` +
+		`"system_fingerprint":"fp_ollama",` +
 		`"choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"%v"}],` +
 		`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}` + "\n"
 )
@@ -75,7 +76,8 @@ func (x *exchange) chat(rep reply) {
 	}
 	switch x.rt.provider {
 	case Ollama:
-		x.out = template(x.out, ollamaReply, int(x.id%1000), created, model, rep.text, finish, rep.input, rep.output, total)
+		x.out = template(x.out, ollamaReply, int(x.id%1000), created, model, rep.text, finish, rep.input, rep.output,
+			total)
 	case Azure:
 		x.out = template(x.out, azureReply, finish, content, refusal, created, x.token(29), model, x.fingerprint(),
 			rep.output, rep.reasoning, rep.input, rep.cached, total)
@@ -87,9 +89,6 @@ func (x *exchange) chat(rep reply) {
 
 // fingerprint is the system fingerprint of the model.
 func (x *exchange) fingerprint() string {
-	if x.model.Fingerprint != "" {
-		return x.model.Fingerprint
-	}
 	return "fp_" + hex(hashText(x.model.Snapshot))[:10]
 }
 
@@ -171,8 +170,10 @@ func (x *exchange) limitHeaders(h http.Header) {
 
 // openAIErrors are the errors of api.openai.com.
 var openAIErrors = map[problemKind]wording{
-	badJSON: {message: "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your " +
-		"HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If you have " +
+	badJSON: {message: "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
+		"using your " +
+		"HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If " +
+		"you have " +
 		"trouble figuring out how to fix this, please contact us through our help center at help.openai.com.)"},
 	tooLarge:   {message: "Request body is too large."},
 	noSuchPath: {message: "Invalid URL ({method} {path})"},
@@ -180,7 +181,8 @@ var openAIErrors = map[problemKind]wording{
 		message: "Not allowed to {method} on {path}. (HINT: Perhaps you meant to use a different HTTP method?)",
 		code:    "method_not_supported",
 	},
-	noKey: {message: "You didn't provide an API key. You need to provide your API key in an Authorization header using " +
+	noKey: {message: "You didn't provide an API key. You need to provide your API key in an Authorization header " +
+		"using " +
 		"Bearer auth (i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're " +
 		"accessing the API from your browser and are prompted for a username and password. You can obtain an API key " +
 		"from https://platform.openai.com/account/api-keys."},
@@ -193,7 +195,8 @@ var openAIErrors = map[problemKind]wording{
 		message: "The model `{model}` does not exist or you do not have access to it.", code: "model_not_found",
 	},
 	noQuota: {
-		message: "You exceeded your current quota, please check your plan and billing details. For more information on " +
+		message: "You exceeded your current quota, please check your plan and billing details. For more " +
+			"information on " +
 			"this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
 		kind: "insufficient_quota", code: "insufficient_quota",
 	},
@@ -218,8 +221,9 @@ var openAIErrors = map[problemKind]wording{
 	noModel:          {message: "you must provide a model parameter"},
 	missingParameter: {message: "Missing required parameter: '{param}'.", code: "missing_required_parameter"},
 	emptyArray: {
-		message: "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-		code:    "empty_array",
+		message: "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty array " +
+			"instead.",
+		code: "empty_array",
 	},
 	badRole: {
 		message: "Invalid value: '{detail}'. " +
@@ -227,7 +231,8 @@ var openAIErrors = map[problemKind]wording{
 		code: "invalid_value",
 	},
 	badInput: {
-		message: "'$.input' is invalid. Please check the API reference: https://platform.openai.com/docs/api-reference.",
+		message: "'$.input' is invalid. Please check the API reference: " +
+			"https://platform.openai.com/docs/api-reference.",
 	},
 	unrecognized:     {message: "Unrecognized request argument supplied: {param}"},
 	unknownParameter: {message: "Unknown parameter: '{param}'.", code: "unknown_parameter"},
@@ -240,11 +245,21 @@ var openAIErrors = map[problemKind]wording{
 		code: "unsupported_value",
 	},
 	promptBlocked: {
-		message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again " +
+		message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try " +
+			"again " +
 			"with a different prompt: https://platform.openai.com/docs/guides/reasoning#advice-on-prompting",
 		code: "invalid_prompt",
 	},
 }
+
+const openAIErrorBody = `{
+  "error": {
+    "message": %s,
+    "type": %s,
+    "param": %v,
+    "code": %v
+  }
+}`
 
 // openAIError writes an error of api.openai.com.
 func (x *exchange) openAIError(p problem) {
@@ -259,8 +274,7 @@ func (x *exchange) openAIError(p problem) {
 	case p.kind == unsupportedParameter && x.rt.op == opResponses:
 		w.code = ""
 	}
-	x.out = template(x.out, "{\n  \"error\": {\n    \"message\": %s,\n    \"type\": %s,\n    \"param\": %v,\n    \"code\": %v\n  }\n}",
-		w.message, openAIKind(w), quoteOrNull(p.param), quoteOrNull(w.code))
+	x.out = template(x.out, openAIErrorBody, w.message, openAIKind(w), quoteOrNull(p.param), quoteOrNull(w.code))
 }
 
 func openAIKind(w wording) string { return cmp.Or(w.kind, "invalid_request_error") }
@@ -274,21 +288,26 @@ func quoteOrNull(s string) string {
 
 // azureErrors are the errors of Azure's gateway. For all others it passes on those of OpenAI.
 var azureErrors = map[problemKind]wording{
-	wrongKey: {code: "401", message: "Access denied due to invalid subscription key or wrong API endpoint. Make sure to " +
+	wrongKey: {code: "401", message: "Access denied due to invalid subscription key or wrong API endpoint. Make " +
+		"sure to " +
 		"provide a valid key for an active subscription and use a correct regional API endpoint for your resource."},
 	noSuchModel: {code: "DeploymentNotFound", message: "The API deployment for this resource does not exist. If you " +
 		"created the deployment within the last 5 minutes, please wait a moment and try again."},
 	noSuchPath: {code: "404", message: "Resource not found"},
-	rateLimited: {code: "429", message: "Requests to the ChatCompletions_Create Operation under Azure OpenAI API version " +
-		"2024-10-21 have exceeded call rate limit of your current OpenAI S0 pricing tier. Please retry after {seconds} " +
+	rateLimited: {code: "429", message: "Requests to the ChatCompletions_Create Operation under Azure OpenAI API " +
+		"version " +
+		"2024-10-21 have exceeded call rate limit of your current OpenAI S0 pricing tier. Please retry after " +
+		"{seconds} " +
 		"seconds. Please go here: https://aka.ms/oai/quotaincrease if you would like to further increase the default " +
 		"rate limit."},
 }
 
 const azureBlocked = `{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's ` +
-	`content management policy. Please modify your prompt and retry. To learn more about our content filtering policies ` +
+	`content management policy. Please modify your prompt and retry. To learn more about our content filtering ` +
+	`policies ` +
 	`please read our documentation: https://go.microsoft.com/fwlink/?linkid=2198766","type":null,"param":"prompt",` +
-	`"code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":` +
+	`"code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation",` +
+	`"content_filter_result":` +
 	`{"hate":{"filtered":false,"severity":"safe"},"jailbreak":{"filtered":true,"detected":true},` +
 	`"self_harm":{"filtered":false,"severity":"safe"},"sexual":{"filtered":false,"severity":"safe"},` +
 	`"violence":{"filtered":false,"severity":"safe"}}}}}`

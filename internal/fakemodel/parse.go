@@ -31,8 +31,8 @@ func (x *exchange) parse(body gjson.Result) *problem {
 }
 
 // read reads the parameters of an object and returns its first unknown member, or "". names lists
-// the parameters that the API has, and ignored the other members that it accepts.
-func (x *exchange) read(object gjson.Result, names, ignored string) (unknown string) {
+// the parameters, and others the other members, as far as Plumb and the SDKs send them.
+func (x *exchange) read(object gjson.Result, names, others string) (unknown string) {
 	if !object.IsObject() {
 		return ""
 	}
@@ -40,7 +40,7 @@ func (x *exchange) read(object gjson.Result, names, ignored string) (unknown str
 		switch name := key.Str; {
 		case listed(names, name):
 			x.parameter(name, value)
-		case listed(ignored, name):
+		case listed(others, name):
 		case unknown == "":
 			unknown = name
 		}
@@ -140,11 +140,7 @@ func (x *exchange) addSystem(content string) {
 }
 
 func (x *exchange) parseChat(body gjson.Result) *problem {
-	unknown := x.read(body, "temperature top_p seed max_tokens max_completion_tokens reasoning_effort",
-		"audio frequency_penalty function_call functions logit_bias logprobs messages metadata modalities "+
-			"model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key "+
-			"prompt_cache_retention response_format safety_identifier service_tier stop store tool_choice tools "+
-			"top_logprobs user verbosity web_search_options")
+	unknown := x.read(body, "temperature top_p seed max_tokens max_completion_tokens reasoning_effort", "messages model")
 	if x.ask.Model == "" { // otherwise Azure's path names it
 		x.ask.Model = body.Get("model").Str
 	}
@@ -172,10 +168,7 @@ func (x *exchange) parseChat(body gjson.Result) *problem {
 }
 
 func (x *exchange) parseResponses(body gjson.Result) *problem {
-	unknown := x.read(body, "temperature top_p max_output_tokens reasoning",
-		"background context_management conversation include input instructions max_tool_calls metadata model "+
-			"moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options "+
-			"prompt_cache_retention safety_identifier service_tier store text tool_choice tools top_logprobs truncation user")
+	unknown := x.read(body, "temperature top_p max_output_tokens reasoning", "input instructions model store")
 	input := body.Get("input")
 	x.ask.Model = body.Get("model").Str
 	switch {
@@ -204,9 +197,7 @@ func (x *exchange) parseResponses(body gjson.Result) *problem {
 }
 
 func (x *exchange) parseMessages(body gjson.Result) *problem {
-	unknown := x.read(body, "temperature top_p top_k max_tokens thinking output_config",
-		"cache_control container context_management fallbacks inference_geo mcp_servers messages metadata model "+
-			"output_format service_tier speed stop_sequences system tool_choice tools")
+	unknown := x.read(body, "temperature top_p top_k max_tokens thinking output_config", "messages model system")
 	x.ask.Model = body.Get("model").Str
 	messages, p := body.Get("messages"), &x.ask.Parameters
 	switch {
@@ -236,7 +227,8 @@ func (x *exchange) parseMessages(body gjson.Result) *problem {
 			return &problem{detail: fmt.Sprintf("messages.%d.role: Input should be 'user' or 'assistant'", i)}
 		case content == "":
 			return &problem{detail: fmt.Sprintf(
-				"messages.%d: all messages must have non-empty content except for the optional final assistant message", i)}
+				"messages.%d: all messages must have non-empty content except for the optional final assistant "+
+					"message", i)}
 		}
 		x.add(role, content)
 	}
@@ -248,14 +240,10 @@ func (x *exchange) parseMessages(body gjson.Result) *problem {
 
 func (x *exchange) parseGenerate(body gjson.Result) *problem {
 	config := body.Get("generationConfig")
-	if unknown := x.read(body, "", "cachedContent contents generateContentRequest generationConfig labels model "+
-		"safetySettings serviceTier store systemInstruction toolConfig tools"); unknown != "" {
+	if unknown := x.read(body, "", "contents generationConfig systemInstruction"); unknown != "" {
 		return &problem{kind: unknownParameter, param: unknown}
 	}
-	if unknown := x.read(config, "temperature topP topK seed maxOutputTokens thinkingConfig",
-		"candidateCount enableEnhancedCivicAnswers frequencyPenalty imageConfig logprobs mediaResolution "+
-			"presencePenalty responseFormat responseJsonSchema responseLogprobs responseMimeType "+
-			"responseModalities responseSchema speechConfig stopSequences _responseJsonSchema"); unknown != "" {
+	if unknown := x.read(config, "temperature topP topK seed maxOutputTokens thinkingConfig", ""); unknown != "" {
 		return &problem{kind: unknownParameter, param: unknown, detail: "generation_config"}
 	}
 	if system := body.Get("systemInstruction"); system.Exists() {

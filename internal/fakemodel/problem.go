@@ -91,7 +91,8 @@ func (x *exchange) words(table map[problemKind]wording, p problem) wording {
 	limit, _ := x.limits()
 	data := []string{
 		"{model}", x.ask.Model, "{param}", p.param, "{snake}", snake(p.param), "{detail}", p.detail, "{at}", at,
-		"{key}", maskKey(p.detail), "{method}", x.r.Method, "{operation}", operation, "{path}", x.r.URL.Path, "{limit}", strconv.Itoa(limit),
+		"{key}", maskKey(p.detail), "{method}", x.r.Method, "{path}", x.r.URL.Path, "{operation}", operation,
+		"{limit}", strconv.Itoa(limit),
 		"{wait}", x.s.options.RetryAfter.String(), "{seconds}", strconv.Itoa(x.s.retrySeconds()),
 	}
 	w.message = strings.NewReplacer(data...).Replace(cmp.Or(w.message, "{detail}"))

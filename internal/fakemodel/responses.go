@@ -9,8 +9,11 @@ import (
 func (x *exchange) responses(rep reply) {
 	p := &x.ask.Parameters
 	status, reason, completed := "completed", "null", strconv.FormatInt(x.now.Unix(), 10)
-	if why := map[finish]string{finishLength: "max_output_tokens", finishFilter: "content_filter"}[rep.finish]; why != "" {
-		status, reason, completed = "incomplete", `{"reason":"`+why+`"}`, "null"
+	switch rep.finish {
+	case finishLength:
+		status, reason, completed = "incomplete", `{"reason":"max_output_tokens"}`, "null"
+	case finishFilter:
+		status, reason, completed = "incomplete", `{"reason":"content_filter"}`, "null"
 	}
 	item := x.hexToken(48)
 	effort, limit := "null", "null"
