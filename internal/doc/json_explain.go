@@ -24,7 +24,7 @@ func explain(text []byte, err error) fault {
 	}
 	if t, ok := errors.AsType[*trailing](err); ok {
 		if text[t.at] == '{' {
-			return fault{t.at, "a second object on the line", "one case a line"}
+			return fault{t.at, "a second object on the line", "a suite has one case per line"}
 		}
 		if rest := text[t.at:]; rest[0] == '/' || rest[0] == '#' {
 			return fault{t.at, "invalid JSON: JSON has no comments", ""}

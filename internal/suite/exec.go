@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// ExecOptions say in what environment [Exec] runs a script.
+// ExecOptions define the environment in which [Exec] runs a script.
 type ExecOptions struct {
 	Args           []string
 	Stdout, Stderr io.Writer
@@ -20,9 +20,9 @@ type ExecOptions struct {
 	Dir string
 }
 
-// Exec runs the script in a file to its end, with the modules that a suite sees, and returns its
-// exit code: 1 after an uncaught error, which is printed. An error says that the file could not be
-// run at all; it is [doc.Problems] if its source does not compile.
+// Exec runs the script in a file to its end, with the modules that suites can import, and returns
+// its exit code: 1 after an uncaught error, which it prints. It returns an error if the file could
+// not be run at all, [doc.Problems] if its source does not compile.
 func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
