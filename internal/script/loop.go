@@ -33,7 +33,9 @@ func (vm *VM) loop() {
 		vm.mu.Lock()
 		vm.eng = eng
 		vm.mu.Unlock()
-		err = vm.boot()
+		if err = vm.boot(); err != nil {
+			err = fmt.Errorf("start a script engine: %w", err)
+		}
 	}
 	if err != nil {
 		vm.mu.Lock()

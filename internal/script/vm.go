@@ -176,11 +176,16 @@ func (vm *VM) expire(c *call) (json.RawMessage, error) {
 	if vm.busy && vm.owner != c && vm.owner != nil && !vm.owner.over && !vm.owner.expired {
 		return nil, timeout(c.ctx)
 	}
+	return nil, fmt.Errorf("%w; %w", timeout(c.ctx), vm.abandon())
+}
+
+// abandon records that the engine did not stop. The caller holds vm.mu.
+func (vm *VM) abandon() error {
 	if vm.dead == nil {
 		vm.dead = fmt.Errorf("%w: it did not stop within %v", ErrDead, vm.o.Grace)
 	}
 	vm.finish(vm.dead)
-	return nil, fmt.Errorf("%w; %w", timeout(c.ctx), vm.dead)
+	return vm.dead
 }
 
 func timeout(ctx context.Context) error {
@@ -235,10 +240,7 @@ func (vm *VM) Close() error {
 	}
 	vm.mu.Lock()
 	defer vm.mu.Unlock()
-	if vm.dead == nil {
-		vm.dead = fmt.Errorf("%w: it did not stop within %v", ErrDead, vm.o.Grace)
-	}
-	return vm.dead
+	return vm.abandon()
 }
 
 // post makes the loop run f. After the end of the loop it does nothing.
