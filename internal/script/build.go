@@ -22,8 +22,6 @@ type BuildOptions struct {
 	// Preload lists additional modules that the bundle imports before the entry, even if the entry
 	// does not: the modules that register functions for VM.Call.
 	Preload []string
-	// Allow, if set, decides whether a file may be read. Its error is the reason for a refusal.
-	Allow func(path string) error
 }
 
 // The bundle is the body of an async function, which provides top-level await, strict mode and one

@@ -7,47 +7,17 @@ import (
 	"syscall"
 )
 
-func (vm *VM) mayRead(call, given, path string) error {
-	if vm.o.Policy.Read == nil {
-		return nil
-	}
-	return denied(call, given, vm.o.Policy.Read(path))
-}
-
-func (vm *VM) mayWrite(call, given, path string) error {
-	if vm.o.Policy.ReadOnly {
-		return denied(call, given, errors.New("scripts may only read files here"))
-	}
-	if vm.o.Policy.Write == nil {
-		return nil
-	}
-	return denied(call, given, vm.o.Policy.Write(path))
-}
-
-// denied is the error that a script receives when the policy refuses.
-func denied(call, given string, err error) error {
-	if err == nil {
-		return nil
-	}
-	e := fileError(call, given, syscall.EACCES)
-	e.Message += " (" + err.Error() + ")"
-	return e
-}
-
-func fileErr(call, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fileError(call, path, err)
-}
+func fileErr(call, path string, err error) error { return fileErrTo(call, path, "", err) }
 
 func fileErrTo(call, path, dest string, err error) error {
 	if err == nil {
 		return nil
 	}
 	e := fileError(call, path, err)
-	e.Dest = dest
-	e.Message += " -> '" + dest + "'"
+	if dest != "" {
+		e.Dest = dest
+		e.Message += " -> '" + dest + "'"
+	}
 	return e
 }
 

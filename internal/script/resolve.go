@@ -169,12 +169,6 @@ var (
 // load reads a file. It prepares sources that use import.meta, import(expression), __dirname or
 // __filename, without moving lines or columns.
 func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
-	if r.o.Allow != nil {
-		if err := r.o.Allow(a.Path); err != nil {
-			return api.OnLoadResult{Errors: []api.Message{{Text: fmt.Sprintf("%s may not be read: %v", a.Path, err)}}},
-				nil
-		}
-	}
 	r.mu.Lock()
 	r.files[a.Path] = true
 	r.mu.Unlock()
