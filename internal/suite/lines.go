@@ -208,7 +208,7 @@ func cutChunk(text []byte) (first, rest []byte) {
 func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yield func(*chunk) bool) {
 	workers := runtime.GOMAXPROCS(0)
 	ordered, work := make(chan *chunk, workers), make(chan *chunk)
-	free := make(chan *chunk, 2*workers+2)
+	free := sync.Pool{New: func() any { return &chunk{} }}
 	var running sync.WaitGroup
 	for range workers {
 		running.Go(func() {
@@ -227,11 +227,7 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 		defer close(work)
 		var err error
 		for text, line := first, 0; len(text) > 0; {
-			c := &chunk{}
-			select {
-			case c = <-free:
-			default:
-			}
+			c := free.Get().(*chunk) //nolint:forcetypeassert // only chunks are in the pool
 			buffer := c.text
 			*c = chunk{text: text, line: line, read: make(chan struct{}), ids: c.ids[:0], block: c.block}
 			c.block.Reset()
@@ -248,10 +244,7 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 		for c := range ordered {
 			<-c.read
 			yield(c) // the caller takes all chunks, so the goroutines end
-			select {
-			case free <- c:
-			default:
-			}
+			free.Put(c)
 		}
 		running.Wait()
 	}

@@ -346,16 +346,12 @@ func newVersion(dir, name string) (string, error) {
 
 // nextVersion returns the version with its last number plus one, or "".
 func nextVersion(version string) string {
-	end := len(version)
-	start := end
-	for start > 0 && version[start-1] >= '0' && version[start-1] <= '9' {
-		start--
-	}
-	n, err := strconv.Atoi(version[start:end])
+	digits := len(version) - len(strings.TrimRight(version, "0123456789"))
+	n, err := strconv.Atoi(version[len(version)-digits:])
 	if err != nil {
 		return ""
 	}
-	return version[:start] + strconv.Itoa(n+1)
+	return version[:len(version)-digits] + strconv.Itoa(n+1)
 }
 
 // compareVersions orders v1.2 before v1.10: numbers by value, other parts by characters.
