@@ -122,38 +122,26 @@ func (vm *VM) system(name string) (any, error) {
 	return nil, fmt.Errorf("unknown host function os.%s", name)
 }
 
-func platform() string {
-	if runtime.GOOS == "windows" {
-		return "win32"
-	}
-	return runtime.GOOS
-}
+// platform and architecture return Node's names of the system.
+func platform() string { return nodeName(runtime.GOOS, "windows", "win32") }
 
-func architecture() string {
-	switch runtime.GOARCH {
-	case "amd64":
-		return "x64"
-	case "386":
-		return "ia32"
+func architecture() string { return nodeName(nodeName(runtime.GOARCH, "amd64", "x64"), "386", "ia32") }
+
+func nodeName(name, goName, node string) string {
+	if name == goName {
+		return node
 	}
-	return runtime.GOARCH
+	return name
 }
 
 func (vm *VM) processInfo() (any, error) {
-	argv := []string{"plumb"}
+	argv := []string{"plumb", ""}
 	if len(vm.bundles) > 0 {
-		argv = append(argv, vm.bundles[0].program.Entry)
-	} else {
-		argv = append(argv, "")
-	}
-	env := vm.o.Env
-	if env == nil {
-		env = []string{}
+		argv[1] = vm.bundles[0].program.Entry
 	}
 	return jsonText(map[string]any{
-		"env": env, "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(),
-		"version": nodeVersion,
-		"engine":  quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
+		"env": append([]string{}, vm.o.Env...), "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(),
+		"version": nodeVersion, "engine": quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
 		"exec": vm.exec != nil,
 	})
 }
