@@ -46,11 +46,10 @@ func Verify(dir string) ([]doc.Problem, error) {
 	}
 	shown := filepath.Join(dir, manifestName)
 	m, problems := parseManifest(shown, data)
-	if problems.Err() != nil {
-		return problems, nil
-	}
 	r := &manifestReader{file: shown, lines: indexTOML(data), problems: problems}
-	r.verify(v, m)
+	if len(problems.Errors()) == 0 {
+		r.verify(v, m)
+	}
 	return r.problems.Sorted(), nil
 }
 
