@@ -90,25 +90,22 @@ func (r *resolver) setup(b api.PluginBuild) {
 			return api.OnResolveResult{Path: path, Namespace: space}, nil
 		})
 	b.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, r.resolve)
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceBuiltin},
-		func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-			return module("module.exports = __plumb.require(" + quote(a.Path) + ")")
+	for space, source := range map[string]func(path string) string{
+		spaceBuiltin: func(name string) string { return "module.exports = __plumb.require(" + quote(name) + ")" },
+		spaceAbsent:  func(name string) string { return "module.exports = __plumb.absent(" + quote(name) + ")" },
+		spaceMeta: func(path string) string {
+			return "export const __plumb_meta = __plumb.meta(" + quote(fileURL(path)) + "," + quote(path) + "," +
+				quote(filepath.Dir(path)) + ")"
+		},
+		spaceImport: func(path string) string {
+			return "export const " + importName + " = (s) => __plumb.import(s, " + quote(path) + ")"
+		},
+	} {
+		b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: space}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+			return api.OnLoadResult{Contents: new(source(a.Path)), Loader: api.LoaderJS}, nil
 		})
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceAbsent}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("module.exports = __plumb.absent(" + quote(a.Path) + ")")
-	})
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceMeta}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("export const __plumb_meta = __plumb.meta(" + quote(fileURL(a.Path)) + "," + quote(a.Path) + "," +
-			quote(filepath.Dir(a.Path)) + ")")
-	})
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceImport}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("export const " + importName + " = (s) => __plumb.import(s, " + quote(a.Path) + ")")
-	})
+	}
 	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: "file"}, r.load)
-}
-
-func module(source string) (api.OnLoadResult, error) {
-	return api.OnLoadResult{Contents: new(source), Loader: api.LoaderJS}, nil
 }
 
 // resolve handles imports that are neither relative nor absolute paths. esbuild resolves the rest:
@@ -169,12 +166,6 @@ var (
 // load reads a file. It prepares sources that use import.meta, import(expression), __dirname or
 // __filename, without moving lines or columns.
 func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
-	if r.o.Allow != nil {
-		if err := r.o.Allow(a.Path); err != nil {
-			return api.OnLoadResult{Errors: []api.Message{{Text: fmt.Sprintf("%s may not be read: %v", a.Path, err)}}},
-				nil
-		}
-	}
 	r.mu.Lock()
 	r.files[a.Path] = true
 	r.mu.Unlock()

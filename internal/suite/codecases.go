@@ -29,24 +29,16 @@ type description struct {
 	Problems  []lib.Problem   `json:"problems"`
 }
 
+// describedCase is a case as the module describes it. Its own fields replace those of plumb.Case.
 type describedCase struct {
-	Index           int               `json:"index"`
-	Key             string            `json:"key"`
-	ID              string            `json:"id"`
-	Messages        []plumb.Message   `json:"messages"`
-	Tags            []string          `json:"tags"`
-	TimeoutMs       float64           `json:"timeoutMs"`
-	Repeat          int               `json:"repeat"`
-	MaxOutputTokens int               `json:"maxOutputTokens"`
-	MaxSteps        int               `json:"maxSteps"`
-	ExpectedFail    bool              `json:"expectedFail"`
-	Category        string            `json:"category"`
-	Difficulty      string            `json:"difficulty"`
-	Assertions      []json.RawMessage `json:"assertions"`
-	HasAssert       bool              `json:"hasAssert"`
-	HasClassify     bool              `json:"hasClassify"`
-	Own             json.RawMessage   `json:"own"`
-	Source          *script.Position  `json:"source"`
+	plumb.Case
+	Index       int               `json:"index"`
+	Key         string            `json:"key"`
+	TimeoutMs   float64           `json:"timeoutMs"`
+	Assertions  []json.RawMessage `json:"assertions"`
+	HasAssert   bool              `json:"hasAssert"`
+	HasClassify bool              `json:"hasClassify"`
+	Source      *script.Position  `json:"source"`
 }
 
 // codeReader turns a description into a suite and problems.
@@ -164,12 +156,9 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 }
 
 func (r *codeReader) read(d *describedCase) plumb.Case {
-	c := plumb.Case{
-		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages,
-		MaxOutputTokens: d.MaxOutputTokens, MaxSteps: d.MaxSteps, Repeat: d.Repeat, ExpectedFail: d.ExpectedFail,
-		Own: d.Own, Source: r.at.Position(d.Source),
-		Timeout: time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond)),
-	}
+	c := d.Case
+	c.Source = r.at.Position(d.Source)
+	c.Timeout = time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond))
 	for _, word := range []struct {
 		name, value string
 		known       []string

@@ -54,7 +54,7 @@ func TestManifestValues(t *testing.T) {
 }
 
 func TestReadManifestMissing(t *testing.T) {
-	_, err := readManifest(onDisk(t.TempDir()).fsys, ".", "x/manifest.toml")
+	_, err := onDisk(t.TempDir(), "x").manifest()
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

@@ -64,7 +64,7 @@ func (b *Bundle) SuiteIn(ctx context.Context, h lib.Host) (*plumb.Suite, []doc.P
 func (b *Bundle) read(ctx context.Context, h lib.Host, keep bool) parsed {
 	if keep {
 		if err := b.load(); err != nil {
-			return parsed{problems: doc.Problems{b.problem(err.Error())}}
+			return parsed{problems: doc.Problems{b.problem(err.Error(), "")}}
 		}
 	}
 	switch {

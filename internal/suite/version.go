@@ -26,37 +26,30 @@ func Published() ([]*Manifest, error) {
 	}
 	manifests := make([]*Manifest, len(versions))
 	for i, v := range versions {
-		if manifests[i], err = (versionDir{suites.FS(), v, v, path.Join}).manifest(); err != nil {
+		if manifests[i], err = builtIn(suites.FS(), v).manifest(); err != nil {
 			return nil, err
 		}
 	}
 	return manifests, nil
 }
 
-// Verify holds the suite version in a directory to its manifest: hashes, counts, token sums, the
-// categories and assertion types in use, and that a case is the same in all tiers. It returns all
-// that does not agree, in order of position; the version is sound when all of it are warnings. The
-// error is that of a manifest that cannot be read at all; one with problems gives those.
+// Verify compares the suite version in a directory with its manifest: hashes, counts, token sums,
+// the categories and assertion types in use, and whether a case is the same in all tiers. It
+// returns all differences and the problems of an invalid manifest, in order of position. The
+// version is valid if all of them are warnings. The error is that of a manifest that cannot be
+// read.
 func Verify(dir string) ([]doc.Problem, error) {
-	return onDisk(dir).verify()
-}
-
-func onDisk(dir string) versionDir {
-	return versionDir{os.DirFS(dir), ".", dir, filepath.Join}
-}
-
-func (v versionDir) verify() (doc.Problems, error) {
-	shown := v.join(v.shown, manifestName)
-	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, manifestName), doc.ConfigBytes)
+	v := onDisk(dir, dir)
+	data, err := v.text()
 	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
+		return nil, err
 	}
+	shown := filepath.Join(dir, manifestName)
 	m, problems := parseManifest(shown, data)
-	if problems.Err() != nil {
-		return problems, nil
-	}
 	r := &manifestReader{file: shown, lines: indexTOML(data), problems: problems}
-	r.verify(v, m)
+	if len(problems.Errors()) == 0 {
+		r.verify(v, m)
+	}
 	return r.problems.Sorted(), nil
 }
 
@@ -73,7 +66,7 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 	r.verifyWords("categories", m.Categories, categories)
 	r.verifyWords("assertion_types", m.AssertionTypes, types)
 
-	files, err := fs.Glob(v.fsys, joinFS(v.dir, "*.jsonl"))
+	files, err := fs.Glob(v.fsys, path.Join(v.dir, "*.jsonl"))
 	if err != nil {
 		return
 	}
@@ -86,8 +79,8 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 }
 
 // verifyTier checks one tier, adds to the words in use, and returns the hashes of its cases by id.
-func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categories,
-	types map[string]int,
+func (r *manifestReader) verifyTier(
+	v versionDir, m *Manifest, t Tier, categories, types map[string]int,
 ) map[string]string {
 	at := func(key string) []string { return []string{"tiers", t.Name, key} }
 	b, err := v.open(m, t)
@@ -127,8 +120,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 	return hashes
 }
 
-// verifyCases reports ids that mean different things in two tiers, and tiers of the three
-// documented names that are not part of the next larger one.
+// verifyCases reports ids with different cases in two tiers. It also reports cases of a tier with
+// one of the three documented names that the next larger tier does not have.
 func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
 	order := []string{"cheap", "moderate", "comprehensive"}
 	for i, small := range m.Tiers {
@@ -149,12 +142,12 @@ func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
 			at := []string{"tiers", large.Name}
 			if len(changed) > 0 {
 				r.add(at, fmt.Sprintf("%s not the same in %s and %s: %s", plural(len(changed), "case is", "cases are"),
-					small.Name, large.Name, some(changed)), "an id stands for one question in all tiers")
+					small.Name, large.Name, some(changed)), "an id must name the same case in all tiers")
 			}
 			rank, next := slices.Index(order, small.Name), slices.Index(order, large.Name)
 			if len(missing) > 0 && rank >= 0 && next == rank+1 {
 				r.warn(at, fmt.Sprintf("%s of %s not in %s: %s", plural(len(missing), "case", "cases"), small.Name,
-					large.Name, some(missing)), "each tier holds the smaller ones")
+					large.Name, some(missing)), "each tier contains the smaller ones")
 			}
 		}
 	}
@@ -199,10 +192,10 @@ func some(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// Lock pins the hash of each tier of the suite version in a directory, and brings test_count and
-// estimated_tokens up to date; nothing else in manifest.toml changes. From then on the version is
-// published: a tier whose hash is already pinned and differs is an error, and nothing is written
-// then. Lock returns the manifest as it stands, and whether it was changed.
+// Lock pins the hash of each tier of the suite version in a directory, and updates test_count and
+// estimated_tokens; nothing else in manifest.toml changes. From then on the version is published. If
+// a tier already has another pinned hash, Lock returns an error and writes nothing. It returns the
+// resulting manifest, and whether it has changed.
 func Lock(dir string) (*Manifest, bool, error) {
 	m, changed, err := lock(dir)
 	if err != nil {
@@ -212,18 +205,17 @@ func Lock(dir string) (*Manifest, bool, error) {
 }
 
 func lock(dir string) (*Manifest, bool, error) {
-	v := onDisk(dir)
-	m, err := v.manifest()
+	v := onDisk(dir, dir)
+	old, err := v.text()
 	if err != nil {
 		return nil, false, err
 	}
 	file := filepath.Join(dir, manifestName)
-	old, err := doc.Read(file, doc.ConfigBytes)
-	if err != nil {
-		return nil, false, doc.Cause(err)
+	m, problems := parseManifest(file, old)
+	if err := problems.Err(); err != nil {
+		return nil, false, err
 	}
 	data := old
-	var problems doc.Problems
 	var errs []error
 	for _, t := range m.Tiers {
 		b, err := v.open(m, t)
@@ -275,9 +267,9 @@ func lock(dir string) (*Manifest, bool, error) {
 	return locked, true, replaceFile(file, data, 0o644)
 }
 
-// NewVersion copies the suite version in a directory to a sibling directory, as the unpublished
-// next version: without pinned hashes and without a date. name is that of the new version, "" for
-// the next number: v1.1 after v1.0. The new directory is returned; it must not exist before.
+// NewVersion copies the suite version in a directory to a new sibling directory as the next,
+// unpublished version, without pinned hashes and without a date. name is the name of the new
+// version; "" means the next number, v1.1 after v1.0. NewVersion returns the new directory.
 func NewVersion(dir, name string) (string, error) {
 	made, err := newVersion(dir, name)
 	if err != nil {
@@ -287,21 +279,22 @@ func NewVersion(dir, name string) (string, error) {
 }
 
 func newVersion(dir, name string) (string, error) {
-	m, err := onDisk(dir).manifest()
+	v := onDisk(dir, dir)
+	data, err := v.text()
 	if err != nil {
+		return "", err
+	}
+	m, problems := parseManifest(filepath.Join(dir, manifestName), data)
+	if err := problems.Err(); err != nil {
 		return "", err
 	}
 	if name == "" {
 		if name = nextVersion(m.Version); name == "" {
-			return "", plumb.WithHint(fmt.Errorf("no version follows %q by itself", m.Version), "name the new version")
+			return "", plumb.WithHint(fmt.Errorf("version %q does not end in a number", m.Version), "name the new version")
 		}
 	}
 	if why := unsafeID(name); why != "" {
 		return "", fmt.Errorf("version %q %s", name, why)
-	}
-	data, err := doc.Read(filepath.Join(dir, manifestName), doc.ConfigBytes)
-	if err != nil {
-		return "", doc.Cause(err)
 	}
 	lines := indexTOML(data)
 	if data, err = lines.set([]string{"suite", "version"}, strconv.Quote(name)); err != nil {
@@ -334,7 +327,7 @@ func newVersion(dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(draft) // nothing is left of it after the rename
+	defer os.RemoveAll(draft) // after the rename it does not exist
 	if err := os.CopyFS(draft, os.DirFS(dir)); err != nil {
 		return "", err
 	}
@@ -350,21 +343,17 @@ func newVersion(dir, name string) (string, error) {
 	return made, nil
 }
 
-// nextVersion counts the last number of a version up, or returns "".
+// nextVersion returns the version with its last number plus one, or "".
 func nextVersion(version string) string {
-	end := len(version)
-	start := end
-	for start > 0 && version[start-1] >= '0' && version[start-1] <= '9' {
-		start--
-	}
-	n, err := strconv.Atoi(version[start:end])
+	digits := len(version) - len(strings.TrimRight(version, "0123456789"))
+	n, err := strconv.Atoi(version[len(version)-digits:])
 	if err != nil {
 		return ""
 	}
-	return version[:start] + strconv.Itoa(n+1)
+	return version[:len(version)-digits] + strconv.Itoa(n+1)
 }
 
-// compareVersions orders v1.2 before v1.10: numbers by value, all else by characters.
+// compareVersions orders v1.2 before v1.10: numbers by value, other parts by characters.
 func compareVersions(a, b string) int {
 	for a != "" && b != "" {
 		x, restA := versionPart(a)
@@ -382,7 +371,7 @@ func compareVersions(a, b string) int {
 	return len(a) - len(b)
 }
 
-// versionPart cuts a run of digits, or of anything else, off the front of s.
+// versionPart cuts a run of digits, or of other characters, from the start of s.
 func versionPart(s string) (part, rest string) {
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	i := 1
@@ -392,8 +381,8 @@ func versionPart(s string) (part, rest string) {
 	return s[:i], s[i:]
 }
 
-// replaceFile writes a file so that it is either the old or the new one whatever happens. mode is
-// for a new file; one that exists keeps its own.
+// replaceFile replaces a file atomically. mode is the mode of a new file; an existing file keeps its
+// own.
 func replaceFile(file string, data []byte, mode fs.FileMode) error {
 	_, missing := os.Stat(file)
 	return doc.Write(file, func(w *doc.File) error {
