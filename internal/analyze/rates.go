@@ -1,6 +1,10 @@
 package analyze
 
-import "github.com/plumb-eval/plumb"
+import (
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+)
 
 // Rate is a pass rate as counts: Passed of Measured executions passed, and Measured of Planned
 // could be measured.
@@ -75,20 +79,20 @@ func (r *Rate) add(e *plumb.Execution) {
 // runners. Each list is in order of first appearance in the suite. A case with several tags counts
 // for each of them.
 type Breakdown struct {
-	Overall                            Rate
-	Categories, Difficulties, Tags     []Rate
-	Runners                            []Rate
-	hasCategory, hasDifficulty, hasTag bool
+	Overall                                 Rate
+	Categories, Difficulties, Tags, Runners []Rate
 }
 
 // HasCategories reports whether any case has a category, so that a table of them is useful.
-func (b Breakdown) HasCategories() bool { return b.hasCategory }
+func (b Breakdown) HasCategories() bool { return slices.ContainsFunc(b.Categories, Rate.named) }
 
 // HasDifficulties reports whether any case has a difficulty.
-func (b Breakdown) HasDifficulties() bool { return b.hasDifficulty }
+func (b Breakdown) HasDifficulties() bool { return slices.ContainsFunc(b.Difficulties, Rate.named) }
 
 // HasTags reports whether any case has a tag.
-func (b Breakdown) HasTags() bool { return b.hasTag }
+func (b Breakdown) HasTags() bool { return len(b.Tags) > 0 }
+
+func (r Rate) named() bool { return r.Name != "" }
 
 // Rates breaks down the executions of all runners.
 func Rates(run *plumb.Run) Breakdown { return rates(run, func(int) bool { return true }) }
@@ -116,9 +120,6 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 				tags.row(t).add(e)
 			}
 		}
-		b.hasCategory = b.hasCategory || info.Category != ""
-		b.hasDifficulty = b.hasDifficulty || info.Difficulty != ""
-		b.hasTag = b.hasTag || len(info.Tags) > 0
 	}
 	b.Categories, b.Difficulties, b.Tags, b.Runners = categories.rows, difficulties.rows, tags.rows, runners.rows
 	return b
