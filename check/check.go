@@ -115,7 +115,7 @@ func (c *Check) Not() *Check {
 	return &n
 }
 
-// Named returns c with another name, to tell it apart from other checks of its case.
+// Named returns c with another name, which distinguishes it from other checks of its case.
 func (c *Check) Named(name string) *Check {
 	n := *c
 	n.name = name

@@ -17,13 +17,13 @@ type Command struct {
 	Positionals []string
 	// Options holds the values of each option by its name, dashes included, in order.
 	Options map[string][]OptionValue
-	// EndOfOptions says that there is a "--".
+	// EndOfOptions means that there is a "--".
 	EndOfOptions bool
-	// FromShell says that the command is the argument of a shell's -c.
+	// FromShell means that the command is the argument of a shell's -c.
 	FromShell bool
 }
 
-// OptionValue is one use of an option. Flag says that it has no value.
+// OptionValue is one use of an option. Flag means that it has no value.
 type OptionValue struct {
 	Value string
 	Flag  bool

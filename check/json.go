@@ -211,7 +211,7 @@ func fencedBlocks(s string) []block {
 }
 
 // jsonBlock reads the JSON value of a block. body is the index after the opening fence, where the
-// language tag may be, and first says that the fence begins a line. After the value there must be a
+// language tag may be, and first means that the fence begins a line. After the value there must be a
 // closing fence or the end of s; end is the index after it.
 func jsonBlock(s string, body int, char byte, first bool) (text string, end int, ok bool) {
 	tag := body

@@ -188,7 +188,7 @@ type hearing struct {
 	question string
 	asks     int
 	asked    *plumb.Asked
-	// cost is the sum of the known prices, and unpriced says that one is not known.
+	// cost is the sum of the known prices, and unpriced means that one is not known.
 	cost     float64
 	unpriced bool
 }

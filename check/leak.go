@@ -156,8 +156,8 @@ func (s *leakSearch) look(text, place string) bool {
 	return true
 }
 
-// lacks notes why something could not be searched.
-func (s *leakSearch) lacks(why string) {
+// unsearched notes why something could not be searched.
+func (s *leakSearch) unsearched(why string) {
 	if s.uncertain == "" {
 		s.uncertain = why
 	}
@@ -166,7 +166,7 @@ func (s *leakSearch) lacks(why string) {
 // incomplete notes that the report lacks some of a kind.
 func (s *leakSearch) incomplete(kind, what string) {
 	if slices.Contains(s.ev.Report.Incomplete, kind) {
-		s.lacks("the session report lacks some of its " + what)
+		s.unsearched("the session report lacks some of its " + what)
 	}
 }
 
@@ -211,7 +211,7 @@ func (s *leakSearch) commands() {
 
 func (s *leakSearch) cut(e *plumb.SessionEvent) {
 	if e.Truncated {
-		s.lacks("a " + string(e.Type) + " of the session was cut off")
+		s.unsearched("a " + string(e.Type) + " of the session was cut off")
 	}
 }
 
@@ -226,12 +226,12 @@ func (s *leakSearch) files() {
 	if slices.ContainsFunc(changed, func(c plumb.FileChange) bool { return c.Diff == "" }) {
 		var err error
 		if root, err = openWorkspace(s.ev.Workspace); err != nil {
-			s.lacks("changed files cannot be read: " + err.Error())
+			s.unsearched("changed files cannot be read: " + err.Error())
 		} else {
 			defer root.Close()
 		}
 		if s.ev.Secrets == nil { // the workspace has no marks
-			s.lacks("the secrets that changed files may contain are no longer known")
+			s.unsearched("the secrets that changed files may contain are no longer known")
 		}
 	}
 	for _, c := range changed {
@@ -249,7 +249,7 @@ func (s *leakSearch) files() {
 				err = p.Err // the path may contain a secret
 			}
 			if err != nil {
-				s.lacks(fmt.Sprintf("%s cannot be read: %v", place, err))
+				s.unsearched(fmt.Sprintf("%s cannot be read: %v", place, err))
 			}
 			s.look(text, place)
 		}

@@ -52,7 +52,7 @@ func encode(b []byte, val any) []byte {
 	case bool:
 		return strconv.AppendBool(b, val)
 	case string:
-		b, _ = jsontext.AppendQuote(b, val) // the error says that it replaced invalid UTF-8
+		b, _ = jsontext.AppendQuote(b, val) // the error means that it replaced invalid UTF-8
 		return b
 	case []string:
 		b = append(b, '[')

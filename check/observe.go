@@ -32,7 +32,7 @@ type observation struct {
 	truncated bool
 	rank      int    // of a skill's confidence
 	change    string // of a changed file
-	// redacted says that secrets were removed from the session.
+	// redacted means that secrets were removed from the session.
 	redacted bool
 }
 
@@ -200,7 +200,7 @@ type matches struct {
 	unsure, missing int
 	// uncertainFrom is the index of the first of those, or noIndex.
 	uncertainFrom int
-	// removed says that a secret was removed from a text that decides.
+	// removed means that a secret was removed from a text that decides.
 	removed bool
 }
 

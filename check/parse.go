@@ -20,12 +20,12 @@ type Problem struct {
 	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is
 	// the whole spec.
 	Pointer string
-	// Key says that the key at Pointer is wrong, not its value.
+	// Key means that the key at Pointer is wrong, not its value.
 	Key bool
 	// Message says what is wrong, and Hint, where there is one, what to do, such as `did you mean
 	// "contains"?`.
 	Message, Hint string
-	// Warning says that the spec is usable, but probably not what its author means.
+	// Warning means that the spec is usable, but probably not what its author means.
 	Warning bool
 }
 

@@ -16,9 +16,9 @@ import (
 // Ideal is the documented "ideal" of a case: a text, a list of texts, or null.
 type Ideal struct {
 	Values []string
-	// List says that it is a list, which may be empty.
+	// List means that it is a list, which may be empty.
 	List bool
-	// Set says that it is there and not null.
+	// Set means that it is there and not null.
 	Set bool
 }
 

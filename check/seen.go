@@ -176,7 +176,7 @@ type seenMatcher struct {
 	path    *regexp.Regexp
 	args    any
 	before  *seenMatcher
-	// orderOfReads says that the order of two file reads matters. The list of reads has it even if the
+	// orderOfReads means that the order of two file reads matters. The list of reads has it even if the
 	// events do not.
 	orderOfReads bool
 }

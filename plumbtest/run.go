@@ -19,7 +19,7 @@ const parallel = 8
 // Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest
 // case/runner. A subtest passes if the execution leaves the suite green, including expected
 // failures. It fails if a check fails, if a case that should fail passes, or if the execution could
-// not be measured; the message says which. Skipped executions become skipped subtests.
+// not be measured; the message gives the reason. Skipped executions become skipped subtests.
 //
 // The sessions run first, several at a time. If a judge is needed, each runner judges itself. The
 // subtests then report the results. suite.Workspace decides where agents work; without it, each
@@ -90,7 +90,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	}
 }
 
-// workspaces sets where agents work: as the suite says, otherwise in an empty directory for each
+// workspaces sets where agents work: as the suite defines, otherwise in an empty directory for each
 // session.
 func workspaces(t *testing.T, o *run.Options) error {
 	t.Helper()
