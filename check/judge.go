@@ -72,7 +72,7 @@ func llmJudgeKind() Kind {
 			},
 			Key{
 				Name: "votes", Type: "integer", Min: new(1.0), Max: new(99.0), Default: "the run's",
-				Doc: "how many answers to take, an odd number; the majority counts",
+				Doc: "the number of answers of the judge, an odd number; the majority decides",
 			},
 		),
 		Details: "`judge_prompt`, `judge_verdict` (`YES` or `NO`); with several votes also `yes` and `no`",

@@ -19,7 +19,7 @@ func Kinds() []Kind {
 type Kind struct {
 	// Name is the "type" of a spec.
 	Name string
-	// Doc says when a check of this type passes, as in "the output contains the ideal".
+	// Doc describes when a check of this type passes, as in "the output contains the ideal".
 	Doc string
 	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
 	// "session" for several parts, "members" for those of the assertions in it, or what an agent did,
@@ -62,7 +62,7 @@ type Key struct {
 	Ignored bool
 	// Default is the value of a missing key, as Markdown.
 	Default string
-	// Doc says what the key means, as in "the exact name of the tool".
+	// Doc describes the key, as in "the exact name of the tool".
 	Doc string
 
 	common bool
@@ -79,7 +79,7 @@ func CommonKeys() []Key {
 		},
 		{
 			Name: "weight", Type: "number", Positive: true, Default: "1",
-			Doc: "weight of the score within the case; it does not change whether the case passes",
+			Doc: "the weight of the score within the case; it has no effect on whether the case passes",
 		},
 	}
 }

@@ -22,11 +22,11 @@ func numericKind() Kind {
 			idealKey(),
 			{
 				Name: "tolerance", Type: "number", Min: new(0.0), Default: "0",
-				Doc: "how far the number may be from the expected one",
+				Doc: "the largest accepted difference from the expected number",
 			},
 			{
 				Name: "tolerance_percent", Type: "number", Min: new(0.0), Default: "0",
-				Doc: "the same in percent of the expected number; the wider tolerance counts",
+				Doc: "the same in percent of the expected number; the wider tolerance applies",
 			},
 		},
 		Details: "`expected` (a list), `got`", FailDetails: "the same; without `got` if the output has no number",

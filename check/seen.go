@@ -79,9 +79,9 @@ func SeenKeys() []Key {
 		{Name: "equals", Type: "string", NotEmpty: true, Doc: "the text equals this"},
 		{Name: "contains", Type: "string", NotEmpty: true, Doc: "the text contains this"},
 		{Name: "pattern", Type: "string", NotEmpty: true, Doc: "this regular expression (RE2) matches somewhere in the text"},
-		{Name: "count", Type: "integer", Min: new(0.0), Doc: "it matches exactly so often"},
-		{Name: "at_least", Type: "integer", Min: new(0.0), Default: "1", Doc: "it matches at least so often"},
-		{Name: "at_most", Type: "integer", Min: new(0.0), Doc: "it matches at most so often"},
+		{Name: "count", Type: "integer", Min: new(0.0), Doc: "the exact number of matches"},
+		{Name: "at_least", Type: "integer", Min: new(0.0), Default: "1", Doc: "the smallest number of matches"},
+		{Name: "at_most", Type: "integer", Min: new(0.0), Doc: "the largest number of matches"},
 		{
 			Name: "only", Type: "boolean", Default: "`false`",
 			Doc: "everything of the kind matches; without a count, nothing at all passes too",

@@ -32,21 +32,21 @@ func limitKinds() []Kind {
 	var all []Kind
 	for _, f := range []figure{
 		{
-			"max_tokens", "the answer took at most so many output tokens, reasoning included", "the answer", "output tokens",
+			"max_tokens", "the answer took at most `max` output tokens, including reasoning", "the answer", "output tokens",
 			tokens("output tokens", func(u *plumb.Usage) *int64 { return u.OutputTokens }),
 		},
-		{"max_latency_ms", "the answered request took at most so many milliseconds", "the answer", "ms", latency},
-		{"max_steps", "the agent took at most so many steps, as it counts them", "the session", "steps", steps},
+		{"max_latency_ms", "the answered request took at most `max` milliseconds", "the answer", "ms", latency},
+		{"max_steps", "the agent took at most `max` steps, as it counts them", "the session", "steps", steps},
 		{
-			"max_input_tokens", "the session took at most so many input tokens, cached ones included",
+			"max_input_tokens", "the session took at most `max` input tokens, including cached ones",
 			"the session", "input tokens", tokens("input tokens", func(u *plumb.Usage) *int64 { return u.InputTokens }),
 		},
 		{
-			"max_total_tokens", "the session took at most so many tokens, cached ones not included",
+			"max_total_tokens", "the session took at most `max` tokens, without cached ones",
 			"the session", "tokens", tokens("tokens", func(u *plumb.Usage) *int64 { return u.TotalTokens }),
 		},
-		{"max_cost_usd", "the session cost at most so many US dollars", "the session", "US dollars", cost},
-		{"max_duration_ms", "the session took at most so many milliseconds", "the session", "ms", duration},
+		{"max_cost_usd", "the session cost at most `max` US dollars", "the session", "US dollars", cost},
+		{"max_duration_ms", "the session took at most `max` milliseconds", "the session", "ms", duration},
 	} {
 		all = append(all, limitKind(f))
 	}
