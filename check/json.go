@@ -35,15 +35,15 @@ func isJSONKind() Kind {
 
 func (jsonMatcher) describe(options) {}
 
-func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	text, bad := findJSON(ev.Report.FinalOutput)
 	if bad != nil {
-		return bad.verdict(ev), nil
+		return bad.verdict(ev)
 	}
 	kind, name := jsonType(text)
 	v := decided(true, "the output is "+name)
 	v.Details = details("parsed", true, "type", kind)
-	return v, nil
+	return v
 }
 
 // noJSON is why an output has no JSON that can be checked.

@@ -104,13 +104,13 @@ func (j *judgeMatcher) describe(o options) {
 	o["votes"] = j.votes
 }
 
-func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if ev.Judge == nil || ev.Judge.Runner == nil {
 		err := plumb.WithHint(errors.New("no judge is set"), "set one with --judge, or with judge: in the config")
-		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginJudge, err))
 	}
 	if ev.Case == nil && len(ev.Report.Redacted) > 0 && redact.HasMark(ev.Report.Prompt) {
-		return unmeasured(ev.Report.RemovedFailure()), nil
+		return unmeasured(ev.Report.RemovedFailure())
 	}
 	votes := j.votes
 	if votes == 0 {
@@ -123,7 +123,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 	for range votes {
 		yes, err := h.vote(ctx)
 		if ctx.Err() != nil {
-			return plumb.Verdict{}, plumb.Failuref(plumb.OriginJudge, "ask the judge: %w", context.Cause(ctx))
+			return unmeasured(plumb.Failuref(plumb.OriginJudge, "ask the judge: %w", context.Cause(ctx)))
 		}
 		switch {
 		case err == nil && yes:
@@ -144,9 +144,9 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 		}
 		v := unmeasured(failure)
 		v.Asked = h.asked
-		return v, nil
+		return v
 	}
-	return j.rule(&h, votes), nil
+	return j.rule(&h, votes)
 }
 
 // rule makes the verdict once there is a majority.

@@ -83,12 +83,12 @@ type leakSearch struct {
 	uncertain string
 }
 
-func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if ev.Secrets == nil && len(ev.Report.Redacted) == 0 {
 		f := plumb.Failuref(plumb.OriginAssertHook, "the run knows no secret, so this check could not fail")
 		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like that " +
 			"of a secret, list it under run.redact in the config"
-		return unmeasured(f), nil
+		return unmeasured(f)
 	}
 	s := leakSearch{ev: ev}
 	for _, place := range m.in {
@@ -111,13 +111,13 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 			plural(len(s.names), " is in ", " are in ")+listed(s.places))
 		v.Got = listed(s.places)
 	case s.uncertain != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.uncertain)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.uncertain))
 	default:
 		v = decided(true, "no secret was found in "+where)
 	}
 	v.Expected = "no secret in " + where
 	v.Details = details("in", m.in, "secrets", s.names, "places", s.places)
-	return v, nil
+	return v
 }
 
 func plural(n int, one, many string) string {

@@ -75,33 +75,25 @@ func (l *logicMatcher) describe(o options) {
 	o["assertions"] = members
 }
 
-func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if len(l.members) == 0 {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "it has no checks")), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "it has no checks"))
 	}
 	verdicts := make([]*plumb.Verdict, len(l.members))
 	settled := false
 	for _, asks := range []bool{false, true} {
 		for i, c := range l.members {
-			if settled || asksModel(c) != asks {
+			if settled || (c.asks(1) != Asks{}) != asks {
 				continue
 			}
-			v, err := c.verdict(ctx, ev)
-			if err != nil {
-				return v, err
-			}
+			v := c.verdict(ctx, ev)
 			verdicts[i] = &v
 			// Checks that ask no model are all made: they cost nothing and help the reader.
 			settled = asks && l.decides(&v)
 		}
 		settled = slices.ContainsFunc(verdicts, l.decides)
 	}
-	return l.combine(ev, verdicts), nil
-}
-
-func asksModel(c *Check) bool {
-	judge, embedder := c.Needs()
-	return judge || embedder
+	return l.combine(ev, verdicts)
 }
 
 // decides reports whether v decides the whole, whatever the other verdicts are.

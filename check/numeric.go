@@ -127,7 +127,7 @@ func (n *numericMatcher) describe(o options) {
 	o["tolerance_percent"] = exact(n.percent)
 }
 
-func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	output := ev.Report.FinalOutput
 	wanted := strings.Join(n.want, " or ")
 	if within := n.within(); within != "" {
@@ -138,7 +138,7 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	if !ok {
 		v := decided(false, "the output has no number, want "+wanted+": "+quote(output))
 		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details("expected", n.want)
-		return v, nil
+		return v
 	}
 	got, err := rational(text)
 	if rest, _ := lastNumber(output); rest != text {
@@ -153,7 +153,7 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	}
 	v.Expected, v.Got = wanted, short(text, shownLimit)
 	v.Details = details("expected", n.want, "got", v.Got)
-	return v, nil
+	return v
 }
 
 func (n *numericMatcher) within() string {

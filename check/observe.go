@@ -242,7 +242,7 @@ func (s *matches) first() (sure, maybe int) {
 	return sure, min(sure, maybe)
 }
 
-func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	s := m.find(ev)
 	n := len(s.found)
 	least, most, want := m.want.limits()
@@ -274,15 +274,15 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	}
 	switch {
 	case unclear != "" && s.removed:
-		return unmeasured(ev.Report.RemovedFailure()), nil
+		return unmeasured(ev.Report.RemovedFailure())
 	case unclear != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s", unclear)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s", unclear))
 	}
 	seen := list(s.all)
 	v := decided(ok, reason+"; observed "+m.kind.Reads+": "+seen)
 	v.Expected, v.Got = want+" "+m.describeWant(), seen
 	v.Details = details("matched", n, "observed", len(s.all))
-	return v, nil
+	return v
 }
 
 // one names one thing that the check looks at, such as "command".

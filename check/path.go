@@ -95,23 +95,23 @@ func (p *pathMatcher) describe(o options) {
 	o["exists"] = !p.want.Absent
 }
 
-func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	text, bad := findJSON(ev.Report.FinalOutput)
 	if bad != nil {
-		return bad.verdict(ev), nil
+		return bad.verdict(ev)
 	}
 	doc, err := decode(text)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err))
 	}
 	found, err := selectValues(p.path, doc)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "follow the path %s: %w", quote(p.path), err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "follow the path %s: %w", quote(p.path), err))
 	}
 	var equals any
 	if p.want.Equals != nil {
 		if equals, err = decode(string(p.want.Equals)); err != nil {
-			return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+			return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 		}
 	}
 	hit := slices.IndexFunc(found, func(got any) bool { return p.fits(got, equals) })
@@ -146,7 +146,7 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		facts = append(facts, "value", json.RawMessage(got))
 	}
 	v.Details = details(facts...)
-	return v, nil
+	return v
 }
 
 // selectValues follows a path. A filter is a small program, so selectValues recovers from a panic

@@ -150,14 +150,14 @@ type usageMatcher struct {
 
 func (u usageMatcher) describe(o options) { o["max"] = u.max }
 
-func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	got, err := u.read(ev.Report)
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
 	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	v := decided(got <= u.max, fmt.Sprintf("%s took %s %s, want at most %s", u.subject, show(got), u.unit, show(u.max)))
 	v.Expected, v.Got = "at most "+show(u.max)+" "+u.unit, show(got)+" "+u.unit
 	v.Details = details("max", u.max, "got", got)
-	return v, nil
+	return v
 }
