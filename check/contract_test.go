@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/plumbtest"
 )
 
@@ -446,10 +447,10 @@ func TestConstructors(t *testing.T) {
 	for file, tree := range sources(t) {
 		for _, decl := range tree.Decls {
 			f, isFunc := decl.(*ast.FuncDecl)
-			if !isFunc || !f.Name.IsExported() || !strings.HasPrefix(results(f), "*Check") || f.Name.Name == "Parse" {
+			if !isFunc || !f.Name.IsExported() || !strings.HasPrefix(results(f), "*Check") {
 				continue
 			}
-			if _, ok := tests[f.Name.Name]; !ok && f.Name.Name != "ParseObject" {
+			if _, ok := tests[f.Name.Name]; !ok && !strings.HasPrefix(f.Name.Name, "Parse") {
 				t.Errorf("check/contract_test.go: TestConstructors has no test for %s of check/%s", f.Name.Name, file)
 			}
 		}
@@ -476,8 +477,17 @@ func TestParseObject(t *testing.T) {
 		if diff := cmp.Diff(problems, again); diff != "" || (whole == nil) != (parsed == nil) {
 			t.Errorf("%s: -Parse +ParseObject\n%s", spec, diff)
 		}
-		if whole != nil && string(whole.Canonical()) != string(parsed.Canonical()) {
-			t.Errorf("%s: %s and %s", spec, whole.Canonical(), parsed.Canonical())
+		value, problem := doc.ParseJSON("", []byte(spec))
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		read, again := check.ParseValue(&value, ideal)
+		if diff := cmp.Diff(problems, again); diff != "" || (whole == nil) != (read == nil) {
+			t.Errorf("%s: -Parse +ParseValue\n%s", spec, diff)
+		}
+		if whole != nil && (string(whole.Canonical()) != string(parsed.Canonical()) ||
+			string(whole.Canonical()) != string(read.Canonical())) {
+			t.Errorf("%s: %s, %s and %s", spec, whole.Canonical(), parsed.Canonical(), read.Canonical())
 		}
 	}
 }

@@ -78,7 +78,7 @@ func llmJudgeKind() Kind {
 		Details: "`judge_prompt`, `judge_verdict` (`YES` or `NO`); with several votes also `yes` and `no`",
 		parse: func(s *spec) matcher {
 			votes := int(s.number("votes"))
-			if s.value("votes") != nil && votes%2 == 0 {
+			if s.Get("votes") != nil && votes%2 == 0 {
 				s.bad("votes", "votes must be an odd number, so that there is a majority")
 			}
 			return &judgeMatcher{s.textOr("judge_prompt"), votes}

@@ -46,15 +46,14 @@ func allOfKind() Kind { return logicKind("all_of", "all of the checks pass") }
 func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks passes") }
 
 func (s *spec) logicMatcher() matcher {
-	list, err := rawList(s.value("assertions"))
-	s.invalid("assertions", err)
 	if s.depth >= maxNesting {
 		s.bad("assertions", "assertions are nested more than %d levels deep", maxNesting)
 		return nil
 	}
 	l := &logicMatcher{any: s.kind.Name == "any_of"}
-	for i, raw := range list {
-		c := s.check(raw, s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
+	list := s.Get("assertions").List
+	for i := range list {
+		c := s.check(&list[i], s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
 		l.members = append(l.members, c)
 	}
 	return l

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ func numericKind() Kind {
 }
 
 func (s *spec) numericMatcher() matcher {
-	want, at := []string{string(s.value("value"))}, "value"
-	if s.value("value") == nil {
+	want, at := []string{string(s.raw("value"))}, "value"
+	if s.Get("value") == nil {
 		var terms []string
 		var ok bool
 		if terms, at, ok = s.terms(); !ok {
@@ -58,10 +59,7 @@ func (s *spec) numericMatcher() matcher {
 		}
 	}
 	tolerance := func(key string) string {
-		if v := s.value(key); v != nil {
-			return string(v)
-		}
-		return "0"
+		return cmp.Or(string(s.raw(key)), "0")
 	}
 	m, err := newNumeric(want, tolerance("tolerance"), tolerance("tolerance_percent"))
 	s.invalid(at, err)

@@ -245,16 +245,16 @@ func jsonText(v any) string {
 }
 
 func (s *spec) pathMatcher() matcher {
-	equals, exists := s.value("equals"), s.value("exists")
+	equals, exists := s.raw("equals"), s.Get("exists")
 	text, contains := s.text("contains")
-	want := Path{Equals: json.RawMessage(equals), Contains: text, Absent: exists != nil && !s.flag("exists")}
+	want := Path{Equals: equals, Contains: text, Absent: exists != nil && !s.flag("exists")}
 	switch {
 	case equals != nil && contains:
 		s.bad("contains", `give only one of "equals" and "contains", or two assertions`)
 	case want.Absent && (equals != nil || contains):
 		s.bad("exists", `"exists": false contradicts the expected value`)
 	case equals != nil || contains || exists != nil:
-		if s.value("ideal") != nil {
+		if s.Get("ideal") != nil {
 			s.warn("ideal", "the ideal is ignored: equals, contains or exists decides")
 		}
 	default:

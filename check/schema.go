@@ -26,7 +26,7 @@ func jsonSchemaKind() Kind {
 		}},
 		Details: "`parsed`, `type`", FailDetails: "also `errors`; only `error` if the output is not JSON",
 		parse: func(s *spec) matcher {
-			m, err := newSchema(json.RawMessage(s.value("schema")))
+			m, err := newSchema(s.raw("schema"))
 			s.invalid("schema", err)
 			return m
 		},

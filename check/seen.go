@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Seen describes what an agent did, for [RanCommand] and the other checks of this kind. Each check
@@ -198,7 +199,10 @@ func newSeenMatcher(kind string, want Seen) (*seenMatcher, error) {
 		}
 	}
 	if len(want.Args) > 0 {
-		if err := json.Unmarshal(want.Args, &m.args); err != nil {
+		if m.want.Args, err = canonicalJSON(want.Args); err != nil {
+			return nil, fmt.Errorf("args: %w", err)
+		}
+		if err := json.Unmarshal(m.want.Args, &m.args); err != nil {
 			return nil, fmt.Errorf("args: %w", err)
 		}
 		if _, ok := m.args.(map[string]any); !ok {
@@ -232,7 +236,7 @@ func (m *seenMatcher) setBefore(later *seenMatcher) {
 func (s *spec) seenMatcher() matcher {
 	w := Seen{
 		Is: s.textOr("equals"), Contains: s.textOr("contains"), Pattern: s.textOr("pattern"), Path: s.textOr("path"),
-		Tool: s.textOr("tool"), Args: json.RawMessage(s.value("args")),
+		Tool: s.textOr("tool"), Args: s.raw("args"),
 		Skill: s.textOr("skill"), MinConfidence: s.textOr("min_confidence"), Change: s.textOr("change"),
 		Exactly: s.integer("count"), AtLeast: s.integer("at_least"), AtMost: s.integer("at_most"), Only: s.flag("only"),
 		Command: s.commandLine(), ExitCode: s.integer("exit_code"),
@@ -248,7 +252,7 @@ func (s *spec) seenMatcher() matcher {
 		s.bad("pattern", "%s", err)
 		return nil
 	}
-	if s.value("before") != nil {
+	if s.Get("before") != nil {
 		if later := s.before(); later != nil {
 			m.setBefore(later)
 		}
@@ -262,18 +266,14 @@ func (s *spec) before() *seenMatcher {
 		s.bad("before", "before is nested more than %d levels deep", maxNesting)
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(s.value("before"), &members); err != nil {
-		s.bad("before", "%s", err)
-		return nil
+	before := *s.Get("before")
+	if before.Get("type") == nil {
+		kind := doc.Value{Kind: doc.String}
+		kind.SetText(s.kind.Name)
+		before.Members = append(slices.Clip(before.Members), doc.Member{Key: "type", Value: kind})
 	}
-	if members["type"] == nil {
-		members["type"] = json.RawMessage(strconv.Quote(s.kind.Name))
-	}
-	whole, err := json.Marshal(members)
-	s.invalid("before", err)
 	first := len(s.problems)
-	c := s.check(whole, s.pointer("before"), s.depth+1)
+	c := s.check(&before, s.pointer("before"), s.depth+1)
 	if s.failedSince(first) {
 		return nil
 	}
@@ -332,9 +332,7 @@ func (m *seenMatcher) describe(o options) {
 		o["only"] = true
 	}
 	if m.args != nil {
-		if data, err := canonicalJSON(w.Args); err == nil {
-			o["args"] = data
-		}
+		o["args"] = w.Args
 	}
 	w.Command.describe(o)
 	if m.before != nil {

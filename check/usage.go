@@ -66,7 +66,7 @@ func limitKind(f figure) Kind {
 		Name: f.kind, Doc: f.doc, Reads: "usage", Keys: []Key{limit}, Details: "`max`, `got`",
 		parse: func(s *spec) matcher {
 			key := "max"
-			if s.value("value") != nil {
+			if s.Get("value") != nil {
 				key = "value"
 			}
 			return usageMatcher{figure: &f, max: s.number(key)}

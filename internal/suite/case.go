@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -365,7 +364,7 @@ func (r *caseReader) checks(n *doc.Value, f caseFields) []*check.Check {
 			r.add(spec.Place, "an assertion must be an object, not "+spec.Kind.JSON(), `such as {"type": "contains"}`)
 			return
 		}
-		k, problems := check.ParseObject(members(spec), ideal)
+		k, problems := check.ParseValue(spec, ideal)
 		for _, p := range problems {
 			r.addCheck(spec, p)
 		}
@@ -424,17 +423,6 @@ func (r *caseReader) ideal(n *doc.Value) check.Ideal {
 		ideal.Values = []string{"?"}
 	}
 	return ideal
-}
-
-// members yields the keys of an object and their values as JSON.
-func members(v *doc.Value) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		for i := range v.Members {
-			if !yield(v.Members[i].Key, v.Members[i].Value.JSON()) {
-				return
-			}
-		}
-	}
 }
 
 // addCheck reports a problem of an assertion at its place.
