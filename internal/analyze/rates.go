@@ -103,7 +103,7 @@ func RunnerRates(run *plumb.Run, i int) Breakdown {
 }
 
 func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
-	var categories, difficulties, tags, runners table
+	var categories, difficulties, tags, runners table[Rate]
 	b := Breakdown{}
 	for c := range run.Cases {
 		info := &run.Cases[c]
@@ -113,11 +113,11 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 			}
 			e := &run.Executions[c*len(run.Info.Runners)+r]
 			b.Overall.add(e)
-			categories.row(info.Category).add(e)
-			difficulties.row(info.Difficulty).add(e)
-			runners.row(run.Info.Runners[r].ID).add(e)
+			categories.row(info.Category, Rate{Name: info.Category}).add(e)
+			difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}).add(e)
+			runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}).add(e)
 			for _, t := range info.Tags {
-				tags.row(t).add(e)
+				tags.row(t, Rate{Name: t}).add(e)
 			}
 		}
 	}
@@ -125,21 +125,22 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 	return b
 }
 
-// table is a list of rates with an index by name.
-type table struct {
-	rows  []Rate
+// table is a list with an index by a key, in the order in which the keys appear.
+type table[T any] struct {
+	rows  []T
 	index map[string]int
 }
 
-func (t *table) row(name string) *Rate {
-	i, ok := t.index[name]
+// row returns the row with the given key. If there is none yet, it is first.
+func (t *table[T]) row(key string, first T) *T {
+	i, ok := t.index[key]
 	if !ok {
 		if t.index == nil {
 			t.index = map[string]int{}
 		}
 		i = len(t.rows)
-		t.index[name] = i
-		t.rows = append(t.rows, Rate{Name: name})
+		t.index[key] = i
+		t.rows = append(t.rows, first)
 	}
 	return &t.rows[i]
 }

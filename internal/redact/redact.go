@@ -105,7 +105,14 @@ func New(secrets []Secret, words ...string) *Redactor {
 		}
 	}
 	r.index()
-	r.mark()
+	markers := map[string]string{}
+	for i := range r.patterns {
+		p := &r.patterns[i]
+		if markers[p.name] == "" {
+			markers[p.name] = r.marker(p.name)
+		}
+		p.marker = markers[p.name]
+	}
 	return r
 }
 
