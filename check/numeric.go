@@ -415,7 +415,7 @@ func scanSuperscript(s string) (number string, length int) {
 // asciiNumbers rewrites the digits, minus signs and marks of other scripts as ASCII; other letters
 // stay.
 func asciiNumbers(s string) string {
-	if isASCII(s) {
+	if utf8.RuneCountInString(s) == len(s) { // ASCII
 		return s
 	}
 	return strings.Map(func(r rune) rune {

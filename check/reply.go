@@ -51,7 +51,7 @@ func takenBack(yes bool, rest string) bool {
 // states reports whether word, the opposite of a verdict in the text after it, is a verdict too.
 // clause has the words before it in its clause, and between is the text between them and word.
 func states(yes bool, clause []string, between, word, after string) bool {
-	tail := after[:len(after)-len(strings.TrimLeftFunc(after, func(r rune) bool { return !isWord(r) }))]
+	tail := after[:len(after)-len(strings.TrimLeftFunc(after, notWord))]
 	next := nextWord(after[len(tail):])
 	joined := next != "" && strings.Trim(tail, " \t*_`\"'") == ""
 	switch {
@@ -99,14 +99,9 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 		if start < 0 {
 			return false, "", false
 		}
-		s = s[start:]
-		end := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) })
-		if end < 0 {
-			end = len(s)
-		}
-		word := strings.ToLower(s[:end])
-		s = s[end:]
-		switch word {
+		word := firstWord(s[start:])
+		s = s[start+len(word):]
+		switch strings.ToLower(word) {
 		case "yes":
 			return true, s, true
 		case "no":
@@ -124,7 +119,7 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 // retracted reports whether the text directly after a word takes it back, as in "yes and no" or
 // "YES/NO", or shows that it is not a verdict, as in "no idea".
 func retracted(yes bool, rest string) bool {
-	gap := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !isWord(r) }))]
+	gap := rest[:len(rest)-len(strings.TrimLeftFunc(rest, notWord))]
 	if gap == "" && rest != "" {
 		return true
 	}
@@ -138,7 +133,7 @@ func retracted(yes bool, rest string) bool {
 		return true
 	}
 	if word == "and" || word == "or" {
-		if gap2 := strings.TrimLeftFunc(rest[len(word):], func(r rune) bool { return !isWord(r) }); gap2 != "" {
+		if gap2 := strings.TrimLeftFunc(rest[len(word):], notWord); gap2 != "" {
 			rest, word = gap2, nextWord(gap2)
 		}
 	}
@@ -166,9 +161,11 @@ func startsReason(word string) bool {
 
 func nextWord(s string) string { return strings.ToLower(firstWord(s)) }
 
+func notWord(r rune) bool { return !isWord(r) }
+
 // firstWord returns the word that s begins with, or "".
 func firstWord(s string) string {
-	if end := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) }); end >= 0 {
+	if end := strings.IndexFunc(s, notWord); end >= 0 {
 		return s[:end]
 	}
 	return s

@@ -315,7 +315,7 @@ func ignorable(r rune) bool {
 
 // asciiTypography replaces typographic forms with ASCII.
 func asciiTypography(s string) string {
-	if isASCII(s) {
+	if utf8.RuneCountInString(s) == len(s) { // ASCII
 		return s
 	}
 	var b strings.Builder
@@ -339,13 +339,4 @@ func asciiTypography(s string) string {
 		}
 	}
 	return b.String()
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
