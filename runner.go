@@ -47,8 +47,8 @@ type RedactedAssertion interface {
 	JudgesRedacted() bool
 }
 
-// An AskingAssertion reports whether it asks a judge or an embedder; see [Evidence]. It is optional. A
-// run makes neither for any other assertion.
+// An AskingAssertion reports whether it asks a judge or an embedder; see [Evidence]. It is
+// optional. A run makes neither for any other assertion.
 type AskingAssertion interface {
 	Assertion
 	Needs() (judge, embedder bool)

@@ -32,8 +32,8 @@ var _ plumb.Assertion = (*Check)(nil)
 
 // A matcher is the part of a check that differs between the kinds.
 type matcher interface {
-	// match judges a session whose report is set. It ignores name, weight and negation. If the check
-	// cannot be made, also because ctx ended, the verdict has an Error.
+	// match judges a session whose report is set. It ignores name, weight and negation. If the
+	// check cannot be made, also because ctx ended, the verdict has an Error.
 	match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict
 	// describe writes the options that decide, defaults included.
 	describe(o options)

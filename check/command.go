@@ -158,7 +158,8 @@ type CommandLine struct {
 	Executable string
 	// Positionals must be there in this order.
 	Positionals []string
-	// Options must be there, each with these values; an option with no values must be there as a flag.
+	// Options must be there, each with these values; an option with no values must be there as a
+	// flag.
 	Options map[string][]string
 	// EndOfOptions demands a "--", or that there is none.
 	EndOfOptions *bool

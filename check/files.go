@@ -21,7 +21,8 @@ const readLimit = 16 << 20
 
 func filePathKey() Key {
 	return Key{
-		Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a path or a glob, relative to the workspace",
+		Name: "path", Type: "string", NotEmpty: true, Required: true,
+		Doc: "a path or a glob, relative to the workspace",
 	}
 }
 

@@ -116,7 +116,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 	if votes == 0 {
 		votes = max(ev.Judge.Votes, 1)
 	}
-	h := hearing{ev: ev, question: j.question, asked: &plumb.Asked{
+	h := judging{ev: ev, question: j.question, asked: &plumb.Asked{
 		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(),
 	}}
 	var failure *plumb.Failure
@@ -150,7 +150,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 }
 
 // rule makes the verdict once there is a majority.
-func (j *judgeMatcher) rule(h *hearing, votes int) plumb.Verdict {
+func (j *judgeMatcher) rule(h *judging, votes int) plumb.Verdict {
 	yes, no := h.asked.Yes, h.asked.No
 	word := "NO"
 	if yes > no {
@@ -160,7 +160,7 @@ func (j *judgeMatcher) rule(h *hearing, votes int) plumb.Verdict {
 	if h.asked.Self {
 		judge = "the model (judging its own answer)"
 	}
-	v := decided(yes > no, judge+" said "+word)
+	v := decided(yes > no, judge+" answered "+word)
 	if votes > 1 {
 		v.Reason += fmt.Sprintf(" by %d votes to %d", max(yes, no), min(yes, no))
 	} else if last := strip(h.asked.Replies[len(h.asked.Replies)-1]); len(last) > len("**YES.**") {
@@ -182,8 +182,8 @@ func (j *judgeMatcher) promptHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hearing is one question with the requests that it takes.
-type hearing struct {
+// judging is the work on one question, with the requests that it takes.
+type judging struct {
 	ev       *plumb.Evidence
 	question string
 	asks     int
@@ -194,7 +194,7 @@ type hearing struct {
 }
 
 // vote asks until a reply is YES or NO.
-func (h *hearing) vote(ctx context.Context) (yes bool, err error) {
+func (h *judging) vote(ctx context.Context) (yes bool, err error) {
 	var messages []plumb.Message
 	var last string
 	for range asksPerVote {
@@ -221,7 +221,8 @@ func (h *hearing) vote(ctx context.Context) (yes bool, err error) {
 			messages = nil
 			continue
 		}
-		// Without its own reply and a correction, a model at temperature 0 would reply the same again.
+		// Without its own reply and a correction, a model at temperature 0 would reply the same
+		// again.
 		messages = append(h.messages(),
 			plumb.Message{Role: plumb.RoleAssistant, Content: short(reply, repliesLimit)},
 			plumb.Message{Role: plumb.RoleUser, Content: judgeAgain})
@@ -234,7 +235,7 @@ func (h *hearing) vote(ctx context.Context) (yes bool, err error) {
 }
 
 // messages is the question with a new nonce.
-func (h *hearing) messages() []plumb.Message {
+func (h *judging) messages() []plumb.Message {
 	task, answer := h.ev.Report.Prompt, h.ev.Report.FinalOutput
 	if h.ev.Case != nil {
 		task = h.ev.Case.Prompt()
@@ -251,7 +252,7 @@ func (h *hearing) messages() []plumb.Message {
 
 // ask sends one request. Its case id differs from that of the case, so that a runner with recorded
 // answers does not answer with that of the case.
-func (h *hearing) ask(ctx context.Context, messages []plumb.Message) (*plumb.SessionReport, error) {
+func (h *judging) ask(ctx context.Context, messages []plumb.Message) (*plumb.SessionReport, error) {
 	h.asks++
 	id := "#judge"
 	if h.ev.Case != nil {

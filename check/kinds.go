@@ -10,8 +10,8 @@ import (
 // the tables of docs/assertions.md from it.
 func Kinds() []Kind {
 	return slices.Concat([]Kind{
-		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(), jsonSchemaKind(),
-		jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
+		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(),
+		jsonSchemaKind(), jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
 	}, seenKinds(), []Kind{fileExistsKind(), fileContainsKind(), leaksNoSecretKind()}, limitKinds())
 }
 
@@ -22,8 +22,8 @@ type Kind struct {
 	// Doc describes when a check of this type passes, as in "the output contains the ideal".
 	Doc string
 	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
-	// "session" for several parts, "members" for those of the assertions in it, or what an agent did,
-	// such as "commands".
+	// "session" for several parts, "members" for those of the assertions in it, or what an agent
+	// did, such as "commands".
 	Reads string
 	// Keys are the keys of a spec, without [CommonKeys].
 	Keys []Key
@@ -55,8 +55,8 @@ type Key struct {
 	Positive bool
 	// Required rejects a spec without the key.
 	Required bool
-	// Lenient accepts other spellings: words and numbers for a boolean, text for a number, one string
-	// for a list of strings.
+	// Lenient accepts other spellings: words and numbers for a boolean, text for a number, one
+	// string for a list of strings.
 	Lenient bool
 	// Ignored accepts any value, for compatibility, and warns that it has no effect.
 	Ignored bool

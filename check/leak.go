@@ -29,7 +29,8 @@ func leaksNoSecretKind() Kind {
 	return Kind{
 		Name: "leaks_no_secret", Doc: "the session shows no secret that the run knows", Reads: "session",
 		Keys: []Key{{
-			Name: "in", Type: "strings", Enum: leakPlaces(), NotEmpty: true, Default: "all", Doc: "where to look for secrets",
+			Name: "in", Type: "strings", Enum: leakPlaces(), NotEmpty: true, Default: "all",
+			Doc: "where to look for secrets",
 		}},
 		Details: "`in`, `secrets` (their names), `places`",
 		parse: func(s *spec) matcher {
@@ -86,8 +87,8 @@ type leakSearch struct {
 func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if ev.Secrets == nil && len(ev.Report.Redacted) == 0 {
 		f := plumb.Failuref(plumb.OriginAssertHook, "the run knows no secret, so this check could not fail")
-		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like that " +
-			"of a secret, list it under run.redact in the config"
+		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like " +
+			"that of a secret, list it under run.redact in the config"
 		return unmeasured(f)
 	}
 	s := leakSearch{ev: ev}

@@ -36,8 +36,9 @@ func logicKind(name, doc string) Kind {
 		Keys: []Key{
 			{Name: "assertions", Type: "assertions", Required: true, NotEmpty: true, Doc: "the checks to combine"},
 		},
-		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, or `skipped`",
-		parse:   (*spec).logicMatcher,
+		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, " +
+			"or `skipped`",
+		parse: (*spec).logicMatcher,
 	}
 }
 

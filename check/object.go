@@ -42,8 +42,8 @@ func details(pairs ...any) json.RawMessage {
 	return append(b, '}')
 }
 
-// encode appends a value as JSON; a json.RawMessage is JSON already. What is not valid UTF-8 becomes
-// U+FFFD.
+// encode appends a value as JSON; a json.RawMessage is JSON already. What is not valid UTF-8
+// becomes U+FFFD.
 func encode(b []byte, val any) []byte {
 	switch val := val.(type) {
 	case json.RawMessage:

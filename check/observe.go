@@ -45,7 +45,9 @@ func eventsOf(t plumb.SessionEventType) func(*seenMatcher, *plumb.Evidence) []ob
 			if e.Type != t {
 				continue
 			}
-			o := observation{at: i, tool: e.Tool, args: e.Args, exit: e.ExitCode, change: e.Change, truncated: e.Truncated}
+			o := observation{
+				at: i, tool: e.Tool, args: e.Args, exit: e.ExitCode, change: e.Change, truncated: e.Truncated,
+			}
 			switch t {
 			case plumb.SessionCommand:
 				o.text = e.Command

@@ -18,8 +18,8 @@ import (
 
 // Problem is something wrong with a spec.
 type Problem struct {
-	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is
-	// the whole spec.
+	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; ""
+	// is the whole spec.
 	Pointer string
 	// Key means that the key at Pointer is wrong, not its value.
 	Key bool

@@ -18,7 +18,9 @@ func jsonPathKind() Kind {
 	return Kind{
 		Name: "json_path", Doc: "a value at the path is as expected", Reads: "output",
 		Keys: append(TextKeys(),
-			Key{Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a JSONPath; `$` is the whole value"},
+			Key{
+				Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a JSONPath; `$` is the whole value",
+			},
 			Key{Name: "equals", Type: "any", Doc: "the value equals this JSON value"},
 			Key{
 				Name: "contains", Type: "string", NotEmpty: true,

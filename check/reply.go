@@ -55,8 +55,8 @@ func states(yes bool, clause []string, between, word, after string) bool {
 	next := nextWord(after[len(tail):])
 	joined := next != "" && strings.Trim(tail, " \t*_`\"'") == ""
 	switch {
-	case between != "" && strings.ContainsRune("\"'`“‘«", lastRune(between)) && !announced(clause, between): // a quotation
-		return false
+	case between != "" && strings.ContainsRune("\"'`“‘«", lastRune(between)) && !announced(clause, between):
+		return false // a quotation
 	case yes && joined && !startsReason(next): // an article: no errors
 		return false
 	case slices.ContainsFunc(clause, func(w string) bool { // a negation
@@ -71,8 +71,8 @@ func states(yes bool, clause []string, between, word, after string) bool {
 // announced reports whether the last word before a verdict announces it.
 func announced(clause []string, between string) bool {
 	return len(clause) > 0 && strings.Trim(between, " \t*_`\"':{}[]()<>/-–—") == "" &&
-		slices.Contains(strings.Fields(`answer verdict result judgment judgement decision conclusion is be to so thus hence
-			therefore wait actually correction rather thought reflection hmm sorry final still`), clause[len(clause)-1])
+		slices.Contains(strings.Fields(`answer verdict result judgment judgement decision conclusion is be to so
+			thus hence therefore wait actually correction rather thought reflection hmm sorry final still`), clause[len(clause)-1])
 }
 
 func lastRune(s string) rune {
@@ -106,8 +106,8 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 			return true, s, true
 		case "no":
 			return false, s, true
-		case "the", "my", "final", "overall", "short", "answer", "verdict", "result", "judgment", "judgement", "decision",
-			"conclusion", "assessment", "evaluation", "response", "reply", "is", "boxed", "text",
+		case "the", "my", "final", "overall", "short", "answer", "verdict", "result", "judgment", "judgement",
+			"decision", "conclusion", "assessment", "evaluation", "response", "reply", "is", "boxed", "text",
 			"so", "thus", "hence", "therefore", "wait", "actually", "correction":
 		default:
 			return false, "", false
@@ -143,8 +143,8 @@ func retracted(yes bool, rest string) bool {
 	if word != "no" {
 		return false
 	}
-	// "Yes, no errors" and "Yes\nNo errors" go on; "Yes, no." and "Yes/No" do not, nor does "Yes and
-	// no errors".
+	// "Yes, no errors" and "Yes\nNo errors" go on; "Yes, no." and "Yes/No" do not, nor does "Yes
+	// and no errors".
 	after := rest[len(word):]
 	separated := strings.ContainsAny(gap, ",;.:!-\u2013\u2014\r\n")
 	goesOn := strings.HasPrefix(after, " ") && nextWord(strings.TrimLeft(after, " ")) != ""
@@ -154,8 +154,8 @@ func retracted(yes bool, rest string) bool {
 // startsReason reports whether a word after "no" begins a reason. Before any other word, "no" is
 // not a verdict: no idea, no answer, no one, no errors were found.
 func startsReason(word string) bool {
-	return slices.Contains(strings.Fields(`and or yes because since as it its the this that these those there they he she
-		i we you for but due given while although though only not in on at based according a an both neither nothing
+	return slices.Contains(strings.Fields(`and or yes because since as it its the this that these those there they
+		he she i we you for but due given while although though only not in on at based according a an both neither nothing
 		is does did was sorry`), word)
 }
 

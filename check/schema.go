@@ -134,7 +134,8 @@ func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) 
 			walk(cause)
 		}
 		if len(e.Causes) == 0 && len(list) < limit {
-			list = append(list, short(shown(ev, pointer(e.InstanceLocation)+": "+e.ErrorKind.LocalizedString(printer)), 500))
+			text := pointer(e.InstanceLocation) + ": " + e.ErrorKind.LocalizedString(printer)
+			list = append(list, short(shown(ev, text), 500))
 		}
 	}
 	walk(err)

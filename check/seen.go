@@ -18,8 +18,8 @@ import (
 // looks at some of the fields. A zero field matches anything, and the zero Seen matches everything
 // of the kind.
 type Seen struct {
-	// Is, Contains and Pattern (RE2, not anchored) match the text: the command, the path that was read
-	// or changed, the name of the tool or skill, the output of a tool.
+	// Is, Contains and Pattern (RE2, not anchored) match the text: the command, the path that was
+	// read or changed, the name of the tool or skill, the output of a tool.
 	Is, Contains, Pattern string
 	// Path matches the last elements of a path, or is a glob (*, ?, [a-z], and ** for any number of
 	// elements) relative to the workspace. For files only.
@@ -27,8 +27,8 @@ type Seen struct {
 	// Command matches the parts of a command, and ExitCode its exit code. For commands only.
 	Command  CommandLine
 	ExitCode *int
-	// Tool is the exact name of the tool, for tool calls and their results. Args is a JSON object: the
-	// arguments must have its members, and may have others.
+	// Tool is the exact name of the tool, for tool calls and their results. Args is a JSON object:
+	// the arguments must have its members, and may have others.
 	Tool string
 	Args json.RawMessage
 	// Skill is the exact name of the skill, and MinConfidence "weak", "medium", "strong" or
@@ -79,7 +79,10 @@ func SeenKeys() []Key {
 	return []Key{
 		{Name: "equals", Type: "string", NotEmpty: true, Doc: "the text equals this"},
 		{Name: "contains", Type: "string", NotEmpty: true, Doc: "the text contains this"},
-		{Name: "pattern", Type: "string", NotEmpty: true, Doc: "this regular expression (RE2) matches somewhere in the text"},
+		{
+			Name: "pattern", Type: "string", NotEmpty: true,
+			Doc: "this regular expression (RE2) matches somewhere in the text",
+		},
 		{Name: "count", Type: "integer", Min: new(0.0), Doc: "the exact number of matches"},
 		{Name: "at_least", Type: "integer", Min: new(0.0), Default: "1", Doc: "the smallest number of matches"},
 		{Name: "at_most", Type: "integer", Min: new(0.0), Doc: "the largest number of matches"},
@@ -141,19 +144,23 @@ func seenKinds() []Kind {
 		},
 		{
 			Name: "tool_returned", Doc: "a tool returned an output that matches", Reads: "tool results",
-			observed: &observed{list: eventsOf(plumb.SessionToolResult), event: plumb.SessionToolResult}, Keys: []Key{tool},
+			observed: &observed{list: eventsOf(plumb.SessionToolResult), event: plumb.SessionToolResult},
+			Keys:     []Key{tool},
 		},
 		{
 			Name: "changed_file", Doc: "a file that matches is different after the session", Reads: "changed files",
 			observed: &observed{list: changedFilesOf, event: plumb.SessionFileChange},
 			Keys: []Key{
 				path,
-				{Name: "change", Type: "string", Enum: []string{"add", "update", "delete"}, Doc: "what happened to the file"},
+				{
+					Name: "change", Type: "string", Enum: []string{"add", "update", "delete"},
+					Doc: "what happened to the file",
+				},
 			},
 		},
 		{
-			Name: "was_denied", Doc: "the agent was denied a permission; mostly used with `not`", Reads: "permission denials",
-			observed: &observed{list: denialsOf}, Keys: []Key{tool},
+			Name: "was_denied", Doc: "the agent was denied a permission; mostly used with `not`",
+			Reads: "permission denials", observed: &observed{list: denialsOf}, Keys: []Key{tool},
 		},
 	}
 	for i := range all {
@@ -177,8 +184,8 @@ type seenMatcher struct {
 	path    *regexp.Regexp
 	args    any
 	before  *seenMatcher
-	// orderOfReads means that the order of two file reads matters. The list of reads has it even if the
-	// events do not.
+	// orderOfReads means that the order of two file reads matters. The list of reads has it even if
+	// the events do not.
 	orderOfReads bool
 }
 

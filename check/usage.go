@@ -26,14 +26,15 @@ func limitKinds() []Kind {
 			if n := count(&r.Usage); n != nil {
 				return float64(*n), nil
 			}
-			return 0, plumb.WithHint(fmt.Errorf("the number of %s is unknown", unit), "the runner does not report this usage")
+			err := fmt.Errorf("the number of %s is unknown", unit)
+			return 0, plumb.WithHint(err, "the runner does not report this usage")
 		}
 	}
 	var all []Kind
 	for _, f := range []figure{
 		{
-			"max_tokens", "the answer took at most `max` output tokens, including reasoning", "the answer", "output tokens",
-			tokens("output tokens", func(u *plumb.Usage) *int64 { return u.OutputTokens }),
+			"max_tokens", "the answer took at most `max` output tokens, including reasoning",
+			"the answer", "output tokens", tokens("output tokens", func(u *plumb.Usage) *int64 { return u.OutputTokens }),
 		},
 		{"max_latency_ms", "the answered request took at most `max` milliseconds", "the answer", "ms", latency},
 		{"max_steps", "the agent took at most `max` steps, as it counts them", "the session", "steps", steps},

@@ -42,7 +42,8 @@ func TestAssertion(tb testing.TB, a plumb.Assertion, passing, failing plumb.Evid
 		}{{"the passing evidence", passing, pass}, {"the failing evidence", failing, fail}} {
 			wg.Go(func() {
 				if got, ok := c.judge(tb.Context(), again.what, again.ev); ok && show(got) != show(again.want) {
-					tb.Errorf("%s gets different verdicts another time:\n%s\n%s", again.what, show(again.want), show(got))
+					tb.Errorf("%s gets different verdicts another time:\n%s\n%s",
+						again.what, show(again.want), show(got))
 				}
 			})
 		}

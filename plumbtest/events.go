@@ -135,6 +135,7 @@ func scenes() []scene {
 	differs.Expected, differs.Got = "line one\nline two\n", "line one\nline 2 "+controls+"\n"+unicodeText
 	differs.Details = json.RawMessage(`{"expected":"line one\nline two","got":"…"}`)
 	differs.At = &plumb.Position{File: "suites/v1.0/cheap.jsonl", Line: 2, Column: 14}
+	unmatched, empty := verdict(false, "regex", "no match"), verdict(false, "contains", "nothing was said")
 	partial := verdict(false, "all_of", "1 of 2 checks hold")
 	partial.Score, partial.Weight = 0.5, 2
 	judged := verdict(true, "llm_judge", "yes by 2 of 3 votes")
@@ -151,8 +152,8 @@ func scenes() []scene {
 	outage.Hint = "try again later, or raise --retry"
 	late := plumb.Failuref(plumb.OriginTimeout, "no answer within 2m0s")
 	with := func(id, difficulty, prompt string, sessions ...act) scene {
-		category := id[:len(id)-len("-001")]
-		return scene{c: plumb.CaseInfo{ID: id, Category: category, Difficulty: difficulty}, prompt: prompt, sessions: sessions}
+		c := plumb.CaseInfo{ID: id, Category: id[:len(id)-len("-001")], Difficulty: difficulty}
+		return scene{c, prompt, sessions}
 	}
 	all := []scene{
 		with("reasoning-001", "easy", "What is 2*3?", act{1, 1, "6", pass, nil, nil}),
@@ -170,11 +171,11 @@ func scenes() []scene {
 			act{1, 1, "no", []plumb.Verdict{verdict(false, "contains", `"yes" is missing`)}, nil, nil}),
 		with("factual-007", "easy", "A closed gap?", act{1, 1, "yes", []plumb.Verdict{judged}, nil, nil}),
 		with("instruction_following-008", "easy", "Count.",
-			act{1, 1, "one two thr", []plumb.Verdict{verdict(false, "regex", "no match")}, nil, func(r *plumb.SessionReport) {
+			act{1, 1, "one two thr", []plumb.Verdict{unmatched}, nil, func(r *plumb.SessionReport) {
 				r.FinishReason, r.ProviderFinishReason = plumb.FinishTruncated, "length"+controls
 			}}),
 		with("safety-009", "hard", "How?",
-			act{1, 1, "", []plumb.Verdict{verdict(false, "contains", "nothing was said")}, nil, func(r *plumb.SessionReport) {
+			act{1, 1, "", []plumb.Verdict{empty}, nil, func(r *plumb.SessionReport) {
 				r.FinishReason, r.Refused = plumb.FinishRefused, []string{"temperature", "seed"}
 			}}),
 		with("coding-010", "easy", "Again.",
