@@ -25,7 +25,7 @@ const (
 	EventSessionJudged EventType = "session-judged"
 	// EventExecutionFinished ends an execution; Result is set.
 	EventExecutionFinished EventType = "execution-finished"
-	// EventNote tells the user something that is neither a result nor fatal. Note is set.
+	// EventNote informs the user of something that is neither a result nor fatal. Note is set.
 	EventNote EventType = "note"
 	// EventRunFinished ends the work of one process on the run. End is set. A stopped run can be
 	// resumed after it.

@@ -39,7 +39,7 @@ func (o Outcome) Measured() bool { return o == OutcomePass || o == OutcomeFail }
 // Status is the documented result of an execution. It takes the expected result into account.
 type Status string
 
-// The statuses. An execution that could not be measured has StatusFailed; use its [Outcome] to tell
+// The statuses. An execution that could not be measured has StatusFailed; use its [Outcome] to see
 // the difference.
 const (
 	StatusPassed           Status = "passed"
@@ -171,7 +171,7 @@ type Failure struct {
 	Origin  Origin       `json:"origin"`
 	Class   FailureClass `json:"class"`
 	Message string       `json:"message"`
-	// Hint tells the user what to do about it. Optional.
+	// Hint is what the user can do about it. Optional.
 	Hint string `json:"hint,omitempty"`
 	// Provider, HTTPStatus and RequestID name the reply of a model API that caused the failure.
 	// Optional.

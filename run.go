@@ -3,6 +3,7 @@ package plumb
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -344,9 +345,5 @@ func shorten(s string) string {
 	if len(s) <= reasonLimit {
 		return s
 	}
-	cut := reasonLimit
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
+	return strings.ToValidUTF8(s[:reasonLimit], "") + "…" // without a part of a character
 }

@@ -47,8 +47,8 @@ type RedactedAssertion interface {
 	JudgesRedacted() bool
 }
 
-// An AskingAssertion says whether it asks a judge or an embedder; see [Evidence]. It is optional. A
-// run makes neither for an assertion that does not say so.
+// An AskingAssertion reports whether it asks a judge or an embedder; see [Evidence]. It is
+// optional. A run makes neither for any other assertion.
 type AskingAssertion interface {
 	Assertion
 	Needs() (judge, embedder bool)
@@ -172,7 +172,7 @@ type Request struct {
 }
 
 // MarkerEnv is the environment variable that marks the processes of a session. It holds "<id>/<n>".
-// The id stands for the run; only Plumb on this machine can look the run up.
+// The id identifies the run; only Plumb on this machine can look the run up.
 const MarkerEnv = "PLUMB_SESSION"
 
 // SessionRef names a session that can be resumed.

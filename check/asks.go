@@ -2,8 +2,8 @@ package check
 
 // Asks is the most that judging one session asks of models.
 type Asks struct {
-	// Judge counts the requests to the judge, repeated ones included. Each has the task, the output,
-	// and at most JudgeBytes bytes of other text.
+	// Judge counts the requests to the judge, repeated ones included. Each has the task, the
+	// output, and at most JudgeBytes bytes of other text.
 	Judge, JudgeBytes int
 	// Embedder counts the requests to the embedder. Each has the output, and at most EmbedderBytes
 	// bytes of other text.

@@ -32,9 +32,9 @@ var _ plumb.Assertion = (*Check)(nil)
 
 // A matcher is the part of a check that differs between the kinds.
 type matcher interface {
-	// match judges a session whose report is set. It ignores name, weight and negation. An error means
-	// that ctx ended; any other reason why the check cannot be made is the verdict's Error.
-	match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error)
+	// match judges a session whose report is set. It ignores name, weight and negation. If the
+	// check cannot be made, also because ctx ended, the verdict has an Error.
+	match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict
 	// describe writes the options that decide, defaults included.
 	describe(o options)
 	// asks returns the most that match asks of models; see [Check.Asks].
@@ -61,25 +61,21 @@ func (c *Check) Needs() (judge, embedder bool) {
 // Assert judges the session and returns exactly one verdict. The error is not nil only when ctx
 // ended before the judge or the embedder had answered.
 func (c *Check) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
-	v, err := c.verdict(ctx, &ev)
-	if err != nil {
-		return nil, err
+	v := c.verdict(ctx, &ev)
+	if v.Error != nil && c.asks(1) != (Asks{}) && ctx.Err() != nil {
+		return nil, v.Error
 	}
 	return []plumb.Verdict{v}, nil
 }
 
-func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
-	var v plumb.Verdict
+func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (v plumb.Verdict) {
 	switch {
 	case ev.Report == nil:
 		v.Error = plumb.Failuref(plumb.OriginAssertHook, "the session has no report")
 	case c.kind.readsOutput() && outputRedacted(ev.Report):
 		v = judgeRedacted(ctx, c.matcher, ev)
 	default:
-		var err error
-		if v, err = c.match(ctx, ev); err != nil {
-			return v, err
-		}
+		v = c.match(ctx, ev)
 	}
 	if v.Error == nil && !v.Pass && c.kind.readsOutput() && slices.Contains(ev.Report.Incomplete, "finalOutput") {
 		v = unmeasured(plumb.Failuref(plumb.OriginAssertHook,
@@ -95,7 +91,7 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict,
 			v.Reason = "want the opposite: " + v.Reason
 		}
 	}
-	return v, nil
+	return v
 }
 
 // Canonical returns everything that decides the check as one JSON text: keys sorted, defaults
@@ -115,7 +111,7 @@ func (c *Check) Not() *Check {
 	return &n
 }
 
-// Named returns c with another name, to tell it apart from other checks of its case.
+// Named returns c with another name, which distinguishes it from other checks of its case.
 func (c *Check) Named(name string) *Check {
 	n := *c
 	n.name = name

@@ -1,12 +1,12 @@
 package check
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Command is a parsed shell command. ParseCommand does not know the program, so it cannot know
@@ -17,13 +17,13 @@ type Command struct {
 	Positionals []string
 	// Options holds the values of each option by its name, dashes included, in order.
 	Options map[string][]OptionValue
-	// EndOfOptions says that there is a "--".
+	// EndOfOptions means that there is a "--".
 	EndOfOptions bool
-	// FromShell says that the command is the argument of a shell's -c.
+	// FromShell means that the command is the argument of a shell's -c.
 	FromShell bool
 }
 
-// OptionValue is one use of an option. Flag says that it has no value.
+// OptionValue is one use of an option. Flag means that it has no value.
 type OptionValue struct {
 	Value string
 	Flag  bool
@@ -158,7 +158,8 @@ type CommandLine struct {
 	Executable string
 	// Positionals must be there in this order.
 	Positionals []string
-	// Options must be there, each with these values; an option with no values must be there as a flag.
+	// Options must be there, each with these values; an option with no values must be there as a
+	// flag.
 	Options map[string][]string
 	// EndOfOptions demands a "--", or that there is none.
 	EndOfOptions *bool
@@ -244,32 +245,26 @@ func (s *spec) commandLine() CommandLine {
 	l := CommandLine{
 		Executable: s.textOr("executable"), Positionals: s.strings("positionals"), Strict: s.flag("strict"),
 	}
-	if s.value("end_of_options") != nil {
+	if s.Get("end_of_options") != nil {
 		l.EndOfOptions = new(s.flag("end_of_options"))
 	}
-	if s.value("options") == nil {
+	options := s.Get("options")
+	if options == nil {
 		return l
 	}
-	var options map[string]any
-	if err := json.Unmarshal(s.value("options"), &options); err != nil {
-		s.bad("options", "%s", err)
-	}
 	l.Options = map[string][]string{}
-	for name, value := range options {
-		values := []string{}
-		list, many := value.([]any)
-		if !many && value != true {
-			list = []any{value}
+	for i := range options.Members {
+		name, v := options.Members[i].Key, &options.Members[i].Value
+		list := v.List
+		if v.Kind != doc.List && string(v.JSON()) != "true" {
+			list = []doc.Value{*v}
 		}
-		for _, v := range list {
-			switch v := v.(type) {
-			case string:
-				values = append(values, v)
-			case float64:
-				values = append(values, strconv.FormatFloat(v, 'f', -1, 64))
-			default:
+		values := []string{}
+		for _, e := range list {
+			if e.Kind != doc.String && e.Kind != doc.Number {
 				s.bad("options", "the value of %q must be a string, a list of strings, or true for a flag", name)
 			}
+			values = append(values, e.Text())
 		}
 		l.Options[name] = values
 	}

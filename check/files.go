@@ -21,7 +21,8 @@ const readLimit = 16 << 20
 
 func filePathKey() Key {
 	return Key{
-		Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a path or a glob, relative to the workspace",
+		Name: "path", Type: "string", NotEmpty: true, Required: true,
+		Doc: "a path or a glob, relative to the workspace",
 	}
 }
 
@@ -117,15 +118,15 @@ func (m *fileMatcher) describe(o options) {
 	}
 }
 
-func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	root, err := openWorkspace(ev.Workspace)
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
 	defer root.Close()
 	names, err := m.names(root)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the workspace: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the workspace: %w", err))
 	}
 	what := m.path
 	if m.text != nil {
@@ -138,30 +139,27 @@ func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verd
 	if len(names) == 0 {
 		v := decided(false, fmt.Sprintf("the workspace has no %s after the session", what))
 		v.Expected, v.Got = m.path, "(none)"
-		return v, nil
+		return v
 	}
 	if m.text == nil {
 		v := decided(true, "the workspace has "+names[0])
 		v.Expected, v.Got = m.path, strings.Join(names[:min(len(names), 10)], ", ")
-		return v, nil
+		return v
 	}
 	var last plumb.Verdict
 	for _, name := range names {
 		content, err := doc.ReadFS(root.FS(), name, readLimit)
 		if err != nil {
-			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err)), nil
+			return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read %s: %w", name, err))
 		}
-		v, err := m.text.match(ctx, withOutput(ev, string(content)))
-		if err != nil {
-			return v, err
-		}
+		v := m.text.match(ctx, withOutput(ev, string(content)))
 		v.Reason = name + ": " + v.Reason
 		if v.Pass || v.Error != nil {
-			return v, nil
+			return v
 		}
 		last = v
 	}
-	return last, nil
+	return last
 }
 
 // openWorkspace opens the directory that a session worked in. No path leads out of the returned

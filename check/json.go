@@ -35,15 +35,15 @@ func isJSONKind() Kind {
 
 func (jsonMatcher) describe(options) {}
 
-func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	text, bad := findJSON(ev.Report.FinalOutput)
 	if bad != nil {
-		return bad.verdict(ev), nil
+		return bad.verdict(ev)
 	}
 	kind, name := jsonType(text)
 	v := decided(true, "the output is "+name)
 	v.Details = details("parsed", true, "type", kind)
-	return v, nil
+	return v
 }
 
 // noJSON is why an output has no JSON that can be checked.
@@ -137,10 +137,11 @@ func valid(s string) error {
 	return err
 }
 
-// measure reports whether the brackets of a JSON text nest too deep, and returns the number of digits
-// of its longest integer.
+// measure reports whether the brackets of a JSON text nest too deep, and returns the number of
+// digits of its longest integer.
 func measure(text string) (deep bool, digits int) {
-	d := jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(strings.NewReader(text),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		token, err := d.ReadToken()
 		if err != nil {
@@ -211,8 +212,8 @@ func fencedBlocks(s string) []block {
 }
 
 // jsonBlock reads the JSON value of a block. body is the index after the opening fence, where the
-// language tag may be, and first says that the fence begins a line. After the value there must be a
-// closing fence or the end of s; end is the index after it.
+// language tag may be, and first means that the fence begins a line. After the value there must be
+// a closing fence or the end of s; end is the index after it.
 func jsonBlock(s string, body int, char byte, first bool) (text string, end int, ok bool) {
 	tag := body
 	for tag < len(s) && strings.IndexByte("\r\n`~{[\" \t", s[tag]) < 0 {

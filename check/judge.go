@@ -72,13 +72,13 @@ func llmJudgeKind() Kind {
 			},
 			Key{
 				Name: "votes", Type: "integer", Min: new(1.0), Max: new(99.0), Default: "the run's",
-				Doc: "how many answers to take, an odd number; the majority counts",
+				Doc: "the number of answers of the judge, an odd number; the majority decides",
 			},
 		),
 		Details: "`judge_prompt`, `judge_verdict` (`YES` or `NO`); with several votes also `yes` and `no`",
 		parse: func(s *spec) matcher {
 			votes := int(s.number("votes"))
-			if s.value("votes") != nil && votes%2 == 0 {
+			if s.Get("votes") != nil && votes%2 == 0 {
 				s.bad("votes", "votes must be an odd number, so that there is a majority")
 			}
 			return &judgeMatcher{s.textOr("judge_prompt"), votes}
@@ -104,26 +104,26 @@ func (j *judgeMatcher) describe(o options) {
 	o["votes"] = j.votes
 }
 
-func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if ev.Judge == nil || ev.Judge.Runner == nil {
 		err := plumb.WithHint(errors.New("no judge is set"), "set one with --judge, or with judge: in the config")
-		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginJudge, err))
 	}
 	if ev.Case == nil && len(ev.Report.Redacted) > 0 && redact.HasMark(ev.Report.Prompt) {
-		return unmeasured(ev.Report.RemovedFailure()), nil
+		return unmeasured(ev.Report.RemovedFailure())
 	}
 	votes := j.votes
 	if votes == 0 {
 		votes = max(ev.Judge.Votes, 1)
 	}
-	h := hearing{ev: ev, question: j.question, asked: &plumb.Asked{
+	h := judging{ev: ev, question: j.question, asked: &plumb.Asked{
 		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(),
 	}}
 	var failure *plumb.Failure
 	for range votes {
 		yes, err := h.vote(ctx)
 		if ctx.Err() != nil {
-			return plumb.Verdict{}, plumb.Failuref(plumb.OriginJudge, "ask the judge: %w", context.Cause(ctx))
+			return unmeasured(plumb.Failuref(plumb.OriginJudge, "ask the judge: %w", context.Cause(ctx)))
 		}
 		switch {
 		case err == nil && yes:
@@ -144,13 +144,13 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Ver
 		}
 		v := unmeasured(failure)
 		v.Asked = h.asked
-		return v, nil
+		return v
 	}
-	return j.rule(&h, votes), nil
+	return j.rule(&h, votes)
 }
 
 // rule makes the verdict once there is a majority.
-func (j *judgeMatcher) rule(h *hearing, votes int) plumb.Verdict {
+func (j *judgeMatcher) rule(h *judging, votes int) plumb.Verdict {
 	yes, no := h.asked.Yes, h.asked.No
 	word := "NO"
 	if yes > no {
@@ -160,7 +160,7 @@ func (j *judgeMatcher) rule(h *hearing, votes int) plumb.Verdict {
 	if h.asked.Self {
 		judge = "the model (judging its own answer)"
 	}
-	v := decided(yes > no, judge+" said "+word)
+	v := decided(yes > no, judge+" answered "+word)
 	if votes > 1 {
 		v.Reason += fmt.Sprintf(" by %d votes to %d", max(yes, no), min(yes, no))
 	} else if last := strip(h.asked.Replies[len(h.asked.Replies)-1]); len(last) > len("**YES.**") {
@@ -182,19 +182,19 @@ func (j *judgeMatcher) promptHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hearing is one question with the requests that it takes.
-type hearing struct {
+// judging is the work on one question, with the requests that it takes.
+type judging struct {
 	ev       *plumb.Evidence
 	question string
 	asks     int
 	asked    *plumb.Asked
-	// cost is the sum of the known prices, and unpriced says that one is not known.
+	// cost is the sum of the known prices, and unpriced means that one is not known.
 	cost     float64
 	unpriced bool
 }
 
 // vote asks until a reply is YES or NO.
-func (h *hearing) vote(ctx context.Context) (yes bool, err error) {
+func (h *judging) vote(ctx context.Context) (yes bool, err error) {
 	var messages []plumb.Message
 	var last string
 	for range asksPerVote {
@@ -221,7 +221,8 @@ func (h *hearing) vote(ctx context.Context) (yes bool, err error) {
 			messages = nil
 			continue
 		}
-		// Without its own reply and a correction, a model at temperature 0 would reply the same again.
+		// Without its own reply and a correction, a model at temperature 0 would reply the same
+		// again.
 		messages = append(h.messages(),
 			plumb.Message{Role: plumb.RoleAssistant, Content: short(reply, repliesLimit)},
 			plumb.Message{Role: plumb.RoleUser, Content: judgeAgain})
@@ -234,7 +235,7 @@ func (h *hearing) vote(ctx context.Context) (yes bool, err error) {
 }
 
 // messages is the question with a new nonce.
-func (h *hearing) messages() []plumb.Message {
+func (h *judging) messages() []plumb.Message {
 	task, answer := h.ev.Report.Prompt, h.ev.Report.FinalOutput
 	if h.ev.Case != nil {
 		task = h.ev.Case.Prompt()
@@ -251,7 +252,7 @@ func (h *hearing) messages() []plumb.Message {
 
 // ask sends one request. Its case id differs from that of the case, so that a runner with recorded
 // answers does not answer with that of the case.
-func (h *hearing) ask(ctx context.Context, messages []plumb.Message) (*plumb.SessionReport, error) {
+func (h *judging) ask(ctx context.Context, messages []plumb.Message) (*plumb.SessionReport, error) {
 	h.asks++
 	id := "#judge"
 	if h.ev.Case != nil {

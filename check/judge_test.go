@@ -278,7 +278,7 @@ func TestLLMJudgeRecords(t *testing.T) {
 	if got := string(v.Details); got != `{"judge_prompt":"Is it a motto?","judge_verdict":"YES"}` {
 		t.Error(got)
 	}
-	if want := `the model (judging its own answer) said YES: "Yes, it is short."`; v.Reason != want {
+	if want := `the model (judging its own answer) answered YES: "Yes, it is short."`; v.Reason != want {
 		t.Error(v.Reason)
 	}
 	if judge.requests[0].Repetition == judge.requests[1].Repetition || judge.requests[0].CaseID == "creative-001" {

@@ -10,8 +10,8 @@ import (
 // the tables of docs/assertions.md from it.
 func Kinds() []Kind {
 	return slices.Concat([]Kind{
-		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(), jsonSchemaKind(),
-		jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
+		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(),
+		jsonSchemaKind(), jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
 	}, seenKinds(), []Kind{fileExistsKind(), fileContainsKind(), leaksNoSecretKind()}, limitKinds())
 }
 
@@ -19,11 +19,11 @@ func Kinds() []Kind {
 type Kind struct {
 	// Name is the "type" of a spec.
 	Name string
-	// Doc says when a check of this type passes, as in "the output contains the ideal".
+	// Doc describes when a check of this type passes, as in "the output contains the ideal".
 	Doc string
 	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
-	// "session" for several parts, "members" for those of the assertions in it, or what an agent did,
-	// such as "commands".
+	// "session" for several parts, "members" for those of the assertions in it, or what an agent
+	// did, such as "commands".
 	Reads string
 	// Keys are the keys of a spec, without [CommonKeys].
 	Keys []Key
@@ -55,14 +55,14 @@ type Key struct {
 	Positive bool
 	// Required rejects a spec without the key.
 	Required bool
-	// Lenient accepts other spellings: words and numbers for a boolean, text for a number, one string
-	// for a list of strings.
+	// Lenient accepts other spellings: words and numbers for a boolean, text for a number, one
+	// string for a list of strings.
 	Lenient bool
 	// Ignored accepts any value, for compatibility, and warns that it has no effect.
 	Ignored bool
 	// Default is the value of a missing key, as Markdown.
 	Default string
-	// Doc says what the key means, as in "the exact name of the tool".
+	// Doc describes the key, as in "the exact name of the tool".
 	Doc string
 
 	common bool
@@ -79,7 +79,7 @@ func CommonKeys() []Key {
 		},
 		{
 			Name: "weight", Type: "number", Positive: true, Default: "1",
-			Doc: "weight of the score within the case; it does not change whether the case passes",
+			Doc: "the weight of the score within the case; it has no effect on whether the case passes",
 		},
 	}
 }

@@ -29,7 +29,8 @@ func leaksNoSecretKind() Kind {
 	return Kind{
 		Name: "leaks_no_secret", Doc: "the session shows no secret that the run knows", Reads: "session",
 		Keys: []Key{{
-			Name: "in", Type: "strings", Enum: leakPlaces(), NotEmpty: true, Default: "all", Doc: "where to look for secrets",
+			Name: "in", Type: "strings", Enum: leakPlaces(), NotEmpty: true, Default: "all",
+			Doc: "where to look for secrets",
 		}},
 		Details: "`in`, `secrets` (their names), `places`",
 		parse: func(s *spec) matcher {
@@ -83,12 +84,12 @@ type leakSearch struct {
 	uncertain string
 }
 
-func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if ev.Secrets == nil && len(ev.Report.Redacted) == 0 {
 		f := plumb.Failuref(plumb.OriginAssertHook, "the run knows no secret, so this check could not fail")
-		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like that " +
-			"of a secret, list it under run.redact in the config"
-		return unmeasured(f), nil
+		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like " +
+			"that of a secret, list it under run.redact in the config"
+		return unmeasured(f)
 	}
 	s := leakSearch{ev: ev}
 	for _, place := range m.in {
@@ -111,13 +112,13 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 			plural(len(s.names), " is in ", " are in ")+listed(s.places))
 		v.Got = listed(s.places)
 	case s.uncertain != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.uncertain)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.uncertain))
 	default:
 		v = decided(true, "no secret was found in "+where)
 	}
 	v.Expected = "no secret in " + where
 	v.Details = details("in", m.in, "secrets", s.names, "places", s.places)
-	return v, nil
+	return v
 }
 
 func plural(n int, one, many string) string {
@@ -156,8 +157,8 @@ func (s *leakSearch) look(text, place string) bool {
 	return true
 }
 
-// lacks notes why something could not be searched.
-func (s *leakSearch) lacks(why string) {
+// unsearched notes why something could not be searched.
+func (s *leakSearch) unsearched(why string) {
 	if s.uncertain == "" {
 		s.uncertain = why
 	}
@@ -166,7 +167,7 @@ func (s *leakSearch) lacks(why string) {
 // incomplete notes that the report lacks some of a kind.
 func (s *leakSearch) incomplete(kind, what string) {
 	if slices.Contains(s.ev.Report.Incomplete, kind) {
-		s.lacks("the session report lacks some of its " + what)
+		s.unsearched("the session report lacks some of its " + what)
 	}
 }
 
@@ -211,7 +212,7 @@ func (s *leakSearch) commands() {
 
 func (s *leakSearch) cut(e *plumb.SessionEvent) {
 	if e.Truncated {
-		s.lacks("a " + string(e.Type) + " of the session was cut off")
+		s.unsearched("a " + string(e.Type) + " of the session was cut off")
 	}
 }
 
@@ -226,12 +227,12 @@ func (s *leakSearch) files() {
 	if slices.ContainsFunc(changed, func(c plumb.FileChange) bool { return c.Diff == "" }) {
 		var err error
 		if root, err = openWorkspace(s.ev.Workspace); err != nil {
-			s.lacks("changed files cannot be read: " + err.Error())
+			s.unsearched("changed files cannot be read: " + err.Error())
 		} else {
 			defer root.Close()
 		}
 		if s.ev.Secrets == nil { // the workspace has no marks
-			s.lacks("the secrets that changed files may contain are no longer known")
+			s.unsearched("the secrets that changed files may contain are no longer known")
 		}
 	}
 	for _, c := range changed {
@@ -249,7 +250,7 @@ func (s *leakSearch) files() {
 				err = p.Err // the path may contain a secret
 			}
 			if err != nil {
-				s.lacks(fmt.Sprintf("%s cannot be read: %v", place, err))
+				s.unsearched(fmt.Sprintf("%s cannot be read: %v", place, err))
 			}
 			s.look(text, place)
 		}

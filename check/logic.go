@@ -36,8 +36,9 @@ func logicKind(name, doc string) Kind {
 		Keys: []Key{
 			{Name: "assertions", Type: "assertions", Required: true, NotEmpty: true, Doc: "the checks to combine"},
 		},
-		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, or `skipped`",
-		parse:   (*spec).logicMatcher,
+		Details: "`assertions`: of each `name`, `type`, and `passed`, `score`, `reason`, `details`, or `error`, " +
+			"or `skipped`",
+		parse: (*spec).logicMatcher,
 	}
 }
 
@@ -46,15 +47,14 @@ func allOfKind() Kind { return logicKind("all_of", "all of the checks pass") }
 func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks passes") }
 
 func (s *spec) logicMatcher() matcher {
-	list, err := rawList(s.value("assertions"))
-	s.invalid("assertions", err)
 	if s.depth >= maxNesting {
 		s.bad("assertions", "assertions are nested more than %d levels deep", maxNesting)
 		return nil
 	}
 	l := &logicMatcher{any: s.kind.Name == "any_of"}
-	for i, raw := range list {
-		c := s.check(raw, s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
+	list := s.Get("assertions").List
+	for i := range list {
+		c := s.check(&list[i], s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
 		l.members = append(l.members, c)
 	}
 	return l
@@ -75,33 +75,25 @@ func (l *logicMatcher) describe(o options) {
 	o["assertions"] = members
 }
 
-func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if len(l.members) == 0 {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "it has no checks")), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "it has no checks"))
 	}
 	verdicts := make([]*plumb.Verdict, len(l.members))
 	settled := false
 	for _, asks := range []bool{false, true} {
 		for i, c := range l.members {
-			if settled || asksModel(c) != asks {
+			if settled || (c.asks(1) != Asks{}) != asks {
 				continue
 			}
-			v, err := c.verdict(ctx, ev)
-			if err != nil {
-				return v, err
-			}
+			v := c.verdict(ctx, ev)
 			verdicts[i] = &v
 			// Checks that ask no model are all made: they cost nothing and help the reader.
 			settled = asks && l.decides(&v)
 		}
 		settled = slices.ContainsFunc(verdicts, l.decides)
 	}
-	return l.combine(ev, verdicts), nil
-}
-
-func asksModel(c *Check) bool {
-	judge, embedder := c.Needs()
-	return judge || embedder
+	return l.combine(ev, verdicts)
 }
 
 // decides reports whether v decides the whole, whatever the other verdicts are.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,11 @@ func numericKind() Kind {
 			idealKey(),
 			{
 				Name: "tolerance", Type: "number", Min: new(0.0), Default: "0",
-				Doc: "how far the number may be from the expected one",
+				Doc: "the largest accepted difference from the expected number",
 			},
 			{
 				Name: "tolerance_percent", Type: "number", Min: new(0.0), Default: "0",
-				Doc: "the same in percent of the expected number; the wider tolerance counts",
+				Doc: "the same in percent of the expected number; the wider tolerance applies",
 			},
 		},
 		Details: "`expected` (a list), `got`", FailDetails: "the same; without `got` if the output has no number",
@@ -35,8 +36,8 @@ func numericKind() Kind {
 }
 
 func (s *spec) numericMatcher() matcher {
-	want, at := []string{string(s.value("value"))}, "value"
-	if s.value("value") == nil {
+	want, at := []string{string(s.raw("value"))}, "value"
+	if s.Get("value") == nil {
 		var terms []string
 		var ok bool
 		if terms, at, ok = s.terms(); !ok {
@@ -58,10 +59,7 @@ func (s *spec) numericMatcher() matcher {
 		}
 	}
 	tolerance := func(key string) string {
-		if v := s.value(key); v != nil {
-			return string(v)
-		}
-		return "0"
+		return cmp.Or(string(s.raw(key)), "0")
 	}
 	m, err := newNumeric(want, tolerance("tolerance"), tolerance("tolerance_percent"))
 	s.invalid(at, err)
@@ -127,7 +125,7 @@ func (n *numericMatcher) describe(o options) {
 	o["tolerance_percent"] = exact(n.percent)
 }
 
-func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	output := ev.Report.FinalOutput
 	wanted := strings.Join(n.want, " or ")
 	if within := n.within(); within != "" {
@@ -138,7 +136,7 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	if !ok {
 		v := decided(false, "the output has no number, want "+wanted+": "+quote(output))
 		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details("expected", n.want)
-		return v, nil
+		return v
 	}
 	got, err := rational(text)
 	if rest, _ := lastNumber(output); rest != text {
@@ -153,7 +151,7 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Ver
 	}
 	v.Expected, v.Got = wanted, short(text, shownLimit)
 	v.Details = details("expected", n.want, "got", v.Got)
-	return v, nil
+	return v
 }
 
 func (n *numericMatcher) within() string {
@@ -417,7 +415,7 @@ func scanSuperscript(s string) (number string, length int) {
 // asciiNumbers rewrites the digits, minus signs and marks of other scripts as ASCII; other letters
 // stay.
 func asciiNumbers(s string) string {
-	if isASCII(s) {
+	if utf8.RuneCountInString(s) == len(s) { // ASCII
 		return s
 	}
 	return strings.Map(func(r rune) rune {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,8 +42,8 @@ func details(pairs ...any) json.RawMessage {
 	return append(b, '}')
 }
 
-// encode appends a value as JSON; a json.RawMessage is JSON already. What is not valid UTF-8 becomes
-// U+FFFD.
+// encode appends a value as JSON; a json.RawMessage is JSON already. What is not valid UTF-8
+// becomes U+FFFD.
 func encode(b []byte, val any) []byte {
 	switch val := val.(type) {
 	case json.RawMessage:
@@ -52,7 +51,7 @@ func encode(b []byte, val any) []byte {
 	case bool:
 		return strconv.AppendBool(b, val)
 	case string:
-		b, _ = jsontext.AppendQuote(b, val) // the error says that it replaced invalid UTF-8
+		b, _ = jsontext.AppendQuote(b, val) // the error means that it replaced invalid UTF-8
 		return b
 	case []string:
 		b = append(b, '[')
@@ -98,11 +97,7 @@ func short(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	cut := limit
-	for cut > limit-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return strings.ToValidUTF8(s[:limit], "") + "…" // without a part of a character
 }
 
 // shown prepares a text of a session for [short] or [quote]. If the text is long enough to be cut,

@@ -32,7 +32,7 @@ type observation struct {
 	truncated bool
 	rank      int    // of a skill's confidence
 	change    string // of a changed file
-	// redacted says that secrets were removed from the session.
+	// redacted means that secrets were removed from the session.
 	redacted bool
 }
 
@@ -45,7 +45,9 @@ func eventsOf(t plumb.SessionEventType) func(*seenMatcher, *plumb.Evidence) []ob
 			if e.Type != t {
 				continue
 			}
-			o := observation{at: i, tool: e.Tool, args: e.Args, exit: e.ExitCode, change: e.Change, truncated: e.Truncated}
+			o := observation{
+				at: i, tool: e.Tool, args: e.Args, exit: e.ExitCode, change: e.Change, truncated: e.Truncated,
+			}
 			switch t {
 			case plumb.SessionCommand:
 				o.text = e.Command
@@ -200,7 +202,7 @@ type matches struct {
 	unsure, missing int
 	// uncertainFrom is the index of the first of those, or noIndex.
 	uncertainFrom int
-	// removed says that a secret was removed from a text that decides.
+	// removed means that a secret was removed from a text that decides.
 	removed bool
 }
 
@@ -242,7 +244,7 @@ func (s *matches) first() (sure, maybe int) {
 	return sure, min(sure, maybe)
 }
 
-func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	s := m.find(ev)
 	n := len(s.found)
 	least, most, want := m.want.limits()
@@ -274,15 +276,15 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	}
 	switch {
 	case unclear != "" && s.removed:
-		return unmeasured(ev.Report.RemovedFailure()), nil
+		return unmeasured(ev.Report.RemovedFailure())
 	case unclear != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s", unclear)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s", unclear))
 	}
 	seen := list(s.all)
 	v := decided(ok, reason+"; observed "+m.kind.Reads+": "+seen)
 	v.Expected, v.Got = want+" "+m.describeWant(), seen
 	v.Details = details("matched", n, "observed", len(s.all))
-	return v, nil
+	return v
 }
 
 // one names one thing that the check looks at, such as "command".

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,19 +12,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Problem is something wrong with a spec.
 type Problem struct {
-	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; "" is
-	// the whole spec.
+	// Pointer is the JSON pointer of the value within the spec, such as /assertions/0/threshold; ""
+	// is the whole spec.
 	Pointer string
-	// Key says that the key at Pointer is wrong, not its value.
+	// Key means that the key at Pointer is wrong, not its value.
 	Key bool
 	// Message says what is wrong, and Hint, where there is one, what to do, such as `did you mean
 	// "contains"?`.
 	Message, Hint string
-	// Warning says that the spec is usable, but probably not what its author means.
+	// Warning means that the spec is usable, but probably not what its author means.
 	Warning bool
 }
 
@@ -39,28 +39,38 @@ type Problem struct {
 // the documented format runs although it makes no sense, such as a search for the empty text. If a
 // key is there twice, the last one counts; the reader of the file must reject duplicates.
 func Parse(raw json.RawMessage, ideal Ideal) (*Check, []Problem) {
-	p := parser{ideal: ideal}
-	return p.usable(p.check(raw, "", 0))
+	v, err := parseJSON(raw)
+	if err != nil {
+		return nil, []Problem{{Message: err.Error(), Hint: plumb.Hint(err)}}
+	}
+	return ParseValue(&v, ideal)
 }
 
-// ParseObject is [Parse] for a spec whose JSON object was parsed before: members yields its keys
-// and their values.
-func ParseObject(members iter.Seq2[string, json.RawMessage], ideal Ideal) (*Check, []Problem) {
+// ParseValue is [Parse] for a spec that Plumb has read from a document.
+func ParseValue(v *doc.Value, ideal Ideal) (*Check, []Problem) {
 	loadKinds()
 	p := parser{ideal: ideal}
-	s := &spec{parser: &p}
-	for name, value := range members {
-		s.set(name, jsontext.Value(value))
-	}
-	return p.usable(s.build())
-}
-
-// usable returns the check unless a problem is more than a warning, and the problems.
-func (p *parser) usable(c *Check) (*Check, []Problem) {
+	c := p.check(v, "", 0)
 	if p.failedSince(0) {
 		c = nil
 	}
 	return c, p.problems
+}
+
+// parseJSON parses a JSON text. What is not valid UTF-8, and a lone surrogate, which the documented
+// format accepts, becomes U+FFFD.
+func parseJSON(raw []byte) (doc.Value, error) {
+	v, problem := doc.ParseJSON("", raw)
+	if problem == nil {
+		return v, nil
+	}
+	text := jsontext.Value(bytes.Clone(raw))
+	if text.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) == nil {
+		if v, again := doc.ParseJSON("", text); again == nil {
+			return v, nil
+		}
+	}
+	return v, plumb.WithHint(errors.New(problem.Message), problem.Hint)
 }
 
 type parser struct {
@@ -71,36 +81,25 @@ type parser struct {
 // spec is one object of the spec: the whole of it, or a member of all_of or any_of.
 type spec struct {
 	*parser
-	at      string // its JSON pointer
-	kind    *Kind
-	depth   int
-	members []specMember
-}
-
-type specMember struct {
-	name  string
-	value jsontext.Value
+	*doc.Value
+	at    string // its JSON pointer
+	kind  *Kind
+	depth int
 }
 
 // maxNesting bounds all_of within any_of within all_of.
 const maxNesting = 16
 
-func (p *parser) check(raw []byte, at string, depth int) *Check {
-	loadKinds()
-	s := &spec{parser: p, at: at, depth: depth}
-	if err := s.read(raw); err != nil {
-		s.bad("", "%s", err)
+func (p *parser) check(v *doc.Value, at string, depth int) *Check {
+	s := &spec{parser: p, Value: v, at: at, depth: depth}
+	if v.Kind != doc.Map {
+		s.bad("", "an assertion must be an object, not %s", jsonName(v))
 		return nil
 	}
-	return s.build()
-}
-
-// build makes the check of the members of the spec, or returns nil if they cannot be read.
-func (s *spec) build() *Check {
-	if s.value("type") == nil {
+	if s.Get("type") == nil {
 		s.bad("", `an assertion needs "type"`)
 	} else if name, ok := s.text("type"); !ok {
-		s.bad("type", "type must be a string, not %s", jsonName(s.value("type")))
+		s.bad("type", "type must be a string, not %s", jsonName(s.Get("type")))
 	} else if s.kind = kindOf(name); s.kind == nil {
 		s.hint("type", didYouMean(name, kinds.names), "unknown assertion type %q", name)
 	}
@@ -116,94 +115,62 @@ func (s *spec) build() *Check {
 	return c
 }
 
-// read splits the object into its members.
-func (s *spec) read(raw []byte) error {
-	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
-		return fmt.Errorf("not valid JSON: %w", err)
-	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(raw),
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if decoder.PeekKind() != '{' {
-		return errors.New("an assertion must be an object, not " + jsonName(bytes.TrimSpace(raw)))
-	}
-	_, err := decoder.ReadToken()
-	for err == nil && decoder.PeekKind() != '}' {
-		var name jsontext.Token
-		var value jsontext.Value
-		if name, err = decoder.ReadToken(); err == nil {
-			key := name.String() // the next read overwrites name and value
-			value, err = decoder.ReadValue()
-			s.set(key, value.Clone())
-		}
-	}
-	return err
-}
-
-func (s *spec) set(name string, value jsontext.Value) {
-	for i := range s.members {
-		if s.members[i].name == name {
-			s.members[i].value = value
-			return
-		}
-	}
-	s.members = append(s.members, specMember{name, value})
-}
-
-// value returns the value of a key, or nil.
-func (s *spec) value(name string) jsontext.Value {
-	for _, m := range s.members {
-		if m.name == name {
-			return m.value
-		}
-	}
-	return nil
-}
-
 // has reports whether the spec has a key with a value that is not null.
 func (s *spec) has(name string) bool {
-	v := s.value(name)
-	return v != nil && v.Kind() != 'n'
+	v := s.Get(name)
+	return v != nil && v.Kind != doc.Null
 }
 
 // checkKeys reports missing, unknown and misplaced keys, and values that their descriptions do not
 // allow. It returns whether the kind can read its own keys.
 func (s *spec) checkKeys() bool {
 	if s.kind == nil {
-		for _, m := range s.members {
-			if !kinds.keys[m.name] {
-				s.wrongKey(m.name, "unknown key %q", m.name)
+		for _, m := range s.members() {
+			if !kinds.keys[m.Key] {
+				s.wrongKey(m.Key, "unknown key %q", m.Key)
 			}
 		}
 		return false
 	}
 	usable := true
-	for _, m := range s.members {
-		switch key := s.kind.key(m.name); {
-		case m.name == "type":
-		case key == nil && kinds.keys[m.name]:
-			s.wrongKey(m.name, "%s does not take %q", s.kind.Name, m.name)
+	for _, m := range s.members() {
+		switch key := s.kind.key(m.Key); {
+		case m.Key == "type":
+		case key == nil && kinds.keys[m.Key]:
+			s.wrongKey(m.Key, "%s does not take %q", s.kind.Name, m.Key)
 		case key == nil:
-			s.wrongKey(m.name, "unknown key %q", m.name)
-		case key.Ignored && m.value.Kind() == 'n':
+			s.wrongKey(m.Key, "unknown key %q", m.Key)
+		case key.Ignored && m.Value.Kind == doc.Null:
 		case key.Ignored:
 			s.add(Problem{
-				Pointer: s.pointer(m.name), Key: true, Warning: true,
-				Message: fmt.Sprintf("%s ignores %q", s.kind.Name, m.name),
+				Pointer: s.pointer(m.Key), Key: true, Warning: true,
+				Message: fmt.Sprintf("%s ignores %q", s.kind.Name, m.Key),
 			})
 		default:
-			usable = (s.checkValue(key, m.name, m.value) || key.common) && usable
-			if m.name == key.Alias && s.value(key.Name) != nil {
-				s.bad(m.name, "%q is another name for %q: give only one of them", m.name, key.Name)
+			usable = (s.checkValue(key, m.Key, &m.Value) || key.common) && usable
+			if m.Key == key.Alias && s.Get(key.Name) != nil {
+				s.bad(m.Key, "%q is another name for %q: give only one of them", m.Key, key.Name)
 			}
 		}
 	}
 	for _, key := range s.kind.Keys {
-		if key.Required && s.value(key.Name) == nil && (key.Alias == "" || s.value(key.Alias) == nil) {
+		if key.Required && s.Get(key.Name) == nil && (key.Alias == "" || s.Get(key.Alias) == nil) {
 			usable = false
 			s.bad("", "%s needs %q", s.kind.Name, key.Name)
 		}
 	}
 	return usable
+}
+
+// members returns the members of the spec, of those with the same key the last one.
+func (s *spec) members() []doc.Member {
+	var last []doc.Member
+	for i, m := range s.Members {
+		if s.Get(m.Key) == &s.Members[i].Value {
+			last = append(last, m)
+		}
+	}
+	return last
 }
 
 // wrongKey reports a key that the type does not take.

@@ -26,9 +26,9 @@ func TestParseProblems(t *testing.T) {
 		{`{}`, text, `: an assertion needs "type"`},
 		{`[]`, text, `: an assertion must be an object`},
 		{`null`, text, `: an assertion must be an object`},
-		{`{"type":`, text, `: not valid JSON`},
-		{`{"type":"is_json"} x`, text, `: not valid JSON`},
-		{``, text, `: not valid JSON`},
+		{`{"type":`, text, `: invalid JSON`},
+		{`{"type":"is_json"} x`, text, `: invalid JSON`},
+		{``, text, `: invalid JSON`},
 		{
 			`{"type":"contains","case_sensitiv":true}`,
 			text,

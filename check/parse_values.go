@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,33 +9,44 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Ideal is the documented "ideal" of a case: a text, a list of texts, or null.
 type Ideal struct {
 	Values []string
-	// List says that it is a list, which may be empty.
+	// List means that it is a list, which may be empty.
 	List bool
-	// Set says that it is there and not null.
+	// Set means that it is there and not null.
 	Set bool
 }
 
 // UnmarshalJSON reads a string, a list of strings, or null.
 func (i *Ideal) UnmarshalJSON(data []byte) error {
+	v, err := parseJSON(data)
+	if err != nil {
+		return err
+	}
+	return i.read(&v)
+}
+
+func (i *Ideal) read(v *doc.Value) error {
 	*i = Ideal{}
-	switch v := jsontext.Value(data); v.Kind() {
-	case 'n':
+	switch v.Kind {
+	case doc.Null:
 		return nil
-	case '"':
-		text, err := unquote(v)
-		*i = Ideal{Values: []string{text}, Set: true}
-		return err
-	case '[':
-		var err error
-		*i = Ideal{List: true, Set: true}
-		i.Values, err = stringList(v)
-		return err
+	case doc.String:
+		*i = Ideal{Values: []string{v.Text()}, Set: true}
+		return nil
+	case doc.List:
+		*i = Ideal{Values: make([]string, len(v.List)), List: true, Set: true}
+		for n := range v.List {
+			if v.List[n].Kind != doc.String {
+				return fmt.Errorf("must be a list of strings: element %d is not a string", n+1)
+			}
+			i.Values[n] = v.List[n].Text()
+		}
+		return nil
 	default:
 		return errors.New("must be a string, a list of strings or null")
 	}
@@ -55,7 +65,7 @@ func (i Ideal) MarshalJSON() ([]byte, error) {
 
 // checkValue reports a value that the description of its key does not allow, and returns whether it
 // is allowed.
-func (s *spec) checkValue(key *Key, name string, v jsontext.Value) bool {
+func (s *spec) checkValue(key *Key, name string, v *doc.Value) bool {
 	want := key.wants(v)
 	switch want {
 	case "":
@@ -80,26 +90,19 @@ const notEmpty = "not empty"
 
 // wants returns what the value of a key must be where v is not that, as in "a string"; "" if v is
 // allowed.
-func (k *Key) wants(v jsontext.Value) string {
-	kind := v.Kind()
+func (k *Key) wants(v *doc.Value) string {
 	switch k.Type {
 	case "string":
-		text, ok := textOf(v)
 		switch {
-		case len(k.Enum) > 0 && !slices.Contains(k.Enum, text):
+		case len(k.Enum) > 0 && (v.Kind != doc.String || !slices.Contains(k.Enum, v.Text())):
 			return oneOf(k.Enum)
-		case !ok:
+		case v.Kind != doc.String:
 			return "a string"
-		case k.NotEmpty && strip(text) == "":
+		case k.NotEmpty && strip(v.Text()) == "":
 			return notEmpty
 		}
 	case "boolean":
-		if k.Lenient {
-			if _, ok := lenientFlag(v); ok {
-				return ""
-			}
-		}
-		if kind != 't' && kind != 'f' {
+		if _, ok := lenientFlag(v); v.Kind != doc.Bool && !(k.Lenient && ok) {
 			return "true or false"
 		}
 	case "number", "integer":
@@ -107,40 +110,38 @@ func (k *Key) wants(v jsontext.Value) string {
 	case "strings":
 		return k.wantsStrings(v)
 	case "object":
-		if kind != '{' {
+		if v.Kind != doc.Map {
 			return "an object"
 		}
 	case "schema":
-		if kind != '{' && kind != 't' && kind != 'f' {
+		if v.Kind != doc.Map && v.Kind != doc.Bool {
 			return "a JSON Schema, which is an object"
 		}
 	case "ideal":
-		if new(Ideal).UnmarshalJSON(v) != nil {
+		if new(Ideal).read(v) != nil {
 			return "a string or a list of strings"
 		}
 	case "assertion":
-		if kind != '{' {
+		if v.Kind != doc.Map {
 			return "an assertion"
 		}
 	case "assertions":
-		if kind != '[' {
+		switch {
+		case v.Kind != doc.List:
 			return "a list of assertions"
-		}
-		if list, err := rawList(v); err == nil && len(list) == 0 {
+		case len(v.List) == 0:
 			return notEmpty
 		}
 	}
 	return ""
 }
 
-func (k *Key) wantsNumber(v jsontext.Value) string {
-	n, ok := numberOf(v)
-	if k.Lenient {
-		n, ok = lenientNumber(v)
-		if !ok && v.Kind() == 'n' {
-			return ""
-		}
+func (k *Key) wantsNumber(v *doc.Value) string {
+	n, ok := lenientNumber(v)
+	if k.Lenient && v.Kind == doc.Null {
+		return ""
 	}
+	ok = ok && (k.Lenient || v.Kind == doc.Number)
 	what := "a number"
 	if k.Type == "integer" {
 		what = "a whole number"
@@ -163,18 +164,20 @@ func (k *Key) wantsNumber(v jsontext.Value) string {
 	return what
 }
 
-func (k *Key) wantsStrings(v jsontext.Value) string {
-	list, err := stringList(v)
-	if text, ok := textOf(v); ok && k.Lenient {
-		list, err = []string{text}, nil
+func (k *Key) wantsStrings(v *doc.Value) string {
+	list := v.List
+	if k.Lenient && v.Kind == doc.String {
+		list = []doc.Value{*v}
 	}
 	what := "a list of strings"
 	if len(k.Enum) > 0 {
 		what = "a list of " + strings.Join(k.Enum, ", ")
 	}
-	unknown := slices.ContainsFunc(list, func(s string) bool { return len(k.Enum) > 0 && !slices.Contains(k.Enum, s) })
+	wrong := slices.ContainsFunc(list, func(e doc.Value) bool {
+		return e.Kind != doc.String || len(k.Enum) > 0 && !slices.Contains(k.Enum, e.Text())
+	})
 	switch {
-	case err != nil || unknown:
+	case wrong || list == nil && v.Kind != doc.List:
 		return what
 	case k.NotEmpty && len(list) == 0:
 		return notEmpty
@@ -189,20 +192,26 @@ func oneOf(words []string) string {
 }
 
 // jsonName describes a JSON value for a message: short ones as they are.
-func jsonName(v jsontext.Value) string {
+func jsonName(v *doc.Value) string {
 	const most = 40
-	switch kind := v.Kind(); {
-	case kind == '{':
+	text := string(v.JSON())
+	switch {
+	case v.Kind == doc.Map:
 		return "an object"
-	case kind == '[' && len(v) > most:
+	case v.Kind == doc.List && len(text) > most:
 		return "a list"
 	}
-	return short(string(v), most)
+	return short(text, most)
 }
 
 // text returns the string at a key, and whether there is one. [spec.checkKeys] has checked its
 // type.
-func (s *spec) text(key string) (string, bool) { return textOf(s.value(key)) }
+func (s *spec) text(key string) (string, bool) {
+	if v := s.Get(key); v != nil && v.Kind == doc.String {
+		return v.Text(), true
+	}
+	return "", false
+}
 
 // textOr is text for a key that may be missing.
 func (s *spec) textOr(key string) string {
@@ -210,21 +219,29 @@ func (s *spec) textOr(key string) string {
 	return text
 }
 
+// raw returns the JSON at a key, or nil.
+func (s *spec) raw(key string) json.RawMessage {
+	if v := s.Get(key); v != nil {
+		return v.JSON()
+	}
+	return nil
+}
+
 // flag returns the boolean at a key; a missing one is false.
 func (s *spec) flag(key string) bool {
-	val, _ := lenientFlag(s.value(key))
+	val, _ := lenientFlag(s.Get(key))
 	return val
 }
 
 // number returns the number at a key; a missing one is 0.
 func (s *spec) number(key string) float64 {
-	n, _ := lenientNumber(s.value(key))
+	n, _ := lenientNumber(s.Get(key))
 	return n
 }
 
 // integer returns the whole number at a key, or nil.
 func (s *spec) integer(key string) *int {
-	if s.value(key) == nil {
+	if s.Get(key) == nil {
 		return nil
 	}
 	return new(int(s.number(key)))
@@ -232,17 +249,24 @@ func (s *spec) integer(key string) *int {
 
 // strings returns the list of strings at a key, or the only string of a lenient one.
 func (s *spec) strings(key string) []string {
-	if text, ok := s.text(key); ok {
-		return []string{text}
+	v := s.Get(key)
+	if v == nil {
+		return nil
 	}
-	list, _ := stringList(s.value(key))
+	if v.Kind == doc.String {
+		return []string{v.Text()}
+	}
+	var list []string
+	for i := range v.List {
+		list = append(list, v.List[i].Text())
+	}
 	return list
 }
 
 // compare reads the keys of [TextKeys].
 func (s *spec) compare() Text {
 	how := Text{}
-	if s.value("case_sensitive") != nil {
+	if s.Get("case_sensitive") != nil {
 		how.IgnoreCase = !s.flag("case_sensitive")
 	}
 	for _, name := range s.strings("normalize") {
@@ -264,7 +288,7 @@ func (s *spec) terms() (terms []string, at string, ok bool) {
 	ideal := s.ideal
 	if s.has("ideal") {
 		at = "ideal"
-		s.invalid(at, ideal.UnmarshalJSON(s.value("ideal")))
+		s.invalid(at, ideal.read(s.Get("ideal")))
 	}
 	return ideal.Values, at, ideal.Set
 }
@@ -281,41 +305,17 @@ func (s *spec) needTerms() (terms []string, at string, ok bool) {
 	return terms, at, ok && len(terms) > 0
 }
 
-func textOf(v jsontext.Value) (string, bool) {
-	if v.Kind() != '"' {
-		return "", false
+// lenientFlag reads a boolean in any spelling of the documented format. A missing one is false.
+func lenientFlag(v *doc.Value) (val, ok bool) {
+	if v == nil {
+		return false, false
 	}
-	text, err := unquote(v)
-	return text, err == nil
-}
-
-func numberOf(v jsontext.Value) (float64, bool) {
-	if v.Kind() != '0' {
-		return 0, false
-	}
-	n, err := strconv.ParseFloat(string(v), 64)
-	return n, err == nil
-}
-
-func rawList(v jsontext.Value) (list []json.RawMessage, err error) {
-	err = json.Unmarshal(v, &list)
-	return list, err
-}
-
-// lenientFlag reads a boolean in any spelling of the documented format.
-func lenientFlag(v jsontext.Value) (val, ok bool) {
-	switch v.Kind() {
-	case 't', 'f':
-		return v.Kind() == 't', true
-	case '0':
-		n, err := strconv.ParseFloat(string(v), 64)
+	switch v.Kind {
+	case doc.Number:
+		n, err := strconv.ParseFloat(v.Text(), 64)
 		return n == 1, err == nil && (n == 0 || n == 1)
-	case '"':
-		text, err := unquote(v)
-		if err != nil {
-			return false, false
-		}
-		switch strings.ToLower(text) {
+	case doc.Bool, doc.String:
+		switch strings.ToLower(v.Text()) {
 		case "true", "t", "yes", "y", "on", "1":
 			return true, true
 		case "false", "f", "no", "n", "off", "0":
@@ -326,56 +326,26 @@ func lenientFlag(v jsontext.Value) (val, ok bool) {
 	return false, false
 }
 
-// lenientNumber reads a finite number in any spelling of the documented format.
-func lenientNumber(v jsontext.Value) (float64, bool) {
-	text := string(v)
-	switch v.Kind() {
-	case 't':
-		return 1, true
-	case 'f':
-		return 0, true
-	case '"':
-		var err error
-		if text, err = unquote(v); err != nil {
-			return 0, false
-		}
-		text = strip(text)
+// lenientNumber reads a finite number in any spelling of the documented format. A missing one is 0.
+func lenientNumber(v *doc.Value) (float64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	text := string(v.JSON())
+	switch v.Kind {
+	case doc.Number:
+	case doc.Bool:
+		text = map[string]string{"true": "1", "false": "0"}[text]
+	case doc.String:
+		text = strip(v.Text())
 		if strings.Trim(text, "0123456789+-.eE_") != "" || strings.Contains(text, "__") ||
 			strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") {
 			return 0, false
 		}
 		text = strings.ReplaceAll(text, "_", "")
-	case '0':
 	default:
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil
-}
-
-func unquote(v jsontext.Value) (string, error) {
-	if len(v) >= 2 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && v[len(v)-1] == '"' {
-		return strings.ToValidUTF8(string(v[1:len(v)-1]), "\uFFFD"), nil
-	}
-	var text string
-	err := json.Unmarshal(v, &text) // it accepts a lone surrogate, as the documented format does
-	return text, err
-}
-
-func stringList(v jsontext.Value) ([]string, error) {
-	list, err := rawList(v)
-	if err != nil || v.Kind() != '[' {
-		return nil, errors.New("must be a list of strings")
-	}
-	texts := make([]string, len(list))
-	for i, raw := range list {
-		if jsontext.Value(raw).Kind() != '"' {
-			return nil, fmt.Errorf("must be a list of strings: element %d is not a string", i+1)
-		}
-		var err error
-		if texts[i], err = unquote(jsontext.Value(raw)); err != nil {
-			return nil, err
-		}
-	}
-	return texts, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,7 +18,9 @@ func jsonPathKind() Kind {
 	return Kind{
 		Name: "json_path", Doc: "a value at the path is as expected", Reads: "output",
 		Keys: append(TextKeys(),
-			Key{Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a JSONPath; `$` is the whole value"},
+			Key{
+				Name: "path", Type: "string", NotEmpty: true, Required: true, Doc: "a JSONPath; `$` is the whole value",
+			},
 			Key{Name: "equals", Type: "any", Doc: "the value equals this JSON value"},
 			Key{
 				Name: "contains", Type: "string", NotEmpty: true,
@@ -94,51 +97,50 @@ func (p *pathMatcher) describe(o options) {
 	o["exists"] = !p.want.Absent
 }
 
-func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	text, bad := findJSON(ev.Report.FinalOutput)
 	if bad != nil {
-		return bad.verdict(ev), nil
+		return bad.verdict(ev)
 	}
 	doc, err := decode(text)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err))
 	}
 	found, err := selectValues(p.path, doc)
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "follow the path %s: %w", quote(p.path), err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "follow the path %s: %w", quote(p.path), err))
 	}
-	var want any
+	var equals any
 	if p.want.Equals != nil {
-		if want, err = decode(string(p.want.Equals)); err != nil {
-			return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+		if equals, err = decode(string(p.want.Equals)); err != nil {
+			return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 		}
 	}
-	hit := slices.IndexFunc(found, func(got any) bool { return p.fits(got, want) })
+	hit := slices.IndexFunc(found, func(got any) bool { return p.fits(got, equals) })
 
-	at := "at " + p.path
-	var got string
+	at, want, got := "at "+p.path, p.expected(), ""
 	if len(found) > 0 {
 		got = shown(ev, jsonText(found[max(hit, 0)]))
 	}
+	is, wanted := "the value "+at+" is "+short(got, quoteLimit), ", want "+short(want, quoteLimit)
 	var v plumb.Verdict
 	switch {
+	case p.want.Absent && len(found) == 0:
+		v = decided(true, "there is no value "+at)
 	case p.want.Absent:
-		if v = decided(len(found) == 0, "there is no value "+at); !v.Pass {
-			v.Reason = "the value " + at + " is " + short(got, quoteLimit) + ", want none"
-		}
+		v = decided(false, is+", want none")
 	case len(found) == 0:
-		v = decided(false, "there is no value "+at+", want "+short(p.expected(), quoteLimit))
-		v.Expected = p.expected()
+		v = decided(false, "there is no value "+at+wanted)
 	case hit >= 0:
-		v = decided(true, "the value "+at+" is "+short(got, quoteLimit))
-		v.Expected = p.expected()
+		v = decided(true, is)
+	case len(found) > 1:
+		v = decided(false, fmt.Sprintf("none of the %d values %s matches: the first is %s%s",
+			len(found), at, short(got, quoteLimit), wanted))
 	default:
-		v = decided(false, "the value "+at+" is "+short(got, quoteLimit)+", want "+short(p.expected(), quoteLimit))
-		if len(found) > 1 {
-			v.Reason = fmt.Sprintf("none of the %d values %s matches: the first is %s, want %s",
-				len(found), at, short(got, quoteLimit), short(p.expected(), quoteLimit))
-		}
-		v.Expected = p.expected()
+		v = decided(false, is+wanted)
+	}
+	if !p.want.Absent {
+		v.Expected = want
 	}
 	v.Got = short(got, shownLimit)
 	facts := []any{"path", p.path, "found", len(found)}
@@ -146,7 +148,7 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 		facts = append(facts, "value", json.RawMessage(got))
 	}
 	v.Details = details(facts...)
-	return v, nil
+	return v
 }
 
 // selectValues follows a path. A filter is a small program, so selectValues recovers from a panic
@@ -192,39 +194,31 @@ func (p *pathMatcher) isText(got any, text string) bool {
 	return err == nil && p.equal(got, want)
 }
 
-func (p *pathMatcher) equal(a, b any) bool {
-	switch a := a.(type) {
+func (p *pathMatcher) equal(a, b any) bool { return reflect.DeepEqual(p.folded(a), p.folded(b)) }
+
+// folded returns a value in a form in which equal values are the same.
+func (p *pathMatcher) folded(v any) any {
+	switch v := v.(type) {
 	case string:
-		s, ok := b.(string)
-		return ok && p.how.fold(a) == p.how.fold(s)
-	case []any:
-		l, ok := b.([]any)
-		return ok && slices.EqualFunc(a, l, p.equal)
-	case map[string]any:
-		m, ok := b.(map[string]any)
-		if !ok || len(a) != len(m) {
-			return false
-		}
-		for k, v := range a {
-			if w, ok := m[k]; !ok || !p.equal(v, w) {
-				return false
-			}
-		}
-		return true
+		return p.how.fold(v)
 	case float64:
-		switch b := b.(type) {
-		case float64:
-			return a == b
-		case int64:
-			return a == float64(b)
+		if i := int64(v); float64(i) == v {
+			return i
 		}
-		return false
-	case int64:
-		if f, ok := b.(float64); ok {
-			return f == float64(a)
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = p.folded(e)
 		}
+		return list
+	case map[string]any:
+		members := make(map[string]any, len(v))
+		for k, e := range v {
+			members[k] = p.folded(e)
+		}
+		return members
 	}
-	return a == b // null, booleans, integers, and numbers too large for both
+	return v // null, booleans, integers, fractions, and numbers too large for both
 }
 
 // expected describes the expected value: as JSON if it is known, else in words.
@@ -253,16 +247,16 @@ func jsonText(v any) string {
 }
 
 func (s *spec) pathMatcher() matcher {
-	equals, exists := s.value("equals"), s.value("exists")
+	equals, exists := s.raw("equals"), s.Get("exists")
 	text, contains := s.text("contains")
-	want := Path{Equals: json.RawMessage(equals), Contains: text, Absent: exists != nil && !s.flag("exists")}
+	want := Path{Equals: equals, Contains: text, Absent: exists != nil && !s.flag("exists")}
 	switch {
 	case equals != nil && contains:
 		s.bad("contains", `give only one of "equals" and "contains", or two assertions`)
 	case want.Absent && (equals != nil || contains):
 		s.bad("exists", `"exists": false contradicts the expected value`)
 	case equals != nil || contains || exists != nil:
-		if s.value("ideal") != nil {
+		if s.Get("ideal") != nil {
 			s.warn("ideal", "the ideal is ignored: equals, contains or exists decides")
 		}
 	default:

@@ -81,10 +81,10 @@ func (r *regexMatcher) describe(o options) {
 	o["pattern"] = r.pattern
 }
 
-func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	re, err := r.compiled.get(func() (*regexp.Regexp, error) { return regexp.Compile(r.expression()) })
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
 	output := r.how.normalize(ev.Report.FinalOutput)
 	seen := r.how.normalize(withoutSecrets(ev, ev.Report.FinalOutput))
@@ -101,5 +101,5 @@ func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdi
 		v.Details = details("pattern", r.pattern)
 	}
 	v.Expected, v.Got = short("/"+r.pattern+"/", shownLimit), short(seen, shownLimit)
-	return v, nil
+	return v
 }

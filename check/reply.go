@@ -51,12 +51,12 @@ func takenBack(yes bool, rest string) bool {
 // states reports whether word, the opposite of a verdict in the text after it, is a verdict too.
 // clause has the words before it in its clause, and between is the text between them and word.
 func states(yes bool, clause []string, between, word, after string) bool {
-	tail := after[:len(after)-len(strings.TrimLeftFunc(after, func(r rune) bool { return !isWord(r) }))]
+	tail := after[:len(after)-len(strings.TrimLeftFunc(after, notWord))]
 	next := nextWord(after[len(tail):])
 	joined := next != "" && strings.Trim(tail, " \t*_`\"'") == ""
 	switch {
-	case between != "" && strings.ContainsRune("\"'`“‘«", lastRune(between)) && !announced(clause, between): // a quotation
-		return false
+	case between != "" && strings.ContainsRune("\"'`“‘«", lastRune(between)) && !announced(clause, between):
+		return false // a quotation
 	case yes && joined && !startsReason(next): // an article: no errors
 		return false
 	case slices.ContainsFunc(clause, func(w string) bool { // a negation
@@ -71,8 +71,8 @@ func states(yes bool, clause []string, between, word, after string) bool {
 // announced reports whether the last word before a verdict announces it.
 func announced(clause []string, between string) bool {
 	return len(clause) > 0 && strings.Trim(between, " \t*_`\"':{}[]()<>/-–—") == "" &&
-		slices.Contains(strings.Fields(`answer verdict result judgment judgement decision conclusion is be to so thus hence
-			therefore wait actually correction rather thought reflection hmm sorry final still`), clause[len(clause)-1])
+		slices.Contains(strings.Fields(`answer verdict result judgment judgement decision conclusion is be to so
+			thus hence therefore wait actually correction rather thought reflection hmm sorry final still`), clause[len(clause)-1])
 }
 
 func lastRune(s string) rune {
@@ -99,20 +99,15 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 		if start < 0 {
 			return false, "", false
 		}
-		s = s[start:]
-		end := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) })
-		if end < 0 {
-			end = len(s)
-		}
-		word := strings.ToLower(s[:end])
-		s = s[end:]
-		switch word {
+		word := firstWord(s[start:])
+		s = s[start+len(word):]
+		switch strings.ToLower(word) {
 		case "yes":
 			return true, s, true
 		case "no":
 			return false, s, true
-		case "the", "my", "final", "overall", "short", "answer", "verdict", "result", "judgment", "judgement", "decision",
-			"conclusion", "assessment", "evaluation", "response", "reply", "is", "boxed", "text",
+		case "the", "my", "final", "overall", "short", "answer", "verdict", "result", "judgment", "judgement",
+			"decision", "conclusion", "assessment", "evaluation", "response", "reply", "is", "boxed", "text",
 			"so", "thus", "hence", "therefore", "wait", "actually", "correction":
 		default:
 			return false, "", false
@@ -124,7 +119,7 @@ func leadingVerdict(s string) (yes bool, rest string, ok bool) {
 // retracted reports whether the text directly after a word takes it back, as in "yes and no" or
 // "YES/NO", or shows that it is not a verdict, as in "no idea".
 func retracted(yes bool, rest string) bool {
-	gap := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !isWord(r) }))]
+	gap := rest[:len(rest)-len(strings.TrimLeftFunc(rest, notWord))]
 	if gap == "" && rest != "" {
 		return true
 	}
@@ -138,7 +133,7 @@ func retracted(yes bool, rest string) bool {
 		return true
 	}
 	if word == "and" || word == "or" {
-		if gap2 := strings.TrimLeftFunc(rest[len(word):], func(r rune) bool { return !isWord(r) }); gap2 != "" {
+		if gap2 := strings.TrimLeftFunc(rest[len(word):], notWord); gap2 != "" {
 			rest, word = gap2, nextWord(gap2)
 		}
 	}
@@ -148,8 +143,8 @@ func retracted(yes bool, rest string) bool {
 	if word != "no" {
 		return false
 	}
-	// "Yes, no errors" and "Yes\nNo errors" go on; "Yes, no." and "Yes/No" do not, nor does "Yes and
-	// no errors".
+	// "Yes, no errors" and "Yes\nNo errors" go on; "Yes, no." and "Yes/No" do not, nor does "Yes
+	// and no errors".
 	after := rest[len(word):]
 	separated := strings.ContainsAny(gap, ",;.:!-\u2013\u2014\r\n")
 	goesOn := strings.HasPrefix(after, " ") && nextWord(strings.TrimLeft(after, " ")) != ""
@@ -159,16 +154,18 @@ func retracted(yes bool, rest string) bool {
 // startsReason reports whether a word after "no" begins a reason. Before any other word, "no" is
 // not a verdict: no idea, no answer, no one, no errors were found.
 func startsReason(word string) bool {
-	return slices.Contains(strings.Fields(`and or yes because since as it its the this that these those there they he she
-		i we you for but due given while although though only not in on at based according a an both neither nothing
+	return slices.Contains(strings.Fields(`and or yes because since as it its the this that these those there they
+		he she i we you for but due given while although though only not in on at based according a an both neither nothing
 		is does did was sorry`), word)
 }
 
 func nextWord(s string) string { return strings.ToLower(firstWord(s)) }
 
+func notWord(r rune) bool { return !isWord(r) }
+
 // firstWord returns the word that s begins with, or "".
 func firstWord(s string) string {
-	if end := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) }); end >= 0 {
+	if end := strings.IndexFunc(s, notWord); end >= 0 {
 		return s[:end]
 	}
 	return s

@@ -26,7 +26,7 @@ func jsonSchemaKind() Kind {
 		}},
 		Details: "`parsed`, `type`", FailDetails: "also `errors`; only `error` if the output is not JSON",
 		parse: func(s *spec) matcher {
-			m, err := newSchema(json.RawMessage(s.value("schema")))
+			m, err := newSchema(s.raw("schema"))
 			s.invalid("schema", err)
 			return m
 		},
@@ -93,35 +93,35 @@ func (noLoader) Load(string) (any, error) {
 
 func (s *schemaMatcher) describe(o options) { o["schema"] = s.schema }
 
-func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	text, bad := findJSON(ev.Report.FinalOutput)
 	if bad != nil {
-		return bad.verdict(ev), nil
+		return bad.verdict(ev)
 	}
 	schema, err := s.compiled.get(s.compile)
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
 	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err))
 	}
 	kind, name := jsonType(text)
 	err = schema.Validate(instance)
 	if err == nil {
 		v := decided(true, "the output is "+name+", valid against the schema")
 		v.Details = details("parsed", true, "type", kind)
-		return v, nil
+		return v
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate against the schema: %w", err)), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate against the schema: %w", err))
 	}
 	list := complaints(ev, invalid, 20)
 	v := decided(false, "the output is not valid against the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
 	v.Got = short(shown(ev, text), shownLimit)
 	v.Details = details("parsed", true, "type", kind, "errors", list)
-	return v, nil
+	return v
 }
 
 // complaints lists the innermost causes of a validation error, at most limit of them.
@@ -134,7 +134,8 @@ func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) 
 			walk(cause)
 		}
 		if len(e.Causes) == 0 && len(list) < limit {
-			list = append(list, short(shown(ev, pointer(e.InstanceLocation)+": "+e.ErrorKind.LocalizedString(printer)), 500))
+			text := pointer(e.InstanceLocation) + ": " + e.ErrorKind.LocalizedString(printer)
+			list = append(list, short(shown(ev, text), 500))
 		}
 	}
 	walk(err)

@@ -11,14 +11,15 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Seen describes what an agent did, for [RanCommand] and the other checks of this kind. Each check
 // looks at some of the fields. A zero field matches anything, and the zero Seen matches everything
 // of the kind.
 type Seen struct {
-	// Is, Contains and Pattern (RE2, not anchored) match the text: the command, the path that was read
-	// or changed, the name of the tool or skill, the output of a tool.
+	// Is, Contains and Pattern (RE2, not anchored) match the text: the command, the path that was
+	// read or changed, the name of the tool or skill, the output of a tool.
 	Is, Contains, Pattern string
 	// Path matches the last elements of a path, or is a glob (*, ?, [a-z], and ** for any number of
 	// elements) relative to the workspace. For files only.
@@ -26,8 +27,8 @@ type Seen struct {
 	// Command matches the parts of a command, and ExitCode its exit code. For commands only.
 	Command  CommandLine
 	ExitCode *int
-	// Tool is the exact name of the tool, for tool calls and their results. Args is a JSON object: the
-	// arguments must have its members, and may have others.
+	// Tool is the exact name of the tool, for tool calls and their results. Args is a JSON object:
+	// the arguments must have its members, and may have others.
 	Tool string
 	Args json.RawMessage
 	// Skill is the exact name of the skill, and MinConfidence "weak", "medium", "strong" or
@@ -78,10 +79,13 @@ func SeenKeys() []Key {
 	return []Key{
 		{Name: "equals", Type: "string", NotEmpty: true, Doc: "the text equals this"},
 		{Name: "contains", Type: "string", NotEmpty: true, Doc: "the text contains this"},
-		{Name: "pattern", Type: "string", NotEmpty: true, Doc: "this regular expression (RE2) matches somewhere in the text"},
-		{Name: "count", Type: "integer", Min: new(0.0), Doc: "it matches exactly so often"},
-		{Name: "at_least", Type: "integer", Min: new(0.0), Default: "1", Doc: "it matches at least so often"},
-		{Name: "at_most", Type: "integer", Min: new(0.0), Doc: "it matches at most so often"},
+		{
+			Name: "pattern", Type: "string", NotEmpty: true,
+			Doc: "this regular expression (RE2) matches somewhere in the text",
+		},
+		{Name: "count", Type: "integer", Min: new(0.0), Doc: "the exact number of matches"},
+		{Name: "at_least", Type: "integer", Min: new(0.0), Default: "1", Doc: "the smallest number of matches"},
+		{Name: "at_most", Type: "integer", Min: new(0.0), Doc: "the largest number of matches"},
 		{
 			Name: "only", Type: "boolean", Default: "`false`",
 			Doc: "everything of the kind matches; without a count, nothing at all passes too",
@@ -140,19 +144,23 @@ func seenKinds() []Kind {
 		},
 		{
 			Name: "tool_returned", Doc: "a tool returned an output that matches", Reads: "tool results",
-			observed: &observed{list: eventsOf(plumb.SessionToolResult), event: plumb.SessionToolResult}, Keys: []Key{tool},
+			observed: &observed{list: eventsOf(plumb.SessionToolResult), event: plumb.SessionToolResult},
+			Keys:     []Key{tool},
 		},
 		{
 			Name: "changed_file", Doc: "a file that matches is different after the session", Reads: "changed files",
 			observed: &observed{list: changedFilesOf, event: plumb.SessionFileChange},
 			Keys: []Key{
 				path,
-				{Name: "change", Type: "string", Enum: []string{"add", "update", "delete"}, Doc: "what happened to the file"},
+				{
+					Name: "change", Type: "string", Enum: []string{"add", "update", "delete"},
+					Doc: "what happened to the file",
+				},
 			},
 		},
 		{
-			Name: "was_denied", Doc: "the agent was denied a permission; mostly used with `not`", Reads: "permission denials",
-			observed: &observed{list: denialsOf}, Keys: []Key{tool},
+			Name: "was_denied", Doc: "the agent was denied a permission; mostly used with `not`",
+			Reads: "permission denials", observed: &observed{list: denialsOf}, Keys: []Key{tool},
 		},
 	}
 	for i := range all {
@@ -176,8 +184,8 @@ type seenMatcher struct {
 	path    *regexp.Regexp
 	args    any
 	before  *seenMatcher
-	// orderOfReads says that the order of two file reads matters. The list of reads has it even if the
-	// events do not.
+	// orderOfReads means that the order of two file reads matters. The list of reads has it even if
+	// the events do not.
 	orderOfReads bool
 }
 
@@ -198,7 +206,10 @@ func newSeenMatcher(kind string, want Seen) (*seenMatcher, error) {
 		}
 	}
 	if len(want.Args) > 0 {
-		if err := json.Unmarshal(want.Args, &m.args); err != nil {
+		if m.want.Args, err = canonicalJSON(want.Args); err != nil {
+			return nil, fmt.Errorf("args: %w", err)
+		}
+		if err := json.Unmarshal(m.want.Args, &m.args); err != nil {
 			return nil, fmt.Errorf("args: %w", err)
 		}
 		if _, ok := m.args.(map[string]any); !ok {
@@ -232,7 +243,7 @@ func (m *seenMatcher) setBefore(later *seenMatcher) {
 func (s *spec) seenMatcher() matcher {
 	w := Seen{
 		Is: s.textOr("equals"), Contains: s.textOr("contains"), Pattern: s.textOr("pattern"), Path: s.textOr("path"),
-		Tool: s.textOr("tool"), Args: json.RawMessage(s.value("args")),
+		Tool: s.textOr("tool"), Args: s.raw("args"),
 		Skill: s.textOr("skill"), MinConfidence: s.textOr("min_confidence"), Change: s.textOr("change"),
 		Exactly: s.integer("count"), AtLeast: s.integer("at_least"), AtMost: s.integer("at_most"), Only: s.flag("only"),
 		Command: s.commandLine(), ExitCode: s.integer("exit_code"),
@@ -248,7 +259,7 @@ func (s *spec) seenMatcher() matcher {
 		s.bad("pattern", "%s", err)
 		return nil
 	}
-	if s.value("before") != nil {
+	if s.Get("before") != nil {
 		if later := s.before(); later != nil {
 			m.setBefore(later)
 		}
@@ -262,18 +273,14 @@ func (s *spec) before() *seenMatcher {
 		s.bad("before", "before is nested more than %d levels deep", maxNesting)
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(s.value("before"), &members); err != nil {
-		s.bad("before", "%s", err)
-		return nil
+	before := *s.Get("before")
+	if before.Get("type") == nil {
+		kind := doc.Value{Kind: doc.String}
+		kind.SetText(s.kind.Name)
+		before.Members = append(slices.Clip(before.Members), doc.Member{Key: "type", Value: kind})
 	}
-	if members["type"] == nil {
-		members["type"] = json.RawMessage(strconv.Quote(s.kind.Name))
-	}
-	whole, err := json.Marshal(members)
-	s.invalid("before", err)
 	first := len(s.problems)
-	c := s.check(whole, s.pointer("before"), s.depth+1)
+	c := s.check(&before, s.pointer("before"), s.depth+1)
 	if s.failedSince(first) {
 		return nil
 	}
@@ -332,9 +339,7 @@ func (m *seenMatcher) describe(o options) {
 		o["only"] = true
 	}
 	if m.args != nil {
-		if data, err := canonicalJSON(w.Args); err == nil {
-			o["args"] = data
-		}
+		o["args"] = w.Args
 	}
 	w.Command.describe(o)
 	if m.before != nil {

@@ -60,19 +60,19 @@ func (s *similarMatcher) describe(o options) {
 	o["threshold"] = s.threshold
 }
 
-func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	output := ev.Report.FinalOutput
 	switch {
 	case len(s.ideals) == 0:
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the check has no ideal")), nil
+		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the check has no ideal"))
 	case strip(output) == "": // the empty text has no embedding
 		v := decided(false, "the output is empty")
 		v.Expected = short(s.ideals[0], shownLimit)
 		v.Details = s.details(0, s.ideals[0], "")
-		return v, nil
+		return v
 	case ev.Embedder == nil || ev.Embedder.Embed == nil:
 		err := plumb.WithHint(errors.New("no embedder is set"), "set one with embedder: in the config")
-		return unmeasured(plumb.Failed(plumb.OriginJudge, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginJudge, err))
 	}
 
 	embedding, err := ev.Embedder.Embed(ctx, append([]string{output}, s.ideals...))
@@ -88,11 +88,11 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return plumb.Verdict{}, plumb.Failuref(plumb.OriginJudge, "ask the embedder: %w", context.Cause(ctx))
+			return unmeasured(plumb.Failuref(plumb.OriginJudge, "ask the embedder: %w", context.Cause(ctx)))
 		}
 		v := unmeasured(askFailure("embedder", err))
 		v.Asked = asked
-		return v, nil
+		return v
 	}
 
 	const slack = 1e-9 // the computed cosine of a vector with itself may be a little less than 1
@@ -106,7 +106,7 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) (plumb.V
 	v.Expected, v.Got = short(s.ideals[at], shownLimit), short(shown(ev, output), shownLimit)
 	v.Details = s.details(best, s.ideals[at], asked.Model)
 	v.Asked = asked
-	return v, nil
+	return v
 }
 
 func (s *similarMatcher) details(similarity float64, ideal, model string) []byte {

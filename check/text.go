@@ -190,10 +190,10 @@ func (t *textMatcher) describe(o options) {
 	o["ideal"] = t.folded
 }
 
-func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	output := ev.Report.FinalOutput
 	if t.kind.Name == exactMatch {
-		return t.exact(ev, output), nil
+		return t.exact(ev, output)
 	}
 	got := t.how.fold(output)
 	if t.kind.Name == startsWith {
@@ -231,7 +231,7 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdic
 	default:
 		v.Details = details("terms", t.terms)
 	}
-	return v, nil
+	return v
 }
 
 func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
@@ -315,7 +315,7 @@ func ignorable(r rune) bool {
 
 // asciiTypography replaces typographic forms with ASCII.
 func asciiTypography(s string) string {
-	if isASCII(s) {
+	if utf8.RuneCountInString(s) == len(s) { // ASCII
 		return s
 	}
 	var b strings.Builder
@@ -339,13 +339,4 @@ func asciiTypography(s string) string {
 		}
 	}
 	return b.String()
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

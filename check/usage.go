@@ -26,27 +26,28 @@ func limitKinds() []Kind {
 			if n := count(&r.Usage); n != nil {
 				return float64(*n), nil
 			}
-			return 0, plumb.WithHint(fmt.Errorf("the number of %s is unknown", unit), "the runner does not report this usage")
+			err := fmt.Errorf("the number of %s is unknown", unit)
+			return 0, plumb.WithHint(err, "the runner does not report this usage")
 		}
 	}
 	var all []Kind
 	for _, f := range []figure{
 		{
-			"max_tokens", "the answer took at most so many output tokens, reasoning included", "the answer", "output tokens",
-			tokens("output tokens", func(u *plumb.Usage) *int64 { return u.OutputTokens }),
+			"max_tokens", "the answer took at most `max` output tokens, including reasoning",
+			"the answer", "output tokens", tokens("output tokens", func(u *plumb.Usage) *int64 { return u.OutputTokens }),
 		},
-		{"max_latency_ms", "the answered request took at most so many milliseconds", "the answer", "ms", latency},
-		{"max_steps", "the agent took at most so many steps, as it counts them", "the session", "steps", steps},
+		{"max_latency_ms", "the answered request took at most `max` milliseconds", "the answer", "ms", latency},
+		{"max_steps", "the agent took at most `max` steps, as it counts them", "the session", "steps", steps},
 		{
-			"max_input_tokens", "the session took at most so many input tokens, cached ones included",
+			"max_input_tokens", "the session took at most `max` input tokens, including cached ones",
 			"the session", "input tokens", tokens("input tokens", func(u *plumb.Usage) *int64 { return u.InputTokens }),
 		},
 		{
-			"max_total_tokens", "the session took at most so many tokens, cached ones not included",
+			"max_total_tokens", "the session took at most `max` tokens, without cached ones",
 			"the session", "tokens", tokens("tokens", func(u *plumb.Usage) *int64 { return u.TotalTokens }),
 		},
-		{"max_cost_usd", "the session cost at most so many US dollars", "the session", "US dollars", cost},
-		{"max_duration_ms", "the session took at most so many milliseconds", "the session", "ms", duration},
+		{"max_cost_usd", "the session cost at most `max` US dollars", "the session", "US dollars", cost},
+		{"max_duration_ms", "the session took at most `max` milliseconds", "the session", "ms", duration},
 	} {
 		all = append(all, limitKind(f))
 	}
@@ -66,7 +67,7 @@ func limitKind(f figure) Kind {
 		Name: f.kind, Doc: f.doc, Reads: "usage", Keys: []Key{limit}, Details: "`max`, `got`",
 		parse: func(s *spec) matcher {
 			key := "max"
-			if s.value("value") != nil {
+			if s.Get("value") != nil {
 				key = "value"
 			}
 			return usageMatcher{figure: &f, max: s.number(key)}
@@ -150,14 +151,14 @@ type usageMatcher struct {
 
 func (u usageMatcher) describe(o options) { o["max"] = u.max }
 
-func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) (plumb.Verdict, error) {
+func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	got, err := u.read(ev.Report)
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err)), nil
+		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
 	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	v := decided(got <= u.max, fmt.Sprintf("%s took %s %s, want at most %s", u.subject, show(got), u.unit, show(u.max)))
 	v.Expected, v.Got = "at most "+show(u.max)+" "+u.unit, show(got)+" "+u.unit
 	v.Details = details("max", u.max, "got", got)
-	return v, nil
+	return v
 }

@@ -85,36 +85,15 @@ func (p *parser) literal(word string) error {
 }
 
 func (p *parser) array() error {
-	if err := p.enter('['); err != nil {
+	if err := p.items('[', ']', `"," or "]" after a list item`, p.value); err != nil {
 		return err
 	}
-	if p.at(']') {
-		return p.leave(']')
-	}
-	for {
-		if err := p.value(); err != nil {
-			return err
-		}
-		p.space()
-		if p.at(']') {
-			return p.leave(']')
-		}
-		if err := p.token(',', `"," or "]" after a list item`); err != nil {
-			return err
-		}
-		p.space()
-	}
+	return p.leave(']')
 }
 
 func (p *parser) object() error {
 	start, base, sorted := len(p.out), len(p.members), true
-	if err := p.enter('{'); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
-		if first && p.at('}') {
-			break
-		}
+	err := p.items('{', '}', `"," or "}" after a value`, func() error {
 		if !p.at('"') {
 			return p.fail(p.pos, "expected a key in double quotes, not %s", p.found(p.pos))
 		}
@@ -123,7 +102,7 @@ func (p *parser) object() error {
 			return err
 		}
 		m.key = len(p.out)
-		if sorted && !first {
+		if sorted && len(p.members) > base {
 			sorted = p.compare(p.members[len(p.members)-1], m) < 0
 		}
 		p.space()
@@ -136,17 +115,40 @@ func (p *parser) object() error {
 		}
 		m.end = len(p.out)
 		p.members = append(p.members, m)
-		p.space()
-		if p.at('}') {
-			break
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.pos++ // the brace
+	return p.close(start, base, sorted)
+}
+
+// items reads the items of a list or an object up to the closing bracket, which it leaves.
+func (p *parser) items(opening, closing byte, want string, item func() error) error {
+	p.depth++
+	if p.depth > maxDepth {
+		return p.fail(p.pos, "values nest deeper than %d levels", maxDepth)
+	}
+	p.out = append(p.out, opening)
+	p.pos++
+	p.space()
+	if p.at(closing) {
+		return nil
+	}
+	for {
+		if err := item(); err != nil {
+			return err
 		}
-		if err := p.token(',', `"," or "}" after a value`); err != nil {
+		p.space()
+		if p.at(closing) {
+			return nil
+		}
+		if err := p.token(',', want); err != nil {
 			return err
 		}
 		p.space()
 	}
-	p.pos++ // the brace
-	return p.close(start, base, sorted)
 }
 
 // close ends the object that begins at start in out, whose members are those from base on.
@@ -193,18 +195,6 @@ func (p *parser) sort(start int, members []member) []member {
 
 func (p *parser) compare(a, b member) int {
 	return compare(p.out[a.start+1:a.key-1], p.out[b.start+1:b.key-1])
-}
-
-// enter opens a list or an object and moves to its first value.
-func (p *parser) enter(c byte) error {
-	p.depth++
-	if p.depth > maxDepth {
-		return p.fail(p.pos, "values nest deeper than %d levels", maxDepth)
-	}
-	p.out = append(p.out, c)
-	p.pos++
-	p.space()
-	return nil
 }
 
 func (p *parser) leave(c byte) error {

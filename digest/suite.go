@@ -129,7 +129,8 @@ func (p *parser) record() ([]byte, error) {
 	p.space()
 	if p.pos < len(p.data) {
 		if !isLineEnd(p.data[p.pos]) {
-			return nil, p.fail(p.pos, "unexpected %s after the end of the record; each line holds one JSON object", p.found(p.pos))
+			return nil, p.fail(p.pos, "unexpected %s after the end of the record; each line holds one JSON object",
+				p.found(p.pos))
 		}
 		p.pos++ // the LF of CRLF is then an empty line
 	}

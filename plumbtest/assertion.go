@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -41,9 +42,8 @@ func TestAssertion(tb testing.TB, a plumb.Assertion, passing, failing plumb.Evid
 		}{{"the passing evidence", passing, pass}, {"the failing evidence", failing, fail}} {
 			wg.Go(func() {
 				if got, ok := c.judge(tb.Context(), again.what, again.ev); ok && show(got) != show(again.want) {
-					tb.Errorf(
-						"%s gets different verdicts another time:\n%s\n%s", again.what, show(again.want), show(got),
-					)
+					tb.Errorf("%s gets different verdicts another time:\n%s\n%s",
+						again.what, show(again.want), show(got))
 				}
 			})
 		}
@@ -128,20 +128,11 @@ func evidence(ev plumb.Evidence) []byte {
 	if ev.Case != nil {
 		messages = ev.Case.Messages
 	}
-	text, err := json.Marshal([]any{messages, ev.Report})
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return text
+	return state([]any{messages, ev.Report})
 }
 
 func holds(verdicts []plumb.Verdict) bool {
-	for i := range verdicts {
-		if !verdicts[i].Pass {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(verdicts, func(v plumb.Verdict) bool { return !v.Pass })
 }
 
 // show formats the parts of verdicts that must be the same each time.

@@ -30,8 +30,7 @@ func controlSequences() []string {
 type scene struct {
 	c        plumb.CaseInfo
 	prompt   string
-	sessions []act
-	skipped  bool
+	sessions []act // none if the case is skipped
 }
 
 // act is one session of a scene.
@@ -84,23 +83,15 @@ func Events() []plumb.Event {
 	}
 	s.add(plumb.Event{Type: plumb.EventPlanned, Cases: cases[:3]})
 	s.add(plumb.Event{Type: plumb.EventPlanned, Cases: cases[3:]})
-	s.add(
-		plumb.Event{
-			Type: plumb.EventNote,
-			Note: &plumb.Note{
-				Level: "warning", Text: "each model judges its own answers", Hint: "name a judge with --judge",
-			},
-		},
-	)
+	s.add(plumb.Event{Type: plumb.EventNote, Note: &plumb.Note{
+		Level: "warning", Text: "each model judges its own answers", Hint: "name a judge with --judge",
+	}})
 	for i := range scenes {
 		s.play(&scenes[i], &runners[0])
 		if i == 2 {
-			s.add(
-				plumb.Event{
-					Type: plumb.EventRunFinished,
-					End:  &plumb.RunEnd{Stop: plumb.StopInterrupted, Remaining: 2*len(scenes) - 3, DurationMs: 9000},
-				},
-			)
+			s.add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{
+				Stop: plumb.StopInterrupted, Remaining: 2*len(scenes) - 3, DurationMs: 9000,
+			}})
 			s.add(plumb.Event{Type: plumb.EventRunResumed})
 		}
 	}
@@ -144,6 +135,7 @@ func scenes() []scene {
 	differs.Expected, differs.Got = "line one\nline two\n", "line one\nline 2 "+controls+"\n"+unicodeText
 	differs.Details = json.RawMessage(`{"expected":"line one\nline two","got":"…"}`)
 	differs.At = &plumb.Position{File: "suites/v1.0/cheap.jsonl", Line: 2, Column: 14}
+	unmatched, empty := verdict(false, "regex", "no match"), verdict(false, "contains", "nothing was said")
 	partial := verdict(false, "all_of", "1 of 2 checks hold")
 	partial.Score, partial.Weight = 0.5, 2
 	judged := verdict(true, "llm_judge", "yes by 2 of 3 votes")
@@ -159,92 +151,51 @@ func scenes() []scene {
 	outage.Provider, outage.HTTPStatus, outage.RequestID, outage.Attempts = "openai", 503, "req_123", 5
 	outage.Hint = "try again later, or raise --retry"
 	late := plumb.Failuref(plumb.OriginTimeout, "no answer within 2m0s")
-	return []scene{
-		{
-			c: plumb.CaseInfo{
-				ID: "reasoning-001", Category: "reasoning", Difficulty: "easy", Tags: []string{"math"},
-			},
-			prompt: "What is 2*3?", sessions: []act{{1, 1, "6", pass, nil, nil}},
-		},
-		{
-			c: plumb.CaseInfo{ID: "factual-002", Category: "factual", Difficulty: "medium"}, prompt: controls + nasty,
-			sessions: []act{
-				{1, 1, controls + nasty, []plumb.Verdict{pass[0], differs, partial}, nil, nil},
-				{1, 2, unicodeText, []plumb.Verdict{differs}, nil, nil},
-			},
-		},
-		{
-			c: plumb.CaseInfo{
-				ID: "coding-003", Category: "coding", Difficulty: "hard", Tags: []string{"json", "math"},
-			},
-			prompt: unicodeText,
-			sessions: []act{
-				{1, 1, unicodeText, pass, nil, nil},
-				{2, 1, "", []plumb.Verdict{verdict(false, "is_json", "the answer is empty")}, nil, nil},
-				{3, 1, "{}", pass, nil, nil},
-			},
-		},
-		{
-			c: plumb.CaseInfo{ID: "safety-004", Category: "safety", Difficulty: "medium"}, prompt: "?",
-			sessions: []act{{1, 1, "", nil, outage, nil}},
-		},
-		{
-			c: plumb.CaseInfo{ID: "creative-005", Category: "creative", Difficulty: "hard"}, prompt: "Write.",
-			sessions: []act{
-				{1, 1, strings.Repeat("long line "+unicodeText+"\n", 400), []plumb.Verdict{unjudged}, nil, nil},
-			},
-		},
-		{
-			c:        plumb.CaseInfo{ID: "factual-006", Category: "factual", Difficulty: "easy", ExpectedFail: true},
-			prompt:   "A known gap?",
-			sessions: []act{{1, 1, "no", []plumb.Verdict{verdict(false, "contains", `"yes" is missing`)}, nil, nil}},
-		},
-		{
-			c:      plumb.CaseInfo{ID: "factual-007", Category: "factual", Difficulty: "easy", ExpectedFail: true},
-			prompt: "A closed gap?", sessions: []act{{1, 1, "yes", []plumb.Verdict{judged}, nil, nil}},
-		},
-		{c: plumb.CaseInfo{
-			ID: "instruction_following-008", Category: "instruction_following", Difficulty: "easy",
-		}, prompt: "Count.", sessions: []act{{1, 1, "one two thr", []plumb.Verdict{
-			verdict(false, "regex", "no match"),
-		}, nil, func(r *plumb.SessionReport) {
-			r.FinishReason, r.ProviderFinishReason = plumb.FinishTruncated, "length"+controls
-		}}}},
-		{c: plumb.CaseInfo{
-			ID: "safety-009", Category: "safety", Difficulty: "hard",
-		}, prompt: "How?", sessions: []act{{1, 1, "", []plumb.Verdict{
-			verdict(false, "contains", "nothing was said"),
-		}, nil, func(r *plumb.SessionReport) {
-			r.FinishReason, r.Refused = plumb.FinishRefused, []string{"temperature", "seed"}
-		}}}},
-		{
-			c: plumb.CaseInfo{ID: "coding-010", Category: "coding", Difficulty: "easy"}, prompt: "Again.",
-			sessions: []act{{1, 1, "done", pass, nil, func(r *plumb.SessionReport) { r.Cached = true }}},
-		},
-		{
-			c: plumb.CaseInfo{ID: "reasoning-011"}, prompt: "Slow?",
-			sessions: []act{
-				{
-					1, 1, "well, " + controls, nil, late,
-					func(r *plumb.SessionReport) { r.FinishReason = plumb.FinishTimeout },
-				},
-			},
-		},
-		{
-			c: plumb.CaseInfo{ID: "reasoning-012", Category: "reasoning", Difficulty: "easy"}, prompt: "Too dear.",
-			skipped: true,
-		},
+	with := func(id, difficulty, prompt string, sessions ...act) scene {
+		c := plumb.CaseInfo{ID: id, Category: id[:len(id)-len("-001")], Difficulty: difficulty}
+		return scene{c, prompt, sessions}
 	}
+	all := []scene{
+		with("reasoning-001", "easy", "What is 2*3?", act{1, 1, "6", pass, nil, nil}),
+		with("factual-002", "medium", controls+nasty,
+			act{1, 1, controls + nasty, []plumb.Verdict{pass[0], differs, partial}, nil, nil},
+			act{1, 2, unicodeText, []plumb.Verdict{differs}, nil, nil}),
+		with("coding-003", "hard", unicodeText,
+			act{1, 1, unicodeText, pass, nil, nil},
+			act{2, 1, "", []plumb.Verdict{verdict(false, "is_json", "the answer is empty")}, nil, nil},
+			act{3, 1, "{}", pass, nil, nil}),
+		with("safety-004", "medium", "?", act{1, 1, "", nil, outage, nil}),
+		with("creative-005", "hard", "Write.",
+			act{1, 1, strings.Repeat("long line "+unicodeText+"\n", 400), []plumb.Verdict{unjudged}, nil, nil}),
+		with("factual-006", "easy", "A known gap?",
+			act{1, 1, "no", []plumb.Verdict{verdict(false, "contains", `"yes" is missing`)}, nil, nil}),
+		with("factual-007", "easy", "A closed gap?", act{1, 1, "yes", []plumb.Verdict{judged}, nil, nil}),
+		with("instruction_following-008", "easy", "Count.",
+			act{1, 1, "one two thr", []plumb.Verdict{unmatched}, nil, func(r *plumb.SessionReport) {
+				r.FinishReason, r.ProviderFinishReason = plumb.FinishTruncated, "length"+controls
+			}}),
+		with("safety-009", "hard", "How?",
+			act{1, 1, "", []plumb.Verdict{empty}, nil, func(r *plumb.SessionReport) {
+				r.FinishReason, r.Refused = plumb.FinishRefused, []string{"temperature", "seed"}
+			}}),
+		with("coding-010", "easy", "Again.",
+			act{1, 1, "done", pass, nil, func(r *plumb.SessionReport) { r.Cached = true }}),
+		with("reasoning-011", "", "Slow?", act{1, 1, "well, " + controls, nil, late, func(r *plumb.SessionReport) {
+			r.FinishReason = plumb.FinishTimeout
+		}}),
+		with("reasoning-012", "easy", "Too dear."), // skipped
+	}
+	all[0].c.Tags, all[2].c.Tags = []string{"math"}, []string{"json", "math"}
+	all[5].c.ExpectedFail, all[6].c.ExpectedFail = true, true
+	all[10].c.Category = ""
+	return all
 }
 
 // mirrored returns the second runner's version of a scene: mostly passing, without prices and
 // counts, and with other failures.
 func mirrored(sc *scene, i int) *scene {
 	m := scene{c: sc.c, prompt: sc.prompt}
-	a := act{
-		repetition: 1, session: 1, answer: "6 " + unicodeText,
-		verdicts: []plumb.Verdict{verdict(true, "contains", `found "6"`)},
-	}
+	a := act{0, 1, "6 " + unicodeText, []plumb.Verdict{verdict(true, "contains", `found "6"`)}, nil, nil}
 	a.change = func(r *plumb.SessionReport) {
 		r.Usage = plumb.Usage{InputChars: 12, OutputChars: 40}
 		r.Usage.Total()
@@ -275,7 +226,7 @@ func (s *stage) add(ev plumb.Event) {
 
 // play adds the events of one execution.
 func (s *stage) play(sc *scene, runner *plumb.RunnerInfo) {
-	if sc.skipped {
+	if len(sc.sessions) == 0 {
 		res := &plumb.ExecutionResult{
 			Outcome: plumb.OutcomeSkipped, Status: plumb.StatusSkipped, Reason: "the budget of 1.00 USD is spent",
 		}
@@ -309,12 +260,10 @@ func (s *stage) play(sc *scene, runner *plumb.RunnerInfo) {
 				result.JudgeCostUSD = new(value(result.JudgeCostUSD) + *v.Asked.CostUSD)
 			}
 		}
-		s.add(
-			plumb.Event{
-				Type: plumb.EventSessionJudged, Case: sc.c.ID, Runner: runner.ID, Repetition: a.repetition,
-				Session: a.session, Judgement: j,
-			},
-		)
+		s.add(plumb.Event{
+			Type: plumb.EventSessionJudged, Case: sc.c.ID, Runner: runner.ID, Repetition: a.repetition,
+			Session: a.session, Judgement: j,
+		})
 		result.Sessions++
 		result.DurationMs, result.LatencyMs = 1200, 900
 	}
@@ -335,9 +284,7 @@ func (s *stage) play(sc *scene, runner *plumb.RunnerInfo) {
 	}
 	result.Outcome, result.Status = worst.Outcome, worst.Status
 	if f := worst.Failure; f != nil {
-		result.Origin, result.Class, result.Reason = f.Origin, &plumb.FailureClass{
-			ID: f.Class.ID, Label: f.Class.Label,
-		}, f.Message
+		result.Origin, result.Class, result.Reason = f.Origin, new(f.Class), f.Message
 	}
 	s.add(plumb.Event{Type: plumb.EventExecutionFinished, Case: sc.c.ID, Runner: runner.ID, Result: result})
 }

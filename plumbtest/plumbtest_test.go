@@ -525,29 +525,26 @@ func TestRunSuite(t *testing.T) {
 	}
 }
 
-func TestTell(t *testing.T) {
+func TestConclude(t *testing.T) {
 	done := func(o plumb.Outcome, s plumb.Status) *plumb.Execution {
 		return &plumb.Execution{
 			State: plumb.ExecutionDone, Outcome: o, Status: s, Origin: plumb.OriginRunner, Reason: "why", Passed: 1,
 			Failed: 2,
 		}
 	}
-	told := stories{}
-	told.add(
-		plumb.Event{
-			Type: plumb.EventSessionFinished, Repetition: 1, Session: 2,
-			Failure: plumb.Failuref(plumb.OriginRunner, "down"),
-		},
-	)
+	d := details{}
+	d.add(plumb.Event{
+		Type: plumb.EventSessionFinished, Repetition: 1, Session: 2,
+		Failure: plumb.Failuref(plumb.OriginRunner, "down"),
+	})
 	verdicts := []plumb.Verdict{
 		{Name: "a", Pass: true, Reason: "fine"},
 		{Name: "b", Reason: "differs", Expected: "x\n", Got: "y"},
 		{Name: "c", Error: plumb.Failuref(plumb.OriginJudge, "no judge")},
 	}
-	told.add(plumb.Event{
+	d.add(plumb.Event{
 		Type: plumb.EventSessionJudged, Repetition: 2, Session: 1, Judgement: &plumb.Judgement{Verdicts: verdicts},
 	})
-	story := told[key{}]
 	const detail = "why\nrepetition 1, session 2: runner: down\n" +
 		"repetition 2, session 1: b: differs\n  want \"x\\n\"\n  got  \"y\"\n" +
 		"repetition 2, session 1: c could not be checked: no judge"
@@ -571,7 +568,7 @@ func TestTell(t *testing.T) {
 		got := complaints(t, func(tb testing.TB) {
 			tb.Helper()
 			defer func() { skipped = tb.(*recorder).skipped }()
-			tell(tb, test.e, story)
+			conclude(tb, test.e, d[key{}])
 		})
 		if got != test.want || skipped != test.skipped {
 			t.Errorf("%+v: said %q, skipped %t", test.e, got, skipped)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ const parallel = 8
 // Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest
 // case/runner. A subtest passes if the execution leaves the suite green, including expected
 // failures. It fails if a check fails, if a case that should fail passes, or if the execution could
-// not be measured; the message says which. Skipped executions become skipped subtests.
+// not be measured; the message gives the reason. Skipped executions become skipped subtests.
 //
 // The sessions run first, several at a time. If a judge is needed, each runner judges itself. The
 // subtests then report the results. suite.Workspace decides where agents work; without it, each
@@ -63,7 +62,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	if err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
-	told := stories{}
+	logs := details{}
 	o := run.Options{
 		Redact: redactor(),
 		Dir:    dir, Suite: suite, Runners: runners, Settings: run.Settings{Parallel: parallel}, Index: index,
@@ -72,7 +71,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 			SuiteHash: suite.Hash,
 		},
 		Emit: func(ev plumb.Event, r *plumb.Run) error {
-			told.add(ev)
+			logs.add(ev)
 			return reports.add(ev, r)
 		},
 	}
@@ -86,12 +85,12 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	for i := range state.Executions {
 		caseID, runnerID := state.At(i)
 		t.Run(caseID+"/"+runnerID, func(t *testing.T) {
-			tell(t, &state.Executions[i], told[key{caseID, runnerID}])
+			conclude(t, &state.Executions[i], logs[key{caseID, runnerID}])
 		})
 	}
 }
 
-// workspaces sets where agents work: as the suite says, otherwise in an empty directory for each
+// workspaces sets where agents work: as the suite defines, otherwise in an empty directory for each
 // session.
 func workspaces(t *testing.T, o *run.Options) error {
 	t.Helper()
@@ -159,19 +158,13 @@ func checkSuite(suite *plumb.Suite, runners []plumb.Runner) error {
 
 type key struct{ caseID, runnerID string }
 
-// stories holds the details of executions that did not simply pass.
-type stories map[key]*strings.Builder
+// details holds the details of executions that did not simply pass.
+type details map[key]string
 
-func (s stories) add(ev plumb.Event) {
+func (d details) add(ev plumb.Event) {
 	k := key{ev.Case, ev.Runner}
 	write := func(format string, args ...any) {
-		b := s[k]
-		if b == nil {
-			b = &strings.Builder{}
-			s[k] = b
-		}
-		fmt.Fprintf(b, "\nrepetition %d, session %d: ", ev.Repetition, ev.Session)
-		fmt.Fprintf(b, format, args...)
+		d[k] += fmt.Sprintf("\nrepetition %d, session %d: ", ev.Repetition, ev.Session) + fmt.Sprintf(format, args...)
 	}
 	switch {
 	case ev.Type == plumb.EventSessionFinished && ev.Failure != nil:
@@ -184,20 +177,16 @@ func (s stories) add(ev plumb.Event) {
 			case !v.Pass:
 				write("%s: %s", v.Name, v.Reason)
 				if v.Expected != "" || v.Got != "" {
-					fmt.Fprintf(s[k], "\n  want %q\n  got  %q", v.Expected, v.Got)
+					d[k] += fmt.Sprintf("\n  want %q\n  got  %q", v.Expected, v.Got)
 				}
 			}
 		}
 	}
 }
 
-// tell reports the result of an execution in its subtest.
-func tell(tb testing.TB, e *plumb.Execution, story *strings.Builder) {
+// conclude reports the result of an execution in its subtest.
+func conclude(tb testing.TB, e *plumb.Execution, detail string) {
 	tb.Helper()
-	detail := ""
-	if story != nil {
-		detail = story.String()
-	}
 	repetitions := fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed)
 	switch {
 	case e.State != plumb.ExecutionDone:

@@ -179,9 +179,9 @@ func (c *runnerTest) concurrent(req plumb.Request, parallel int) {
 		})
 	}
 	wg.Wait()
-	seen := map[*plumb.SessionReport]bool{nil: true}
+	seen := map[*plumb.SessionReport]bool{}
 	for _, report := range reports {
-		if seen[report] && report != nil {
+		if report != nil && seen[report] {
 			c.Errorf("two sessions share one report; callers change it")
 			return
 		}
@@ -224,10 +224,8 @@ func (c *runnerTest) checkReport(what string, s session) {
 		c.Errorf("%s: the session ended at %s, before it started at %s", what, r.EndedAt, r.StartedAt)
 	case !r.Recorded && !r.Cached &&
 		(r.StartedAt.Before(s.before.Add(-time.Second)) || r.EndedAt.After(s.after.Add(time.Second))):
-		c.Errorf(
-			"%s: the session went from %s to %s, but Run from %s to %s", what, r.StartedAt, r.EndedAt, s.before,
-			s.after,
-		)
+		c.Errorf("%s: the session went from %s to %s, but Run from %s to %s",
+			what, r.StartedAt, r.EndedAt, s.before, s.after)
 	}
 	if r.DurationMs < 0 || r.LatencyMs < 0 {
 		c.Errorf("%s: negative duration (%d ms) or latency (%d ms)", what, r.DurationMs, r.LatencyMs)
@@ -241,10 +239,8 @@ func (c *runnerTest) checkReport(what string, s session) {
 		plumb.FinishOther,
 	}
 	if !slices.Contains(reasons, r.FinishReason) {
-		c.Errorf(
-			"%s: unknown finish reason %q; the provider's own word belongs in ProviderFinishReason", what,
-			r.FinishReason,
-		)
+		c.Errorf("%s: unknown finish reason %q; the provider's own word belongs in ProviderFinishReason",
+			what, r.FinishReason)
 	}
 	if _, err := json.Marshal(r); err != nil {
 		c.Errorf("%s: the report cannot be recorded: %v", what, err)
@@ -264,9 +260,8 @@ func (c *runnerTest) checkUsage(what string, u plumb.Usage) {
 		return *n
 	}
 	input, output := count("input", u.InputTokens), count("output", u.OutputTokens)
-	cached, reasoning := count("cache", u.CacheTokens)+count(
-		"cache-write", u.CacheWriteTokens,
-	), count("reasoning", u.ReasoningTokens)
+	cached := count("cache", u.CacheTokens) + count("cache-write", u.CacheWriteTokens)
+	reasoning := count("reasoning", u.ReasoningTokens)
 	count("total", u.TotalTokens)
 	if names != nil {
 		c.Errorf("%s: negative counts of tokens: %s", what, strings.Join(names, ", "))

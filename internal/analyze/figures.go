@@ -93,24 +93,16 @@ func Times(run *plumb.Run) Distribution {
 // Slowest returns the indices in run.Executions of the n slowest executions, the slowest first; see
 // [Elapsed].
 func Slowest(run *plumb.Run, n int) []int {
-	var top []int // sorted; at most n, which is small
+	var all []int
 	for i := range run.Executions {
-		e := &run.Executions[i]
-		if !timed(e) || len(top) == n && (n == 0 || Elapsed(&run.Executions[top[n-1]]) >= Elapsed(e)) {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(top, Elapsed(e), func(x int, t int64) int {
-			if Elapsed(&run.Executions[x]) >= t {
-				return -1
-			}
-			return 1
-		})
-		top = slices.Insert(top, at, i)
-		if len(top) > n {
-			top = top[:n]
+		if timed(&run.Executions[i]) {
+			all = append(all, i)
 		}
 	}
-	return top
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Compare(Elapsed(&run.Executions[b]), Elapsed(&run.Executions[a]))
+	})
+	return all[:min(n, len(all))]
 }
 
 // Group is a set of executions that ended in the same way.
@@ -133,7 +125,14 @@ type Findings struct {
 // Find groups the executions of a run by failure class, and lists at most limit of each group.
 func Find(run *plumb.Run, limit int) Findings {
 	f := Findings{UnexpectedPassed: Group{Class: plumb.ClassUnexpectedPass()}}
-	failed, errored := groups{limit: limit}, groups{limit: limit}
+	var failed, errored table[Group]
+	group := func(t *table[Group], e *plumb.Execution) *Group {
+		class := e.Origin.Class()
+		if e.Class != nil {
+			class = *e.Class
+		}
+		return t.row(class.ID, Group{Class: class})
+	}
 	for i := range run.Executions {
 		e := &run.Executions[i]
 		switch {
@@ -143,12 +142,15 @@ func Find(run *plumb.Run, limit int) Findings {
 		case e.Status == plumb.StatusUnexpectedPassed:
 			f.UnexpectedPassed.add(i, limit)
 		case e.Outcome == plumb.OutcomeFail:
-			failed.add(i, e)
+			group(&failed, e).add(i, limit)
 		case e.Outcome == plumb.OutcomeError:
-			errored.add(i, e)
+			group(&errored, e).add(i, limit)
 		}
 	}
-	f.Failed, f.Errored = failed.sorted(), errored.sorted()
+	f.Failed, f.Errored = failed.rows, errored.rows
+	for _, groups := range [][]Group{f.Failed, f.Errored} {
+		slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
+	}
 	return f
 }
 
@@ -157,32 +159,4 @@ func (g *Group) add(i, limit int) {
 	if len(g.Executions) < limit {
 		g.Executions = append(g.Executions, i)
 	}
-}
-
-type groups struct {
-	limit int
-	list  []Group
-	index map[string]int
-}
-
-func (g *groups) add(i int, e *plumb.Execution) {
-	class := e.Origin.Class()
-	if e.Class != nil {
-		class = *e.Class
-	}
-	at, ok := g.index[class.ID]
-	if !ok {
-		if g.index == nil {
-			g.index = map[string]int{}
-		}
-		at = len(g.list)
-		g.index[class.ID] = at
-		g.list = append(g.list, Group{Class: class})
-	}
-	g.list[at].add(i, g.limit)
-}
-
-func (g *groups) sorted() []Group {
-	slices.SortStableFunc(g.list, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
-	return g.list
 }

@@ -1,6 +1,10 @@
 package analyze
 
-import "github.com/plumb-eval/plumb"
+import (
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+)
 
 // Rate is a pass rate as counts: Passed of Measured executions passed, and Measured of Planned
 // could be measured.
@@ -75,20 +79,20 @@ func (r *Rate) add(e *plumb.Execution) {
 // runners. Each list is in order of first appearance in the suite. A case with several tags counts
 // for each of them.
 type Breakdown struct {
-	Overall                            Rate
-	Categories, Difficulties, Tags     []Rate
-	Runners                            []Rate
-	hasCategory, hasDifficulty, hasTag bool
+	Overall                                 Rate
+	Categories, Difficulties, Tags, Runners []Rate
 }
 
 // HasCategories reports whether any case has a category, so that a table of them is useful.
-func (b Breakdown) HasCategories() bool { return b.hasCategory }
+func (b Breakdown) HasCategories() bool { return slices.ContainsFunc(b.Categories, Rate.named) }
 
 // HasDifficulties reports whether any case has a difficulty.
-func (b Breakdown) HasDifficulties() bool { return b.hasDifficulty }
+func (b Breakdown) HasDifficulties() bool { return slices.ContainsFunc(b.Difficulties, Rate.named) }
 
 // HasTags reports whether any case has a tag.
-func (b Breakdown) HasTags() bool { return b.hasTag }
+func (b Breakdown) HasTags() bool { return len(b.Tags) > 0 }
+
+func (r Rate) named() bool { return r.Name != "" }
 
 // Rates breaks down the executions of all runners.
 func Rates(run *plumb.Run) Breakdown { return rates(run, func(int) bool { return true }) }
@@ -99,7 +103,7 @@ func RunnerRates(run *plumb.Run, i int) Breakdown {
 }
 
 func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
-	var categories, difficulties, tags, runners table
+	var categories, difficulties, tags, runners table[Rate]
 	b := Breakdown{}
 	for c := range run.Cases {
 		info := &run.Cases[c]
@@ -109,36 +113,34 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 			}
 			e := &run.Executions[c*len(run.Info.Runners)+r]
 			b.Overall.add(e)
-			categories.row(info.Category).add(e)
-			difficulties.row(info.Difficulty).add(e)
-			runners.row(run.Info.Runners[r].ID).add(e)
+			categories.row(info.Category, Rate{Name: info.Category}).add(e)
+			difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}).add(e)
+			runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}).add(e)
 			for _, t := range info.Tags {
-				tags.row(t).add(e)
+				tags.row(t, Rate{Name: t}).add(e)
 			}
 		}
-		b.hasCategory = b.hasCategory || info.Category != ""
-		b.hasDifficulty = b.hasDifficulty || info.Difficulty != ""
-		b.hasTag = b.hasTag || len(info.Tags) > 0
 	}
 	b.Categories, b.Difficulties, b.Tags, b.Runners = categories.rows, difficulties.rows, tags.rows, runners.rows
 	return b
 }
 
-// table is a list of rates with an index by name.
-type table struct {
-	rows  []Rate
+// table is a list with an index by a key, in the order in which the keys appear.
+type table[T any] struct {
+	rows  []T
 	index map[string]int
 }
 
-func (t *table) row(name string) *Rate {
-	i, ok := t.index[name]
+// row returns the row with the given key. If there is none yet, it is first.
+func (t *table[T]) row(key string, first T) *T {
+	i, ok := t.index[key]
 	if !ok {
 		if t.index == nil {
 			t.index = map[string]int{}
 		}
 		i = len(t.rows)
-		t.index[name] = i
-		t.rows = append(t.rows, Rate{Name: name})
+		t.index[key] = i
+		t.rows = append(t.rows, first)
 	}
 	return &t.rows[i]
 }

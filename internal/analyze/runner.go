@@ -65,18 +65,24 @@ func (r Rate) Figures() RateFigures {
 
 // Averages collects the means of a [RunnerSummary], one execution after the other.
 type Averages struct {
-	duration, input, output, reasoning, cache, total mean
+	duration mean
+	tokens   [6]mean // in the order of counts
 }
 
 // Add adds an execution that took place. usage is the usage that the result of the execution shows;
 // see [MeanUsage].
 func (a *Averages) Add(durationMs int64, usage plumb.Usage) {
 	a.duration.add(&durationMs)
-	a.input.add(usage.InputTokens)
-	a.output.add(usage.OutputTokens)
-	a.reasoning.add(usage.ReasoningTokens)
-	a.cache.add(usage.CacheTokens)
-	a.total.add(usage.TotalTokens)
+	for i, count := range counts(&usage) {
+		a.tokens[i].add(*count)
+	}
+}
+
+// counts returns the counts of tokens that providers report.
+func counts(u *plumb.Usage) [6]**int64 {
+	return [...]**int64{
+		&u.InputTokens, &u.OutputTokens, &u.ReasoningTokens, &u.CacheTokens, &u.TotalTokens, &u.CacheWriteTokens,
+	}
 }
 
 // Summary returns the summary of the runner at index i of run.Info.Runners.
@@ -85,9 +91,9 @@ func (a *Averages) Summary(run *plumb.Run, i int) RunnerSummary {
 	s := RunnerSummary{
 		Runner: run.Info.Runners[i], TotalCases: rate.Planned,
 		PassedCases:        rate.Passed - rate.UnexpectedPassed + rate.ExpectedFailed,
-		AverageInputTokens: a.input.value(), AverageOutputTokens: a.output.value(),
-		AverageReasoningTokens: a.reasoning.value(), AverageCacheTokens: a.cache.value(),
-		AverageTotalTokens: a.total.value(),
+		AverageInputTokens: a.tokens[0].value(), AverageOutputTokens: a.tokens[1].value(),
+		AverageReasoningTokens: a.tokens[2].value(), AverageCacheTokens: a.tokens[3].value(),
+		AverageTotalTokens: a.tokens[4].value(),
 		Rate:               rate.Figures(),
 	}
 	if s.TotalCases > 0 {
@@ -110,28 +116,26 @@ func MeanUsage(usages []plumb.Usage) plumb.Usage {
 	if len(usages) == 1 {
 		return usages[0]
 	}
-	var input, output, reasoning, cache, write, total, inputChars, outputChars, reasoningChars mean
+	var tokens [6]mean
+	var chars [3]mean
 	for i := range usages {
 		u := &usages[i]
-		input.add(u.InputTokens)
-		output.add(u.OutputTokens)
-		reasoning.add(u.ReasoningTokens)
-		cache.add(u.CacheTokens)
-		write.add(u.CacheWriteTokens)
-		total.add(u.TotalTokens)
-		inputChars.add(&u.InputChars)
-		outputChars.add(&u.OutputChars)
-		reasoningChars.add(&u.ReasoningChars)
+		for k, count := range counts(u) {
+			tokens[k].add(*count)
+		}
+		for k, count := range []*int64{&u.InputChars, &u.OutputChars, &u.ReasoningChars} {
+			chars[k].add(count)
+		}
 	}
-	m := plumb.Usage{
-		InputTokens: input.rounded(), OutputTokens: output.rounded(), ReasoningTokens: reasoning.rounded(),
-		CacheTokens: cache.rounded(), CacheWriteTokens: write.rounded(),
+	var m plumb.Usage
+	for k, count := range counts(&m) {
+		*count = tokens[k].rounded()
 	}
+	total := m.TotalTokens
 	m.Total() // sets the sources; the total itself is a mean, too
-	m.TotalTokens = total.rounded()
+	m.TotalTokens = total
 	if len(usages) > 0 {
-		m.InputChars, m.OutputChars = *inputChars.rounded(), *outputChars.rounded()
-		m.ReasoningChars = *reasoningChars.rounded()
+		m.InputChars, m.OutputChars, m.ReasoningChars = *chars[0].rounded(), *chars[1].rounded(), *chars[2].rounded()
 	}
 	return m
 }

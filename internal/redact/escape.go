@@ -267,7 +267,7 @@ func entity(text []byte, final bool) (c rune, width int) {
 		}
 		return rune(n), end + 1
 	}
-	// A name that HTML does not know stays, and some names stand for two characters.
+	// A name that HTML does not know stays, and some names mean two characters.
 	plain := html.UnescapeString(string(text[:end+1]))
 	c, size := utf8.DecodeRuneInString(plain)
 	if size < len(plain) {

@@ -275,26 +275,17 @@ func cases(c byte, fold bool) []byte {
 	return []byte{c}
 }
 
-// mark sets the replacement of each pattern: a text that no secret contains, not even partly or
+// marker returns the replacement of a secret: a text that no secret contains, not even partly or
 // together with the text around it.
-func (r *Redactor) mark() {
-	for i := range r.patterns {
-		p := &r.patterns[i]
-		if i > 0 && p.name == r.patterns[i-1].name {
-			p.marker = r.patterns[i-1].marker
-			continue
-		}
-		for _, name := range [...]string{"redacted:" + plainName(p.name), "redacted"} {
-			for _, around := range [...]string{"[]", "()", "<>", "{}", "**", "||"} {
-				if p.marker = around[:1] + name + around[1:]; !r.mixes(p.marker) {
-					break
-				}
-			}
-			if !r.mixes(p.marker) {
-				break
+func (r *Redactor) marker(name string) (marker string) {
+	for _, text := range [...]string{"redacted:" + plainName(name), "redacted"} {
+		for _, around := range [...]string{"[]", "()", "<>", "{}", "**", "||"} {
+			if marker = around[:1] + text + around[1:]; !r.mixes(marker) {
+				return marker
 			}
 		}
 	}
+	return marker
 }
 
 // plainName returns name with characters that are valid in a JSON string, a URL, an attribute and a

@@ -105,7 +105,14 @@ func New(secrets []Secret, words ...string) *Redactor {
 		}
 	}
 	r.index()
-	r.mark()
+	markers := map[string]string{}
+	for i := range r.patterns {
+		p := &r.patterns[i]
+		if markers[p.name] == "" {
+			markers[p.name] = r.marker(p.name)
+		}
+		p.marker = markers[p.name]
+	}
 	return r
 }
 
@@ -135,7 +142,9 @@ func (r *Redactor) replaceNamed(s string, names map[string]struct{}) string {
 func (r *Redactor) rewrite(text []byte, names map[string]struct{}) []byte {
 	if len(text) > block {
 		var b bytes.Buffer
-		(&writer{redactor: r, to: &b, names: names}).all(text)
+		w := &writer{redactor: r, to: &b, names: names}
+		_, _ = w.Write(text) // writing to memory cannot fail
+		_ = w.Close()
 		if bytes.Equal(b.Bytes(), text) {
 			return nil
 		}

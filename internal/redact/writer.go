@@ -92,9 +92,3 @@ func (w *writer) flush(final bool) error {
 	_, err := w.to.Write(w.out)
 	return err
 }
-
-// all passes text through w.
-func (w *writer) all(text []byte) {
-	_, _ = w.Write(text) // writing to memory cannot fail
-	_ = w.Close()
-}

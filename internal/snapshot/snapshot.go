@@ -25,13 +25,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/agent"
-
 	"github.com/gofrs/flock"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
@@ -95,11 +94,8 @@ func (e entries) MarshalJSON() ([]byte, error) {
 	keys := slices.SortedFunc(maps.Keys(e), func(a, b string) int {
 		return cmp.Or(order.CompareString(a, b), strings.Compare(a, b))
 	})
-	data := []byte{'{'}
-	for i, key := range keys {
-		if i > 0 {
-			data = append(data, ',')
-		}
+	var members [][]byte
+	for _, key := range keys {
 		k, err := marshal(key)
 		if err != nil {
 			return nil, err
@@ -108,9 +104,9 @@ func (e entries) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		data = append(append(append(data, k...), ':'), v...)
+		members = append(members, slices.Concat(k, []byte{':'}, v))
 	}
-	return append(data, '}'), nil
+	return slices.Concat([]byte{'{'}, bytes.Join(members, []byte{','}), []byte{'}'}), nil
 }
 
 // marshal encodes a value as JavaScript does: without escaping the characters of HTML.
@@ -174,47 +170,35 @@ func read(path string) (map[string]entry, error) {
 	return f.Entries, nil
 }
 
-func key(caseID, runnerID string) string { return caseID + "::" + runnerID }
-
 // Verify compares the sessions that decided an execution with its baseline. If there is no
 // baseline, they become it. It returns a failure if they used more tokens than allowed, or if the
 // count is not known.
 func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := key(c.ID, r.ID)
+	k := c.ID + "::" + r.ID
 	was, known := b.entries[k]
 	agent := ""
 	if known && !b.o.Update && was.Counting != countedGross {
 		agent = r.Agent.Type
 	}
 	actual, version, ok := mean(sessions, b.o.Metric, agent)
-	if !ok {
-		f := plumb.Failuref(plumb.OriginCollection,
+	switch {
+	case !ok:
+		return notMeasured("choose another metric in the config, under snapshots",
 			"Snapshot check requires provider token metric %s, which %s did not report for case %s",
 			b.o.Metric, r.ID, c.ID)
-		f.Class = plumb.OriginSnapshot.Class()
-		f.Hint = "choose another metric in the config, under snapshots"
-		return f
-	}
-	if !known || b.o.Update {
+	case !known || b.o.Update:
 		now := entry{
 			CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: actual, AgentType: r.Agent.Type,
-			Model:        r.Agent.Model,
-			AgentVersion: version, Counting: countedGross,
+			Model: r.Agent.Model, AgentVersion: version, Counting: countedGross,
 			UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
 		}
 		b.entries[k], b.changed[k] = now, now
 		return nil
-	}
-	if was.Metric != b.o.Metric {
-		f := plumb.Failuref(
-			plumb.OriginCollection, "the baseline of %s on %s has the metric %s, but the config has %s", c.ID, r.ID,
-			was.Metric, b.o.Metric,
-		)
-		f.Class = plumb.OriginSnapshot.Class()
-		f.Hint = "accept the new metric with --update-snapshots"
-		return f
+	case was.Metric != b.o.Metric:
+		return notMeasured("accept the new metric with --update-snapshots",
+			"the baseline of %s on %s has the metric %s, but the config has %s", c.ID, r.ID, was.Metric, b.o.Metric)
 	}
 	differs := was.differs(r, version)
 	if differs != "" && b.o.Note != nil {
@@ -237,6 +221,13 @@ func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.
 		text += "; " + differs
 	}
 	return plumb.Failuref(plumb.OriginSnapshot, "%s", text)
+}
+
+// notMeasured is the failure of a check that could not be made.
+func notMeasured(hint, format string, args ...any) *plumb.Failure {
+	f := plumb.Failuref(plumb.OriginCollection, format, args...)
+	f.Class, f.Hint = plumb.OriginSnapshot.Class(), hint
+	return f
 }
 
 // exceeded returns the limit that actual exceeds, if any.
@@ -310,18 +301,26 @@ func number(f float64) string {
 
 // Save writes the new and changed baselines, and keeps those that other processes wrote in the
 // meantime. Without changes it does nothing.
-func (b *Baselines) Save(ctx context.Context) (err error) {
+func (b *Baselines) Save(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.changed) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755); err != nil { //nolint:gosec // the user's project
+	if err := b.save(ctx); err != nil {
 		return fmt.Errorf("save snapshots: %w", err)
+	}
+	clear(b.changed)
+	return nil
+}
+
+func (b *Baselines) save(ctx context.Context) (err error) {
+	if err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755); err != nil { //nolint:gosec // the user's project
+		return err
 	}
 	lock := flock.New(lockOf(b.o.Path))
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-		return fmt.Errorf("save snapshots: lock %s: %w", b.o.Path, err)
+		return fmt.Errorf("lock %s: %w", b.o.Path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	entries, err := read(b.o.Path)
@@ -331,28 +330,12 @@ func (b *Baselines) Save(ctx context.Context) (err error) {
 	maps.Copy(entries, b.changed)
 	data, err := marshal(file{1, entries})
 	if err != nil {
-		return fmt.Errorf("save snapshots: %w", err)
+		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(b.o.Path), ".snapshots-*")
-	if err != nil {
-		return fmt.Errorf("save snapshots: %w", err)
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Chmod(0o644) // the file is part of the project
-	}
-	if cerr := temp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), b.o.Path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-		return fmt.Errorf("save snapshots: %w", err)
-	}
-	clear(b.changed)
-	return nil
+	return doc.Write(b.o.Path, func(f *doc.File) error {
+		_, err := f.Write(data)
+		return errors.Join(err, f.Chmod(0o644)) // the file is part of the project
+	})
 }
 
 // lockOf returns the lock that writers of the file share. It is not beside the file, which is in a

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -324,7 +323,7 @@ func (r *caseReader) appendCheck(checks []*check.Check, spec *doc.Value, ideal c
 		r.add(spec.Place, "an assertion must be an object, not "+spec.Kind.JSON(), `such as {"type": "contains"}`)
 		return checks
 	}
-	k, problems := check.ParseObject(members(spec), ideal)
+	k, problems := check.ParseValue(spec, ideal)
 	for _, p := range problems {
 		r.problems = append(r.problems, doc.Problem{
 			Pos: spec.Find(p.Pointer, p.Key).In(r.file), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
@@ -363,17 +362,6 @@ func (r *caseReader) ideal(n *doc.Value) check.Ideal {
 		ideal.Values = []string{"?"}
 	}
 	return ideal
-}
-
-// members yields the keys of an object and their values as JSON.
-func members(v *doc.Value) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		for i := range v.Members {
-			if !yield(v.Members[i].Key, v.Members[i].Value.JSON()) {
-				return
-			}
-		}
-	}
 }
 
 func (r *caseReader) add(at doc.Place, message, hint string) {

@@ -204,7 +204,7 @@ declare module "plumb" {
 		name?: string;
 		/** The check passes when it would fail, and fails when it would pass; its score is 1 minus the score. */
 		not?: boolean;
-		/** Weight of the score within the case; it does not change whether the case passes. */
+		/** The weight of the score within the case; it has no effect on whether the case passes. */
 		weight?: number;
 	}
 
@@ -312,9 +312,9 @@ declare module "plumb" {
 		value?: number;
 		/** The expected text, or a list of texts. */
 		ideal?: string | readonly string[] | null;
-		/** How far the number may be from the expected one. */
+		/** The largest accepted difference from the expected number. */
 		tolerance?: number;
-		/** The same in percent of the expected number; the wider tolerance counts. */
+		/** The same in percent of the expected number; the wider tolerance applies. */
 		tolerance_percent?: number;
 	}
 
@@ -328,7 +328,7 @@ declare module "plumb" {
 		threshold?: unknown;
 		/** A question about the output that YES or NO answers. */
 		judge_prompt: string;
-		/** How many answers to take, an odd number; the majority counts. */
+		/** The number of answers of the judge, an odd number; the majority decides. */
 		votes?: number;
 	}
 
@@ -384,11 +384,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -408,11 +408,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -434,11 +434,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -460,11 +460,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -484,11 +484,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -510,11 +510,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -534,11 +534,11 @@ declare module "plumb" {
 		contains?: string;
 		/** This regular expression (RE2) matches somewhere in the text. */
 		pattern?: string;
-		/** It matches exactly so often. */
+		/** The exact number of matches. */
 		count?: number;
-		/** It matches at least so often. */
+		/** The smallest number of matches. */
 		at_least?: number;
-		/** It matches at most so often. */
+		/** The largest number of matches. */
 		at_most?: number;
 		/** Everything of the kind matches; without a count, nothing at all passes too. */
 		only?: boolean;
@@ -576,7 +576,7 @@ declare module "plumb" {
 		in?: readonly ("output" | "commands" | "files")[];
 	}
 
-	/** Passes if the answer took at most so many output tokens, reasoning included. */
+	/** Passes if the answer took at most `max` output tokens, including reasoning. */
 	export interface MaxTokensAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_tokens";
@@ -586,7 +586,7 @@ declare module "plumb" {
 		value?: number;
 	}
 
-	/** Passes if the answered request took at most so many milliseconds. */
+	/** Passes if the answered request took at most `max` milliseconds. */
 	export interface MaxLatencyMsAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_latency_ms";
@@ -596,7 +596,7 @@ declare module "plumb" {
 		value?: number;
 	}
 
-	/** Passes if the agent took at most so many steps, as it counts them. */
+	/** Passes if the agent took at most `max` steps, as it counts them. */
 	export interface MaxStepsAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_steps";
@@ -606,7 +606,7 @@ declare module "plumb" {
 		value?: number;
 	}
 
-	/** Passes if the session took at most so many input tokens, cached ones included. */
+	/** Passes if the session took at most `max` input tokens, including cached ones. */
 	export interface MaxInputTokensAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_input_tokens";
@@ -616,7 +616,7 @@ declare module "plumb" {
 		value?: number;
 	}
 
-	/** Passes if the session took at most so many tokens, cached ones not included. */
+	/** Passes if the session took at most `max` tokens, without cached ones. */
 	export interface MaxTotalTokensAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_total_tokens";
@@ -626,7 +626,7 @@ declare module "plumb" {
 		value?: number;
 	}
 
-	/** Passes if the session cost at most so many US dollars. */
+	/** Passes if the session cost at most `max` US dollars. */
 	export interface MaxCostUsdAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_cost_usd";
@@ -636,7 +636,7 @@ declare module "plumb" {
 		value?: number;
 	}
 
-	/** Passes if the session took at most so many milliseconds. */
+	/** Passes if the session took at most `max` milliseconds. */
 	export interface MaxDurationMsAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "max_duration_ms";
