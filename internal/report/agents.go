@@ -121,7 +121,7 @@ func (f *agentFigures) cells(dash string) []string {
 	if f.priced == 0 {
 		return append(cells, dash)
 	}
-	return append(cells, money(f.cost/float64(f.priced)))
+	return append(cells, Money(f.cost/float64(f.priced)))
 }
 
 // runnerSummary is the documented summary of a runner, extended with the figures of agents.
@@ -164,7 +164,7 @@ func explainCommand(o *Options, run *plumb.Run, i int, s *session) string {
 	if s == nil || s.judgement == nil || dir == "" || !askable(o, run, runner) || !excerptOf(s.judgement).asks {
 		return ""
 	}
-	return "plumb explain " + shellWord(artifactDir(plumb.ExecutionDir(dir, run.Cases[i/n].ID, runner), s)) + o.flags()
+	return "plumb explain " + ShellWord(artifactDir(plumb.ExecutionDir(dir, run.Cases[i/n].ID, runner), s)) + o.flags()
 }
 
 // agentCells are the agent columns of one execution.

@@ -115,7 +115,7 @@ func plainPath(file string) string {
 // s, which may be part of a whole session.
 func keep(s string) string {
 	short, missing := shorten(s, excerptText)
-	short = clean(short)
+	short = Clean(short)
 	if missing > 0 {
 		return fmt.Sprintf("%s\n(%s more bytes)", short, count(missing))
 	}

@@ -48,8 +48,8 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// money renders US dollars with two significant digits below one dollar: $12.30, $0.0042.
-func money(usd float64) string {
+// Money renders US dollars with two significant digits below one dollar: $12.30, $0.0042.
+func Money(usd float64) string {
 	switch {
 	case usd == 0:
 		return "$0"

@@ -85,7 +85,7 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", escapeControls(data))
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", EscapeJSON(data))
 	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", pageScript())
 	return w.Flush()
 }
@@ -199,7 +199,7 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 			continue
 		}
 		x := htmlExecution{
-			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: clean(e.Reason),
+			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: Clean(e.Reason),
 			Category: oneLine(info.Category), At: i,
 		}
 		if !e.Status.OK() {
@@ -259,11 +259,11 @@ func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession
 	}
 	head := headOf(s)
 	if run.Info.ArtifactDir != "" && keepsArtifacts(runner) {
-		head.ArtifactDir = clean(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
+		head.ArtifactDir = Clean(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
 	}
-	head.Show = "plumb show " + shellWord(run.Info.ID) + " " + shellWord(info.ID)
+	head.Show = "plumb show " + ShellWord(run.Info.ID) + " " + ShellWord(info.ID)
 	if n > 1 {
-		head.Show += " --runner " + shellWord(runner.ID)
+		head.Show += " --runner " + ShellWord(runner.ID)
 	}
 	whole = true
 	if s.report != nil {

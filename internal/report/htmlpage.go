@@ -232,9 +232,9 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 	}
 	spent, times := analyze.Spent(run, -1), analyze.Times(run)
 	if spent.Sessions > 0 {
-		value, more := money(spent.CostUSD), ""
+		value, more := Money(spent.CostUSD), ""
 		if spent.JudgeCostUSD > 0 {
-			more = money(spent.JudgeCostUSD) + " of it for judging"
+			more = Money(spent.JudgeCostUSD) + " of it for judging"
 		}
 		if !spent.Priced(run) {
 			value = "unknown"
@@ -350,7 +350,7 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 		if i == htmlList {
 			break
 		}
-		f.Notes = append(f.Notes, plumb.Note{Level: oneLine(n.Level), Text: clean(n.Text), Hint: clean(n.Hint)})
+		f.Notes = append(f.Notes, plumb.Note{Level: oneLine(n.Level), Text: Clean(n.Text), Hint: Clean(n.Hint)})
 	}
 }
 
@@ -463,7 +463,7 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	}
 	s := rec.deciding(e.Outcome)
 	if s == nil || x.Word == "xpass" {
-		x.Message = cmp.Or(x.Message, clean(e.Reason))
+		x.Message = cmp.Or(x.Message, Clean(e.Reason))
 		return x, nil
 	}
 	ex := whyOf(e, s)

@@ -126,7 +126,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 		fact("requests", count(r.Requests))
 	}
 	if r.CostUSD != nil {
-		fact("cost", money(*r.CostUSD))
+		fact("cost", Money(*r.CostUSD))
 	}
 	if r.ExitCode != nil {
 		fact("exit code", strconv.Itoa(*r.ExitCode))

@@ -273,5 +273,5 @@ func xmlText(s string) string {
 			return r
 		}
 		return -1
-	}, clean(s))
+	}, Clean(s))
 }

@@ -268,7 +268,7 @@ func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
 // fence puts a text into a fenced block that it cannot close.
 func fence(s, language string) string {
 	ticks := strings.Repeat("`", max(3, longestRun(s)+1))
-	return ticks + language + "\n" + strings.TrimRight(clean(s), "\n") + "\n" + ticks
+	return ticks + language + "\n" + strings.TrimRight(Clean(s), "\n") + "\n" + ticks
 }
 
 // longestRun returns the length of the longest run of backticks in s.

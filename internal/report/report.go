@@ -311,10 +311,10 @@ type command struct{ line, why string }
 
 // nextSteps returns the commands that a user is likely to need after a run, most useful first.
 func nextSteps(o *Options, run *plumb.Run, look string) []command {
-	id, flags := shellWord(run.Info.ID), o.flags()
+	id, flags := ShellWord(run.Info.ID), o.flags()
 	var steps []command
 	if look != "" {
-		steps = append(steps, command{"plumb show " + id + " " + shellWord(look) + flags, "see the whole session"})
+		steps = append(steps, command{"plumb show " + id + " " + ShellWord(look) + flags, "see the whole session"})
 	}
 	switch t := run.Totals; {
 	case o.Closed:
@@ -326,8 +326,8 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	return steps
 }
 
-// shellWord quotes an argument that a shell would split or expand.
-func shellWord(s string) string {
+// ShellWord quotes an argument that a shell would split or expand.
+func ShellWord(s string) string {
 	s = oneLine(s)
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	if s != "" && strings.Trim(s, plain) == "" {

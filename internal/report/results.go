@@ -260,7 +260,7 @@ func (r *Results) render(run *plumb.Run, out []renderedCase) {
 					buf.Grow(res.size())
 					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
-				out[i] = renderedCase{json: escapeControls(buf.Bytes()), figures: figures, err: err}
+				out[i] = renderedCase{json: EscapeJSON(buf.Bytes()), figures: figures, err: err}
 			}
 		})
 	}
@@ -395,13 +395,13 @@ func (d *document) encode(v any) []byte {
 	if d.err == nil {
 		d.err = d.enc.Encode(v)
 	}
-	return escapeControls(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
+	return EscapeJSON(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
 }
 
-// escapeControls escapes characters that JSON allows inside strings and a terminal would interpret
+// EscapeJSON escapes characters that JSON allows inside strings and a terminal would interpret
 // or hide, because the document may be printed to a terminal. The value of the JSON does not
 // change.
-func escapeControls(b []byte) []byte {
+func EscapeJSON(b []byte) []byte {
 	if bytes.IndexByte(b, 0x7f) < 0 && bytes.IndexByte(b, 0xc2) < 0 {
 		return b
 	}

@@ -184,9 +184,9 @@ func costWords(spent analyze.Spending, run *plumb.Run) string {
 	if !spent.Priced(run) {
 		return "unknown" + noPrice(run)
 	}
-	words := money(spent.CostUSD)
+	words := Money(spent.CostUSD)
 	if spent.JudgeCostUSD > 0 {
-		words += ", " + money(spent.JudgeCostUSD) + " of it for judging"
+		words += ", " + Money(spent.JudgeCostUSD) + " of it for judging"
 	}
 	if spent.Unpriced > 0 {
 		words += ", unknown for " + plural(spent.Unpriced, "execution")

@@ -97,7 +97,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
 			if dir := r.o.dir(run); e.asks && dir != "" && askable(&r.o, run, run.Runner(ev.Runner)) {
-				e.explain = "plumb explain " + shellWord(sessionDir(run, dir, ev)) + r.o.flags()
+				e.explain = "plumb explain " + ShellWord(sessionDir(run, dir, ev)) + r.o.flags()
 			}
 			r.excerpts[x] = e
 		}
@@ -326,7 +326,7 @@ func (r *terminal) progress(now time.Time) string {
 		parts = append(parts, rateWords(rate), "ETA "+duration(left.Milliseconds()))
 	}
 	if r.totals.CostUSD > 0 {
-		parts = append(parts, money(r.totals.CostUSD))
+		parts = append(parts, Money(r.totals.CostUSD))
 	}
 	return strings.Join(parts, r.t.dot)
 }
