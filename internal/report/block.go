@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -212,7 +213,7 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 			return err
 		}
 		i := c*len(run.Info.Runners) + r
-		res, why, rerr := blockResultOf(run, i, s)
+		res, why, rerr := blockResultOf(cellAt(run, i), s)
 		if rerr != nil {
 			return rerr
 		}
@@ -253,35 +254,32 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 }
 
 // blockResultOf returns the documented result of an execution, or why there is none.
-func blockResultOf(run *plumb.Run, i int, s Sessions) (*blockResult, *notMeasured, error) {
-	n := len(run.Info.Runners)
-	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
-	none := &notMeasured{TestID: info.ID, Outcome: e.Outcome, Reason: e.Reason}
-	if e.State != plumb.ExecutionDone || e.Outcome == plumb.OutcomeSkipped {
+func blockResultOf(c cell, s Sessions) (*blockResult, *notMeasured, error) {
+	none := &notMeasured{TestID: c.info.ID, Outcome: c.Outcome, Reason: c.Reason}
+	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
 		none.Outcome = plumb.OutcomeSkipped
 		return nil, none, nil
 	}
-	rec, err := record(s, info.ID, runner.ID)
+	_, decided, err := c.decided(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	decided := rec.deciding(e.Outcome)
-	unjudged := e.Outcome == plumb.OutcomeError && (e.Origin == plumb.OriginJudge || e.Origin == plumb.OriginAssertHook)
-	if decided == nil || decided.report == nil || !e.Outcome.Measured() && !unjudged {
+	unjudged := c.Outcome == plumb.OutcomeError && (c.Origin == plumb.OriginJudge || c.Origin == plumb.OriginAssertHook)
+	if decided == nil || decided.report == nil || !c.Outcome.Measured() && !unjudged {
 		return nil, none, nil
 	}
 	output := strings.ToValidUTF8(decided.report.FinalOutput, "\uFFFD") // as encoding/json writes it
-	hash, err := digest.Result(modelID(runner), info.ID, output)
+	hash, err := digest.Result(modelID(c.runner), c.info.ID, output)
 	if err != nil {
-		return nil, nil, fmt.Errorf("hash the result of case %s: %w", info.ID, err)
+		return nil, nil, fmt.Errorf("hash the result of case %s: %w", c.info.ID, err)
 	}
 	res := &blockResult{
-		TestID: info.ID, Output: output, LatencyMs: latencyOf(decided.report),
-		ResultHash: hash, Outcome: e.Outcome, Status: e.Status, CaseHash: info.Hash,
+		TestID: c.info.ID, Output: output, ResultHash: hash, Outcome: c.Outcome, Status: c.Status, CaseHash: c.info.Hash,
+		LatencyMs: cmp.Or(decided.report.LatencyMs, decided.report.DurationMs),
 	}
-	res.Assertion.Passed = e.Outcome == plumb.OutcomePass
-	res.Assertion.Details, err = blockDetails(decided, unjudged, e.Reason)
-	switch e.Outcome {
+	res.Assertion.Passed = c.Outcome == plumb.OutcomePass
+	res.Assertion.Details, err = blockDetails(decided, unjudged, c.Reason)
+	switch c.Outcome {
 	case plumb.OutcomePass:
 		res.Score = new(pythonFloat(1))
 	case plumb.OutcomeFail:
@@ -289,13 +287,6 @@ func blockResultOf(run *plumb.Run, i int, s Sessions) (*blockResult, *notMeasure
 	default:
 	}
 	return res, nil, err
-}
-
-func latencyOf(r *plumb.SessionReport) int64 {
-	if r.LatencyMs > 0 {
-		return r.LatencyMs
-	}
-	return r.DurationMs
 }
 
 // blockDetails returns the documented details of the assertion type, or a list of them for several
@@ -329,12 +320,7 @@ func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, er
 
 // modelID returns the model's name as in the documented format. A runner without a model uses its
 // id.
-func modelID(r *plumb.RunnerInfo) string {
-	if r.Agent.Model != "" {
-		return r.Agent.Model
-	}
-	return r.ID
-}
+func modelID(r *plumb.RunnerInfo) string { return cmp.Or(r.Agent.Model, r.ID) }
 
 // pythonTime renders a time as documented, always with microseconds.
 func pythonTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

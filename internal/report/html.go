@@ -192,32 +192,32 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
-	n, agents := len(run.Info.Runners), hasAgents(run)
+	agents := hasAgents(run)
 	for _, i := range htmlOrder(run) {
-		e, info := &run.Executions[i], &run.Cases[i/n]
-		if e.State == plumb.ExecutionPlanned || e.Outcome == plumb.OutcomeSkipped && e.Sessions == 0 {
+		c := cellAt(run, i)
+		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
 		x := htmlExecution{
-			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: Clean(e.Reason),
-			Category: oneLine(info.Category), At: i,
+			Case: oneLine(c.info.ID), Runner: i % len(run.Info.Runners), Word: cellWord(c.Execution),
+			Reason: Clean(c.Reason), Category: oneLine(c.info.Category), At: i,
 		}
-		if !e.Status.OK() {
-			x.Class = classLabel(e.Class, e.Origin)
+		if !c.Status.OK() {
+			x.Class = classLabel(c.Class, c.Origin)
 		}
 		if agents {
-			x.Used = agentCells(e, "–")
+			x.Used = agentCells(c.Execution, "–")
 		}
-		for _, t := range info.Tags {
+		for _, t := range c.info.Tags {
 			x.Tags = append(x.Tags, oneLine(t))
 		}
-		rec, err := record(o.Sessions, info.ID, run.Info.Runners[i%n].ID)
+		rec, err := c.record(o.Sessions)
 		if err != nil {
 			return nil, err
 		}
 		for _, sessions := range rec.repetitions {
 			for _, s := range sessions {
-				one, whole, err := b.session(run, i, s)
+				one, whole, err := b.session(&c, s)
 				if err != nil {
 					return nil, err
 				}
@@ -250,20 +250,16 @@ func htmlOrder(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession, whole bool, err error) {
-	n := len(run.Info.Runners)
-	info, runner := &run.Cases[i/n], &run.Info.Runners[i%n]
+func (b *htmlBlocks) session(c *cell, s *session) (one htmlSession, whole bool, err error) {
 	one = htmlSession{
-		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(info.ExpectedFail),
+		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(c.info.ExpectedFail),
 		Head: -1,
 	}
 	head := headOf(s)
-	if run.Info.ArtifactDir != "" && keepsArtifacts(runner) {
-		head.ArtifactDir = Clean(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
-	}
-	head.Show = "plumb show " + ShellWord(run.Info.ID) + " " + ShellWord(info.ID)
-	if n > 1 {
-		head.Show += " --runner " + ShellWord(runner.ID)
+	head.ArtifactDir = Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
+	head.Show = "plumb show " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
+	if len(c.run.Info.Runners) > 1 {
+		head.Show += " --runner " + ShellWord(c.runner.ID)
 	}
 	whole = true
 	if s.report != nil {

@@ -383,10 +383,9 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		any := false
 		for r := range n {
 			i := c*n + r
-			e := &run.Executions[i]
+			x := cellAt(run, i)
 			cell := htmlCell{
-				At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0,
-				More: cellWords(run, i),
+				At: i, Word: cellWord(x.Execution), Shown: f.Sessions && shown[i] && x.Sessions > 0, More: x.words(),
 			}
 			cell.Mark, cell.Label = wordMark(cell.Word)
 			counts[cell.Word]++
@@ -407,18 +406,17 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 	}
 }
 
-// cellWords returns the text beside the symbol of an execution: its repetitions, when there are
-// several, and its duration.
-func cellWords(run *plumb.Run, i int) string {
-	e := &run.Executions[i]
-	if e.State != plumb.ExecutionDone || e.Sessions == 0 {
+// words returns the text beside the symbol of an execution: its repetitions, when there are several,
+// and its duration.
+func (c *cell) words() string {
+	if c.State != plumb.ExecutionDone || c.Sessions == 0 {
 		return ""
 	}
 	words := ""
-	if target := repeatTarget(run, &run.Cases[i/len(run.Info.Runners)]); target > 1 {
-		words = fmt.Sprintf("%d/%d ", e.Passed, target)
+	if target := c.repeats(); target > 1 {
+		words = fmt.Sprintf("%d/%d ", c.Passed, target)
 	}
-	return words + duration(analyze.Elapsed(e))
+	return words + duration(analyze.Elapsed(c.Execution))
 }
 
 // failures adds the failed and unmeasured executions.
@@ -445,49 +443,42 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 }
 
 func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
-	n := len(run.Info.Runners)
-	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
-	x := htmlFailed{At: i, Case: oneLine(info.ID), Word: cellWord(e), Meta: countWords(run, i)}
-	if n > 1 {
-		x.Runner = runnerTitle(runner)
+	c := cellAt(run, i)
+	x := htmlFailed{At: i, Case: oneLine(c.info.ID), Word: cellWord(c.Execution), Meta: c.counts()}
+	if len(run.Info.Runners) > 1 {
+		x.Runner = runnerTitle(c.runner)
 	}
 	x.Mark, x.Label = wordMark(x.Word)
 	if x.Word == "xpass" {
 		x.Message = unexpectedPass
-	} else {
-		x.Class = classLabel(e.Class, e.Origin)
-	}
-	rec, err := record(o.Sessions, info.ID, runner.ID)
-	if err != nil {
-		return x, err
-	}
-	s := rec.deciding(e.Outcome)
-	if s == nil || x.Word == "xpass" {
-		x.Message = cmp.Or(x.Message, Clean(e.Reason))
 		return x, nil
 	}
-	ex := whyOf(e, s)
+	x.Class = classLabel(c.Class, c.Origin)
+	_, s, err := c.decided(o.Sessions)
+	if err != nil || s == nil {
+		x.Message = Clean(c.Reason)
+		return x, err
+	}
+	ex := whyOf(c.Execution, s)
 	x.Hint, x.More = ex.hint, ex.more
 	x.Stack, x.Log = ex.stack, ex.log
 	if len(ex.checks) == 0 {
 		x.Message, x.Where = ex.message, ex.at
 	}
-	for _, c := range ex.checks {
-		check := htmlCheck{Name: c.name, Reason: c.reason, Where: c.at, Expected: c.expected, Got: c.got}
+	for _, v := range ex.checks {
+		check := htmlCheck{Name: v.name, Reason: v.reason, Where: v.at, Expected: v.expected, Got: v.got}
 		switch {
-		case c.expected == "" && c.got == "":
-		case diffable(c.expected, c.got):
-			check.Diff = diffLines(diffOf(c.expected, c.got, 4*excerptLines))
+		case v.expected == "" && v.got == "":
+		case diffable(v.expected, v.got):
+			check.Diff = diffLines(diffOf(v.expected, v.got, 4*excerptLines))
 		default:
-			check.Compared, check.Got = true, shown(c.got)
+			check.Compared, check.Got = true, shown(v.got)
 		}
 		x.Checks = append(x.Checks, check)
 	}
 	x.Answer, _ = clip(s.output(), excerptText)
-	if keepsArtifacts(runner) && run.Info.ArtifactDir != "" {
-		x.Directory = oneLine(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
-		x.Explain = explainCommand(o, run, i, s)
-	}
+	x.Directory = oneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
+	x.Explain = c.askAbout(o, s)
 	return x, nil
 }
 

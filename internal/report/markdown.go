@@ -111,13 +111,13 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 			case r.Name == "":
 				row("no "+kind, r)
 			default:
-				row(kind+" "+cell(r.Name), r)
+				row(kind+" "+cellText(r.Name), r)
 			}
 		}
 	}
 	for i := range run.Info.Runners {
 		runner := analyze.RunnerRates(run, i)
-		row("**"+cell(runnerTitle(&run.Info.Runners[i]))+"**", runner.Overall)
+		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", runner.Overall)
 		list("category", runner.Categories, runner.HasCategories())
 		list("difficulty", runner.Difficulties, runner.HasDifficulties())
 	}
@@ -194,9 +194,9 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 
 // item lists one execution. The first items include what was expected and what was received.
 func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
-	e := &run.Executions[x]
-	line := "- " + code(executionName(run, x))
-	if reason := oneLine(e.Reason); reason != "" {
+	c := cellAt(run, x)
+	line := "- " + code(c.name())
+	if reason := oneLine(c.Reason); reason != "" {
 		line += " " + code(reason)
 	}
 	m.part(line + "\n")
@@ -204,16 +204,12 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 		return nil
 	}
 	*details--
-	rec, err := record(o.Sessions, run.Cases[x/len(run.Info.Runners)].ID, run.Info.Runners[x%len(run.Info.Runners)].ID)
-	if err != nil {
+	_, decided, err := c.decided(o.Sessions)
+	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
 		return err
 	}
-	decided := rec.deciding(e.Outcome)
-	if decided == nil || e.Status == plumb.StatusUnexpectedPassed {
-		return nil
-	}
-	why, missing := shorten(whyText(e, decided), markdownText)
-	if strings.TrimSpace(why) == "" || oneLine(why) == oneLine(e.Reason) {
+	why, missing := shorten(whyText(c.Execution, decided), markdownText)
+	if strings.TrimSpace(why) == "" || oneLine(why) == oneLine(c.Reason) {
 		return nil
 	}
 	if missing > 0 {
@@ -224,7 +220,7 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 		language = "diff"
 	}
 	ask := ""
-	if explain := explainCommand(o, run, x, decided); explain != "" {
+	if explain := c.askAbout(o, decided); explain != "" {
 		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
 	}
 	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + ask + "\n  </details>\n")
@@ -262,8 +258,8 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// cell is code for a table, in which a bar ends the cell even inside code.
-func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
+// cellText is code for a table, in which a bar ends the cell even inside code.
+func cellText(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
 
 // fence puts a text into a fenced block that it cannot close.
 func fence(s, language string) string {

@@ -309,7 +309,8 @@ func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
 	if r.held > moduleDocument {
 		d = brief
 	}
-	res := result(run, i, rec, run.Info.ArtifactDir, d)
+	c := cellAt(run, i)
+	res := c.result(rec, d)
 	text, err := json.Marshal(res)
 	if err != nil {
 		return err
@@ -353,7 +354,8 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 		text := x.results[run.Info.Runners[k].ID]
 		r.held -= len(text)
 		if text == nil { // done before this process began
-			done := result(run, first+k, &recording{}, run.Info.ArtifactDir, brief)
+			c := cellAt(run, first+k)
+			done := c.result(&recording{}, brief)
 			res.Passed = res.Passed && done.Passed
 			if text, err = json.Marshal(done); err != nil {
 				return err

@@ -277,22 +277,21 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	}
 	all := make([]caseFigures, n)
 	for i := range n {
-		rec := &recording{}
-		e := &run.Executions[c*n+i]
+		rec, x := &recording{}, cellAt(run, c*n+i)
 		switch {
-		case e.State == plumb.ExecutionPlanned:
-		case r.detail == brief && plain(run, e, info):
-			rec = summarized(e)
+		case x.State == plumb.ExecutionPlanned:
+		case r.detail == brief && x.plain():
+			rec = x.summarized()
 		default:
 			var err error
-			if rec, err = record(r.sessions, info.ID, run.Info.Runners[i].ID); err != nil {
+			if rec, err = x.record(r.sessions); err != nil {
 				return res, nil, err
 			}
 		}
-		x := result(run, c*n+i, rec, run.Info.ArtifactDir, r.detail)
-		res.RunnerResults[i] = x
-		res.Passed = res.Passed && x.Passed
-		all[i] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, usageOf(e, rec)}
+		one := x.result(rec, r.detail)
+		res.RunnerResults[i] = one
+		res.Passed = res.Passed && one.Passed
+		all[i] = caseFigures{one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec)}
 	}
 	return res, all, nil
 }

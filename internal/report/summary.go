@@ -214,15 +214,9 @@ func noPrice(run *plumb.Run) string {
 	return " (no price for " + strings.Join(models, ", ") + ")"
 }
 
-// name returns the shortest name of an execution: the case, with the runner when there are several.
-func (s *summary) name(i int) string { return executionName(s.run, i) }
-
-func executionName(run *plumb.Run, i int) string {
-	caseID, runnerID := run.At(i)
-	if len(run.Info.Runners) == 1 {
-		return oneLine(caseID)
-	}
-	return oneLine(caseID) + " > " + oneLine(runnerID)
+func (s *summary) name(i int) string {
+	c := cellAt(s.run, i)
+	return c.name()
 }
 
 // findings writes what failed and what could not be measured, by class, and returns the case to

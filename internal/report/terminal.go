@@ -96,8 +96,9 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
-			if dir := r.o.dir(run); e.asks && dir != "" && askable(&r.o, run, run.Runner(ev.Runner)) {
-				e.explain = "plumb explain " + ShellWord(sessionDir(run, dir, ev)) + r.o.flags()
+			if i, err := run.Index(ev.Case, ev.Runner); e.asks && err == nil {
+				c := cellAt(run, i)
+				e.explain = c.explain(&r.o, ev.Repetition, ev.Session)
 			}
 			r.excerpts[x] = e
 		}
@@ -140,7 +141,8 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 		e = excerpt{message: keep(res.Reason)}
 	}
 	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
-		e.counts = countWords(run, i)
+		c := cellAt(run, i)
+		e.counts = c.counts()
 	}
 	if r.explain == "" {
 		r.explain = e.explain
