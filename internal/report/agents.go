@@ -167,36 +167,25 @@ func (s *summary) agents() {
 		return
 	}
 	table := [][]string{append([]string{"mean of a session"}, agentHead()...)}
-	heads := map[int]bool{0: true}
+	styles := []func(string) string{s.t.dim}
+	add := func(style func(string) string, name string, cells []string) {
+		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
+	}
+	plain := func(s string) string { return s }
 	n := len(s.run.Info.Runners)
 	for r := range min(n, summaryRows) {
-		heads[len(table)] = true
-		table = append(table, append([]string{runnerTitle(&s.run.Info.Runners[r])}, agentMeans(s.run, r).cells(s.t.dash)...))
+		add(s.t.bold, runnerTitle(&s.run.Info.Runners[r]), agentMeans(s.run, r).cells(s.t.dash))
 		for c := range s.run.Cases {
 			if c == max(1, agentRows/n) {
-				table = append(table, []string{fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case"))})
+				add(plain, fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case")), nil)
 				break
 			}
 			e := &s.run.Executions[c*n+r]
-			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)},
-				agentCells(e, s.t.dash)...))
+			add(plain, "  "+s.mark(e)+" "+oneLine(s.run.Cases[c].ID), agentCells(e, s.t.dash))
 		}
 	}
 	widths, gap := s.narrow(table)
-	s.line("")
-	for i, cells := range table {
-		line := pad(cells[0], widths[0])
-		if heads[i] && i > 0 {
-			line = s.t.bold(line)
-		}
-		for c := 1; c < len(cells); c++ {
-			line += gap + padLeft(cells[c], widths[c])
-		}
-		if i == 0 {
-			line = s.t.dim(line)
-		}
-		s.line("%s", line)
-	}
+	s.table(table, styles, widths, gap)
 }
 
 // narrow makes a table of agent columns fit the terminal. The last column, the cost, matters most,

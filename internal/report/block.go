@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
@@ -187,49 +186,37 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 	if t := runner.Parameters.Temperature; t != nil {
 		b.Metadata.Temperature = pythonFloat(*t)
 	}
-	var err error
-	member := func(last bool, name string, v any) {
-		var text []byte
-		if err != nil {
-			return
-		}
-		if text, err = blockJSON(v, "    "); err != nil {
-			return
-		}
-		fmt.Fprintf(w, "    %q: %s", name, text)
-		if !last {
-			fmt.Fprint(w, ",")
-		}
-		fmt.Fprint(w, "\n")
+	member := func(before, name string, v any) error {
+		text, err := blockJSON(v, "    ")
+		fmt.Fprintf(w, "%s\n    %q: %s", before, name, text)
+		return err
 	}
-	fmt.Fprint(w, "{\n")
-	member(false, "suite_version", b.SuiteVersion)
-	member(false, "suite_hash", b.SuiteHash)
-	member(false, "run_metadata", b.Metadata)
-	fmt.Fprint(w, "    \"results\": [")
+	if err := errors.Join(
+		member("{", "suite_version", b.SuiteVersion),
+		member(",", "suite_hash", b.SuiteHash),
+		member(",", "run_metadata", b.Metadata),
+	); err != nil {
+		return err
+	}
+	fmt.Fprint(w, ",\n    \"results\": [")
 	sum, missing := blockSummary{}, []notMeasured{}
-	for c := range run.Cases {
+	for i := r; i < len(run.Executions); i += len(run.Info.Runners) {
+		res, why, err := blockResultOf(cellAt(run, i), s)
 		if err != nil {
 			return err
-		}
-		i := c*len(run.Info.Runners) + r
-		res, why, rerr := blockResultOf(cellAt(run, i), s)
-		if rerr != nil {
-			return rerr
 		}
 		if res == nil {
 			missing = append(missing, *why)
 			continue
 		}
-		text, jerr := blockJSON(res, "      ")
-		if jerr != nil {
-			return jerr
+		text, err := blockJSON(res, "      ")
+		if err != nil {
+			return err
 		}
 		if sum.Total > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprint(w, "\n      ")
-		fmt.Fprintf(w, "%s", text)
+		fmt.Fprintf(w, "\n      %s", text)
 		sum.Total++
 		switch {
 		case res.Score == nil:
@@ -238,18 +225,15 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 			sum.Passed++
 		}
 	}
+	end := "]"
 	if sum.Total > 0 {
-		fmt.Fprint(w, "\n    ")
+		end = "\n    ]"
 	}
-	fmt.Fprint(w, "],\n")
 	if n := sum.Total - sum.Skipped; n > 0 {
 		sum.PassRate = pythonFloat(float64(sum.Passed) / float64(n))
 	}
-	member(false, "summary", sum)
-	member(true, "not_measured", missing)
-	if err == nil {
-		_, err = w.WriteString("  }")
-	}
+	err := errors.Join(member(end+",", "summary", sum), member(",", "not_measured", missing))
+	fmt.Fprint(w, "\n  }")
 	return err
 }
 
@@ -336,27 +320,5 @@ func blockJSON(v any, indent string) ([]byte, error) {
 	if err := json.Indent(&indented, bytes.TrimSuffix(plain.Bytes(), []byte("\n")), indent, "  "); err != nil {
 		return nil, fmt.Errorf("encode a result: %w", err)
 	}
-	return ascii(indented.Bytes()), nil
-}
-
-// ascii escapes non-ASCII characters in a JSON text. They occur only inside strings.
-func ascii(b []byte) []byte {
-	if !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x7f }) {
-		return b
-	}
-	out := make([]byte, 0, len(b)+len(b)/4)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case r < 0x7f:
-			out = append(out, b[0])
-		case r > 0xffff:
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		b = b[size:]
-	}
-	return out
+	return escapeRunes(indented.Bytes(), func(r rune) bool { return r >= 0x7f }), nil
 }

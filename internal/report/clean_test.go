@@ -140,3 +140,16 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
+
+func TestEscapeJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"plain é 漢 👩"}`: `{"a":"plain é 漢 👩"}`,
+		"\"\u0085\x7f\"":      `"\u0085\u007f"`,
+		"\"a\u202eb\u200b\"":  `"a\u202eb\u200b"`,
+		"\"\U000e0041 flag\"": `"\udb40\udc41 flag"`,
+	} {
+		if got := string(EscapeJSON([]byte(in))); got != want {
+			t.Errorf("EscapeJSON(%q) = %s, want %s", in, got, want)
+		}
+	}
+}

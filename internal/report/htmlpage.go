@@ -215,34 +215,28 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 
 // cards adds the figures of a run as a whole.
 func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
-	passed, rate, interval, coverage := rateCells(all, "–")
 	unbroken := strings.NewReplacer(" %", "\u00a0%", "–", "\u2060–\u2060")
 	add := func(name, value, more string) {
 		f.Cards = append(f.Cards, htmlCard{name, value, unbroken.Replace(more)})
 	}
-	if all.Measured() > 0 {
-		add("Passed", passed, rate+" · 95 % interval "+interval)
-	} else {
-		add("Passed", passed, "nothing was measured")
+	cells := rateCells(all, "–")
+	rate := cells[1] + " · 95 % interval " + cells[2]
+	if all.Measured() == 0 {
+		rate = "nothing was measured"
 	}
-	if more := plural(all.Errored, "error"); all.NotRun() > 0 {
-		add("Coverage", coverage, more+", "+count(all.NotRun())+" not run")
-	} else {
-		add("Coverage", coverage, more)
+	add("Passed", cells[0], rate)
+	missing := plural(all.Errored, "error")
+	if all.NotRun() > 0 {
+		missing += ", " + count(all.NotRun()) + " not run"
 	}
-	spent, times := analyze.Spent(run, -1), analyze.Times(run)
+	add("Coverage", cells[3], missing)
+	spent := analyze.Spent(run, -1)
 	if spent.Sessions > 0 {
-		value, more := Money(spent.CostUSD), ""
-		if spent.JudgeCostUSD > 0 {
-			more = Money(spent.JudgeCostUSD) + " of it for judging"
+		cost, more := "unknown", strings.Trim(noPrice(run), " ()")
+		if spent.Priced(run) {
+			cost, more, _ = strings.Cut(costWords(spent, run), ", ")
 		}
-		if !spent.Priced(run) {
-			value = "unknown"
-		}
-		if spent.Unpriced > 0 {
-			more = strings.TrimPrefix(more+"; unknown for "+plural(spent.Unpriced, "execution"), "; ")
-		}
-		add("Cost", value, more)
+		add("Cost", cost, more)
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		more := brief1000(spent.InputTokens) + " in, " + brief1000(spent.OutputTokens) + " out"
@@ -251,17 +245,12 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	more := ""
-	if times.N > 0 {
-		more = fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
-			duration(times.Max))
-	}
-	add("Time", duration(durationMs(run)), more)
-	more = ""
+	add("Time", duration(durationMs(run)), timesWords(run))
+	cached := ""
 	if spent.Cached > 0 {
-		more = count(spent.Cached) + " from the cache"
+		cached = count(spent.Cached) + " from the cache"
 	}
-	add("Sessions", count(spent.Sessions), more)
+	add("Sessions", count(spent.Sessions), cached)
 }
 
 // brief1000 renders a large number with three digits: 12.3k, 4.56M.
@@ -280,8 +269,10 @@ func brief1000(n int64) string {
 
 func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 	row := func(kind, name string, r analyze.Rate) {
-		x := htmlRate{Name: oneLine(name), Kind: kind}
-		x.Passed, x.Rate, x.Interval, x.Coverage = rateCells(r, "–")
+		cells := rateCells(r, "–")
+		x := htmlRate{
+			Name: oneLine(name), Kind: kind, Passed: cells[0], Rate: cells[1], Interval: cells[2], Coverage: cells[3],
+		}
 		if value, ok := r.Value(); ok {
 			lo, hi := r.Interval()
 			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10,
@@ -289,26 +280,17 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 		}
 		f.Rates = append(f.Rates, x)
 	}
-	part := func(kind string, rates []analyze.Rate, has bool) {
-		for i, r := range rates {
-			if !has {
-				return
-			}
-			if i == htmlList {
-				break
-			}
-			row(kind, cmp.Or(r.Name, "none"), r)
-		}
-	}
 	for i := range run.Info.Runners {
 		row("runner", runnerTitle(&run.Info.Runners[i]), analyze.RunnerRates(run, i).Overall)
 	}
 	if len(run.Info.Runners) > 1 {
 		row("all", "all runners", all.Overall)
 	}
-	part("category", all.Categories, all.HasCategories())
-	part("difficulty", all.Difficulties, all.HasDifficulties())
-	part("tag", all.Tags, all.HasTags())
+	for _, list := range rateLists(&all, true) {
+		for _, r := range list.rates[:min(len(list.rates), htmlList)] {
+			row(list.kind, cmp.Or(r.Name, "none"), r)
+		}
+	}
 }
 
 func (f *htmlFront) provenance(o *Options, run *plumb.Run) {

@@ -108,7 +108,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		suite.Attr = append(suite.Attr, attr("timestamp", run.StartedAt.UTC().Format("2006-01-02T15:04:05")))
 	}
 	w.token(suite)
-	passed, share, interval, coverage := rateCells(rate, "-")
+	cells := rateCells(rate, "-")
 	properties := start("properties")
 	w.token(properties)
 	for _, p := range nonEmpty(
@@ -117,7 +117,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
-		"passed", passed, "passRate", share, "interval95", interval, "coverage", coverage,
+		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	) {
 		if w.err == nil {
 			w.err = w.Encode(without(w.o.Redact, p))

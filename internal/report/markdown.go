@@ -93,49 +93,39 @@ func (m *page) part(s string) {
 }
 
 func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
-	var b strings.Builder
-	b.WriteString("| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n")
-	rows := 0
+	var rows []string
 	row := func(name string, r analyze.Rate) {
-		rows++
-		if rows > markdownRows {
-			return
-		}
-		passed, rate, interval, coverage := rateCells(r, "–")
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, passed, rate, interval, coverage)
-	}
-	list := func(kind string, rates []analyze.Rate, has bool) {
-		for _, r := range rates {
-			switch {
-			case !has:
-			case r.Name == "":
-				row("no "+kind, r)
-			default:
-				row(kind+" "+cellText(r.Name), r)
-			}
-		}
+		rows = append(rows, "| "+name+" | "+strings.Join(rateCells(r, "–"), " | ")+" |\n")
 	}
 	for i := range run.Info.Runners {
-		runner := analyze.RunnerRates(run, i)
-		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", runner.Overall)
-		list("category", runner.Categories, runner.HasCategories())
-		list("difficulty", runner.Difficulties, runner.HasDifficulties())
+		b := analyze.RunnerRates(run, i)
+		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", b.Overall)
+		for _, list := range rateLists(&b, false) {
+			for _, r := range list.rates {
+				if r.Name == "" {
+					row("no "+list.kind, r)
+				} else {
+					row(list.kind+" "+cellText(r.Name), r)
+				}
+			}
+		}
 	}
 	if len(run.Info.Runners) > 1 {
 		row("**all**", all.Overall)
 	}
-	if rows > markdownRows {
-		fmt.Fprintf(&b, "\n(%s more)\n", plural(rows-markdownRows, "row"))
+	text := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
+		strings.Join(rows[:min(len(rows), markdownRows)], "")
+	if more := len(rows) - markdownRows; more > 0 {
+		text += fmt.Sprintf("\n(%s more)\n", plural(more, "row"))
 	}
-	m.part(b.String() + "\n")
+	m.part(text + "\n")
 }
 
 func (m *page) figures(run *plumb.Run) {
-	spent, times := analyze.Spent(run, -1), analyze.Times(run)
+	spent := analyze.Spent(run, -1)
 	parts := []string{"time " + duration(durationMs(run))}
-	if times.N > 0 {
-		parts = append(parts, fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
-			duration(times.Max)))
+	if words := timesWords(run); words != "" {
+		parts = append(parts, words)
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
@@ -144,8 +134,7 @@ func (m *page) figures(run *plumb.Run) {
 		parts = append(parts, "cost "+costWords(spent, run))
 	}
 	if spent.Cached > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s from the cache", count(spent.Cached),
-			plural(spent.Sessions, "answer")))
+		parts = append(parts, cacheWords(spent))
 	}
 	m.add("%s\n\n", strings.Join(parts, " · "))
 }

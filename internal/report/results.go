@@ -397,29 +397,32 @@ func (d *document) encode(v any) []byte {
 	return EscapeJSON(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
 }
 
-// EscapeJSON escapes characters that JSON allows inside strings and a terminal would interpret
-// or hide, because the document may be printed to a terminal. The value of the JSON does not
-// change.
-func EscapeJSON(b []byte) []byte {
-	if bytes.IndexByte(b, 0x7f) < 0 && bytes.IndexByte(b, 0xc2) < 0 {
-		return b
+// EscapeJSON escapes in a JSON document the characters that JSON allows inside strings and a
+// terminal would interpret or hide, because the document may be printed to a terminal. The value of
+// the JSON does not change.
+func EscapeJSON(doc []byte) []byte {
+	if !slices.ContainsFunc(doc, func(c byte) bool { return c >= 0x7f }) { // faster than decoding runes
+		return doc
 	}
-	at := bytes.IndexFunc(b, isControl)
+	return escapeRunes(doc, isControl)
+}
+
+// escapeRunes escapes in a JSON document the characters of strings for which escaped holds.
+func escapeRunes(doc []byte, escaped func(rune) bool) []byte {
+	at := bytes.IndexFunc(doc, escaped)
 	if at < 0 {
-		return b
+		return doc
 	}
-	out := make([]byte, 0, len(b)+64)
-	for ; at >= 0; at = bytes.IndexFunc(b, isControl) {
-		out = append(out, b[:at]...)
-		r, size := utf8.DecodeRune(b[at:])
-		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-			out = fmt.Appendf(out, "\\u%04x\\u%04x", high, low)
-		} else {
-			out = fmt.Appendf(out, "\\u%04x", r)
+	out := make([]byte, 0, len(doc)+len(doc)/8)
+	for ; at >= 0; at = bytes.IndexFunc(doc, escaped) {
+		out = append(out, doc[:at]...)
+		r, size := utf8.DecodeRune(doc[at:])
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, "\\u%04x", unit)
 		}
-		b = b[at+size:]
+		doc = doc[at+size:]
 	}
-	return append(out, b...)
+	return append(out, doc...)
 }
 
 // isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.

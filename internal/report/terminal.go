@@ -274,22 +274,21 @@ func (r *terminal) header(run *plumb.Run) []string {
 		}
 		names = append(names, runnerTitle(&info.Runners[i]))
 	}
-	label := func(s string) string { return r.t.dim(pad(s, 10)) }
 	lines := []string{
-		label("suite") + r.t.bold(suiteTitle(info, r.t.dot)) + r.t.dot + work,
-		label("runners") + strings.Join(names, ", "),
+		r.t.label("suite") + r.t.bold(suiteTitle(info, r.t.dot)) + r.t.dot + work,
+		r.t.label("runners") + strings.Join(names, ", "),
 	}
 	if judge := judgeTitle(info); judge != "" {
-		lines = append(lines, label("judge")+judge)
+		lines = append(lines, r.t.label("judge")+judge)
 	}
 	if info.Embedder != "" {
-		lines = append(lines, label("embedder")+oneLine(info.Embedder))
+		lines = append(lines, r.t.label("embedder")+oneLine(info.Embedder))
 	}
 	if info.ScoredFrom != "" {
-		lines = append(lines, label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
+		lines = append(lines, r.t.label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
 	}
 	if n := run.Totals.Finished; n > 0 {
-		lines = append(lines, label("resumed")+fmt.Sprintf("%s of %s already done", count(n),
+		lines = append(lines, r.t.label("resumed")+fmt.Sprintf("%s of %s already done", count(n),
 			count(run.Totals.Planned)))
 	}
 	if r.o.recorded(run) {
