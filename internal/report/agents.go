@@ -225,15 +225,12 @@ func (s *summary) narrow(table [][]string) (widths []int, gap string) {
 
 // mark returns one character for how an execution ended, or two characters without Unicode.
 func (s *summary) mark(e *plumb.Execution) string {
-	word := cellWord(e)
-	mark, _ := wordMark(word)
+	w := wordOf(e)
+	mark := w.mark
 	if s.t.times == "x" { // no Unicode
-		mark = map[string]string{
-			"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!",
-			"skipped": "- ",
-		}[word]
+		mark = w.ascii
 	}
-	switch word {
+	switch w.name {
 	case "pass":
 		return s.t.green(mark)
 	case "error", "xfail":
@@ -257,7 +254,7 @@ func (m *page) agents(run *plumb.Run) {
 		b.WriteString(" --- |" + strings.Repeat(" ---: |", len(agentHead())) + "\n")
 		for c := range min(len(run.Cases), markdownRows) {
 			x := cellAt(run, c*n+r)
-			name := agentMark(x.Execution) + " " + cellText(x.info.ID)
+			name := wordOf(x.Execution).emoji + " " + cellText(x.info.ID)
 			if counts := x.counts(); len(counts) > 0 {
 				name += " (" + strings.Join(counts, ", ") + ")"
 			}
@@ -269,17 +266,4 @@ func (m *page) agents(run *plumb.Run) {
 		}
 		m.part(b.String() + "\n")
 	}
-}
-
-// agentMark returns the symbol of an execution for Markdown pages.
-func agentMark(e *plumb.Execution) string {
-	switch cellWord(e) {
-	case "pass", "xfail":
-		return "✅"
-	case "fail", "xpass":
-		return "❌"
-	case "error":
-		return "⚠️"
-	}
-	return "–"
 }

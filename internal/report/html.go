@@ -76,7 +76,11 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	if err := writeFront(w, &r.o, run); err != nil {
 		return err
 	}
-	b := &htmlBlocks{w: w, left: r.size, redact: r.o.Redact}
+	gz, err := gzip.NewWriterLevel(nil, 4) // most of what level 6 gains, at twice the speed
+	if err != nil {
+		return err
+	}
+	b := &htmlBlocks{w: w, left: r.size, redact: r.o.Redact, gz: gz}
 	index, err := b.executions(&r.o, run)
 	if err != nil {
 		return err
@@ -104,7 +108,7 @@ type htmlIndex struct {
 type htmlExecution struct {
 	Case     string        `json:"case"`
 	Runner   int           `json:"runner"`
-	Word     string        `json:"word" redact:"-"` // see cellWord
+	Word     string        `json:"word" redact:"-"` // see word
 	Class    string        `json:"class,omitempty"`
 	Reason   string        `json:"reason,omitempty"`
 	Tags     []string      `json:"tags,omitempty"`
@@ -151,14 +155,7 @@ func (b *htmlBlocks) write(v any) (int, error) {
 
 func (b *htmlBlocks) add(text []byte) (int, error) {
 	b.zip.Reset()
-	if b.gz == nil {
-		var err error
-		if b.gz, err = gzip.NewWriterLevel(&b.zip, 4); err != nil { // most of what level 6 gains, at twice the speed
-			return -1, err
-		}
-	} else {
-		b.gz.Reset(&b.zip)
-	}
+	b.gz.Reset(&b.zip)
 	if _, err := b.gz.Write(text); err != nil {
 		return -1, err
 	}
@@ -170,19 +167,10 @@ func (b *htmlBlocks) add(text []byte) (int, error) {
 		return -1, nil
 	}
 	b.left -= size
-	fmt.Fprintf(b.w, "<script type=\"text/plain\" id=\"b%d\">", b.n)
-	enc := base64.NewEncoder(base64.StdEncoding, b.w)
-	if _, err := enc.Write(b.zip.Bytes()); err != nil {
-		return -1, err
-	}
-	if err := enc.Close(); err != nil {
-		return -1, err
-	}
-	if _, err := b.w.WriteString("</script>\n"); err != nil {
-		return -1, err
-	}
+	_, err := fmt.Fprintf(b.w, "<script type=\"text/plain\" id=\"b%d\">%s</script>\n", b.n,
+		base64.StdEncoding.EncodeToString(b.zip.Bytes()))
 	b.n++
-	return b.n - 1, nil
+	return b.n - 1, err
 }
 
 // executions writes the sessions of a run, first those of failed and unmeasured executions, so that
@@ -199,7 +187,7 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 			continue
 		}
 		x := htmlExecution{
-			Case: oneLine(c.info.ID), Runner: i % len(run.Info.Runners), Word: cellWord(c.Execution),
+			Case: oneLine(c.info.ID), Runner: i % len(run.Info.Runners), Word: wordOf(c.Execution).name,
 			Reason: Clean(c.Reason), Category: oneLine(c.info.Category), At: i,
 		}
 		if !c.Status.OK() {

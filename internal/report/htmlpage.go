@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ type htmlFront struct {
 	Style    template.CSS
 	Title    string
 	Suite    string
-	Word     string `redact:"-"` // see cellWord
+	Word     string `redact:"-"` // see word
 	Mark     string `redact:"-"`
 	Verdict  string
 	Stop     string
@@ -118,69 +119,53 @@ type htmlLegend struct {
 
 // htmlFailed is one failure in full.
 type htmlFailed struct {
-	At                 int
-	Case, Runner       string
-	Word, Mark, Label  string `redact:"-"`
-	Class              string
-	Meta               []string
-	Message, Where     string
-	Stack, Hint, Log   string
-	Checks             []htmlCheck
-	More               int
-	Answer             string
-	Explain, Directory string
+	Execution         int
+	Case, Runner      string
+	Word, Mark, Label string `redact:"-"`
+	Class             string
+	Why               excerpt
+	Answer, Directory string
 }
 
-type htmlCheck struct {
-	Name, Reason, Where string
-	Expected, Got       string
-	Compared            bool
-	Diff                []htmlLine
+// word is how an execution ended, with the symbols and the label that accompany its color. ASCII is
+// the symbol without Unicode, and emoji the symbol in Markdown.
+type word struct{ name, mark, label, ascii, emoji string }
+
+// words lists how executions can end, most urgent first.
+func words() []word {
+	return []word{
+		{"fail", "✗", "fail", "X ", "❌"},
+		{"xpass", "◆", "unexpected pass", "X!", "❌"},
+		{"error", "!", "not measured", "! ", "⚠️"},
+		{"pass", "✓", "pass", "OK", "✅"},
+		{"xfail", "◇", "failed as expected", "x ", "✅"},
+		{"skipped", "·", "not run", "- ", "–"},
+	}
 }
 
-// htmlLine is a line of a diff; Kind is "add", "del", "at" or "".
-type htmlLine struct {
-	Kind string `redact:"-"`
-	Text string
+func wordNamed(name string) word {
+	all := words()
+	return all[slices.IndexFunc(all, func(w word) bool { return w.name == name })]
 }
 
-// cellWord returns one word for how an execution ended.
-func cellWord(e *plumb.Execution) string {
+func wordOf(e *plumb.Execution) word {
 	switch {
 	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:
-		return "skipped"
+		return wordNamed("skipped")
 	case e.Status == plumb.StatusExpectedFailed:
-		return "xfail"
+		return wordNamed("xfail")
 	case e.Status == plumb.StatusUnexpectedPassed:
-		return "xpass"
-	case e.Outcome == plumb.OutcomePass:
-		return "pass"
-	case e.Outcome == plumb.OutcomeFail:
-		return "fail"
+		return wordNamed("xpass")
+	case e.Outcome == plumb.OutcomePass, e.Outcome == plumb.OutcomeFail:
+		return wordNamed(string(e.Outcome))
 	}
-	return "error"
-}
-
-// wordMark returns the symbol and the label that accompany each color.
-func wordMark(word string) (mark, label string) {
-	switch word {
-	case "pass":
-		return "✓", "pass"
-	case "fail":
-		return "✗", "fail"
-	case "error":
-		return "!", "not measured"
-	case "xfail":
-		return "◇", "failed as expected"
-	case "xpass":
-		return "◆", "unexpected pass"
-	}
-	return "·", "not run"
+	return wordNamed("error")
 }
 
 // writeFront writes the page up to its sessions.
 func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
-	page, err := template.New("page").Parse(htmlFile("page.html"))
+	page, err := template.New("page").Funcs(template.FuncMap{"diffKind": diffKind, "shown": shown}).
+		Parse(htmlFile("page.html"))
 	if err != nil {
 		return err
 	}
@@ -191,14 +176,11 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
 		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
-	f.Word = map[plumb.Outcome]string{
-		plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail",
-		plumb.OutcomeError: "error",
-	}[runOutcome(run)]
-	if f.Word == "" || len(run.Executions) == 0 {
+	f.Word = string(runOutcome(run))
+	if len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
-	f.Mark, _ = wordMark(f.Word)
+	f.Mark = wordNamed(f.Word).mark
 	f.Title = f.Mark + " " + f.Verdict + " · " + f.Suite
 	if o.recorded(run) {
 		f.Recorded = recordingNotice(&run.Info)
@@ -366,13 +348,13 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		for r := range n {
 			i := c*n + r
 			x := cellAt(run, i)
-			cell := htmlCell{
-				At: i, Word: cellWord(x.Execution), Shown: f.Sessions && shown[i] && x.Sessions > 0, More: x.words(),
-			}
-			cell.Mark, cell.Label = wordMark(cell.Word)
-			counts[cell.Word]++
+			w := wordOf(x.Execution)
+			counts[w.name]++
 			any = any || shown[i]
-			row.Cells = append(row.Cells, cell)
+			row.Cells = append(row.Cells, htmlCell{
+				At: i, Word: w.name, Mark: w.mark, Label: w.label, More: x.words(),
+				Shown: f.Sessions && shown[i] && x.Sessions > 0,
+			})
 		}
 		if !any {
 			f.LeftOut++
@@ -380,10 +362,9 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		}
 		f.Rows = append(f.Rows, row)
 	}
-	for _, word := range []string{"fail", "xpass", "error", "pass", "xfail", "skipped"} {
-		if counts[word] > 0 {
-			mark, label := wordMark(word)
-			f.Legend = append(f.Legend, htmlLegend{word, mark, label, counts[word]})
+	for _, w := range words() {
+		if n := counts[w.name]; n > 0 {
+			f.Legend = append(f.Legend, htmlLegend{w.name, w.mark, w.label, n})
 		}
 	}
 }
@@ -426,58 +407,26 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 
 func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	c := cellAt(run, i)
-	x := htmlFailed{At: i, Case: oneLine(c.info.ID), Word: cellWord(c.Execution), Meta: c.counts()}
+	w := wordOf(c.Execution)
+	x := htmlFailed{Execution: i, Case: oneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
 	if len(run.Info.Runners) > 1 {
 		x.Runner = runnerTitle(c.runner)
 	}
-	x.Mark, x.Label = wordMark(x.Word)
-	if x.Word == "xpass" {
-		x.Message = unexpectedPass
-		return x, nil
-	}
-	x.Class = classLabel(c.Class, c.Origin)
 	_, s, err := c.decided(o.Sessions)
-	if err != nil || s == nil {
-		x.Message = Clean(c.Reason)
+	if err != nil {
 		return x, err
 	}
-	ex := whyOf(c.Execution, s)
-	x.Hint, x.More = ex.hint, ex.more
-	x.Stack, x.Log = ex.stack, ex.log
-	if len(ex.checks) == 0 {
-		x.Message, x.Where = ex.message, ex.at
-	}
-	for _, v := range ex.checks {
-		check := htmlCheck{Name: v.name, Reason: v.reason, Where: v.at, Expected: v.expected, Got: v.got}
-		switch {
-		case v.expected == "" && v.got == "":
-		case diffable(v.expected, v.got):
-			check.Diff = diffLines(diffOf(v.expected, v.got, 4*excerptLines))
-		default:
-			check.Compared, check.Got = true, shown(v.got)
+	if c.Status == plumb.StatusUnexpectedPassed {
+		x.Why.Message = unexpectedPass
+	} else {
+		x.Class = classLabel(c.Class, c.Origin)
+		x.Why = whyOf(c.Execution, s)
+		x.Answer, _ = clip(s.output(), excerptText)
+		if s != nil {
+			x.Directory = oneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
 		}
-		x.Checks = append(x.Checks, check)
+		x.Why.Explain = c.askAbout(o, s)
 	}
-	x.Answer, _ = clip(s.output(), excerptText)
-	x.Directory = oneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
-	x.Explain = c.askAbout(o, s)
+	x.Why.Counts = c.counts()
 	return x, nil
-}
-
-// diffLines classifies the lines of a diff.
-func diffLines(lines []string) []htmlLine {
-	out := make([]htmlLine, len(lines))
-	for i, l := range lines {
-		kind := ""
-		switch {
-		case strings.HasPrefix(l, "--- "), strings.HasPrefix(l, "+++ "), strings.HasPrefix(l, "@"):
-			kind = "at"
-		case strings.HasPrefix(l, "+"):
-			kind = "add"
-		case strings.HasPrefix(l, "-"):
-			kind = "del"
-		}
-		out[i] = htmlLine{kind, l}
-	}
-	return out
 }

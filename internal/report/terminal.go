@@ -98,7 +98,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			e := excerptOf(j)
 			if i, err := run.Index(ev.Case, ev.Runner); e.asks && err == nil {
 				c := cellAt(run, i)
-				e.explain = c.explain(&r.o, ev.Repetition, ev.Session)
+				e.Explain = c.explain(&r.o, ev.Repetition, ev.Session)
 			}
 			r.excerpts[x] = e
 		}
@@ -136,16 +136,16 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = excerpt{message: unexpectedPass}
+		e = excerpt{Message: unexpectedPass}
 	case !ok:
-		e = excerpt{message: keep(res.Reason)}
+		e = excerpt{Message: keep(res.Reason)}
 	}
 	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
 		c := cellAt(run, i)
-		e.counts = c.counts()
+		e.Counts = c.counts()
 	}
 	if r.explain == "" {
-		r.explain = e.explain
+		r.explain = e.Explain
 	}
 	lines = append(lines, e.lines(r.t, width)...)
 	if r.shown == excerptLimit {
