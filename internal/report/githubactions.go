@@ -21,34 +21,27 @@ func writeActions(o Options, run *plumb.Run) error {
 	w := bufio.NewWriter(o.Out)
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
-	annotate := func(level, word string, groups []analyze.Group) error {
-		for _, g := range groups {
-			for _, x := range g.Executions {
-				if left[level] == 0 {
-					return nil
-				}
+	for _, section := range sectionsOf(&f) {
+		level := "warning"
+		if section.failed {
+			level = "error"
+		}
+		for _, g := range section.groups {
+			for _, x := range g.Executions[:min(len(g.Executions), left[level])] {
 				left[level]--
 				c := cellAt(run, x)
 				rec, decided, err := c.decided(o.Sessions)
 				if err != nil {
-					return err
+					return fmt.Errorf("write github-actions report: %w", err)
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
 					escapeProperty(o.Redact.String(oneLine(c.info.ID)+" > "+oneLine(c.runner.ID))),
 					annotationPlace(sourceOf(decided), o.Getenv("GITHUB_WORKSPACE")),
-					escapeData(o.Redact.String(annotation(&c, word, rec, decided))))
+					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
 		}
-		return nil
 	}
-	err := errors.Join(
-		annotate("error", "failed", f.Failed),
-		annotate("error", unexpectedPass, []analyze.Group{f.UnexpectedPassed}),
-		annotate("warning", "could not be measured", f.Errored),
-	)
-	if err == nil {
-		err = w.Flush()
-	}
+	err := w.Flush()
 	if err == nil {
 		err = appendStepSummary(&o, run)
 	}
@@ -101,7 +94,7 @@ func annotationPlace(p *plumb.Position, workspace string) string {
 func annotation(c *cell, word string, rec *recording, decided *session) string {
 	class, why := classID(c.Execution), ""
 	if c.Status == plumb.StatusUnexpectedPassed {
-		class = plumb.ClassUnexpectedPass().ID
+		class, word = plumb.ClassUnexpectedPass().ID, unexpectedPass
 	} else {
 		why, _ = shorten(whyText(c.Execution, decided), markdownText)
 	}

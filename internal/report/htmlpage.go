@@ -385,13 +385,10 @@ func (c *cell) words() string {
 // failures adds the failed and unmeasured executions.
 func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 	found := analyze.Find(run, htmlFailures)
-	for _, groups := range [][]analyze.Group{found.Failed, {found.UnexpectedPassed}, found.Errored} {
-		for _, g := range groups {
+	for _, section := range sectionsOf(&found) {
+		for _, g := range section.groups {
 			f.More += g.Count
-			for _, i := range g.Executions {
-				if len(f.Failures) == htmlFailures {
-					break
-				}
+			for _, i := range g.Executions[:min(len(g.Executions), htmlFailures-len(f.Failures))] {
 				x, err := failedOf(o, run, i)
 				if err != nil {
 					return err

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -142,14 +141,11 @@ func (m *page) figures(run *plumb.Run) {
 func (m *page) findings(o *Options, run *plumb.Run) error {
 	f := analyze.Find(run, markdownListed)
 	details := markdownItems
-	section := func(title string, groups []analyze.Group) error {
-		if len(groups) == 0 || groups[0].Count == 0 {
-			return nil
-		}
-		m.add("### %s\n\n", title)
-		for i, g := range groups {
+	for _, section := range sectionsOf(&f) {
+		m.add("### %s\n\n", strings.ToUpper(section.title[:1])+section.title[1:])
+		for i, g := range section.groups {
 			if i == summaryGroups {
-				m.add("(%s more)\n\n", plural(len(groups)-i, "class"))
+				m.add("(%s more)\n\n", plural(len(section.groups)-i, "class"))
 				break
 			}
 			if g.Class.ID != "" {
@@ -168,17 +164,11 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 			}
 			m.add("\n")
 		}
-		return nil
 	}
-	err := errors.Join(
-		section("Failed", f.Failed),
-		section("Passed although expected to fail", []analyze.Group{f.UnexpectedPassed}),
-		section("Could not be measured", f.Errored),
-	)
 	if n := f.ExpectedFailed.Count; n > 0 {
 		m.add("%s failed as expected.\n\n", plural(n, "case"))
 	}
-	return err
+	return nil
 }
 
 // item lists one execution. The first items include what was expected and what was received.

@@ -214,19 +214,36 @@ func (s *summary) name(i int) string {
 	return c.name()
 }
 
+// section is one kind of executions that did not pass, by class.
+type section struct {
+	title  string
+	failed bool // and not unmeasured
+	groups []analyze.Group
+}
+
+// sectionsOf returns the sections that are not empty, most urgent first.
+func sectionsOf(f *analyze.Findings) []section {
+	return slices.DeleteFunc([]section{
+		{"failed", true, f.Failed},
+		{"passed although expected to fail", true, []analyze.Group{f.UnexpectedPassed}},
+		{"could not be measured", false, f.Errored},
+	}, func(s section) bool { return len(s.groups) == 0 || s.groups[0].Count == 0 })
+}
+
 // findings writes what failed and what could not be measured, by class, and returns the case to
 // look at first.
 func (s *summary) findings() (look string) {
 	f := analyze.Find(s.run, summaryItems)
-	group := func(title string, paint func(string) string, groups []analyze.Group) {
-		if len(groups) == 0 || groups[0].Count == 0 {
-			return
+	for _, section := range sectionsOf(&f) {
+		title := s.t.yellow(section.title)
+		if section.failed {
+			title = s.t.red(section.title)
 		}
 		s.line("")
-		s.line("%s", paint(title))
-		for i, g := range groups {
+		s.line("%s", title)
+		for i, g := range section.groups {
 			if i == summaryGroups {
-				s.line("  (%s more)", plural(len(groups)-i, "class"))
+				s.line("  (%s more)", plural(len(section.groups)-i, "class"))
 				break
 			}
 			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
@@ -237,9 +254,6 @@ func (s *summary) findings() (look string) {
 			}
 		}
 	}
-	group("failed", s.t.red, f.Failed)
-	group("passed although expected to fail", s.t.red, []analyze.Group{f.UnexpectedPassed})
-	group("could not be measured", s.t.yellow, f.Errored)
 	if e := f.ExpectedFailed; e.Count > 0 {
 		names := make([]string, 0, len(e.Executions)+1)
 		for _, x := range e.Executions {
