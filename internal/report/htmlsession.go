@@ -55,10 +55,12 @@ func headOf(s *session) *htmlHead {
 		}
 	}
 	if s.report != nil {
+		h.session(s.report)
 		r := *s.report
 		r.Events = nil
+		r.Runner, r.Requested, r.Sent, r.Effective = plumb.RunnerInfo{}, plumb.Parameters{}, plumb.Parameters{},
+			plumb.Parameters{} // the page has them elsewhere
 		h.Report = tidy(t, &r)
-		h.session(&r)
 	}
 	h.Omitted = t.omitted
 	return h
