@@ -162,13 +162,8 @@ func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, e
 // commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
 func (l *log) commit(ev plumb.Event) (plumb.Event, error) { return l.wait(ev, true) }
 
-// appendUnsynced appends ev and waits until the operating system has it. The event survives a crash
-// of this process, but not of the machine.
-func (l *log) appendUnsynced(ev plumb.Event) error {
-	_, err := l.wait(ev, false)
-	return err
-}
-
+// wait appends ev and waits until it is written and emitted. An event that is not durable survives
+// a crash of this process, but not of the machine.
 func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
 	ev, done, err := l.append(ev, durable)
 	if err != nil {
