@@ -258,8 +258,8 @@ func blockResultOf(c cell, s Sessions) (*blockResult, *notMeasured, error) {
 		return nil, nil, fmt.Errorf("hash the result of case %s: %w", c.info.ID, err)
 	}
 	res := &blockResult{
-		TestID: c.info.ID, Output: output, ResultHash: hash, Outcome: c.Outcome, Status: c.Status, CaseHash: c.info.Hash,
-		LatencyMs: cmp.Or(decided.report.LatencyMs, decided.report.DurationMs),
+		TestID: c.info.ID, Output: output, LatencyMs: cmp.Or(decided.report.LatencyMs, decided.report.DurationMs),
+		ResultHash: hash, Outcome: c.Outcome, Status: c.Status, CaseHash: c.info.Hash,
 	}
 	res.Assertion.Passed = c.Outcome == plumb.OutcomePass
 	res.Assertion.Details, err = blockDetails(decided, unjudged, c.Reason)

@@ -166,7 +166,9 @@ func (r *recording) session(repetition, number int) *session {
 		r.repetitions = slices.Insert(r.repetitions, at, nil)
 	}
 	sessions := r.repetitions[at]
-	i, known := slices.BinarySearchFunc(sessions, number, func(s *session, n int) int { return cmp.Compare(s.number, n) })
+	i, known := slices.BinarySearchFunc(sessions, number, func(s *session, n int) int {
+		return cmp.Compare(s.number, n)
+	})
 	if !known {
 		sessions = slices.Insert(sessions, i, &session{repetition: repetition, number: number})
 		r.repetitions[at] = sessions

@@ -369,7 +369,7 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 	}
 }
 
-// words returns the text beside the symbol of an execution: its repetitions, when there are several,
+// words returns the text beside the symbol of an execution: its repetitions, if there are several,
 // and its duration.
 func (c *cell) words() string {
 	if c.State != plumb.ExecutionDone || c.Sessions == 0 {

@@ -255,7 +255,9 @@ func (r *moduleReporter) begin(run *plumb.Run) error {
 }
 
 // callOf calls a hook of an execution, or of a case when runner is nil.
-func (r *moduleReporter) callOf(hook string, run *plumb.Run, caseID string, runner *plumb.RunnerInfo, result any) error {
+func (r *moduleReporter) callOf(
+	hook string, run *plumb.Run, caseID string, runner *plumb.RunnerInfo, result any,
+) error {
 	i, err := run.Index(caseID, run.Info.Runners[0].ID)
 	if err != nil {
 		return err

@@ -45,8 +45,8 @@ type Options struct {
 	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
 	// to Out.
 	RunDir string
-	// Temp is the directory for temporary files of a new run, which lets reporters prepare documents
-	// during the run. If it is "", they do all work at the end.
+	// Temp is a directory for temporary files. With it, reporters of a new run prepare their
+	// documents during the run; without it, they do all work at the end.
 	Temp string
 	// Dir is the run directory as the user should see it. The default is the path in the run's
 	// info.
