@@ -3,6 +3,7 @@ package report
 import (
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -172,27 +173,21 @@ func kindsOf(steps []step) map[string]int {
 
 // parameterWords renders sampling parameters on one line.
 func parameterWords(p plumb.Parameters) string {
-	words := ""
-	add := func(name, value string) {
-		if words != "" {
-			words += ", "
-		}
-		words += name + " " + value
-	}
+	var words []string
 	if p.Temperature != nil {
-		add("temperature", strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
+		words = append(words, "temperature "+strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
 	}
 	if p.TopP != nil {
-		add("top-p", strconv.FormatFloat(*p.TopP, 'g', -1, 64))
+		words = append(words, "top-p "+strconv.FormatFloat(*p.TopP, 'g', -1, 64))
 	}
 	if p.Seed != nil {
-		add("seed", strconv.FormatInt(*p.Seed, 10))
+		words = append(words, "seed "+strconv.FormatInt(*p.Seed, 10))
 	}
 	if p.MaxOutputTokens != nil {
-		add("at most", count(*p.MaxOutputTokens)+" tokens")
+		words = append(words, "at most "+count(*p.MaxOutputTokens)+" tokens")
 	}
 	if p.ReasoningEffort != nil {
-		add("effort", *p.ReasoningEffort)
+		words = append(words, "effort "+*p.ReasoningEffort)
 	}
-	return words
+	return strings.Join(words, ", ")
 }

@@ -103,8 +103,8 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			r.excerpts[x] = e
 		}
 	case plumb.EventExecutionFinished:
-		if ev.Result != nil && worthShowing(ev.Result) {
-			r.show(x, ev.Result, run)
+		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() {
+			r.show(x, res, run)
 		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
@@ -117,11 +117,6 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	}
 	r.totals = run.Totals
 	return r.err
-}
-
-// worthShowing reports whether to show an execution at once.
-func worthShowing(res *plumb.ExecutionResult) bool {
-	return res.Outcome != plumb.OutcomeSkipped && !res.Status.OK()
 }
 
 // show prints the excerpt of an execution that did not go well.
