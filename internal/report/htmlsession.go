@@ -71,9 +71,16 @@ func headOf(s *session) *htmlHead {
 // omits from lists.
 type tidier struct{ omitted int }
 
-func tidy[T any](t *tidier, v T) T { return t.copy(reflect.ValueOf(&v).Elem()).Interface().(T) }
+func tidy[T any](t *tidier, v T) (out T) {
+	reflect.ValueOf(&out).Elem().Set(t.copy(reflect.ValueOf(&v).Elem()))
+	return out
+}
 
 func (t *tidier) copy(v reflect.Value) reflect.Value {
+	if at, ok := v.Interface().(plumb.Position); ok {
+		at.File = oneLine(plainPath(at.File))
+		return reflect.ValueOf(at)
+	}
 	out := reflect.New(v.Type()).Elem()
 	switch {
 	case v.Kind() == reflect.String:
@@ -88,10 +95,6 @@ func (t *tidier) copy(v reflect.Value) reflect.Value {
 		for i := range n {
 			out = reflect.Append(out, t.copy(v.Index(i)))
 		}
-	case v.Type() == reflect.TypeFor[plumb.Position]():
-		at := v.Interface().(plumb.Position)
-		at.File = oneLine(plainPath(at.File))
-		out.Set(reflect.ValueOf(at))
 	case v.Kind() == reflect.Struct:
 		out.Set(v)
 		for i := range v.NumField() {
