@@ -77,7 +77,7 @@ func tidy[T any](t *tidier, v T) (out T) {
 }
 
 func (t *tidier) copy(v reflect.Value) reflect.Value {
-	if at, ok := v.Interface().(plumb.Position); ok {
+	if at, ok := reflect.TypeAssert[plumb.Position](v); ok {
 		at.File = oneLine(plainPath(at.File))
 		return reflect.ValueOf(at)
 	}
