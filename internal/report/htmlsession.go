@@ -3,6 +3,7 @@ package report
 import (
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -55,10 +56,12 @@ func headOf(s *session) *htmlHead {
 		}
 	}
 	if s.report != nil {
+		h.session(s.report)
 		r := *s.report
 		r.Events = nil
+		r.Runner, r.Requested, r.Sent, r.Effective = plumb.RunnerInfo{}, plumb.Parameters{}, plumb.Parameters{},
+			plumb.Parameters{} // the page has them elsewhere
 		h.Report = tidy(t, &r)
-		h.session(&r)
 	}
 	h.Omitted = t.omitted
 	return h
@@ -68,9 +71,16 @@ func headOf(s *session) *htmlHead {
 // omits from lists.
 type tidier struct{ omitted int }
 
-func tidy[T any](t *tidier, v T) T { return t.copy(reflect.ValueOf(&v).Elem()).Interface().(T) }
+func tidy[T any](t *tidier, v T) (out T) {
+	reflect.ValueOf(&out).Elem().Set(t.copy(reflect.ValueOf(&v).Elem()))
+	return out
+}
 
 func (t *tidier) copy(v reflect.Value) reflect.Value {
+	if at, ok := reflect.TypeAssert[plumb.Position](v); ok {
+		at.File = oneLine(plainPath(at.File))
+		return reflect.ValueOf(at)
+	}
 	out := reflect.New(v.Type()).Elem()
 	switch {
 	case v.Kind() == reflect.String:
@@ -85,10 +95,6 @@ func (t *tidier) copy(v reflect.Value) reflect.Value {
 		for i := range n {
 			out = reflect.Append(out, t.copy(v.Index(i)))
 		}
-	case v.Type() == reflect.TypeFor[plumb.Position]():
-		at := v.Interface().(plumb.Position)
-		at.File = oneLine(plainPath(at.File))
-		out.Set(reflect.ValueOf(at))
 	case v.Kind() == reflect.Struct:
 		out.Set(v)
 		for i := range v.NumField() {
@@ -126,7 +132,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 		fact("requests", count(r.Requests))
 	}
 	if r.CostUSD != nil {
-		fact("cost", money(*r.CostUSD))
+		fact("cost", Money(*r.CostUSD))
 	}
 	if r.ExitCode != nil {
 		fact("exit code", strconv.Itoa(*r.ExitCode))
@@ -170,27 +176,21 @@ func kindsOf(steps []step) map[string]int {
 
 // parameterWords renders sampling parameters on one line.
 func parameterWords(p plumb.Parameters) string {
-	words := ""
-	add := func(name, value string) {
-		if words != "" {
-			words += ", "
-		}
-		words += name + " " + value
-	}
+	var words []string
 	if p.Temperature != nil {
-		add("temperature", strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
+		words = append(words, "temperature "+strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
 	}
 	if p.TopP != nil {
-		add("top-p", strconv.FormatFloat(*p.TopP, 'g', -1, 64))
+		words = append(words, "top-p "+strconv.FormatFloat(*p.TopP, 'g', -1, 64))
 	}
 	if p.Seed != nil {
-		add("seed", strconv.FormatInt(*p.Seed, 10))
+		words = append(words, "seed "+strconv.FormatInt(*p.Seed, 10))
 	}
 	if p.MaxOutputTokens != nil {
-		add("at most", count(*p.MaxOutputTokens)+" tokens")
+		words = append(words, "at most "+count(*p.MaxOutputTokens)+" tokens")
 	}
 	if p.ReasoningEffort != nil {
-		add("effort", *p.ReasoningEffort)
+		words = append(words, "effort "+*p.ReasoningEffort)
 	}
-	return words
+	return strings.Join(words, ", ")
 }

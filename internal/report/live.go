@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,8 @@ func (r *terminal) paintLive(every time.Duration) {
 	}
 	drawn := 0 // rows of the view above the cursor
 	last := ""
-	frame := func(view []string, permanent []string) {
-		lines := append(permanent, view...)
+	frame := func(view, permanent []string) {
+		lines := slices.Concat(permanent, view)
 		text := strings.Join(lines, ansi.EraseLineRight+"\n")
 		if len(lines) > 0 {
 			text += ansi.EraseLineRight + "\n"

@@ -3,7 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -173,24 +173,26 @@ func (r *Results) Write(w io.Writer, run *plumb.Run) error {
 		DurationMs: durationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
 		DeclaredTags: list(run.Info.DeclaredTags), SelectedTags: list(run.Info.SelectedTags),
 	})
-	doc.raw(",\n  \"cases\": [")
+	fmt.Fprint(doc, ",\n  \"cases\": [")
 	if r.spool != nil {
 		if err := r.spool.close(); err != nil {
 			return err
 		}
-		doc.copy(io.NewSectionReader(r.file, 0, math.MaxInt64))
+		if _, err := io.Copy(doc, io.NewSectionReader(r.file, 0, math.MaxInt64)); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
 	}
 	if err := r.cases(doc, run, len(run.Cases)); err != nil {
 		return err
 	}
 	doc.endList(len(run.Cases))
-	doc.raw(",\n  \"runners\": [")
+	fmt.Fprint(doc, ",\n  \"runners\": [")
 	for i := range run.Info.Runners {
-		doc.element(i, agentSummary(run, i, r.averages[i].Summary(run, i)))
+		doc.element(i, doc.encode(agentSummary(run, i, r.averages[i].Summary(run, i))))
 	}
 	doc.endList(len(run.Info.Runners))
 	doc.members(",\n", provenanceOf(run, r.recorded || recorded(run)))
-	doc.raw("\n}\n")
+	fmt.Fprint(doc, "\n}\n")
 	return doc.close()
 }
 
@@ -236,7 +238,7 @@ func (r *Results) cases(doc *document, run *plumb.Run, to int) error {
 					r.averages[runner].Add(figures.durationMs, figures.usage)
 				}
 			}
-			doc.rawElement(r.done, x.json)
+			doc.element(r.done, x.json)
 			r.done++
 			if written += len(x.json); cap(x.json) > renderBytes/16 {
 				x.json = nil // the next cases need not be as large
@@ -260,7 +262,7 @@ func (r *Results) render(run *plumb.Run, out []renderedCase) {
 					buf.Grow(res.size())
 					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
-				out[i] = renderedCase{json: escapeControls(buf.Bytes()), figures: figures, err: err}
+				out[i] = renderedCase{json: EscapeJSON(buf.Bytes()), figures: figures, err: err}
 			}
 		})
 	}
@@ -277,22 +279,21 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	}
 	all := make([]caseFigures, n)
 	for i := range n {
-		rec := &recording{}
-		e := &run.Executions[c*n+i]
+		rec, x := &recording{}, cellAt(run, c*n+i)
 		switch {
-		case e.State == plumb.ExecutionPlanned:
-		case r.detail == brief && plain(run, e, info):
-			rec = summarized(e)
+		case x.State == plumb.ExecutionPlanned:
+		case r.detail == brief && x.plain():
+			rec = x.summarized()
 		default:
 			var err error
-			if rec, err = record(r.sessions, info.ID, run.Info.Runners[i].ID); err != nil {
+			if rec, err = x.record(r.sessions); err != nil {
 				return res, nil, err
 			}
 		}
-		x := result(run, c*n+i, rec, run.Info.ArtifactDir, r.detail)
-		res.RunnerResults[i] = x
-		res.Passed = res.Passed && x.Passed
-		all[i] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, usageOf(e, rec)}
+		one := x.result(rec, r.detail)
+		res.RunnerResults[i] = one
+		res.Passed = res.Passed && one.Passed
+		all[i] = caseFigures{one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec)}
 	}
 	return res, all, nil
 }
@@ -370,113 +371,76 @@ func list[T any](s []T) []T {
 
 // document writes one JSON object piece by piece and keeps the first error.
 type document struct {
-	w   *bufio.Writer
-	buf bytes.Buffer
-	enc *json.Encoder
+	*bufio.Writer
 	err error
 }
 
-func (d *document) raw(s string) {
-	if d.err == nil {
-		_, d.err = d.w.WriteString(s)
-	}
-}
+func newDocument(w io.Writer) *document { return &document{Writer: bufio.NewWriterSize(w, 64<<10)} }
 
-func newDocument(w io.Writer) *document {
-	d := &document{w: bufio.NewWriterSize(w, 64<<10)}
-	d.enc = json.NewEncoder(&d.buf)
-	d.enc.SetEscapeHTML(false)
-	return d
-}
-
-// encode writes v to buf without a line end.
-func (d *document) encode(v any) []byte {
-	d.buf.Reset()
-	if d.err == nil {
-		d.err = d.enc.Encode(v)
-	}
-	return escapeControls(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
-}
-
-// escapeControls escapes characters that JSON allows inside strings and a terminal would interpret
-// or hide, because the document may be printed to a terminal. The value of the JSON does not
-// change.
-func escapeControls(b []byte) []byte {
-	if bytes.IndexByte(b, 0x7f) < 0 && bytes.IndexByte(b, 0xc2) < 0 {
-		return b
-	}
-	at := bytes.IndexFunc(b, isControl)
-	if at < 0 {
-		return b
-	}
-	out := make([]byte, 0, len(b)+64)
-	for ; at >= 0; at = bytes.IndexFunc(b, isControl) {
-		out = append(out, b[:at]...)
-		r, size := utf8.DecodeRune(b[at:])
-		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-			out = fmt.Appendf(out, "\\u%04x\\u%04x", high, low)
-		} else {
-			out = fmt.Appendf(out, "\\u%04x", r)
-		}
-		b = b[at+size:]
-	}
-	return append(out, b...)
-}
-
-// isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.
-func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }
-
-func (d *document) write(b []byte) {
-	if d.err == nil {
-		_, d.err = d.w.Write(b)
-	}
-}
-
-func (d *document) copy(r io.Reader) {
-	if d.err == nil {
-		_, d.err = io.Copy(d.w, r)
-	}
+// encode returns v as JSON.
+func (d *document) encode(v any, o ...json2.Options) []byte {
+	b, err := json2.Marshal(v, append(o, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))...)
+	d.err = cmp.Or(d.err, err)
+	return EscapeJSON(b)
 }
 
 // members writes the members of v after the given text, one per line.
 func (d *document) members(before string, v any) {
-	b := d.encode(v)
-	if d.err != nil {
-		return
-	}
-	var indented bytes.Buffer
-	if d.err = json.Indent(&indented, b, "", "  "); d.err != nil {
-		return
-	}
-	d.raw(before)
-	inner := bytes.TrimSuffix(bytes.TrimPrefix(indented.Bytes(), []byte("{\n")), []byte("\n}"))
-	d.write(inner)
+	b := d.encode(v, jsontext.WithIndent("  "))
+	inner := bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("{\n")), []byte("\n}"))
+	fmt.Fprintf(d, "%s%s", before, inner)
 }
 
-// element writes the i-th element of a list on its own line.
-func (d *document) element(i int, v any) { d.rawElement(i, d.encode(v)) }
-
-func (d *document) rawElement(i int, b []byte) {
+// element writes the i-th element of a list, encoded as JSON, on its own line.
+func (d *document) element(i int, encoded []byte) {
+	comma := ""
 	if i > 0 {
-		d.raw(",")
+		comma = ","
 	}
-	d.raw("\n    ")
-	d.write(b)
+	fmt.Fprintf(d, "%s\n    %s", comma, encoded)
 }
 
 func (d *document) endList(n int) {
 	if n > 0 {
-		d.raw("\n  ")
+		fmt.Fprint(d, "\n  ")
 	}
-	d.raw("]")
+	fmt.Fprint(d, "]")
 }
 
 func (d *document) close() error {
-	if d.err == nil {
-		d.err = d.w.Flush()
-	}
-	if d.err != nil {
-		return fmt.Errorf("write results: %w", d.err)
+	if err := cmp.Or(d.err, d.Flush()); err != nil {
+		return fmt.Errorf("write results: %w", err)
 	}
 	return nil
 }
+
+// EscapeJSON escapes in a JSON document the characters that JSON allows inside strings and a
+// terminal would interpret or hide, because the document may be printed to a terminal. The value of
+// the JSON does not change.
+func EscapeJSON(doc []byte) []byte {
+	if !slices.ContainsFunc(doc, func(c byte) bool { return c >= 0x7f }) { // faster than decoding runes
+		return doc
+	}
+	return escapeRunes(doc, isControl)
+}
+
+// escapeRunes escapes in a JSON document the characters of strings for which escaped holds.
+func escapeRunes(doc []byte, escaped func(rune) bool) []byte {
+	at := bytes.IndexFunc(doc, escaped)
+	if at < 0 {
+		return doc
+	}
+	out := make([]byte, 0, len(doc)+len(doc)/8)
+	for ; at >= 0; at = bytes.IndexFunc(doc, escaped) {
+		out = append(out, doc[:at]...)
+		r, size := utf8.DecodeRune(doc[at:])
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, "\\u%04x", unit)
+		}
+		doc = doc[at+size:]
+	}
+	return append(out, doc...)
+}
+
+// isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.
+func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }

@@ -322,9 +322,9 @@ func (r *reservation) settle(at **part, m metered) {
 			l.reserved = amount{} // remove rounding errors
 		}
 	}
-	overran := p.overran
+	before := p.overran
 	missing := l.charge(p, m)
-	overran[cost], overran[tokens] = p.overran[cost] && !overran[cost], p.overran[tokens] && !overran[tokens]
+	overran := p.overran != before
 	blind, note := l.blind(p.meter), plumb.Note{}
 	if blind {
 		note = l.goBlind(p.meter)
@@ -334,7 +334,7 @@ func (r *reservation) settle(at **part, m metered) {
 	l.mu.Unlock()
 
 	// Making a note durable takes time, so it happens outside the lock.
-	if overran[cost] || overran[tokens] {
+	if overran {
 		l.note(plumb.Note{
 			Level: "warning",
 			Text: fmt.Sprintf("a session of %s used more than its cap; "+

@@ -144,13 +144,11 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 		if err := x.add(ev, at, len(line)); err != nil {
 			return err
 		}
+		n, _ := r.Index(ev.Case, ev.Runner) // Apply has checked it
 		switch ev.Type {
 		case plumb.EventSessionFinished, plumb.EventSessionJudged:
-			n, err := r.Index(ev.Case, ev.Runner)
+			ev, err := decode(path, bytes.Clone(line))
 			if err != nil {
-				return err
-			}
-			if ev, err = decode(path, bytes.Clone(line)); err != nil {
 				return err
 			}
 			if open[n] == nil {
@@ -158,10 +156,6 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 			}
 			open[n].add(ev)
 		case plumb.EventExecutionFinished:
-			n, err := r.Index(ev.Case, ev.Runner)
-			if err != nil {
-				return err
-			}
 			if !again || ev.Result.Outcome != plumb.OutcomeError {
 				delete(open, n)
 			}

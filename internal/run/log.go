@@ -162,13 +162,8 @@ func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, e
 // commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
 func (l *log) commit(ev plumb.Event) (plumb.Event, error) { return l.wait(ev, true) }
 
-// appendUnsynced appends ev and waits until the operating system has it. The event survives a crash
-// of this process, but not of the machine.
-func (l *log) appendUnsynced(ev plumb.Event) error {
-	_, err := l.wait(ev, false)
-	return err
-}
-
+// wait appends ev and waits until it is written and emitted. An event that is not durable survives
+// a crash of this process, but not of the machine.
 func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
 	ev, done, err := l.append(ev, durable)
 	if err != nil {
@@ -429,16 +424,17 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 		return x, fmt.Errorf("read the run log: %w", err)
 	}
 	defer f.Close()
-	lines := lineReader{r: f, buf: make([]byte, 64<<10)}
-	for n := 1; ; n++ {
-		line, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			x.torn = len(line) > 0
-			return x, nil
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 64<<10), doc.LineBytes)
+	lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		if i := bytes.IndexByte(data, '\n'); i >= 0 {
+			return i + 1, data[:i], nil
 		}
-		if err != nil {
-			return x, fmt.Errorf("read the run log: %w", err)
-		}
+		x.torn = atEOF && len(data) > 0
+		return 0, nil, nil
+	})
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Bytes()
 		if err = x.sum.check(line); err == nil {
 			err = fn(line, x.end)
 		}
@@ -447,40 +443,12 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 		}
 		x.end += int64(len(line)) + 1
 	}
-}
-
-// lineReader reads lines of any length.
-type lineReader struct {
-	r          io.Reader
-	buf        []byte // buf[start:end] was read and not yet returned
-	start, end int
-}
-
-// next returns the next line without its newline; it is valid until the next call. With io.EOF it
-// returns what follows the last newline.
-func (l *lineReader) next() ([]byte, error) {
-	searched := l.start
-	for {
-		if i := bytes.IndexByte(l.buf[searched:l.end], '\n'); i >= 0 {
-			line := l.buf[l.start : searched+i]
-			l.start = searched + i + 1
-			return line, nil
-		}
-		if l.start > 0 {
-			l.end = copy(l.buf, l.buf[l.start:l.end])
-			l.start = 0
-		}
-		if l.end >= doc.LineBytes {
-			return nil, fmt.Errorf("the line is longer than %s", doc.Size(doc.LineBytes))
-		}
-		if l.end == len(l.buf) {
-			l.buf = append(l.buf, make([]byte, len(l.buf))...)
-		}
-		searched = l.end
-		n, err := l.r.Read(l.buf[l.end:])
-		l.end += n
-		if n == 0 && err != nil {
-			return l.buf[:l.end], err
-		}
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("the line is longer than %s", doc.Size(doc.LineBytes))
 	}
+	if err != nil {
+		err = fmt.Errorf("read the run log: %w", err)
+	}
+	return x, err
 }
