@@ -6,17 +6,33 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// settingSections returns what is generated from [config.Settings.List].
+// settingSections returns what is generated from [config.Settings.List] and [agent.All].
 func settingSections() []section {
 	return []section{
 		{"schema/plumb.config.schema.json", "settings", func(string) (string, error) { return settingSchema() }},
 		{"internal/suite/plumb.d.ts", "settings", func(string) (string, error) { return settingTypes(), nil }},
 		{"docs/configuration.md", "settings", table(settingTable())},
+		{"schema/plumb.config.schema.json", "agents", func(string) (string, error) {
+			return "      \"enum\": [" + quoted(agent.Types(), ", ") + "],\n", nil
+		}},
+		{"internal/suite/plumb.d.ts", "agents", func(string) (string, error) {
+			return "\texport type AgentType = " + quoted(agent.Types(), " | ") + ";\n", nil
+		}},
 	}
+}
+
+// quoted returns texts in JSON, with separators between them.
+func quoted(texts []string, separator string) string {
+	var all []string
+	for _, t := range texts {
+		all = append(all, text(t))
+	}
+	return strings.Join(all, separator)
 }
 
 // keyType is the type of the key of a setting: as a JSON Schema, in TypeScript, and in the manual.
@@ -66,11 +82,7 @@ func typeOfSetting(s config.Setting) keyType {
 		t := keyType{value{Type: "string", Pattern: `\S`}, "string", cmp.Or(string(s.Format), "string")}
 		switch {
 		case s.Values != nil:
-			var words []string
-			for _, v := range s.Values {
-				words = append(words, text(v))
-			}
-			return keyType{value{Enum: s.Values}, strings.Join(words, " | "), values}
+			return keyType{value{Enum: s.Values}, quoted(s.Values, " | "), values}
 		case s.Format == config.URL:
 			t.schema = def("address")
 		case s.Format == config.Variable:
