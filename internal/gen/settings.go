@@ -14,15 +14,15 @@ import (
 // settingSections returns what is generated from [config.Settings.List] and [agent.All].
 func settingSections() []section {
 	return []section{
-		{"schema/plumb.config.schema.json", "settings", func(string) (string, error) { return settingSchema() }},
-		{"internal/suite/plumb.d.ts", "settings", func(string) (string, error) { return settingTypes(), nil }},
+		{"schema/plumb.config.schema.json", "settings", fixed(settingSchema)},
+		{"internal/suite/plumb.d.ts", "settings", fixed(settingTypes)},
 		{"docs/configuration.md", "settings", table(settingTable())},
-		{"schema/plumb.config.schema.json", "agents", func(string) (string, error) {
-			return "      \"enum\": [" + quoted(agent.Types(), ", ") + "],\n", nil
-		}},
-		{"internal/suite/plumb.d.ts", "agents", func(string) (string, error) {
-			return "\texport type AgentType = " + quoted(agent.Types(), " | ") + ";\n", nil
-		}},
+		{"schema/plumb.config.schema.json", "agents", fixed(func() string {
+			return "      \"enum\": [" + quoted(agent.Types(), ", ") + "],\n"
+		})},
+		{"internal/suite/plumb.d.ts", "agents", fixed(func() string {
+			return "\texport type AgentType = " + quoted(agent.Types(), " | ") + ";\n"
+		})},
 	}
 }
 
@@ -99,7 +99,7 @@ func oneOrMore(item value, least int) value {
 }
 
 // settingSchema returns the members of the definition of run.
-func settingSchema() (string, error) {
+func settingSchema() string {
 	var properties, exclusive []string
 	for _, s := range new(config.Settings).List() {
 		for i, key := range s.Keys() {
@@ -108,11 +108,7 @@ func settingSchema() (string, error) {
 				v.Description = "Another name for " + s.Key + "."
 				exclusive = append(exclusive, fmt.Sprintf(`        {"not": {"required": [%q, %q]}}`, s.Key, key))
 			}
-			line, err := property(key, v)
-			if err != nil {
-				return "", err
-			}
-			properties = append(properties, line)
+			properties = append(properties, property(key, v))
 		}
 	}
 	return fmt.Sprintf(`      "type": "object", "additionalProperties": false,
@@ -123,7 +119,7 @@ func settingSchema() (string, error) {
       "allOf": [
 %s
       ],
-`, strings.Join(properties, ",\n"), strings.Join(exclusive, ",\n")), nil
+`, strings.Join(properties, ",\n"), strings.Join(exclusive, ",\n"))
 }
 
 // settingTypes returns the members of RunOptions.
