@@ -138,7 +138,7 @@ func property(name string, schema value) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(schema)
+	_ = e.Encode(schema) //nolint:errchkjson // see above
 	v := jsontext.Value(b.Bytes())
 	_ = v.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true))
 	return fmt.Sprintf("        %q: %s", name, v)
