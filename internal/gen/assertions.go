@@ -11,8 +11,8 @@ import (
 func assertionSections() []section {
 	const manual = "docs/assertions.md"
 	all := []section{
-		{"schema/suite-case.schema.json", "assertions", func(string) (string, error) { return schemaDefs() }},
-		{"internal/suite/plumb.d.ts", "assertions", func(string) (string, error) { return typeScript(), nil }},
+		{"schema/suite-case.schema.json", "assertions", fixed(schemaDefs)},
+		{"internal/suite/plumb.d.ts", "assertions", fixed(typeScript)},
 		{manual, "types that check the output", kindTable("output", "members")},
 		{manual, "types that check the session", kindTable("")},
 		{manual, "types that limit usage", kindTable("usage")},

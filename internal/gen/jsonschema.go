@@ -68,9 +68,9 @@ func schemaOf(k check.Key) value {
 	return v
 }
 
-// schemaDefs returns the definitions of all kinds, of an assertion, and of what comes later than
-// it.
-func schemaDefs() (string, error) {
+// schemaDefs returns the definitions of all kinds, of an assertion, and of the value of the key
+// before.
+func schemaDefs() string {
 	var b strings.Builder
 	var names, conditions []string
 	before := map[string]bool{}
@@ -84,10 +84,7 @@ func schemaDefs() (string, error) {
 		required := []string{`"type"`}
 		either := ""
 		for _, key := range append(check.CommonKeys()[1:], k.Keys...) {
-			line, err := property(key.Name, schemaOf(key))
-			if err != nil {
-				return "", err
-			}
+			line := property(key.Name, schemaOf(key))
 			properties = append(properties, line)
 			if isSeen(k) && !before[key.Name] {
 				before[key.Name] = true
@@ -95,10 +92,7 @@ func schemaDefs() (string, error) {
 			}
 			switch {
 			case key.Alias != "":
-				if line, err = property(key.Alias, schemaOf(key)); err != nil {
-					return "", err
-				}
-				properties = append(properties, line)
+				properties = append(properties, property(key.Alias, schemaOf(key)))
 				either = fmt.Sprintf("      \"oneOf\": [{\"required\": [%q]}, {\"required\": [%q]}],\n", key.Name,
 					key.Alias)
 			case key.Required:
@@ -136,19 +130,18 @@ func schemaDefs() (string, error) {
       ]
     },
 `, strings.Join(names, ", "), strings.Join(conditions, ",\n"))
-	return b.String(), nil
+	return b.String()
 }
 
-func property(name string, schema value) (string, error) {
+// property returns the line for a key. The JSON of a schema is always valid, so there are no errors.
+func property(name string, schema value) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(schema); err != nil {
-		return "", err
-	}
+	_ = e.Encode(schema) //nolint:errchkjson // see above
 	v := jsontext.Value(b.Bytes())
-	err := v.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true))
-	return fmt.Sprintf("        %q: %s", name, v), err
+	_ = v.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true))
+	return fmt.Sprintf("        %q: %s", name, v)
 }
 
 // text is a string as JSON, and as TypeScript.

@@ -9,15 +9,13 @@ import (
 
 // agentSections returns what is generated from [agent.All].
 func agentSections() []section {
-	names := `"` + strings.Join(agent.Types(), `", "`) + `"`
-	union := `"` + strings.Join(agent.Types(), `" | "`) + `"`
 	return []section{
-		{"schema/plumb.config.schema.json", "agents", func(string) (string, error) {
-			return "    \"agentType\": {\"enum\": [" + names + "]},\n", nil
-		}},
-		{"internal/suite/plumb.d.ts", "agents", func(string) (string, error) {
-			return "\texport type AgentType = " + union + ";\n", nil
-		}},
+		{"schema/plumb.config.schema.json", "agents", fixed(func() string {
+			return "      \"enum\": [" + quoted(agent.Types(), ", ") + "],\n"
+		})},
+		{"internal/suite/plumb.d.ts", "agents", fixed(func() string {
+			return "\texport type AgentType = " + quoted(agent.Types(), " | ") + ";\n"
+		})},
 		{"docs/agents.md", "agents", table(agentTable())},
 	}
 }

@@ -23,6 +23,11 @@ type section struct {
 	text       func(file string) (string, error)
 }
 
+// fixed makes the text of a section that does not depend on the rest of the file.
+func fixed(text func() string) func(string) (string, error) {
+	return func(string) (string, error) { return text(), nil }
+}
+
 // sections returns all generated sections.
 func sections() []section {
 	return slices.Concat(assertionSections(), settingSections(), agentSections(), providerSections())

@@ -10,7 +10,7 @@ import (
 )
 
 func table(rows [][]string) func(string) (string, error) {
-	return func(string) (string, error) {
+	return fixed(func() string {
 		var b strings.Builder
 		b.WriteByte('\n')
 		for i, row := range rows {
@@ -20,8 +20,8 @@ func table(rows [][]string) func(string) (string, error) {
 			}
 		}
 		b.WriteByte('\n')
-		return b.String(), nil
-	}
+		return b.String()
+	})
 }
 
 func keyTable(keys []check.Key) [][]string {

@@ -13,10 +13,19 @@ import (
 // settingSections returns what is generated from [config.Settings.List].
 func settingSections() []section {
 	return []section{
-		{"schema/plumb.config.schema.json", "settings", func(string) (string, error) { return settingSchema() }},
-		{"internal/suite/plumb.d.ts", "settings", func(string) (string, error) { return settingTypes(), nil }},
+		{"schema/plumb.config.schema.json", "settings", fixed(settingSchema)},
+		{"internal/suite/plumb.d.ts", "settings", fixed(settingTypes)},
 		{"docs/configuration.md", "settings", table(settingTable())},
 	}
+}
+
+// quoted returns texts in JSON, with separators between them.
+func quoted(texts []string, separator string) string {
+	var all []string
+	for _, t := range texts {
+		all = append(all, text(t))
+	}
+	return strings.Join(all, separator)
 }
 
 // keyType is the type of the key of a setting: as a JSON Schema, in TypeScript, and in the manual.
@@ -66,11 +75,7 @@ func typeOfSetting(s config.Setting) keyType {
 		t := keyType{value{Type: "string", Pattern: `\S`}, "string", cmp.Or(string(s.Format), "string")}
 		switch {
 		case s.Values != nil:
-			var words []string
-			for _, v := range s.Values {
-				words = append(words, text(v))
-			}
-			return keyType{value{Enum: s.Values}, strings.Join(words, " | "), values}
+			return keyType{value{Enum: s.Values}, quoted(s.Values, " | "), values}
 		case s.Format == config.URL:
 			t.schema = def("address")
 		case s.Format == config.Variable:
@@ -87,7 +92,7 @@ func oneOrMore(item value, least int) value {
 }
 
 // settingSchema returns the members of the definition of run.
-func settingSchema() (string, error) {
+func settingSchema() string {
 	var properties, exclusive []string
 	for _, s := range new(config.Settings).List() {
 		for i, key := range s.Keys() {
@@ -96,11 +101,7 @@ func settingSchema() (string, error) {
 				v.Description = "Another name for " + s.Key + "."
 				exclusive = append(exclusive, fmt.Sprintf(`        {"not": {"required": [%q, %q]}}`, s.Key, key))
 			}
-			line, err := property(key, v)
-			if err != nil {
-				return "", err
-			}
-			properties = append(properties, line)
+			properties = append(properties, property(key, v))
 		}
 	}
 	return fmt.Sprintf(`      "type": "object", "additionalProperties": false,
@@ -111,7 +112,7 @@ func settingSchema() (string, error) {
       "allOf": [
 %s
       ],
-`, strings.Join(properties, ",\n"), strings.Join(exclusive, ",\n")), nil
+`, strings.Join(properties, ",\n"), strings.Join(exclusive, ",\n"))
 }
 
 // settingTypes returns the members of RunOptions.

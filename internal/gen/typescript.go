@@ -69,11 +69,7 @@ func typeName(k check.Kind) string {
 func typeOf(k check.Key, self string) string {
 	word := "string"
 	if len(k.Enum) > 0 {
-		var words []string
-		for _, e := range k.Enum {
-			words = append(words, text(e))
-		}
-		word = strings.Join(words, " | ")
+		word = quoted(k.Enum, " | ")
 	}
 	switch k.Type {
 	case "string":

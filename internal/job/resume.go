@@ -91,7 +91,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if change != nil {
 		change(&s)
 	}
-	j, err := p.assemble(s, source, false, nil)
+	j, err := p.assemble(s, source, false, nil) //nolint:contextcheck // finding a version has its own time limit
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
 	}

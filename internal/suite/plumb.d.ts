@@ -1102,7 +1102,7 @@ declare module "plumb" {
 	export interface CopilotAgentConfig extends AgentConfigBase { type: "copilot" }
 	export interface GeminiAgentConfig extends AgentConfigBase { type: "gemini" }
 
-	export interface AgentConfig extends AgentConfigBase { type: AgentType }
+	export type AgentConfig = { [T in AgentType]: AgentConfigBase & { type: T } }[AgentType];
 
 	/** Milliseconds, or a text such as "90s" or "1h30m". */
 	export type Duration = number | string;
