@@ -30,19 +30,19 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// Env is the environment of runners. Getenv, Note and Secret are required.
+// Env is the environment of runners.
 type Env struct {
 	// Getenv looks up an environment variable. Environ lists all as name=value; nil means none.
 	Getenv  func(string) string
 	Environ func() []string
-	// Note receives messages for the user, from any goroutine.
+	// Note receives messages for the user, from any goroutine. Optional.
 	Note func(plumb.Note)
 	// Dir is the base of relative paths; "" is the current directory.
 	Dir string
 	// Planning means that runners are only described and not run, so the agent may be missing.
 	Planning bool
 	// Secret reports whether a variable of this name holds a secret. Agents that do not need it do
-	// not get it.
+	// not get it. Optional.
 	Secret func(name string) bool
 	// Redact removes secrets from the artifacts when the session has ended. The report is made from
 	// the agent's original output. Optional.
@@ -97,6 +97,12 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	}
 	if err := check(agent, a); err != nil {
 		return nil, err
+	}
+	if env.Note == nil {
+		env.Note = func(plumb.Note) {}
+	}
+	if env.Secret == nil {
+		env.Secret = func(string) bool { return false }
 	}
 	if env.Shared == nil {
 		env.Shared = &Shared{}

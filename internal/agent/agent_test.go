@@ -664,7 +664,7 @@ func BenchmarkRun(b *testing.B) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat <<'EOF'\n"+stream+"\nEOF\n"), 0o700); err != nil {
 		b.Fatal(err)
 	}
-	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{Getenv: getenv(nil), Secret: func(string) bool { return false }})
+	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{Getenv: getenv(nil)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -228,7 +228,8 @@ func (e *encoder) items(a answer) []responseItem {
 		if a.thought != "" {
 			item = responseItem{
 				started: started, done: maps.Clone(started), text: a.thought,
-				kind: "reasoning_summary_text", member: "text", partKind: "reasoning_summary_part", index: "summary_index",
+				kind: "reasoning_summary_text", member: "text",
+				partKind: "reasoning_summary_part", index: "summary_index",
 				part: func(text string) object { return object{"type": "summary_text", "text": text} },
 			}
 			item.done["summary"], item.done["encrypted_content"] = []any{item.part(a.thought)}, "ZmFrZQ=="
@@ -237,7 +238,9 @@ func (e *encoder) items(a answer) []responseItem {
 	}
 	if a.text != "" || len(a.calls) == 0 {
 		message := func(status string, content []any) object {
-			return object{"id": "msg_" + id, "type": "message", "status": status, "role": "assistant", "content": content}
+			return object{
+				"id": "msg_" + id, "type": "message", "status": status, "role": "assistant", "content": content,
+			}
 		}
 		part := func(text string) object {
 			return object{"type": "output_text", "annotations": []any{}, "logprobs": []any{}, "text": text}

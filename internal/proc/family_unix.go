@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -48,10 +49,10 @@ type family struct {
 	leaders map[int]bool
 	// known are all recorded processes of the family: pid and start time.
 	known map[int]uint64
-	stop  chan struct{} // ends the recording
-	idle  chan struct{} // the recording has ended
-	phase syscall.Signal
-	dying int // zombies that cannot be reaped yet
+	// settle ends the recording. After that only one goroutine uses the family.
+	settle func()
+	phase  syscall.Signal
+	dying  int // zombies that cannot be reaped yet
 }
 
 func newFamily(cmd *exec.Cmd, mark string) *family {
@@ -60,9 +61,7 @@ func newFamily(cmd *exec.Cmd, mark string) *family {
 	if err != nil || cmd.Dir == "" {
 		dir = ""
 	}
-	return &family{
-		cmd: cmd, mark: mark, dir: dir, known: map[int]uint64{}, stop: make(chan struct{}), idle: make(chan struct{}),
-	}
+	return &family{cmd: cmd, mark: mark, dir: dir, known: map[int]uint64{}}
 }
 
 // start starts the program. Its result is sent to exited.
@@ -79,13 +78,15 @@ func (f *family) start(exited chan<- error) error {
 		return err
 	}
 	f.main = f.cmd.Process.Pid
+	stop, idle := make(chan struct{}), make(chan struct{})
+	f.settle = sync.OnceFunc(func() { close(stop); <-idle })
 	go func() {
-		defer close(f.idle)
+		defer close(idle)
 		tick := time.NewTicker(rememberEvery)
 		defer tick.Stop()
 		for {
 			select {
-			case <-f.stop:
+			case <-stop:
 				return
 			case <-tick.C:
 				_, _ = f.members() // the next call may succeed
@@ -93,16 +94,6 @@ func (f *family) start(exited chan<- error) error {
 		}
 	}()
 	return nil
-}
-
-// settle ends the recording. After that only one goroutine uses the family.
-func (f *family) settle() {
-	select {
-	case <-f.idle:
-	default:
-		close(f.stop)
-		<-f.idle
-	}
 }
 
 // remember records all processes of the family while their parents still run.

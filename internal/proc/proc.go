@@ -108,8 +108,6 @@ type Result struct {
 	Survivors []Process
 
 	Started, Ended time.Time
-	// CPU is the CPU time of the program and of those of its children that it waited for.
-	CPU time.Duration
 }
 
 // Text describes how the program ended: "exit code 3" or "signal: killed".
@@ -226,7 +224,6 @@ func (r *Result) exited(state *os.ProcessState) {
 		r.Signal = "unknown"
 		return
 	}
-	r.CPU = state.UserTime() + state.SystemTime()
 	if code := state.ExitCode(); code >= 0 {
 		r.ExitCode = &code
 		return
