@@ -40,8 +40,10 @@ func TestTranscripts(t *testing.T) {
 			if len(data) < 1_000_000 || len(data) > 1_002_000 {
 				t.Errorf("%d bytes", len(data))
 			}
-			if median := outputs[len(outputs)/2]; median < 600 || median > 1500 || large < lines/100 || large > lines/25 {
-				t.Errorf("%d lines, %d of more than 35 KB, a median of %d bytes of those with a text", lines, large, median)
+			if median := outputs[len(outputs)/2]; median < 600 || median > 1500 || large < lines/100 ||
+				large > lines/25 {
+				t.Errorf("%d lines, %d of more than 35 KB, a median of %d bytes of those with a text", lines, large,
+					median)
 			}
 			report, err := agent.Normalize(name, agent.Transcript{Stdout: file, ExitCode: new(0)})
 			if err != nil || report.FinalOutput != finalAnswer {

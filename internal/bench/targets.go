@@ -97,7 +97,8 @@ func (b *bench) size(ctx context.Context) error {
 			return err
 		}
 		size := float64(info.Size()) / 1e6
-		b.report.target("size of the program, "+kind.name, fmt.Sprintf("%.1f MB", size), fmt.Sprintf("< %.0f MB", kind.target), size < kind.target)
+		b.report.target("size of the program, "+kind.name, fmt.Sprintf("%.1f MB", size),
+			fmt.Sprintf("< %.0f MB", kind.target), size < kind.target)
 		if err := os.Remove(file); err != nil {
 			return err
 		}
@@ -191,7 +192,8 @@ func (b *bench) latency(ctx context.Context) error {
 			fmt.Sprintf("%.2f s, %.3f of the bare loop, %s", p.wall.Seconds(), ratio, mb(p.peak)),
 			fmt.Sprintf("<= %.2f of the bare loop", wallTarget), ratio <= wallTarget)
 		ideal := float64(n) * wait.Seconds() / parallel
-		b.report.add("  the bare loop", fmt.Sprintf("%.2f s, %.3f of the ideal %.2f s", f.wall.Seconds(), f.wall.Seconds()/ideal, ideal))
+		b.report.add("  the bare loop", fmt.Sprintf("%.2f s, %.3f of the ideal %.2f s", f.wall.Seconds(),
+			f.wall.Seconds()/ideal, ideal))
 	}
 	return nil
 }

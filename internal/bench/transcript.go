@@ -38,7 +38,8 @@ const finalAnswer = "The answer is 42."
 // them are under 1 KB, and 4 % have 35 KB. So a stream of 200 MB has about 117,000 records, of which 2 % have 35 KB.
 func outputSize(i, median int) int {
 	sizes := [...]int{
-		100, 150, 200, 300, 400, 500, 600, 700, 800, 900, 950, 1000, 1000, 1100, 1300, 1500, 1700, 2000, 2400, 2900, 3500, 4300, 5500,
+		100, 150, 200, 300, 400, 500, 600, 700, 800, 900, 950, 1000, 1000, 1100, 1300, 1500, 1700, 2000, 2400, 2900,
+		3500, 4300, 5500,
 		8000, 35000,
 	}
 	return sizes[draw(i, 1)%uint64(len(sizes))] * median / 1000
@@ -47,7 +48,8 @@ func outputSize(i, median int) int {
 // commandLine returns command i. It has no characters that JSON or a shell must escape.
 func commandLine(i int) string {
 	commands := [...]string{
-		"go test ./p%d", "cd /ws/p%d && cat main.go | head -50", "grep -rn Handler p%d/server.go p%d/main.go", "sed -n 1,120p p%d/service.go",
+		"go test ./p%d", "cd /ws/p%d && cat main.go | head -50", "grep -rn Handler p%d/server.go p%d/main.go",
+		"sed -n 1,120p p%d/service.go",
 	}
 	return strings.ReplaceAll(commands[i%len(commands)], "%d", strconv.Itoa(i))
 }

@@ -143,7 +143,8 @@ func (t *codexThread) executed(o transcript.Origin, id string, item *transcript.
 	}
 	if output := item.Get("aggregated_output").String(); item.Get("status").String() == "declined" ||
 		t.sandboxed && code.Int() != 0 && codexSandbox.MatchString(output) {
-		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command", transcript.LineWith(output, codexSandbox))
+		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command",
+			transcript.LineWith(output, codexSandbox))
 	}
 	// The sandbox lets a command run and denies some of its actions. The reads follow the denial,
 	// so that the denial does not remove them.
@@ -199,8 +200,10 @@ func (t *codexThread) mcp(o transcript.Origin, id string, invocation gjson.Resul
 		return
 	}
 	o.Call = id
-	t.r.ToolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(), invocation.Get("arguments").Raw)
-	failed := p.Get("status").String() == "failed" || p.Get("result").Get("Err").Exists() || p.Get("error").Get("message").Exists()
+	t.r.ToolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(),
+		invocation.Get("arguments").Raw)
+	failed := p.Get("status").String() == "failed" || p.Get("result").Get("Err").Exists() ||
+		p.Get("error").Get("message").Exists()
 	t.r.ToolResult(o, codexOutput(p, "result"), failed)
 }
 

@@ -38,10 +38,13 @@ func Spec() spec.Spec {
 		MCP:                 []string{".codex/config.toml"},
 		UserMCP:             []string{".codex/config.toml"},
 		Key:                 "OPENAI_API_KEY",
-		Keys:                []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
-		Credentials:         []spec.Credentials{{Variable: "CODEX_HOME", Dir: ".codex", File: "auth.json"}},
-		State:               []string{".codex/sessions"},
-		Launcher:            "npx", LauncherArg: "codex",
+		Keys: []string{
+			"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
+			"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY",
+		},
+		Credentials: []spec.Credentials{{Variable: "CODEX_HOME", Dir: ".codex", File: "auth.json"}},
+		State:       []string{".codex/sessions"},
+		Launcher:    "npx", LauncherArg: "codex",
 		PriceOf:       func(model string) (provider, priced string) { return "openai", model },
 		SkillgymUsage: spec.SkillgymUsage(codexSkillgym),
 		Proof:         spec.Proof{Model: "gpt-5.5", Path: "/v1"},
@@ -96,7 +99,8 @@ func launchCodex(l *spec.Launch) error {
 			l.Env[l.KeyName] = l.Key
 		}
 	} else if l.Key != "" && l.Getenv("CODEX_API_KEY") == "" && (len(l.Lent) == 0 || l.Cfg.APIKeyEnv != "") {
-		l.Env["CODEX_API_KEY"] = l.Key // exec takes its key from there, and not from the variable that everybody has set
+		// exec takes its key from there, and not from the variable that everybody has set
+		l.Env["CODEX_API_KEY"] = l.Key
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		server, key := l.Servers[name], "mcp_servers."+name

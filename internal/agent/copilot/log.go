@@ -18,7 +18,8 @@ import (
 // output includes reasoning.
 func copilotTokens() transcript.TokenKeys {
 	return transcript.TokenKeys{
-		Input: "inputTokens", Output: "outputTokens", Reasoning: "reasoningTokens", Cache: "cacheReadTokens", CacheWrite: "cacheWriteTokens",
+		Input: "inputTokens", Output: "outputTokens", Reasoning: "reasoningTokens", Cache: "cacheReadTokens",
+		CacheWrite: "cacheWriteTokens",
 	}
 }
 

@@ -28,7 +28,10 @@ func Spec() spec.Spec {
 		MCP:              []string{".mcp.json", ".vscode/mcp.json", ".github/mcp.json"},
 		UserMCP:          []string{".copilot/mcp-config.json"},
 		Key:              "COPILOT_PROVIDER_API_KEY",
-		Keys:             []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL"},
+		Keys: []string{
+			"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*",
+			"COPILOT_MODEL",
+		},
 		Credentials: []spec.Credentials{{
 			Variable: "COPILOT_HOME", Dir: ".copilot", File: "config.json",
 			Only: []string{"logged_in_users", "last_logged_in_user", "copilot_tokens"},

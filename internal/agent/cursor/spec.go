@@ -30,8 +30,9 @@ func Spec() spec.Spec {
 		InheritedMCPOnly: true,
 		PriceOf:          spec.NoPrice,
 		SkillgymUsage:    spec.SkillgymUsage(nil),
-		Proof:            spec.Proof{Impossible: "it only works with the service of its vendor, so that no scripted model can replace the service"},
-		Launch:           launchCursor,
+		Proof: spec.Proof{Impossible: "it only works with the service of its vendor, so that no " +
+			"scripted model can replace the service"},
+		Launch: launchCursor,
 	}
 }
 

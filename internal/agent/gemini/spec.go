@@ -26,14 +26,20 @@ func Spec() spec.Spec {
 		MCP:                 []string{".gemini/settings.json"},
 		UserMCP:             []string{".gemini/settings.json"},
 		Key:                 "GEMINI_API_KEY",
-		Keys:                []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
-		Cloud:               map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
-		Credentials:         []spec.Credentials{{Dir: ".gemini", File: "oauth_creds.json"}, {Dir: ".gemini", File: "google_accounts.json"}},
-		State:               []string{".gemini/tmp", ".gemini/projects.json"},
-		PriceOf:             func(model string) (provider, priced string) { return "google", model },
-		SkillgymUsage:       spec.SkillgymUnknown,
-		Proof:               spec.Proof{Model: "gemini-2.5-flash"},
-		Launch:              launchGemini,
+		Keys: []string{
+			"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL",
+			"GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+		},
+		Cloud: map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
+		Credentials: []spec.Credentials{
+			{Dir: ".gemini", File: "oauth_creds.json"},
+			{Dir: ".gemini", File: "google_accounts.json"},
+		},
+		State:         []string{".gemini/tmp", ".gemini/projects.json"},
+		PriceOf:       func(model string) (provider, priced string) { return "google", model },
+		SkillgymUsage: spec.SkillgymUnknown,
+		Proof:         spec.Proof{Model: "gemini-2.5-flash"},
+		Launch:        launchGemini,
 	}
 }
 
@@ -97,7 +103,10 @@ func geminiSettings(l *spec.Launch) map[string]any {
 		"security":  map[string]any{"auth": map[string]any{"selectedType": auth}},
 		"privacy":   map[string]any{"usageStatisticsEnabled": false},
 		"telemetry": map[string]any{"enabled": false},
-		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "disableAutoUpdate": true, "disableUpdateNag": true},
+		"general": map[string]any{
+			"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
+			"disableAutoUpdate": true, "disableUpdateNag": true,
+		},
 	}
 	if len(l.Servers) > 0 {
 		settings["mcpServers"] = spec.GeminiServers(l.Servers)

@@ -31,20 +31,32 @@ func Spec() spec.Spec {
 			NoTerminal: true,
 		},
 		Programs: []string{"opencode"}, Install: "npm install -g opencode-ai",
-		Native: []string{"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode", "opencode-PLATFORM-musl/bin/opencode"},
-		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
+		Native: []string{
+			"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode",
+			"opencode-PLATFORM-musl/bin/opencode",
+		},
+		Skills: ".agents/skills", SkillDirs: []string{
+			".agents/skills", ".opencode/skill", ".opencode/skills",
+			".claude/skills",
+		},
 		Instructions:        []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"},
 		UserInstructions:    []string{".config/opencode/AGENTS.md", ".claude/CLAUDE.md"},
 		MachineInstructions: []string{"/etc/opencode/opencode.json"},
 		MCP:                 []string{"opencode.json", "opencode.jsonc"},
 		UserMCP:             []string{".config/opencode/opencode.json"},
 		Keys: []string{
-			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
-			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY",
-			"FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY", "AZURE_API_KEY", "AZURE_RESOURCE_NAME",
+			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",
+			"OPENROUTER_API_KEY",
+			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY",
+			"CEREBRAS_API_KEY", "TOGETHER_API_KEY",
+			"FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY", "AZURE_API_KEY",
+			"AZURE_RESOURCE_NAME",
 		},
 		Credentials: []spec.Credentials{{Dir: ".local/share/opencode", File: "auth.json"}},
-		State:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
+		State: []string{
+			".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal",
+			".local/share/opencode/storage", ".local/share/opencode/log",
+		},
 		PriceOf: func(model string) (provider, priced string) {
 			provider, priced, _ = strings.Cut(model, "/")
 			return provider, priced
@@ -71,7 +83,8 @@ func opencodeSkillgym(u *plumb.Usage, _, output, extra *int64) {
 
 func launchOpencode(l *spec.Launch) error {
 	l.Add("run", "--model", l.Cfg.Model, "--format", "json", "--thinking")
-	l.Add("--print-logs", "--log-level", "ERROR") // or it keeps to itself what went wrong, such as that it knows no such model
+	// or it keeps to itself what went wrong, such as that it knows no such model
+	l.Add("--print-logs", "--log-level", "ERROR")
 	if l.Bypass {
 		l.Add("--auto")
 	}
@@ -142,7 +155,8 @@ func opencodeProvider(l *spec.Launch) map[string]any {
 	}
 	described := map[string]any{"options": options}
 	entry := map[string]any{
-		"name": model, "tool_call": true, "reasoning": true, "limit": map[string]any{"context": 200_000, "output": 32_000},
+		"name": model, "tool_call": true, "reasoning": true,
+		"limit": map[string]any{"context": 200_000, "output": 32_000},
 	}
 	switch provider {
 	case "openai":
@@ -219,7 +233,8 @@ func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (
 	errorsFile := filepath.Join(l.Root, "export.stderr")
 	for range exportTries {
 		c := proc.Command{
-			Path: l.Program.Path, Args: slices.Concat(l.Program.Args, []string{"export", session}), Dir: l.Workspace, Env: l.Environ,
+			Path: l.Program.Path, Args: slices.Concat(l.Program.Args, []string{"export", session}), Dir: l.Workspace,
+			Env:    l.Environ,
 			Stdout: file, Stderr: errorsFile, Grace: l.Grace,
 		}
 		limited, cancel := context.WithTimeoutCause(ctx, exportLimit, spec.TimeoutError(exportLimit))
@@ -253,19 +268,21 @@ func wholeJSON(file string) bool {
 	n, _ := f.ReadAt(first[:], 0) // a short file is no trouble
 	at := max(0, transcript.FileSize(file)-int64(len(last)))
 	m, _ := f.ReadAt(last[:], at) // likewise
-	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") && strings.HasSuffix(strings.TrimSpace(string(last[:m])), "}")
+	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") &&
+		strings.HasSuffix(strings.TrimSpace(string(last[:m])), "}")
 }
 
 // opencodeChildren lists the sessions of the subagents that an exported session started.
 func opencodeChildren(file string) []string {
 	var found []string
-	_ = transcript.EachValue(file, []string{"", "messages", "messages[]", "messages[].parts"}, func(path string, value []byte) error { // what cannot be read has none
-		if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
-			if id := part.Get("state.metadata.sessionId").String(); id != "" {
-				found = append(found, id)
+	_ = transcript.EachValue(file, []string{"", "messages", "messages[]", "messages[].parts"},
+		func(path string, value []byte) error { // what cannot be read has none
+			if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
+				if id := part.Get("state.metadata.sessionId").String(); id != "" {
+					found = append(found, id)
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	return found
 }

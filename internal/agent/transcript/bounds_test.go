@@ -47,10 +47,12 @@ func TestFullEvents(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
-	if reads := r.Report.Files.ObservedReads; !slices.Equal(reads, []string{"/ws/a.txt", "/ws/y.txt", "/ws/d/SKILL.md"}) {
+	if reads := r.Report.Files.ObservedReads; !slices.Equal(reads,
+		[]string{"/ws/a.txt", "/ws/y.txt", "/ws/d/SKILL.md"}) {
 		t.Errorf("reads %q", reads)
 	}
-	if skills := r.Report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" || skills[0].Confidence != "strong" {
+	if skills := r.Report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" ||
+		skills[0].Confidence != "strong" {
 		t.Errorf("skills %v", skills)
 	}
 	if !slices.Equal(r.Report.Incomplete, []string{"toolCall", "fileRead", "toolResult", "message"}) {

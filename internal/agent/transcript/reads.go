@@ -25,7 +25,8 @@ func (s *shell) reads(command string) []string {
 		}
 		for _, f := range files {
 			name := f.text
-			if f.dynamic || name == "" || name == "-" || strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/") {
+			if f.dynamic || name == "" || name == "-" || strings.HasPrefix(name, "/dev/") ||
+				strings.HasPrefix(name, "/proc/self/fd/") {
 				continue
 			}
 			if !Absolute(name) {
@@ -59,7 +60,8 @@ type reading struct {
 
 // readingOf returns how a command reads files. Similar commands have similar options with values.
 func readingOf(name string) (reading, bool) {
-	const grepValues = "e f A B C m d D include exclude exclude-dir regexp file max-count context before-context after-context"
+	const grepValues = "e f A B C m d D include exclude exclude-dir regexp file max-count context before-context " +
+		"after-context"
 	switch name {
 	case "cat", "tac", "zcat", "gzcat", "rev", "strings", "base64", "md", "glow":
 		return reading{}, true
@@ -70,9 +72,13 @@ func readingOf(name string) (reading, bool) {
 	case "less", "more", "most", "view":
 		return reading{values: "b h j p P x y z"}, true
 	case "bat", "batcat":
-		return reading{values: "l r H m language line-range highlight-line file-name style theme paging tabs wrap terminal-width color decorations"}, true
+		return reading{values: "l r H m language line-range highlight-line file-name style theme paging tabs wrap " +
+			"terminal-width color decorations"}, true
 	case "sed", "gsed":
-		return reading{values: "e f l expression file line-length", script: true, scripts: "e f expression file", not: "i in-place"}, true
+		return reading{
+			values: "e f l expression file line-length", script: true, scripts: "e f expression file",
+			not: "i in-place",
+		}, true
 	case "awk", "gawk", "mawk", "nawk":
 		return reading{values: "F v f", script: true, scripts: "f"}, true
 	case "grep", "egrep", "fgrep", "ggrep", "zgrep":
@@ -82,8 +88,10 @@ func readingOf(name string) (reading, bool) {
 		}, true
 	case "rg", "ripgrep", "ag":
 		return reading{
-			values: grepValues + " g t T r M j E glob iglob type type-not replace sort sortr max-columns max-depth threads encoding",
-			script: true, scripts: "e f regexp file", named: true, not: "l c q files files-with-matches files-without-match count count-matches quiet",
+			values: grepValues + " g t T r M j E glob iglob type type-not replace sort sortr max-columns max-depth " +
+				"threads encoding",
+			script: true, scripts: "e f regexp file", named: true,
+			not: "l c q files files-with-matches files-without-match count count-matches quiet",
 		}, true
 	case "jq", "yq":
 		return reading{values: "f from-file indent L", script: true, scripts: "f from-file", not: "n null-input"}, true

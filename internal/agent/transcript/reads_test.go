@@ -124,7 +124,8 @@ func TestShellReads(t *testing.T) {
 
 func TestShellEnds(t *testing.T) {
 	for command, want := range map[string]string{
-		"ls": "", "cd a": "a", "cd a && cd ..": ".", "(cd a)": "", "cd a; ls; cd b": "a/b", "cd /x/y && ls": "/x/y", "cd $X": "lost", "cd": "lost",
+		"ls": "", "cd a": "a", "cd a && cd ..": ".", "(cd a)": "", "cd a; ls; cd b": "a/b", "cd /x/y && ls": "/x/y",
+		"cd $X": "lost", "cd": "lost",
 	} {
 		got := newShell().ends(command)
 		if got.lost {
@@ -138,7 +139,8 @@ func TestShellEnds(t *testing.T) {
 
 func FuzzShellReads(f *testing.F) {
 	for _, seed := range []string{
-		"cat a && sed -n '1,5p' b | head -3 < c", "cat <<EOF > x\n$(cat y)\nEOF\n(cd z && `cat w`)", `grep -rn "a\"b" $'x' {a,b}.c`, "((1<2)) [[ a < b ]] &> x |& y <<<z",
+		"cat a && sed -n '1,5p' b | head -3 < c", "cat <<EOF > x\n$(cat y)\nEOF\n(cd z && `cat w`)",
+		`grep -rn "a\"b" $'x' {a,b}.c`, "((1<2)) [[ a < b ]] &> x |& y <<<z",
 	} {
 		f.Add(seed)
 	}

@@ -133,7 +133,8 @@ func NewRecorder(format *Format, t *Transcript) *Recorder {
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
 		},
 		Steps: NewSteps(format), SkillEvidence: "Loaded via skill tool", shell: newShell(),
-		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{}, calls: map[string]*call{},
+		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
+		calls: map[string]*call{},
 		noted: map[string]bool{}, missing: map[string][]string{},
 	}
 }
@@ -327,6 +328,9 @@ func (r *Recorder) Skill(o Origin, name, signal string) {
 // Denial records that the agent was not allowed to do something, once for each call. The call had
 // no effect. Its command stays as an attempt, and is marked as an error.
 func (r *Recorder) Denial(o Origin, tool, message string) {
+	same := func(d plumb.PermissionDenial) bool {
+		return d.Tool == tool && d.CallID == o.Call && d.Message == message
+	}
 	c := r.calls[o.Call]
 	if c != nil {
 		if c.denied {
@@ -336,9 +340,7 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 			tool = c.tool
 		}
 		c.denied = true
-	} else if len(r.Report.PermissionDenials) >= maxList || slices.ContainsFunc(r.Report.PermissionDenials, func(d plumb.PermissionDenial) bool {
-		return d.Tool == tool && d.CallID == o.Call && d.Message == message
-	}) {
+	} else if len(r.Report.PermissionDenials) >= maxList || slices.ContainsFunc(r.Report.PermissionDenials, same) {
 		return
 	}
 	r.retract(o.Call, true)
@@ -347,7 +349,10 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 		e.Text = r.text(message)
 		r.add(e, o)
 	}
-	d := plumb.PermissionDenial{Tool: r.Name(tool), CallID: strings.Clone(Clip(o.Call, MaxName)), Message: Whole(message), At: o.At}
+	d := plumb.PermissionDenial{
+		Tool: r.Name(tool), CallID: strings.Clone(Clip(o.Call, MaxName)),
+		Message: Whole(message), At: o.At,
+	}
 	r.Report.PermissionDenials = append(r.Report.PermissionDenials, d)
 }
 
@@ -421,7 +426,8 @@ func (r *Recorder) Subagent(id, kind string, usage *plumb.Usage) {
 func (r *Recorder) Request(o Origin, model string, u plumb.Usage) {
 	if len(r.Report.RequestUsage) < maxRequests {
 		r.Report.RequestUsage = append(r.Report.RequestUsage, plumb.RequestUsage{
-			At: o.At, Model: r.Name(model), Subagent: r.Name(o.Subagent), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+			At: o.At, Model: r.Name(model), Subagent: r.Name(o.Subagent), InputTokens: u.InputTokens,
+			OutputTokens:    u.OutputTokens,
 			ReasoningTokens: u.ReasoningTokens, CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens,
 		})
 	}
@@ -468,8 +474,9 @@ func (r *Recorder) admits(kind plumb.SessionEventType) bool {
 	if n >= fullEvents && !r.overflow {
 		if !r.full {
 			r.full = true
-			r.Note(fmt.Sprintf("the session has more than %d events: after them the report has no messages, no results and no tool calls of commands; "+
-				"commands, file changes and skills are complete; file reads are listed without their events", fullEvents))
+			r.Note(fmt.Sprintf("the session has more than %d events: after them the report has no messages, no "+
+				"results and no tool calls of commands; commands, file changes and skills are complete; "+
+				"file reads are listed without their events", fullEvents))
 		}
 		if kind == plumb.SessionMessage || kind == plumb.SessionToolResult {
 			r.incomplete(kind)

@@ -191,7 +191,7 @@ func wordOf(source string, word *syntax.Word) shellWord {
 	var text strings.Builder
 	expansion := func(part syntax.WordPart) {
 		w.dynamic = true
-		if from, to := int(part.Pos().Offset()), int(part.End().Offset()); from < to && to <= len(source) { //nolint:gosec // offsets in source
+		if from, to := part.Pos().Offset(), part.End().Offset(); from < to && to <= uint(len(source)) {
 			text.WriteString(source[from:to]) // a part that does not end has no offset there
 		}
 	}
