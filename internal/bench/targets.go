@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -69,7 +66,7 @@ func (r *report) write(w io.Writer, machine string) {
 
 // start measures the duration of plumb version.
 func (b *bench) start(ctx context.Context) error {
-	u, err := b.repeated(ctx, 20, 0, b.versionCommand())
+	u, err := b.repeated(ctx, 20, 0, "version")
 	if err != nil {
 		return err
 	}
@@ -130,7 +127,7 @@ func (b *bench) replay(ctx context.Context) error {
 	if err != nil || len(runs) == 0 || u.code > 1 {
 		return fmt.Errorf("%w: no run to replay: code %d: %s", errWrong, u.code, u.output)
 	}
-	one, err := b.repeated(ctx, 20, u.code, b.replayCommand(suite, runs[0]))
+	one, err := b.repeated(ctx, 20, u.code, "run", suite, "--replay", runs[0])
 	if err != nil {
 		return err
 	}
@@ -140,11 +137,11 @@ func (b *bench) replay(ctx context.Context) error {
 }
 
 // repeated returns the medians of several runs.
-func (b *bench) repeated(ctx context.Context, n, code int, argv []string) (usage, error) {
+func (b *bench) repeated(ctx context.Context, n, code int, args ...string) (usage, error) {
 	all := make([]usage, n)
 	for i := range all {
 		var err error
-		if all[i], err = b.plain(ctx, code, argv); err != nil {
+		if all[i], err = b.plain(ctx, code, args...); err != nil {
 			return usage{}, err
 		}
 	}
@@ -256,7 +253,7 @@ func (b *bench) hash(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u, err := b.repeated(ctx, b.rounds, 0, b.hashCommand(suite))
+	u, err := b.repeated(ctx, b.rounds, 0, "suite", "hash", suite)
 	if err != nil {
 		return err
 	}
@@ -271,11 +268,10 @@ func (b *bench) hash(ctx context.Context) error {
 func (b *bench) validate(ctx context.Context) error {
 	n := 1_000_000 / b.scale
 	suite := filepath.Join(b.dir, "large.jsonl")
-	g, err := execute(ctx, b.dir, nil, b.self, "generate", "-n", fmt.Sprint(n), "-suite", suite)
-	if err != nil || g.code != 0 {
-		return cmp.Or(err, errors.New(strings.TrimSpace(g.output)))
+	if _, err := b.helper(ctx, "generate", "-n", fmt.Sprint(n), "-suite", suite); err != nil {
+		return err
 	}
-	u, err := b.plain(ctx, 0, b.validateCommand(suite))
+	u, err := b.plain(ctx, 0, "validate", suite)
 	if err != nil {
 		return err
 	}

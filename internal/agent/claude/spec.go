@@ -53,7 +53,7 @@ func Spec() spec.Spec {
 	}
 }
 
-// claudeStep counts an assistant message, by its id. A message without an id is not a step.
+// claudeStep counts an assistant message, by its ID. A message without an ID is not a step.
 func claudeStep(s *transcript.Steps, rec *transcript.Fields) {
 	if rec.Text("type") == "assistant" {
 		s.Once(rec.Get("message").Get("id"), false)
@@ -69,7 +69,10 @@ func launchClaude(l *spec.Launch) error {
 	if l.Bypass {
 		l.Add("--dangerously-skip-permissions")
 		if os.Geteuid() == 0 {
-			l.Env["IS_SANDBOX"] = "1" // root is refused the flag otherwise
+			// Otherwise it rejects the flag for root
+			// (https://github.com/anthropics/claude-code/issues/9184). This can go when the flag
+			// works for root.
+			l.Env["IS_SANDBOX"] = "1"
 		}
 	}
 	l.Add("--model", l.Cfg.Model)
@@ -84,7 +87,7 @@ func launchClaude(l *spec.Launch) error {
 	if l.Key != "" {
 		l.Env["ANTHROPIC_API_KEY"] = l.Key
 	}
-	// With strict only the servers of these files are there: those of the suite, and none of an
+	// With --strict-mcp-config the agent only has the servers of these files, and none of an
 	// account.
 	var files []string
 	if len(l.Servers) > 0 {

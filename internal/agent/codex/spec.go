@@ -52,15 +52,15 @@ func Spec() spec.Spec {
 	}
 }
 
-// codexStep counts a message of the agent, by its item id.
+// codexStep counts a message of the agent, by the ID of its item.
 func codexStep(s *transcript.Steps, rec *transcript.Fields) {
 	if rec.Text("type") == "item.completed" && rec.Get("item").Get("type").Str == "agent_message" {
 		s.Once(rec.Get("item").Get("id"), true)
 	}
 }
 
-// codexSkillgym adds reasoning to the total a second time. An old version does not report
-// reasoning; skillgym then took the provider's total.
+// codexSkillgym adds reasoning to the total a second time, as skillgym does. An old version does
+// not report reasoning; for it skillgym takes the provider's total.
 func codexSkillgym(u *plumb.Usage, _, _, extra *int64) {
 	*extra = transcript.OrZero(u.ReasoningTokens)
 	if u.ReasoningTokens == nil {
@@ -77,7 +77,7 @@ func launchCodex(l *spec.Launch) error {
 	if l.Bypass {
 		l.Add("--dangerously-bypass-approvals-and-sandbox")
 	}
-	if l.Resume == "" { // a resumed session starts where the process does
+	if l.Resume == "" { // a resumed session starts in the directory of the process
 		l.Add("-C", l.Workspace)
 	}
 	l.Add("--model", l.Cfg.Model)
@@ -99,7 +99,8 @@ func launchCodex(l *spec.Launch) error {
 			l.Env[l.KeyName] = l.Key
 		}
 	} else if l.Key != "" && l.Getenv("CODEX_API_KEY") == "" && (len(l.Lent) == 0 || l.Cfg.APIKeyEnv != "") {
-		// exec takes its key from there, and not from the variable that everybody has set
+		// `codex exec` ignores OPENAI_API_KEY (https://github.com/openai/codex/issues/7323). It can
+		// go when exec reads that variable.
 		l.Env["CODEX_API_KEY"] = l.Key
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
@@ -149,7 +150,7 @@ func launchCodex(l *spec.Launch) error {
 	return nil
 }
 
-// tomlString writes a TOML string: JSON's escapes are among TOML's.
+// tomlString writes a TOML string. TOML has all escapes of JSON.
 func tomlString(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil {

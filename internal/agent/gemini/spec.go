@@ -77,8 +77,7 @@ func launchGemini(l *spec.Launch) error {
 			return err
 		}
 	} else if len(l.Servers) > 0 {
-		// The user's own settings stand below those of the system, which are the only others that
-		// can be named.
+		// The system's settings override the user's, and only their file can be named.
 		file, err := l.WriteJSON("system-settings.json", map[string]any{"mcpServers": spec.GeminiServers(l.Servers)})
 		if err != nil {
 			return err

@@ -75,7 +75,7 @@ func opencodeStep(s *transcript.Steps, rec *transcript.Fields) {
 	}
 }
 
-// opencodeSkillgym takes reasoning out of the output, and keeps it in the total.
+// opencodeSkillgym removes reasoning from the output, and keeps it in the total, as skillgym does.
 func opencodeSkillgym(u *plumb.Usage, _, output, extra *int64) {
 	*output -= transcript.OrZero(u.ReasoningTokens)
 	*extra = transcript.OrZero(u.ReasoningTokens)
@@ -83,7 +83,7 @@ func opencodeSkillgym(u *plumb.Usage, _, output, extra *int64) {
 
 func launchOpencode(l *spec.Launch) error {
 	l.Add("run", "--model", l.Cfg.Model, "--format", "json", "--thinking")
-	// or it keeps to itself what went wrong, such as that it knows no such model
+	// Otherwise it does not report some errors, such as an unknown model.
 	l.Add("--print-logs", "--log-level", "ERROR")
 	if l.Bypass {
 		l.Add("--auto")
@@ -91,10 +91,12 @@ func launchOpencode(l *spec.Launch) error {
 	if l.Resume != "" {
 		l.Add("--session", l.Resume)
 	} else {
-		l.Add("--title", "plumb") // or else the model is asked for one
+		l.Add("--title", "plumb") // otherwise it asks the model for a title
 	}
 	l.Add(l.Cfg.Args...)
-	l.Stdin = l.Prompt // an argument with spaces reaches the model in quotes
+	// It quotes an argument with spaces (https://github.com/anomalyco/opencode/pull/4979). The
+	// prompt can be an argument when the model gets it unchanged.
+	l.Stdin = l.Prompt
 
 	config := map[string]any{"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled"}
 	if l.Cfg.BaseURL != "" {
@@ -120,9 +122,10 @@ func launchOpencode(l *spec.Launch) error {
 	return seedOpencode(filepath.Join(l.Home, ".config", "opencode"))
 }
 
-// seedOpencode makes a directory of configuration look as if opencode had already put its packages
-// there. Otherwise it does so in the background of each session, from the npm registry, and is deaf
-// to signals meanwhile.
+// seedOpencode makes a configuration directory look as if opencode had installed its packages
+// there. Otherwise each session installs them from the npm registry, and ignores signals during
+// that. It can go when the installation can be disabled:
+// https://github.com/anomalyco/opencode/issues/37888.
 func seedOpencode(dir string) error {
 	const dependencies = `{"dependencies":{"@opencode-ai/plugin":"*"}}`
 	for name, content := range map[string]string{
@@ -139,8 +142,8 @@ func seedOpencode(dir string) error {
 	return nil
 }
 
-// opencodeProvider sends a provider that opencode knows elsewhere, and describes one that it does
-// not know.
+// opencodeProvider sets the address of a provider, and describes a provider that opencode does not
+// know.
 func opencodeProvider(l *spec.Launch) map[string]any {
 	provider, model, ok := strings.Cut(l.Cfg.Model, "/")
 	if !ok {
@@ -151,7 +154,7 @@ func opencodeProvider(l *spec.Launch) map[string]any {
 		options["apiKey"] = "{env:" + l.KeyName + "}"
 		l.Env[l.KeyName] = l.Key
 	} else if !slices.Contains([]string{"openai", "anthropic", "google"}, provider) {
-		options["apiKey"] = "none" // a server without keys is asked with one all the same
+		options["apiKey"] = "none" // opencode needs a key even for a server without keys
 	}
 	described := map[string]any{"options": options}
 	entry := map[string]any{
@@ -193,16 +196,15 @@ func opencodeServers(servers map[string]plumb.MCPServer) map[string]any {
 }
 
 const (
-	// exportLimit is how long opencode may take to export a session, exportTries how often it is
-	// asked.
+	// exportLimit is the time for the export of a session, exportTries the number of attempts.
 	exportLimit = 30 * time.Second
 	exportTries = 2
-	// exportMost bounds how many sessions of subagents are exported.
+	// exportMost bounds the number of exported sessions.
 	exportMost = 50
 )
 
-// collectOpencode exports a session and those of its subagents: the stream lacks parts of them, and
-// the state is a database.
+// collectOpencode exports a session and those of its subagents, because the stream lacks parts of
+// them and the state is a database.
 func collectOpencode(ctx context.Context, l *spec.Launch, session string) error {
 	seen := map[string]bool{session: true}
 	name := "export.json"
@@ -224,10 +226,10 @@ func collectOpencode(ctx context.Context, l *spec.Launch, session string) error 
 	return nil
 }
 
-// exportOpencode makes opencode write one session to a file, which is kept by that name.
+// exportOpencode makes opencode write one session to a file, which is kept under that name.
 func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (file string, err error) {
 	if strings.ContainsAny(session, `/\`) || strings.HasPrefix(session, "-") {
-		return "", fmt.Errorf("%q is no session", session)
+		return "", fmt.Errorf("invalid session ID %q", session)
 	}
 	file = filepath.Join(l.Root, name)
 	errorsFile := filepath.Join(l.Root, "export.stderr")
@@ -248,7 +250,7 @@ func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (
 		case result.ExitCode == nil || *result.ExitCode != 0:
 			err = fmt.Errorf("%s: %s", result.Text(), transcript.LastLines(errorsFile))
 		case !wholeJSON(file):
-			err = errors.New("it is no JSON document")
+			err = errors.New("the output is not a JSON document")
 		default:
 			l.Keep[name] = file
 			return file, nil
@@ -257,7 +259,7 @@ func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (
 	return "", errors.Join(err, os.Remove(file))
 }
 
-// wholeJSON reports whether a file holds one JSON object, as far as its ends tell.
+// wholeJSON reports whether a file begins and ends like one JSON object.
 func wholeJSON(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -265,7 +267,7 @@ func wholeJSON(file string) bool {
 	}
 	defer func() { _ = f.Close() }() // only read
 	var first, last [64]byte
-	n, _ := f.ReadAt(first[:], 0) // a short file is no trouble
+	n, _ := f.ReadAt(first[:], 0) // a short file is not an error
 	at := max(0, transcript.FileSize(file)-int64(len(last)))
 	m, _ := f.ReadAt(last[:], at) // likewise
 	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") &&
@@ -276,7 +278,7 @@ func wholeJSON(file string) bool {
 func opencodeChildren(file string) []string {
 	var found []string
 	_ = transcript.EachValue(file, []string{"", "messages", "messages[]", "messages[].parts"},
-		func(path string, value []byte) error { // what cannot be read has none
+		func(path string, value []byte) error { // an unreadable export has none
 			if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
 				if id := part.Get("state.metadata.sessionId").String(); id != "" {
 					found = append(found, id)
