@@ -51,10 +51,11 @@ type claude struct {
 
 // claudeCall describes a tool call until its result.
 type claudeCall struct {
-	o       transcript.Origin
-	tool    string
-	path    string // of the file that it changes
-	command string
+	o     transcript.Origin
+	tool  string
+	path  string // of the file that it changes
+	shell bool   // it runs a command
+	end   transcript.ShellPlace
 }
 
 // claudeMessage is a message of the model. Each of its blocks may be a separate record.
@@ -347,11 +348,11 @@ func (c *claude) toolUse(o transcript.Origin, block *transcript.Fields) {
 			}
 		}
 	case "Bash", "run_shell_command":
-		call.command = strings.Clone(transcript.Clip(input.Get("command").String(), transcript.MaxName))
 		if dir := input.Get("directory").String(); dir != "" {
 			o.Base = transcript.Resolve(r.Cwd, dir)
 		}
-		r.Command(o, input.Get("command").String())
+		command := input.Get("command").String()
+		call.shell, call.end = command != "", r.Command(o, command)
 	case "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit", "replace":
 		call.path = strings.Clone(transcript.FirstText(input, "file_path", "notebook_path", "path", "absolute_path"))
 	}
@@ -421,7 +422,7 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	if agent := about.Text("agentId"); agent != "" {
 		c.agent(id, agent, about.Text("agentType"))
 	}
-	if call.command != "" {
+	if call.shell {
 		if details.Type == gjson.String {
 			text = details.Str
 		}
@@ -472,7 +473,7 @@ func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcr
 	if len(about.Names) > 0 || failed.Exists() && !c.qwen {
 		r.Exit(o.Call, 0)
 	}
-	base := r.ShellEnds(c.dirs[o.Subagent], call.command)
+	base := call.end.From(r.Cwd, c.dirs[o.Subagent])
 	if m := claudeDir.FindStringSubmatch(about.Text("stderr")); m != nil {
 		base = strings.TrimSpace(m[1])
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestFullEvents: of the events of a long session those stay that say what was done, and what did not happen is removed.
+// TestFullEvents: of the events of a long session those stay that say what was done, and what did
+// not happen is removed.
 func TestFullEvents(t *testing.T) {
 	r := NewRecorder(&Format{Name: "claude-code"}, &Transcript{Cwd: "/ws"})
 	for i := range fullEvents {
@@ -63,7 +64,8 @@ func TestFullEvents(t *testing.T) {
 	}
 }
 
-// TestTooManyEvents: a session with more events than a report can have is not a measurement, and few of them are kept.
+// TestTooManyEvents: a session with more events than a report can have is not a measurement, and
+// few of them are kept.
 func TestTooManyEvents(t *testing.T) {
 	r := NewRecorder(&Format{Name: "codex"}, &Transcript{})
 	for i := range maxEvents + 1 {

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestReadObject: what is an object is what the standard library takes for one, and its members are those that it has.
+// TestReadObject: what is an object is what the standard library takes for one, and its members are
+// those that it has.
 func TestReadObject(t *testing.T) {
 	texts := []string{
 		"{}", " { } ", "{", "}", "[]", "", "1", `{"a":1}`, `{"a":1,}`, `{,"a":1}`,

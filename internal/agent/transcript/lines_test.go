@@ -39,7 +39,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLongLines: strings of lines longer than the buffer are cut, and what was JSON stays JSON, wherever the pieces begin.
+// TestLongLines: strings of lines longer than the buffer are cut, and what was JSON stays JSON,
+// wherever the pieces begin.
 func TestLongLines(t *testing.T) {
 	long := MaxString * 3
 	for name, filler := range map[string]string{

@@ -9,15 +9,15 @@ import (
 // maxReads is the number of files that one command can read; more are ignored.
 const maxReads = 1000
 
-// reads returns the files that a shell command reads, each once: the files that are named to a
-// command such as cat, sed, head or grep, and those that are redirected to a command's input.
-// Relative paths start where the shell starts; a cd before them counts. It leaves out names that
-// only the shell can expand (a variable, a pattern, ~) and the files of searches in directories.
+// reads returns the files that a shell command reads, each once, and where it leaves the shell: the
+// files that are named to a command such as cat, sed, head or grep, and those that are redirected
+// to a command's input. Relative paths start where the shell starts; a cd before them counts. It
+// leaves out names that only the shell can expand (a variable, a pattern, ~) and the files of
+// searches in directories.
 //
 // A file that is only counted, listed or searched for names is not read. Of the files of grep and
 // similar commands, only names with an extension count, because others may be directories.
-func (s *shell) reads(command string) []string {
-	var reads []string
+func (s *shell) reads(command string) (reads []string, end ShellPlace) {
 	w := &shellWalk{shell: s, fn: func(c simpleCommand) {
 		files := c.inputs
 		if len(c.words) > 0 {
@@ -41,7 +41,7 @@ func (s *shell) reads(command string) []string {
 		}
 	}}
 	w.parse(command)
-	return reads
+	return reads, w.where
 }
 
 // reading describes how the operands of a command that reads files are found.

@@ -237,17 +237,20 @@ func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
 	}
 }
 
-// Command records a command that the agent ran, and the files that the command reads.
-func (r *Recorder) Command(o Origin, command string) {
+// Command records a command that the agent ran, and the files that the command reads. It returns
+// where the command leaves its shell.
+func (r *Recorder) Command(o Origin, command string) ShellPlace {
 	r.CommandOnly(o, command)
-	r.CommandReads(o, command)
+	return r.CommandReads(o, command)
 }
 
 // CommandReads records the files that a command reads.
-func (r *Recorder) CommandReads(o Origin, command string) {
-	for _, path := range r.shell.reads(command) {
+func (r *Recorder) CommandReads(o Origin, command string) ShellPlace {
+	reads, end := r.shell.reads(command)
+	for _, path := range reads {
 		r.FileRead(o, path)
 	}
+	return end
 }
 
 // CommandOnly records a command without the files that it reads.
