@@ -86,9 +86,8 @@ func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, median,
 
 // transcript writes a transcript in a separate process.
 func (b *bench) transcript(ctx context.Context, agent string, median, size int, file string) error {
-	_, err := b.helper(ctx, "transcript", "-agent", agent, "-record", strconv.Itoa(median), "-size", strconv.Itoa(size),
+	return b.helper(ctx, "transcript", "-agent", agent, "-record", strconv.Itoa(median), "-size", strconv.Itoa(size),
 		"-out", file)
-	return err
 }
 
 // runAgents runs the suite with plumb and checks that n cases pass.
@@ -108,8 +107,7 @@ func (b *bench) runAgents(ctx context.Context, a agentBench, n int) (usage, erro
 
 // counted checks results in a separate process.
 func (b *bench) counted(ctx context.Context, n int, args ...string) error {
-	_, err := b.helper(ctx, slices.Concat([]string{"count", "-n", strconv.Itoa(n)}, args)...)
-	return err
+	return b.helper(ctx, slices.Concat([]string{"count", "-n", strconv.Itoa(n)}, args)...)
 }
 
 // agentStart measures one case with an agent that answers at once.

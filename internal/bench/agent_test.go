@@ -13,7 +13,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 )
 
-// TestTranscripts checks that the measured transcripts are streams of the agents, with the intended sizes.
+// TestTranscripts checks that the measured transcripts are streams of the agents, with the intended
+// sizes.
 func TestTranscripts(t *testing.T) {
 	for _, name := range agents() {
 		t.Run(name, func(t *testing.T) {

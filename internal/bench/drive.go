@@ -162,12 +162,12 @@ func (b *bench) build(ctx context.Context, file string, flags ...string) error {
 
 // helper runs a mode of this program as a process. Its exit code 1 means that plumb gave a wrong
 // result.
-func (b *bench) helper(ctx context.Context, args ...string) (usage, error) {
+func (b *bench) helper(ctx context.Context, args ...string) error {
 	u, err := execute(ctx, b.dir, b.environment(""), slices.Concat([]string{b.self}, args)...)
 	if err == nil && u.code == 1 {
-		return u, fmt.Errorf("%w: %s", errWrong, u.output)
+		return fmt.Errorf("%w: %s", errWrong, u.output)
 	}
-	return u, u.failure(err)
+	return u.failure(err)
 }
 
 // generate writes a suite of n cases and its answers, once.
@@ -177,7 +177,7 @@ func (b *bench) generate(ctx context.Context, n int) (suite, answers string, err
 	if _, err := os.Stat(answers); err == nil {
 		return suite, answers, nil
 	}
-	_, err = b.helper(ctx, "generate", "-n", strconv.Itoa(n), "-suite", suite, "-answers", answers)
+	err = b.helper(ctx, "generate", "-n", strconv.Itoa(n), "-suite", suite, "-answers", answers)
 	return suite, answers, err
 }
 
@@ -236,7 +236,7 @@ func (b *bench) against(ctx context.Context, n int, latency time.Duration,
 		return m, fmt.Errorf("%w: %s ended with code %d: %s", errWrong, strings.Join(run, " "), m.tool.code,
 			m.tool.output)
 	}
-	_, err = b.helper(ctx, slices.Concat([]string{"check", "-n", strconv.Itoa(n), "-url", srv.url}, check)...)
+	err = b.helper(ctx, slices.Concat([]string{"check", "-n", strconv.Itoa(n), "-url", srv.url}, check)...)
 	stop()
 	return m, err
 }

@@ -164,8 +164,8 @@ func medians(all []usage) usage {
 	}
 }
 
-// latency compares the time of whole runs with that of the bare loop. A first run of plumb, which is not measured,
-// lets it remember the concurrency that the server accepts.
+// latency compares the time of whole runs with that of the bare loop. A first run of plumb, which
+// is not measured, lets it remember the concurrency that the server accepts.
 func (b *bench) latency(ctx context.Context) error {
 	const parallel, wait = 256, 200 * time.Millisecond
 	for _, n := range []int{1_000 / b.scale, 10_000 / b.scale} {
@@ -268,7 +268,7 @@ func (b *bench) hash(ctx context.Context) error {
 func (b *bench) validate(ctx context.Context) error {
 	n := 1_000_000 / b.scale
 	suite := filepath.Join(b.dir, "large.jsonl")
-	if _, err := b.helper(ctx, "generate", "-n", fmt.Sprint(n), "-suite", suite); err != nil {
+	if err := b.helper(ctx, "generate", "-n", fmt.Sprint(n), "-suite", suite); err != nil {
 		return err
 	}
 	u, err := b.plain(ctx, 0, "validate", suite)

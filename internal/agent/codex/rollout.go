@@ -246,7 +246,8 @@ func (t *codexThread) event(o transcript.Origin, p *transcript.Fields) bool {
 		}
 	case "task_started", "turn_started", "thread_settings_applied", "agent_message_delta",
 		"agent_reasoning_section_break", "exec_command_begin", "exec_command_output_delta", "patch_apply_begin",
-		"mcp_tool_call_begin", "web_search_begin", "web_search_end", "plan_update", "turn_diff", "context_compacted", "item_started", "session_configured",
+		"mcp_tool_call_begin", "web_search_begin", "web_search_end", "plan_update", "turn_diff",
+		"context_compacted", "item_started", "session_configured",
 		"entered_review_mode", "exited_review_mode", "view_image_tool_call":
 	default:
 		return false

@@ -152,7 +152,8 @@ func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
 		c.complete(o, data)
 	case "permission.requested":
 		if len(c.asked) < maxPending {
-			c.asked[strings.Clone(data.Get("requestId").String())] = strings.Clone(data.Get("permissionRequest.toolCallId").String())
+			call := strings.Clone(data.Get("permissionRequest.toolCallId").String())
+			c.asked[strings.Clone(data.Get("requestId").String())] = call
 		}
 	case "permission.completed":
 		if result := data.Get("result.kind").String(); strings.HasPrefix(result, "denied") {

@@ -87,7 +87,8 @@ type eventTurn struct {
 
 // logs finds the event logs. A single log also has the session's directory.
 func (c *copilot) logs() ([]*eventLog, error) {
-	paths, err := transcript.SessionFiles(c.r.Session, func(path string) bool { return transcript.BaseName(path) == "events.jsonl" })
+	isLog := func(path string) bool { return transcript.BaseName(path) == "events.jsonl" }
+	paths, err := transcript.SessionFiles(c.r.Session, isLog)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,8 @@ func launchCursor(l *spec.Launch) error {
 		l.Env["CURSOR_API_KEY"] = l.Key
 	}
 	if len(l.Servers) > 0 {
-		if _, err := l.WriteJSON(".cursor/mcp.json", map[string]any{"mcpServers": spec.ClaudeServers(l.Servers)}); err != nil {
+		servers := map[string]any{"mcpServers": spec.ClaudeServers(l.Servers)}
+		if _, err := l.WriteJSON(".cursor/mcp.json", servers); err != nil {
 			return err
 		}
 		l.Add("--approve-mcps")

@@ -87,7 +87,8 @@ func (r *Recorder) Troubles() []Trouble {
 
 // noModel matches messages about a model with its name. It does not match a parameter that a model
 // does not support.
-var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
+var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?` +
+	`(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
 
 // FailureOf makes the failure for a message of the agent. The HTTP status of the provider's reply
 // (0 if it is not known) and the message decide its kind. Do not pass messages of the model.

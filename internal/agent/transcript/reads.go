@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // maxReads is the number of files that one command can read; more are ignored.
@@ -203,18 +205,5 @@ func withoutPrefix(words []shellWord) []shellWord {
 // assigns reports whether a word sets a variable.
 func assigns(w shellWord) bool {
 	name, _, ok := strings.Cut(w.text, "=")
-	return ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+") == "" &&
-		(name[0] < '0' || name[0] > '9')
-}
-
-// ShellJoin writes a list of arguments as a command.
-func ShellJoin(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = arg
-		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$`;&|<>()*?[]{}~#!") {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return ok && syntax.ValidName(strings.TrimSuffix(name, "+"))
 }

@@ -34,7 +34,7 @@ const (
 	keptAnyway = 10 << 10
 	// maxRequests bounds the list of the usage of requests.
 	maxRequests = 40_000
-	MaxNotes    = 50
+	maxNotes    = 50
 	// maxList bounds the other lists, which are short in a normal session.
 	maxList = 10_000
 )
@@ -160,7 +160,7 @@ func (r *Recorder) Records(path string, fn func(rec *Fields) bool) error {
 			r.strange(line, "")
 		} else if fn(&r.top) {
 			r.SawRecords++
-		} else if kind := r.top.Get("type").String(); len(r.Unknown) < MaxNotes || r.Unknown[kind] > 0 {
+		} else if kind := r.top.Get("type").String(); len(r.Unknown) < maxNotes || r.Unknown[kind] > 0 {
 			r.strange(line, Head(kind))
 		}
 		return nil
@@ -439,7 +439,7 @@ func (r *Recorder) Request(o Origin, model string, u plumb.Usage) {
 // Note adds a note for the reader of the report, once.
 func (r *Recorder) Note(text string) {
 	text = strings.Clone(Clip(text, 2*ShortText))
-	if text != "" && len(r.noted) < MaxNotes && !r.noted[text] {
+	if text != "" && len(r.noted) < maxNotes && !r.noted[text] {
 		r.noted[text] = true
 		r.Report.Notes = append(r.Report.Notes, text)
 	}

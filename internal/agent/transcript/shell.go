@@ -215,8 +215,8 @@ func (w *shellWord) literal(text *strings.Builder, lit string, begins bool) {
 	for before, rest, ok := strings.Cut(special, `\`); ok; before, rest, ok = strings.Cut(special, `\`) {
 		special = before + "x" + rest[min(1, len(rest)):]
 	}
-	if strings.ContainsAny(special, "*?") || strings.LastIndexByte(special, '[') > 0 || begins && strings.HasPrefix(special, "~") ||
-		strings.Contains(special, "{") && special != "{" {
+	if strings.ContainsAny(special, "*?") || strings.LastIndexByte(special, '[') > 0 ||
+		begins && strings.HasPrefix(special, "~") || strings.Contains(special, "{") && special != "{" {
 		w.dynamic = true
 	}
 	unescape(text, lit, "")
