@@ -31,7 +31,9 @@ func TestSteps(t *testing.T) {
 	for _, v := range vectors.MaxSteps {
 		s := transcript.NewSteps(&specOf(t, v.AgentType).Format)
 		for i, line := range v.Lines {
-			s.Count(new(transcript.FieldsOf(gjson.ParseBytes(line))))
+			var rec transcript.Fields
+			rec.Of(gjson.ParseBytes(line))
+			s.Count(&rec)
 			want := v.ObservedStepsWhenTripped[i]
 			if want == nil && s.N > v.MaxSteps || want != nil && s.N != *want {
 				t.Errorf("%s: %d steps after %s", v.AgentType, s.N, line)
@@ -66,7 +68,9 @@ func TestStepsOfOthers(t *testing.T) {
 	} {
 		s := transcript.NewSteps(&specOf(t, agent).Format)
 		for line := range strings.Lines(lines) {
-			s.Count(new(transcript.FieldsOf(gjson.Parse(strings.TrimSpace(line)))))
+			var rec transcript.Fields
+			rec.Of(gjson.Parse(strings.TrimSpace(line)))
+			s.Count(&rec)
 		}
 		if s.N != 3 {
 			t.Errorf("%s: %d steps, want 3", agent, s.N)

@@ -177,7 +177,9 @@ func TestDocumentedSteps(t *testing.T) {
 	for _, v := range vectors(t).MaxSteps {
 		s := transcript.NewSteps(&specOf(t, v.AgentType).Format)
 		for i, line := range v.Lines {
-			s.Count(new(transcript.FieldsOf(gjson.ParseBytes(line))))
+			var rec transcript.Fields
+			rec.Of(gjson.ParseBytes(line))
+			s.Count(&rec)
 			if want := v.ObservedStepsWhenTripped[i]; want != nil && s.N != *want || want == nil && s.N > v.MaxSteps {
 				t.Errorf("%s: %d steps after line %d, want %v", v.AgentType, s.N, i+1, want)
 			}

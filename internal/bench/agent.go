@@ -86,12 +86,8 @@ func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, median,
 
 // transcript writes a transcript in a separate process.
 func (b *bench) transcript(ctx context.Context, agent string, median, size int, file string) error {
-	u, err := execute(ctx, b.dir, nil, b.self, "transcript", "-agent", agent, "-record", strconv.Itoa(median), "-size",
-		strconv.Itoa(size), "-out", file)
-	if err == nil && u.code != 0 {
-		err = errors.New(u.output)
-	}
-	return err
+	return b.helper(ctx, "transcript", "-agent", agent, "-record", strconv.Itoa(median), "-size", strconv.Itoa(size),
+		"-out", file)
 }
 
 // runAgents runs the suite with plumb and checks that n cases pass.
@@ -111,11 +107,7 @@ func (b *bench) runAgents(ctx context.Context, a agentBench, n int) (usage, erro
 
 // counted checks results in a separate process.
 func (b *bench) counted(ctx context.Context, n int, args ...string) error {
-	c, err := execute(ctx, b.dir, nil, slices.Concat([]string{b.self, "count", "-n", strconv.Itoa(n)}, args)...)
-	if err == nil && c.code != 0 {
-		err = fmt.Errorf("%w: %s", errWrong, c.output)
-	}
-	return err
+	return b.helper(ctx, slices.Concat([]string{"count", "-n", strconv.Itoa(n)}, args)...)
 }
 
 // agentStart measures one case with an agent that answers at once.
@@ -218,10 +210,7 @@ func (b *bench) spawn(ctx context.Context, a agentBench, n, parallel int) (usage
 	defer os.RemoveAll(out)
 	u, err := execute(ctx, a.dir, append(b.environment(""), "BENCH_TRANSCRIPT="+a.transcript),
 		b.self, "spawn", "-n", strconv.Itoa(n), "-parallel", strconv.Itoa(parallel), "-out", out, a.agent)
-	if err == nil && u.code != 0 {
-		err = errors.New(u.output)
-	}
-	return u, err
+	return u, u.failure(err)
 }
 
 // agentNormalize measures how fast plumb converts transcripts, per agent, on one core: one with

@@ -13,7 +13,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 )
 
-// TestTranscripts checks that the measured transcripts are streams of the agents, with the intended sizes.
+// TestTranscripts checks that the measured transcripts are streams of the agents, with the intended
+// sizes.
 func TestTranscripts(t *testing.T) {
 	for _, name := range agents() {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +41,10 @@ func TestTranscripts(t *testing.T) {
 			if len(data) < 1_000_000 || len(data) > 1_002_000 {
 				t.Errorf("%d bytes", len(data))
 			}
-			if median := outputs[len(outputs)/2]; median < 600 || median > 1500 || large < lines/100 || large > lines/25 {
-				t.Errorf("%d lines, %d of more than 35 KB, a median of %d bytes of those with a text", lines, large, median)
+			if median := outputs[len(outputs)/2]; median < 600 || median > 1500 || large < lines/100 ||
+				large > lines/25 {
+				t.Errorf("%d lines, %d of more than 35 KB, a median of %d bytes of those with a text", lines, large,
+					median)
 			}
 			report, err := agent.Normalize(name, agent.Transcript{Stdout: file, ExitCode: new(0)})
 			if err != nil || report.FinalOutput != finalAnswer {

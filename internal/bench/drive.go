@@ -21,23 +21,13 @@ const (
 	apiKey = "sk-bench-0123456789abcdef"
 )
 
-// The measured command lines of plumb.
-
+// runCommand is the measured command line for a suite.
 func (b *bench) runCommand(suite, summary string, parallel int) []string {
 	return []string{
 		b.plumb, "run", suite, "--model", "openai:" + model, "--parallel", strconv.Itoa(parallel), "--report",
 		"json-summary:" + summary,
 	}
 }
-
-func (b *bench) replayCommand(suite, run string) []string {
-	return []string{b.plumb, "run", suite, "--replay", run}
-}
-
-func (b *bench) versionCommand() []string          { return []string{b.plumb, "version"} }
-func (b *bench) hashCommand(suite string) []string { return []string{b.plumb, "suite", "hash", suite} }
-
-func (b *bench) validateCommand(suite string) []string { return []string{b.plumb, "validate", suite} }
 
 // environment returns plumb's environment. It has nothing of the user's, so that no config, key or
 // proxy changes the result.
@@ -74,7 +64,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
 	fs.StringVar(&b.only, "only", "",
 		"measure only what contains this in its name: size, start, replay, hash, validate, "+
-			"latency, cpu, memory, agent-start, agent-many, agent-normalise, agent-large")
+			"latency, cpu, memory, agent-start, agent-many, agent-normalize, agent-large")
 	fs.StringVar(&b.skillgym, "skillgym", "",
 		"directory with node_modules in which skillgym and node are installed (default: npm installs them)")
 	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")
@@ -108,7 +98,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		{"validate", b.validate},
 		{"agent-start", b.agentStart},
 		{"agent-many", b.agentMany},
-		{"agent-normalise", b.agentNormalize},
+		{"agent-normalize", b.agentNormalize},
 		{"agent-large", b.agentLarge},
 	} {
 		if !strings.Contains(step.name, b.only) {
@@ -164,13 +154,20 @@ func (b *bench) build(ctx context.Context, file string, flags ...string) error {
 	argv := slices.Concat([]string{"go", "build", "-o", file}, flags, []string{"github.com/plumb-eval/plumb/cmd/plumb"})
 	//nolint:forbidigo // a package main
 	u, err := execute(ctx, "", append(os.Environ(), "CGO_ENABLED=0"), argv...)
-	if err == nil && u.code != 0 {
-		err = errors.New(u.output)
-	}
-	if err != nil {
+	if err = u.failure(err); err != nil {
 		return fmt.Errorf("build plumb: %w", err)
 	}
 	return nil
+}
+
+// helper runs a mode of this program as a process. Its exit code 1 means that plumb gave a wrong
+// result.
+func (b *bench) helper(ctx context.Context, args ...string) error {
+	u, err := execute(ctx, b.dir, b.environment(""), slices.Concat([]string{b.self}, args)...)
+	if err == nil && u.code == 1 {
+		return fmt.Errorf("%w: %s", errWrong, u.output)
+	}
+	return u.failure(err)
 }
 
 // generate writes a suite of n cases and its answers, once.
@@ -180,10 +177,7 @@ func (b *bench) generate(ctx context.Context, n int) (suite, answers string, err
 	if _, err := os.Stat(answers); err == nil {
 		return suite, answers, nil
 	}
-	u, err := execute(ctx, b.dir, nil, b.self, "generate", "-n", strconv.Itoa(n), "-suite", suite, "-answers", answers)
-	if err == nil && u.code != 0 {
-		err = errors.New(u.output)
-	}
+	err = b.helper(ctx, "generate", "-n", strconv.Itoa(n), "-suite", suite, "-answers", answers)
 	return suite, answers, err
 }
 
@@ -242,24 +236,17 @@ func (b *bench) against(ctx context.Context, n int, latency time.Duration,
 		return m, fmt.Errorf("%w: %s ended with code %d: %s", errWrong, strings.Join(run, " "), m.tool.code,
 			m.tool.output)
 	}
-	c, err := execute(ctx, dir, nil, slices.Concat([]string{b.self, "check", "-n", strconv.Itoa(n), "-url", srv.url},
-		check)...)
-	if err != nil {
-		return m, err
-	}
-	if c.code != 0 {
-		return m, fmt.Errorf("%w: %s", errWrong, c.output)
-	}
+	err = b.helper(ctx, slices.Concat([]string{"check", "-n", strconv.Itoa(n), "-url", srv.url}, check)...)
 	stop()
-	return m, nil
+	return m, err
 }
 
 // plain runs plumb without a server and checks its exit code.
-func (b *bench) plain(ctx context.Context, code int, argv []string) (usage, error) {
-	u, err := execute(ctx, b.dir, b.environment(""), argv...)
+func (b *bench) plain(ctx context.Context, code int, args ...string) (usage, error) {
+	u, err := execute(ctx, b.dir, b.environment(""), slices.Concat([]string{b.plumb}, args)...)
 	if err == nil && u.code != code {
-		err = fmt.Errorf("%w: %s ended with code %d, want %d: %s", errWrong, strings.Join(argv, " "), u.code, code,
-			u.output)
+		err = fmt.Errorf("%w: plumb %s ended with code %d, want %d: %s", errWrong, strings.Join(args, " "), u.code,
+			code, u.output)
 	}
 	return u, err
 }

@@ -218,11 +218,7 @@ func checkMain(ctx context.Context, args []string, stderr io.Writer) error {
 		return fmt.Errorf("%w: results of %d cases, want %d", errWrong, len(outcomes), *n)
 	}
 	for i := range *n {
-		want := "fail"
-		if passes(i) {
-			want = "pass"
-		}
-		if got := outcomes[caseID(i)]; got != want {
+		if got, want := outcomes[caseID(i)], outcomeOf(passes(i)); got != want {
 			return fmt.Errorf("%w: case %s is %q, want %q", errWrong, caseID(i), got, want)
 		}
 	}
@@ -252,7 +248,8 @@ func checkServer(ctx context.Context, url string, n int) error {
 	return nil
 }
 
-// readSummary reads the outcome of each case from a json-summary.
+// readSummary reads the outcome of each case from a json-summary of plumb, or of skillgym, which
+// has no outcomes.
 func readSummary(file string, into map[string]string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -264,6 +261,7 @@ func readSummary(file string, into map[string]string) error {
 			CaseID        string `json:"caseId"`
 			RunnerResults []struct {
 				Outcome string `json:"outcome"`
+				Passed  bool   `json:"passed"`
 			} `json:"runnerResults"`
 		} `json:"cases"`
 	}
@@ -275,6 +273,9 @@ func readSummary(file string, into map[string]string) error {
 			return fmt.Errorf("case %s has %d results", c.CaseID, len(c.RunnerResults))
 		}
 		into[c.CaseID] = c.RunnerResults[0].Outcome
+		if into[c.CaseID] == "" {
+			into[c.CaseID] = outcomeOf(c.RunnerResults[0].Passed)
+		}
 	}
 	return nil
 }
@@ -294,9 +295,13 @@ func readResults(file string, into map[string]string) error {
 		if err != nil {
 			return err
 		}
-		into[r.ID] = "fail"
-		if r.Passed {
-			into[r.ID] = "pass"
-		}
+		into[r.ID] = outcomeOf(r.Passed)
 	}
+}
+
+func outcomeOf(passed bool) string {
+	if passed {
+		return "pass"
+	}
+	return "fail"
 }

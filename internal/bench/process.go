@@ -51,6 +51,14 @@ func executeTo(ctx context.Context, stdout *os.File, dir string, env []string, a
 	return u, nil
 }
 
+// failure returns err, or the output of a command that ended with an exit code other than 0.
+func (u usage) failure(err error) error {
+	if err == nil && u.code != 0 {
+		return errors.New(u.output)
+	}
+	return err
+}
+
 func tail(s string) string {
 	const limit = 2000
 	if len(s) > limit {

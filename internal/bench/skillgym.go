@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,10 +35,7 @@ func (b *bench) installSkillgym(ctx context.Context) (peer, error) {
 			//nolint:forbidigo // a package main; npm runs with the user's registry
 			u, err := execute(ctx, p.dir, os.Environ(), "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund",
 				peerNode, peerPackage)
-			if err == nil && u.code != 0 {
-				err = errors.New(u.output)
-			}
-			if err != nil {
+			if err = u.failure(err); err != nil {
 				return peer{}, fmt.Errorf("install skillgym: %w", err)
 			}
 		}
@@ -139,13 +137,7 @@ func countMain(args []string, stdout, stderr io.Writer) error {
 		return checkReport(*report)
 	}
 	outcomes := map[string]string{}
-	var err error
-	if *summary != "" {
-		err = readSummary(*summary, outcomes)
-	} else {
-		err = readSkillgym(*other, outcomes)
-	}
-	if err != nil {
+	if err := readSummary(cmp.Or(*summary, *other), outcomes); err != nil {
 		return fmt.Errorf("%w: %w", errWrong, err)
 	}
 	for id, outcome := range outcomes {
@@ -157,32 +149,6 @@ func countMain(args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("%w: %d cases, want %d", errWrong, len(outcomes), *n)
 	}
 	fmt.Fprintln(stdout, *n)
-	return nil
-}
-
-func readSkillgym(file string, into map[string]string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	var doc struct {
-		Cases []struct {
-			CaseID        string `json:"caseId"`
-			Passed        bool   `json:"passed"`
-			RunnerResults []struct {
-				Passed bool `json:"passed"`
-			} `json:"runnerResults"`
-		} `json:"cases"`
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return err
-	}
-	for _, c := range doc.Cases {
-		into[c.CaseID] = "fail"
-		if c.Passed && len(c.RunnerResults) == 1 && c.RunnerResults[0].Passed {
-			into[c.CaseID] = "pass"
-		}
-	}
 	return nil
 }
 

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -69,7 +66,7 @@ func (r *report) write(w io.Writer, machine string) {
 
 // start measures the duration of plumb version.
 func (b *bench) start(ctx context.Context) error {
-	u, err := b.repeated(ctx, 20, 0, b.versionCommand())
+	u, err := b.repeated(ctx, 20, 0, "version")
 	if err != nil {
 		return err
 	}
@@ -97,7 +94,8 @@ func (b *bench) size(ctx context.Context) error {
 			return err
 		}
 		size := float64(info.Size()) / 1e6
-		b.report.target("size of the program, "+kind.name, fmt.Sprintf("%.1f MB", size), fmt.Sprintf("< %.0f MB", kind.target), size < kind.target)
+		b.report.target("size of the program, "+kind.name, fmt.Sprintf("%.1f MB", size),
+			fmt.Sprintf("< %.0f MB", kind.target), size < kind.target)
 		if err := os.Remove(file); err != nil {
 			return err
 		}
@@ -129,7 +127,7 @@ func (b *bench) replay(ctx context.Context) error {
 	if err != nil || len(runs) == 0 || u.code > 1 {
 		return fmt.Errorf("%w: no run to replay: code %d: %s", errWrong, u.code, u.output)
 	}
-	one, err := b.repeated(ctx, 20, u.code, b.replayCommand(suite, runs[0]))
+	one, err := b.repeated(ctx, 20, u.code, "run", suite, "--replay", runs[0])
 	if err != nil {
 		return err
 	}
@@ -139,11 +137,11 @@ func (b *bench) replay(ctx context.Context) error {
 }
 
 // repeated returns the medians of several runs.
-func (b *bench) repeated(ctx context.Context, n, code int, argv []string) (usage, error) {
+func (b *bench) repeated(ctx context.Context, n, code int, args ...string) (usage, error) {
 	all := make([]usage, n)
 	for i := range all {
 		var err error
-		if all[i], err = b.plain(ctx, code, argv); err != nil {
+		if all[i], err = b.plain(ctx, code, args...); err != nil {
 			return usage{}, err
 		}
 	}
@@ -166,8 +164,8 @@ func medians(all []usage) usage {
 	}
 }
 
-// latency compares the time of whole runs with that of the bare loop. A first run of plumb, which is not measured,
-// lets it remember the concurrency that the server accepts.
+// latency compares the time of whole runs with that of the bare loop. A first run of plumb, which
+// is not measured, lets it remember the concurrency that the server accepts.
 func (b *bench) latency(ctx context.Context) error {
 	const parallel, wait = 256, 200 * time.Millisecond
 	for _, n := range []int{1_000 / b.scale, 10_000 / b.scale} {
@@ -191,7 +189,8 @@ func (b *bench) latency(ctx context.Context) error {
 			fmt.Sprintf("%.2f s, %.3f of the bare loop, %s", p.wall.Seconds(), ratio, mb(p.peak)),
 			fmt.Sprintf("<= %.2f of the bare loop", wallTarget), ratio <= wallTarget)
 		ideal := float64(n) * wait.Seconds() / parallel
-		b.report.add("  the bare loop", fmt.Sprintf("%.2f s, %.3f of the ideal %.2f s", f.wall.Seconds(), f.wall.Seconds()/ideal, ideal))
+		b.report.add("  the bare loop", fmt.Sprintf("%.2f s, %.3f of the ideal %.2f s", f.wall.Seconds(),
+			f.wall.Seconds()/ideal, ideal))
 	}
 	return nil
 }
@@ -254,7 +253,7 @@ func (b *bench) hash(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u, err := b.repeated(ctx, b.rounds, 0, b.hashCommand(suite))
+	u, err := b.repeated(ctx, b.rounds, 0, "suite", "hash", suite)
 	if err != nil {
 		return err
 	}
@@ -269,11 +268,10 @@ func (b *bench) hash(ctx context.Context) error {
 func (b *bench) validate(ctx context.Context) error {
 	n := 1_000_000 / b.scale
 	suite := filepath.Join(b.dir, "large.jsonl")
-	g, err := execute(ctx, b.dir, nil, b.self, "generate", "-n", fmt.Sprint(n), "-suite", suite)
-	if err != nil || g.code != 0 {
-		return cmp.Or(err, errors.New(strings.TrimSpace(g.output)))
+	if err := b.helper(ctx, "generate", "-n", fmt.Sprint(n), "-suite", suite); err != nil {
+		return err
 	}
-	u, err := b.plain(ctx, 0, b.validateCommand(suite))
+	u, err := b.plain(ctx, 0, "validate", suite)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ import (
 // agents lists the agents whose transcripts bench can generate.
 func agents() []string { return agent.Types() }
 
-// transcriptMain writes the output stream of an agent that thinks and runs commands until the stream has a given size.
+// transcriptMain writes the output stream of an agent that thinks and runs commands until the
+// stream has a given size.
 func transcriptMain(args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench transcript", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -34,11 +35,13 @@ func transcriptMain(args []string, stderr io.Writer) error {
 // finalAnswer is the end of every transcript.
 const finalAnswer = "The answer is 42."
 
-// outputSize returns the size of output i. The sizes have the distribution of internal/agent/testdata: many are small, half of
-// them are under 1 KB, and 4 % have 35 KB. So a stream of 200 MB has about 117,000 records, of which 2 % have 35 KB.
+// outputSize returns the size of output i. The sizes have the distribution of
+// internal/agent/testdata: many are small, half of them are under 1 KB, and 4 % have 35 KB. So a
+// stream of 200 MB has about 117,000 records, of which 2 % have 35 KB.
 func outputSize(i, median int) int {
 	sizes := [...]int{
-		100, 150, 200, 300, 400, 500, 600, 700, 800, 900, 950, 1000, 1000, 1100, 1300, 1500, 1700, 2000, 2400, 2900, 3500, 4300, 5500,
+		100, 150, 200, 300, 400, 500, 600, 700, 800, 900, 950, 1000, 1000, 1100, 1300, 1500, 1700, 2000, 2400, 2900,
+		3500, 4300, 5500,
 		8000, 35000,
 	}
 	return sizes[draw(i, 1)%uint64(len(sizes))] * median / 1000
@@ -47,19 +50,21 @@ func outputSize(i, median int) int {
 // commandLine returns command i. It has no characters that JSON or a shell must escape.
 func commandLine(i int) string {
 	commands := [...]string{
-		"go test ./p%d", "cd /ws/p%d && cat main.go | head -50", "grep -rn Handler p%d/server.go p%d/main.go", "sed -n 1,120p p%d/service.go",
+		"go test ./p%d", "cd /ws/p%d && cat main.go | head -50", "grep -rn Handler p%d/server.go p%d/main.go",
+		"sed -n 1,120p p%d/service.go",
 	}
 	return strings.ReplaceAll(commands[i%len(commands)], "%d", strconv.Itoa(i))
 }
 
-// The files in streams have the records of the agents' streams. A blank line separates the start, a thought, a command with
-// its result, and the end. %d stands for the number of the record, %c for a command, %q for a text as JSON.
+// The files in streams have the records of the agents' streams. A blank line separates the start, a
+// thought, a command with its result, and the end. %d stands for the number of the record, %c for a
+// command, %q for a text as JSON.
 //
 //go:embed streams
 var streams embed.FS
 
-// writeTranscript writes a transcript of about size bytes. Each fourth command follows a thought, whose size is a quarter of
-// an output's. The content depends on the arguments only.
+// writeTranscript writes a transcript of about size bytes. Each fourth command follows a thought,
+// whose size is a quarter of an output's. The content depends on the arguments only.
 func writeTranscript(file, agent string, median, size int) (err error) {
 	if agent == "qwen" {
 		agent = "claude-code" // it has the same format

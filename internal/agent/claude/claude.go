@@ -51,10 +51,11 @@ type claude struct {
 
 // claudeCall describes a tool call until its result.
 type claudeCall struct {
-	o       transcript.Origin
-	tool    string
-	path    string // of the file that it changes
-	command string
+	o     transcript.Origin
+	tool  string
+	path  string // of the file that it changes
+	shell bool   // it runs a command
+	end   transcript.ShellPlace
 }
 
 // claudeMessage is a message of the model. Each of its blocks may be a separate record.
@@ -121,7 +122,8 @@ func (c *claude) record(rec *transcript.Fields) bool {
 		c.user(rec)
 	case "result":
 		c.ended, c.result = true, transcript.Detached(rec.Object())
-	case "stream_event", "keep_alive", "rate_limit_event", "auth_status", "tool_progress", "tool_use_summary", "control_request",
+	case "stream_event", "keep_alive", "rate_limit_event", "auth_status", "tool_progress", "tool_use_summary",
+		"control_request",
 		"control_response", "prompt_suggestion", "status":
 	default:
 		return false
@@ -140,7 +142,8 @@ func (c *claude) system(rec *transcript.Fields) {
 		r.Note(fmt.Sprintf("the request was tried again (%d): %s", rec.Get("attempt").Int(), message))
 		c.trying, c.status = "API error: "+message, int(rec.Get("error_status").Int())
 	case "permission_denied":
-		r.Denial(c.origin(rec, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
+		r.Denial(c.origin(rec, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(),
+			rec.Get("message").String())
 	case "task_started":
 		if rec.Get("task_type").String() != "local_bash" && rec.Get("subagent_type").Exists() {
 			c.agent(rec.Get("tool_use_id").String(), rec.Get("task_id").String(), rec.Get("subagent_type").String())
@@ -159,7 +162,8 @@ func (c *claude) init(rec *transcript.Fields) {
 	transcript.Set(&r.Report.AgentVersion, rec.Text("claude_code_version", "qwen_code_version", "version"))
 	for _, skill := range rec.Get("skills").Array() {
 		if skill.IsObject() {
-			r.Offer(plumb.OfferSkill, skill.Get("name").String(), skill.Get("path").String(), skill.Get("source").String())
+			r.Offer(plumb.OfferSkill, skill.Get("name").String(), skill.Get("path").String(),
+				skill.Get("source").String())
 		} else {
 			r.Offer(plumb.OfferSkill, skill.String(), "", "")
 		}
@@ -168,7 +172,8 @@ func (c *claude) init(rec *transcript.Fields) {
 		r.Offer(plumb.OfferMCPServer, server.Get("name").String(), "", transcript.FirstText(server, "scope", "source"))
 	}
 	for _, plugin := range rec.Get("plugins").Array() {
-		r.Offer(plumb.OfferPlugin, plugin.Get("name").String(), plugin.Get("path").String(), plugin.Get("source").String())
+		r.Offer(plumb.OfferPlugin, plugin.Get("name").String(), plugin.Get("path").String(),
+			plugin.Get("source").String())
 	}
 	rec.Get("memory_paths").ForEach(func(name, path gjson.Result) bool {
 		r.Offer(plumb.OfferMemory, name.String(), path.String(), "")
@@ -179,7 +184,9 @@ func (c *claude) init(rec *transcript.Fields) {
 // origin returns the source of a record. A record of a subagent has the call that started it as its
 // parent.
 func (c *claude) origin(rec *transcript.Fields, call string) transcript.Origin {
-	o := transcript.Origin{At: transcript.Time(rec.Text("timestamp")), Call: call, Subagent: rec.Text("parent_tool_use_id")}
+	o := transcript.Origin{
+		At: transcript.Time(rec.Text("timestamp")), Call: call, Subagent: rec.Text("parent_tool_use_id"),
+	}
 	if o.Subagent == "" {
 		if name := rec.Text("agentId"); name != "" && rec.Get("isSidechain").Bool() {
 			o.Subagent = c.agentNamed(name)
@@ -309,7 +316,8 @@ func (c *claude) usage(v gjson.Result) plumb.Usage {
 		Cache: "cache_read_input_tokens", CacheWrite: "cache_creation_input_tokens",
 	}.Of(v)
 	if !c.qwen && (u.InputTokens != nil || u.CacheTokens != nil || u.CacheWriteTokens != nil) {
-		u.InputTokens = new(transcript.OrZero(u.InputTokens) + transcript.OrZero(u.CacheTokens) + transcript.OrZero(u.CacheWriteTokens))
+		u.InputTokens = new(transcript.OrZero(u.InputTokens) + transcript.OrZero(u.CacheTokens) +
+			transcript.OrZero(u.CacheWriteTokens))
 	}
 	return u
 }
@@ -340,11 +348,11 @@ func (c *claude) toolUse(o transcript.Origin, block *transcript.Fields) {
 			}
 		}
 	case "Bash", "run_shell_command":
-		call.command = strings.Clone(transcript.Clip(input.Get("command").String(), transcript.MaxName))
 		if dir := input.Get("directory").String(); dir != "" {
 			o.Base = transcript.Resolve(r.Cwd, dir)
 		}
-		r.Command(o, input.Get("command").String())
+		command := input.Get("command").String()
+		call.shell, call.end = command != "", r.Command(o, command)
 	case "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit", "replace":
 		call.path = strings.Clone(transcript.FirstText(input, "file_path", "notebook_path", "path", "absolute_path"))
 	}
@@ -414,7 +422,7 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	if agent := about.Text("agentId"); agent != "" {
 		c.agent(id, agent, about.Text("agentType"))
 	}
-	if call.command != "" {
+	if call.shell {
 		if details.Type == gjson.String {
 			text = details.Str
 		}
@@ -422,7 +430,8 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	}
 	if call.path != "" && !isError {
 		kind := transcript.ChangeUpdate
-		if about.Text("type") == "create" || len(about.Names) == 0 && strings.Contains(transcript.Clip(text, 200), "created") {
+		if about.Text("type") == "create" ||
+			len(about.Names) == 0 && strings.Contains(transcript.Clip(text, 200), "created") {
 			kind = transcript.ChangeAdd
 		}
 		r.FileChange(o, kind, cmp.Or(about.Text("filePath"), call.path))
@@ -457,13 +466,14 @@ func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcr
 		return
 	}
 	failed := block.Get("is_error")
-	if failed.Bool() || about.Get("interrupted").Bool() || about.Get("backgroundTaskId").Exists() || about.Text("returnCodeInterpretation") != "" {
+	if failed.Bool() || about.Get("interrupted").Bool() || about.Get("backgroundTaskId").Exists() ||
+		about.Text("returnCodeInterpretation") != "" {
 		return
 	}
 	if len(about.Names) > 0 || failed.Exists() && !c.qwen {
 		r.Exit(o.Call, 0)
 	}
-	base := r.ShellEnds(c.dirs[o.Subagent], call.command)
+	base := call.end.From(r.Cwd, c.dirs[o.Subagent])
 	if m := claudeDir.FindStringSubmatch(about.Text("stderr")); m != nil {
 		base = strings.TrimSpace(m[1])
 	}

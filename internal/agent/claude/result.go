@@ -18,14 +18,16 @@ func (c *claude) end() {
 	if !c.ended {
 		c.usageOfRequests()
 		c.broken()
-		if finish := claudeFinish(c.stop); r.Lost() && finish != "" && finish != plumb.FinishToolCalls && finish != plumb.FinishOther {
+		if finish := claudeFinish(c.stop); r.Lost() && finish != "" && finish != plumb.FinishToolCalls &&
+			finish != plumb.FinishOther {
 			rep.FinishReason = finish // a session file has no more
 			r.Finished("", false)
 			return
 		}
 		message := c.apiError
 		if c.trying != "" {
-			message = fmt.Sprintf("%s\nclaude-code ended during a retry, without a terminal record (%s)", c.trying, transcript.ExitText(r.ExitCode))
+			message = fmt.Sprintf("%s\nclaude-code ended during a retry, without a terminal record (%s)", c.trying,
+				transcript.ExitText(r.ExitCode))
 		}
 		if message != "" {
 			f := r.FailureOf(message, c.status)
@@ -84,7 +86,8 @@ func (c *claude) outcome(rec gjson.Result) {
 	}
 	switch {
 	case subtype == "error_max_turns":
-		f := plumb.Failuref(plumb.OriginMaxSteps, "the agent stopped at its limit of turns after %d", rec.Get("num_turns").Int())
+		f := plumb.Failuref(plumb.OriginMaxSteps, "the agent stopped at its limit of turns after %d",
+			rec.Get("num_turns").Int())
 		f.Hint = "raise the agent's own limit (--max-turns) if the case needs more"
 		r.Failed(f)
 		return
@@ -128,7 +131,8 @@ func (c *claude) subagents(rec gjson.Result) {
 		c.r.Subagent(subs[0].ID, "", &u)
 		return
 	}
-	c.r.Note(fmt.Sprintf("the %d subagents used %d tokens together; the usage of each is not known", len(subs), u.Tokens()))
+	c.r.Note(fmt.Sprintf("the %d subagents used %d tokens together; the usage of each is not known", len(subs),
+		u.Tokens()))
 }
 
 // thought removes a count of 0 thinking tokens from a session with thinking: the real count is

@@ -49,7 +49,8 @@ func (c *claude) sessionFile(id string) (main string, all []string, err error) {
 	all, err = transcript.SessionFiles(c.r.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
 	for _, path := range all {
 		dir := filepath.Base(filepath.Dir(path))
-		if name := strings.TrimSuffix(filepath.Base(path), ".jsonl"); dir != "subagents" && (name == id || id == "" && len(name) == 36) {
+		if name := strings.TrimSuffix(filepath.Base(path), ".jsonl"); dir != "subagents" &&
+			(name == id || id == "" && len(name) == 36) {
 			main = path
 		}
 	}
@@ -71,7 +72,7 @@ func (c *claude) prompt() error {
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) || id == "" {
-		return nil //nolint:nilerr // it is not known which session it is
+		return nil // it is not known which session it is
 	}
 	main, _, err := c.sessionFile(id)
 	if main == "" || err != nil {
@@ -99,7 +100,8 @@ func (c *claude) prompt() error {
 
 // promptOf returns the prompt in a record of a session file, or "".
 func promptOf(rec gjson.Result) string {
-	if rec.Get("type").String() != "user" || rec.Get("isSidechain").Bool() || rec.Get("isMeta").Bool() || rec.Get("isCompactSummary").Bool() ||
+	if rec.Get("type").String() != "user" || rec.Get("isSidechain").Bool() || rec.Get("isMeta").Bool() ||
+		rec.Get("isCompactSummary").Bool() ||
 		rec.Get("toolUseResult").Exists() {
 		return ""
 	}
@@ -169,8 +171,10 @@ func (c *claude) history(path, subagent string) error {
 			return true
 		case kind != "assistant" && kind != "user":
 			return slices.Contains([]string{
-				"system", "queue-operation", "api-request", "api-request-shape", "api-request-blob", "atis-latch", "last-prompt", "tools-used",
-				"cost-state", "summary", "file-history-snapshot", "permission-mode", "ai-title", "agent-name", "custom-title", "mode",
+				"system", "queue-operation", "api-request", "api-request-shape", "api-request-blob", "atis-latch",
+				"last-prompt", "tools-used",
+				"cost-state", "summary", "file-history-snapshot", "permission-mode", "ai-title", "agent-name",
+				"custom-title", "mode",
 				"progress", "attribution-snapshot",
 			}, kind)
 		}
@@ -216,7 +220,8 @@ func (c *claude) offered(rec *transcript.Fields) {
 	kind := a.Get("type").String()
 	offer := plumb.OfferInstructions
 	switch {
-	case strings.Contains(kind, "claude_md"), strings.Contains(kind, "agents_md"), strings.Contains(kind, "instructions"), kind == "nested_memory":
+	case strings.Contains(kind, "claude_md"), strings.Contains(kind, "agents_md"),
+		strings.Contains(kind, "instructions"), kind == "nested_memory":
 	case strings.Contains(kind, "memory"):
 		offer = plumb.OfferMemory
 	default:

@@ -51,7 +51,7 @@ func Spec() spec.Spec {
 	}
 }
 
-// claudeStep counts an assistant message, by its id. A message without an id is not a step.
+// claudeStep counts an assistant message, by its ID. A message without an ID is not a step.
 func claudeStep(s *transcript.Steps, rec *transcript.Fields) {
 	if rec.Text("type") == "assistant" {
 		s.Once(rec.Get("message").Get("id"), false)
@@ -67,7 +67,10 @@ func launchClaude(l *spec.Launch) error {
 	if l.Bypass {
 		l.Add("--dangerously-skip-permissions")
 		if os.Geteuid() == 0 {
-			l.Env["IS_SANDBOX"] = "1" // otherwise Claude Code rejects the flag for root
+			// Otherwise it rejects the flag for root
+			// (https://github.com/anthropics/claude-code/issues/9184). This can go when the flag
+			// works for root.
+			l.Env["IS_SANDBOX"] = "1"
 		}
 	}
 	l.Add("--model", l.Cfg.Model)

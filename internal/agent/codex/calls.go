@@ -143,7 +143,8 @@ func (t *codexThread) executed(o transcript.Origin, id string, item *transcript.
 	}
 	if output := item.Get("aggregated_output").String(); item.Get("status").String() == "declined" ||
 		t.sandboxed && code.Int() != 0 && codexSandbox.MatchString(output) {
-		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command", transcript.LineWith(output, codexSandbox))
+		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command",
+			transcript.LineWith(output, codexSandbox))
 	}
 	// The sandbox lets a command run and denies some of its actions. The reads follow the denial,
 	// so that the denial does not remove them.
@@ -199,8 +200,10 @@ func (t *codexThread) mcp(o transcript.Origin, id string, invocation gjson.Resul
 		return
 	}
 	o.Call = id
-	t.r.ToolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(), invocation.Get("arguments").Raw)
-	failed := p.Get("status").String() == "failed" || p.Get("result").Get("Err").Exists() || p.Get("error").Get("message").Exists()
+	t.r.ToolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(),
+		invocation.Get("arguments").Raw)
+	failed := p.Get("status").String() == "failed" || p.Get("result").Get("Err").Exists() ||
+		p.Get("error").Get("message").Exists()
 	t.r.ToolResult(o, codexOutput(p, "result"), failed)
 }
 
@@ -209,8 +212,11 @@ var (
 	codexExit    = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
 	codexCommand = regexp.MustCompile(`(?m)^Command:\s+(\S.*\s-l?c\s+.*)$`)
 	codexSandbox = regexp.MustCompile(`(?i)read-only file system|operation not permitted|sandbox denied|sandbox error`)
-	codexDenied  = regexp.MustCompile(`(?i)read-only file system|operation not permitted|permission denied|rejected by user|sandbox denied|sandbox error|denied by`)
-	codexLiteral = regexp.MustCompile(`exec_command\(\s*\{[^{}]*?["']?cmd["']?\s*:\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|` + "`(?:[^`\\\\$]|\\\\.)*`" + `)`)
+	codexDenied  = regexp.MustCompile(`(?i)read-only file system|operation not permitted|` +
+		`permission denied|rejected by user|sandbox denied|sandbox error|denied by`)
+	codexFailed  = regexp.MustCompile(`^(?:Script failed|apply_patch verification failed|patch rejected|unsupported call)`)
+	codexLiteral = regexp.MustCompile(`exec_command\(\s*\{[^{}]*?["']?cmd["']?\s*:\s*` +
+		`("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|` + "`(?:[^`\\\\$]|\\\\.)*`" + `)`)
 )
 
 // result takes the result of a tool call.
@@ -225,8 +231,7 @@ func (t *codexThread) result(o transcript.Origin, p *transcript.Fields) {
 	}
 	header, _, _ := strings.Cut(transcript.Clip(text, 4<<10), "\nOutput:\n")
 	code, exited := codexExitCode(header, p.Get("output"))
-	failed := exited && code != 0 || p.Get("output").Get("success").Type == gjson.False || strings.HasPrefix(text, "Script failed") ||
-		strings.HasPrefix(text, "apply_patch verification failed") || strings.HasPrefix(text, "patch rejected") || strings.HasPrefix(text, "unsupported call")
+	failed := exited && code != 0 || p.Get("output").Get("success").Type == gjson.False || codexFailed.MatchString(text)
 	t.r.ToolResult(o, text, failed)
 
 	o.Base = c.o.Base

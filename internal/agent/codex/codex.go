@@ -127,7 +127,8 @@ func (c *codex) find() (string, []codexFile, error) {
 	if c.r.Session == "" || !c.lost && !c.began {
 		return "", nil, nil // an agent that never began has no thread: any rollout belongs to an earlier session
 	}
-	names, err := transcript.SessionFiles(c.r.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
+	isRollout := func(path string) bool { return strings.HasSuffix(path, ".jsonl") }
+	names, err := transcript.SessionFiles(c.r.Session, isRollout)
 	if err != nil {
 		return "", nil, err
 	}
@@ -141,9 +142,11 @@ func (c *codex) find() (string, []codexFile, error) {
 	var main codexFile
 	for _, f := range files {
 		switch {
-		case c.thread != "" && (f.id == c.thread || f.id == "" && strings.Contains(transcript.BaseName(f.path), c.thread)):
+		case c.thread != "" &&
+			(f.id == c.thread || f.id == "" && strings.Contains(transcript.BaseName(f.path), c.thread)):
 			main = f
-		case c.thread == "" && f.parent == "" && transcript.BaseName(f.path) >= transcript.BaseName(main.path): // names begin with the time
+		// names begin with the time
+		case c.thread == "" && f.parent == "" && transcript.BaseName(f.path) >= transcript.BaseName(main.path):
 			main = f
 		}
 	}
@@ -171,7 +174,8 @@ func codexMeta(path string) codexFile {
 		if gjson.GetBytes(line, "type").String() == "session_meta" {
 			meta := gjson.GetBytes(line, "payload")
 			f.id = transcript.FirstText(meta, "id", "session_id")
-			f.parent = transcript.FirstText(meta, "parent_thread_id", "source.subagent.thread_spawn.parent_thread_id", "source.subagent.parent_thread_id")
+			f.parent = transcript.FirstText(meta, "parent_thread_id", "source.subagent.thread_spawn.parent_thread_id",
+				"source.subagent.parent_thread_id")
 			return transcript.ErrEnough
 		}
 		if lines++; lines > 5 {
@@ -250,7 +254,8 @@ func (c *codex) streamItem(item *transcript.Fields, completed bool) {
 		tool := "mcp__" + item.Get("server").String() + "__" + item.Get("tool").String()
 		if !c.known("tool", tool) {
 			r.ToolCall(o, tool, item.Get("arguments").Raw)
-			r.ToolResult(o, codexOutput(item, "result"), item.Get("status").String() == "failed" || item.Get("error").Get("message").Exists())
+			failed := item.Get("status").String() == "failed" || item.Get("error").Get("message").Exists()
+			r.ToolResult(o, codexOutput(item, "result"), failed)
 		}
 	case "web_search":
 		if !c.known("tool", kind) {
@@ -339,7 +344,8 @@ func (c *codex) known(kind, text string) bool {
 // codexTokens are the names of the token counters.
 func codexTokens() transcript.TokenKeys {
 	return transcript.TokenKeys{
-		Input: "input_tokens", Output: "output_tokens", Reasoning: "reasoning_output_tokens", Cache: "cached_input_tokens",
+		Input: "input_tokens", Output: "output_tokens", Reasoning: "reasoning_output_tokens",
+		Cache:      "cached_input_tokens",
 		CacheWrite: "cache_write_input_tokens",
 	}
 }
@@ -367,7 +373,8 @@ func (c *codex) unwrap(v gjson.Result) string {
 			return args[2]
 		}
 	}
-	if len(args) > 2 && strings.EqualFold(args[len(args)-2], "-Command") || len(args) == 3 && strings.EqualFold(args[1], "/c") {
+	if len(args) > 2 && strings.EqualFold(args[len(args)-2], "-Command") ||
+		len(args) == 3 && strings.EqualFold(args[1], "/c") {
 		return args[len(args)-1] // PowerShell, cmd
 	}
 	if v.IsArray() {

@@ -60,8 +60,9 @@ const (
 
 func newCodexThread(c *codex, subagent string) *codexThread {
 	return &codexThread{
-		codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[uint64]bool{}, executions: map[uint64]bool{},
-		texts: map[uint64]*codexText{}, spoken: -1,
+		codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[uint64]bool{},
+		executions: map[uint64]bool{},
+		texts:      map[uint64]*codexText{}, spoken: -1,
 	}
 }
 
@@ -236,15 +237,17 @@ func (t *codexThread) event(o transcript.Origin, p *transcript.Fields) bool {
 		}
 	case "error":
 		if t.subagent == "" {
-			t.failure = t.r.FailureOf(codexError(p.Get("message").String())+"\n"+transcript.TextOf(p.Get("codex_error_info")), 0)
+			t.failure = t.r.FailureOf(codexError(p.Get("message").String())+"\n"+
+				transcript.TextOf(p.Get("codex_error_info")), 0)
 		}
 	case "stream_error", "warning", "background_event", "deprecation_notice":
 		if t.subagent == "" && t.lost {
 			t.r.Note(p.Get("message").String())
 		}
-	case "task_started", "turn_started", "thread_settings_applied", "agent_message_delta", "agent_reasoning_section_break",
-		"exec_command_begin", "exec_command_output_delta", "patch_apply_begin", "mcp_tool_call_begin", "web_search_begin",
-		"web_search_end", "plan_update", "turn_diff", "context_compacted", "item_started", "session_configured",
+	case "task_started", "turn_started", "thread_settings_applied", "agent_message_delta",
+		"agent_reasoning_section_break", "exec_command_begin", "exec_command_output_delta", "patch_apply_begin",
+		"mcp_tool_call_begin", "web_search_begin", "web_search_end", "plan_update", "turn_diff",
+		"context_compacted", "item_started", "session_configured",
 		"entered_review_mode", "exited_review_mode", "view_image_tool_call":
 	default:
 		return false
@@ -280,7 +283,8 @@ func (t *codexThread) completedItem(o transcript.Origin, item *transcript.Fields
 	id := item.Get("id").String()
 	switch item.Text("type") {
 	case "AgentMessage":
-		t.say(o, codexItem, transcript.RoleAssistant, item.Get("phase").String(), transcript.CodexParts(item.Get("content")))
+		t.say(o, codexItem, transcript.RoleAssistant, item.Get("phase").String(),
+			transcript.CodexParts(item.Get("content")))
 	case "UserMessage":
 		t.say(o, codexItem, transcript.RoleUser, "", transcript.CodexParts(item.Get("content")))
 	case "Reasoning":
@@ -378,11 +382,13 @@ func (t *codexThread) reply(o transcript.Origin, p *transcript.Fields) bool {
 		t.tool(o, "tool_search", p.Get("arguments").Raw)
 	case "additional_tools":
 		for _, tool := range p.Get("tools").Array() {
-			if name, ok := strings.CutPrefix(tool.Get("name").String(), "mcp__"); ok && tool.Get("type").String() == "namespace" {
+			if name, ok := strings.CutPrefix(tool.Get("name").String(), "mcp__"); ok &&
+				tool.Get("type").String() == "namespace" {
 				t.r.Offer(plumb.OfferMCPServer, strings.TrimSuffix(name, "__"), "", "")
 			}
 		}
-	case "ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "image_generation_call", "agent_message", "other":
+	case "ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "image_generation_call",
+		"agent_message", "other":
 	default:
 		return false
 	}
@@ -416,8 +422,10 @@ func (t *codexThread) message(o transcript.Origin, p *transcript.Fields) {
 func codexInjected(text string) bool {
 	text = strings.TrimSpace(text)
 	return slices.ContainsFunc([]string{
-		"<environment_context>", "<user_instructions>", "<permissions instructions>", "<skills_instructions>", "<turn_aborted>",
-		"<skill>", "<collaboration_mode>", "<multi_agent", "# AGENTS.md instructions", "<user_shell_command>", "<subagent_notification>",
+		"<environment_context>", "<user_instructions>", "<permissions instructions>", "<skills_instructions>",
+		"<turn_aborted>",
+		"<skill>", "<collaboration_mode>", "<multi_agent", "# AGENTS.md instructions", "<user_shell_command>",
+		"<subagent_notification>",
 		"<apps_instructions>", "<plugins_instructions>",
 	}, func(tag string) bool { return strings.HasPrefix(text, tag) })
 }
@@ -458,7 +466,8 @@ func (t *codexThread) offers(text string) bool {
 	}
 	if rest, ok := strings.CutPrefix(strings.TrimSpace(text), "# AGENTS.md instructions"); ok {
 		dir, _, _ := strings.Cut(strings.TrimPrefix(rest, " for "), "\n")
-		t.r.Offer(plumb.OfferInstructions, "AGENTS.md", transcript.Resolve(transcript.Resolve(t.r.Cwd, dir), "AGENTS.md"), "")
+		t.r.Offer(plumb.OfferInstructions, "AGENTS.md", transcript.Resolve(transcript.Resolve(t.r.Cwd, dir),
+			"AGENTS.md"), "")
 		found = true
 	} else if strings.HasPrefix(strings.TrimSpace(text), "<user_instructions>") {
 		t.r.Offer(plumb.OfferInstructions, "AGENTS.md", "", "")

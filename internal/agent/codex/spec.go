@@ -52,7 +52,7 @@ func Spec() spec.Spec {
 	}
 }
 
-// codexStep counts a message of the agent, by its item id.
+// codexStep counts a message of the agent, by the ID of its item.
 func codexStep(s *transcript.Steps, rec *transcript.Fields) {
 	if rec.Text("type") == "item.completed" && rec.Get("item").Get("type").Str == "agent_message" {
 		s.Once(rec.Get("item").Get("id"), true)
@@ -99,7 +99,9 @@ func launchCodex(l *spec.Launch) error {
 			l.Env[l.KeyName] = l.Key
 		}
 	} else if l.Key != "" && l.Getenv("CODEX_API_KEY") == "" && (len(l.Lent) == 0 || l.Cfg.APIKeyEnv != "") {
-		l.Env["CODEX_API_KEY"] = l.Key // codex exec ignores OPENAI_API_KEY
+		// `codex exec` ignores OPENAI_API_KEY (https://github.com/openai/codex/issues/7323). It can
+		// go when exec reads that variable.
+		l.Env["CODEX_API_KEY"] = l.Key
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		server, key := l.Servers[name], "mcp_servers."+name

@@ -106,7 +106,8 @@ func (c *copilot) end() {
 	case c.last == nil:
 		c.r.Failed(plumb.Failuref(plumb.OriginRunner, "copilot ended without an answer"))
 	case c.last.tools:
-		c.r.Failed(plumb.Failuref(plumb.OriginRunner, "copilot ended in the middle of its work: its last message calls tools"))
+		c.r.Failed(plumb.Failuref(plumb.OriginRunner,
+			"copilot ended in the middle of its work: its last message calls tools"))
 	default:
 		if c.r.Report.FinishReason == "" {
 			c.r.Report.FinishReason = plumb.FinishStop
@@ -119,8 +120,9 @@ func (c *copilot) end() {
 func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
 	kind := rec.Get("type").String()
 	switch kind { // these are very many, and later records have the same content
-	case "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta", "assistant.streaming_delta",
-		"tool.execution_partial_result", "tool.shell_output", "tool.execution_progress", "session.background_tasks_changed":
+	case "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta",
+		"assistant.streaming_delta", "tool.execution_partial_result", "tool.shell_output", "tool.execution_progress",
+		"session.background_tasks_changed":
 		return true
 	}
 	data := rec.Get("data")
@@ -130,11 +132,14 @@ func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
 		}
 		c.anonymous = c.anonymous || id == "" && kind == "assistant.message"
 	}
-	o := transcript.Origin{At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.agent(kind, rec.Get("agentId").String(), data)}
+	o := transcript.Origin{
+		At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.agent(kind, rec.Get("agentId").String(), data),
+	}
 	switch kind {
 	case "user.message":
 		// Messages that copilot adds have other sources. "agent-" is the task of a subagent.
-		if source := data.Get("source").String(); source == "" || source == "user" || strings.HasPrefix(source, "agent-") {
+		if source := data.Get("source").String(); source == "" || source == "user" ||
+			strings.HasPrefix(source, "agent-") {
 			c.r.Message(o, transcript.RoleUser, "", data.Get("content").String())
 		}
 	case "assistant.message":
@@ -147,7 +152,8 @@ func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
 		c.complete(o, data)
 	case "permission.requested":
 		if len(c.asked) < maxPending {
-			c.asked[strings.Clone(data.Get("requestId").String())] = strings.Clone(data.Get("permissionRequest.toolCallId").String())
+			call := strings.Clone(data.Get("permissionRequest.toolCallId").String())
+			c.asked[strings.Clone(data.Get("requestId").String())] = call
 		}
 	case "permission.completed":
 		if result := data.Get("result.kind").String(); strings.HasPrefix(result, "denied") {
@@ -190,7 +196,8 @@ func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
 	case "model.call_failure":
 		c.callFailed(data)
 	case "assistant.turn_retry":
-		c.r.Note("copilot tried a request again: " + cmp.Or(transcript.TextOf(data.Get("reason")), transcript.TextOf(data.Get("message")),
+		c.r.Note("copilot tried a request again: " + cmp.Or(transcript.TextOf(data.Get("reason")),
+			transcript.TextOf(data.Get("message")),
 			transcript.TextOf(data.Get("errorMessage")), transcript.TextOf(data.Get("error")), "it gives no reason"))
 	case "session.usage_record":
 		c.request(o, data.Get("usage"))
@@ -209,7 +216,8 @@ func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
 		transcript.Set(&c.r.Report.SessionID, rec.Get("sessionId").String())
 	case "assistant.turn_start", "assistant.turn_end", "assistant.idle", "assistant.intent", "assistant.message_start",
 		"model.call_start", "model.call_finished", "model.call_final_result", "system.message", "system.notification",
-		"session.tools_updated", "session.info", "session.idle", "session.title_changed", "session.usage_info", "session.warning",
+		"session.tools_updated", "session.info", "session.idle", "session.title_changed", "session.usage_info",
+		"session.warning",
 		"session.context_changed", "session.mode_changed", "session.compaction_start", "session.compaction_complete",
 		"session.truncation", "session.custom_agents_updated", "agent.interrupted", "skill.context_delivered_ref",
 		"hook.start", "hook.end", "pending_messages.modified":

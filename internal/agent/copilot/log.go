@@ -18,7 +18,8 @@ import (
 // output includes reasoning.
 func copilotTokens() transcript.TokenKeys {
 	return transcript.TokenKeys{
-		Input: "inputTokens", Output: "outputTokens", Reasoning: "reasoningTokens", Cache: "cacheReadTokens", CacheWrite: "cacheWriteTokens",
+		Input: "inputTokens", Output: "outputTokens", Reasoning: "reasoningTokens", Cache: "cacheReadTokens",
+		CacheWrite: "cacheWriteTokens",
 	}
 }
 
@@ -86,7 +87,8 @@ type eventTurn struct {
 
 // logs finds the event logs. A single log also has the session's directory.
 func (c *copilot) logs() ([]*eventLog, error) {
-	paths, err := transcript.SessionFiles(c.r.Session, func(path string) bool { return transcript.BaseName(path) == "events.jsonl" })
+	isLog := func(path string) bool { return transcript.BaseName(path) == "events.jsonl" }
+	paths, err := transcript.SessionFiles(c.r.Session, isLog)
 	if err != nil {
 		return nil, err
 	}

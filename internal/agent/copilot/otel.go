@@ -81,7 +81,8 @@ func (c *copilot) telemetry() error {
 		u := spans[top].used
 		sum = plumb.Usage{
 			InputTokens: cmp.Or(u.InputTokens, sum.InputTokens), OutputTokens: cmp.Or(u.OutputTokens, sum.OutputTokens),
-			ReasoningTokens: cmp.Or(u.ReasoningTokens, sum.ReasoningTokens), CacheTokens: cmp.Or(u.CacheTokens, sum.CacheTokens),
+			ReasoningTokens:  cmp.Or(u.ReasoningTokens, sum.ReasoningTokens),
+			CacheTokens:      cmp.Or(u.CacheTokens, sum.CacheTokens),
 			CacheWriteTokens: cmp.Or(u.CacheWriteTokens, sum.CacheWriteTokens),
 		}
 	}
@@ -109,18 +110,23 @@ func readSpan(line []byte) (span, bool) {
 		}
 		return gjson.Result{}
 	}
-	const usage = `attributes.gen_ai\.usage\.`
+	tokens := func(names ...string) *int64 {
+		for i, name := range names {
+			names[i] = `attributes.gen_ai\.usage\.` + name
+		}
+		return transcript.Tokens(first(names...))
+	}
 	s := span{
 		id:     strings.Clone(first("spanId", "span_id", "id", "spanContext.spanId", "context.span_id").String()),
 		parent: strings.Clone(first("parentSpanId", "parent_span_id", "parentId", "parentSpanContext.spanId").String()),
-		model:  strings.Clone(first(`attributes.gen_ai\.response\.model`, `attributes.gen_ai\.request\.model`).String()),
-		agent:  name == "invoke_agent" || strings.HasPrefix(name, "invoke_agent "),
+		model: strings.Clone(
+			first(`attributes.gen_ai\.response\.model`, `attributes.gen_ai\.request\.model`).String()),
+		agent: name == "invoke_agent" || strings.HasPrefix(name, "invoke_agent "),
 		used: plumb.Usage{
-			InputTokens:      transcript.Tokens(first(usage + "input_tokens")),
-			OutputTokens:     transcript.Tokens(first(usage + "output_tokens")),
-			ReasoningTokens:  transcript.Tokens(first(usage+`reasoning\.output_tokens`, usage+"reasoning_output_tokens")),
-			CacheTokens:      transcript.Tokens(first(usage+`cache_read\.input_tokens`, usage+"cache_read_input_tokens")),
-			CacheWriteTokens: transcript.Tokens(first(usage+`cache_creation\.input_tokens`, usage+"cache_creation_input_tokens")),
+			InputTokens: tokens("input_tokens"), OutputTokens: tokens("output_tokens"),
+			ReasoningTokens:  tokens(`reasoning\.output_tokens`, "reasoning_output_tokens"),
+			CacheTokens:      tokens(`cache_read\.input_tokens`, "cache_read_input_tokens"),
+			CacheWriteTokens: tokens(`cache_creation\.input_tokens`, "cache_creation_input_tokens"),
 		},
 	}
 	s.request = (name == "chat" || strings.HasPrefix(name, "chat ")) && s.used.InputTokens != nil

@@ -44,14 +44,15 @@ func Spec() spec.Spec {
 	}
 }
 
-// copilotStep counts an assistant message, by its id.
+// copilotStep counts an assistant message, by its ID.
 func copilotStep(s *transcript.Steps, rec *transcript.Fields) {
 	if rec.Text("type") == "assistant.message" {
 		s.Once(rec.Get("data").Get("messageId"), true)
 	}
 }
 
-// copilotSkillgym keeps cache writes in the input, and adds reasoning to the total a second time.
+// copilotSkillgym keeps cache writes in the input, and adds reasoning to the total a second time,
+// as skillgym does.
 func copilotSkillgym(u *plumb.Usage, input, _, extra *int64) {
 	*input, *extra = *u.InputTokens, transcript.OrZero(u.ReasoningTokens)
 }
@@ -81,7 +82,7 @@ func launchCopilot(l *spec.Launch) error {
 			return err
 		}
 		if cache != "" {
-			l.Own["XDG_CACHE_HOME"] = cache // it unpacks 235 MB there
+			l.Own["XDG_CACHE_HOME"] = cache // it unpacks 235 MB of its own files there
 		}
 	}
 	if l.Cfg.BaseURL != "" {

@@ -120,7 +120,8 @@ func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
 		c.r.FileChange(o, kind, edit.Get("path").String())
 	}
 	code := failure.Get("code").String()
-	if reason, ok := c.denied[o.Call]; failed && (ok || code == "denied" || code == "rejected" || transcript.Refused(message)) {
+	if reason, ok := c.denied[o.Call]; failed && (ok || code == "denied" || code == "rejected" ||
+		transcript.Refused(message)) {
 		delete(c.denied, o.Call)
 		c.r.Denial(o, "", cmp.Or(message, reason))
 	}

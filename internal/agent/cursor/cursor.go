@@ -124,7 +124,8 @@ func (c *cursor) record(rec *transcript.Fields) bool {
 	case "result":
 		c.result(rec.Object())
 	case "error":
-		r.Failed(r.FailureOf(transcript.FirstText(rec.Object(), "message", "error.message", "error"), int(rec.Get("status").Int())))
+		r.Failed(r.FailureOf(transcript.FirstText(rec.Object(), "message", "error.message", "error"),
+			int(rec.Get("status").Int())))
 	case "connection", "retry", "interaction_query":
 		r.Note(rec.Text("message", "error"))
 	default:
@@ -189,7 +190,8 @@ func (c *cursor) call(o transcript.Origin, rec *transcript.Fields) {
 		call.called = true
 		r.ToolCall(o, tool, args.Raw)
 	}
-	if command := args.Get("command").String(); command != "" && cursorWords(tool, "shell", "bash", "terminal") && command != call.command {
+	if command := args.Get("command").String(); command != "" && cursorWords(tool, "shell", "bash", "terminal") &&
+		command != call.command {
 		call.command = strings.Clone(command)
 		r.Command(o, command)
 	}
@@ -218,7 +220,8 @@ func (c *cursor) answer(o transcript.Origin, tool string, call *cursorCall, resu
 	}
 	failed := slices.ContainsFunc(outcome.Names, func(word string) bool {
 		return slices.Contains([]string{
-			"error", "failure", "rejected", "permissionDenied", "permission_denied", "timeout", "spawnError", "fileNotFound",
+			"error", "failure", "rejected", "permissionDenied", "permission_denied", "timeout", "spawnError",
+			"fileNotFound",
 		}, word)
 	})
 	r.ToolResult(o, transcript.TextOf(result), failed)
@@ -284,7 +287,8 @@ func cursorTool(call gjson.Result) (string, gjson.Result) {
 		if args.Type == gjson.String && gjson.Valid(args.Str) {
 			args = gjson.Parse(args.Str)
 		}
-		return kebab(f.Get("name").String()), gjson.Parse(withResult(`{"args":`+cmp.Or(args.Raw, "null")+`}`, call.Get("result").Raw))
+		return kebab(f.Get("name").String()), gjson.Parse(withResult(`{"args":`+cmp.Or(args.Raw, "null")+`}`,
+			call.Get("result").Raw))
 	}
 	return name, body
 }

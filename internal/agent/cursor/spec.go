@@ -37,7 +37,7 @@ func Spec() spec.Spec {
 	}
 }
 
-// cursorStep counts each assistant message, and each model call that starts tools, by its id.
+// cursorStep counts each assistant message, and each model call that starts tools, by its ID.
 func cursorStep(s *transcript.Steps, rec *transcript.Fields) {
 	switch kind := rec.Text("type"); {
 	case kind == "assistant":

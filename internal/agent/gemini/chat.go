@@ -70,7 +70,8 @@ func (g *gemini) readChats() error {
 func (g *gemini) findChats() ([]chatFile, error) {
 	paths, err := transcript.SessionFiles(g.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
-		return strings.Contains(filepath.ToSlash(path), "/chats/") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".json"))
+		return strings.Contains(filepath.ToSlash(path), "/chats/") &&
+			(strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".json"))
 	})
 	if err != nil {
 		return nil, err
@@ -120,7 +121,8 @@ func (f *chatFile) identify() error {
 		err = transcript.EachLine(f.path, func(line []byte) error {
 			if gjson.ValidBytes(line) {
 				first := gjson.ParseBytes(line)
-				f.session, f.kind = strings.Clone(first.Get("sessionId").String()), strings.Clone(first.Get("kind").String())
+				f.session, f.kind = strings.Clone(first.Get("sessionId").String()),
+					strings.Clone(first.Get("kind").String())
 			}
 			return transcript.ErrEnough
 		})
@@ -331,7 +333,10 @@ func chatResult(tool gjson.Result) string {
 	var texts []string
 	for _, part := range tool.Get("result").Array() {
 		response := part.Get("functionResponse.response")
-		for _, text := range []string{transcript.TextOf(response.Get("output")), transcript.TextOf(response.Get("error")), part.Get("text").String()} {
+		for _, text := range []string{
+			transcript.TextOf(response.Get("output")),
+			transcript.TextOf(response.Get("error")), part.Get("text").String(),
+		} {
 			if text != "" {
 				texts = append(texts, text)
 			}

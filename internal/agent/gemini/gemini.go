@@ -229,14 +229,16 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 		}
 		for _, key := range []string{"paths", "include"} {
 			for _, file := range c.args.Get(key).Array() {
-				if name := file.String(); !strings.ContainsAny(name, "*?[{") && strings.Contains(transcript.BaseName(name), ".") {
+				if name := file.String(); !strings.ContainsAny(name, "*?[{") &&
+					strings.Contains(transcript.BaseName(name), ".") {
 					g.r.FileRead(c.Origin, name)
 				}
 			}
 		}
 	case "write_file":
 		kind := transcript.ChangeUpdate
-		if display.Get("isNewFile").Bool() || strings.Contains(transcript.Clip(output, transcript.ShortText), "to new file") {
+		if display.Get("isNewFile").Bool() ||
+			strings.Contains(transcript.Clip(output, transcript.ShortText), "to new file") {
 			kind = transcript.ChangeAdd
 		}
 		g.r.FileChange(c.Origin, kind, path)
@@ -296,7 +298,8 @@ func (g *gemini) end() {
 			r.Failed(r.FailureOf(message+"\nnot logged in", 0))
 		case r.Stopped == nil && g.exitStatus() != 0:
 			f := r.FailureOf(message, g.exitStatus())
-			f.Message = strings.TrimSpace(message + "\ngemini ended without a terminal record (" + transcript.ExitText(r.ExitCode) + ")")
+			f.Message = strings.TrimSpace(message + "\ngemini ended without a terminal record (" +
+				transcript.ExitText(r.ExitCode) + ")")
 			r.Failed(f)
 		}
 		return // the recorder reports it
@@ -315,7 +318,8 @@ func (g *gemini) end() {
 		code = g.status(message)
 	}
 	f := r.FailureOf(message+"\n"+g.result.Get("error.type").String(), code)
-	if strings.Contains(strings.ToLower(message), "max session turns") || strings.Contains(message, "Maximum session turns") {
+	if strings.Contains(strings.ToLower(message), "max session turns") ||
+		strings.Contains(message, "Maximum session turns") {
 		f = plumb.Failuref(plumb.OriginMaxSteps, "%s", message)
 		f.Hint = "raise the agent's own limit (model.maxSessionTurns in its settings) if the case needs more"
 	}

@@ -43,7 +43,8 @@ func (th *openThread) failed(e gjson.Result) {
 		if !th.began && transcript.FileSize(th.o.r.Stderr) == 0 {
 			f = th.o.r.Troubles()[0].Apply(f) // OpenCode reports an unknown model or provider without details
 		}
-		f.Hint = "OpenCode reports an unknown model or provider like this: check the runner's model; the reason is in its opencode/log directory"
+		f.Hint = "OpenCode reports an unknown model or provider like this: check the runner's model; the reason is " +
+			"in its opencode/log directory"
 	}
 	f.Message = strings.Clone(transcript.Clip(message, 4<<10))
 	th.failure, th.reason = f, ""

@@ -17,7 +17,8 @@ import (
 func (o *opencode) findExports() error {
 	paths, err := transcript.SessionFiles(o.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
-		return strings.HasSuffix(name, ".json") && (strings.Contains(name, "export") || strings.Contains(name, "session") || strings.HasPrefix(name, "ses_"))
+		return strings.HasSuffix(name, ".json") && (strings.Contains(name, "export") ||
+			strings.Contains(name, "session") || strings.HasPrefix(name, "ses_"))
 	})
 	if err != nil {
 		return err
@@ -55,30 +56,31 @@ func (o *opencode) export(th *openThread, path, from string) error {
 	}
 	o.visited[path] = true
 	m := openMessage{th: th}
-	err := transcript.EachValue(path, []string{"", "messages", "messages[]", "messages[].parts"}, func(at string, value []byte) error {
-		v := gjson.ParseBytes(value)
-		switch {
-		case at == "info":
-			transcript.Set(&th.base, v.Get("directory").String())
-			if th.subagent == "" {
-				transcript.Set(&o.r.Report.AgentVersion, v.Get("version").String())
-				transcript.SetFirst(&o.r.Cwd, th.base)
+	err := transcript.EachValue(path, []string{"", "messages", "messages[]", "messages[].parts"},
+		func(at string, value []byte) error {
+			v := gjson.ParseBytes(value)
+			switch {
+			case at == "info":
+				transcript.Set(&th.base, v.Get("directory").String())
+				if th.subagent == "" {
+					transcript.Set(&o.r.Report.AgentVersion, v.Get("version").String())
+					transcript.SetFirst(&o.r.Cwd, th.base)
+				}
+			case at == "messages[].info":
+				m.end()
+				m = openMessage{th: th}
+				if id := v.Get("id").String(); from != "" && id != from {
+					return nil
+				}
+				from = ""
+				o.r.SawRecords++
+				m.begin(v)
+			case at == "messages[].parts[]" && m.begun:
+				th.part(m.Origin, v, m.role)
+				m.steps = m.steps || v.Get("type").String() == "step-finish"
 			}
-		case at == "messages[].info":
-			m.end()
-			m = openMessage{th: th}
-			if id := v.Get("id").String(); from != "" && id != from {
-				return nil
-			}
-			from = ""
-			o.r.SawRecords++
-			m.begin(v)
-		case at == "messages[].parts[]" && m.begun:
-			th.part(m.Origin, v, m.role)
-			m.steps = m.steps || v.Get("type").String() == "step-finish"
-		}
-		return nil
-	})
+			return nil
+		})
 	m.end()
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		o.r.Note("the exported session is incomplete")
@@ -157,7 +159,10 @@ func (o *opencode) child(kind string, meta gjson.Result) {
 // begin starts a message.
 func (m *openMessage) begin(info gjson.Result) {
 	m.begun, m.role, m.info = true, info.Get("role").String(), info
-	m.Origin = transcript.Origin{At: transcript.TimeMs(info.Get("time.created")), Subagent: m.th.subagent, Base: m.th.base}
+	m.Origin = transcript.Origin{
+		At: transcript.TimeMs(info.Get("time.created")), Subagent: m.th.subagent,
+		Base: m.th.base,
+	}
 	transcript.Set(&m.Base, info.Get("path.cwd").String())
 	if m.role != transcript.RoleAssistant {
 		return

@@ -37,7 +37,10 @@ type opencode struct {
 }
 
 func readOpencode(r *transcript.Recorder) error {
-	o := &opencode{r: r, visited: map[string]bool{}, seen: map[uint64]bool{}, counted: map[string]bool{}, changed: map[string]bool{}}
+	o := &opencode{
+		r: r, visited: map[string]bool{}, seen: map[uint64]bool{}, counted: map[string]bool{},
+		changed: map[string]bool{},
+	}
 	first, err := o.begin()
 	if err != nil {
 		return err

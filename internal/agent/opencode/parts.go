@@ -139,7 +139,8 @@ func (th *openThread) flush(phase string) {
 func (th *openThread) tool(og transcript.Origin, part *transcript.Fields, seen bool) (denied string) {
 	state := &th.o.state
 	state.Of(part.Get("state"))
-	name, status, output := part.Get("tool").String(), state.Get("status").String(), transcript.TextOf(state.Get("output"))
+	name, status, output := part.Get("tool").String(), state.Get("status").String(),
+		transcript.TextOf(state.Get("output"))
 	times, input, meta := state.Get("time"), state.Get("input"), state.Get("metadata")
 	failed := status == "error" || name == "invalid"
 	if status == "error" {
@@ -255,7 +256,8 @@ func (th *openThread) tokens(og transcript.Origin, v, cost gjson.Result) {
 		out = total
 	}
 	u := plumb.Usage{
-		InputTokens: &gross, OutputTokens: &out, ReasoningTokens: &reasoning, CacheTokens: &read, CacheWriteTokens: &write,
+		InputTokens: &gross, OutputTokens: &out, ReasoningTokens: &reasoning, CacheTokens: &read,
+		CacheWriteTokens: &write,
 	}
 	th.usage.Add(u)
 	og.Subagent = th.subagent

@@ -71,7 +71,7 @@ func opencodeStep(s *transcript.Steps, rec *transcript.Fields) {
 	}
 }
 
-// opencodeSkillgym takes reasoning out of the output, and keeps it in the total.
+// opencodeSkillgym removes reasoning from the output, and keeps it in the total, as skillgym does.
 func opencodeSkillgym(u *plumb.Usage, _, output, extra *int64) {
 	*output -= transcript.OrZero(u.ReasoningTokens)
 	*extra = transcript.OrZero(u.ReasoningTokens)
@@ -86,10 +86,12 @@ func launchOpencode(l *spec.Launch) error {
 	if l.Resume != "" {
 		l.Add("--session", l.Resume)
 	} else {
-		l.Add("--title", "plumb") // otherwise opencode asks the model for one
+		l.Add("--title", "plumb") // otherwise it asks the model for a title
 	}
 	l.Add(l.Cfg.Args...)
-	l.Stdin = l.Prompt // opencode puts an argument with spaces in quotes for the model
+	// It quotes an argument with spaces (https://github.com/anomalyco/opencode/pull/4979). The
+	// prompt can be an argument when the model gets it unchanged.
+	l.Stdin = l.Prompt
 
 	config := map[string]any{"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled"}
 	if l.Cfg.BaseURL != "" {
@@ -119,9 +121,10 @@ func launchOpencode(l *spec.Launch) error {
 	return seedOpencode(filepath.Join(l.Home, ".config", "opencode"))
 }
 
-// seedOpencode makes a configuration directory look as if opencode had already installed its
-// packages there. Otherwise opencode installs them in the background of each session, from the npm
-// registry, and ignores signals until then.
+// seedOpencode makes a configuration directory look as if opencode had installed its packages
+// there. Otherwise each session installs them from the npm registry, and ignores signals during
+// that. It can go when the installation can be disabled:
+// https://github.com/anomalyco/opencode/issues/37888.
 func seedOpencode(dir string) error {
 	const dependencies = `{"dependencies":{"@opencode-ai/plugin":"*"}}`
 	for name, content := range map[string]string{
@@ -252,15 +255,14 @@ func wholeJSON(file string) bool {
 // opencodeChildren lists the sessions of the subagents that an exported session started.
 func opencodeChildren(file string) []string {
 	var found []string
-	descend := []string{"", "messages", "messages[]", "messages[].parts"}
-	// A document that cannot be read lists no children.
-	_ = transcript.EachValue(file, descend, func(path string, value []byte) error {
-		if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
-			if id := part.Get("state.metadata.sessionId").String(); id != "" {
-				found = append(found, id)
+	_ = transcript.EachValue(file, []string{"", "messages", "messages[]", "messages[].parts"},
+		func(path string, value []byte) error { // an unreadable export has none
+			if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
+				if id := part.Get("state.metadata.sessionId").String(); id != "" {
+					found = append(found, id)
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	return found
 }

@@ -98,7 +98,8 @@ func (r *Recorder) Name(s string) string {
 // noteCut records that a text of the next event was cut.
 func (r *Recorder) noteCut() {
 	r.cut = true
-	r.Note("long texts were cut; " + BaseName(r.Report.RawArtifacts.StdoutPath) + " or the agent's own session files have the full texts")
+	r.Note("long texts were cut; " + BaseName(r.Report.RawArtifacts.StdoutPath) +
+		" or the agent's own session files have the full texts")
 }
 
 // Clip returns at most n bytes of s, without a part of a character at the end.

@@ -9,7 +9,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TestFullEvents: of the events of a long session those stay that say what was done, and what did not happen is removed.
+// TestFullEvents: of the events of a long session those stay that say what was done, and what did
+// not happen is removed.
 func TestFullEvents(t *testing.T) {
 	r := NewRecorder(&Format{Name: "claude-code"}, &Transcript{Cwd: "/ws"})
 	for i := range fullEvents {
@@ -47,10 +48,12 @@ func TestFullEvents(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
-	if reads := r.Report.Files.ObservedReads; !slices.Equal(reads, []string{"/ws/a.txt", "/ws/y.txt", "/ws/d/SKILL.md"}) {
+	if reads := r.Report.Files.ObservedReads; !slices.Equal(reads,
+		[]string{"/ws/a.txt", "/ws/y.txt", "/ws/d/SKILL.md"}) {
 		t.Errorf("reads %q", reads)
 	}
-	if skills := r.Report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" || skills[0].Confidence != "strong" {
+	if skills := r.Report.DetectedSkills; len(skills) != 1 || skills[0].Skill != "d" ||
+		skills[0].Confidence != "strong" {
 		t.Errorf("skills %v", skills)
 	}
 	if !slices.Equal(r.Report.Incomplete, []string{"toolCall", "fileRead", "toolResult", "message"}) {
@@ -61,7 +64,8 @@ func TestFullEvents(t *testing.T) {
 	}
 }
 
-// TestTooManyEvents: a session with more events than a report can have is not a measurement, and few of them are kept.
+// TestTooManyEvents: a session with more events than a report can have is not a measurement, and
+// few of them are kept.
 func TestTooManyEvents(t *testing.T) {
 	r := NewRecorder(&Format{Name: "codex"}, &Transcript{})
 	for i := range maxEvents + 1 {

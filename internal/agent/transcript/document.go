@@ -36,7 +36,10 @@ func EachValue(path string, descend []string, fn func(path string, value []byte)
 	}
 	if err == nil {
 		cut := &cutReader{in: in}
-		d := document{jsontext.NewDecoder(cut, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), cut, descend, fn}
+		d := document{
+			jsontext.NewDecoder(cut, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+			cut, descend, fn,
+		}
 		err = d.value("")
 	} else {
 		err = brokenOff(err)

@@ -27,9 +27,12 @@ func (r *Recorder) Troubles() []Trouble {
 			plumb.OriginModelRejected, plumb.OriginModelRejected.Class(), 404, true,
 			"check the runner's model: the agent, or the account that it uses, does not have it",
 			[]string{
-				"model is not supported", "model not found", "model_not_found", "providermodelnotfounderror", "cannot use this model",
-				"issue with the selected model", "no such model", "invalid model", "unknown model", "unsupported model", "model does not exist",
-				"is not a valid model", "model not available", "model is not available", "does not have access to the model",
+				"model is not supported", "model not found", "model_not_found", "providermodelnotfounderror",
+				"cannot use this model",
+				"issue with the selected model", "no such model", "invalid model", "unknown model", "unsupported model",
+				"model does not exist",
+				"is not a valid model", "model not available", "model is not available",
+				"does not have access to the model",
 			},
 		},
 		{
@@ -38,8 +41,10 @@ func (r *Recorder) Troubles() []Trouble {
 			402, false,
 			"the provider account has no credit or quota left: raise it, or use another key",
 			[]string{
-				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota", "credit balance is too low",
-				"payment required", "usage limit", "session limit", "weekly limit", "hit your limit", "billing_hard_limit", "out of credits", "quota_exceeded", "resource_exhausted", "exhausted your",
+				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota",
+				"credit balance is too low",
+				"payment required", "usage limit", "session limit", "weekly limit", "hit your limit",
+				"billing_hard_limit", "out of credits", "quota_exceeded", "resource_exhausted", "exhausted your",
 			},
 		},
 		{
@@ -48,19 +53,25 @@ func (r *Recorder) Troubles() []Trouble {
 			401, true,
 			fmt.Sprintf("log in with `%s`, or set %s for the runner", r.Format.Login, r.Format.KeyHelp),
 			[]string{
-				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key", "incorrect api key",
-				"invalid x-api-key", "missing environment variable", "no authentication information", "please run /login", "authentication failed",
-				"authentication required", "api key not valid", "not authenticated", "please set an auth method", "permission_denied: api",
-				"missing bearer", "api_key environment variable", "token has expired", "must be logged in", "login required", "invalid authentication",
+				"not logged in", "unauthorized", "authentication_error", "invalid api key", "invalid_api_key",
+				"incorrect api key",
+				"invalid x-api-key", "missing environment variable", "no authentication information",
+				"please run /login", "authentication failed",
+				"authentication required", "api key not valid", "not authenticated", "please set an auth method",
+				"permission_denied: api",
+				"missing bearer", "api_key environment variable", "token has expired", "must be logged in",
+				"login required", "invalid authentication",
 			},
 		},
 		{
 			plumb.OriginRunner,
 			plumb.FailureClass{ID: "permission", Label: "Permission refused"},
 			0, false,
-			"the agent does not work here with these permissions: set the runner's permissions, or run as another user or in another directory",
+			"the agent does not work here with these permissions: set the runner's permissions, or run as another " +
+				"user or in another directory",
 			[]string{
-				"cannot be used with root", "not inside a trusted directory", "workspace trust", "workspace is not trusted", "directory is not trusted", "folder is not trusted",
+				"cannot be used with root", "not inside a trusted directory", "workspace trust",
+				"workspace is not trusted", "directory is not trusted", "folder is not trusted",
 				"untrusted workspace", "is not a trusted",
 			},
 		},
@@ -76,7 +87,8 @@ func (r *Recorder) Troubles() []Trouble {
 
 // noModel matches messages about a model with its name. It does not match a parameter that a model
 // does not support.
-var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
+var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?` +
+	`(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
 
 // FailureOf makes the failure for a message of the agent. The HTTP status of the provider's reply
 // (0 if it is not known) and the message decide its kind. Do not pass messages of the model.
@@ -97,7 +109,8 @@ func (r *Recorder) FailureOf(message string, status int) *plumb.Failure {
 		}
 	}
 	// Most messages name the model in between: "The requested model 'x' does not exist."
-	if strings.Contains(low, "model") && (status == 404 || strings.Contains(low, "does not exist") || noModel.MatchString(low)) {
+	if strings.Contains(low, "model") && (status == 404 || strings.Contains(low, "does not exist") ||
+		noModel.MatchString(low)) {
 		return r.Troubles()[0].Apply(f)
 	}
 	for _, kind := range r.Troubles()[1:] {
@@ -115,15 +128,22 @@ func (r *Recorder) FailureOf(message string, status int) *plumb.Failure {
 // hintOf returns a hint for a failure without a kind.
 func hintOf(low string, status int) string {
 	switch {
-	case containsAny(low, "context window", "context length", "context_length", "prompt is too long", "maximum context", "token limit",
+	case containsAny(low, "context window", "context length", "context_length", "prompt is too long", "maximum context",
+		"token limit",
 		"input is too long", "maximum number of tokens"):
-		return "the session is longer than the model's context: give the agent less to read, or use a model with a larger context"
-	case status >= 500, containsAny(low, "high demand", "overloaded", "internal server error", "server_error", "temporarily unavailable"):
+		return "the session is longer than the model's context: give the agent less to read, or use a model with a " +
+			"larger context"
+	case status >= 500, containsAny(low, "high demand", "overloaded", "internal server error", "server_error",
+		"temporarily unavailable"):
 		return "the provider failed; try again later"
-	case containsAny(low, "timed out", "timeout", "stream disconnected", "connection", "terminated", "fetch failed", "econnre", "enotfound", "network"):
-		return "the provider did not answer in time, or the connection broke: check its address and the network, and try again"
-	case containsAny(low, "no conversation found", "session not found", "no rollout found", "no session, task", "invalid session identifier"):
-		return "the session to resume does not exist: a session needs the state directory, and usually the working directory, in which it began"
+	case containsAny(low, "timed out", "timeout", "stream disconnected", "connection", "terminated", "fetch failed",
+		"econnre", "enotfound", "network"):
+		return "the provider did not answer in time, or the connection broke: check its address and the network, " +
+			"and try again"
+	case containsAny(low, "no conversation found", "session not found", "no rollout found", "no session, task",
+		"invalid session identifier"):
+		return "the session to resume does not exist: a session needs the state directory, and usually the working " +
+			"directory, in which it began"
 	case containsAny(low, "interrupted", "aborted", "cancelled", "canceled"):
 		return "something interrupted the agent"
 	default:

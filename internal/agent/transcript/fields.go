@@ -15,13 +15,6 @@ type Fields struct {
 	Values []gjson.Result
 }
 
-// FieldsOf returns the members of an object; any other value has none.
-func FieldsOf(v gjson.Result) Fields {
-	var f Fields
-	f.Of(v)
-	return f
-}
-
 // Of replaces f by the members of an object; any other value has none.
 func (f *Fields) Of(v gjson.Result) {
 	f.Raw, f.Names, f.Values = v.Raw, f.Names[:0], f.Values[:0]

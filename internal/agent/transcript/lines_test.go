@@ -31,7 +31,8 @@ func TestLines(t *testing.T) {
 	want := []string{`{"a":1}`, `{"b":2}`, `{"torn`}
 	for name, r := range map[string]io.Reader{
 		"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text)),
-		"halves": iotest.HalfReader(strings.NewReader(text)), "end with data": iotest.DataErrReader(strings.NewReader(text)),
+		"halves":        iotest.HalfReader(strings.NewReader(text)),
+		"end with data": iotest.DataErrReader(strings.NewReader(text)),
 	} {
 		if diff := cmp.Diff(want, readAll(t, r)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -39,12 +40,14 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLongLines: strings of lines longer than the buffer are cut, and what was JSON stays JSON, wherever the pieces begin.
+// TestLongLines: strings of lines longer than the buffer are cut, and what was JSON stays JSON,
+// wherever the pieces begin.
 func TestLongLines(t *testing.T) {
 	long := MaxString * 3
 	for name, filler := range map[string]string{
-		"plain": "x", "escapes": `\n`, "unicode escapes": `\u00e4`, "pairs": `\ud83d\ude00`, "quotes": `\"`, "backslashes": `\\`,
-		"runes": "ä", "wide runes": "漢", "emoji": "😀", "mixed": `a\\ä\"漢\u0041😀`,
+		"plain": "x", "escapes": `\n`, "unicode escapes": `\u00e4`, "pairs": `\ud83d\ude00`, "quotes": `\"`,
+		"backslashes": `\\`,
+		"runes":       "ä", "wide runes": "漢", "emoji": "😀", "mixed": `a\\ä\"漢\u0041😀`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := strings.Repeat(filler, long/len(filler))
@@ -58,7 +61,8 @@ func TestLongLines(t *testing.T) {
 			}
 			rec := gjson.Parse(whole[0])
 			text := rec.Get("text").String()
-			if rec.Get("more.k.2.s").String() != "short" || !strings.HasSuffix(text, cutMark) || len(whole[0]) > MaxString+1000 || len(whole[0]) < MaxString/2 {
+			if rec.Get("more.k.2.s").String() != "short" || !strings.HasSuffix(text, cutMark) ||
+				len(whole[0]) > MaxString+1000 || len(whole[0]) < MaxString/2 {
 				t.Errorf("%d bytes are kept, ending %q", len(whole[0]), text[max(0, len(text)-20):])
 			}
 			want := gjson.Get(`{"s":"`+body+`"}`, "s").String()
@@ -76,11 +80,13 @@ func TestLongLines(t *testing.T) {
 func TestCrowdedLines(t *testing.T) {
 	many := `{"type":"x","list":[` + strings.Repeat(`"`+strings.Repeat("y", 200<<10)+`",`, 100) + `1]}`
 	lines := readAll(t, strings.NewReader(many))
-	if len(lines) != 1 || len(lines[0]) > maxLine || !gjson.Valid(lines[0]) || len(gjson.Get(lines[0], "list").Array()) != 101 {
+	if len(lines) != 1 || len(lines[0]) > maxLine || !gjson.Valid(lines[0]) ||
+		len(gjson.Get(lines[0], "list").Array()) != 101 {
 		t.Errorf("%d lines, %d bytes", len(lines), len(lines[0]))
 	}
 	numbers := `{"type":"x","list":[` + strings.Repeat("1,", maxLine) + `1]}`
-	if lines := readAll(t, strings.NewReader(numbers+"\n{}")); len(lines) != 2 || len(lines[0]) > maxLine || lines[1] != "{}" {
+	if lines := readAll(t, strings.NewReader(numbers+"\n{}")); len(lines) != 2 || len(lines[0]) > maxLine ||
+		lines[1] != "{}" {
 		t.Errorf("%d lines, %d bytes", len(lines), len(lines[0]))
 	}
 }

@@ -24,7 +24,8 @@ func (r *Recorder) withoutMissing() {
 		return l.path == "" || ran[l.call] && named(r.missing[l.call], l.path)
 	})
 	r.Report.Events = slices.DeleteFunc(r.Report.Events, func(e plumb.SessionEvent) bool {
-		return e.Type == retracted || e.Type == plumb.SessionFileRead && ran[e.CallID] && named(r.missing[e.CallID], e.Path)
+		return e.Type == retracted || e.Type == plumb.SessionFileRead && ran[e.CallID] &&
+			named(r.missing[e.CallID], e.Path)
 	})
 }
 
@@ -43,7 +44,8 @@ func missingIn(output string) []string {
 // directories.
 func named(lines []string, path string) bool {
 	for _, line := range lines {
-		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t:'\"`()‘’", r) }) {
+		separates := func(r rune) bool { return strings.ContainsRune(" \t:'\"`()‘’", r) }
+		for word := range strings.FieldsFuncSeq(line, separates) {
 			if word = strings.TrimPrefix(word, "./"); word == path || strings.HasSuffix(path, "/"+word) {
 				return true
 			}

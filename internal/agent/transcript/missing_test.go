@@ -17,7 +17,11 @@ func TestWithoutMissing(t *testing.T) {
 		{"cat: a.txt: No such file or directory\n", []string{"/w/a.txt"}, nil},
 		{"alpha\ncat: b/a.txt: No such file or directory\n", []string{"/w/a.txt", "/w/b/a.txt"}, []string{"/w/a.txt"}},
 		{"head: cannot open 'a.txt' for reading: No such file or directory\r\n", []string{"/w/a.txt"}, nil},
-		{"sed: can't read ./a.txt: No such file or directory", []string{"/w/a.txt", "/w/ba.txt"}, []string{"/w/ba.txt"}},
+		{
+			"sed: can't read ./a.txt: No such file or directory",
+			[]string{"/w/a.txt", "/w/ba.txt"},
+			[]string{"/w/ba.txt"},
+		},
 		{"grep: /w/a.txt: No such file or directory", []string{"/w/a.txt"}, nil},
 		{"ls: cannot access 'other.txt': No such file or directory", []string{"/w/a.txt"}, []string{"/w/a.txt"}},
 		{"No such file or directory", []string{"/w/a.txt"}, []string{"/w/a.txt"}},

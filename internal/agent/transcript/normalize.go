@@ -67,7 +67,8 @@ func (r *Recorder) verdict() *plumb.Failure {
 	}
 	if r.Failure == nil && !r.Ended {
 		return r.brokeOff("a terminal record",
-			"it was interrupted or it crashed; the report has what it did until then, and stderr.log has its own messages")
+			"it was interrupted or it crashed; the report has what it did until then, and stderr.log has its "+
+				"own messages")
 	}
 	return r.Failure
 }
@@ -89,7 +90,8 @@ func (r *Recorder) nothing(err error) *plumb.Failure {
 	if message := LastLines(r.Stderr); message != "" {
 		f.Message += "\n" + message
 	}
-	f.Hint = fmt.Sprintf("check that it is the output of %s in its JSON format; a new version of the agent may have changed the format", r.Format.Name)
+	f.Hint = fmt.Sprintf("check that it is the output of %s in its JSON format; a new version of the agent may "+
+		"have changed the format", r.Format.Name)
 	return f
 }
 
@@ -97,7 +99,8 @@ func (r *Recorder) nothing(err error) *plumb.Failure {
 func (r *Recorder) brokeOff(without, hint string) *plumb.Failure {
 	message := LastLines(r.Stderr)
 	f := r.FailureOf(message, 0)
-	f.Message = strings.TrimSpace(fmt.Sprintf("%s\n%s ended without %s (%s)", message, r.Format.Name, without, ExitText(r.ExitCode)))
+	f.Message = strings.TrimSpace(fmt.Sprintf("%s\n%s ended without %s (%s)", message, r.Format.Name, without,
+		ExitText(r.ExitCode)))
 	f.Hint = cmp.Or(f.Hint, hint)
 	return f
 }
@@ -153,8 +156,9 @@ func LastLines(path string) string {
 // noise reports whether a line of standard error says nothing about a failure.
 func noise(line string) bool {
 	for _, begin := range []string{
-		"Reading additional input from stdin...",                                                               // codex
-		"YOLO mode is enabled", "Warning: Basic terminal detected", "Warning: 256-color support", "[STARTUP] ", // gemini
+		"Reading additional input from stdin...", // codex
+		// gemini
+		"YOLO mode is enabled", "Warning: Basic terminal detected", "Warning: 256-color support", "[STARTUP] ",
 		"Skill conflict detected: ", "Ripgrep is not available.", "at async ", // gemini
 	} {
 		if strings.HasPrefix(line, begin) {
@@ -162,5 +166,6 @@ func noise(line string) bool {
 		}
 	}
 	frame := strings.HasPrefix(line, "at ") && (strings.HasSuffix(line, ")") || strings.Contains(line, "://"))
-	return frame || strings.Contains(line, "failed to record rollout items") // of Node, and codex when it is interrupted
+	// of Node, and codex when it is interrupted
+	return frame || strings.Contains(line, "failed to record rollout items")
 }

@@ -34,7 +34,8 @@ func Resolve(base, name string) string {
 // Absolute reports whether a path, possibly of another platform, starts at a root directory.
 func Absolute(name string) bool {
 	return strings.HasPrefix(name, "/") || filepath.IsAbs(name) || strings.HasPrefix(name, `\\`) ||
-		len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') && (name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
+		len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') &&
+			(name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
 }
 
 // BaseName is [path.Base] for paths of any platform.

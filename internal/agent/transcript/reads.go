@@ -4,20 +4,22 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // maxReads is the number of files that one command can read; more are ignored.
 const maxReads = 1000
 
-// reads returns the files that a shell command reads, each once: the files that are named to a
-// command such as cat, sed, head or grep, and those that are redirected to a command's input.
-// Relative paths start where the shell starts; a cd before them counts. It leaves out names that
-// only the shell can expand (a variable, a pattern, ~) and the files of searches in directories.
+// reads returns the files that a shell command reads, each once, and where it leaves the shell: the
+// files that are named to a command such as cat, sed, head or grep, and those that are redirected
+// to a command's input. Relative paths start where the shell starts; a cd before them counts. It
+// leaves out names that only the shell can expand (a variable, a pattern, ~) and the files of
+// searches in directories.
 //
 // A file that is only counted, listed or searched for names is not read. Of the files of grep and
 // similar commands, only names with an extension count, because others may be directories.
-func (s *shell) reads(command string) []string {
-	var reads []string
+func (s *shell) reads(command string) (reads []string, end ShellPlace) {
 	w := &shellWalk{shell: s, fn: func(c simpleCommand) {
 		files := c.inputs
 		if len(c.words) > 0 {
@@ -25,7 +27,8 @@ func (s *shell) reads(command string) []string {
 		}
 		for _, f := range files {
 			name := f.text
-			if f.dynamic || name == "" || name == "-" || strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/self/fd/") {
+			if f.dynamic || name == "" || name == "-" || strings.HasPrefix(name, "/dev/") ||
+				strings.HasPrefix(name, "/proc/self/fd/") {
 				continue
 			}
 			if !Absolute(name) {
@@ -40,7 +43,7 @@ func (s *shell) reads(command string) []string {
 		}
 	}}
 	w.parse(command)
-	return reads
+	return reads, w.where
 }
 
 // reading describes how the operands of a command that reads files are found.
@@ -59,7 +62,8 @@ type reading struct {
 
 // readingOf returns how a command reads files. Similar commands have similar options with values.
 func readingOf(name string) (reading, bool) {
-	const grepValues = "e f A B C m d D include exclude exclude-dir regexp file max-count context before-context after-context"
+	const grepValues = "e f A B C m d D include exclude exclude-dir regexp file max-count context before-context " +
+		"after-context"
 	switch name {
 	case "cat", "tac", "zcat", "gzcat", "rev", "strings", "base64", "md", "glow":
 		return reading{}, true
@@ -70,9 +74,13 @@ func readingOf(name string) (reading, bool) {
 	case "less", "more", "most", "view":
 		return reading{values: "b h j p P x y z"}, true
 	case "bat", "batcat":
-		return reading{values: "l r H m language line-range highlight-line file-name style theme paging tabs wrap terminal-width color decorations"}, true
+		return reading{values: "l r H m language line-range highlight-line file-name style theme paging tabs wrap " +
+			"terminal-width color decorations"}, true
 	case "sed", "gsed":
-		return reading{values: "e f l expression file line-length", script: true, scripts: "e f expression file", not: "i in-place"}, true
+		return reading{
+			values: "e f l expression file line-length", script: true, scripts: "e f expression file",
+			not: "i in-place",
+		}, true
 	case "awk", "gawk", "mawk", "nawk":
 		return reading{values: "F v f", script: true, scripts: "f"}, true
 	case "grep", "egrep", "fgrep", "ggrep", "zgrep":
@@ -82,8 +90,10 @@ func readingOf(name string) (reading, bool) {
 		}, true
 	case "rg", "ripgrep", "ag":
 		return reading{
-			values: grepValues + " g t T r M j E glob iglob type type-not replace sort sortr max-columns max-depth threads encoding",
-			script: true, scripts: "e f regexp file", named: true, not: "l c q files files-with-matches files-without-match count count-matches quiet",
+			values: grepValues + " g t T r M j E glob iglob type type-not replace sort sortr max-columns max-depth " +
+				"threads encoding",
+			script: true, scripts: "e f regexp file", named: true,
+			not: "l c q files files-with-matches files-without-match count count-matches quiet",
 		}, true
 	case "jq", "yq":
 		return reading{values: "f from-file indent L", script: true, scripts: "f from-file", not: "n null-input"}, true
@@ -195,18 +205,5 @@ func withoutPrefix(words []shellWord) []shellWord {
 // assigns reports whether a word sets a variable.
 func assigns(w shellWord) bool {
 	name, _, ok := strings.Cut(w.text, "=")
-	return ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+") == "" &&
-		(name[0] < '0' || name[0] > '9')
-}
-
-// ShellJoin writes a list of arguments as a command.
-func ShellJoin(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = arg
-		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$`;&|<>()*?[]{}~#!") {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return ok && syntax.ValidName(strings.TrimSuffix(name, "+"))
 }

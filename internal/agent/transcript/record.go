@@ -34,7 +34,7 @@ const (
 	keptAnyway = 10 << 10
 	// maxRequests bounds the list of the usage of requests.
 	maxRequests = 40_000
-	MaxNotes    = 50
+	maxNotes    = 50
 	// maxList bounds the other lists, which are short in a normal session.
 	maxList = 10_000
 )
@@ -133,7 +133,8 @@ func NewRecorder(format *Format, t *Transcript) *Recorder {
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
 		},
 		Steps: NewSteps(format), SkillEvidence: "Loaded via skill tool", shell: newShell(),
-		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{}, calls: map[string]*call{},
+		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
+		calls: map[string]*call{},
 		noted: map[string]bool{}, missing: map[string][]string{},
 	}
 }
@@ -159,7 +160,7 @@ func (r *Recorder) Records(path string, fn func(rec *Fields) bool) error {
 			r.strange(line, "")
 		} else if fn(&r.top) {
 			r.SawRecords++
-		} else if kind := r.top.Get("type").String(); len(r.Unknown) < MaxNotes || r.Unknown[kind] > 0 {
+		} else if kind := r.top.Get("type").String(); len(r.Unknown) < maxNotes || r.Unknown[kind] > 0 {
 			r.strange(line, Head(kind))
 		}
 		return nil
@@ -236,17 +237,20 @@ func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
 	}
 }
 
-// Command records a command that the agent ran, and the files that the command reads.
-func (r *Recorder) Command(o Origin, command string) {
+// Command records a command that the agent ran, and the files that the command reads. It returns
+// where the command leaves its shell.
+func (r *Recorder) Command(o Origin, command string) ShellPlace {
 	r.CommandOnly(o, command)
-	r.CommandReads(o, command)
+	return r.CommandReads(o, command)
 }
 
 // CommandReads records the files that a command reads.
-func (r *Recorder) CommandReads(o Origin, command string) {
-	for _, path := range r.shell.reads(command) {
+func (r *Recorder) CommandReads(o Origin, command string) ShellPlace {
+	reads, end := r.shell.reads(command)
+	for _, path := range reads {
 		r.FileRead(o, path)
 	}
+	return end
 }
 
 // CommandOnly records a command without the files that it reads.
@@ -327,6 +331,9 @@ func (r *Recorder) Skill(o Origin, name, signal string) {
 // Denial records that the agent was not allowed to do something, once for each call. The call had
 // no effect. Its command stays as an attempt, and is marked as an error.
 func (r *Recorder) Denial(o Origin, tool, message string) {
+	same := func(d plumb.PermissionDenial) bool {
+		return d.Tool == tool && d.CallID == o.Call && d.Message == message
+	}
 	c := r.calls[o.Call]
 	if c != nil {
 		if c.denied {
@@ -336,9 +343,7 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 			tool = c.tool
 		}
 		c.denied = true
-	} else if len(r.Report.PermissionDenials) >= maxList || slices.ContainsFunc(r.Report.PermissionDenials, func(d plumb.PermissionDenial) bool {
-		return d.Tool == tool && d.CallID == o.Call && d.Message == message
-	}) {
+	} else if len(r.Report.PermissionDenials) >= maxList || slices.ContainsFunc(r.Report.PermissionDenials, same) {
 		return
 	}
 	r.retract(o.Call, true)
@@ -347,7 +352,10 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 		e.Text = r.text(message)
 		r.add(e, o)
 	}
-	d := plumb.PermissionDenial{Tool: r.Name(tool), CallID: strings.Clone(Clip(o.Call, MaxName)), Message: Whole(message), At: o.At}
+	d := plumb.PermissionDenial{
+		Tool: r.Name(tool), CallID: strings.Clone(Clip(o.Call, MaxName)),
+		Message: Whole(message), At: o.At,
+	}
 	r.Report.PermissionDenials = append(r.Report.PermissionDenials, d)
 }
 
@@ -421,7 +429,8 @@ func (r *Recorder) Subagent(id, kind string, usage *plumb.Usage) {
 func (r *Recorder) Request(o Origin, model string, u plumb.Usage) {
 	if len(r.Report.RequestUsage) < maxRequests {
 		r.Report.RequestUsage = append(r.Report.RequestUsage, plumb.RequestUsage{
-			At: o.At, Model: r.Name(model), Subagent: r.Name(o.Subagent), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+			At: o.At, Model: r.Name(model), Subagent: r.Name(o.Subagent), InputTokens: u.InputTokens,
+			OutputTokens:    u.OutputTokens,
 			ReasoningTokens: u.ReasoningTokens, CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens,
 		})
 	}
@@ -430,7 +439,7 @@ func (r *Recorder) Request(o Origin, model string, u plumb.Usage) {
 // Note adds a note for the reader of the report, once.
 func (r *Recorder) Note(text string) {
 	text = strings.Clone(Clip(text, 2*ShortText))
-	if text != "" && len(r.noted) < MaxNotes && !r.noted[text] {
+	if text != "" && len(r.noted) < maxNotes && !r.noted[text] {
 		r.noted[text] = true
 		r.Report.Notes = append(r.Report.Notes, text)
 	}
@@ -468,8 +477,9 @@ func (r *Recorder) admits(kind plumb.SessionEventType) bool {
 	if n >= fullEvents && !r.overflow {
 		if !r.full {
 			r.full = true
-			r.Note(fmt.Sprintf("the session has more than %d events: after them the report has no messages, no results and no tool calls of commands; "+
-				"commands, file changes and skills are complete; file reads are listed without their events", fullEvents))
+			r.Note(fmt.Sprintf("the session has more than %d events: after them the report has no messages, no "+
+				"results and no tool calls of commands; commands, file changes and skills are complete; "+
+				"file reads are listed without their events", fullEvents))
 		}
 		if kind == plumb.SessionMessage || kind == plumb.SessionToolResult {
 			r.incomplete(kind)

@@ -56,7 +56,8 @@ func (r *Recorder) finish() {
 		}
 	}
 	if r.overflow {
-		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: it has more than %d events, or %d MiB of commands and paths; the report has the first %d events",
+		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: it has more than %d "+
+			"events, or %d MiB of commands and paths; the report has the first %d events",
 			maxEvents, maxNames>>20, len(rep.Events))
 		f.Hint = "limit the session with maxSteps or a time limit"
 		r.Ended, r.Failure = true, f

@@ -21,12 +21,12 @@ type simpleCommand struct {
 	words []shellWord
 	// inputs are the files that are redirected to its input.
 	inputs []shellWord
-	shellPlace
+	ShellPlace
 }
 
-// shellPlace is the directory that cd commands lead to, relative to where the shell started. It is
-// lost when only the shell knows it.
-type shellPlace struct {
+// ShellPlace is the directory in which a shell command leaves its shell, relative to where the
+// shell started. It is lost when only the shell knows it.
+type ShellPlace struct {
 	base string
 	lost bool
 }
@@ -53,23 +53,12 @@ type shellWalk struct {
 	*shell
 	fn    func(simpleCommand)
 	depth int // of shells inside shells
-	where shellPlace
+	where ShellPlace
 	// open are the nodes that are being visited, scopes the directories outside the subshells among
 	// them.
 	open   []syntax.Node
-	scopes []shellPlace
+	scopes []ShellPlace
 	text   string
-}
-
-// ends returns the directory in which a shell command leaves its shell, relative to where the shell
-// started. It is lost when only the shell knows it.
-func (s *shell) ends(text string) shellPlace {
-	if !containsAny(text, "cd", "pushd", "popd") {
-		return shellPlace{}
-	}
-	w := &shellWalk{shell: s, fn: func(simpleCommand) {}}
-	w.parse(text)
-	return w.where
 }
 
 // parse calls w.fn with each simple command of a script, including those in groups and
@@ -130,7 +119,7 @@ func subshell(node syntax.Node) bool {
 
 // command emits the simple command of a statement, and the input of a compound one.
 func (w *shellWalk) command(stmt *syntax.Stmt) {
-	c := simpleCommand{shellPlace: w.where}
+	c := simpleCommand{ShellPlace: w.where}
 	if call, ok := stmt.Cmd.(*syntax.CallExpr); ok {
 		for _, arg := range call.Args {
 			c.words = append(c.words, wordOf(w.text, arg))
@@ -172,13 +161,13 @@ func shellScript(args []shellWord) (string, bool) {
 }
 
 // change follows a cd command.
-func (p *shellPlace) change(args []shellWord) {
+func (p *ShellPlace) change(args []shellWord) {
 	i := slices.IndexFunc(args, func(arg shellWord) bool { return len(arg.text) < 2 || arg.text[0] != '-' })
 	switch {
 	case i < 0 || args[i].dynamic || args[i].text == "-" || args[i].text == "":
 		p.lost = true
 	case Absolute(args[i].text):
-		*p = shellPlace{base: args[i].text}
+		*p = ShellPlace{base: args[i].text}
 	case !p.lost:
 		p.base = path.Join(p.base, args[i].text)
 	}
@@ -191,7 +180,7 @@ func wordOf(source string, word *syntax.Word) shellWord {
 	var text strings.Builder
 	expansion := func(part syntax.WordPart) {
 		w.dynamic = true
-		if from, to := int(part.Pos().Offset()), int(part.End().Offset()); from < to && to <= len(source) { //nolint:gosec // offsets in source
+		if from, to := part.Pos().Offset(), part.End().Offset(); from < to && to <= uint(len(source)) {
 			text.WriteString(source[from:to]) // a part that does not end has no offset there
 		}
 	}
@@ -226,8 +215,8 @@ func (w *shellWord) literal(text *strings.Builder, lit string, begins bool) {
 	for before, rest, ok := strings.Cut(special, `\`); ok; before, rest, ok = strings.Cut(special, `\`) {
 		special = before + "x" + rest[min(1, len(rest)):]
 	}
-	if strings.ContainsAny(special, "*?") || strings.LastIndexByte(special, '[') > 0 || begins && strings.HasPrefix(special, "~") ||
-		strings.Contains(special, "{") && special != "{" {
+	if strings.ContainsAny(special, "*?") || strings.LastIndexByte(special, '[') > 0 ||
+		begins && strings.HasPrefix(special, "~") || strings.Contains(special, "{") && special != "{" {
 		w.dynamic = true
 	}
 	unescape(text, lit, "")
@@ -269,12 +258,11 @@ func (s *shell) words(text string) []string {
 // maxDir is the length of a directory's path. Longer paths do not exist.
 const maxDir = 4 << 10
 
-// ShellEnds returns the directory in which a command leaves a shell that starts in base. It returns
+// From returns the directory for a shell that started in base, which is relative to cwd. It returns
 // base if only the shell knows the directory.
-func (r *Recorder) ShellEnds(base, command string) string {
-	place := r.shell.ends(command)
-	if place.lost || place.base == "" || len(base)+len(place.base) > maxDir {
+func (p ShellPlace) From(cwd, base string) string {
+	if p.lost || p.base == "" || len(base)+len(p.base) > maxDir {
 		return base
 	}
-	return Resolve(Resolve(r.Cwd, base), place.base)
+	return Resolve(Resolve(cwd, base), p.base)
 }

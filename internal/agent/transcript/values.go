@@ -83,8 +83,9 @@ type TokenKeys struct{ Input, Output, Reasoning, Cache, CacheWrite string }
 // Of reads the counters in v.
 func (k TokenKeys) Of(v gjson.Result) plumb.Usage {
 	return plumb.Usage{
-		InputTokens: Tokens(v.Get(k.Input)), OutputTokens: Tokens(v.Get(k.Output)), ReasoningTokens: Tokens(v.Get(k.Reasoning)),
-		CacheTokens: Tokens(v.Get(k.Cache)), CacheWriteTokens: Tokens(v.Get(k.CacheWrite)),
+		InputTokens: Tokens(v.Get(k.Input)), OutputTokens: Tokens(v.Get(k.Output)),
+		ReasoningTokens: Tokens(v.Get(k.Reasoning)),
+		CacheTokens:     Tokens(v.Get(k.Cache)), CacheWriteTokens: Tokens(v.Get(k.CacheWrite)),
 	}
 }
 
@@ -106,8 +107,10 @@ func Since(now, before plumb.Usage) plumb.Usage {
 		return new(*now - *before)
 	}
 	return plumb.Usage{
-		InputTokens: since(now.InputTokens, before.InputTokens), OutputTokens: since(now.OutputTokens, before.OutputTokens),
-		ReasoningTokens: since(now.ReasoningTokens, before.ReasoningTokens), CacheTokens: since(now.CacheTokens, before.CacheTokens),
+		InputTokens:      since(now.InputTokens, before.InputTokens),
+		OutputTokens:     since(now.OutputTokens, before.OutputTokens),
+		ReasoningTokens:  since(now.ReasoningTokens, before.ReasoningTokens),
+		CacheTokens:      since(now.CacheTokens, before.CacheTokens),
 		CacheWriteTokens: since(now.CacheWriteTokens, before.CacheWriteTokens),
 	}
 }

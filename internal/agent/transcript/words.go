@@ -42,7 +42,8 @@ func WithoutEscapes(s string) string {
 func Refused(message string) bool {
 	return containsAny(strings.ToLower(Clip(message, 1<<10)),
 		"rejected permission to use", "rule which prevents you from using", // opencode
-		"permission denied and could not request permission", "the user rejected this tool call", "command not executed", // copilot
+		"permission denied and could not request permission", "the user rejected this tool call",
+		"command not executed",                                                               // copilot
 		"denied by policy", "tool execution denied", "cancelled by user", "declined by user", // gemini
 	)
 }
@@ -63,7 +64,8 @@ func PatchedFiles(patch string) iter.Seq[plumb.FileChange] {
 				{"*** Delete File: ", ChangeDelete},
 				{"*** Move to: ", ChangeAdd},
 			} {
-				if path, ok := strings.CutPrefix(line, kind.mark); ok && !yield(plumb.FileChange{Path: path, Kind: kind.kind}) {
+				if path, ok := strings.CutPrefix(line, kind.mark); ok &&
+					!yield(plumb.FileChange{Path: path, Kind: kind.kind}) {
 					return
 				}
 			}
