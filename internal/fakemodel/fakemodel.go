@@ -142,6 +142,7 @@ func (a *Ask) Prompt() string {
 type Server struct {
 	options  Options
 	answers  *table
+	dates    map[string]string // see dates
 	started  time.Time
 	released chan struct{}
 	release  sync.Once
@@ -170,7 +171,7 @@ func New(o Options) *Server {
 		o.RetryAfter = time.Second
 	}
 	return &Server{
-		options: o, answers: newTable(o.Answers), started: time.Now(), released: make(chan struct{}),
+		options: o, answers: newTable(o.Answers), dates: dates(), started: time.Now(), released: make(chan struct{}),
 		asked: map[question]*asked{},
 		stats: Stats{Requests: map[string]int64{}, Faults: map[Fault]int64{}, Statuses: map[int]int64{}},
 	}
