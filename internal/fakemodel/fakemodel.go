@@ -75,8 +75,7 @@ type Model struct {
 	// Snapshot is the dated name in replies; "" means the usual one, or the name itself.
 	Snapshot string
 	// Refuses are names of request parameters that the model rejects with a 400. RefusesValue are
-	// parameters of which it rejects all values except the default, like models with a fixed
-	// temperature.
+	// parameters that must have their default value, like the temperature of some models.
 	Refuses, RefusesValue []string
 	// Reasoning is the number of thinking tokens before an answer. They count against the limit on
 	// output tokens. If they exceed it, the answer is empty and truncated.

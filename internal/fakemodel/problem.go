@@ -62,7 +62,7 @@ func statuses() map[problemKind]int {
 	}
 }
 
-// wording is how a provider words a problem. Names in braces stand for data of the request; see
+// wording is how a provider words a problem. Names in braces are data of the request; see
 // [exchange.words].
 type wording struct {
 	// status replaces that of [statuses], unless it is 0.
