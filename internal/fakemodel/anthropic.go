@@ -22,6 +22,7 @@ func (x *exchange) message(rep reply) {
 		rep.text, stop = "", "refusal"
 	case finishFilter:
 		stop = "refusal"
+	default:
 	}
 	b := template(x.out, `{"model":%s,"id":"msg_01%v","type":"message","role":"assistant","content":[`,
 		x.model.Snapshot, x.token(22))
@@ -39,7 +40,7 @@ func (x *exchange) message(rep reply) {
 	if rep.reasoning > 0 {
 		b = template(b, `"output_tokens_details":{"thinking_tokens":%d},`, rep.reasoning)
 	}
-	x.out = append(b, `"service_tier":"standard"}}`...)
+	x.out = template(b, `"service_tier":"standard"}}`)
 }
 
 func (x *exchange) anthropicHeaders(h http.Header) {
@@ -62,41 +63,43 @@ func (x *exchange) anthropicHeaders(h http.Header) {
 func (x *exchange) requestID() string { return "req_011" + x.token(21) }
 
 // anthropicErrors are the errors of the messages API.
-var anthropicErrors = map[problemKind]wording{
-	badJSON:     {message: "The request body is not valid JSON: invalid syntax"},
-	tooLarge:    {kind: "request_too_large", message: "Request exceeds the maximum size"},
-	noSuchPath:  {kind: "not_found_error", message: "Not Found"},
-	wrongMethod: {message: "Method Not Allowed"},
-	noKey:       {kind: "authentication_error", message: "x-api-key header is required"},
-	wrongKey:    {kind: "authentication_error", message: "invalid x-api-key"},
-	noSuchModel: {kind: "not_found_error", message: "model: {model}"},
-	noQuota: {
-		status: http.StatusBadRequest,
-		message: "Your credit balance is too low to access the Anthropic API. " +
-			"Please go to Plans & Billing to upgrade or purchase credits.",
-	},
-	rateLimited: {
-		kind: "rate_limit_error",
-		message: "This request would exceed your organization's rate limit of {limit} requests per minute. For " +
-			"details, " +
-			"refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current " +
-			"usage. " +
-			"Please reduce the prompt length or the maximum tokens requested, or try again later.",
-	},
-	requestTimeout:       {kind: "timeout_error", message: "Request timed out"},
-	conflict:             {message: "The request conflicts with another one. Please try again."},
-	serverError:          {kind: "api_error", message: "Internal server error"},
-	overloaded:           {status: 529, kind: "overloaded_error", message: "Overloaded"},
-	missingParameter:     {message: "{param}: Field required"},
-	unknownParameter:     {message: "{param}: Extra inputs are not permitted"},
-	unsupportedParameter: {message: "`{param}` is deprecated for this model."},
-	unsupportedValue:     {message: "`{param}` is deprecated for this model."},
-	promptBlocked:        {message: "Output blocked by content filtering policy"},
+func anthropicErrors() map[problemKind]wording {
+	return map[problemKind]wording{
+		badJSON:     {message: "The request body is not valid JSON: invalid syntax"},
+		tooLarge:    {kind: "request_too_large", message: "Request exceeds the maximum size"},
+		noSuchPath:  {kind: "not_found_error", message: "Not Found"},
+		wrongMethod: {message: "Method Not Allowed"},
+		noKey:       {kind: "authentication_error", message: "x-api-key header is required"},
+		wrongKey:    {kind: "authentication_error", message: "invalid x-api-key"},
+		noSuchModel: {kind: "not_found_error", message: "model: {model}"},
+		noQuota: {
+			status: http.StatusBadRequest,
+			message: "Your credit balance is too low to access the Anthropic API. " +
+				"Please go to Plans & Billing to upgrade or purchase credits.",
+		},
+		rateLimited: {
+			kind: "rate_limit_error",
+			message: "This request would exceed your organization's rate limit of {limit} requests per minute. For " +
+				"details, " +
+				"refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current " +
+				"usage. " +
+				"Please reduce the prompt length or the maximum tokens requested, or try again later.",
+		},
+		requestTimeout:       {kind: "timeout_error", message: "Request timed out"},
+		conflict:             {message: "The request conflicts with another one. Please try again."},
+		serverError:          {kind: "api_error", message: "Internal server error"},
+		overloaded:           {status: 529, kind: "overloaded_error", message: "Overloaded"},
+		missingParameter:     {message: "{param}: Field required"},
+		unknownParameter:     {message: "{param}: Extra inputs are not permitted"},
+		unsupportedParameter: {message: "`{param}` is deprecated for this model."},
+		unsupportedValue:     {message: "`{param}` is deprecated for this model."},
+		promptBlocked:        {message: "Output blocked by content filtering policy"},
+	}
 }
 
 // anthropicError writes an error of the messages API.
 func (x *exchange) anthropicError(p problem) {
-	w := x.words(anthropicErrors, p)
+	w := x.words(anthropicErrors(), p)
 	x.out = template(x.out, `{"type":"error","error":{"type":%s,"message":%s},"request_id":%s}`,
 		cmp.Or(w.kind, "invalid_request_error"), w.message, x.requestID())
 }

@@ -91,7 +91,7 @@ func (s *Server) Listen(ctx context.Context, address string, p Protocol, handler
 // Close drops pending requests.
 func (l *Listening) Close() {
 	_ = l.server.Close() // Close reports the connections that it drops
-	<-l.done             //nolint:errcheck // the error says that the server is closed
+	<-l.done             //nolint:errcheck // the error reports that the server is closed
 }
 
 // certificate creates a self-signed certificate for this machine.

@@ -10,22 +10,26 @@ import (
 )
 
 // rejections are the faults that are problems of a request.
-var rejections = map[Fault]problem{
-	FaultRateSeconds: {kind: rateLimited}, FaultRateDate: {kind: rateLimited, date: true},
-	FaultTimeout: {kind: requestTimeout}, FaultConflict: {kind: conflict}, FaultServer: {kind: serverError},
-	FaultGateway: {kind: badGateway}, FaultOverloaded: {kind: overloaded}, FaultNoModel: {kind: noSuchModel},
-	FaultUnauthorized: {kind: unauthorized}, FaultNoQuota: {kind: noQuota},
+func rejections() map[Fault]problem {
+	return map[Fault]problem{
+		FaultRateSeconds: {kind: rateLimited}, FaultRateDate: {kind: rateLimited, date: true},
+		FaultTimeout: {kind: requestTimeout}, FaultConflict: {kind: conflict}, FaultServer: {kind: serverError},
+		FaultGateway: {kind: badGateway}, FaultOverloaded: {kind: overloaded}, FaultNoModel: {kind: noSuchModel},
+		FaultUnauthorized: {kind: unauthorized}, FaultNoQuota: {kind: noQuota},
+	}
 }
 
 // deliver sends the reply, or breaks it as the fault says.
 func (x *exchange) deliver(fault Fault) {
-	if p, ok := rejections[fault]; ok {
+	if fault == "" {
+		x.send()
+		return
+	}
+	if p, ok := rejections()[fault]; ok {
 		x.fail(p)
 		return
 	}
 	switch fault {
-	case "":
-		x.send()
 	case FaultClosing:
 		x.w.Header().Set("Connection", "close")
 		x.send()

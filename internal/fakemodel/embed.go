@@ -53,11 +53,12 @@ const embedEnd = `
 
 // embeddings writes the vectors of the texts.
 func (x *exchange) embeddings() {
-	b, between := append(x.out, "{\n  \"object\": \"list\",\n  \"data\": ["...), ","
+	begin, between, end := "{\n  \"object\": \"list\",\n  \"data\": [", ",", embedEnd
 	if x.rt.provider == Google {
 		x.kind = googleJSON
-		b, between = append(x.out, "{\n  \"embeddings\": ["...), ", "
+		begin, between, end = "{\n  \"embeddings\": [", ", ", "]\n}\n"
 	}
+	b := template(x.out, begin)
 	tokens := 0
 	for i, t := range x.texts {
 		tokens += max(1, tokensOf(t))
@@ -77,11 +78,7 @@ func (x *exchange) embeddings() {
 		}
 		b = append(b, "\n    }"...)
 	}
-	if x.rt.provider == Google {
-		x.out = append(b, "]\n}\n"...)
-		return
-	}
-	x.out = template(b, embedEnd, x.model.Snapshot, tokens, tokens)
+	x.out = template(b, end, x.model.Snapshot, tokens, tokens)
 }
 
 func appendVector(b []byte, v []float32) []byte {

@@ -75,8 +75,7 @@ type Model struct {
 	// Snapshot is the dated name in replies; "" means the usual one, or the name itself.
 	Snapshot string
 	// Refuses are names of request parameters that the model rejects with a 400. RefusesValue are
-	// parameters of which it rejects all values except the default, like models with a fixed
-	// temperature.
+	// parameters that must have their default value, like the temperature of some models.
 	Refuses, RefusesValue []string
 	// Reasoning is the number of thinking tokens before an answer. They count against the limit on
 	// output tokens. If they exceed it, the answer is empty and truncated.
@@ -142,6 +141,7 @@ func (a *Ask) Prompt() string {
 type Server struct {
 	options  Options
 	answers  *table
+	dates    map[string]string // see dates
 	started  time.Time
 	released chan struct{}
 	release  sync.Once
@@ -170,7 +170,7 @@ func New(o Options) *Server {
 		o.RetryAfter = time.Second
 	}
 	return &Server{
-		options: o, answers: newTable(o.Answers), started: time.Now(), released: make(chan struct{}),
+		options: o, answers: newTable(o.Answers), dates: dates(), started: time.Now(), released: make(chan struct{}),
 		asked: map[question]*asked{},
 		stats: Stats{Requests: map[string]int64{}, Faults: map[Fault]int64{}, Statuses: map[int]int64{}},
 	}

@@ -59,7 +59,7 @@ func (x *exchange) generated(rep reply) {
 	finish := map[finish]string{
 		finishStop: "STOP", finishLength: "MAX_TOKENS", finishRefusal: "SAFETY", finishFilter: "PROHIBITED_CONTENT",
 	}[rep.finish]
-	b := append(x.out, "{\n"...)
+	b := template(x.out, "{\n")
 	if x.blocks() == BlockPrompt {
 		b = append(b, googleBlocked...)
 	} else {
@@ -128,65 +128,67 @@ const (
 )
 
 // googleErrors are the errors of Google's APIs.
-var googleErrors = map[problemKind]wording{
-	badJSON:  {message: "Invalid JSON payload received. Unexpected end of string. Expected a value."},
-	tooLarge: {status: 400, message: "Request payload size exceeds the limit: 20971520 bytes."},
-	noKey: {
-		status: 403, kind: "PERMISSION_DENIED",
-		message: "Method doesn't allow unregistered callers (callers without established identity). " +
-			"Please use API Key or other form of API consumer identity to call this API.",
-	},
-	wrongKey: { // Google has no 401 for keys
-		status: 400, message: "API key not valid. Please pass a valid API key.",
-		details: `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID",` +
-			`"domain":"googleapis.com","metadata":{"service":"` + googleService + `"}},` +
-			`{"@type":"type.googleapis.com/google.rpc.LocalizedMessage","locale":"en-US","message":"{message}"}`,
-	},
-	unauthorized: {
-		kind: "UNAUTHENTICATED",
-		message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or " +
-			"other " +
-			"valid authentication credential. See " +
-			"https://developers.google.com/identity/sign-in/web/devconsole-project.",
-	},
-	noSuchModel: {
-		kind: "NOT_FOUND",
-		message: "models/{model} is not found for API version v1beta, or is not supported for {operation}. " +
-			"Call ListModels to see the list of available models and their supported methods.",
-	},
-	noQuota: {
-		kind: "RESOURCE_EXHAUSTED",
-		message: googleQuota + "\n* Quota exceeded for metric: " + googleService +
-			"/generate_content_free_tier_requests, limit: 0, model: {model}",
-		details: googleHelp + `/generate_content_free_tier_requests","quotaId":` +
-			`"GenerateRequestsPerDayPerProjectPerModel-FreeTier` + googleDimensions,
-	},
-	rateLimited: {
-		kind: "RESOURCE_EXHAUSTED", message: googleQuota,
-		details: googleHelp + `/generate_content_paid_tier_requests","quotaId":` +
-			`"GenerateRequestsPerMinutePerProjectPerModel` + googleDimensions +
-			`,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"{seconds}s"}`,
-	},
-	requestTimeout: {
-		status: 504, kind: "DEADLINE_EXCEEDED", message: "Deadline expired before operation could complete.",
-	},
-	conflict: {kind: "ABORTED", message: "The operation was aborted. Please try again."},
-	serverError: {
-		kind: "INTERNAL",
-		message: "An internal error has occurred. Please retry or report in " +
-			"https://developers.generativeai.google/guide/troubleshooting",
-	},
-	overloaded: {kind: "UNAVAILABLE", message: "The model is overloaded. Please try again later."},
-	unknownParameter: {
-		message: `Invalid JSON payload received. Unknown name "{param}"{at}: Cannot find field.`,
-		details: `{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"{detail}",` +
-			`"description":"{message}"}]}`,
-	},
-	unsupportedParameter: {message: googleUnsupported},
-	unsupportedValue:     {message: googleUnsupported},
-	badInput:             {message: "* EmbedContentRequest.content: contents is not specified\n"},
-	promptBlocked:        {message: "Request contains an invalid argument."},
-	missingParameter:     {message: "Request contains an invalid argument."},
+func googleErrors() map[problemKind]wording {
+	return map[problemKind]wording{
+		badJSON:  {message: "Invalid JSON payload received. Unexpected end of string. Expected a value."},
+		tooLarge: {status: 400, message: "Request payload size exceeds the limit: 20971520 bytes."},
+		noKey: {
+			status: 403, kind: "PERMISSION_DENIED",
+			message: "Method doesn't allow unregistered callers (callers without established identity). " +
+				"Please use API Key or other form of API consumer identity to call this API.",
+		},
+		wrongKey: { // Google has no 401 for keys
+			status: 400, message: "API key not valid. Please pass a valid API key.",
+			details: `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID",` +
+				`"domain":"googleapis.com","metadata":{"service":"` + googleService + `"}},` +
+				`{"@type":"type.googleapis.com/google.rpc.LocalizedMessage","locale":"en-US","message":"{message}"}`,
+		},
+		unauthorized: {
+			kind: "UNAUTHENTICATED",
+			message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or " +
+				"other " +
+				"valid authentication credential. See " +
+				"https://developers.google.com/identity/sign-in/web/devconsole-project.",
+		},
+		noSuchModel: {
+			kind: "NOT_FOUND",
+			message: "models/{model} is not found for API version v1beta, or is not supported for {operation}. " +
+				"Call ListModels to see the list of available models and their supported methods.",
+		},
+		noQuota: {
+			kind: "RESOURCE_EXHAUSTED",
+			message: googleQuota + "\n* Quota exceeded for metric: " + googleService +
+				"/generate_content_free_tier_requests, limit: 0, model: {model}",
+			details: googleHelp + `/generate_content_free_tier_requests","quotaId":` +
+				`"GenerateRequestsPerDayPerProjectPerModel-FreeTier` + googleDimensions,
+		},
+		rateLimited: {
+			kind: "RESOURCE_EXHAUSTED", message: googleQuota,
+			details: googleHelp + `/generate_content_paid_tier_requests","quotaId":` +
+				`"GenerateRequestsPerMinutePerProjectPerModel` + googleDimensions +
+				`,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"{seconds}s"}`,
+		},
+		requestTimeout: {
+			status: 504, kind: "DEADLINE_EXCEEDED", message: "Deadline expired before operation could complete.",
+		},
+		conflict: {kind: "ABORTED", message: "The operation was aborted. Please try again."},
+		serverError: {
+			kind: "INTERNAL",
+			message: "An internal error has occurred. Please retry or report in " +
+				"https://developers.generativeai.google/guide/troubleshooting",
+		},
+		overloaded: {kind: "UNAVAILABLE", message: "The model is overloaded. Please try again later."},
+		unknownParameter: {
+			message: `Invalid JSON payload received. Unknown name "{param}"{at}: Cannot find field.`,
+			details: `{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"{detail}",` +
+				`"description":"{message}"}]}`,
+		},
+		unsupportedParameter: {message: googleUnsupported},
+		unsupportedValue:     {message: googleUnsupported},
+		badInput:             {message: "* EmbedContentRequest.content: contents is not specified\n"},
+		promptBlocked:        {message: "Request contains an invalid argument."},
+		missingParameter:     {message: "Request contains an invalid argument."},
+	}
 }
 
 // googleError writes an error of Google's APIs.
@@ -198,7 +200,7 @@ func (x *exchange) googleError(p problem) {
 		return
 	}
 	x.kind = googleJSON
-	w := x.words(googleErrors, p)
+	w := x.words(googleErrors(), p)
 	x.out = template(x.out, "{\n  \"error\": {\n    \"code\": %d,\n    \"message\": %s,\n    \"status\": %s",
 		x.status, w.message, cmp.Or(w.kind, "INVALID_ARGUMENT"))
 	if w.details != "" {

@@ -27,17 +27,19 @@ func RealModels() map[string]Model {
 }
 
 // dates are those in the full names of the models that have one.
-var dates = map[string]string{
-	"gpt-4o": "2024-08-06", "gpt-4o-mini": "2024-07-18", "gpt-4.1": "2025-04-14", "gpt-4.1-mini": "2025-04-14",
-	"gpt-4.1-nano": "2025-04-14", "gpt-5": "2025-08-07", "gpt-5-mini": "2025-08-07", "gpt-5-nano": "2025-08-07",
-	"gpt-5.1": "2025-11-13", "gpt-5.2": "2025-12-11", "o1": "2024-12-17", "o3-mini": "2025-01-31", "o3": "2025-04-16",
-	"o4-mini": "2025-04-16", "claude-opus-4-5": "20251101", "claude-haiku-4-5": "20251001",
-	"claude-sonnet-4-5": "20250929",
+func dates() map[string]string {
+	return map[string]string{
+		"gpt-4o": "2024-08-06", "gpt-4o-mini": "2024-07-18", "gpt-4.1": "2025-04-14", "gpt-4.1-mini": "2025-04-14",
+		"gpt-4.1-nano": "2025-04-14", "gpt-5": "2025-08-07", "gpt-5-mini": "2025-08-07", "gpt-5-nano": "2025-08-07",
+		"gpt-5.1": "2025-11-13", "gpt-5.2": "2025-12-11", "o1": "2024-12-17", "o3-mini": "2025-01-31",
+		"o3": "2025-04-16", "o4-mini": "2025-04-16", "claude-opus-4-5": "20251101", "claude-haiku-4-5": "20251001",
+		"claude-sonnet-4-5": "20250929",
+	}
 }
 
 // snapshot returns the dated name that the provider uses for a model.
-func snapshot(provider Provider, model string) string {
-	if date := dates[model]; date != "" && provider != Google && provider != Ollama {
+func (s *Server) snapshot(provider Provider, model string) string {
+	if date := s.dates[model]; date != "" && provider != Google && provider != Ollama {
 		return model + "-" + date
 	}
 	return model

@@ -73,6 +73,7 @@ func (x *exchange) chat(rep reply) {
 		finish = "content_filter"
 	case finishRefusal:
 		content, refusal = refusal, content
+	default:
 	}
 	switch x.rt.provider {
 	case Ollama:
@@ -169,87 +170,94 @@ func (x *exchange) limitHeaders(h http.Header) {
 }
 
 // openAIErrors are the errors of api.openai.com.
-var openAIErrors = map[problemKind]wording{
-	badJSON: {message: "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
-		"using your " +
-		"HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If " +
-		"you have " +
-		"trouble figuring out how to fix this, please contact us through our help center at help.openai.com.)"},
-	tooLarge:   {message: "Request body is too large."},
-	noSuchPath: {message: "Invalid URL ({method} {path})"},
-	wrongMethod: {
-		message: "Not allowed to {method} on {path}. (HINT: Perhaps you meant to use a different HTTP method?)",
-		code:    "method_not_supported",
-	},
-	noKey: {message: "You didn't provide an API key. You need to provide your API key in an Authorization header " +
-		"using " +
-		"Bearer auth (i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're " +
-		"accessing the API from your browser and are prompted for a username and password. You can obtain an API key " +
-		"from https://platform.openai.com/account/api-keys."},
-	wrongKey: {
-		message: "Incorrect API key provided: {key}. " +
-			"You can find your API key at https://platform.openai.com/account/api-keys.",
-		code: "invalid_api_key",
-	},
-	noSuchModel: {
-		message: "The model `{model}` does not exist or you do not have access to it.", code: "model_not_found",
-	},
-	noQuota: {
-		message: "You exceeded your current quota, please check your plan and billing details. For more " +
-			"information on " +
-			"this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
-		kind: "insufficient_quota", code: "insufficient_quota",
-	},
-	rateLimited: {
-		message: "Rate limit reached for {model} in organization org-fake on requests per min (RPM): Limit {limit}, " +
-			"Used {limit}, Requested 1. Please try again in {wait}. " +
-			"Visit https://platform.openai.com/account/rate-limits to learn more.",
-		kind: "requests", code: "rate_limit_exceeded",
-	},
-	requestTimeout: {message: "Request timed out.", kind: "timeout"},
-	conflict: {
-		message: "The resource is being modified by another request. Please try again.",
-		kind:    "conflict_error", code: "conflict",
-	},
-	serverError: {
-		message: "The server had an error while processing your request. Sorry about that!", kind: "server_error",
-	},
-	overloaded: {
-		message: "The engine is currently overloaded, please try again later.",
-		kind:    "server_error", code: "server_is_overloaded",
-	},
-	noModel:          {message: "you must provide a model parameter"},
-	missingParameter: {message: "Missing required parameter: '{param}'.", code: "missing_required_parameter"},
-	emptyArray: {
-		message: "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty array " +
-			"instead.",
-		code: "empty_array",
-	},
-	badRole: {
-		message: "Invalid value: '{detail}'. " +
-			"Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
-		code: "invalid_value",
-	},
-	badInput: {
-		message: "'$.input' is invalid. Please check the API reference: " +
-			"https://platform.openai.com/docs/api-reference.",
-	},
-	unrecognized:     {message: "Unrecognized request argument supplied: {param}"},
-	unknownParameter: {message: "Unknown parameter: '{param}'.", code: "unknown_parameter"},
-	unsupportedParameter: {
-		message: "Unsupported parameter: '{param}' is not supported with this model.", code: "unsupported_parameter",
-	},
-	unsupportedValue: {
-		message: "Unsupported value: '{param}' does not support {detail} with this model. " +
-			"Only the default (1) value is supported.",
-		code: "unsupported_value",
-	},
-	promptBlocked: {
-		message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try " +
-			"again " +
-			"with a different prompt: https://platform.openai.com/docs/guides/reasoning#advice-on-prompting",
-		code: "invalid_prompt",
-	},
+func openAIErrors() map[problemKind]wording {
+	return map[problemKind]wording{
+		badJSON: {message: "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
+			"using your " +
+			"HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If " +
+			"you have " +
+			"trouble figuring out how to fix this, please contact us through our help center at help.openai.com.)"},
+		tooLarge:   {message: "Request body is too large."},
+		noSuchPath: {message: "Invalid URL ({method} {path})"},
+		wrongMethod: {
+			message: "Not allowed to {method} on {path}. (HINT: Perhaps you meant to use a different HTTP method?)",
+			code:    "method_not_supported",
+		},
+		noKey: {message: "You didn't provide an API key. You need to provide your API key in an Authorization header " +
+			"using " +
+			"Bearer auth (i.e. Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if " +
+			"you're " +
+			"accessing the API from your browser and are prompted for a username and password. You can obtain an " +
+			"API key " +
+			"from https://platform.openai.com/account/api-keys."},
+		wrongKey: {
+			message: "Incorrect API key provided: {key}. " +
+				"You can find your API key at https://platform.openai.com/account/api-keys.",
+			code: "invalid_api_key",
+		},
+		noSuchModel: {
+			message: "The model `{model}` does not exist or you do not have access to it.", code: "model_not_found",
+		},
+		noQuota: {
+			message: "You exceeded your current quota, please check your plan and billing details. For more " +
+				"information on " +
+				"this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
+			kind: "insufficient_quota", code: "insufficient_quota",
+		},
+		rateLimited: {
+			message: "Rate limit reached for {model} in organization org-fake on requests per min (RPM): Limit " +
+				"{limit}, " +
+				"Used {limit}, Requested 1. Please try again in {wait}. " +
+				"Visit https://platform.openai.com/account/rate-limits to learn more.",
+			kind: "requests", code: "rate_limit_exceeded",
+		},
+		requestTimeout: {message: "Request timed out.", kind: "timeout"},
+		conflict: {
+			message: "The resource is being modified by another request. Please try again.",
+			kind:    "conflict_error", code: "conflict",
+		},
+		serverError: {
+			message: "The server had an error while processing your request. Sorry about that!", kind: "server_error",
+		},
+		overloaded: {
+			message: "The engine is currently overloaded, please try again later.",
+			kind:    "server_error", code: "server_is_overloaded",
+		},
+		noModel:          {message: "you must provide a model parameter"},
+		missingParameter: {message: "Missing required parameter: '{param}'.", code: "missing_required_parameter"},
+		emptyArray: {
+			message: "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty " +
+				"array " +
+				"instead.",
+			code: "empty_array",
+		},
+		badRole: {
+			message: "Invalid value: '{detail}'. " +
+				"Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
+			code: "invalid_value",
+		},
+		badInput: {
+			message: "'$.input' is invalid. Please check the API reference: " +
+				"https://platform.openai.com/docs/api-reference.",
+		},
+		unrecognized:     {message: "Unrecognized request argument supplied: {param}"},
+		unknownParameter: {message: "Unknown parameter: '{param}'.", code: "unknown_parameter"},
+		unsupportedParameter: {
+			message: "Unsupported parameter: '{param}' is not supported with this model.",
+			code:    "unsupported_parameter",
+		},
+		unsupportedValue: {
+			message: "Unsupported value: '{param}' does not support {detail} with this model. " +
+				"Only the default (1) value is supported.",
+			code: "unsupported_value",
+		},
+		promptBlocked: {
+			message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try " +
+				"again " +
+				"with a different prompt: https://platform.openai.com/docs/guides/reasoning#advice-on-prompting",
+			code: "invalid_prompt",
+		},
+	}
 }
 
 const openAIErrorBody = `{
@@ -263,7 +271,7 @@ const openAIErrorBody = `{
 
 // openAIError writes an error of api.openai.com.
 func (x *exchange) openAIError(p problem) {
-	w := x.words(openAIErrors, p)
+	w := x.words(openAIErrors(), p)
 	switch {
 	case p.kind == unrecognized:
 		p.param = ""
@@ -287,19 +295,24 @@ func quoteOrNull(s string) string {
 }
 
 // azureErrors are the errors of Azure's gateway. For all others it passes on those of OpenAI.
-var azureErrors = map[problemKind]wording{
-	wrongKey: {code: "401", message: "Access denied due to invalid subscription key or wrong API endpoint. Make " +
-		"sure to " +
-		"provide a valid key for an active subscription and use a correct regional API endpoint for your resource."},
-	noSuchModel: {code: "DeploymentNotFound", message: "The API deployment for this resource does not exist. If you " +
-		"created the deployment within the last 5 minutes, please wait a moment and try again."},
-	noSuchPath: {code: "404", message: "Resource not found"},
-	rateLimited: {code: "429", message: "Requests to the ChatCompletions_Create Operation under Azure OpenAI API " +
-		"version " +
-		"2024-10-21 have exceeded call rate limit of your current OpenAI S0 pricing tier. Please retry after " +
-		"{seconds} " +
-		"seconds. Please go here: https://aka.ms/oai/quotaincrease if you would like to further increase the default " +
-		"rate limit."},
+func azureErrors() map[problemKind]wording {
+	return map[problemKind]wording{
+		wrongKey: {code: "401", message: "Access denied due to invalid subscription key or wrong API endpoint. Make " +
+			"sure to " +
+			"provide a valid key for an active subscription and use a correct regional API endpoint for your " +
+			"resource."},
+		noSuchModel: {code: "DeploymentNotFound", message: "The API deployment for this resource does not exist. " +
+			"If you " +
+			"created the deployment within the last 5 minutes, please wait a moment and try again."},
+		noSuchPath: {code: "404", message: "Resource not found"},
+		rateLimited: {code: "429", message: "Requests to the ChatCompletions_Create Operation under Azure OpenAI API " +
+			"version " +
+			"2024-10-21 have exceeded call rate limit of your current OpenAI S0 pricing tier. Please retry after " +
+			"{seconds} " +
+			"seconds. Please go here: https://aka.ms/oai/quotaincrease if you would like to further increase the " +
+			"default " +
+			"rate limit."},
+	}
 }
 
 const azureBlocked = `{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's ` +
@@ -322,22 +335,25 @@ func (x *exchange) azureError(p problem) {
 	case promptBlocked:
 		x.out = append(x.out, azureBlocked...)
 		return
+	default:
 	}
-	if _, ok := azureErrors[p.kind]; !ok {
+	if _, ok := azureErrors()[p.kind]; !ok {
 		x.openAIError(p)
 		return
 	}
-	w := x.words(azureErrors, p)
+	w := x.words(azureErrors(), p)
 	x.out = template(x.out, `{"error":{"code":%s,"message":%s}}`, w.code, w.message)
 }
 
 // ollamaErrors are the errors of Ollama's OpenAI-compatible API that differ from those of OpenAI.
-var ollamaErrors = map[problemKind]wording{
-	noSuchModel:      {message: "model '{model}' not found", kind: "not_found_error"},
-	rateLimited:      {status: 503, message: ollamaBusy, kind: "api_error"},
-	overloaded:       {status: 503, message: ollamaBusy, kind: "api_error"},
-	serverError:      {message: "llama runner process has terminated: exit status 2", kind: "api_error"},
-	missingParameter: {message: "{param} is required"},
+func ollamaErrors() map[problemKind]wording {
+	return map[problemKind]wording{
+		noSuchModel:      {message: "model '{model}' not found", kind: "not_found_error"},
+		rateLimited:      {status: 503, message: ollamaBusy, kind: "api_error"},
+		overloaded:       {status: 503, message: ollamaBusy, kind: "api_error"},
+		serverError:      {message: "llama runner process has terminated: exit status 2", kind: "api_error"},
+		missingParameter: {message: "{param} is required"},
+	}
 }
 
 const ollamaBusy = "server busy, please try again.  maximum pending requests exceeded"
@@ -349,9 +365,9 @@ func (x *exchange) ollamaError(p problem) {
 		x.out = append(x.out, "404 page not found"...)
 		return
 	}
-	table := ollamaErrors
+	table := ollamaErrors()
 	if _, ok := table[p.kind]; !ok {
-		table = openAIErrors
+		table = openAIErrors()
 	}
 	w := x.words(table, p)
 	x.out = template(x.out, `{"error":{"message":%s,"type":%s,"param":null,"code":%v}}`+"\n",

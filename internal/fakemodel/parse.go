@@ -140,7 +140,8 @@ func (x *exchange) addSystem(content string) {
 }
 
 func (x *exchange) parseChat(body gjson.Result) *problem {
-	unknown := x.read(body, "temperature top_p seed max_tokens max_completion_tokens reasoning_effort", "messages model")
+	const parameters = "temperature top_p seed max_tokens max_completion_tokens reasoning_effort"
+	unknown := x.read(body, parameters, "messages model")
 	if x.ask.Model == "" { // otherwise Azure's path names it
 		x.ask.Model = body.Get("model").Str
 	}

@@ -50,16 +50,19 @@ const (
 )
 
 // statuses are the HTTP statuses of most providers. All other problems are a bad request.
-var statuses = map[problemKind]int{
-	tooLarge: http.StatusRequestEntityTooLarge, noSuchPath: http.StatusNotFound, noSuchModel: http.StatusNotFound,
-	wrongMethod: http.StatusMethodNotAllowed, noKey: http.StatusUnauthorized, wrongKey: http.StatusUnauthorized,
-	unauthorized: http.StatusUnauthorized, noQuota: http.StatusTooManyRequests, rateLimited: http.StatusTooManyRequests,
-	requestTimeout: http.StatusRequestTimeout, conflict: http.StatusConflict,
-	serverError: http.StatusInternalServerError, badGateway: http.StatusBadGateway,
-	overloaded: http.StatusServiceUnavailable,
+func statuses() map[problemKind]int {
+	return map[problemKind]int{
+		tooLarge: http.StatusRequestEntityTooLarge, noSuchPath: http.StatusNotFound, noSuchModel: http.StatusNotFound,
+		wrongMethod: http.StatusMethodNotAllowed, noKey: http.StatusUnauthorized, wrongKey: http.StatusUnauthorized,
+		unauthorized: http.StatusUnauthorized, noQuota: http.StatusTooManyRequests,
+		rateLimited:    http.StatusTooManyRequests,
+		requestTimeout: http.StatusRequestTimeout, conflict: http.StatusConflict,
+		serverError: http.StatusInternalServerError, badGateway: http.StatusBadGateway,
+		overloaded: http.StatusServiceUnavailable,
+	}
 }
 
-// wording is how a provider words a problem. Names in braces stand for data of the request; see
+// wording is how a provider words a problem. Names in braces are data of the request; see
 // [exchange.words].
 type wording struct {
 	// status replaces that of [statuses], unless it is 0.
@@ -113,7 +116,7 @@ func (x *exchange) fail(p problem) {
 
 // reject makes the problem the reply, in the format of the provider.
 func (x *exchange) reject(p problem) {
-	x.out, x.status, x.kind = x.out[:0], cmp.Or(statuses[p.kind], http.StatusBadRequest), "application/json"
+	x.out, x.status, x.kind = x.out[:0], cmp.Or(statuses()[p.kind], http.StatusBadRequest), "application/json"
 	x.border = ""
 	if p.kind == rateLimited {
 		x.retryAfter(p.date)

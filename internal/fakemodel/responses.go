@@ -14,6 +14,7 @@ func (x *exchange) responses(rep reply) {
 		status, reason, completed = "incomplete", `{"reason":"max_output_tokens"}`, "null"
 	case finishFilter:
 		status, reason, completed = "incomplete", `{"reason":"content_filter"}`, "null"
+	default:
 	}
 	item := x.hexToken(48)
 	effort, limit := "null", "null"

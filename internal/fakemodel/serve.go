@@ -167,7 +167,7 @@ func (x *exchange) understand(body []byte) *problem {
 		return &problem{kind: noSuchModel}
 	}
 	if x.model.Snapshot == "" {
-		x.model.Snapshot = snapshot(x.rt.provider, x.ask.Model)
+		x.model.Snapshot = x.s.snapshot(x.rt.provider, x.ask.Model)
 	}
 	if x.model.NoQuota {
 		return &problem{kind: noQuota}

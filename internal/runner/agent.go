@@ -83,7 +83,7 @@ func (p *Prices) agent(a plumb.AgentInfo) (Price, bool) {
 	return p.Lookup(provider, model)
 }
 
-// publicAgent returns an agent's configuration without values whose name says that they are secret.
+// publicAgent returns an agent's configuration without values with a secret name.
 func publicAgent(a *plumb.AgentConfig) *plumb.AgentConfig {
 	if a == nil {
 		return nil

@@ -232,7 +232,8 @@ func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (st
 	program := proc.Command{
 		Path: c.argv[0], Args: c.argv[1:], Dir: dir, Env: environ,
 		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"),
-		Stderr: filepath.Join(root, "stderr"), OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
+		Stderr: filepath.Join(root, "stderr"), OutputLimit: int64(c.limit),
+		Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
 	}
 	if err := os.WriteFile(program.Stdin, stdin, 0o600); err != nil {
 		return nil, nil, err

@@ -219,8 +219,7 @@ func configHash(cfg plumb.RunnerConfig) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public returns values without those whose name says that they are secret. A reference to a
-// variable is public.
+// public returns values without those with a secret name. A reference to a variable is public.
 func public(values map[string]string) map[string]string {
 	shown := maps.Clone(values)
 	for name, value := range shown {

@@ -1,7 +1,6 @@
 package modelapi
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -105,11 +104,18 @@ type anthropicBlock struct {
 	Input    jsontext.Value `json:"input"`
 }
 
-// anthropicFinish are the finish reasons.
-var anthropicFinish = map[string]plumb.FinishReason{
-	"end_turn": plumb.FinishStop, "stop_sequence": plumb.FinishStop, "": plumb.FinishStop,
-	"max_tokens": plumb.FinishTruncated, "model_context_window_exceeded": plumb.FinishTruncated,
-	"refusal": plumb.FinishRefused, "tool_use": plumb.FinishToolCalls,
+func anthropicFinish(word string) plumb.FinishReason {
+	switch word {
+	case "end_turn", "stop_sequence", "":
+		return plumb.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		return plumb.FinishTruncated
+	case "refusal":
+		return plumb.FinishRefused
+	case "tool_use":
+		return plumb.FinishToolCalls
+	}
+	return plumb.FinishOther
 }
 
 func (anthropic) decode(body []byte) (reply, error) {
@@ -128,9 +134,7 @@ func (anthropic) decode(body []byte) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r := reply{
-		id: m.ID.value, model: m.Model.value, word: word, finish: cmp.Or(anthropicFinish[word], plumb.FinishOther),
-	}
+	r := reply{id: m.ID.value, model: m.Model.value, word: word, finish: anthropicFinish(word)}
 	var answer strings.Builder
 	given := false
 	for i := range m.Content.value {

@@ -1,7 +1,6 @@
 package modelapi
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -200,7 +199,7 @@ func (google) decode(body []byte) (reply, error) {
 	if r.word, err = endedBy("finishReason", &c.value.FinishReason); err != nil {
 		return reply{}, err
 	}
-	r.finish = cmp.Or(googleFinish[r.word], plumb.FinishOther)
+	r.finish = googleFinish(r.word)
 	content := &c.value.Content
 	switch {
 	case content.wrong():
@@ -246,13 +245,17 @@ func (r *reply) googleParts(parts []member[googlePart]) (given bool, err error) 
 	return given, nil
 }
 
-// googleFinish are the finish reasons.
-var googleFinish = map[string]plumb.FinishReason{
-	"STOP": plumb.FinishStop, "FINISH_REASON_UNSPECIFIED": plumb.FinishStop, "": plumb.FinishStop,
-	"MAX_TOKENS": plumb.FinishTruncated, "SAFETY": plumb.FinishRefused, "RECITATION": plumb.FinishRefused,
-	"BLOCKLIST": plumb.FinishRefused, "PROHIBITED_CONTENT": plumb.FinishRefused, "SPII": plumb.FinishRefused,
-	"IMAGE_SAFETY": plumb.FinishRefused, "IMAGE_PROHIBITED_CONTENT": plumb.FinishRefused,
-	"IMAGE_RECITATION": plumb.FinishRefused,
+func googleFinish(word string) plumb.FinishReason {
+	switch word {
+	case "STOP", "FINISH_REASON_UNSPECIFIED", "":
+		return plumb.FinishStop
+	case "MAX_TOKENS":
+		return plumb.FinishTruncated
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+		"IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return plumb.FinishRefused
+	}
+	return plumb.FinishOther
 }
 
 // googleUsage reads the usage. Google counts thoughts apart from the output, and omits counts of 0.

@@ -209,7 +209,8 @@ func (t *target) name() string { return t.provider.Name + ":" + t.model }
 func configHash(info plumb.RunnerInfo, cfg Config) string {
 	doc, _ := json.Marshal(map[string]any{ //nolint:errchkjson // made of strings and numbers
 		"provider": info.Agent.Type, "model": info.Agent.Model, "baseURL": info.BaseURL,
-		"api": strings.ToLower(cfg.API), "headers": slices.Sorted(maps.Keys(cfg.Headers)), "parameters": info.Parameters,
+		"api": strings.ToLower(cfg.API), "headers": slices.Sorted(maps.Keys(cfg.Headers)),
+		"parameters": info.Parameters,
 	})
 	sum := sha256.Sum256(doc)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -164,12 +164,19 @@ type chatUsage struct {
 	}] `json:"completion_tokens_details"`
 }
 
-// chatFinish are the finish reasons. "model_length" is Mistral's, "sensitive" Zhipu's.
-var chatFinish = map[string]plumb.FinishReason{
-	"stop": plumb.FinishStop, "": plumb.FinishStop,
-	"length": plumb.FinishTruncated, "model_length": plumb.FinishTruncated,
-	"content_filter": plumb.FinishRefused, "sensitive": plumb.FinishRefused,
-	"tool_calls": plumb.FinishToolCalls, "function_call": plumb.FinishToolCalls,
+// chatFinish reads a finish reason. "model_length" is Mistral's, "sensitive" Zhipu's.
+func chatFinish(word string) plumb.FinishReason {
+	switch word {
+	case "stop", "":
+		return plumb.FinishStop
+	case "length", "model_length":
+		return plumb.FinishTruncated
+	case "content_filter", "sensitive":
+		return plumb.FinishRefused
+	case "tool_calls", "function_call":
+		return plumb.FinishToolCalls
+	}
+	return plumb.FinishOther
 }
 
 func (chat) decode(body []byte) (reply, error) {
@@ -196,7 +203,7 @@ func (chat) decode(body []byte) (reply, error) {
 		return reply{}, missing("message", msg.kind)
 	}
 	r := reply{id: c.ID.value, model: c.Model.value, fingerprint: c.Fingerprint.value, word: word}
-	r.finish = cmp.Or(chatFinish[word], plumb.FinishOther)
+	r.finish = chatFinish(word)
 	given, err := r.chatMessage(&msg.value)
 	if err != nil {
 		return reply{}, err

@@ -19,47 +19,51 @@ const (
 	reasoningEffort
 )
 
-// parameters is the table of all parameters: their JSON keys in [plumb.Parameters], patterns of
-// their names in the errors of providers, and their fields.
-var parameters = [...]struct {
+// knownParameter describes one parameter: its JSON key in [plumb.Parameters], a pattern of its
+// names in the errors of providers, and its field.
+type knownParameter struct {
 	bit      parameter
 	name     string
 	spelling string
 	given    func(plumb.Parameters) bool
 	drop     func(*plumb.Parameters)
-}{
-	{
-		temperature, "temperature", `temperature`,
-		func(p plumb.Parameters) bool { return p.Temperature != nil },
-		func(p *plumb.Parameters) { p.Temperature = nil },
-	},
-	{
-		topP, "topP", `top[_ -]?p`,
-		func(p plumb.Parameters) bool { return p.TopP != nil },
-		func(p *plumb.Parameters) { p.TopP = nil },
-	},
-	{
-		seed, "seed", `seed`,
-		func(p plumb.Parameters) bool { return p.Seed != nil },
-		func(p *plumb.Parameters) { p.Seed = nil },
-	},
-	{
-		maxOutputTokens, "maxOutputTokens", `max[_ -]?(?:completion|output|new)?[_ -]?tokens`,
-		func(p plumb.Parameters) bool { return p.MaxOutputTokens != nil },
-		func(p *plumb.Parameters) { p.MaxOutputTokens = nil },
-	},
-	{
-		reasoningEffort, "reasoningEffort",
-		`reasoning(?:[_. -]?effort)?|effort|thinking(?:[_. -]?(?:config|level|budget))?|output[_ ]?config`,
-		func(p plumb.Parameters) bool { return p.ReasoningEffort != nil },
-		func(p *plumb.Parameters) { p.ReasoningEffort = nil },
-	},
+}
+
+func knownParameters() [5]knownParameter {
+	return [...]knownParameter{
+		{
+			temperature, "temperature", `temperature`,
+			func(p plumb.Parameters) bool { return p.Temperature != nil },
+			func(p *plumb.Parameters) { p.Temperature = nil },
+		},
+		{
+			topP, "topP", `top[_ -]?p`,
+			func(p plumb.Parameters) bool { return p.TopP != nil },
+			func(p *plumb.Parameters) { p.TopP = nil },
+		},
+		{
+			seed, "seed", `seed`,
+			func(p plumb.Parameters) bool { return p.Seed != nil },
+			func(p *plumb.Parameters) { p.Seed = nil },
+		},
+		{
+			maxOutputTokens, "maxOutputTokens", `max[_ -]?(?:completion|output|new)?[_ -]?tokens`,
+			func(p plumb.Parameters) bool { return p.MaxOutputTokens != nil },
+			func(p *plumb.Parameters) { p.MaxOutputTokens = nil },
+		},
+		{
+			reasoningEffort, "reasoningEffort",
+			`reasoning(?:[_. -]?effort)?|effort|thinking(?:[_. -]?(?:config|level|budget))?|output[_ ]?config`,
+			func(p plumb.Parameters) bool { return p.ReasoningEffort != nil },
+			func(p *plumb.Parameters) { p.ReasoningEffort = nil },
+		},
+	}
 }
 
 // names lists the parameters of the set.
 func (p parameter) names() []string {
 	var out []string
-	for _, known := range parameters {
+	for _, known := range knownParameters() {
 		if p&known.bit != 0 {
 			out = append(out, known.name)
 		}
@@ -70,7 +74,7 @@ func (p parameter) names() []string {
 // given returns the set of parameters that p has.
 func given(p plumb.Parameters) parameter {
 	var set parameter
-	for _, known := range parameters {
+	for _, known := range knownParameters() {
 		if known.given(p) {
 			set |= known.bit
 		}
@@ -80,7 +84,7 @@ func given(p plumb.Parameters) parameter {
 
 // without returns p without the parameters of the set.
 func without(p plumb.Parameters, set parameter) plumb.Parameters {
-	for _, known := range parameters {
+	for _, known := range knownParameters() {
 		if set&known.bit != 0 {
 			known.drop(&p)
 		}
@@ -119,7 +123,7 @@ func refusedParameter(e apiError, sent parameter) parameter {
 // spelling, or 0.
 func parametersNamed(text string, sent parameter) parameter {
 	best, at := parameter(0), len(text)
-	for _, p := range parameters {
+	for _, p := range knownParameters() {
 		if sent&p.bit == 0 {
 			continue
 		}
