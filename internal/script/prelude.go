@@ -51,18 +51,6 @@ var readPrelude = sync.OnceValues(func() (map[string]string, error) {
 	return pieces, nil
 })
 
-// prelude holds the functions of the core that Go calls.
-type prelude struct {
-	functions map[string]quickjs.Value
-}
-
-func (p *prelude) free() {
-	for _, f := range p.functions {
-		f.Free()
-	}
-	p.functions = nil
-}
-
 // moduleHead and moduleTail turn a CommonJS module into a function. The head has no newline, so
 // line numbers do not change.
 const (
@@ -109,7 +97,7 @@ func (vm *VM) boot() error {
 		return err
 	}
 	defer exports.Free()
-	vm.entry.functions = map[string]quickjs.Value{}
+	vm.entry = map[string]quickjs.Value{}
 	for _, name := range []string{"start", "call", "fire", "resolve", "describe", "exit"} {
 		atom, err := e.NewAtom(name)
 		if err != nil {
@@ -119,7 +107,7 @@ func (vm *VM) boot() error {
 		if err != nil {
 			return err
 		}
-		vm.entry.functions[name] = f
+		vm.entry[name] = f
 	}
 	return nil
 }

@@ -370,10 +370,8 @@ func tomlKind(v any) string {
 		return "a string"
 	case bool:
 		return "a boolean"
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
+	case int64, float64:
+		return fmt.Sprint(v)
 	case map[string]any:
 		return "a table"
 	case []any:
