@@ -76,7 +76,9 @@ func build(o BuildOptions, dir string) (*Program, error) {
 	if len(result.Errors) > 0 {
 		return nil, r.buildError(result.Errors)
 	}
-	p := &Program{Entry: o.Entry, Inputs: slices.Sorted(maps.Keys(r.files)), Imports: slices.Sorted(maps.Keys(r.imports))}
+	p := &Program{
+		Entry: o.Entry, Inputs: slices.Sorted(maps.Keys(r.files)), Imports: slices.Sorted(maps.Keys(r.imports)),
+	}
 	for _, f := range result.OutputFiles {
 		if strings.HasSuffix(f.Path, ".map") {
 			p.Map = f.Contents

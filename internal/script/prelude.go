@@ -87,7 +87,8 @@ func (vm *VM) boot() error {
 	}
 	defer core.Free()
 	start, err := vm.eng.eval("<boot>",
-		`(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load); delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
+		`(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load);
+		delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,8 @@ func (vm *VM) load(name string) quickjs.Value {
 		return v
 	}
 	text, _ := json.Marshal(err.Error()) //nolint:errchkjson // a string
-	v, err = vm.eng.eval("<load>", "() => { throw Object.assign(new Error("+string(text)+"), {code: 'MODULE_NOT_FOUND'}) }")
+	v, err = vm.eng.eval("<load>",
+		"() => { throw Object.assign(new Error("+string(text)+"), {code: 'MODULE_NOT_FOUND'}) }")
 	if err != nil {
 		return vm.eng.vm.NewInt(0)
 	}

@@ -158,9 +158,11 @@ func NewBundle(name, path string, data []byte) *Bundle {
 
 // Read finds the suite that ref names and reads it. ref is
 //
-//   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs, .cjs);
+//   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs,
+//     .cjs);
 //   - the path of a directory with a manifest.toml, in which o.Tier selects a tier;
-//   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest version.
+//   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest
+//     version.
 //
 // A file or directory takes precedence over a published suite of the same name. If a manifest pins
 // the hash of the suite, the suite must have that hash, because published versions are immutable.
