@@ -71,7 +71,8 @@ func (p *JSON) Parse(text []byte, line int) (v Value, problems Problems, ok bool
 	if !ok {
 		f = explain(text, err)
 	}
-	return Value{}, append(problems, Problem{Pos: p.position(text, line, f.at), Message: f.message, Hint: f.hint}), false
+	problems = append(problems, Problem{Pos: p.position(text, line, f.at), Message: f.message, Hint: f.hint})
+	return Value{}, problems, false
 }
 
 func (p *JSON) parse(text []byte, line int, o ...jsontext.Options) (Value, error) {

@@ -57,7 +57,8 @@ func word(text []byte, at int, s *jsontext.SyntacticError) *fault {
 	}
 	switch {
 	case strings.Contains(message, "surrogate"):
-		f.message, f.hint = "invalid JSON: half of a surrogate pair", `a character above \uFFFF is written as two \u escapes`
+		f.message = "invalid JSON: half of a surrogate pair"
+		f.hint = `a character above \uFFFF is written as two \u escapes`
 	case has("}", "]") && bytes.HasSuffix(before, []byte(",")):
 		f.message = fmt.Sprintf("invalid JSON: a comma before the closing %c", text[at])
 	case has("'", "\u2018", "\u2019", "\u201C", "\u201D"):

@@ -23,7 +23,7 @@ func RemoveAll(path string) error {
 	}
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory needs it; RemoveAll reports what could not be changed
+			_ = os.Chmod(name, 0o700) //nolint:gosec // a directory needs it; RemoveAll reports errors
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"os"
@@ -75,7 +76,9 @@ func build(o BuildOptions, dir string) (*Program, error) {
 	if len(result.Errors) > 0 {
 		return nil, r.buildError(result.Errors)
 	}
-	p := &Program{Entry: o.Entry, Inputs: r.inputs(), Imports: slices.Sorted(maps.Keys(r.imports))}
+	p := &Program{
+		Entry: o.Entry, Inputs: slices.Sorted(maps.Keys(r.files)), Imports: slices.Sorted(maps.Keys(r.imports)),
+	}
 	for _, f := range result.OutputFiles {
 		if strings.HasSuffix(f.Path, ".map") {
 			p.Map = f.Contents
@@ -85,7 +88,7 @@ func build(o BuildOptions, dir string) (*Program, error) {
 	}
 	// The banner is one line, so additions to it do not move other lines.
 	p.Code = append([]byte(bundleHead+r.head.String()), p.Code[len(bundleHead):]...)
-	if r.needsAsyncContext() {
+	if r.soft {
 		if err := p.lowerAsync(); err != nil {
 			return nil, err
 		}
@@ -192,7 +195,7 @@ func utf16Length(s string, n int) int {
 // chained to the first.
 func (p *Program) lowerAsync() error {
 	const inline = "\n//# sourceMappingURL=data:application/json;base64,"
-	result := api.Transform(string(p.Code)+inline+base64Text(p.Map), api.TransformOptions{
+	result := api.Transform(string(p.Code)+inline+base64.StdEncoding.EncodeToString(p.Map), api.TransformOptions{
 		Target:         api.ES2024,
 		Supported:      map[string]bool{"async-await": false, "async-generator": false, "for-await": false},
 		Sourcemap:      api.SourceMapExternal,

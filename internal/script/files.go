@@ -399,7 +399,8 @@ func copyTree(from, to string, force, errorOnExist, dereference bool) error {
 			if errorOnExist {
 				return &hostError{
 					Name: "SystemError", Code: "ERR_FS_CP_EEXIST", Syscall: "cp", Path: target,
-					Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%[1]s already exists) %[1]s", target),
+					Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%[1]s already exists) %[1]s",
+						target),
 				}
 			}
 			return nil

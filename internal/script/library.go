@@ -140,8 +140,9 @@ func (vm *VM) processInfo() (any, error) {
 		argv[1] = vm.bundles[0].program.Entry
 	}
 	return jsonText(map[string]any{
-		"env": append([]string{}, vm.o.Env...), "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(),
-		"version": nodeVersion, "engine": quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
+		"env": append([]string{}, vm.o.Env...), "argv": append(argv, vm.o.Args...),
+		"platform": platform(), "arch": architecture(), "version": nodeVersion, "engine": quickjs.Version(),
+		"pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
 		"exec": vm.exec != nil,
 	})
 }

@@ -43,7 +43,9 @@ func (vm *VM) loop() {
 		vm.mu.Lock()
 		vm.eng = nil
 		vm.mu.Unlock()
-		vm.entry.free()
+		for _, f := range vm.entry {
+			f.Free()
+		}
 		if err := eng.close(); err != nil {
 			vm.late = append(vm.late, err)
 		}
@@ -171,7 +173,7 @@ func (vm *VM) own(c *call) {
 
 // enter calls a function of the prelude.
 func (vm *VM) enter(name string, args ...any) error {
-	f := vm.entry.functions[name]
+	f := vm.entry[name]
 	v, err := f.CallValue(quickjs.UndefinedValue, args...)
 	if err != nil {
 		return err

@@ -51,18 +51,6 @@ var readPrelude = sync.OnceValues(func() (map[string]string, error) {
 	return pieces, nil
 })
 
-// prelude holds the functions of the core that Go calls.
-type prelude struct {
-	functions map[string]quickjs.Value
-}
-
-func (p *prelude) free() {
-	for _, f := range p.functions {
-		f.Free()
-	}
-	p.functions = nil
-}
-
 // moduleHead and moduleTail turn a CommonJS module into a function. The head has no newline, so
 // line numbers do not change.
 const (
@@ -99,7 +87,8 @@ func (vm *VM) boot() error {
 	}
 	defer core.Free()
 	start, err := vm.eng.eval("<boot>",
-		`(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load); delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
+		`(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load);
+		delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
 	if err != nil {
 		return err
 	}
@@ -109,7 +98,7 @@ func (vm *VM) boot() error {
 		return err
 	}
 	defer exports.Free()
-	vm.entry.functions = map[string]quickjs.Value{}
+	vm.entry = map[string]quickjs.Value{}
 	for _, name := range []string{"start", "call", "fire", "resolve", "describe", "exit"} {
 		atom, err := e.NewAtom(name)
 		if err != nil {
@@ -119,7 +108,7 @@ func (vm *VM) boot() error {
 		if err != nil {
 			return err
 		}
-		vm.entry.functions[name] = f
+		vm.entry[name] = f
 	}
 	return nil
 }
@@ -132,7 +121,8 @@ func (vm *VM) load(name string) quickjs.Value {
 		return v
 	}
 	text, _ := json.Marshal(err.Error()) //nolint:errchkjson // a string
-	v, err = vm.eng.eval("<load>", "() => { throw Object.assign(new Error("+string(text)+"), {code: 'MODULE_NOT_FOUND'}) }")
+	v, err = vm.eng.eval("<load>",
+		"() => { throw Object.assign(new Error("+string(text)+"), {code: 'MODULE_NOT_FOUND'}) }")
 	if err != nil {
 		return vm.eng.vm.NewInt(0)
 	}

@@ -2,16 +2,13 @@ package script
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -122,9 +119,11 @@ func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	case inPackage(a.Importer):
 		return api.OnResolveResult{Path: name, Namespace: spaceAbsent}, nil
 	}
-	return refuse(fmt.Sprintf("the module %q is not available to suites", a.Path),
-		"suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, timers, "+
-			"process, perf_hooks, async_hooks and module"), nil
+	return api.OnResolveResult{Errors: []api.Message{{
+		Text: fmt.Sprintf("the module %q is not available to suites", a.Path),
+		Detail: "suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, " +
+			"timers, process, perf_hooks, async_hooks and module",
+	}}}, nil
 }
 
 // packageNamed reports whether an installed package has the name of a Node module that scripts do
@@ -142,10 +141,6 @@ func packageNamed(name, from string) bool {
 
 func inPackage(importer string) bool {
 	return strings.Contains(filepath.ToSlash(importer), "/node_modules/")
-}
-
-func refuse(text, hint string) api.OnResolveResult {
-	return api.OnResolveResult{Errors: []api.Message{{Text: text, Detail: hint}}}
 }
 
 func (r *resolver) found(space, name string) api.OnResolveResult {
@@ -283,16 +278,10 @@ func (r *resolver) place(name, path string) string {
 	return short
 }
 
-func (r *resolver) inputs() []string { return slices.Sorted(maps.Keys(r.files)) }
-
-func (r *resolver) needsAsyncContext() bool { return r.soft }
-
 func quote(s string) string {
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string
 	return string(text)
 }
-
-func base64Text(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
 // fileURL returns the file: URL of an absolute path.
 func fileURL(path string) string {

@@ -298,7 +298,7 @@ func engineKind(name, message string) error {
 
 // describe converts a value that a script threw. It does not free the value.
 func (vm *VM) describe(reason quickjs.Value) *Error {
-	f := vm.entry.functions["describe"]
+	f := vm.entry["describe"]
 	text, err := f.Call(quickjs.UndefinedValue, reason)
 	if s, ok := text.(string); ok && err == nil {
 		return vm.decodeError(s)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"modernc.org/quickjs"
+
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
@@ -40,7 +42,7 @@ type VM struct {
 
 	// The following fields belong to the loop's goroutine.
 	eng        *engine
-	entry      prelude
+	entry      map[string]quickjs.Value // the functions of the prelude that Go calls
 	bundles    []*bundle
 	calls      map[int]*call
 	lastID     int

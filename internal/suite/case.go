@@ -302,7 +302,8 @@ func (r *caseReader) checks(v *doc.Value) []*check.Check {
 	case single != nil:
 		checks = r.appendCheck(checks, single, ideal)
 	case list == nil:
-		r.add(v.Place, "assertion is missing", `an object such as {"type": "contains"}, or a list of them as assertions`)
+		r.add(v.Place, "assertion is missing",
+			`an object such as {"type": "contains"}, or a list of them as assertions`)
 	}
 	switch {
 	case list == nil:

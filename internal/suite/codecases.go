@@ -211,7 +211,9 @@ func (b *Bundle) directories(s config.Sections) (problems doc.Problems) {
 			message = fmt.Sprintf("%s %s is not a directory", what, dir)
 		}
 		if message != "" {
-			problems = append(problems, doc.Problem{Pos: plumb.Position{File: b.Path}, Message: message, Warning: b.opened})
+			problems = append(problems, doc.Problem{
+				Pos: plumb.Position{File: b.Path}, Message: message, Warning: b.opened,
+			})
 		}
 	}
 	w := s.Workspace

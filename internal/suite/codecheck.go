@@ -265,14 +265,17 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 		v.Asked = asked.Asked
 	}
 	for _, q := range f.Questions {
-		v.Questions = append(v.Questions, plumb.Question{Question: q.Question, Source: k.suite.places.Position(&q.Source)})
+		v.Questions = append(v.Questions, plumb.Question{
+			Question: q.Question, Source: k.suite.places.Position(&q.Source),
+		})
 	}
 	if f.Origin != plumb.OriginAssertion {
 		v.Error = plumb.Failuref(f.Origin, "%s", v.Reason)
 		if asked != nil && asked.Error != nil { // the judge's own error has more detail
 			v.Error = asked.Error
 		}
-		v.Error.Name, v.Error.Stack, v.Error.Source, v.Error.Hint = f.Name, v.Stack, v.Source, cmp.Or(v.Error.Hint, f.Hint)
+		v.Error.Name, v.Error.Stack, v.Error.Source = f.Name, v.Stack, v.Source
+		v.Error.Hint = cmp.Or(v.Error.Hint, f.Hint)
 		if f.Class != nil {
 			v.Error.Class = *f.Class
 		}

@@ -131,10 +131,12 @@ func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
 	switch line = bytes.TrimSpace(line); {
 	case bytes.HasPrefix(line, []byte("[")) && (len(line) == 1 || !bytes.HasSuffix(line, []byte("}"))):
 		if len(line) == 1 || whole && json.Valid(bytes.TrimSpace(text)) || !whole && !json.Valid(line) {
-			return because("the file is one JSON list", "a suite has one case per line; convert the file with jq -c '.[]' FILE")
+			return because("the file is one JSON list",
+				"a suite has one case per line; convert the file with jq -c '.[]' FILE")
 		}
 	case len(line) == 1 && line[0] == '{' && len(bytes.TrimSpace(rest)) > 0:
-		return because("a case spans several lines", "a suite has one case per line; convert the file with jq -c . FILE")
+		return because("a case spans several lines",
+			"a suite has one case per line; convert the file with jq -c . FILE")
 	}
 	return nil
 }
@@ -330,7 +332,9 @@ func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
 		}
 		switch earlier := string(l.text[first.start:first.end]); {
 		case earlier == id:
-			return doc.Problems{{Pos: at.In(file), Message: fmt.Sprintf("duplicate id %q, first on line %d", id, first.line)}}
+			return doc.Problems{{
+				Pos: at.In(file), Message: fmt.Sprintf("duplicate id %q, first on line %d", id, first.line),
+			}}
 		case strings.ToLower(earlier) == lower:
 			return doc.Problems{{
 				Pos:     at.In(file),

@@ -60,9 +60,9 @@ func controls() []control {
 			"As an AI language model, I am not able to do that.",
 		}, true},
 		{"lorem-ipsum", "filler text", []string{
-			"Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore " +
-				"magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea " +
-				"commodo consequat.",
+			"Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et " +
+				"dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut " +
+				"aliquip ex ea commodo consequat.",
 		}, false},
 	}
 }
@@ -113,7 +113,8 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 			l.add(c, "duplicate-prompt", fmt.Sprintf("has the same prompt and checks as %s on line %d",
 				first.ID, first.Source.Line), false)
 		default:
-			l.add(c, "duplicate-prompt", fmt.Sprintf("has the same prompt as %s on line %d", first.ID, first.Source.Line), true)
+			l.add(c, "duplicate-prompt", fmt.Sprintf("has the same prompt as %s on line %d",
+				first.ID, first.Source.Line), true)
 		}
 	}
 	l.idForm()
@@ -121,7 +122,9 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 }
 
 func (l *linter) add(c *plumb.Case, control, message string, info bool) {
-	l.findings = append(l.findings, Finding{CaseID: c.ID, Pos: c.Source, Control: control, Message: message, Info: info})
+	l.findings = append(l.findings, Finding{
+		CaseID: c.ID, Pos: c.Source, Control: control, Message: message, Info: info,
+	})
 }
 
 // control tries the negative controls on case i.
@@ -323,7 +326,8 @@ func (l *linter) idForm() {
 	if n > 0 {
 		l.findings = append(l.findings, Finding{
 			Pos: first.Source, Control: lintIDForm, Info: true,
-			Message: fmt.Sprintf("%s not in the form {category}-{num}, first %q", plural(n, "id is", "ids are"), first.ID),
+			Message: fmt.Sprintf("%s not in the form {category}-{num}, first %q",
+				plural(n, "id is", "ids are"), first.ID),
 		})
 	}
 }

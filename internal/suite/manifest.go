@@ -204,7 +204,8 @@ func (r *manifestReader) tiers(m *Manifest, tiers map[string]any) {
 	files := map[string]string{}
 	for _, e := range r.lines.entries {
 		key := e.key
-		if len(key) < 2 || key[0] != "tiers" || slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.Name == key[1] }) {
+		if len(key) < 2 || key[0] != "tiers" ||
+			slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.Name == key[1] }) {
 			continue
 		}
 		at := key[:2:2]
@@ -254,7 +255,8 @@ func (r *manifestReader) tier(name string, fields map[string]any) Tier {
 		case "hash":
 			t.Hash = r.text(key, v)
 			if !isHash(t.Hash) {
-				r.add(key, fmt.Sprintf("hash %q is not sha256: and 64 lower-case hex digits", t.Hash), "plumb suite lock writes it")
+				r.add(key, fmt.Sprintf("hash %q is not sha256: and 64 lower-case hex digits", t.Hash),
+					"plumb suite lock writes it")
 			}
 		}
 	})
@@ -370,10 +372,8 @@ func tomlKind(v any) string {
 		return "a string"
 	case bool:
 		return "a boolean"
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
+	case int64, float64:
+		return fmt.Sprint(v)
 	case map[string]any:
 		return "a table"
 	case []any:

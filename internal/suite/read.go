@@ -158,9 +158,11 @@ func NewBundle(name, path string, data []byte) *Bundle {
 
 // Read finds the suite that ref names and reads it. ref is
 //
-//   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs, .cjs);
+//   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs,
+//     .cjs);
 //   - the path of a directory with a manifest.toml, in which o.Tier selects a tier;
-//   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest version.
+//   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest
+//     version.
 //
 // A file or directory takes precedence over a published suite of the same name. If a manifest pins
 // the hash of the suite, the suite must have that hash, because published versions are immutable.
@@ -216,7 +218,8 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 
 // file reads a suite file. If a manifest in the same directory names it, it must match the manifest.
 func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
-	if lib.IsCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come from a pipe
+	code, yaml := lib.IsCode(ref), isYAML(ref)
+	if code || yaml || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come from a pipe
 		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
 			return nil, doc.Cause(err)
 		}
@@ -251,13 +254,13 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	}
 	base := filepath.Base(ref)
 	name := strings.TrimSuffix(base, filepath.Ext(base))
-	if o.Stream && !lib.IsCode(ref) && !isYAML(ref) && info.Mode().IsRegular() {
+	if o.Stream && !code && !yaml && info.Mode().IsRegular() {
 		b := NewBundle(name, ref, nil)
 		b.file = full
 		return b, nil
 	}
 	most := int64(doc.SuiteBytes)
-	if isYAML(ref) {
+	if yaml {
 		most = doc.YAMLBytes
 	}
 	data, err := doc.ReadStream(full, most)
@@ -265,13 +268,13 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		return nil, doc.Cause(err)
 	}
 	b := NewBundle(name, ref, data)
-	if !lib.IsCode(ref) && !isYAML(ref) {
+	if !code && !yaml {
 		return b, nil
 	}
 	if b.origin, err = filepath.Abs(full); err != nil {
 		return nil, fmt.Errorf("find its directory: %w", err)
 	}
-	if !lib.IsCode(ref) {
+	if !code {
 		return b, nil
 	}
 	if b.dir, err = filepath.Abs(o.Dir); err != nil {

@@ -87,7 +87,9 @@ func (b *Bundle) Validate() (Summary, []doc.Problem) {
 func (b *Bundle) ValidateIn(ctx context.Context, h lib.Host) (Summary, []doc.Problem) {
 	p := b.read(ctx, h, false)
 	if err := b.Close(); err != nil {
-		p.problems = append(p.problems, doc.Problem{Pos: plumb.Position{File: b.Path}, Message: err.Error(), Warning: true})
+		p.problems = append(p.problems, doc.Problem{
+			Pos: plumb.Position{File: b.Path}, Message: err.Error(), Warning: true,
+		})
 	}
 	s := p.summary
 	s.Name, s.Path, s.Version, s.Tier, s.Hash = b.Name, b.Path, b.Version, b.Tier, b.hash

@@ -55,7 +55,8 @@ func Verify(dir string) ([]doc.Problem, error) {
 
 func (r *manifestReader) verify(v versionDir, m *Manifest) {
 	if base := filepath.Base(v.shown); base != m.Version && base != "." && base != ".." {
-		r.warn([]string{"suite", "version"}, fmt.Sprintf("the version is %s, but its directory is %s", m.Version, base), "")
+		r.warn([]string{"suite", "version"},
+			fmt.Sprintf("the version is %s, but its directory is %s", m.Version, base), "")
 	}
 	categories, types := map[string]int{}, map[string]int{}
 	held := make([]map[string]string, len(m.Tiers)) // case hashes by id
@@ -290,7 +291,8 @@ func newVersion(dir, name string) (string, error) {
 	}
 	if name == "" {
 		if name = nextVersion(m.Version); name == "" {
-			return "", plumb.WithHint(fmt.Errorf("version %q does not end in a number", m.Version), "name the new version")
+			return "", plumb.WithHint(fmt.Errorf("version %q does not end in a number", m.Version),
+				"name the new version")
 		}
 	}
 	if why := unsafeID(name); why != "" {
@@ -314,7 +316,7 @@ func newVersion(dir, name string) (string, error) {
 	}
 	for _, t := range next.Tiers {
 		if t.Hash != "" {
-			return "", fmt.Errorf("cannot remove the hash of tier %s: the manifest has no line [tiers.%s]", t.Name, t.Name)
+			return "", fmt.Errorf("cannot remove the hash of tier %s: the manifest has no line [tiers.%[1]s]", t.Name)
 		}
 	}
 

@@ -1,4 +1,4 @@
-// The checks that Go makes: those that ask a judge model or an embedder, and the one that knows secrets.
+// The checks that Go performs: those that ask a judge model or an embedder, and the search for secrets.
 
 import type { JudgeOptions, LeakOptions, SessionReport, SimilarOptions } from "plumb";
 import { host, hostAsync } from "./engine";
@@ -24,7 +24,7 @@ async function ask(op: "judge" | "similar", report: SessionReport, question: obj
 	}
 }
 
-/** Asks the judge a question about the answer that can be answered with yes or no. */
+/** Asks the judge a yes-or-no question about the answer. */
 export async function judge(report: SessionReport, question: string, o: JudgeOptions = {}): Promise<void> {
 	begin("judge", report);
 	const caller = callerOf(judge);
@@ -44,7 +44,7 @@ export async function judge(report: SessionReport, question: string, o: JudgeOpt
 	}, o, caller);
 }
 
-/** Asks the embedder whether the answer means about the same as a text. */
+/** Asks the embedder whether the answer has a similar meaning as a text. */
 export async function similar(report: SessionReport, text: string, o: SimilarOptions = {}): Promise<void> {
 	begin("similar", report);
 	const caller = callerOf(similar);
@@ -64,7 +64,7 @@ export async function similar(report: SessionReport, text: string, o: SimilarOpt
 
 const places = ["output", "commands", "files"];
 
-/** Looks for secrets in what came of the session. Go looks, since no script must know them. */
+/** Searches the session for secrets. Go searches, because scripts must not know secrets. */
 export function leaksNoSecret(report: SessionReport, o: LeakOptions = {}): void {
 	begin("leaksNoSecret", report);
 	const where = o.in ?? places;

@@ -1,4 +1,4 @@
-// The object assert: that of node:assert/strict itself, with the groups added.
+// The object assert: node:assert/strict with the groups added.
 
 import strict from "node:assert/strict";
 import type { FailureClass, PlumbAssert } from "plumb";
@@ -7,19 +7,19 @@ import { commands, fileReads, skills, toolCalls, toolResults } from "./groups";
 import { files, output, permissions, usage } from "./more";
 import { classify, softened } from "./runs";
 
-/** Whether an error says that a check did not hold, whatever library made it. */
+/** Whether an error means that a check failed, for any assertion library. */
 export function isAssertionError(e: unknown): e is Error {
 	if (typeof e !== "object" || e === null) return false;
 	const { code, name, matcherResult } = e as any;
 	return e instanceof strict.AssertionError || code === "ERR_ASSERTION" ||
 		(typeof name === "string" && /^(?:Jest)?AssertionError(?: \[ERR_ASSERTION\])?$/.test(name)) ||
-		// Jest's expect calls its errors Error.
+		// Errors of Jest's expect have the name Error.
 		(e instanceof Error && typeof matcherResult === "object" && matcherResult !== null);
 }
 
 const groups = { skills, commands, fileReads, toolCalls, toolResults, output, files, usage, permissions };
 
-/** Copies the functions of an object, softened. */
+/** Copies the functions of an object as soft assertions. */
 function softly<T extends object>(from: T): T {
 	const to: Record<string, unknown> = {};
 	for (const [name, value] of Object.entries(from)) to[name] = soften(value);
@@ -30,7 +30,7 @@ function soften(value: unknown): unknown {
 	return typeof value === "function" ? softened(value as (...args: any[]) => any, isAssertionError) : value;
 }
 
-// Classes are called with new, and are no assertions.
+// Classes are called with new and are not assertions.
 const classes = new Set(["AssertionError", "Assert", "CallTracker", "strict"]);
 
 const soft: any = softened((...args: unknown[]) => (strict as any)(...args), isAssertionError);

@@ -1,4 +1,4 @@
-// What a suite module exports, checked.
+// Reads and checks the exports of a suite module.
 
 import { positionOf, type Position } from "./engine";
 import { called, member, nearest, plain, type Problem } from "./plain";
@@ -20,7 +20,7 @@ export interface DescribedCase {
 	assertions?: unknown[];
 	hasAssert: boolean;
 	hasClassify: boolean;
-	/** What the author put beside the fields above, for reporters, as far as JSON can carry it. */
+	/** The author's other fields, for reporters, as far as JSON can represent them. */
 	own?: Record<string, unknown>;
 	source?: Position;
 }
@@ -36,7 +36,7 @@ const fields = [
 	"id", "prompt", "messages", "system", "tags", "timeoutMs", "expectedFail", "classifyFailure", "assert", "repeat", "maxOutputTokens",
 	"maxSteps", "category", "difficulty", "assertions",
 ];
-/** What a field that is not known was meant to be, perhaps. */
+/** The known field that an unknown one resembles. */
 const meant = new Map<string, string | undefined>();
 const roles = ["system", "developer", "user", "assistant"];
 
@@ -100,7 +100,7 @@ function duplicates(cases: DescribedCase[], problems: Problem[]): void {
 
 const caseName = (c: DescribedCase) => (c.key === undefined ? `cases[${c.index}]` : member("cases", c.key));
 
-/** Reads one case, and reports all that is wrong with it. */
+/** Reads one case and reports all its problems. */
 class CaseReader {
 	#source: Position | undefined;
 
@@ -220,7 +220,7 @@ class CaseReader {
 		return typeof hook === "function";
 	}
 
-	/** The fields that say nothing of the measurement. What looks like one that does was probably meant to be it. */
+	/** The fields that do not affect the measurement. A field that resembles one that does is a problem. */
 	#own(): Record<string, unknown> | undefined {
 		const own: Record<string, unknown> = {};
 		for (const key of Object.keys(this.value)) {
@@ -255,7 +255,7 @@ class CaseReader {
 	}
 }
 
-/** A wrong value in a message: itself if it is short and simple, else what it is. */
+/** A wrong value in a message: the value if it is short and simple, else its kind. */
 function shown(v: unknown): string {
 	if (typeof v === "string") return JSON.stringify(v.length > 40 ? `${v.slice(0, 40)}…` : v);
 	return typeof v === "number" || typeof v === "boolean" ? String(v) : called(v);

@@ -1,11 +1,11 @@
-// Commands taken apart, and matchers of what they are made of.
+// Parses commands, and matches their parts.
 
 import type { CommandMatcherBuilderLike, CommandValueMatcher, ParsedCommand, StructuredCommandMatcher } from "plumb";
 import { describeText, isText, matchesText, textTest, type Text } from "./text";
 
 const shells = new Set(["bash", "sh", "zsh", "fish", "dash"]);
 
-/** Takes a shell command apart, out of `sh -c` if it is in one. Nothing is known of which options take values. */
+/** Parses a shell command, also one within `sh -c`. It does not know which options take values. */
 export function parseCommand(command: string): ParsedCommand {
 	const outer = words(command);
 	const inner = shellArgument(outer);
@@ -13,7 +13,7 @@ export function parseCommand(command: string): ParsedCommand {
 		command, executable: null, positionals: [], options: {}, endOfOptions: false,
 		normalizedFromShell: inner !== undefined,
 	};
-	// Names of options are what users write: __proto__ is one like the others.
+	// Users choose the names of options, so __proto__ must be possible.
 	const options = new Map<string, (string | true)[]>();
 	const [executable, ...tokens] = inner === undefined ? outer : words(inner);
 	parsed.executable = executable ?? null;
@@ -52,7 +52,7 @@ export function parseCommand(command: string): ParsedCommand {
 	return parsed;
 }
 
-/** The words of a command line. Operators and variables mean nothing here, and empty words vanish. */
+/** The words of a command line. Operators and variables have no meaning, and empty words are dropped. */
 function words(text: string): string[] {
 	const found: string[] = [];
 	let word = "";
@@ -77,7 +77,7 @@ function words(text: string): string[] {
 	return found;
 }
 
-/** What a shell is to run, if the words call one with -c. */
+/** The command of a shell that the words call with -c. */
 function shellArgument(tokens: string[]): string | undefined {
 	for (let i = 0; i < Math.min(2, tokens.length); i++) {
 		const name = tokens[i].split(/[/\\]/).pop()!;
@@ -159,7 +159,7 @@ export function commandMatcher(executable?: Text): CommandMatcherBuilder {
 	return new CommandMatcherBuilder(executable);
 }
 
-/** The plain form of a structured matcher; a TypeError where it is none. */
+/** The plain form of a structured matcher; throws a TypeError for other values. */
 export function structured(matcher: StructuredCommandMatcher | CommandMatcherBuilderLike): StructuredCommandMatcher {
 	const m: StructuredCommandMatcher =
 		typeof (matcher as CommandMatcherBuilderLike).build === "function" ? (matcher as CommandMatcherBuilderLike).build() : (matcher as StructuredCommandMatcher);
@@ -196,7 +196,7 @@ function matchesValue(matcher: CommandValueMatcher, value: string | true): boole
 	return typeof matcher === "string" ? matcher === value : matchesText(matcher, value);
 }
 
-/** The test of commands that a matcher means, made once for many commands. */
+/** Makes a matcher's test of commands, once for many commands. */
 export function structuredTest(m: StructuredCommandMatcher): (command: ParsedCommand) => boolean {
 	const strictly = isStrict(m);
 	const executable = m.executable === undefined ? undefined : tokenTest(m.executable);
@@ -229,7 +229,7 @@ function inOrder(tests: TokenTest[], tokens: string[]): boolean {
 	return true;
 }
 
-/** Whether each matcher gets a value of its own: the first that fits, in the order of the matchers. */
+/** Whether each matcher gets a different value: the first that matches, in the order of the matchers. */
 function assigned(matchers: readonly CommandValueMatcher[], values: (string | true)[]): boolean {
 	return matchers.every((matcher) => {
 		const at = values.findIndex((value) => matchesValue(matcher, value));
@@ -253,7 +253,7 @@ export function describeStructured(m: StructuredCommandMatcher): string {
 	return `command matcher (${parts.length === 0 ? "<any>" : parts.join(", ")})`;
 }
 
-/** A command as failures show it: as it was run, and what became of it. */
+/** A command as failures show it: its text and its exit code. */
 export function describeCommand(p: ParsedCommand): string {
 	if (p.executable === null && !p.normalizedFromShell) return p.command;
 	const parts: string[] = [];

@@ -1,4 +1,4 @@
-// What the engine offers beyond JavaScript; see internal/script/lib/README.md.
+// The engine's functions beyond JavaScript; see internal/script/lib/README.md.
 
 declare const __plumb: undefined | {
 	stack(error: unknown): string;
@@ -14,14 +14,14 @@ export interface Position {
 	column: number;
 }
 
-/** Calls Go. The arguments and the answer are texts, mostly JSON. */
+/** Calls Go. The arguments and the result are texts, mostly JSON. */
 export const host = (op: string, ...args: string[]): string => __host(op, ...args);
 export const hostAsync = (op: string, ...args: string[]): Promise<string> => __hostAsync(op, ...args);
 
-/** The stack of an error with frames in the user's files. Of one that is very deep, the top. */
+/** The stack of an error with frames in the user's files. A very deep stack is cut to its top. */
 export function stackOf(e: unknown): string {
 	if (typeof __plumb !== "object") return e instanceof Error ? String(e.stack) : "";
-	// What overflowed the stack has thousands of frames, and it takes long to find the places of all.
+	// After a stack overflow there are thousands of frames, and mapping all of them is slow.
 	const raw = e instanceof Error ? Object.getOwnPropertyDescriptor(e, "stack")?.value : undefined;
 	if (typeof raw === "string" && raw.startsWith("    at ") && raw.length > longest) {
 		const top = raw.slice(0, raw.lastIndexOf("\n", longest) + 1);
@@ -30,18 +30,18 @@ export function stackOf(e: unknown): string {
 	return __plumb.stack(e);
 }
 
-// The longest stack that is looked at as a whole, in characters.
+// The longest stack that is mapped completely, in characters.
 const longest = 16_000;
 
-// Frames of the engine and of this library have names of modules; those of users have paths.
+// Frames of the engine and of this library have module names; frames of users have paths.
 const isPath = (file: string) => /^(?:\/|[A-Za-z]:[/\\]|\\\\)/.test(file);
 
-// A stack can be as deep as the engine allows, and what matters is near its top.
+// A stack can be very deep, but the relevant frames are near its top.
 const deepest = 200;
 
 /**
- * The innermost place in the user's own files; a package's only where there is nothing else. The constructor of the error, if it is
- * the user's own, is not where it was thrown.
+ * The innermost place in the user's own files, or in a package if there is no other. The constructor of a user's error class does not
+ * count.
  */
 export function userFrame(stack: string, thrown?: unknown): Position | undefined {
 	let constructor = thrown instanceof Error ? thrown.constructor.name : "";
@@ -62,7 +62,7 @@ export function userFrame(stack: string, thrown?: unknown): Position | undefined
 
 const positions = new Map<string, Position | undefined>();
 
-/** Where a function is written. Suites make many cases with one function, so places are remembered. */
+/** The place of a function. Places are cached, because many cases can share a function. */
 export function positionOf(fn: unknown): Position | undefined {
 	const f = fn as { fileName?: unknown; lineNumber?: unknown; columnNumber?: unknown };
 	if (typeof fn !== "function" || typeof f.fileName !== "string" || typeof f.lineNumber !== "number") return undefined;

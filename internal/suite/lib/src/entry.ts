@@ -1,4 +1,4 @@
-// What Go calls; see PROTOCOL.md. It is loaded in every VM, so all that a config does not need is required when it is called.
+// The entries that Go calls; see PROTOCOL.md. Every VM loads this module, so it loads what a config does not need on demand.
 
 import { describeSuite } from "./cases";
 import { called, plain, type Problem } from "./plain";
@@ -26,7 +26,7 @@ async function assert(index: number, report: any, evidence: any): Promise<string
 	const value = caseAt(index);
 	const { judged, lend } = internal();
 	const lent = evidence.lazy === true ? lend(report, evidence.run) : undefined;
-	// The function is called as a method of its case, which it may look at.
+	// The function is called as a method of its case, so `this` is the case.
 	const hook = (...args: unknown[]) => value.assert(...args);
 	const judging = judged(hook, report, evidence);
 	report = undefined; // so that only the suite's own references are left in the end
@@ -70,7 +70,7 @@ function reporter(): string {
 	return JSON.stringify({ hooks: reporterHooks.filter((hook: string) => typeof custom[hook] === "function") });
 }
 
-/** The documented report of a session that never came to one. */
+/** The documented report of a session without a report. */
 function skeleton(runner: unknown) {
 	return {
 		runner, prompt: "", usage: { inputChars: 0, outputChars: 0, reasoningChars: 0, source: { input: "chars", output: "chars", reasoning: "chars" } },
@@ -78,7 +78,7 @@ function skeleton(runner: unknown) {
 	};
 }
 
-/** Gives all parts of a result their report: its text holds each once, at the outermost part that it belongs to. */
+/** Adds the report to all parts of a result. The text contains each report once, at the outermost part. */
 function complete(result: any): void {
 	result.report ??= skeleton(result.runner);
 	for (const repetition of result.repetitions ?? []) {

@@ -6,23 +6,23 @@ import { stackOf, userFrame } from "./engine";
 import { runOf } from "./runs";
 import { kindOf } from "./text";
 
-/** What a check that did not hold says. All texts are whole sentences. */
+/** The texts of a failed check. All are whole sentences. */
 export interface Failure {
-	/** The expectation and what is wrong: "Expected commands to include "x"." */
+	/** The expectation and the difference: "Expected commands to include "x"." */
 	detail: string;
 	/** "Observed commands: a | b" */
 	observed: string;
 	/** For the callbacks of explain. */
 	context: Omit<ExplainContext, "report">;
-	/** What to ask the agent unless the user has a question; undefined asks nothing. */
+	/** The question for the agent if the user has none; undefined means no question. */
 	question: string | undefined;
-	/** What a reporter shows side by side, if that is not what context has. */
+	/** The values that a reporter compares, if they are not in context. */
 	actual?: unknown;
 }
 
 const questionsKey = Symbol.for("skillgym.explainQuestions");
 
-/** A question for the agent as it is kept on errors. */
+/** A question for the agent, as errors store it. */
 export interface AttachedQuestion {
 	question: string;
 	source: { filePath: string; line: string; column: string };
@@ -32,7 +32,7 @@ export function attachQuestions(e: Error, questions: AttachedQuestion[]): void {
 	if (questions.length > 0) Object.defineProperty(e, questionsKey, { value: questions, configurable: true, writable: true });
 }
 
-/** The questions on an error, those that a library of the user put there included. */
+/** The questions on an error, including those of other libraries. */
 export function questionsOf(e: unknown): AttachedQuestion[] {
 	const found = typeof e === "object" && e !== null ? (e as any)[questionsKey] : undefined;
 	return Array.isArray(found) ? found.filter((q) => typeof q?.question === "string" && q.question.trim() !== "") : [];
@@ -43,10 +43,10 @@ const checkKey = Symbol.for("plumb.check");
 /** The name of the group's check that an error comes from. */
 export const checkOf = (e: unknown): string | undefined => (e as any)?.[checkKey];
 
-/** Notes the check that an error comes from. */
+/** Records the check that an error comes from. */
 export const named = (e: Error, check: string): Error => Object.defineProperty(e, checkKey, { value: check });
 
-/** Notes that a check is made, and refuses what is no session report. */
+/** Counts a check, and throws if the value is not a session report. */
 export function begin(name: string, report: SessionReport): void {
 	if (typeof report !== "object" || report === null || !Array.isArray(report.events)) {
 		throw new TypeError(`assert.${name}: the first argument must be the session report, not ${kindOf(report)}`);
@@ -55,7 +55,7 @@ export function begin(name: string, report: SessionReport): void {
 	if (run !== undefined) run.checks++;
 }
 
-/** A whole number that the user gave as a limit. */
+/** The user's limit, which must be a whole number. */
 export function wholeNumber(name: string, n: unknown): number {
 	if (typeof n !== "number" || !Number.isInteger(n) || n < 0) {
 		throw new TypeError(`assert.${name}: the count must be a whole number, not ${typeof n === "number" ? n : kindOf(n)}`);
@@ -70,12 +70,12 @@ export function callerOf(fn: Function): { stack?: string } {
 	return caller;
 }
 
-/** The frames of what callerOf gave, without the header. */
+/** The frames of the result of callerOf, without the header. */
 export const framesOf = (caller: { stack?: string }): string => /(?:\n    at .*)*$/.exec(caller.stack ?? "")![0];
 
 /**
- * Throws the AssertionError of a check. start is the function that the user called: the stack begins with its caller. For a check
- * that waits it is what callerOf gave before the wait.
+ * Throws the AssertionError of a check. start is the function that the user called: the stack begins with its caller. For an
+ * asynchronous check it is the result of callerOf before the wait.
  */
 export function fail(name: string, report: SessionReport, f: Failure, o: AssertionOptions | undefined, start: Function | { stack?: string }): never {
 	const prefix = o?.message === undefined || o.message === "" ? "" : `${o.message}. `;

@@ -1,4 +1,4 @@
-// The groups about what the agent ran, read and called.
+// The groups for commands, file reads, tool calls and skills.
 
 import type {
 	AssertionOptions, CommandMatcher, Matcher, SessionReport, SkillAssertionOptions, SkillConfidence, SkillDetection, ToolCallMatcher,
@@ -17,7 +17,7 @@ function textMatcher(matcher: unknown, check: string, what: string): Matcher {
 
 const needleOf = (m: Matcher) => (typeof m === "string" ? { needle: m } : {});
 
-/** A test of a command's text, without a call more than needs be. */
+/** A test of a command's text, with as few calls as possible. */
 function commandTest(m: Matcher): (v: Command) => boolean {
 	if (typeof m === "string") return (v) => v.text.includes(m);
 	const test = textTest(m);
@@ -46,7 +46,7 @@ const commandKind: Kind<Command, CommandMatcher> = {
 
 const commandList = listChecks(commandKind);
 
-/** succeeded or failed: some command that matches ended so. Where the agent does not tell how, that is no verdict. */
+/** succeeded or failed: a matching command ended so. Without exit codes the check is an error. */
 function ending(name: "succeeded" | "failed", expected: string, holds: (exitCode: number) => boolean) {
 	const method = `commands.${name}`;
 	return function check(report: SessionReport, matcher: CommandMatcher, options?: AssertionOptions): void {
@@ -185,7 +185,7 @@ export const toolCalls = {
 			context: { expected: matcher, observed: values }, question: `${expectation} Why did you call it nevertheless?`,
 		}, options, notHas);
 	},
-	/** Each matcher matches a call after that of the one before it; other calls may stand between. */
+	/** Each matcher matches a call after the previous match. Other calls may be between them. */
 	sequence: function sequence(report: SessionReport, matchers: readonly ToolCallMatcher[], options?: AssertionOptions): void {
 		begin("toolCalls.sequence", report);
 		const wanted = listOf("toolCalls.sequence", matchers).map((m) => callMatcher(m, "toolCalls.sequence"));
@@ -212,7 +212,7 @@ const ranks: Record<SkillConfidence, number> = { weak: 0, medium: 1, strong: 2, 
 
 const showSkill = (d: SkillDetection) => `${d.skill} (${d.confidence})`;
 
-/** The detections that are sure enough, and how failures speak of that. */
+/** The detections with enough confidence, and the words for it in failures. */
 function detections(report: SessionReport, check: string, o: SkillAssertionOptions | undefined) {
 	begin(check, report);
 	const least = o?.minConfidence;

@@ -1,4 +1,4 @@
-// The module "plumb", which is "skillgym" too: what suites, configs and reporters import.
+// The module "plumb", also named "skillgym", which suites, configs and reporters import.
 
 import { assert } from "./assert";
 import { CommandMatcherBuilder, commandMatcher } from "./commands";
@@ -12,7 +12,7 @@ const { reporterHooks, reporterOf, ...doors } = project;
 
 const plumb = { assert, commandMatcher, CommandMatcherBuilder, ...doors };
 
-// What the modules beside this one need of it, out of the sight of those who list its exports.
+// Internals for the other modules, hidden from the list of exports.
 Object.defineProperty(plumb, Symbol.for("plumb.internal"), {
 	value: {
 		testing: { runWithSoftAssertions: testing.runWithSoftAssertions, parseCommand: testing.parseCommand },

@@ -1,4 +1,4 @@
-// One run of a case's assert, told to Go.
+// Runs a case's assert and describes the result for Go.
 
 import type { AssertionContext, FailureClass, SessionReport } from "plumb";
 import { isAssertionError } from "./assert";
@@ -40,7 +40,7 @@ const longestValue = 2_000;
 
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}… (${text.length} characters)` : text);
 
-/** Runs a case's assert on a report, and tells what did not hold. */
+/** Runs a case's assert on a report and returns the failures. */
 export async function judged(hook: unknown, report: SessionReport, evidence: Evidence) {
 	const run = new Run(evidence.run, evidence.workspace);
 	let thrown: { error: unknown } | undefined;
@@ -115,7 +115,7 @@ function compared(e: object): { actual?: string; expected?: string } {
 	return shown;
 }
 
-/** The second argument of assert: conveniences over the report. */
+/** The second argument of assert: short ways to data of the report. */
 function contextOf(report: SessionReport): AssertionContext {
 	return {
 		getCommands: () => commandsOf(report).map((c) => c.text),

@@ -1,5 +1,4 @@
-// The events of a report are fetched from Go when somebody looks at them: a session may have very many, and most checks need
-// those of one type only.
+// Fetches the events of a report from Go on first use: a session can have very many, and most checks need only one type.
 
 import type { SessionEvent, SessionReport } from "plumb";
 import { host } from "./engine";
@@ -9,11 +8,11 @@ export type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { ty
 const traps = ["get", "set", "has", "deleteProperty", "ownKeys", "getOwnPropertyDescriptor", "defineProperty", "preventExtensions",
 	"isExtensible", "setPrototypeOf"] as const;
 
-/** The handler of a proxy for an array of which the elements are not there yet. It must not refer to the proxy; see `lend`. */
+/** The handler of a proxy for an array whose elements are not loaded yet. It must not refer to the proxy; see `lend`. */
 class Absent {
 	constructor(readonly run: string) {}
 
-	/** Calls fn with each event of a type, "" being all. They come in portions, since all of them may be too much for one text. */
+	/** Calls fn with each event of a type; "" means all. They come in portions, because one text for all could be too long. */
 	each(type: string, fn: (e: SessionEvent) => void): void {
 		for (let from = 0; from >= 0; ) {
 			const { events, next } = host("events", this.run, type, String(from)) as unknown as { events: SessionEvent[]; next: number };
@@ -22,7 +21,7 @@ class Absent {
 		}
 	}
 
-	/** Fetches all. From then on the proxy is the array itself for all that a script can see. */
+	/** Fetches all events. From then on the proxy behaves like the array. */
 	fill(target: SessionEvent[]): void {
 		this.each("", (e) => target.push(e));
 		Object.setPrototypeOf(this, null);
@@ -38,15 +37,15 @@ for (const trap of traps) {
 
 const handlers = new WeakMap<object, Absent>();
 
-/** The handler of events that were not looked at. */
+/** The handler of events that were not used yet. */
 function absent(events: object): Absent | undefined {
 	const handler = handlers.get(events);
 	return handler instanceof Absent ? handler : undefined;
 }
 
 /**
- * Gives a report events that are fetched when they are looked at. Go has them until the run ends: keep must be called before, which
- * fetches what somebody still refers to then.
+ * Adds events to a report that are fetched on first use. Go has them until the run ends: keep must be called before, which fetches
+ * the events that the suite still refers to.
  */
 export function lend(report: SessionReport, run: string): { keep(): void } {
 	const handler = new Absent(run);
@@ -57,7 +56,7 @@ export function lend(report: SessionReport, run: string): { keep(): void } {
 	return { keep: () => void ref.deref()?.length };
 }
 
-/** How many events are there; -1 for those that nobody has looked at. */
+/** The number of events; -1 if they were not used yet. */
 export const eventCount = (report: SessionReport): number => (absent(report.events) === undefined ? report.events.length : -1);
 
 /** Calls fn with each event of a type. */

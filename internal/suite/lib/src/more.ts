@@ -1,4 +1,4 @@
-// The groups about the answer, the workspace, what the session used, and what it was not allowed to do.
+// The groups for the answer, the workspace, the usage, and the permission denials.
 
 import type { AssertionOptions, FileChange, FileChangeOptions, Matcher, SessionReport, UsageMetric } from "plumb";
 import { begin, fail, observedList } from "./fail";
@@ -16,7 +16,7 @@ function textOf(check: string, matcher: unknown): Matcher {
 const answer = (report: SessionReport) => report.finalOutput ?? "";
 const observedAnswer = (report: SessionReport) => `Observed final output: ${answer(report)}`;
 
-/** Refuses to say what an answer does not have of which the report has only the beginning. */
+/** Throws if a check needs the whole answer and the report has only its beginning. */
 function wholeAnswer(report: SessionReport): void {
 	if (lacks(report, "finalOutput")) throw new Error("the final output was cut off in the report, and what is missing might match");
 }
@@ -49,12 +49,12 @@ export const output = {
 	},
 };
 
-/** Refuses to say that a file was not changed where the workspace could not be compared: agents do not tell what commands change. */
+/** Throws if the workspace could not be compared: agents do not report files that commands change. */
 function allChanges(report: SessionReport): void {
 	if (lacks(report, "fileChange")) throw new Error("the workspace was not compared before and after the session, so that not all changes are known");
 }
 
-/** The directory that the session worked in. */
+/** The directory of the session. */
 function workspaceOf(check: string, report: SessionReport): string {
 	const dir = runOf(report)?.workspace;
 	if (dir === undefined || dir === "") {
@@ -74,16 +74,16 @@ function pathOf(check: string, path: unknown): string {
 interface Place {
 	/** The absolute path. */
 	at: string;
-	/** What there is: undefined for nothing. */
+	/** The kind of the file; undefined if it does not exist. */
 	kind: "a file" | "a directory" | undefined;
 	/** In bytes. */
 	size: number;
 }
 
-/** The largest file whose content is looked at, in bytes; the same for suites without code. */
+/** The largest file whose content is read, in bytes; the same as in suites without code. */
 const largest = 16 << 20;
 
-/** Looks at a path of the workspace. One that leads out of it, as an agent's symbolic link may, is no answer to the check. */
+/** Inspects a path of the workspace. A path that leads out of it, such as an agent's symbolic link, is an error of the check. */
 function look(check: string, report: SessionReport, path: unknown): Place {
 	const [fs, p] = [require("node:fs"), require("node:path")];
 	const dir = workspaceOf(check, report);
@@ -101,7 +101,7 @@ function look(check: string, report: SessionReport, path: unknown): Place {
 	return { at, kind: stat.isDirectory() ? "a directory" : "a file", size: stat.size };
 }
 
-/** The names beside a path that is not there, since that is what one looks at first. */
+/** The names in the directory of a missing path, for the message. */
 function neighbours(path: string): string {
 	const [fs, p] = [require("node:fs"), require("node:path")];
 	const dir = p.dirname(path);
@@ -109,7 +109,7 @@ function neighbours(path: string): string {
 	return observedList(`files in ${p.basename(dir)}`, names, String);
 }
 
-/** A path from the workspace, with slashes. */
+/** A path relative to the workspace, with slashes. */
 function relative(report: SessionReport, path: string): string {
 	const p = require("node:path");
 	const dir = runOf(report)?.workspace;
@@ -202,7 +202,7 @@ function holdsText(
 	const expectation = `Expected ${JSON.stringify(path)} ${wanted ? "" : "not "}to contain ${describeText(matcher)}.`;
 	const question = `${expectation} Why was that not so?`;
 	if (kind !== "a file") {
-		// What is not there contains nothing; but a check of its content is not about that.
+		// A missing file contains nothing, but a check of its content expects the file.
 		fail(check, report, {
 			detail: expectation, observed: kind === undefined ? `There is no such file. ${neighbours(at)}` : "It is a directory.",
 			context: { expected: matcher }, question, actual: undefined,
@@ -238,7 +238,7 @@ function figureCheck<O extends AssertionOptions>(name: string, figure: (report: 
 	};
 }
 
-/** How long the session took; 0 is for not known. */
+/** The duration of the session; 0 means unknown. */
 function duration({ durationMs, startedAt, endedAt }: SessionReport): number | undefined {
 	const span = Date.parse(endedAt ?? "") - Date.parse(startedAt ?? "");
 	return durationMs ? durationMs : span >= 0 ? span : undefined;

@@ -1,8 +1,8 @@
-// Values of the user's modules as plain JSON, with everything that JSON cannot carry reported.
+// Copies values of the user's modules as plain JSON, and reports everything that JSON cannot represent.
 
 import type { Position } from "./engine";
 
-/** Something wrong with what a module exports. */
+/** A problem of a module's exports. */
 export interface Problem {
 	case?: number;
 	id?: string;
@@ -13,14 +13,14 @@ export interface Problem {
 	source?: Position;
 }
 
-/** How to write a member of path: a.b, a[0], a["b c"]. */
+/** A member of a path: a.b, a[0], a["b c"]. */
 export function member(path: string, key: string | number): string {
 	if (typeof key === "number") return `${path}[${key}]`;
 	if (!/^[A-Za-z_$][\w$-]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
 	return path === "" ? key : `${path}.${key}`;
 }
 
-/** What a value is called in messages. */
+/** The kind of a value in messages. */
 export function called(v: unknown): string {
 	if (v === null || v === undefined) return String(v);
 	if (Array.isArray(v)) return "an array";
@@ -32,7 +32,7 @@ export function called(v: unknown): string {
 	return typeof v === "object" ? "an object" : `a ${typeof v}`;
 }
 
-/** A copy that JSON can carry. Members that are undefined are left out. */
+/** A copy that JSON can represent, without undefined members. */
 export function plain(v: unknown, path: string, problems: Problem[], above: object[] = []): unknown {
 	const bad = (message: string, hint?: string): undefined => {
 		problems.push({ path, message, ...(hint === undefined ? {} : { hint }) });
@@ -55,7 +55,7 @@ export function plain(v: unknown, path: string, problems: Problem[], above: obje
 	return copy;
 }
 
-/** The word of known that is meant by word, perhaps: at most a third of its letters differ. */
+/** The known word that is nearest to word: at most a third of its letters differ. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
 	let best: string | undefined;
 	let least = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -66,7 +66,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 	return best;
 }
 
-/** The number of letters to insert, delete, change or swap with their neighbour. */
+/** The number of letters to insert, delete, change or swap with their neighbor. */
 function distance(a: string, b: string): number {
 	let before: number[] = [];
 	let above = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,4 +1,4 @@
-// Configs and reporters: Go has them, these are its doors.
+// Configs and reporters, which Go implements.
 
 import type { BenchmarkReporter, ReporterOptions, SkillgymConfig } from "plumb";
 import { host, hostAsync } from "./engine";
@@ -14,7 +14,7 @@ export const reporterHooks = [
 
 type Hook = (typeof reporterHooks)[number];
 
-/** Checks a config and gives it back; an Error says everything that is wrong. */
+/** Checks a config and returns it; the message of the Error has all problems. */
 export function parseConfig(raw: unknown): SkillgymConfig {
 	return JSON.parse(host("parseConfig", JSON.stringify(raw === undefined ? null : raw)));
 }
@@ -24,12 +24,12 @@ export async function loadConfig(options: { suitePath: string; configPath?: stri
 	return JSON.parse(await hostAsync("loadConfig", JSON.stringify(options)));
 }
 
-/** Which hooks a reporter that renders a run has. */
+/** The hooks of a reporter that renders a run. */
 const hooksOf: Record<string, readonly Hook[]> = {
 	standard: reporterHooks, "json-summary": ["onSuiteFinish"], "github-actions": ["onSuiteFinish"], html: ["onCaseFinish", "onSuiteFinish"],
 };
 
-/** A reporter that renders the run that is reported: Go makes it when the first of its hooks is called. */
+/** A reporter that renders the reported run. Go creates it when the first hook is called. */
 function builtIn(name: string, options: ReporterOptions = {}): BenchmarkReporter {
 	const { stdout, ...rest } = options;
 	let handle: string | undefined;
@@ -50,7 +50,7 @@ function builtIn(name: string, options: ReporterOptions = {}): BenchmarkReporter
 	return reporter as BenchmarkReporter;
 }
 
-/** Prints the result that it is given, which need not be the one that Plumb made. */
+/** Prints a given result, which can differ from Plumb's own. */
 function json({ stdout }: ReporterOptions = {}): BenchmarkReporter {
 	return {
 		onSuiteFinish({ result }) {
@@ -73,7 +73,7 @@ export const createJsonSummaryReporter = (options?: ReporterOptions): BenchmarkR
 export const createGitHubActionsReporter = (options?: ReporterOptions): BenchmarkReporter => builtIn("github-actions", options);
 export const createHtmlReporter = (): BenchmarkReporter => builtIn("html");
 
-/** A built-in reporter by its name, or that of a module. */
+/** A built-in reporter by its name, or the reporter of a module. */
 export async function loadReporter(specifier: string | undefined, cwd: string): Promise<BenchmarkReporter> {
 	const name = specifier ?? "standard";
 	if (name === "json") return json();
@@ -92,7 +92,7 @@ export async function loadReporter(specifier: string | undefined, cwd: string): 
 	return found;
 }
 
-/** The reporter that a module exports, or what is wrong with it, to be followed by the path. */
+/** The reporter that a module exports, or the start of a message that ends with the path. */
 export function reporterOf(module: any): BenchmarkReporter | string {
 	const candidate = module?.default ?? module?.reporter;
 	if (candidate === undefined) return "Reporter module must export a default reporter or named reporter object";

@@ -1,4 +1,4 @@
-// The executions whose checks run now: what they look at, and the failures of soft assertions.
+// The executions whose checks run now: their reports, and their failures of soft assertions.
 
 import type { FailureClass, SessionReport } from "plumb";
 
@@ -10,9 +10,9 @@ export interface Collected {
 /** One run of a case's assert, or of a callback of runWithSoftAssertions. */
 export class Run {
 	readonly failures: Collected[] = [];
-	/** Soft assertions that have not settled; those that nobody awaits count too. */
+	/** Soft assertions that have not settled, including those without await. */
 	readonly pending = new Set<Promise<unknown>>();
-	/** How many checks of the groups were made. */
+	/** The number of checks of the groups so far. */
 	checks = 0;
 	ended = false;
 
@@ -22,14 +22,14 @@ export class Run {
 		readonly workspace: string | undefined,
 	) {}
 
-	/** Waits for the soft assertions in flight, and for those that they begin. */
+	/** Waits for the pending soft assertions, and for those that they start. */
 	async settle(): Promise<void> {
 		while (this.pending.size > 0) await Promise.allSettled([...this.pending]);
 		this.ended = true;
 	}
 }
 
-/** Where code runs: for which run, and within which assert.classify, the outermost. */
+/** The context of code: its run, and the outermost assert.classify around it. */
 interface Place {
 	run: Run | undefined;
 	class: FailureClass | undefined;
@@ -55,7 +55,7 @@ function within<T>(p: Place, fn: () => T): T {
 	return storage.run(p, fn);
 }
 
-/** The run of which report is part, or the one that calls: by its async context, or because it is the only one. */
+/** The run of a report, or else the calling run: by its async context, or because it is the only one. */
 export function runOf(report?: object): Run | undefined {
 	return (report && byReport.get(report)) ?? place()?.run ?? (active.size === 1 ? [...active][0] : undefined);
 }
@@ -74,13 +74,13 @@ export async function perform(run: Run, report: SessionReport | undefined, fn: (
 
 const classKey = Symbol.for("skillgym.failureClass");
 
-/** The class that was attached to an error. */
+/** The class of an error. */
 export function classOf(e: unknown): FailureClass | undefined {
 	const found = typeof e === "object" && e !== null ? (e as any)[classKey] : undefined;
 	return found === undefined || found === null ? undefined : failureClass(found);
 }
 
-/** A class as the user gave it; a TypeError where it is none. */
+/** The user's class; throws a TypeError for other values. */
 export function failureClass(given: unknown): FailureClass {
 	const { id, label } = typeof given === "string" ? { id: given, label: undefined } : ((given ?? {}) as FailureClass);
 	if (typeof id !== "string" || id.trim() === "") {
@@ -90,7 +90,7 @@ export function failureClass(given: unknown): FailureClass {
 	return label === undefined ? { id } : { id, label };
 }
 
-/** Calls fn; what it throws, or rejects with, gets the class. Of several classes the outermost wins. */
+/** Calls fn and adds the class to its error. The outermost of several classes wins. */
 export function classify<T>(given: FailureClass | string, fn: () => T): T {
 	const own = failureClass(given);
 	const mark = (e: unknown): never => {
@@ -107,7 +107,7 @@ export function classify<T>(given: FailureClass | string, fn: () => T): T {
 	return typeof (result as any)?.then === "function" ? (Promise.resolve(result).catch(mark) as T) : result;
 }
 
-/** Keeps the failure of a soft assertion for the end of the run; throws it where there is none. */
+/** Keeps the failure of a soft assertion for the end of the run; throws it outside of a run. */
 function collect(e: unknown, isAssertion: (e: unknown) => e is Error, report: object | undefined): void {
 	const run = runOf(report);
 	if (!isAssertion(e) || run === undefined || run.ended) throw e;

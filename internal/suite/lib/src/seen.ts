@@ -1,10 +1,10 @@
-// What a session did, as lists that are made once a report.
+// The actions of a session, as lists that are made once per report.
 
 import type { FileChange, ParsedCommand, SessionEvent, SessionReport } from "plumb";
 import { describeCommand, parseCommand } from "./commands";
 import { eachEvent, eventCount, eventsOf, type EventOf } from "./lazy";
 
-/** A command, taken apart when that is first needed. */
+/** A command, which is parsed on first use. */
 export class Command {
 	#parsed: ParsedCommand | undefined;
 
@@ -20,7 +20,7 @@ export class Command {
 }
 
 interface Lists {
-	/** Weak, since what the suite itself keeps is told by what is still there after its session. */
+	/** Weak, because events that still exist after their session are those that the suite keeps. */
 	events: WeakRef<SessionEvent[]>;
 	length: number;
 	commands?: Command[];
@@ -34,7 +34,7 @@ interface Lists {
 
 const cache = new WeakMap<object, Lists>();
 
-/** The lists of a report; new ones when somebody changed its events. */
+/** The lists of a report; they are made again after its events were changed. */
 function listsOf(report: SessionReport): Lists {
 	const known = cache.get(report);
 	const length = eventCount(report);
@@ -54,12 +54,12 @@ export function commandsOf(report: SessionReport): Command[] {
 	return lists.commands;
 }
 
-/** The files that were read; where no event tells, those that were found in other ways. */
+/** The files that were read: from events, or else from the report's list. */
 export function fileReadsOf(report: SessionReport): string[] {
 	const lists = listsOf(report);
 	if (lists.fileReads === undefined) {
 		lists.fileReads = eventsOf(report, "fileRead").map((e) => e.path);
-		// Where there are no events of them, or not of all, the list has all.
+		// If events are missing, the list has all files.
 		if (lists.fileReads.length === 0 || lacks(report, "fileRead")) lists.fileReads = [...(report.files?.observedReads ?? [])];
 	}
 	return lists.fileReads;
@@ -82,7 +82,7 @@ export const toolResultsOf = (report: SessionReport): EventOf<"toolResult">[] =>
 
 const listed = { command: commandsOf, toolCall: toolCallsOf, toolResult: toolResultsOf };
 
-/** Whether the report does not have all events of a type, or not all of one's text: what is absent says nothing then. */
+/** Whether the report lacks events of a type, or parts of their texts. A missing event then proves nothing. */
 export function hasGaps(report: SessionReport, type: keyof typeof listed): boolean {
 	const gaps = (listsOf(report).gaps ??= {});
 	return (gaps[type] ??= lacks(report, type) || listed[type](report).some((v) => v.truncated === true));

@@ -4,32 +4,32 @@ import type { AssertionOptions, SessionReport } from "plumb";
 import { begin, fail, observedList, wholeNumber } from "./fail";
 import { hasGaps, lacks } from "./seen";
 
-/** A list of things that a session did, and how to look for one of them. V is one of them, M a matcher as users write it. */
+/** A list of a session's actions, and how to search it. V is an action, M a user's matcher. */
 export interface Kind<V, M> {
 	/** The name of the group: "commands". */
 	group: string;
-	/** What failures call the list: "file reads". */
+	/** The name of the list in failures: "file reads". */
 	label: string;
-	/** The type of the events that the values are from, where a report may lack some of them, or of their texts. */
+	/** The type of the events with the values, if a report can lack some of them or of their texts. */
 	type?: Parameters<typeof hasGaps>[1];
 	values(report: SessionReport): readonly V[];
-	/** All texts in one, with NUL between them, for a look at all of them at once. */
+	/** All texts in one, separated by NUL, to search them at once. */
 	joined?(report: SessionReport): string;
-	/** Makes the matcher ready; a TypeError where it is none. */
+	/** Prepares the matcher; throws a TypeError for other values. */
 	prepare(matcher: M, check: string): Prepared<V>;
-	/** How a value stands in an observed list. */
+	/** The text of a value in a list of observed values. */
 	show(v: V): string;
-	/** How a value stands among unexpected ones, and for size. */
+	/** The text of an unexpected value, and for sizes. */
 	plain(v: V): string;
-	/** What callbacks of explain see of a value. */
+	/** The value for callbacks of explain. */
 	expose(v: V): unknown;
 }
 
 export interface Prepared<V> {
 	matches(v: V): boolean;
-	/** A text that a value must contain to match, and that is enough. */
+	/** A text that a value must contain to match; no other condition exists. */
 	needle?: string;
-	/** Whether a value of which something was cut off, and which does not match, might match with it; without it, it might. */
+	/** Whether a truncated value that does not match could match as a whole; the default is true. */
 	might?(v: V): boolean;
 	describe(): string;
 }
@@ -38,27 +38,27 @@ export type Options = AssertionOptions;
 
 const times = (n: number) => `${n} ${n === 1 ? "match" : "matches"}`;
 
-/** The checks, and what a group's own share with them. */
+/** The checks, and the functions that a group's own checks share with them. */
 export function listChecks<V, M>(kind: Kind<V, M>) {
 	const { group, label } = kind;
 	const observed = (values: readonly V[]) => observedList(label, values, kind.show);
 	const exposed = (values: readonly V[]) => values.map(kind.expose);
 	const why = (expectation: string) => `${expectation} Why did you not act accordingly?`;
-	/** The place of the first match, or -1. */
+	/** The index of the first match, or -1. */
 	const index = (values: readonly V[], m: Prepared<V>) => {
 		const { matches } = m;
 		for (let i = 0; i < values.length; i++) if (matches(values[i])) return i;
 		return -1;
 	};
 
-	/** Whether a value matches none, and might do so if a text of it had not been cut off. */
+	/** Whether a truncated value that matches nothing could match as a whole. */
 	const might = (v: V, ms: readonly Prepared<V>[]) =>
 		isCut(v) && !ms.some((m) => m.matches(v)) && ms.some((m) => m.might === undefined || m.might(v));
-	/** How many values match none, and might do so if the report had all of them. */
+	/** The number of values without a match that could match if the report were complete. */
 	const hidden = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) =>
 		kind.type === undefined || !hasGaps(report, kind.type) ? 0
 			: lacks(report, kind.type) ? Infinity : values.filter((v) => might(v, ms)).length;
-	/** Refuses to conclude anything from what a report does not have. */
+	/** Throws if a conclusion would depend on missing parts of the report. */
 	const complete = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) => {
 		if (hidden(report, values, ...ms) > 0) {
 			throw new Error(`the report does not have all ${label}, or not all of their texts, and what is missing might match`);
@@ -74,7 +74,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 		return found;
 	};
 
-	/** One of the checks that count. */
+	/** A check that counts matches. */
 	function counting(name: string, expected: (n: number) => string, holds: (found: number, n: number) => boolean) {
 		const method = `${group}.${name}`;
 		return function check(report: SessionReport, matcher: M, n: number, options?: Options): void {
@@ -198,7 +198,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 	return { checks, some, complete };
 }
 
-/** Whether a text of the value was cut off. */
+/** Whether a text of the value was truncated. */
 const isCut = (v: unknown): boolean => typeof v === "object" && (v as { truncated?: boolean }).truncated === true;
 
 export function listOf<M>(method: string, matchers: readonly M[]): readonly M[] {

@@ -1,11 +1,11 @@
-// The module plumb/testing, for people who test helpers of their suites.
+// The module plumb/testing, for tests of a suite's helpers.
 
 import strict from "node:assert/strict";
 import { isAssertionError } from "./assert";
 import { attachQuestions, questionsOf } from "./fail";
 import { perform, Run } from "./runs";
 
-/** The one error that stands for all failures of soft assertions, and what was thrown after them. */
+/** The error for all failures of soft assertions and the error thrown after them. */
 export function aggregate(errors: readonly Error[]): Error {
 	const lines = errors.map((e, i) => `${i + 1}. ${e.message}`);
 	const e = new strict.AssertionError({
@@ -18,7 +18,7 @@ export function aggregate(errors: readonly Error[]): Error {
 	return e;
 }
 
-/** Calls callback as a case's assert is called: the failures of its soft assertions are thrown as one at the end. */
+/** Calls callback like a case's assert: at the end it throws the failures of its soft assertions as one error. */
 export async function runWithSoftAssertions<T>(callback: () => T): Promise<Awaited<T>> {
 	const run = new Run("", undefined);
 	let result: unknown;
