@@ -77,7 +77,7 @@ var homes = map[string][]string{
 	"google.golang.org/genai":                {},
 	"github.com/cenkalti/backoff":            {"internal/runner/modelapi"},
 	"github.com/goccy/go-yaml":               {"internal/doc"},
-	"github.com/BurntSushi/toml":             {"internal/suite"},
+	"github.com/pelletier/go-toml":           {"internal/suite"},
 	"github.com/joho/godotenv":               {"internal/config"},
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
 	"charm.land":                             {"internal/report"},
@@ -90,7 +90,7 @@ var homes = map[string][]string{
 	"modernc.org/libc":                       {"internal/script"},
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
-	"github.com/tidwall/gjson":               {"internal/agent", "internal/agent/..."},
+	"github.com/tidwall/gjson":               {"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel"},
 	"mvdan.cc/sh":                            {"internal/agent/transcript"},
 	"testing":                                {"plumbtest"},
 	"os/exec": {

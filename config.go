@@ -47,8 +47,7 @@ type RunnerConfig struct {
 
 // AgentConfig describes a coding-agent CLI.
 type AgentConfig struct {
-	// Type is the agent: "codex", "claude-code", "opencode", "cursor-agent", "copilot", "gemini" or
-	// "qwen".
+	// Type is the name of the agent, such as "codex". docs/agents.md lists them.
 	Type string `json:"type" redact:"-"`
 	// Model is the agent's own name for the model.
 	Model string `json:"model" redact:"-"`

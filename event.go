@@ -153,6 +153,8 @@ type Note struct {
 	Level string `json:"level" redact:"-"`
 	Text  string `json:"text"`
 	Hint  string `json:"hint,omitempty"`
+	// Live marks a note that only matters during the run. The log does not record it.
+	Live bool `json:"-"`
 }
 
 // StopReason is the reason why a run ended before all planned work was done.

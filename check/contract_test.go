@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,11 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/plumbtest"
 )
 
@@ -453,41 +449,6 @@ func TestConstructors(t *testing.T) {
 			if _, ok := tests[f.Name.Name]; !ok && !strings.HasPrefix(f.Name.Name, "Parse") {
 				t.Errorf("check/contract_test.go: TestConstructors has no test for %s of check/%s", f.Name.Name, file)
 			}
-		}
-	}
-}
-
-// TestParseObject: a spec means the same whether package check parsed its JSON or its caller did.
-func TestParseObject(t *testing.T) {
-	for _, spec := range []string{
-		`{"type":"contains","text":"ready","weight":2}`,
-		`{"type":"all_of","assertions":[{"type":"is_json"},{"type":"contains"}]}`,
-		`{"type":"contains","text":3}`,
-		`{"type":"containz"}`,
-		`{"type":"contains","textt":"x"}`,
-		`{}`,
-	} {
-		ideal := check.Ideal{Values: []string{"ready"}, Set: true}
-		whole, problems := check.Parse(json.RawMessage(spec), ideal)
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(spec), &members); err != nil {
-			t.Fatal(err)
-		}
-		parsed, again := check.ParseObject(maps.All(members), ideal)
-		if diff := cmp.Diff(problems, again); diff != "" || (whole == nil) != (parsed == nil) {
-			t.Errorf("%s: -Parse +ParseObject\n%s", spec, diff)
-		}
-		value, problem := doc.ParseJSON("", []byte(spec))
-		if problem != nil {
-			t.Fatal(problem)
-		}
-		read, again := check.ParseValue(&value, ideal)
-		if diff := cmp.Diff(problems, again); diff != "" || (whole == nil) != (read == nil) {
-			t.Errorf("%s: -Parse +ParseValue\n%s", spec, diff)
-		}
-		if whole != nil && (string(whole.Canonical()) != string(parsed.Canonical()) ||
-			string(whole.Canonical()) != string(read.Canonical())) {
-			t.Errorf("%s: %s, %s and %s", spec, whole.Canonical(), parsed.Canonical(), read.Canonical())
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -45,16 +44,6 @@ func Parse(raw json.RawMessage, ideal Ideal) (*Check, []Problem) {
 		return nil, []Problem{{Message: err.Error(), Hint: plumb.Hint(err)}}
 	}
 	return ParseValue(&v, ideal)
-}
-
-// ParseObject is [Parse] for a spec whose JSON object was parsed before: members yields its keys
-// and their values.
-func ParseObject(members iter.Seq2[string, json.RawMessage], ideal Ideal) (*Check, []Problem) {
-	var pairs []any
-	for name, value := range members {
-		pairs = append(pairs, name, value)
-	}
-	return Parse(details(pairs...), ideal)
 }
 
 // ParseValue is [Parse] for a spec that Plumb has read from a document.

@@ -43,6 +43,9 @@ func fences(t *testing.T) []fence {
 	}
 	block := regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 	for _, file := range files {
+		if strings.HasSuffix(file, "adding.md") {
+			continue // .ci/adding tests its examples, inside the tree
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -65,7 +65,7 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	logs := details{}
 	o := run.Options{
 		Redact: redactor(),
-		Dir:    dir, Suite: suite, Runners: runners, Parallel: parallel, Index: index,
+		Dir:    dir, Suite: suite, Runners: runners, Settings: run.Settings{Parallel: parallel}, Index: index,
 		Info: plumb.RunInfo{
 			SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier,
 			SuiteHash: suite.Hash,

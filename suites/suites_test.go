@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
@@ -203,12 +203,8 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, err := toml.Decode(string(data), &m)
-	if err != nil {
+	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&m); err != nil {
 		t.Fatal(err)
-	}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		t.Errorf("keys that nobody reads: %v", unknown)
 	}
 	if m.Suite.Version != version || m.Suite.Created == "" || m.Suite.Description == "" {
 		t.Errorf("suite is %+v", m.Suite)

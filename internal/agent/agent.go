@@ -1,13 +1,15 @@
-// Package agent runs coding-agent CLIs: it starts one for each session in a sandbox of its own, makes sure that no process
-// of it is left, and returns one session report whatever the agent's format.
+// Package agent runs coding-agent CLIs. It starts one for each session in a sandbox, ends all of
+// its processes, and returns a session report in one format for all agents.
 //
-// [All] lists the agents. A [Spec] describes one of them, in a folder of its own below this package: how it is started, what
-// counts as a step, and how its transcripts are read. Everything else is common. [Normalize] works without a runner, for
-// sessions that were recorded elsewhere.
+// [All] lists the agents. A [Spec] describes one of them, in a folder of its own below this
+// package: how to start it, what counts as a step, and how to read its transcripts. Everything else
+// is common to all agents. [Normalize] works without a runner, for sessions that were recorded
+// elsewhere.
 //
-// A session sees nothing of the user's own configuration, skills, memory or servers unless the runner inherits them. It has a
-// home directory outside the artifacts, because credentials may be in it, which is removed at the end. The parts that
-// belong to the record are copied to the artifacts, where [Runner.Explain] finds them.
+// A session does not see the user's own configuration, skills, memory or servers unless the runner
+// inherits them. Its home directory is outside the artifacts, because it may hold credentials, and
+// is removed at the end. The parts that belong to the record are copied to the artifacts, where
+// [Runner.Explain] finds them.
 package agent
 
 import (
@@ -28,61 +30,66 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// Env is what agents need of the world.
+// Env is the environment of runners. Getenv, Note and Secret are required.
 type Env struct {
-	// Getenv looks up an environment variable, Environ lists them as name=value; nil means that there are none.
+	// Getenv looks up an environment variable. Environ lists all as name=value; nil means none.
 	Getenv  func(string) string
 	Environ func() []string
-	// Note takes what the user should know, from any goroutine. Optional.
+	// Note receives messages for the user, from any goroutine.
 	Note func(plumb.Note)
-	// Dir is where relative paths begin; "" is the current directory.
+	// Dir is the base of relative paths; "" is the current directory.
 	Dir string
-	// Planning says that runners are only described and never asked, so that the agent need not be installed.
+	// Planning means that runners are only described and not run, so the agent may be missing.
 	Planning bool
-	// Secret reports whether a variable of this name holds a secret. Those are kept from agents that have no use for them.
+	// Secret reports whether a variable of this name holds a secret. Agents that do not need it do
+	// not get it.
 	Secret func(name string) bool
-	// Redact removes secrets from the artifacts of a session, which are kept once it has ended. Its report is made of what
-	// the agent really wrote. Optional.
+	// Redact removes secrets from the artifacts when the session has ended. The report is made from
+	// the agent's original output. Optional.
 	Redact *redact.Redactor
-	// Config is the hash of the runner's configuration, which becomes part of what identifies it.
+	// Config is the hash of the runner's configuration, a part of the runner's identity.
 	Config string
-	// Shared is what the runners of one run know in common; nil means that there are no others.
+	// Shared is the state that the runners of one run share. Optional.
 	Shared *Shared
 }
 
-// Shared is what the runners of one run know in common.
+// Shared is the state that the runners of one run share.
 type Shared struct {
 	mu       sync.Mutex
 	versions map[string]string // of programs, by path, size and time
-	skills   map[string]int    // how many sessions use a skill that was put into a workspace
+	skills   map[string]int    // the number of sessions that use a skill in a workspace
 }
 
-// Runner drives one agent CLI. It implements [plumb.Explainer].
+// Runner runs one agent CLI. It implements [plumb.Explainer].
 type Runner struct {
 	info    plumb.RunnerInfo
 	cfg     plumb.AgentConfig
 	spec    spec.Spec
 	program spec.Program
 	timeout time.Duration
-	slots   chan struct{} // nil where there is no limit
+	slots   chan struct{} // nil means no limit
 	env     Env
-	shared  *Shared
 	grace   proc.Grace
 	linger  time.Duration
 }
 
-// lingerLimit is how long an agent may stay after it has said that it is done.
-const lingerLimit = 10 * time.Second
+const (
+	// lingerLimit is how long an agent may continue to run after it has reported its end.
+	lingerLimit = 10 * time.Second
+	// outputGiB limits the output of a session.
+	outputGiB = 2
+)
 
-// outputLimit bounds what a session may write to its streams, in bytes: disks end, and nobody reads so much.
-const outputLimit = 2 << 30
+// The permissions of an agent.
+const (
+	permissionsBypass  = "bypass"
+	permissionsDefault = "default"
+)
 
-// New makes the runner of the agent that cfg.Agent describes. Its errors say what to change in the configuration. A
-// *plumb.Failure says that the agent is not to be had here: not installed, or in another version.
+// New returns the runner of the agent cfg.Agent. Its errors explain what to change in the
+// configuration. A *plumb.Failure means that the agent is not available on this machine: it is not
+// installed, or has another version.
 func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
-	if cfg.Agent == nil {
-		return nil, errors.New("there is no agent") // a mistake of the program, not of its user
-	}
 	agent := *cfg.Agent
 	a, err := Find(agent.Type)
 	if err != nil {
@@ -91,17 +98,8 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	if err := check(agent, a); err != nil {
 		return nil, err
 	}
-	if env.Getenv == nil {
-		env.Getenv = func(string) string { return "" }
-	}
-	if env.Environ == nil {
-		env.Environ = func() []string { return nil }
-	}
-	if env.Note == nil {
-		env.Note = func(plumb.Note) {}
-	}
-	if env.Secret == nil {
-		env.Secret = func(string) bool { return false }
+	if env.Shared == nil {
+		env.Shared = &Shared{}
 	}
 	if env.Dir, err = filepath.Abs(env.Dir); err != nil {
 		return nil, err
@@ -110,53 +108,49 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	if id == "" {
 		id = agent.Type
 	}
+	if agent.Skills, err = skillDirs(agent.Skills, env.Dir); err != nil {
+		return nil, err
+	}
 	r := &Runner{
 		info: plumb.RunnerInfo{
-			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerAgent, Agent: plumb.AgentInfo{Type: agent.Type, Model: agent.Model},
+			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerAgent,
+			Agent:   plumb.AgentInfo{Type: agent.Type, Model: agent.Model},
 			BaseURL: withoutPassword(agent.BaseURL), Config: env.Config,
 		},
-		cfg: agent, spec: a, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
-		env: env, shared: env.Shared, linger: lingerLimit,
-	}
-	if r.shared == nil {
-		r.shared = &Shared{}
+		cfg: agent, spec: a, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, env: env, linger: lingerLimit,
 	}
 	if cfg.MaxParallel > 0 {
 		r.slots = make(chan struct{}, cfg.MaxParallel)
 	}
-	if agent.Skills, err = skillDirs(agent.Skills, env.Dir); err != nil {
-		return nil, err
+	r.program, err = find(agent, a, env)
+	switch {
+	case env.Planning:
+		return r, nil
+	case err == nil && agent.Version != "":
+		err = r.checkVersion(context.Background())
 	}
-	r.cfg.Skills = agent.Skills
-	if r.program, err = find(agent, a, env); err != nil {
-		if env.Planning {
-			return r, nil
-		}
+	if err != nil {
 		return nil, plumb.Failed(plumb.OriginRunner, err)
-	}
-	if agent.Version != "" && !env.Planning {
-		if err := r.checkVersion(context.Background()); err != nil {
-			return nil, plumb.Failed(plumb.OriginRunner, err)
-		}
 	}
 	return r, nil
 }
 
-// check finds what is wrong with a configuration whatever the environment.
+// check returns an error for a configuration that is wrong in every environment.
 func check(a plumb.AgentConfig, spec spec.Spec) error {
 	switch {
 	case strings.TrimSpace(a.Model) == "":
-		return plumb.WithHint(fmt.Errorf("the agent %s has no model", a.Type), "set model to the agent's own name for it")
+		return plumb.WithHint(fmt.Errorf("the agent %s has no model", a.Type),
+			"set model to the agent's own name of a model")
 	case strings.HasPrefix(a.Model, "-"):
-		return fmt.Errorf("%q is no model", a.Model)
+		return fmt.Errorf("invalid model %q: it begins with a hyphen", a.Model)
 	case !slices.Contains([]string{"", permissionsBypass, permissionsDefault}, a.Permissions):
-		return plumb.WithHint(fmt.Errorf("permissions: %q is not known", a.Permissions), "it is bypass or default")
+		return plumb.WithHint(fmt.Errorf("unknown permissions %q", a.Permissions), "use bypass or default")
+	case a.InheritConfig && len(a.MCPServers) > 0 && spec.InheritedMCPOnly:
+		return plumb.WithHint(fmt.Errorf("mcpServers: %s cannot combine them with an inherited configuration", a.Type),
+			"leave out inheritConfig, or add the servers to your own configuration of the agent")
 	}
-	if a.InheritConfig && len(a.MCPServers) > 0 && spec.InheritedMCPOnly {
-		return fmt.Errorf("mcpServers: %s takes them from the user's own configuration only, if that is inherited", a.Type)
-	}
-	for name := range a.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(a.Env[name], "\x00") {
+	for name, value := range a.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
 			return fmt.Errorf("env: %q cannot be an environment variable", name)
 		}
 	}
@@ -171,22 +165,12 @@ func check(a plumb.AgentConfig, spec spec.Spec) error {
 	return nil
 }
 
-// The permissions that an agent can have.
-const (
-	permissionsBypass  = "bypass"
-	permissionsDefault = "default"
-)
-
 // Info identifies the runner.
 func (r *Runner) Info() plumb.RunnerInfo { return r.info }
 
-// Run has one session of the agent, and returns when all that belonged to it is gone.
+// Run runs one session of the agent, and returns when all of its processes have ended.
 func (r *Runner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
-	if r.program.Path == "" {
-		_, err := find(r.cfg, r.spec, r.env)
-		return nil, plumb.Failed(plumb.OriginRunner, err)
-	}
-	if err := r.turn(ctx); err != nil {
+	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.leave()
@@ -196,10 +180,14 @@ func (r *Runner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	})
 }
 
-// turn waits until the runner may start another session.
-func (r *Runner) turn(ctx context.Context) error {
+// enter waits until the runner may start another session.
+func (r *Runner) enter(ctx context.Context) error {
+	if r.program.Path == "" {
+		_, err := find(r.cfg, r.spec, r.env)
+		return plumb.Failed(plumb.OriginRunner, err)
+	}
 	if ctx.Err() != nil {
-		return r.ended(ctx)
+		return r.stopped(context.Cause(ctx))
 	}
 	if r.slots == nil {
 		return nil
@@ -209,7 +197,7 @@ func (r *Runner) turn(ctx context.Context) error {
 	case r.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return r.ended(ctx)
+		return r.stopped(context.Cause(ctx))
 	}
 }
 
@@ -219,25 +207,37 @@ func (r *Runner) leave() {
 	}
 }
 
-// ended is the failure of a session that ctx cut short.
-func (r *Runner) ended(ctx context.Context) *plumb.Failure {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded) {
-		return r.late(cause)
-	}
-	return plumb.Failuref(plumb.OriginRunner, "stopped before %s was done: %w", r.info.Agent.Type, cause)
-}
+// errLingered is the reason for ending an agent that did not end by itself.
+var errLingered = errors.New("the agent had finished but did not end")
 
-func (r *Runner) late(cause error) *plumb.Failure {
-	f := plumb.Failuref(plumb.OriginTimeout, "%s was not done in time: %w", r.info.Agent.Type, cause)
-	f.Hint = "give it more time (timeoutMs of the case or the runner, or --timeout), or see in stdout.log what it did with it"
+// stopped returns the failure of a session that ended early for the given reason, or nil without a
+// reason.
+func (r *Runner) stopped(reason error) error {
+	if reason == nil || errors.Is(reason, errLingered) {
+		return nil
+	}
+	if f, ok := errors.AsType[*plumb.Failure](reason); ok {
+		return f
+	}
+	if errors.Is(reason, proc.ErrOutput) {
+		reason = fmt.Errorf("%w: more than %d GiB", reason, outputGiB)
+	}
+	f := plumb.Failuref(plumb.OriginRunner, "%s was stopped: %w", r.info.Agent.Type, reason)
+	if timedOut(reason) {
+		f.Origin = plumb.OriginTimeout
+		f.Hint = "raise the limit (timeoutMs of the case or the runner, or --timeout), " +
+			"or read in stdout.log how the agent used its time"
+	}
 	return f
 }
 
-// errLingered says that an agent was done and did not go.
-var errLingered = errors.New("it was done and did not end")
+// timedOut reports whether a time limit of the session is the reason.
+func timedOut(reason error) bool {
+	_, own := errors.AsType[spec.TimeoutError](reason)
+	return own || errors.Is(reason, plumb.ErrTimeLimit) || errors.Is(reason, context.DeadlineExceeded)
+}
 
-// task is one session to be had.
+// task is one session to run.
 type task struct {
 	prompt               string
 	workspace, artifacts string
@@ -245,7 +245,7 @@ type task struct {
 	maxSteps             int
 	skills               []string
 	timeout              time.Duration
-	// resume is the session to go on with; its state lies in state, in the artifacts of the session.
+	// resume is the session to continue. Its state is in the directory state.
 	resume, state string
 }
 
@@ -273,36 +273,30 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	watch := &watch{steps: transcript.NewSteps(&r.spec.Format), limit: t.maxSteps, runner: r, linger: r.linger, stop: stop}
-	cmd := command(l)
-	cmd.Observe, cmd.Grace, cmd.OutputLimit = watch.line, r.grace, outputLimit
+	watch := &watch{steps: transcript.NewSteps(&r.spec.Format), limit: t.maxSteps, runner: r, stop: stop}
+	cmd := proc.Command{
+		Path: l.Program.Path, Args: slices.Concat(l.Program.Args, l.Args), Dir: l.Workspace, Env: l.Environ,
+		Stdin: p.stdin, Stdout: p.out, Stderr: p.err, Observe: watch.line, Grace: r.grace, OutputLimit: outputGiB << 30,
+	}
 	result, err := cmd.Run(ctx)
 	watch.end()
-	if errors.Is(err, proc.ErrNotStarted) {
-		f := plumb.Failuref(plumb.OriginRunner, "agent %s: %s: %w", r.info.Agent.Type, l.Program.Path, err)
-		f.Hint = "is it installed, and for this kind of machine?"
+	if err != nil {
+		f := plumb.Failuref(plumb.OriginRunner, "agent %s: %w", r.info.Agent.Type, err)
+		if errors.Is(err, proc.ErrNotStarted) {
+			f = plumb.Failuref(plumb.OriginRunner, "agent %s: %s: %w", r.info.Agent.Type, l.Program.Path, err)
+			f.Hint = "check that the program exists, and is for this kind of machine"
+		}
 		return nil, f
 	}
-	if err != nil {
-		return nil, plumb.Failuref(plumb.OriginRunner, "agent %s: %w", r.info.Agent.Type, err)
-	}
-	stopped := r.whyStopped(given, result)
-	var notes []string
-	if errors.Is(result.Stopped, errLingered) {
-		notes = append(notes, fmt.Sprintf("the agent had finished but did not end within %s, and was ended", r.linger))
-	}
-	notes = append(notes, leftNotes(result)...)
-
 	collected := r.collect(given, l, watch.session)
 	gathered := p.gather(r, l, watch.session)
-	report, err := Normalize(r.spec.Name, transcript.Transcript{
+	report, err := normalize(&r.spec, transcript.Transcript{
 		Stdout: p.out, Stderr: p.err, Session: p.state, Cwd: p.workspace, Prompt: t.prompt,
-		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: stopped,
+		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: r.stopped(result.Stopped),
 	})
 	kept := errors.Join(gathered, p.keep(r.env.Redact))
 	if report != nil {
 		r.complete(given, report, t, p, result, offered)
-		report.Notes = append(report.Notes, notes...)
 	}
 	switch {
 	case err == nil && kept != nil:
@@ -316,90 +310,70 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	return report, r.failure(err, p)
 }
 
-// collect gets what the agent itself has to hand out once a session is over. given is the context without the session's own time
-// limit. The error matters only where the stream is not enough.
+// collect runs the Collect function of the spec, unless the run itself is about to end. given is
+// the context without the session's own time limit. The error only matters if the stream is not
+// enough.
 func (r *Runner) collect(given context.Context, l *spec.Launch, session string) error {
-	if r.spec.Collect == nil || session == "" {
+	if r.spec.Collect == nil || session == "" || given.Err() != nil && !timedOut(context.Cause(given)) {
 		return nil
-	}
-	if cause := context.Cause(given); cause != nil && !errors.Is(cause, plumb.ErrTimeLimit) && !errors.Is(cause, context.DeadlineExceeded) {
-		return nil // the run is to end soon
 	}
 	return r.spec.Collect(context.WithoutCancel(given), l, session)
 }
 
-// whyStopped says why the agent was ended, as a failure; nil if it ended by itself.
-func (r *Runner) whyStopped(given context.Context, result proc.Result) error {
-	if result.Stopped == nil || errors.Is(result.Stopped, errLingered) {
-		return nil
-	}
-	if f, ok := errors.AsType[*plumb.Failure](result.Stopped); ok {
-		return f
-	}
-	if e, ok := errors.AsType[spec.TimeoutError](result.Stopped); ok {
-		return r.late(e)
-	}
-	if given.Err() != nil {
-		return r.ended(given)
-	}
-	if errors.Is(result.Stopped, proc.ErrOutput) {
-		return plumb.Failuref(plumb.OriginRunner, "%s has written more than %d GiB: %w", r.info.Agent.Type, outputLimit>>30, result.Stopped)
-	}
-	return plumb.Failuref(plumb.OriginRunner, "stopped before %s was done: %w", r.info.Agent.Type, result.Stopped)
-}
-
-func leftNotes(result proc.Result) []string {
-	var notes []string
-	if n := len(result.Left); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d processes were still there when the agent had ended, and were ended: %s", n, names(result.Left)))
-	}
-	if n := len(result.Survivors); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d processes could not be ended: %s", n, names(result.Survivors)))
-	}
-	return notes
-}
-
+// names lists the first processes with their ids.
 func names(processes []proc.Process) string {
+	const most = 5
 	var all []string
-	for i, p := range processes {
-		if i == 5 {
-			all = append(all, "…")
-			break
-		}
+	for _, p := range processes[:min(most, len(processes))] {
 		all = append(all, fmt.Sprintf("%d (%s)", p.PID, transcript.Clip(p.Command, 80)))
+	}
+	if len(processes) > most {
+		all = append(all, "…")
 	}
 	return strings.Join(all, ", ")
 }
 
-// complete fills in what the runner knows of a session and its transcript does not.
-func (r *Runner) complete(ctx context.Context, report *plumb.SessionReport, t task, p *sandbox, result proc.Result, offered []plumb.Offer) {
+// complete adds the facts that the runner has and the transcript lacks.
+func (r *Runner) complete(
+	ctx context.Context, report *plumb.SessionReport, t task, p *sandbox, result proc.Result, offered []plumb.Offer,
+) {
 	started, ended := result.Started.UTC().Truncate(time.Millisecond), result.Ended.UTC().Truncate(time.Millisecond)
 	report.Runner, report.Prompt = r.info, t.prompt
 	report.StartedAt, report.EndedAt = &started, &ended
 	report.DurationMs = ended.Sub(started).Milliseconds()
 	report.Requested = r.info.Parameters
-	if report.AgentVersion == "" && ctx.Err() == nil { // most say it themselves
-		if version, err := r.version(ctx); err == nil {
-			report.AgentVersion = version
-		}
+	if report.AgentVersion == "" && ctx.Err() == nil { // most agents report it
+		report.AgentVersion, _ = r.version(ctx) // "" if it is unknown
 	}
 	raw := &report.RawArtifacts
 	if t.artifacts == "" {
-		*raw = plumb.RawArtifacts{} // they are gone
+		*raw = plumb.RawArtifacts{} // the files are removed
 	}
-	for _, path := range []*string{&raw.StdoutPath, &raw.StderrPath, &raw.SessionPath, &raw.ExportPath, &raw.TelemetryPath} {
+	for _, path := range []*string{
+		&raw.StdoutPath, &raw.StderrPath, &raw.SessionPath, &raw.ExportPath, &raw.TelemetryPath,
+	} {
 		*path = p.artifact(r.env.Redact, *path)
 	}
 	if raw.ExportPath == "" {
-		raw.ExportPath = raw.StdoutPath // documented: where the transcript is
+		raw.ExportPath = raw.StdoutPath // documented: the path of the transcript
 	}
-	if timedOut, ok := errors.AsType[spec.TimeoutError](result.Stopped); (ok && timedOut > 0) || errors.Is(result.Stopped, plumb.ErrTimeLimit) {
+	if timedOut(result.Stopped) {
 		report.FinishReason = plumb.FinishTimeout
 	}
 	report.Offered = r.judgeOffers(report.Offered, offered, p)
+	note := func(format string, args ...any) { report.Notes = append(report.Notes, fmt.Sprintf(format, args...)) }
+	if errors.Is(result.Stopped, errLingered) {
+		note("the agent had finished but did not end within %s, so Plumb ended it", r.linger)
+	}
+	if n := len(result.Left); n > 0 {
+		note("%d processes still ran when the agent had ended, and Plumb ended them: %s", n, names(result.Left))
+	}
+	if n := len(result.Survivors); n > 0 {
+		note("Plumb could not end %d processes: %s", n, names(result.Survivors))
+	}
 }
 
-// failure adds to err where to read on.
+// failure adds the path of a log to err.
 func (r *Runner) failure(err error, p *sandbox) error {
 	if err == nil {
 		return nil

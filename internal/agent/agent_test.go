@@ -33,7 +33,8 @@ type scene struct {
 	notes   []plumb.Note
 }
 
-// newScene makes a scene of an agent that does what says. When the test ends, nothing of its sessions may be left.
+// newScene makes a scene of an agent that does what says. When the test ends, nothing of its
+// sessions may be left.
 func newScene(t *testing.T, agent, what string) *scene {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -75,7 +76,8 @@ func (s *scene) open() *Runner {
 	if err != nil {
 		s.Fatal(err, plumb.Hint(err))
 	}
-	// What ends when it is asked to gets all the time that a busy machine may take, what does not gets none.
+	// What ends when it is asked to gets all the time that a busy machine may take, what does not
+	// gets none.
 	r.grace, r.linger = proc.Grace{Interrupt: time.Minute, Terminate: 200 * time.Millisecond}, time.Minute
 	if strings.Contains(s.cfg.Agent.Env[fakeEnv], "deaf") {
 		r.grace.Interrupt = 300 * time.Millisecond
@@ -225,8 +227,8 @@ func TestConfig(t *testing.T) {
 		{"type", func(a *plumb.AgentConfig) { a.Type = "codexx" }, `unknown agent "codexx" (did you mean "codex"?)`},
 		{"no type", func(a *plumb.AgentConfig) { a.Type = "" }, "no type"},
 		{"model", func(a *plumb.AgentConfig) { a.Model = " " }, "no model"},
-		{"dash", func(a *plumb.AgentConfig) { a.Model = "--yolo" }, "no model"},
-		{"permissions", func(a *plumb.AgentConfig) { a.Permissions = "all" }, `"all" is not known`},
+		{"dash", func(a *plumb.AgentConfig) { a.Model = "--yolo" }, "invalid model"},
+		{"permissions", func(a *plumb.AgentConfig) { a.Permissions = "all" }, `unknown permissions "all"`},
 		{"env", func(a *plumb.AgentConfig) { a.Env = map[string]string{"A=B": ""} }, "cannot be an environment variable"},
 		{"server", func(a *plumb.AgentConfig) { a.MCPServers = map[string]plumb.MCPServer{"x": {}} }, "needs either a command or a url"},
 		{"server name", func(a *plumb.AgentConfig) { a.MCPServers = map[string]plumb.MCPServer{"a.b": {Command: "x"}} }, "cannot be the name"},
@@ -343,7 +345,7 @@ func TestLingers(t *testing.T) {
 func TestLeavesNothing(t *testing.T) {
 	s := newScene(t, "codex", "litter")
 	report, err := s.run(t.Context())
-	if err != nil || report.FinalOutput != "done" || len(report.Notes) == 0 || !strings.Contains(report.Notes[0], "1 processes were still there") {
+	if err != nil || report.FinalOutput != "done" || len(report.Notes) == 0 || !strings.Contains(report.Notes[0], "1 processes still ran") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -614,7 +616,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestCredentialsAmongOthers has a file with credentials and with configuration: only the former is for the agent.
+// TestCredentialsAmongOthers has a file with credentials and with configuration: only the former is
+// for the agent.
 func TestCredentialsAmongOthers(t *testing.T) {
 	s := newScene(t, "copilot", "dump")
 	s.write("user/.copilot/config.json", `{"theme":"dark","trusted_folders":["/"],"copilot_tokens":{"x":"y"}}`)
@@ -661,7 +664,7 @@ func BenchmarkRun(b *testing.B) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat <<'EOF'\n"+stream+"\nEOF\n"), 0o700); err != nil {
 		b.Fatal(err)
 	}
-	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{})
+	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{Getenv: getenv(nil), Secret: func(string) bool { return false }})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -19,12 +19,12 @@ import (
 // Spec describes one agent.
 type Spec = spec.Spec
 
-// Transcript is the record that a session of an agent left behind.
+// Transcript is the record of a session of an agent.
 type Transcript = transcript.Transcript
 
 // All returns the agents. It is the only list of them in the program.
-func All() []spec.Spec {
-	return []spec.Spec{
+func All() []Spec {
+	return []Spec{
 		codex.Spec(), claude.Spec(), opencode.Spec(), cursor.Spec(), copilot.Spec(), gemini.Spec(), claude.Qwen(),
 	}
 }
@@ -39,23 +39,24 @@ func Types() []string {
 }
 
 // Find returns the spec of an agent. Its error names the closest agent.
-func Find(agent string) (spec.Spec, error) {
-	all := All()
-	if i := slices.IndexFunc(all, func(s spec.Spec) bool { return s.Name == agent }); i >= 0 {
-		return all[i], nil
+func Find(agent string) (Spec, error) {
+	var err error
+	for _, s := range All() {
+		if s.Name == agent {
+			return s, nil
+		}
 	}
-	if agent == "" {
-		return spec.Spec{}, plumb.WithHint(fmt.Errorf("the agent has no type"), "it is one of "+strings.Join(Types(), ", "))
-	}
-	err := fmt.Errorf("unknown agent %q", agent)
-	if near := plumb.Nearest(agent, Types()); near != "" {
+	if err = fmt.Errorf("unknown agent %q", agent); agent == "" {
+		err = fmt.Errorf("the agent has no type")
+	} else if near := plumb.Nearest(agent, Types()); near != "" {
 		err = fmt.Errorf("%w (did you mean %q?)", err, near)
 	}
-	return spec.Spec{}, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", "))
+	return Spec{}, plumb.WithHint(err, "the agents are "+strings.Join(Types(), ", "))
 }
 
-// Reach lists the names that agents look for in the directories above the one that they work in: instructions, skills, settings.
-// Of a path only its beginning counts: what else is in a directory of an agent's is meant for it, too.
+// Reach lists the names that agents look for in the parent directories of a workspace:
+// instructions, skills and settings. It returns only the first element of each path, because the
+// rest of an agent's directory is for the agent, too.
 func Reach() []string {
 	var names []string
 	for _, s := range All() {
@@ -68,13 +69,18 @@ func Reach() []string {
 	return slices.Compact(names)
 }
 
-// Normalize makes the session report of a transcript. A report comes back whenever anything of the session was
-// understood. The error, a *[plumb.Failure], says why the session is no measurement: the agent's terminal record says that
-// it failed, or there is no such record, or nothing could be understood.
-func Normalize(agent string, t transcript.Transcript) (*plumb.SessionReport, error) {
-	spec, err := Find(agent)
+// Normalize returns the session report of a transcript. It returns a report if it understood any
+// part of the session. The error, a *[plumb.Failure], explains why the session is not a
+// measurement: the agent's last record reports a failure, there is no such record, or no record was
+// understood.
+func Normalize(agent string, t Transcript) (*plumb.SessionReport, error) {
+	s, err := Find(agent)
 	if err != nil {
-		return nil, plumb.Failed(plumb.OriginNormalization, fmt.Errorf("normalise a transcript: %w", err))
+		return nil, plumb.Failed(plumb.OriginNormalization, fmt.Errorf("normalize a transcript: %w", err))
 	}
-	return transcript.NewRecorder(&spec.Format, &t).Normalize(&t)
+	return normalize(&s, t)
+}
+
+func normalize(s *Spec, t Transcript) (*plumb.SessionReport, error) {
+	return transcript.NewRecorder(&s.Format, &t).Normalize()
 }

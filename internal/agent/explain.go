@@ -12,45 +12,44 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// explainLimit is how long an agent may take for the answer to one question.
+// explainLimit is the time limit for the answer to one question.
 const explainLimit = 5 * time.Minute
 
-// Explain goes on with a session that has ended, and asks about it. The artifacts of the k-th question go to
-// explain/question-k in the session's artifact directory, and with them the state that the next question goes on from: the
-// state of the session itself stays as it was.
+// Explain resumes a session and asks a question about it. The artifacts of the k-th question go to
+// explain/question-k in the session's artifact directory, together with the state from which the
+// next question continues. The state of the session itself does not change.
 func (r *Runner) Explain(ctx context.Context, s plumb.SessionRef, question string) (*plumb.SessionReport, error) {
 	switch {
-	case r.program.Path == "":
-		_, err := find(r.cfg, r.spec, r.env)
-		return nil, plumb.Failed(plumb.OriginRunner, err)
 	case s.SessionID == "" || s.SessionID[0] == '-':
-		return nil, plumb.Failuref(plumb.OriginRunner, "the session has no name by which %s could go on with it", r.info.Agent.Type)
+		return nil, plumb.Failuref(
+			plumb.OriginRunner, "the session has no id with which %s could resume it", r.info.Agent.Type)
 	case s.ArtifactDir == "":
-		return nil, plumb.Failuref(plumb.OriginRunner, "the session has no artifacts, and so no state to go on from")
+		return nil, plumb.Failuref(plumb.OriginRunner, "the session has no artifacts, so its state is missing")
 	}
 	if _, err := os.Stat(s.Workspace); err != nil {
-		f := plumb.Failuref(plumb.OriginRunner, "the session's workspace is gone: %w", err)
-		f.Hint = "keep workspaces with --keep-workspaces; those of failed sessions are kept anyway"
+		f := plumb.Failuref(plumb.OriginRunner, "the session's workspace is missing: %w", err)
+		f.Hint = "keep workspaces with --keep-workspaces; Plumb always keeps those of failed sessions"
 		return nil, f
 	}
-	if err := r.turn(ctx); err != nil {
+	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.leave()
 	dir, state, err := nextQuestion(s.ArtifactDir)
 	if err != nil {
-		return nil, plumb.Failuref(plumb.OriginRunner, "make a directory for the answer: %w", err)
+		return nil, plumb.Failuref(plumb.OriginRunner, "create a directory for the answer: %w", err)
 	}
 	if r.cfg.InheritConfig {
 		state = ""
 	}
 	return r.session(ctx, task{
-		prompt: question, workspace: s.Workspace, artifacts: dir, resume: s.SessionID, state: state, timeout: explainLimit,
+		prompt: question, workspace: s.Workspace, artifacts: dir, timeout: explainLimit,
+		resume: s.SessionID, state: state,
 	})
 }
 
-// nextQuestion makes the directory of the next question about a session, and finds the state to go on from: that after the
-// question before, or that of the session.
+// nextQuestion creates the directory of the next question about a session. It also returns the
+// state to continue from: that after the previous question, or that of the session.
 func nextQuestion(artifacts string) (dir, state string, err error) {
 	parent := filepath.Join(artifacts, "explain")
 	if err := os.MkdirAll(parent, 0o700); err != nil {

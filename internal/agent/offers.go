@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,64 +16,59 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 )
 
-// offers lists what the session is offered, as far as it can be known from outside: skills and servers of the suite and
-// the runner, and the files of instructions that the agent finds. What lies in the workspace, the suite has put there.
+// offers lists what is available to the session, as far as Plumb can see it: skills and servers of
+// the suite and the runner, and instruction files that the agent finds. Everything in the workspace
+// comes from the suite.
 func (r *Runner) offers(l *spec.Launch) []plumb.Offer {
 	var all []plumb.Offer
-	add := func(kind plumb.OfferKind, name, path, source string, undeclared bool) {
-		all = append(all, plumb.Offer{Kind: kind, Name: name, Path: path, Source: source, Undeclared: undeclared})
+	add := func(kind plumb.OfferKind, name, path, source string) {
+		declared := source == "project" || source == "runner"
+		all = append(all, plumb.Offer{Kind: kind, Name: name, Path: path, Source: source, Undeclared: !declared})
 	}
-	for _, dir := range r.spec.SkillDirs {
-		for name, path := range skillsIn(filepath.Join(l.Workspace, filepath.FromSlash(dir))) {
-			add(plumb.OfferSkill, name, path, "project", false)
-		}
-	}
-	for name := range l.Servers {
-		add(plumb.OfferMCPServer, name, "", "runner", false)
-	}
-	for _, file := range r.spec.MCP {
-		path := filepath.Join(l.Workspace, filepath.FromSlash(file))
-		for _, name := range serversIn(path) {
-			add(plumb.OfferMCPServer, name, path, "project", false)
-		}
-	}
-	for _, name := range r.spec.Instructions {
-		if path := filepath.Join(l.Workspace, filepath.FromSlash(name)); transcript.Exists(path) {
-			add(plumb.OfferInstructions, name, path, "project", false)
-		}
-		for dir := filepath.Dir(l.Workspace); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-			if path := filepath.Join(dir, filepath.FromSlash(name)); transcript.Exists(path) {
-				add(plumb.OfferInstructions, name, path, "parent", true)
-			}
-		}
-	}
-	for _, path := range r.spec.MachineInstructions {
+	instructions := func(name, path, source string) {
 		if transcript.Exists(path) {
-			add(plumb.OfferInstructions, filepath.Base(path), path, "machine", true)
+			add(plumb.OfferInstructions, name, path, source)
 		}
 	}
-	if home := spec.UserHome(r.env.Getenv); !l.Hermetic && home != "" {
-		for _, name := range r.spec.UserInstructions {
-			if path := r.userPath(home, name); transcript.Exists(path) {
-				add(plumb.OfferInstructions, name, path, "user", true)
-			}
+	from := func(source string, files, mcp []string, place func(name string) string) {
+		for _, name := range files {
+			instructions(name, place(name), source)
 		}
-		for _, file := range r.spec.UserMCP {
-			path := r.userPath(home, file)
-			for _, name := range serversIn(path) {
-				add(plumb.OfferMCPServer, name, path, "user", true)
+		for _, file := range mcp {
+			for _, name := range serversIn(place(file)) {
+				add(plumb.OfferMCPServer, name, place(file), source)
 			}
 		}
 		for _, dir := range r.spec.SkillDirs {
-			for name, path := range skillsIn(r.userPath(home, dir)) {
-				add(plumb.OfferSkill, name, path, "user", true)
+			for name, path := range skillsIn(place(dir)) {
+				add(plumb.OfferSkill, name, path, source)
 			}
 		}
+	}
+	for name := range l.Servers {
+		add(plumb.OfferMCPServer, name, "", "runner")
+	}
+	from("project", r.spec.Instructions, r.spec.MCP, func(name string) string {
+		return filepath.Join(l.Workspace, filepath.FromSlash(name))
+	})
+	for dir := filepath.Dir(l.Workspace); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		for _, name := range r.spec.Instructions {
+			instructions(name, filepath.Join(dir, filepath.FromSlash(name)), "parent")
+		}
+	}
+	for _, path := range r.spec.MachineInstructions {
+		instructions(filepath.Base(path), path, "machine")
+	}
+	if home := spec.UserHome(r.env.Getenv); !l.Hermetic && home != "" {
+		from("user", r.spec.UserInstructions, r.spec.UserMCP, func(name string) string {
+			return r.userPath(home, name)
+		})
 	}
 	return all
 }
 
-// userPath returns where the user has a file of the agent's: below home, or where a variable says.
+// userPath returns the path of a user's file for the agent: below home, or in the directory that an
+// environment variable names.
 func (r *Runner) userPath(home, name string) string {
 	for _, c := range r.spec.Credentials {
 		if dir := r.env.Getenv(c.Variable); c.Variable != "" && dir != "" && strings.HasPrefix(name, c.Dir+"/") {
@@ -82,7 +78,7 @@ func (r *Runner) userPath(home, name string) string {
 	return filepath.Join(home, filepath.FromSlash(name))
 }
 
-// serversIn lists the MCP servers that a file of configuration names: JSON, or the TOML of Codex.
+// serversIn lists the MCP servers in a configuration file: JSON, or the TOML of Codex.
 func serversIn(path string) []string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -104,7 +100,7 @@ func serversIn(path string) []string {
 	return names
 }
 
-// skillsIn lists the skills in a directory, by name, with the paths of their SKILL.md.
+// skillsIn lists the skills in a directory by name, with the paths of their SKILL.md.
 func skillsIn(dir string) map[string]string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -119,27 +115,25 @@ func skillsIn(dir string) map[string]string {
 	return found
 }
 
-// judgeOffers joins what the agent said that it was offered with what is known from outside, and flags what neither the
-// suite nor the runner brought. In a hermetic session what the agent names, and nobody brought, is its own.
-func (r *Runner) judgeOffers(said, known []plumb.Offer, p *sandbox) []plumb.Offer {
+// judgeOffers joins the offers that the agent reported with the known ones. It marks those that
+// come neither from the suite nor from the runner. In a hermetic session, an unknown offer is the
+// agent's own.
+func (r *Runner) judgeOffers(reported, known []plumb.Offer, p *sandbox) []plumb.Offer {
 	all := slices.Clone(known)
-	for _, o := range said {
+	for _, o := range reported {
 		i := slices.IndexFunc(all, func(k plumb.Offer) bool {
 			return k.Kind == o.Kind && (k.Name == o.Name || k.Path != "" && k.Path == o.Path)
 		})
 		if i >= 0 {
-			if o.Source != "" {
-				all[i].Source = o.Source
-			}
-			if all[i].Path == "" {
-				all[i].Path = o.Path
-			}
+			all[i].Source = cmp.Or(o.Source, all[i].Source)
+			all[i].Path = cmp.Or(all[i].Path, o.Path)
 			continue
 		}
 		switch source := strings.ToLower(o.Source); {
-		case source == "user" || source == "personal" || source == "global" || source == "plugin":
+		case slices.Contains([]string{"user", "personal", "global", "plugin"}, source):
 			o.Undeclared = true
-		case builtin(source):
+		case slices.Contains([]string{"builtin", "built-in", "bundled", "system"}, source),
+			strings.HasSuffix(source, "@builtin"):
 		case filepath.IsAbs(o.Path) && !files.Within(o.Path, p.workspace) && inHome(o.Path) == o.Path:
 			o.Undeclared = true
 		case source == "" && !r.cfg.InheritConfig:
@@ -151,17 +145,13 @@ func (r *Runner) judgeOffers(said, known []plumb.Offer, p *sandbox) []plumb.Offe
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b plumb.Offer) int {
-		return strings.Compare(string(a.Kind)+"\x00"+a.Name+"\x00"+a.Path, string(b.Kind)+"\x00"+b.Name+"\x00"+b.Path)
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path))
 	})
 	return all
 }
 
-func builtin(source string) bool {
-	return source == "builtin" || source == "built-in" || source == "bundled" || source == "system" || strings.HasSuffix(source, "@builtin")
-}
-
-// inHome writes a path in the home of a session, which has another name each time, with a tilde. That of an earlier session
-// counts too: one that was resumed still speaks of it.
+// inHome replaces the home of a session, whose name is random, by a tilde. The path may be in the
+// home of an earlier session, if the session was resumed.
 func inHome(path string) string {
 	_, rest, ok := strings.Cut(filepath.ToSlash(path), "/plumb-agent-")
 	if !ok {

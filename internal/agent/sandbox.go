@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,34 +18,38 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// sandbox is where one session happens. Its root is outside the artifacts, readable by this user only, and gone afterwards.
+// sandbox holds the directories of one session. Its root is outside the artifacts, only this user
+// can read it, and it is removed at the end.
 type sandbox struct {
 	root string
-	// home and tmp are the agent's own; with an inherited configuration home holds only what this package adds.
+	// home and tmp are the agent's own. With an inherited configuration, home holds only files of
+	// this package.
 	home, tmp string
 	workspace string
-	// artifacts is where the streams and the kept state go, without secrets, once the agent has ended. It is below root if
-	// nobody wants them.
+	// artifacts is the directory for the streams and the state, without secrets, after the agent
+	// has ended. It is below root if the caller does not want artifacts; kept is then false.
 	artifacts      string
 	kept           bool
 	stdout, stderr string
-	// out and err are what the agent itself writes to, and state has what belongs to the record of its state, "" if
-	// nothing does. All are as the agent left them: the report is made of them.
-	out, err, state string
-	// skills are those that were put into the workspace.
+	// out and err are the files to which the agent writes. state is the directory with the recorded
+	// parts of its state, or "". They are unchanged, because the report is made from them. stdin is
+	// the agent's input, or "".
+	out, err, state, stdin string
+	// skills are the skills that Plumb copied to the workspace.
 	skills []string
 	shared *Shared
-	// lent are credentials files of the user's that the agent works with, by their place in home.
+	// lent maps paths in home to the user's credentials files.
 	lent    map[string]string
 	started time.Time
 }
 
-// sandbox makes the directories of a session.
+// sandbox creates the directories of a session.
 func (r *Runner) sandbox(t task) (_ *sandbox, err error) {
 	root, err := newRoot()
 	if err != nil {
@@ -54,7 +57,8 @@ func (r *Runner) sandbox(t task) (_ *sandbox, err error) {
 	}
 	p := &sandbox{
 		root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), workspace: t.workspace,
-		artifacts: t.artifacts, kept: t.artifacts != "", shared: r.shared, lent: map[string]string{}, started: time.Now(),
+		artifacts: t.artifacts, kept: t.artifacts != "", shared: r.env.Shared,
+		lent: map[string]string{}, started: time.Now(),
 	}
 	defer func() {
 		if err != nil {
@@ -85,30 +89,32 @@ func (r *Runner) sandbox(t task) (_ *sandbox, err error) {
 	p.out, p.err = filepath.Join(root, filepath.Base(p.stdout)), filepath.Join(root, filepath.Base(p.stderr))
 	if t.state != "" {
 		if err := copyTree(p.home, t.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("bring back the state of the session: %w", err)
+			return nil, fmt.Errorf("restore the state of the session: %w", err)
 		}
 	}
 	if !r.cfg.InheritConfig && r.cfg.BaseURL == "" {
 		if err := p.linkCredentials(r); err != nil {
-			return nil, fmt.Errorf("offer the agent its credentials: %w", err)
+			return nil, fmt.Errorf("link the credentials of the agent: %w", err)
 		}
 	}
-	return p, p.addSkills(append(append([]string(nil), r.cfg.Skills...), t.skills...), r.spec.Skills)
+	return p, p.addSkills(slices.Concat(r.cfg.Skills, t.skills), r.spec.Skills)
 }
 
-// rootPrefix begins the names of the directories of sessions; the id of the process that made it follows.
+// rootPrefix begins the names of the directories of sessions. The id of the process that created
+// the directory follows.
 const rootPrefix = "plumb-agent-"
 
-// newRoot makes a directory for a session.
+// newRoot creates a directory for a session.
 func newRoot() (string, error) {
 	root, err := os.MkdirTemp("", rootPrefix+strconv.Itoa(os.Getpid())+"-*")
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(root) // agents do so too, and would find what is below elsewhere
+	return filepath.EvalSymlinks(root) // as agents do with the paths that they report
 }
 
-// Sweep removes the directories of sessions whose process is dead, and returns their names; with dryRun it only does the latter.
+// Sweep removes the directories of sessions whose process has ended, and returns their names. With
+// dryRun it only returns them.
 func Sweep(dryRun bool) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), rootPrefix+"*"))
 	if err != nil {
@@ -122,7 +128,7 @@ func Sweep(dryRun bool) ([]string, error) {
 			continue
 		}
 		if entries, err := os.ReadDir(root); len(entries) == 0 && errors.Is(err, fs.ErrPermission) {
-			continue // another user's
+			continue // of another user
 		}
 		if !dryRun {
 			if err := files.RemoveAll(root); err != nil {
@@ -134,8 +140,8 @@ func Sweep(dryRun bool) ([]string, error) {
 	return removed, nil
 }
 
-// linkCredentials offers the agent the user's credentials files. They are links: an agent that renews a token writes the new one to
-// where the user's own sessions look for it, for the old one is worth nothing then.
+// linkCredentials links the user's credentials files into the agent's home. An agent that renews a
+// token then writes it to the user's file; the old token becomes invalid.
 func (p *sandbox) linkCredentials(r *Runner) error {
 	for _, c := range r.spec.Credentials {
 		source := c.Source(r.env.Getenv)
@@ -158,7 +164,7 @@ func (p *sandbox) linkCredentials(r *Runner) error {
 			}
 			continue
 		}
-		if err := os.Symlink(source, place); err != nil { // not everybody may make links on Windows
+		if err := os.Symlink(source, place); err != nil { // Windows requires a privilege for links
 			if err := copyFile(place, source, 0o600); err != nil {
 				return err
 			}
@@ -176,7 +182,7 @@ func copyMembers(to, from string, names []string) error {
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil //nolint:nilerr // what is no JSON, the agent cannot read either
+		return nil //nolint:nilerr // the agent cannot read the file either
 	}
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !slices.Contains(names, name) })
 	if data, err = json.Marshal(all); err != nil {
@@ -185,7 +191,8 @@ func copyMembers(to, from string, names []string) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// restoreCredentials hands a renewed token to the user where the agent has put a new file in place of the link.
+// restoreCredentials copies a renewed token to the user's file if the agent replaced the link by a
+// new file.
 func (p *sandbox) restoreCredentials() error {
 	for place, source := range p.lent {
 		info, err := os.Lstat(place)
@@ -201,32 +208,25 @@ func (p *sandbox) restoreCredentials() error {
 			continue
 		}
 		if changed, err := os.Stat(source); err != nil || changed.ModTime().After(p.started) {
-			continue // somebody else has renewed it too, and later
+			continue // another program renewed it later
 		}
-		if err := replaceFile(source, mine); err != nil {
-			return fmt.Errorf("hand back the credentials that the agent renewed: %w", err)
+		err = doc.Write(source, func(f *doc.File) error {
+			_, err := f.Write(mine)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("store the credentials that the agent renewed: %w", err)
 		}
 	}
 	return nil
 }
 
-func replaceFile(name string, data []byte) error {
-	next := name + ".plumb-" + rand.Text()[:8]
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(next, name); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return nil
-}
-
-// remove removes the session's place.
+// remove removes the directories of the session.
 func (p *sandbox) remove() error {
 	return errors.Join(p.restoreCredentials(), p.removeSkills(), files.RemoveAll(p.root))
 }
 
-// gather puts what belongs to the record of the agent's state into one directory, as it is.
+// gather links the recorded parts of the agent's state into one directory, unchanged.
 func (p *sandbox) gather(r *Runner, l *spec.Launch, session string) error {
 	target := filepath.Join(p.root, "state")
 	home := p.home
@@ -236,18 +236,18 @@ func (p *sandbox) gather(r *Runner, l *spec.Launch, session string) error {
 	for _, part := range r.spec.State {
 		source := filepath.Join(home, filepath.FromSlash(part))
 		if r.cfg.InheritConfig && (session == "" || home == "") {
-			break // nothing tells the session's files from those of all others
+			break // the session's files cannot be distinguished from other files
 		}
 		if !transcript.Exists(source) {
 			continue
 		}
-		err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, linkFile, func(name string, info fs.FileInfo) bool {
+		wanted := func(name string, info fs.FileInfo) bool {
 			if r.cfg.InheritConfig {
 				return strings.Contains(name, session) && info.ModTime().After(p.started.Add(-time.Second))
 			}
 			return !secretFile(info.Name())
-		})
-		if err != nil {
+		}
+		if err := copyFiltered(filepath.Join(target, filepath.FromSlash(part)), source, linkFile, wanted); err != nil {
 			return err
 		}
 	}
@@ -264,7 +264,8 @@ func (p *sandbox) gather(r *Runner, l *spec.Launch, session string) error {
 	return nil
 }
 
-// linkFile is copyFile for a file that nobody writes to any more: a link costs nothing.
+// linkFile is copyFile for a file that does not change any more. It creates a hard link if
+// possible.
 func linkFile(to, from string, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -275,17 +276,19 @@ func linkFile(to, from string, mode fs.FileMode) error {
 	return copyFile(to, from, mode)
 }
 
-// keep puts what belongs to the record into the artifacts, without secrets: what the agent printed, and its state.
+// keep copies the agent's output and its state to the artifacts, without secrets.
 func (p *sandbox) keep(r *redact.Redactor) error {
 	take := copyFile
 	if p.kept {
-		take = func(to, from string, mode fs.FileMode) error { return copyClean(to, from, mode, r) }
+		take = func(to, from string, mode fs.FileMode) error {
+			return copyWith(to, from, mode, func(out io.Writer, _ *os.File) error { return r.CopyFile(out, from) })
+		}
 	}
 	for _, from := range []string{p.out, p.err} {
 		if err := take(p.artifact(r, from), from, 0o600); err != nil {
 			return err
 		}
-		if err := os.Remove(from); err != nil { // a large one would take the room twice
+		if err := os.Remove(from); err != nil { // a large file must not use the disk twice
 			return err
 		}
 	}
@@ -304,7 +307,8 @@ func (p *sandbox) keep(r *redact.Redactor) error {
 	})
 }
 
-// artifact returns where in the artifacts a file of the record is kept; any other path is returned as it is.
+// artifact returns the path in the artifacts of a file in the record. It returns other paths
+// unchanged.
 func (p *sandbox) artifact(r *redact.Redactor, name string) string {
 	switch {
 	case name == p.out:
@@ -321,20 +325,12 @@ func (p *sandbox) artifact(r *redact.Redactor, name string) string {
 	return filepath.Join(p.artifacts, "session", r.FileName(rel))
 }
 
-// secretFile reports whether a file of an agent's home holds credentials by its name.
+// secretFile reports whether a file of an agent's home holds credentials, by its name.
 func secretFile(name string) bool {
-	switch strings.ToLower(name) {
-	case "auth.json", ".credentials.json", "oauth_creds.json", "mcp-oauth-tokens.json", "mcp-auth.json", "account.json", "google_accounts.json":
-		return true
-	default:
-		return false
-	}
-}
-
-// copyClean copies a file without the secrets that are in it. One that is no text is left out if it holds any, since it would
-// be broken.
-func copyClean(to, from string, mode fs.FileMode, r *redact.Redactor) error {
-	return copyWith(to, from, mode, func(out io.Writer, _ *os.File) error { return r.CopyFile(out, from) })
+	return slices.Contains([]string{
+		"auth.json", ".credentials.json", "oauth_creds.json", "mcp-oauth-tokens.json", "mcp-auth.json", "account.json",
+		"google_accounts.json",
+	}, strings.ToLower(name))
 }
 
 // copyTree copies a directory into another.
@@ -342,8 +338,12 @@ func copyTree(to, from string) error {
 	return copyFiltered(to, from, copyFile, func(string, fs.FileInfo) bool { return true })
 }
 
-// copyFiltered copies the files of a directory, or one file, that wanted says yes to. Links and special files are left out.
-func copyFiltered(to, from string, take func(to, from string, mode fs.FileMode) error, wanted func(name string, info fs.FileInfo) bool) error {
+// copyFiltered copies one file or the files of a directory, as far as wanted accepts them. It omits
+// links and special files.
+func copyFiltered(
+	to, from string, take func(to, from string, mode fs.FileMode) error,
+	wanted func(name string, info fs.FileInfo) bool,
+) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -370,33 +370,32 @@ func copyFile(to, from string, mode fs.FileMode) error {
 	})
 }
 
-// copyWith makes the file to of what fn makes of the file from; none where that holds what it must not.
+// copyWith creates the file to with the output of fn for the file from. It creates no file if fn
+// finds a secret in a binary file, which redaction would break.
 func copyWith(to, from string, mode fs.FileMode, fn func(out io.Writer, in *os.File) error) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }() // only read
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
-			out, err = os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
-		}
+	defer func() { _ = in.Close() }() // opened only for reading
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
 	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
-	switch err = errors.Join(fn(out, in), out.Close()); {
-	case err == nil:
+	if err = errors.Join(fn(out, in), out.Close()); err == nil {
 		return nil
-	case errors.Is(err, redact.ErrBinary):
-		return os.Remove(to)
-	default:
-		return errors.Join(err, os.Remove(to))
 	}
+	removed := os.Remove(to)
+	if errors.Is(err, redact.ErrBinary) {
+		return removed
+	}
+	return errors.Join(err, removed)
 }
 
-// skillDirs makes the paths of skills absolute and checks that each is one.
+// skillDirs makes the paths of skills absolute, and checks that each has a SKILL.md.
 func skillDirs(dirs []string, base string) ([]string, error) {
 	var all []string
 	for _, dir := range dirs {
@@ -404,15 +403,16 @@ func skillDirs(dirs []string, base string) ([]string, error) {
 			dir = filepath.Join(base, dir)
 		}
 		if !transcript.Exists(filepath.Join(dir, "SKILL.md")) {
-			return nil, plumb.WithHint(fmt.Errorf("skills: %s has no SKILL.md", dir), "name the directory of the skill itself")
+			return nil, plumb.WithHint(fmt.Errorf("skills: %s has no SKILL.md", dir),
+				"use the path of the directory that contains SKILL.md")
 		}
 		all = append(all, dir)
 	}
 	return all, nil
 }
 
-// addSkills puts skills into the workspace, in the directory where the agent looks for them. One of the same name that is
-// there already is the workspace's own, and stays.
+// addSkills copies skills to the directory of the workspace where the agent looks for them. It does
+// not replace a skill of the workspace with the same name.
 func (p *sandbox) addSkills(dirs []string, under string) error {
 	for _, dir := range dirs {
 		target := filepath.Join(p.workspace, filepath.FromSlash(under), filepath.Base(dir))
@@ -431,13 +431,14 @@ func (p *sandbox) addSkills(dirs []string, under string) error {
 		}
 		p.shared.mu.Unlock()
 		if err != nil {
-			return fmt.Errorf("offer the skill %s: %w", dir, err)
+			return fmt.Errorf("copy the skill %s to the workspace: %w", dir, err)
 		}
 	}
 	return nil
 }
 
-// removeSkills takes them out of the workspace again, which is to show what the agent changed and nothing else.
+// removeSkills removes the copied skills, so that the workspace shows only the changes of the
+// agent.
 func (p *sandbox) removeSkills() error {
 	p.shared.mu.Lock()
 	defer p.shared.mu.Unlock()
@@ -449,7 +450,7 @@ func (p *sandbox) removeSkills() error {
 		delete(p.shared.skills, target)
 		all = errors.Join(all, os.RemoveAll(target))
 		for dir := filepath.Dir(target); dir != p.workspace && files.Within(dir, p.workspace); dir = filepath.Dir(dir) {
-			if os.Remove(dir) != nil { // it holds something else
+			if os.Remove(dir) != nil { // it is not empty
 				break
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Secrets yields the values that an agent logs in with, and where they are from: the variables that reach it, and the tokens
-// in the credentials files that it is lent. A model may print them.
+// Secrets yields the values with which an agent logs in, each with its source: the variables that
+// the agent gets, and the tokens in its credentials files. A model may print them.
 func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		spec, err := Find(a.Type)
@@ -20,9 +20,7 @@ func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string,
 		}
 		more := true
 		emit := func(name, value string) {
-			if more && value != "" {
-				more = yield(name, value)
-			}
+			more = more && (value == "" || yield(name, value))
 		}
 		if a.APIKeyEnv != "" {
 			emit(a.APIKeyEnv, getenv(a.APIKeyEnv))
@@ -46,7 +44,8 @@ func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string,
 	}
 }
 
-// tokens calls fn for each text in a JSON document that is long enough for a token, and has no spaces as one.
+// tokens calls fn with each string of a JSON document that can be a token: it is long and has
+// neither spaces nor slashes.
 func tokens(v gjson.Result, fn func(value string)) {
 	const least = 20
 	if v.IsObject() || v.IsArray() {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,19 +19,21 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
-// versionLimit is how long an agent may take to say its version.
+// versionLimit is the time limit for printing the version.
 const versionLimit = 15 * time.Second
 
-// version asks the agent's program for its version, once for each state of the file. "" is not known.
+// version runs the agent's program to get its version, once for each state of the file. "" means
+// that it is unknown.
 func (r *Runner) version(ctx context.Context) (string, error) {
 	info, err := os.Stat(r.program.Path)
 	if err != nil {
 		return "", err
 	}
 	key := fmt.Sprintf("%s %q %d %d", r.program.Path, r.program.Args, info.Size(), info.ModTime().UnixNano())
-	r.shared.mu.Lock()
-	version, known := r.shared.versions[key]
-	r.shared.mu.Unlock()
+	shared := r.env.Shared
+	shared.mu.Lock()
+	version, known := shared.versions[key]
+	shared.mu.Unlock()
 	if known {
 		return version, nil
 	}
@@ -38,12 +41,12 @@ func (r *Runner) version(ctx context.Context) (string, error) {
 	if err != nil && ctx.Err() != nil {
 		return "", err
 	}
-	r.shared.mu.Lock()
-	defer r.shared.mu.Unlock()
-	if r.shared.versions == nil {
-		r.shared.versions = map[string]string{}
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.versions == nil {
+		shared.versions = map[string]string{}
 	}
-	r.shared.versions[key] = version // "" too: a program that cannot say it need not be asked again
+	shared.versions[key] = version // also "", so that a failure is not repeated
 	return version, err
 }
 
@@ -53,11 +56,10 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, files.RemoveAll(root)) }()
-	p := &sandbox{root: root, home: filepath.Join(root, "home"), tmp: root, workspace: root}
-	if err := os.Mkdir(p.home, 0o700); err != nil {
+	l := &spec.Launch{Home: filepath.Join(root, "home"), Tmp: root, Workspace: root, Hermetic: true}
+	if err := os.Mkdir(l.Home, 0o700); err != nil {
 		return "", err
 	}
-	l := &spec.Launch{Root: root, Home: p.home, Tmp: p.tmp, Workspace: p.workspace, Hermetic: true}
 	if r.spec.SharedCache {
 		cache, err := spec.SharedCache(r.spec.Name)
 		if err != nil {
@@ -81,37 +83,34 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 	if result.Stopped != nil {
 		return "", result.Stopped
 	}
-	said, err := os.ReadFile(c.Stdout)
-	if err != nil {
-		return "", err
-	}
-	return versionIn(string(said)), nil
+	printed, err := os.ReadFile(c.Stdout)
+	return versionIn(string(printed)), err
 }
 
-// versionIn finds the version in what a program says of itself: "codex-cli 0.169.0", "2.1.328 (Claude Code)".
+// versionIn finds the version in the output of a program: "codex-cli 0.169.0", "2.1.328 (Claude
+// Code)".
 func versionIn(text string) string {
 	found := regexp.MustCompile(`\b\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`).FindString(transcript.Clip(text, 4<<10))
 	return strings.TrimRight(found, ".-+")
 }
 
-// checkVersion compares the agent's version with the one that the configuration wants.
+// checkVersion compares the agent's version with that of the configuration.
 func (r *Runner) checkVersion(ctx context.Context) error {
 	version, err := r.version(ctx)
 	if err != nil {
-		return fmt.Errorf("ask %s for its version: %w", r.program.Path, err)
+		return fmt.Errorf("get the version of %s: %w", r.program.Path, err)
 	}
-	if !matchesVersion(version, r.cfg.Version) {
-		if version == "" {
-			version = "one that it does not tell"
-		}
-		return plumb.WithHint(fmt.Errorf("%s has version %s, and the configuration wants %s", r.program.Path, version, r.cfg.Version),
-			"install that version, or change version")
+	if matchesVersion(version, r.cfg.Version) {
+		return nil
 	}
-	return nil
+	return plumb.WithHint(
+		fmt.Errorf("%s has version %s, but the configuration requires %s",
+			r.program.Path, cmp.Or(version, "unknown"), r.cfg.Version),
+		"install that version, or change version")
 }
 
 // matchesVersion reports whether version is want, or begins with all of its numbers.
 func matchesVersion(version, want string) bool {
-	version, want = strings.TrimPrefix(version, "v"), strings.TrimPrefix(want, "v")
-	return version == want || strings.HasPrefix(version, want+".") || strings.HasPrefix(version, want+"-") || strings.HasPrefix(version, want+"+")
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(version, "v"), strings.TrimPrefix(want, "v"))
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], ".-+"))
 }

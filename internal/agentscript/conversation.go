@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // conversation is the part of an agent's request that the server uses, for every API.
@@ -15,7 +17,7 @@ type conversation struct {
 	// received are the messages of the agent, in order.
 	received []message
 	// schema is the schema of the answer, if the request wants JSON.
-	schema any
+	schema gjson.Result
 }
 
 // tool is a tool that the agent offers to the model.
@@ -23,7 +25,7 @@ type tool struct {
 	name, namespace string
 	// custom is set if the argument is a text instead of JSON.
 	custom bool
-	schema any
+	schema gjson.Result
 }
 
 // message is a message of the agent to the model: a text in the user's name, or the result of a
@@ -33,9 +35,9 @@ type message struct {
 	result bool
 }
 
-// readConversation reads a request. It ignores what it does not know, because agents send
-// undocumented members.
-func readConversation(api api, body []byte, request any) *conversation {
+// readConversation reads a request. It ignores unknown members, because agents send undocumented
+// ones.
+func readConversation(api api, body []byte, request gjson.Result) *conversation {
 	q := &conversation{body: body}
 	switch api {
 	case apiChat:
@@ -51,113 +53,113 @@ func readConversation(api api, body []byte, request any) *conversation {
 	return q
 }
 
-func (q *conversation) chat(request any) {
-	for _, t := range list(request, "tools") {
-		q.tool("", get(t, "function"), get(t, "function", "parameters"), false)
+func (q *conversation) chat(request gjson.Result) {
+	for _, t := range request.Get("tools").Array() {
+		q.tool("", t.Get("function"), t.Get("function.parameters"), false)
 	}
-	q.schema = get(request, "response_format", "json_schema", "schema")
-	for _, m := range list(request, "messages") {
-		switch text(m, "role") {
+	q.schema = request.Get("response_format.json_schema.schema")
+	for _, m := range request.Get("messages").Array() {
+		switch m.Get("role").Str {
 		case "user":
-			q.received = append(q.received, message{text: content(get(m, "content"))})
+			q.received = append(q.received, message{text: content(m.Get("content"))})
 		case "tool":
 			q.received = append(q.received, message{result: true})
 		}
 	}
 }
 
-func (q *conversation) responses(request any) {
-	q.responseTools("", list(request, "tools"))
-	q.schema = get(request, "text", "format", "schema")
-	if s, ok := get(request, "input").(string); ok {
-		q.received = append(q.received, message{text: s})
+func (q *conversation) responses(request gjson.Result) {
+	q.responseTools("", request.Get("tools"))
+	q.schema = request.Get("text.format.schema")
+	input := request.Get("input")
+	if input.Type == gjson.String {
+		q.received = append(q.received, message{text: input.Str})
+		return
 	}
-	for _, item := range list(request, "input") {
-		kind := text(item, "type")
+	for _, item := range input.Array() {
+		kind := item.Get("type").Str
 		switch {
 		case strings.HasSuffix(kind, "_output"):
 			q.received = append(q.received, message{result: true})
-			q.responseTools("", list(item, "tools")) // the results of a tool search
+			q.responseTools("", item.Get("tools")) // the results of a tool search
 		case kind == "additional_tools": // Codex, for models that call tools from code
-			q.responseTools("", list(item, "tools"))
+			q.responseTools("", item.Get("tools"))
 		case kind == "agent_message": // Codex, to its subagents and back
-			t := []string{content(get(item, "content"))}
-			for _, part := range list(item, "content") {
-				t = append(t, text(part, "encrypted_content")) // plain text, because the real model would encrypt it
-			}
-			q.received = append(q.received, message{text: strings.Join(t, "")})
-		case text(item, "role") == "user":
-			q.received = append(q.received, message{text: content(get(item, "content"))})
+			// The second text is plain, because the real model would encrypt it.
+			t := content(item.Get("content")) + joined(item.Get("content.#.encrypted_content"))
+			q.received = append(q.received, message{text: t})
+		case item.Get("role").Str == "user":
+			q.received = append(q.received, message{text: content(item.Get("content"))})
 		}
 	}
 }
 
-func (q *conversation) responseTools(namespace string, tools []any) {
-	for _, t := range tools {
-		switch text(t, "type") {
+func (q *conversation) responseTools(namespace string, tools gjson.Result) {
+	for _, t := range tools.Array() {
+		switch t.Get("type").Str {
 		case "namespace":
-			q.responseTools(text(t, "name"), list(t, "tools"))
+			q.responseTools(t.Get("name").Str, t.Get("tools"))
 		case "function":
-			q.tool(namespace, t, get(t, "parameters"), false)
+			q.tool(namespace, t, t.Get("parameters"), false)
 		case "custom":
-			q.tool(namespace, t, nil, true)
+			q.tool(namespace, t, gjson.Result{}, true)
 		case searchTool:
-			q.tools = append(q.tools, tool{name: searchTool, schema: get(t, "parameters")})
+			q.tools = append(q.tools, tool{name: searchTool, schema: t.Get("parameters")})
 		}
 	}
 }
 
-func (q *conversation) messages(request any) {
-	for _, t := range list(request, "tools") {
-		q.tool("", t, get(t, "input_schema"), false)
+func (q *conversation) messages(request gjson.Result) {
+	for _, t := range request.Get("tools").Array() {
+		q.tool("", t, t.Get("input_schema"), false)
 	}
-	if q.schema = get(request, "output_config", "format", "schema"); q.schema == nil {
-		q.schema = get(request, "output_format", "schema")
-	}
-	for _, m := range list(request, "messages") {
-		if text(m, "role") != "user" {
+	q.schema = firstOf(request, "output_config.format.schema", "output_format.schema")
+	for _, m := range request.Get("messages").Array() {
+		if m.Get("role").Str != "user" {
 			continue
 		}
-		for _, block := range list(m, "content") {
-			if text(block, "type") == "tool_result" {
-				q.received = append(q.received, message{result: true})
-			}
+		for range m.Get(`content.#(type=="tool_result")#`).Array() {
+			q.received = append(q.received, message{result: true})
 		}
-		if t := content(get(m, "content")); t != "" {
+		if t := content(m.Get("content")); t != "" {
 			q.received = append(q.received, message{text: t})
 		}
 	}
 }
 
-func (q *conversation) generate(request any) {
-	for _, t := range list(request, "tools") {
-		for _, f := range list(t, "functionDeclarations") {
-			schema := get(f, "parametersJsonSchema")
-			if schema == nil {
-				schema = get(f, "parameters")
-			}
-			q.tool("", f, schema, false)
+func (q *conversation) generate(request gjson.Result) {
+	for _, t := range request.Get("tools").Array() {
+		for _, f := range t.Get("functionDeclarations").Array() {
+			q.tool("", f, firstOf(f, "parametersJsonSchema", "parameters"), false)
 		}
 	}
-	if q.schema = get(request, "generationConfig", "responseJsonSchema"); q.schema == nil {
-		q.schema = get(request, "generationConfig", "responseSchema")
-	}
-	for _, c := range list(request, "contents") {
-		if text(c, "role") == "model" {
+	q.schema = firstOf(request, "generationConfig.responseJsonSchema", "generationConfig.responseSchema")
+	for _, c := range request.Get("contents").Array() {
+		if c.Get("role").Str == "model" {
 			continue
 		}
-		for _, part := range list(c, "parts") {
-			if get(part, "functionResponse") != nil {
+		for _, part := range c.Get("parts").Array() {
+			if part.Get("functionResponse").IsObject() {
 				q.received = append(q.received, message{result: true})
-			} else if t := text(part, "text"); t != "" {
+			} else if t := part.Get("text").Str; t != "" {
 				q.received = append(q.received, message{text: t})
 			}
 		}
 	}
 }
 
-func (q *conversation) tool(namespace string, t, schema any, custom bool) {
-	q.tools = append(q.tools, tool{text(t, "name"), namespace, custom, schema})
+// firstOf returns the value at the first of the paths that is an object.
+func firstOf(v gjson.Result, paths ...string) gjson.Result {
+	for _, path := range paths {
+		if found := v.Get(path); found.IsObject() {
+			return found
+		}
+	}
+	return gjson.Result{}
+}
+
+func (q *conversation) tool(namespace string, t, schema gjson.Result, custom bool) {
+	q.tools = append(q.tools, tool{t.Get("name").Str, namespace, custom, schema})
 }
 
 // scene returns the scene to play and the number of tool results in it. The scene is -1 if no
@@ -215,36 +217,18 @@ func (q *conversation) skillFile(name string) string {
 // object is a JSON object.
 type object = map[string]any
 
-// get returns the value at the path of member names in v, or nil.
-func get(v any, path ...string) any {
-	for _, name := range path {
-		o, _ := v.(object)
-		v = o[name]
-	}
-	return v
-}
-
-// list returns the array at the path in v, or nil.
-func list(v any, path ...string) []any {
-	l, _ := get(v, path...).([]any)
-	return l
-}
-
-// text returns the string at the path in v, or "".
-func text(v any, path ...string) string {
-	s, _ := get(v, path...).(string)
-	return s
-}
-
 // content returns the text of a message's content: a string, or a list of parts.
-func content(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+func content(v gjson.Result) string {
+	if v.Type == gjson.String {
+		return v.Str
 	}
+	return joined(v.Get("#.text"))
+}
+
+func joined(texts gjson.Result) string {
 	var b strings.Builder
-	parts, _ := v.([]any)
-	for _, part := range parts {
-		b.WriteString(text(part, "text"))
+	for _, text := range texts.Array() {
+		b.WriteString(text.Str)
 	}
 	return b.String()
 }

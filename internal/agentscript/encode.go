@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // stockThought is what the model thinks when a turn has reasoning tokens and no text for them.
@@ -31,7 +33,7 @@ type encoder struct {
 	id      uint64 // of the request
 	now     time.Time
 	model   string
-	request any
+	request gjson.Result
 	// stream is set for a stream, events for Google's stream of events instead of an array.
 	stream, events bool
 
@@ -103,7 +105,7 @@ func (e *encoder) chat(a answer) {
 	}
 	e.startEvents()
 	reply["object"] = "chat.completion.chunk"
-	wantsUsage := get(e.request, "stream_options", "include_usage") == true
+	wantsUsage := e.request.Get("stream_options.include_usage").Bool()
 	if wantsUsage {
 		reply["usage"] = nil
 	}
@@ -140,26 +142,19 @@ func withWritten(details object, t Tokens) object {
 
 // responses writes a response of OpenAI.
 func (e *encoder) responses(a answer) {
-	var output []any
-	id := fmt.Sprintf("%048x", e.id)
-	thinks := a.tokens.Reasoning > 0 || a.thought != ""
-	if thinks {
-		output = append(output, reasoningItem(id, a.thought))
-	}
-	if a.text != "" || len(a.calls) == 0 {
-		output = append(output, messageItem(id, a.text))
-	}
-	for _, c := range a.calls {
-		output = append(output, callItem(c, "completed"))
-	}
+	items := e.items(a)
 	t := a.tokens
 	response := object{
-		"id": "resp_" + id, "object": "response", "created_at": e.now.Unix(), "model": e.model, "status": "in_progress",
-		"error": nil, "incomplete_details": nil, "instructions": nil, "parallel_tool_calls": true,
-		"tool_choice": "auto",
-		"tools":       []any{}, "temperature": 1, "top_p": 1, "metadata": object{}, "output": []any{}, "usage": nil,
+		"id": fmt.Sprintf("resp_%048x", e.id), "object": "response", "created_at": e.now.Unix(), "model": e.model,
+		"status": "in_progress", "error": nil, "incomplete_details": nil, "instructions": nil,
+		"parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{}, "temperature": 1, "top_p": 1,
+		"metadata": object{}, "output": []any{}, "usage": nil,
 	}
 	done := maps.Clone(response)
+	var output []any
+	for _, item := range items {
+		output = append(output, item.done)
+	}
 	done["status"], done["output"] = "completed", output
 	done["usage"] = object{
 		"input_tokens": t.Input, "output_tokens": t.Output, "total_tokens": t.Input + t.Output,
@@ -179,117 +174,107 @@ func (e *encoder) responses(a answer) {
 	}
 	event("response.created", object{"response": response})
 	event("response.in_progress", object{"response": response})
-	for i, x := range output {
-		item, _ := x.(object)
-		switch item["type"] {
-		case "reasoning":
-			thoughtEvents(event, i, item, a.thought)
-		case "message":
-			textEvents(event, i, item, a.text)
-		default:
-			callEvents(event, i, a.calls[i-len(output)+len(a.calls)])
-		}
+	for i, item := range items {
+		event("response.output_item.added", object{"output_index": i, "item": item.started})
+		item.events(func(name, member string, value any) {
+			data := object{"item_id": item.done["id"], "output_index": i, member: value}
+			if item.index != "" {
+				data[item.index] = 0
+			}
+			event("response."+name, data)
+		})
+		event("response.output_item.done", object{"output_index": i, "item": item.done})
 	}
 	event("response.completed", object{"response": done})
 }
 
-func reasoningItem(id, thought string) object {
-	item := object{"id": "rs_" + id, "type": "reasoning", "summary": []any{}}
-	if thought != "" {
-		item["summary"], item["encrypted_content"] = []any{object{"type": "summary_text", "text": thought}}, "ZmFrZQ=="
+// responseItem is an item in the output of a response.
+type responseItem struct {
+	// started is the item at its start in a stream, done the complete item.
+	started, done object
+	// text is the text of the item. A stream sends it in events of this kind, and at last in this
+	// member. An item without a kind is sent at once.
+	text, kind, member string
+	// partKind is the kind of the events for a part of the item, index the part's index, and part
+	// returns a part with a text. Calls have no parts.
+	partKind, index string
+	part            func(text string) object
+}
+
+// events emits the events of an item between its start and its end.
+func (r *responseItem) events(emit func(name, member string, value any)) {
+	if r.kind == "" {
+		return
 	}
-	return item
-}
-
-func messageItem(id, text string) object {
-	return object{
-		"id": "msg_" + id, "type": "message", "status": "completed", "role": "assistant",
-		"content": []any{textPart(text)},
+	if r.part != nil {
+		emit(r.partKind+".added", "part", r.part(""))
+	}
+	for _, piece := range pieces(r.text) {
+		emit(r.kind+".delta", "delta", piece)
+	}
+	emit(r.kind+".done", r.member, r.text)
+	if r.part != nil {
+		emit(r.partKind+".done", "part", r.part(r.text))
 	}
 }
 
-func textPart(text string) object {
-	return object{"type": "output_text", "annotations": []any{}, "logprobs": []any{}, "text": text}
-}
-
-func callItem(c toolCall, status string) object {
-	item := object{"id": "fc_" + c.id, "type": "function_call", "status": status, "call_id": c.id, "name": c.name}
-	switch {
-	case c.name == searchTool:
-		return object{
-			"id": "ts_" + c.id, "type": "tool_search_call", "status": status, "call_id": c.id, "execution": "client",
-			"arguments": json.RawMessage(c.args),
+// items returns the output of a response: a thought, a message, and calls.
+func (e *encoder) items(a answer) []responseItem {
+	var items []responseItem
+	id := fmt.Sprintf("%048x", e.id)
+	if a.tokens.Reasoning > 0 || a.thought != "" {
+		started := object{"id": "rs_" + id, "type": "reasoning", "summary": []any{}}
+		item := responseItem{started: started, done: started}
+		if a.thought != "" {
+			item = responseItem{
+				started: started, done: maps.Clone(started), text: a.thought,
+				kind: "reasoning_summary_text", member: "text", partKind: "reasoning_summary_part", index: "summary_index",
+				part: func(text string) object { return object{"type": "summary_text", "text": text} },
+			}
+			item.done["summary"], item.done["encrypted_content"] = []any{item.part(a.thought)}, "ZmFrZQ=="
 		}
-	case c.custom:
-		item["type"], item["input"] = "custom_tool_call", c.args
-	default:
-		item["arguments"] = c.args
+		items = append(items, item)
+	}
+	if a.text != "" || len(a.calls) == 0 {
+		message := func(status string, content []any) object {
+			return object{"id": "msg_" + id, "type": "message", "status": status, "role": "assistant", "content": content}
+		}
+		part := func(text string) object {
+			return object{"type": "output_text", "annotations": []any{}, "logprobs": []any{}, "text": text}
+		}
+		items = append(items, responseItem{
+			started: message("in_progress", []any{}), done: message("completed", []any{part(a.text)}), text: a.text,
+			kind: "output_text", member: "text", partKind: "content_part", index: "content_index", part: part,
+		})
+	}
+	for _, c := range a.calls {
+		items = append(items, callItem(c))
+	}
+	return items
+}
+
+func callItem(c toolCall) responseItem {
+	if c.name == searchTool {
+		done := object{
+			"id": "ts_" + c.id, "type": "tool_search_call", "status": "completed", "call_id": c.id,
+			"execution": "client", "arguments": json.RawMessage(c.args),
+		}
+		return responseItem{started: done, done: done}
+	}
+	item := responseItem{text: c.args, kind: "function_call_arguments", member: "arguments"}
+	kind := "function_call"
+	if c.custom {
+		item.kind, item.member, kind = "custom_tool_call_input", "input", "custom_tool_call"
+	}
+	item.started = object{
+		"id": "fc_" + c.id, "type": kind, "status": "in_progress", "call_id": c.id, "name": c.name, item.member: "",
 	}
 	if c.namespace != "" {
-		item["namespace"] = c.namespace
+		item.started["namespace"] = c.namespace
 	}
+	item.done = maps.Clone(item.started)
+	item.done["status"], item.done[item.member] = "completed", c.args
 	return item
-}
-
-func thoughtEvents(event func(string, object), index int, item object, thought string) {
-	if thought == "" {
-		event("response.output_item.added", object{"output_index": index, "item": item})
-		event("response.output_item.done", object{"output_index": index, "item": item})
-		return
-	}
-	at := func(name string, value any) object {
-		return object{"item_id": item["id"], "output_index": index, "summary_index": 0, name: value}
-	}
-	event("response.output_item.added", object{
-		"output_index": index, "item": object{"id": item["id"], "type": "reasoning", "summary": []any{}},
-	})
-	event("response.reasoning_summary_part.added", at("part", object{"type": "summary_text", "text": ""}))
-	for _, piece := range pieces(thought) {
-		event("response.reasoning_summary_text.delta", at("delta", piece))
-	}
-	event("response.reasoning_summary_text.done", at("text", thought))
-	event("response.reasoning_summary_part.done", at("part", object{"type": "summary_text", "text": thought}))
-	event("response.output_item.done", object{"output_index": index, "item": item})
-}
-
-func textEvents(event func(string, object), index int, item object, text string) {
-	at := func(name string, value any) object {
-		return object{"item_id": item["id"], "output_index": index, "content_index": 0, name: value}
-	}
-	event("response.output_item.added", object{"output_index": index, "item": object{
-		"id": item["id"], "type": "message", "status": "in_progress", "content": []any{}, "role": "assistant",
-	}})
-	event("response.content_part.added", at("part", textPart("")))
-	for _, piece := range pieces(text) {
-		event("response.output_text.delta", at("delta", piece))
-	}
-	event("response.output_text.done", at("text", text))
-	event("response.content_part.done", at("part", textPart(text)))
-	event("response.output_item.done", object{"output_index": index, "item": item})
-}
-
-func callEvents(event func(string, object), index int, c toolCall) {
-	item := callItem(c, "completed")
-	if c.name == searchTool {
-		event("response.output_item.added", object{"output_index": index, "item": item})
-		event("response.output_item.done", object{"output_index": index, "item": item})
-		return
-	}
-	started := c
-	started.args = ""
-	event("response.output_item.added", object{"output_index": index, "item": callItem(started, "in_progress")})
-	kind, member := "response.function_call_arguments", "arguments"
-	if c.custom {
-		kind, member = "response.custom_tool_call_input", "input"
-	}
-	at := func(name string, value any) object {
-		return object{"item_id": item["id"], "output_index": index, name: value}
-	}
-	for _, piece := range pieces(c.args) {
-		event(kind+".delta", at("delta", piece))
-	}
-	event(kind+".done", at(member, c.args))
-	event("response.output_item.done", object{"output_index": index, "item": item})
 }
 
 // messages writes a message of Anthropic.
@@ -315,66 +300,73 @@ func (e *encoder) messages(a answer) {
 		"content":     []any{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": usage(1),
 	}
-	thought := ""
-	if kind := text(e.request, "thinking", "type"); kind == "enabled" || kind == "adaptive" {
-		thought = a.thinks()
-	}
-	const signature = "ZmFrZS1zaWduYXR1cmU="
+	blocks := e.blocks(a)
 	if !e.stream {
-		var blocks []any
-		if thought != "" {
-			blocks = append(blocks, object{"type": "thinking", "thinking": thought, "signature": signature})
+		var content []any
+		for _, b := range blocks {
+			content = append(content, b.done)
 		}
-		if a.text != "" {
-			blocks = append(blocks, object{"type": "text", "text": a.text})
-		}
-		for _, c := range a.calls {
-			blocks = append(blocks, object{
-				"type": "tool_use", "id": c.id, "name": c.name,
-				"input": json.RawMessage(c.args),
-			})
-		}
-		message["content"], message["stop_reason"], message["usage"] = blocks, finish, usage(t.Output)
+		message["content"], message["stop_reason"], message["usage"] = content, finish, usage(t.Output)
 		e.out.WriteString(encode(message))
 		return
 	}
 	e.startEvents()
 	e.event("message_start", object{"message": message})
-	index := 0
-	block := func(start object, deltas ...object) {
-		e.event("content_block_start", object{"index": index, "content_block": start})
-		if start["type"] == "text" {
+	for i, b := range blocks {
+		e.event("content_block_start", object{"index": i, "content_block": b.started})
+		if b.started["type"] == "text" {
 			e.event("ping", object{})
 		}
-		for _, d := range deltas {
-			e.event("content_block_delta", object{"index": index, "delta": d})
+		for _, delta := range b.deltas {
+			e.event("content_block_delta", object{"index": i, "delta": delta})
 		}
-		e.event("content_block_stop", object{"index": index})
-		index++
-	}
-	deltas := func(kind, member, s string) []object {
-		var out []object
-		for _, piece := range pieces(s) {
-			out = append(out, object{"type": kind, member: piece})
-		}
-		return out
-	}
-	if thought != "" {
-		block(object{"type": "thinking", "thinking": "", "signature": ""},
-			object{"type": "thinking_delta", "thinking": thought},
-			object{"type": "signature_delta", "signature": signature})
-	}
-	if a.text != "" {
-		block(object{"type": "text", "text": ""}, deltas("text_delta", "text", a.text)...)
-	}
-	for _, c := range a.calls {
-		block(object{"type": "tool_use", "id": c.id, "name": c.name, "input": object{}},
-			deltas("input_json_delta", "partial_json", c.args)...)
+		e.event("content_block_stop", object{"index": i})
 	}
 	e.event("message_delta", object{
 		"delta": object{"stop_reason": finish, "stop_sequence": nil}, "usage": usage(t.Output),
 	})
 	e.event("message_stop", object{})
+}
+
+// block is a content block of Anthropic: at its start in a stream, its parts, and complete.
+type block struct {
+	started, done object
+	deltas        []object
+}
+
+func (e *encoder) blocks(a answer) []block {
+	var blocks []block
+	deltas := func(kind, member, s string) (out []object) {
+		for _, piece := range pieces(s) {
+			out = append(out, object{"type": kind, member: piece})
+		}
+		return out
+	}
+	kind := e.request.Get("thinking.type").Str
+	if thought := a.thinks(); thought != "" && (kind == "enabled" || kind == "adaptive") {
+		const signature = "ZmFrZS1zaWduYXR1cmU="
+		blocks = append(blocks, block{
+			started: object{"type": "thinking", "thinking": "", "signature": ""},
+			done:    object{"type": "thinking", "thinking": thought, "signature": signature},
+			deltas: []object{
+				{"type": "thinking_delta", "thinking": thought}, {"type": "signature_delta", "signature": signature},
+			},
+		})
+	}
+	if a.text != "" {
+		blocks = append(blocks, block{
+			started: object{"type": "text", "text": ""}, done: object{"type": "text", "text": a.text},
+			deltas: deltas("text_delta", "text", a.text),
+		})
+	}
+	for _, c := range a.calls {
+		call := func(input any) object { return object{"type": "tool_use", "id": c.id, "name": c.name, "input": input} }
+		blocks = append(blocks, block{
+			started: call(object{}), done: call(json.RawMessage(c.args)),
+			deltas: deltas("input_json_delta", "partial_json", c.args),
+		})
+	}
+	return blocks
 }
 
 // generate writes a reply of Google's generateContent.
@@ -412,7 +404,7 @@ func (e *encoder) generation(a answer, chunk string, first, last bool) object {
 	t := a.tokens
 	parts := []any{}
 	if thought := a.thinks(); first && thought != "" &&
-		get(e.request, "generationConfig", "thinkingConfig", "includeThoughts") == true {
+		e.request.Get("generationConfig.thinkingConfig.includeThoughts").Bool() {
 		parts = append(parts, object{"text": thought, "thought": true})
 	}
 	if chunk != "" {

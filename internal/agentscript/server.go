@@ -1,7 +1,6 @@
 package agentscript
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -195,12 +196,12 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, p *playing, log *
 			Body: []byte(`{"object":"list","data":[],"models":[]}`),
 		}
 	}
-	var request any
-	if json.Unmarshal(body, &request) != nil {
+	if !gjson.ValidBytes(body) {
 		return Reply{Status: http.StatusBadRequest, Message: "the request is not JSON"}
 	}
+	request := gjson.ParseBytes(body)
 	if model == "" {
-		model = text(request, "model")
+		model = request.Get("model").Str
 		log.Model = model
 	}
 	q := readConversation(to, body, request)
@@ -209,8 +210,8 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, p *playing, log *
 	}
 	answer, fault := s.play(q, p, log)
 	e := encoder{
-		id: s.serial.Add(1), now: log.At, model: model, request: request, stream: stream ||
-			get(request, "stream") == true,
+		id: s.serial.Add(1), now: log.At, model: model, request: request,
+		stream: stream || request.Get("stream").Bool(),
 		events: r.URL.Query().Get("alt") == "sse", kind: "application/json",
 	}
 	for i := range answer.calls {
@@ -229,7 +230,7 @@ func (s *Server) play(q *conversation, p *playing, log *Request) (answer, Fault)
 	if len(q.tools) == 0 {
 		log.Side = true
 		a.text = sideAnswer
-		if q.schema != nil {
+		if q.schema.Exists() {
 			a.text = encode(sample(q.schema))
 		}
 		a.tokens.Output = tokensOf(a.text)

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // toolCall is a call in a reply. args is a JSON object, or any text if custom is set.
@@ -156,21 +158,20 @@ func (q *conversation) with(names string, values object) (toolCall, error) {
 	if !ok {
 		return toolCall{}, fmt.Errorf("the agent offers no tool %s", names)
 	}
-	args, properties := object{}, get(t.schema, "properties")
-	known, _ := properties.(object)
-	for name, property := range known {
+	args, properties := object{}, t.schema.Get("properties").Map()
+	for name, property := range properties {
 		v, ok := values[name]
 		if !ok {
 			continue
 		}
-		if command, isText := v.(string); isText && text(property, "type") == "array" {
+		if command, isText := v.(string); isText && property.Get("type").Str == "array" {
 			v = []string{"bash", "-lc", command}
 		}
 		args[name] = v
 	}
-	for _, required := range list(t.schema, "required") {
-		if name, _ := required.(string); args[name] == nil {
-			args[name] = sample(get(properties, name))
+	for _, required := range t.schema.Get("required").Array() {
+		if args[required.Str] == nil {
+			args[required.Str] = sample(properties[required.Str])
 		}
 	}
 	return toolCall{name: t.name, namespace: t.namespace, args: encode(args)}, nil
@@ -206,16 +207,15 @@ func (q *conversation) patch(changes string) (toolCall, error) {
 }
 
 // sample returns a minimal value that matches a JSON schema.
-func sample(schema any) any {
-	if enum := list(schema, "enum"); len(enum) > 0 {
-		return enum[0]
+func sample(schema gjson.Result) any {
+	if enum := schema.Get("enum").Array(); len(enum) > 0 {
+		return enum[0].Value()
 	}
-	switch strings.ToLower(text(schema, "type")) { // Google writes types in upper case
+	switch strings.ToLower(schema.Get("type").Str) { // Google writes types in upper case
 	case "object":
-		out := object{}
-		for _, required := range list(schema, "required") {
-			name, _ := required.(string)
-			out[name] = sample(get(schema, "properties", name))
+		out, properties := object{}, schema.Get("properties").Map()
+		for _, required := range schema.Get("required").Array() {
+			out[required.Str] = sample(properties[required.Str])
 		}
 		return out
 	case "array":

@@ -58,10 +58,10 @@ type agentBench struct {
 
 // agentSetup creates an agentBench with n cases and a transcript of size bytes. It creates dir if
 // needed.
-func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, record, size int) (agentBench, error) {
+func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, median, size int) (agentBench, error) {
 	a := agentBench{
 		dir: dir, agent: filepath.Join(dir, "agent"),
-		transcript: filepath.Join(dir, fmt.Sprintf("transcript-%d-%d.jsonl", record, size)),
+		transcript: filepath.Join(dir, fmt.Sprintf("transcript-%d-%d.jsonl", median, size)),
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
@@ -81,12 +81,12 @@ func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, record,
 			return a, err
 		}
 	}
-	return a, b.transcript(ctx, "claude-code", record, size, a.transcript)
+	return a, b.transcript(ctx, "claude-code", median, size, a.transcript)
 }
 
 // transcript writes a transcript in a separate process.
-func (b *bench) transcript(ctx context.Context, agent string, record, size int, file string) error {
-	u, err := execute(ctx, b.dir, nil, b.self, "transcript", "-agent", agent, "-record", strconv.Itoa(record), "-size",
+func (b *bench) transcript(ctx context.Context, agent string, median, size int, file string) error {
+	u, err := execute(ctx, b.dir, nil, b.self, "transcript", "-agent", agent, "-record", strconv.Itoa(median), "-size",
 		strconv.Itoa(size), "-out", file)
 	if err == nil && u.code != 0 {
 		err = errors.New(u.output)
@@ -123,7 +123,7 @@ func (b *bench) agentStart(ctx context.Context) error {
 	if !b.posing("one case with an agent") {
 		return nil
 	}
-	a, err := b.agentSetup(ctx, filepath.Join(b.dir, "agent-start"), 1, 1, 500, 5_000)
+	a, err := b.agentSetup(ctx, filepath.Join(b.dir, "agent-start"), 1, 1, 300, 5_000)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (b *bench) agentMany(ctx context.Context) error {
 	if err != nil {
 		b.report.add(what, "not compared: "+strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	a, err := b.agentSetup(ctx, filepath.Join(cmp.Or(peer.dir, b.dir), "agent-many"), n, parallel, 900, 100_000)
+	a, err := b.agentSetup(ctx, filepath.Join(cmp.Or(peer.dir, b.dir), "agent-many"), n, parallel, 1_000, 100_000)
 	if err != nil {
 		return err
 	}
@@ -224,24 +224,24 @@ func (b *bench) spawn(ctx context.Context, a agentBench, n, parallel int) (usage
 	return u, err
 }
 
-// agentNormalize measures how fast plumb converts transcripts, per agent, on one core. It measures
-// CPU time, so that a concurrent garbage collector counts. It subtracts the time of a small
-// transcript.
+// agentNormalize measures how fast plumb converts transcripts, per agent, on one core: one with
+// outputs of a realistic size, and one with many small records. It measures CPU time, so that a
+// concurrent garbage collector counts. It subtracts the time of a small transcript.
 func (b *bench) agentNormalize(ctx context.Context) error {
 	size := 50_000_000 / b.scale
 	for _, agent := range agents() {
-		start, err := b.normalizeOften(ctx, agent, 700, 1_000)
+		start, err := b.normalizeOften(ctx, agent, 300, 1_000)
 		if err != nil {
 			return err
 		}
-		for _, record := range []int{2_000, 700} {
-			took, err := b.normalizeOften(ctx, agent, record, size)
+		for _, median := range []int{1_000, 300} {
+			took, err := b.normalizeOften(ctx, agent, median, size)
 			if err != nil {
 				return err
 			}
 			rate := float64(size) / 1e6 / (took.cpu - start.cpu).Seconds()
-			b.report.target(fmt.Sprintf("plumb normalise, %.0f MB of %s in lines of %d bytes", float64(size)/1e6, agent,
-				record),
+			b.report.target(fmt.Sprintf("plumb normalize, %.0f MB of %s, median output of %d bytes", float64(size)/1e6,
+				agent, median),
 				fmt.Sprintf("%.0f MB per second of CPU, %.2f s wall, %s", rate, took.wall.Seconds(), mb(took.peak)),
 				fmt.Sprintf(">= %.0f MB/s", agentRateTarget), rate >= agentRateTarget)
 		}
@@ -249,19 +249,18 @@ func (b *bench) agentNormalize(ctx context.Context) error {
 	return nil
 }
 
-// normalizeOften converts a transcript several times and returns the mean usage.
-func (b *bench) normalizeOften(ctx context.Context, agent string, record, size int) (usage, error) {
+// normalizeOften converts a transcript several times and returns the medians.
+func (b *bench) normalizeOften(ctx context.Context, agent string, median, size int) (usage, error) {
 	file := filepath.Join(b.dir, "transcript.jsonl")
-	if err := b.transcript(ctx, agent, record, size, file); err != nil {
+	if err := b.transcript(ctx, agent, median, size, file); err != nil {
 		return usage{}, err
 	}
-	var all []usage
-	for range b.rounds {
-		u, err := b.normalize(ctx, agent, file)
-		if err != nil {
-			return u, err
+	all := make([]usage, b.rounds)
+	for i := range all {
+		var err error
+		if all[i], err = b.normalize(ctx, agent, file); err != nil {
+			return usage{}, err
 		}
-		all = append(all, u)
 	}
 	return medians(all), nil
 }
@@ -272,10 +271,10 @@ func (b *bench) normalize(ctx context.Context, agent, file string) (usage, error
 	if err != nil {
 		return usage{}, err
 	}
-	u, err := executeTo(ctx, out, b.dir, b.environment(""), b.plumb, "normalise", "--agent", agent, "--stdout", file,
+	u, err := executeTo(ctx, out, b.dir, b.environment(""), b.plumb, "normalize", "--agent", agent, "--stdout", file,
 		"--exit-code", "0")
 	if err = errors.Join(err, out.Close()); err == nil && u.code != 0 {
-		err = fmt.Errorf("%w: plumb normalise --agent %s ended with code %d: %s", errWrong, agent, u.code, u.output)
+		err = fmt.Errorf("%w: plumb normalize --agent %s ended with code %d: %s", errWrong, agent, u.code, u.output)
 	}
 	if err != nil {
 		return u, err
@@ -283,30 +282,30 @@ func (b *bench) normalize(ctx context.Context, agent, file string) (usage, error
 	return u, b.counted(ctx, 0, "-report", out.Name())
 }
 
-// agentLarge measures the memory for one very large transcript, in four shapes.
+// agentLarge measures the memory for one very large transcript, in three shapes, and for eight
+// large ones at once.
 func (b *bench) agentLarge(ctx context.Context) error {
-	size := 200_000_000 / b.scale
 	if !b.posing("a very large transcript") {
 		return nil
 	}
 	dir := filepath.Join(b.dir, "agent-large")
-	for _, shape := range []struct {
-		name   string
-		record int
-	}{{"1 MB", 1_000_000}, {"10 KB", 10_000}, {"2 KB", 2_000}, {"700 bytes", 700}} {
-		a, err := b.agentSetup(ctx, dir, 1, 1, shape.record, size)
+	for _, shape := range []struct{ n, median, size int }{
+		{1, 1_000_000, 200_000_000}, {1, 10_000, 200_000_000}, {1, 1_000, 200_000_000}, {8, 1_000, 10_000_000},
+	} {
+		size := shape.size / b.scale
+		a, err := b.agentSetup(ctx, dir, shape.n, shape.n, shape.median, size)
 		if err != nil {
 			return err
 		}
-		u, err := b.runAgents(ctx, a, 1)
+		u, err := b.runAgents(ctx, a, shape.n)
 		_ = os.Remove(a.transcript) // the directory is removed later anyway
 		if err != nil {
 			return err
 		}
-		figure := fmt.Sprintf("%s; %.2f s wall, %.2f s CPU", mb(u.peak), u.wall.Seconds(), u.cpu.Seconds())
-		b.report.target(fmt.Sprintf("one transcript of %.0f MB, lines of %s, peak memory", float64(size)/1e6,
-			shape.name), figure,
+		b.report.target(fmt.Sprintf("plumb run, %d of %.0f MB at once, median output of %d bytes, peak memory", shape.n,
+			float64(size)/1e6, shape.median),
+			fmt.Sprintf("%s; %.2f s wall, %.2f s CPU", mb(u.peak), u.wall.Seconds(), u.cpu.Seconds()),
 			fmt.Sprintf("< %.0f MB", agentLargeTarget), float64(u.peak)/1e6 < agentLargeTarget)
 	}
-	return b.largePeer(ctx, size)
+	return b.largePeer(ctx, 200_000_000/b.scale)
 }

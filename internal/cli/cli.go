@@ -42,9 +42,9 @@ type Env struct {
 	Environ        func() []string
 	// Dir is the working directory; relative paths are relative to it.
 	Dir string
-	// Signals delivers the signals that interrupt a run, until stop is called: the first lets running
-	// sessions finish, the second ends them. Before and after, signals have their default effect. A
-	// nil Signals delivers none.
+	// Signals delivers the signals that interrupt a run, until stop is called: the first lets
+	// running sessions finish, the second ends them. Before and after, signals have their default
+	// effect. A nil Signals delivers none.
 	Signals func() (signals <-chan os.Signal, stop func())
 	// Size returns the width and height of the terminal of Stdout; ok is false without a terminal.
 	Size func() (width, height int, ok bool)

@@ -150,8 +150,8 @@ func (c *demoCmd) openJob(p *job.Project) (*job.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's recording: %w", err)
 	}
-	want := job.Request{Spec: job.Defaults(), OwnRunners: []plumb.Runner{replay}}
-	want.Demo, want.Schedule, want.Parallel = true, run.Parallel, 3
+	want := job.Request{Settings: config.Defaults(), Demo: true, OwnRunners: []plumb.Runner{replay}}
+	want.Schedule, want.Parallel = run.Parallel, 3
 	return c.adoptJob(job.Open(p, &job.Source{Bundle: bundle, Suite: suite}, want))
 }
 

@@ -38,7 +38,7 @@ type finding struct {
 	// Kind is "provider", "server", "agent", "runner", "machine" or "project".
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// OK says that it works.
+	// OK means that it works.
 	OK      bool   `json:"ok"`
 	Status  string `json:"status"`
 	CanRun  string `json:"canRun,omitempty"`
@@ -266,7 +266,8 @@ func (c *doctorCmd) diagnoseProject(p *job.Project, broken error) finding {
 	case p.Config.Path == "":
 		f.Status, f.Fix = "no config here or above", "plumb init"
 	default:
-		f.Status = fmt.Sprintf("config %s with %s and %s", c.shown(p.Config.Path), plural(len(p.Config.Runners), "runner"),
+		f.Status = fmt.Sprintf("config %s with %s and %s", c.shown(p.Config.Path),
+			plural(len(p.Config.Runners), "runner"),
 			plural(len(p.Config.Suites), "suite"))
 		f.Path = p.Config.Path
 	}

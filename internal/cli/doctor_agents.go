@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -28,7 +27,8 @@ import (
 const (
 	// proofTime limits one session. The slowest agent takes some seconds on an idle machine.
 	proofTime = 2 * time.Minute
-	// proofKey is the environment variable with the key for the scripted model, which is not a secret.
+	// proofKey is the environment variable with the key for the scripted model, which is not a
+	// secret.
 	proofKey = "PLUMB_PROOF_KEY"
 
 	proofPrompt  = "This is a check of your tools. Begin."
@@ -36,7 +36,8 @@ const (
 	proofFile    = "plumb-proof.txt"
 	proofSkill   = "plumb-proof"
 	proofDone    = "The check is done."
-	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as actions.
+	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as
+	// actions.
 	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill +
 		", but I did not."
 )
@@ -47,21 +48,21 @@ type proof struct {
 	Agent   string `json:"agent"`
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// OK says that the adapter reports each action that happened, and no other.
+	// OK means that the adapter reports each action that happened, and no other.
 	OK      bool     `json:"ok"`
 	Detects []detect `json:"detects,omitempty"`
-	// Unproven says why the adapter could not be tried. This is not an error of the adapter.
+	// Unproven is the reason why the adapter could not be tried. It is not an error of the adapter.
 	Unproven string `json:"unproven,omitempty"`
 	Error    string `json:"error,omitempty"`
 	Hint     string `json:"hint,omitempty"`
 	// Ms is the duration of both sessions.
 	Ms int64 `json:"durationMs,omitempty"`
-	// misreports says that the adapter is wrong, and not the agent or the machine.
+	// misreports means that the adapter is wrong, and not the agent or the machine.
 	misreports bool
 }
 
-// detect says whether an adapter is right about one kind of action, in a session with the action
-// (Yes) and in a session without it (No).
+// detect describes one kind of action. Yes means that the report of a session with the action has
+// it, and No that the report of a session without the action does not.
 type detect struct {
 	What string `json:"what"`
 	Yes  bool   `json:"yes"`
@@ -87,7 +88,8 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 			})
 		}
 	}
-	limited, over := c.untilSignal(ctx)
+	interrupted := interrupts{app: c.app}
+	limited, _, ended := interrupted.watch(ctx)
 	proofs := make([]proof, len(configs))
 	slots := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 	var all sync.WaitGroup
@@ -100,13 +102,9 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 		})
 	}
 	all.Wait()
-	switch signal := over(); {
-	case signal == syscall.SIGTERM:
-		return exit(exitTerminated)
-	case signal != nil:
-		return exit(exitInterrupted)
-	case ctx.Err() != nil:
-		return ctx.Err()
+	ended()
+	if code := interrupted.code(); code != exitOK || ctx.Err() != nil {
+		return cmp.Or(exit(code), ctx.Err())
 	}
 	kept := make([]job.Proof, len(proofs))
 	for i, f := range proofs {
@@ -129,34 +127,6 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 		return exit(exitNotMeasured)
 	}
 	return nil
-}
-
-// untilSignal returns a context that ends with the first signal, or when the reader of the output
-// leaves, so that agents are ended, too. The function must be called at the end; it returns the
-// signal or nil.
-func (a *app) untilSignal(ctx context.Context) (context.Context, func() os.Signal) {
-	signals, stop := a.signals()
-	limited, cancel := context.WithCancel(ctx)
-	finished := make(chan struct{})
-	var first os.Signal
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		defer stop()
-		select {
-		case first = <-signals:
-			cancel()
-		case <-a.readerLeft:
-			first = syscall.SIGPIPE
-			cancel()
-		case <-finished:
-		}
-	})
-	return limited, func() os.Signal {
-		close(finished)
-		watching.Wait()
-		cancel()
-		return first
-	}
 }
 
 func (c *doctorCmd) showProofs(proofs []proof) {
@@ -266,7 +236,8 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, 
 	}
 	if len(wrong) > 0 {
 		return plumb.WithHint(errors.New(strings.Join(wrong, "; ")),
-			"this version of the agent has a new transcript format: use a version that Plumb supports, or a newer Plumb")
+			"this version of the agent has a new transcript format: "+
+				"use a version that Plumb supports, or a newer Plumb")
 	}
 	return nil
 }
@@ -305,7 +276,9 @@ func (p *proof) session(
 		}
 	}
 	script := filepath.Base(dir)
-	path, err := server.Add(agentscript.Script{Name: script, Scenes: []agentscript.Scene{{Prompt: proofPrompt, Turns: turns}}})
+	path, err := server.Add(agentscript.Script{
+		Name: script, Scenes: []agentscript.Scene{{Prompt: proofPrompt, Turns: turns}},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +302,8 @@ func (p *proof) session(
 		return nil, err
 	}
 	rep, err := runner.Run(ctx, plumb.Request{
-		CaseID: "doctor", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: proofPrompt}}, Repetition: 1, Session: 1,
+		CaseID: "doctor", Repetition: 1, Session: 1,
+		Messages:  []plumb.Message{{Role: plumb.RoleUser, Content: proofPrompt}},
 		Workspace: workspace, ArtifactDir: artifacts, Skills: []string{skill},
 	})
 	if rep != nil {

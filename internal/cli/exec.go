@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // execCmd is plumb exec.
@@ -31,8 +32,8 @@ process.argv. The exit code is that of the script: 1 after an uncaught error, ot
 func (c *execCmd) run(ctx context.Context, file string, args []string) error {
 	ctx, cancel := c.whileRead(ctx)
 	defer cancel()
-	code, err := suite.Exec(ctx, c.path(file), suite.ExecOptions{
-		Args: args, Stdout: c.Stdout, Stderr: c.Stderr, Environ: c.Environ(), Dir: c.Dir,
+	code, err := suite.Exec(ctx, c.path(file), args, lib.Host{
+		Stdout: c.Stdout, Stderr: c.Stderr, Environ: c.Environ, Dir: c.Dir,
 	})
 	if err != nil {
 		return err

@@ -17,10 +17,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/schema"
 )
-
-// schemaURL is the address of the JSON Schema of the config, for editors.
-const schemaURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/plumb.config.schema.json"
 
 // firstSuite is the suite that plumb init creates: three cases that show three kinds of checks.
 //
@@ -112,7 +110,8 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 func (c *initCmd) create(ctx context.Context) (*written, error) {
 	for _, name := range config.Names() {
 		if path := c.path(name); exists(path) && (!c.force || name != "plumb.yaml") {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name), "edit it, or replace it with plumb init --force")
+			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name),
+				"edit it, or replace it with plumb init --force")
 		}
 	}
 	p, err := c.project(&config.Config{Dir: c.Dir}, "")
@@ -126,9 +125,10 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 	if len(w.Suites) == 0 {
 		const name = "suite.jsonl"
 		if path := c.path(name); exists(path) && !c.force {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name), "plumb validate "+name)
-		} else if err := os.WriteFile(path, firstSuite, 0o644); err != nil { //nolint:gosec // the user may share it
-			return nil, fmt.Errorf("write %s: %w", name, err)
+			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name),
+				"plumb validate "+name)
+		} else if err := c.write(name, firstSuite); err != nil {
+			return nil, err
 		}
 		w.Suites, w.Files = []string{name}, append(w.Files, name)
 	}
@@ -137,12 +137,16 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 	if comment != "" {
 		w.Next = comment + ", then: plumb run"
 	}
-	text := configText(model, comment, w.Suites)
-	if err := os.WriteFile(c.path("plumb.yaml"), text, 0o644); err != nil { //nolint:gosec // the user may share it
-		return nil, fmt.Errorf("write plumb.yaml: %w", err)
-	}
 	w.Files = append(w.Files, "plumb.yaml")
-	return w, nil
+	return w, c.write("plumb.yaml", configText(model, comment, w.Suites))
+}
+
+// write writes a file in the working directory that the user may share.
+func (c *initCmd) write(name string, data []byte) error {
+	if err := os.WriteFile(c.path(name), data, 0o644); err != nil { //nolint:gosec // not a secret
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
 }
 
 // suitesHere returns the valid suites in the working directory.
@@ -201,7 +205,7 @@ func chooseModel(found []finding) (model, comment string) {
 
 func configText(model, comment string, suites []string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n\n", schemaURL)
+	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n\n", schema.ConfigURL)
 	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, "+
 		"or a published suite such as v1.0/cheap.")
 	fmt.Fprintln(&b, "suites:")

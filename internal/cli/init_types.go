@@ -50,16 +50,8 @@ func (c *initCmd) writeTypes() ([]string, error) {
 		return nil, plumb.WithHint(fmt.Errorf("%s exists already, and Plumb did not write it", typesFile),
 			"replace it with plumb init --types --force")
 	}
-	if err := os.WriteFile(c.path(typesFile), types, 0o644); err != nil { //nolint:gosec // the user may share it
-		return nil, fmt.Errorf("write %s: %w", typesFile, err)
+	if err := c.write(typesFile, types); err != nil || exists(c.path(tsconfigFile)) {
+		return []string{typesFile}, err
 	}
-	files := []string{typesFile}
-	if exists(c.path(tsconfigFile)) {
-		return files, nil
-	}
-	path := c.path(tsconfigFile)
-	if err := os.WriteFile(path, []byte(tsconfig), 0o644); err != nil { //nolint:gosec // the user may share it
-		return nil, fmt.Errorf("write %s: %w", tsconfigFile, err)
-	}
-	return append(files, tsconfigFile), nil
+	return []string{typesFile, tsconfigFile}, c.write(tsconfigFile, []byte(tsconfig))
 }

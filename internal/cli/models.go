@@ -22,7 +22,7 @@ import (
 type modelLine struct {
 	modelapi.ModelInfo
 	Price *runner.Price `json:"price"`
-	// Known says that the user can name the model without its provider.
+	// Known means that the user can name the model without its provider.
 	Known bool `json:"known"`
 }
 
@@ -110,7 +110,8 @@ func tableModels(prices *runner.Prices, provider string, all bool) []modelLine {
 		}
 		for _, m := range prices.Models(name) {
 			if !seen[name+":"+strings.ToLower(m.Model)] {
-				lines = append(lines, modelLine{ModelInfo: modelapi.ModelInfo{Provider: name, ID: m.Model}, Price: &m.Price})
+				lines = append(lines,
+					modelLine{ModelInfo: modelapi.ModelInfo{Provider: name, ID: m.Model}, Price: &m.Price})
 			}
 		}
 	}
@@ -213,7 +214,8 @@ func (c *modelsCmd) show(p *job.Project, lines []modelLine) error {
 		if l.Price != nil {
 			in, out, cached = rate(l.Price.Input), rate(l.Price.Output), rate(l.Price.CacheRead)
 		}
-		fmt.Fprintf(w, "%s:%s\t%s\t%s\t%s\t%s\n", l.Provider, l.ID, orDash(strings.Join(l.Aliases, ", ")), in, out, cached)
+		fmt.Fprintf(w, "%s:%s\t%s\t%s\t%s\t%s\n", l.Provider, l.ID, orDash(strings.Join(l.Aliases, ", ")), in, out,
+			cached)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -101,13 +101,14 @@ func (c *normalizeCmd) run() error {
 		}
 		t.Prompt = string(data)
 	}
-	return c.normalize(c.agent, *t)
+	return c.normalize()
 }
 
-// normalize prints the session report of a transcript.
-func (c *normalizeCmd) normalize(name string, t agent.Transcript) error {
+// normalize prints the session report of the transcript.
+func (c *normalizeCmd) normalize() error {
 	tuneTranscript()
-	session, err := agent.Normalize(name, t)
+	name, t := c.agent, &c.transcript
+	session, err := agent.Normalize(name, *t)
 	if session == nil {
 		session = &plumb.SessionReport{Prompt: t.Prompt, Runner: plumb.RunnerInfo{Kind: plumb.RunnerAgent}}
 		session.Usage.Total()
@@ -117,18 +118,9 @@ func (c *normalizeCmd) normalize(name string, t agent.Transcript) error {
 		Agent: plumb.AgentInfo{Type: name, Model: session.Model},
 	}
 	session.RawArtifacts.StdoutPath, session.RawArtifacts.StderrPath = t.Stdout, t.Stderr
-	if session.Events == nil {
-		session.Events = []plumb.SessionEvent{}
-	}
-	if session.DetectedSkills == nil {
-		session.DetectedSkills = []plumb.SkillDetection{}
-	}
-	if session.Files.ObservedReads == nil {
-		session.Files.ObservedReads = []string{}
-	}
-	if session.Files.ObservedSkillReads == nil {
-		session.Files.ObservedSkillReads = []string{}
-	}
+	session.Events, session.DetectedSkills = list(session.Events), list(session.DetectedSkills)
+	session.Files.ObservedReads = list(session.Files.ObservedReads)
+	session.Files.ObservedSkillReads = list(session.Files.ObservedSkillReads)
 	doc := struct {
 		Outcome       plumb.Outcome       `json:"outcome"`
 		FailureOrigin plumb.Origin        `json:"failureOrigin,omitempty"`

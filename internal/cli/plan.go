@@ -44,7 +44,8 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			if r.TokensUnknown {
 				input, output, latency = "unknown", "unknown", "unknown"
 			}
-			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", r.Runner, r.Sessions, input, output, dollars(r.CostUSD), latency)
+			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", r.Runner, r.Sessions, input, output, dollars(r.CostUSD),
+				latency)
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -58,8 +59,9 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		for _, line := range pl.Budget {
 			fmt.Fprintf(a.Stdout, "  Budget: %s.\n", line)
 		}
-		fmt.Fprintln(a.Stdout, "  Tokens are estimates: four characters per token, and the suite's estimates for answers. "+
-			"Reasoning models use more.")
+		fmt.Fprintln(a.Stdout,
+			"  Tokens are estimates: four characters per token, and the suite's estimates for answers. "+
+				"Reasoning models use more.")
 	}
 	return nil
 }

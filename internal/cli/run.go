@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 )
@@ -18,11 +20,13 @@ import (
 // runCmd is plumb run.
 type runCmd struct {
 	*app
-	runFlags
+	settings
+	// commandDir is the directory of --command, or "" for the folder of the config.
+	commandDir string
 }
 
 func runCommand(a *app) *cobra.Command {
-	c := &runCmd{app: a, runFlags: newRunFlags()}
+	c := &runCmd{app: a, settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "run [SUITE...]",
 		Short: "Run a suite and report what was measured",
@@ -40,32 +44,32 @@ Several suites are separate runs, one after the other; {suite} in the path of a 
   plumb run v1.0/comprehensive --model gpt-5 --plan`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd, args) },
 	}
-	c.register(cmd)
+	cmd.Flags().SortFlags = false
+	cmd.SetUsageFunc(groupedUsage)
+	c.register(cmd, func(s *config.Setting) string { return s.Help })
 	return cmd
 }
 
 func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
-	p, err := c.openFor(ctx, c.projectFlags, first(suites))
+	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
 		return err
 	}
 	flags := cmd.Flags()
 	if flags.Changed("command") && p.Config.Dir != c.Dir {
-		c.model.commandDir = c.Dir
+		c.commandDir = c.Dir
 	}
-	if err := c.fromConfig(flags, p.Config); err != nil {
+	if err := c.check(flags); err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	if len(suites) == 0 && !flags.Changed("tier") {
+	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	if len(suites) == 0 && c.want.Tier == "" {
 		for _, s := range p.Config.Suites {
 			suites = append(suites, suiteRef(p, s))
 		}
 	}
 	if len(suites) == 0 {
-		if c.tier == "" {
+		if c.want.Tier == "" {
 			return plumb.WithHint(errors.New("no suite given"),
 				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
 		}
@@ -96,7 +100,7 @@ func suiteRef(p *job.Project, ref string) string {
 // prepareAll prepares the runs of all suites, before the first request.
 func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) (jobs []*job.Job, err error) {
 	for _, ref := range refs {
-		source, err := p.Read(ctx, ref, c.tier, c.want.Timeout())
+		source, err := p.Read(ctx, ref, c.want.Tier, c.want.TimeoutMs.Duration())
 		if err != nil {
 			return jobs, err
 		}
@@ -104,9 +108,8 @@ func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) 
 		if err != nil {
 			return jobs, errors.Join(err, source.Close())
 		}
-		want := c.want
-		want.Runners, want.Selected = job.Specs(configs), c.model.runners
-		j, err := c.adoptJob(job.Open(p, source, want)) //nolint:contextcheck // finding a version has its own time limit
+		//nolint:contextcheck // finding a version has its own time limit
+		j, err := c.adoptJob(job.Open(p, source, job.Request{Settings: c.want, Runners: configs}))
 		if err != nil {
 			return jobs, err
 		}
@@ -117,7 +120,7 @@ func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) 
 
 // performAll performs jobs one after the other, and returns the worst exit code.
 func (c *runCmd) performAll(ctx context.Context, p *job.Project, jobs []*job.Job) error {
-	reports, err := reportsOf(jobs, c.reports)
+	reports, err := reportsOf(jobs, c.want.Reports)
 	if err != nil {
 		return err
 	}
@@ -143,21 +146,17 @@ func reportsOf(jobs []*job.Job, specs []string) ([][]string, error) {
 	all := make([][]string, len(jobs))
 	writers := map[string]bool{}
 	for i, j := range jobs {
-		name := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(`/\:`, r) {
-				return '-'
-			}
-			return r
-		}, j.Suite.Name)
+		name := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(j.Suite.Name)
 		for _, spec := range specs {
 			own := strings.ReplaceAll(spec, "{suite}", name)
-			if !job.IsModule(own) && strings.Contains(own, ":") && writers[own] {
+			if !config.IsModule(own) && strings.Contains(own, ":") && writers[own] {
 				if own == spec {
-					return nil, plumb.WithHint(fmt.Errorf("%d suites would overwrite each other's report %s", len(jobs), spec),
+					err := fmt.Errorf("%d suites would overwrite each other's report %s", len(jobs), spec)
+					return nil, plumb.WithHint(err,
 						"put {suite} into the file name, such as --report junit:{suite}.xml")
 				}
-				return nil, plumb.WithHint(fmt.Errorf("two suites have the name %q, and would both write the report %s", name, own),
-					"run one after the other")
+				err := fmt.Errorf("two suites have the name %q, and would both write the report %s", name, own)
+				return nil, plumb.WithHint(err, "run one after the other")
 			}
 			writers[own] = true
 			all[i] = append(all[i], own)
@@ -169,19 +168,8 @@ func reportsOf(jobs []*job.Job, specs []string) ([][]string, error) {
 // worse reports whether exit code a is more important than b: a failure is more important than
 // something not measured, and an interruption more than both.
 func worse(a, b int) bool {
-	rank := func(code int) int {
-		switch code {
-		case exitOK:
-			return 0
-		case exitNotMeasured:
-			return 1
-		case exitFailed:
-			return 2
-		default:
-			return code
-		}
-	}
-	return rank(a) > rank(b)
+	order := []int{exitOK, exitNotMeasured, exitFailed, exitInterrupted, exitTerminated}
+	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // perform performs a job, and returns the exit code.
@@ -199,10 +187,8 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 		fmt.Fprintf(a.Stderr, "  Results so far are in %s. To continue: %s\n", a.shown(result.Dir),
 			strings.TrimSpace("plumb resume "+result.ID+" "+p.Flags))
 		return exitNotMeasured, nil
-	case w.first == syscall.SIGTERM:
-		return exitTerminated, nil
 	case w.first != nil:
-		return exitInterrupted, nil
+		return w.code(), nil
 	}
 	switch t := result.Run.Totals; {
 	case t.NotOK() > 0:
@@ -214,15 +200,17 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 	}
 }
 
-// interrupts lets signals end a run. The first signal lets running sessions finish, the second ends
-// them, and a third has the default effect of signals. A reader of the output that leaves counts as
-// the first signal.
+// interrupts lets signals end a command. With a job, the first signal lets running sessions finish
+// and the second ends them. Without a job, the first signal ends the command. One more signal has
+// its default effect. A reader of the output that leaves counts as the first signal.
 type interrupts struct {
 	app *app
 	job *job.Job
 	// first is the first signal, or nil.
 	first os.Signal
 }
+
+var errInterrupted = errors.New("interrupted")
 
 // watch is [job.Options.Watch].
 func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{}, func()) {
@@ -240,12 +228,17 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 			return
 		}
 		close(drain)
+		if w.job == nil {
+			cancel(errInterrupted)
+			return
+		}
 		w.job.Note(plumb.Note{
-			Level: "warning", Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
+			Level: "warning", Live: true,
+			Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
 		})
 		select {
 		case <-signals:
-			cancel(errors.New("interrupted twice"))
+			cancel(errInterrupted)
 		case <-finished:
 		}
 	}()
@@ -253,6 +246,18 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 		close(finished)
 		<-ended
 		cancel(nil)
+	}
+}
+
+// code returns the exit code for the first signal.
+func (w *interrupts) code() int {
+	switch w.first {
+	case nil:
+		return exitOK
+	case syscall.SIGTERM:
+		return exitTerminated
+	default:
+		return exitInterrupted
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -17,8 +16,8 @@ import (
 )
 
 // runnerConfigs returns the runners that the flags describe, or else all runners of the config.
-func (f *runFlags) runnerConfigs(p *job.Project) ([]plumb.RunnerConfig, error) {
-	configs, err := f.model.configs(p)
+func (c *runCmd) runnerConfigs(p *job.Project) ([]plumb.RunnerConfig, error) {
+	configs, err := c.configs(p)
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +34,14 @@ func (f *runFlags) runnerConfigs(p *job.Project) ([]plumb.RunnerConfig, error) {
 	}
 	seen := map[string]bool{}
 	for i := range configs {
-		c := &configs[i]
-		if err := f.model.setParameters(c); err != nil {
-			return nil, err
-		}
-		if c.Replay != "" && !filepath.IsAbs(c.Replay) {
-			if c.Replay, err = p.ReplayDir(c.Replay); err != nil {
+		r := &configs[i]
+		c.setParameters(r)
+		if r.Replay != "" && !filepath.IsAbs(r.Replay) {
+			if r.Replay, err = p.ReplayDir(r.Replay); err != nil {
 				return nil, err
 			}
 		}
-		id := cmp.Or(c.ID, c.Model)
+		id := cmp.Or(r.ID, r.Model)
 		if id != "" && seen[id] {
 			return nil, fmt.Errorf("runner %q is given twice", id)
 		}
@@ -53,23 +50,24 @@ func (f *runFlags) runnerConfigs(p *job.Project) ([]plumb.RunnerConfig, error) {
 	return configs, nil
 }
 
-// configs returns the runners that the flags describe.
-func (m *modelFlags) configs(p *job.Project) (configs []plumb.RunnerConfig, err error) {
-	for _, id := range m.runners {
-		c, err := configRunner(p.Config, id)
+// configs returns the runners that the settings describe.
+func (c *runCmd) configs(p *job.Project) (configs []plumb.RunnerConfig, err error) {
+	want := &c.want
+	for _, id := range want.RunnerIDs {
+		r, err := configRunner(p.Config, id)
 		if err != nil {
 			return nil, err
 		}
-		configs = append(configs, *c)
+		configs = append(configs, *r)
 	}
-	for _, name := range m.models {
-		c, err := m.modelConfig(name)
+	for _, name := range want.Models {
+		r, err := modelConfig(name, want)
 		if err != nil {
 			return nil, err
 		}
-		configs = append(configs, c)
+		configs = append(configs, r)
 	}
-	for _, name := range m.agents {
+	for _, name := range want.Agents {
 		kind, model, _ := strings.Cut(name, ":")
 		if err := checkWord("agent", kind, agent.Types()); err != nil {
 			return nil, err
@@ -78,15 +76,18 @@ func (m *modelFlags) configs(p *job.Project) (configs []plumb.RunnerConfig, err 
 			return nil, plumb.WithHint(fmt.Errorf("--agent %s has no model", name),
 				"--agent "+kind+":MODEL, with the agent's own name for the model")
 		}
-		configs = append(configs, plumb.RunnerConfig{ID: name, TimeoutMs: m.timeoutMs, Agent: &plumb.AgentConfig{
-			Type: kind, Model: model, BaseURL: m.baseURL, APIKeyEnv: m.keyEnv, InheritConfig: m.inheritConfig,
-		}})
+		configs = append(configs, plumb.RunnerConfig{
+			ID: name, TimeoutMs: int64(want.RequestTimeoutMs), Agent: &plumb.AgentConfig{
+				Type: kind, Model: model, InheritConfig: want.InheritConfig,
+				BaseURL: want.BaseURL, APIKeyEnv: want.APIKeyEnv,
+			},
+		})
 	}
-	if m.command != "" {
-		configs = append(configs, plumb.RunnerConfig{Command: shellCommand(m.command, m.commandDir)})
+	if want.Command != "" {
+		configs = append(configs, plumb.RunnerConfig{Command: shellCommand(want.Command, c.commandDir)})
 	}
-	if m.replay != "" {
-		replays, err := p.Replays(m.replay)
+	if want.Replay != "" {
+		replays, err := p.Replays(want.Replay)
 		if err != nil {
 			return nil, err
 		}
@@ -112,15 +113,16 @@ func configRunner(config *config.Config, id string) (*plumb.RunnerConfig, error)
 }
 
 // modelConfig returns the runner for a value of --model.
-func (m *modelFlags) modelConfig(name string) (plumb.RunnerConfig, error) {
+func modelConfig(name string, want *config.Settings) (plumb.RunnerConfig, error) {
 	c := plumb.RunnerConfig{
-		Model: name, BaseURL: m.baseURL, API: m.api, APIKeyEnv: m.keyEnv, TimeoutMs: m.timeoutMs,
+		Model: name, TimeoutMs: int64(want.RequestTimeoutMs),
+		BaseURL: want.BaseURL, API: want.API, APIKeyEnv: want.APIKeyEnv,
 	}
 	if strings.Contains(name, ",") {
 		return c, plumb.WithHint(fmt.Errorf("--model %q is not a model name", name),
 			"give each model its own flag: --model "+strings.ReplaceAll(name, ",", " --model "))
 	}
-	for _, h := range m.headers {
+	for _, h := range want.Headers {
 		key, value, ok := strings.Cut(h, "=")
 		if !ok {
 			return c, plumb.WithHint(fmt.Errorf("--header %q has no value", h), "name=value")
@@ -130,42 +132,30 @@ func (m *modelFlags) modelConfig(name string) (plumb.RunnerConfig, error) {
 		}
 		c.Headers[key] = value
 	}
-	if _, err := modelapi.Resolve(name); err != nil && m.baseURL != "" && !strings.Contains(name, ":") {
+	if _, err := modelapi.Resolve(name); err != nil && want.BaseURL != "" && !strings.Contains(name, ":") {
 		c.Model = modelapi.Custom + ":" + name // the address identifies the server; the name is its own
 	}
 	return c, nil
 }
 
-// setParameters sets the sampling parameters of the flags that the runner does not set itself.
-func (m *modelFlags) setParameters(c *plumb.RunnerConfig) error {
-	if c.Replay != "" || c.Agent != nil {
-		return nil
+// setParameters sets the sampling parameters that a runner does not set itself.
+func (c *runCmd) setParameters(r *plumb.RunnerConfig) {
+	if r.Replay != "" || r.Agent != nil {
+		return
 	}
-	if c.Temperature == nil && !c.NoTemperature && m.temperature.text != "" {
-		if c.NoTemperature = m.temperature.text == "none"; !c.NoTemperature {
-			t, err := strconv.ParseFloat(m.temperature.text, 64)
-			if err != nil {
-				return fmt.Errorf("--temperature: %w", err)
-			}
-			c.Temperature = &t
-		}
+	want := &c.want
+	if r.Temperature == nil && !r.NoTemperature {
+		r.Temperature, r.NoTemperature = want.Temperature.Value, want.Temperature.None
 	}
-	if c.Seed == nil && !c.NoSeed && m.seed.text != "" {
-		if c.NoSeed = m.seed.text == "none"; !c.NoSeed {
-			s, err := strconv.ParseInt(m.seed.text, 10, 64)
-			if err != nil {
-				return fmt.Errorf("--seed: %w", err)
-			}
-			c.Seed = &s
-		}
+	if r.Seed == nil && !r.NoSeed {
+		r.Seed, r.NoSeed = want.Seed.Value, want.Seed.None
 	}
-	if c.MaxOutputTokens == nil && m.maxOutputTokens > 0 {
-		c.MaxOutputTokens = &m.maxOutputTokens
+	if r.MaxOutputTokens == nil && want.MaxOutputTokens > 0 {
+		r.MaxOutputTokens = &want.MaxOutputTokens
 	}
-	if c.ReasoningEffort == nil && m.effort != "" {
-		c.ReasoningEffort = &m.effort
+	if r.ReasoningEffort == nil && want.ReasoningEffort != "" {
+		r.ReasoningEffort = &want.ReasoningEffort
 	}
-	return nil
 }
 
 // shellCommand returns the arguments that let the system's shell run a command line, in dir unless

@@ -281,7 +281,11 @@ func (c *showCmd) showCase(path, caseID string) error {
 		if c.runner != "" && r.ID != c.runner {
 			continue
 		}
-		if err := x.Sessions(caseID, r.ID, func(ev plumb.Event) error { all = append(all, ev); return nil }); err != nil {
+		err := x.Sessions(caseID, r.ID, func(ev plumb.Event) error {
+			all = append(all, ev)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -6,23 +6,25 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 )
 
 // scoreCmd is plumb score.
 type scoreCmd struct {
 	*app
-	runFlags
+	settings
 	suite    string
 	trust    bool
 	sessions job.SessionsSpec
 }
 
 func scoreCommand(a *app) *cobra.Command {
-	c := &scoreCmd{app: a, runFlags: newRunFlags()}
+	c := &scoreCmd{app: a, settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "score [RUN | SUITE --sessions DIR]",
 		Short: "Judge the stored sessions of a run again, or sessions from elsewhere",
@@ -36,28 +38,20 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
   plumb score 20261120-101500 --judge anthropic:claude-opus-4-6
   plumb score skills.suite.ts --sessions recordings --agent codex`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), first(args)) },
 	}
-	fs, want := cmd.Flags(), &c.want
+	fs := cmd.Flags()
 	fs.StringVar(&c.sessions.Dir, "sessions", "", "`directory` of sessions that were not made by a run")
 	fs.StringVar(&c.sessions.Agent, "agent", "",
 		"the agent that made the sessions, if they are transcripts: "+strings.Join(agent.Types(), ", "))
 	fs.StringVar(&c.suite, "suite", "", "changed `suite` (default: the suite of the run)")
 	fs.BoolVar(&c.trust, "trust", false, trustHelp)
-	fs.StringVar(&c.tier, "tier", "", "tier of the suite, if it has several")
-	fs.StringVar(&want.JudgeName, "judge", "", "`model` or runner id that answers llm_judge (default: as in the run)")
-	fs.IntVar(&want.JudgeVotes, "judge-votes", 0, "answers per question to the judge, an odd number")
-	fs.StringVar(&want.EmbedderName, "embedder", "", "embedding `model` for semantic_similarity")
-	fs.IntVarP(&want.Parallel, "parallel", "j", job.DefaultParallel, "sessions judged at the same time")
-	fs.StringVar(&want.Cache, "cache", want.Cache, "use stored answers of earlier runs for the embedder: off, on or only")
-	fs.StringArrayVar(&c.reports, "report", nil, reportHelp)
-	fs.StringVar(&want.Output, "output", "", outputHelp)
-	c.projectFlags.register(fs)
+	c.register(cmd, func(s *config.Setting) string { return s.Score })
 	return cmd
 }
 
-func (c *scoreCmd) run(ctx context.Context, ref string) error {
-	if err := c.check(); err != nil {
+func (c *scoreCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) error {
+	if err := c.check(flags); err != nil {
 		return err
 	}
 	p, j, err := c.openJob(ctx, ref)
@@ -65,7 +59,7 @@ func (c *scoreCmd) run(ctx context.Context, ref string) error {
 		return err
 	}
 	defer j.Close()
-	code, err := c.perform(ctx, p, j, c.reports)
+	code, err := c.perform(ctx, p, j, c.want.Reports)
 	if err != nil {
 		return err
 	}
@@ -75,22 +69,20 @@ func (c *scoreCmd) run(ctx context.Context, ref string) error {
 // openJob opens the job for the sessions of a run, or with --sessions for those in a directory.
 func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.Job, error) {
 	o := job.ScoreOptions{
-		Suite: c.suite, Tier: c.tier, Judge: c.want.JudgeName, Embedder: c.want.EmbedderName,
-		JudgeVotes: c.want.JudgeVotes, Parallel: c.want.Parallel, Cache: c.want.Cache, Output: c.want.Output,
-		Trust: job.Trust{Given: c.trust, Command: "score"},
+		Settings: c.want, Suite: c.suite, Trust: job.Trust{Given: c.trust, Command: "score"},
 	}
 	if c.sessions.Dir == "" {
 		if c.sessions.Agent != "" {
 			return nil, nil, plumb.WithHint(errors.New("--agent needs --sessions"), "--sessions DIR")
 		}
-		p, err := c.open(ctx, c.projectFlags)
+		p, err := c.open(ctx, c.projectFlags())
 		if err != nil {
 			return nil, nil, err
 		}
 		j, err := c.adoptJob(job.Score(ctx, p, ref, o))
 		return p, j, err
 	}
-	p, err := c.openFor(ctx, c.projectFlags, ref)
+	p, err := c.openFor(ctx, c.projectFlags(), ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +95,7 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.
 			return nil, nil, err
 		}
 	}
-	source, err := p.Read(ctx, ref, c.tier, 0)
+	source, err := p.Read(ctx, ref, c.want.Tier, 0)
 	if err != nil {
 		return nil, nil, err
 	}

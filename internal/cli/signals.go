@@ -11,9 +11,9 @@ import (
 // echoTime is how soon after a signal the next one counts as its repetition.
 const echoTime = 100 * time.Millisecond
 
-// signals delivers interrupts and SIGTERM until stop is called, without repetitions. A terminal sends
-// Ctrl-C to plumb and to the npx, npm or make that started it, and these send it to plumb once more.
-// Without this, one Ctrl-C would count as the second one, which stops a run at once.
+// signals delivers interrupts and SIGTERM until stop is called, without repetitions. A terminal
+// sends Ctrl-C to plumb and to the npx, npm or make that started it, and these send it to plumb
+// once more. Without this, one Ctrl-C would count as the second one, which stops a run at once.
 func signals() (<-chan os.Signal, func()) {
 	received, delivered, done := make(chan os.Signal, 2), make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)

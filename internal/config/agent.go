@@ -9,20 +9,18 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
-// path reads a path, and makes it absolute.
+// path reads a path and makes it absolute.
 func (r *reader) path(v value, path string) string {
-	text := r.text(v, path)
-	if text == "" || filepath.IsAbs(text) {
-		return text
-	}
-	return filepath.Join(r.dir, text)
+	return r.absolute(r.text(v, path))
 }
 
-// program reads the name of a program or an argument of one. Only what is written as a path, with a
-// dot in front, is made one: words and flags stay as they are.
+func (r *reader) absolute(path string) string { return (&Config{Dir: r.dir}).Resolve(path) }
+
+// program reads a program or one of its arguments. It makes those absolute that begin with ./ or
+// ../; other words can be names or flags.
 func (r *reader) program(v value, path string) string {
 	text := r.text(v, path)
 	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
@@ -50,21 +48,6 @@ func (r *reader) each(v value, path string, read func(v value, path string) stri
 	}
 }
 
-// reports reads the reports of a run. The usual one has another name in the configs of skillgym,
-// and a module that makes a report is a path.
-func (r *reader) reports(v value, path string) []string {
-	names := r.words(v, path)
-	for i, name := range names {
-		switch {
-		case name == "standard":
-			names[i] = "terminal"
-		case lib.IsCode(name) && !filepath.IsAbs(name):
-			names[i] = filepath.Join(r.dir, name)
-		}
-	}
-	return names
-}
-
 // yes reads true or false.
 func (r *reader) yes(v value, path string) bool {
 	return r.is(v, path, doc.Bool) && v.Text() == "true"
@@ -83,7 +66,7 @@ func (r *reader) workspaceFields(w *plumb.WorkspaceConfig) []field {
 	}
 }
 
-// notFor says which keys a workspace of a mode must not have.
+// notFor returns the keys that a workspace of a mode must not have.
 func notFor(mode plumb.WorkspaceMode) []string {
 	switch mode {
 	case plumb.WorkspaceNone:
@@ -101,7 +84,7 @@ func (r *reader) workspace(v value, path string) *plumb.WorkspaceConfig {
 	}
 	w := &plumb.WorkspaceConfig{}
 	r.object(v, path, r.workspaceFields(w))
-	if !has(v, "mode") {
+	if v.Get("mode") == nil {
 		r.add(v.Place, path+".mode is missing", "one of "+strings.Join(workspaceModes(), ", "))
 	}
 	for _, m := range v.Members {
@@ -121,14 +104,9 @@ func workspaceHint(mode plumb.WorkspaceMode) string {
 	return "nothing is prepared; shared and isolated may have it"
 }
 
-// has reports whether a mapping has a key.
-func has(v value, key string) bool {
-	return slices.ContainsFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
-}
-
-// missing reports keys that a mapping needs.
+// missing reports that a mapping does not have a required key.
 func (r *reader) missing(v value, path, key, hint string) {
-	if !has(v, key) {
+	if v.Get(key) == nil {
 		r.add(v.Place, path+"."+key+" is missing", hint)
 	}
 }
@@ -186,8 +164,8 @@ func (r *reader) agent(v value, path string) *plumb.AgentConfig {
 	return a
 }
 
-// launched are the arguments with which a command starts codex, in a config of skillgym: there each
-// command is a launcher that is told to start it, whatever it is.
+// launched returns the arguments with which a command starts codex in a config of skillgym. There,
+// the command is always a launcher, with the name of the program as its last argument.
 func launched(command string, args []string) []string {
 	last := filepath.Base(command)
 	if len(args) > 0 {
@@ -199,7 +177,7 @@ func launched(command string, args []string) []string {
 	return append(args, "codex")
 }
 
-// tool is that which the config is named after.
+// tool returns the tool in the name of the config file.
 func (r *reader) tool() string {
 	if tool, _, _ := strings.Cut(filepath.Base(r.file), "."); tool == "skillgym" {
 		return tool
@@ -207,7 +185,7 @@ func (r *reader) tool() string {
 	return "plumb"
 }
 
-// agentType reads the name of an agent. Its first word will do for a hint: claude is claude-code.
+// agentType reads the name of an agent. Its first word is enough for a hint: claude is claude-code.
 func (r *reader) agentType(v value, path string) string {
 	word := r.text(v, path)
 	if word == "" || slices.Contains(agent.Types(), word) {
@@ -236,24 +214,17 @@ func (r *reader) mcpFields(s *plumb.MCPServer) []field {
 // mcpServers reads servers of tools by name: a program with its arguments, or an address with its
 // headers.
 func (r *reader) mcpServers(v value, path string) map[string]plumb.MCPServer {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	servers := map[string]plumb.MCPServer{}
-	for _, m := range v.Members {
+	for _, m := range r.members(v, path) {
 		at := path + "." + m.Key
-		if _, twice := servers[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", at), "")
-			continue
-		}
 		var s plumb.MCPServer
 		if r.is(m.Value, at, doc.Map) {
 			r.object(m.Value, at, r.mcpFields(&s))
-			if has(m.Value, "command") == has(m.Value, "url") {
+			if (m.Value.Get("command") == nil) == (m.Value.Get("url") == nil) {
 				r.add(m.Value.Place, at+" needs either a command or a url", "")
 			}
 			for _, wrong := range [][2]string{{"args", "command"}, {"env", "command"}, {"headers", "url"}} {
-				if has(m.Value, wrong[0]) && !has(m.Value, wrong[1]) {
+				if m.Value.Get(wrong[0]) != nil && m.Value.Get(wrong[1]) == nil {
 					r.add(m.Value.Place, fmt.Sprintf("%s.%s has no effect without a %s", at, wrong[0], wrong[1]), "")
 				}
 			}
@@ -267,33 +238,33 @@ func snapshotMetrics() []string {
 	return []string{"totalTokens", "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
 }
 
-func (r *reader) snapshotFields(s *Snapshots) []field {
+func (r *reader) snapshotFields(s *snapshot.Options) []field {
 	return []field{
 		{"path", func(v value, path string) { s.Path = r.path(v, path) }},
 		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
 		{"tolerance", func(v value, path string) {
 			r.object(v, path, r.toleranceFields(s))
-			if v.Kind == doc.Map && !has(v, "absolute") && !has(v, "percent") {
+			if v.Kind == doc.Map && v.Get("absolute") == nil && v.Get("percent") == nil {
 				r.add(v.Place, path+" needs one of absolute and percent", "such as {percent: 10}")
 			}
 		}},
 	}
 }
 
-func (r *reader) toleranceFields(s *Snapshots) []field {
+func (r *reader) toleranceFields(s *snapshot.Options) []field {
 	return []field{
 		{"absolute", func(v value, path string) { s.Absolute = new(r.number(v, path, noLimit)) }},
 		{"percent", func(v value, path string) { s.Percent = new(r.number(v, path, noLimit)) }},
 	}
 }
 
-// snapshots reads how baselines are compared. The file is beside the config unless that says
-// otherwise, under the name that the tool has which the config is named after.
-func (r *reader) snapshots(v value, path string) *Snapshots {
+// snapshots reads how baselines are compared. By default their file is beside the config, with the
+// same tool in its name.
+func (r *reader) snapshots(v value, path string) *snapshot.Options {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
-	s := &Snapshots{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
+	s := &snapshot.Options{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
 	r.object(v, path, r.snapshotFields(s))
 	r.missing(v, path, "tolerance", "such as {percent: 10}")
 	return s

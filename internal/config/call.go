@@ -13,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// parseCall is parseConfig of the module plumb: it returns a valid config as it is.
+// parseCall is parseConfig of the module plumb. It returns a valid config unchanged.
 func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 	var text string
 	if len(args) != 1 || json.Unmarshal(args[0], &text) != nil {
@@ -26,8 +26,8 @@ func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 	return text, complete("", tree)
 }
 
-// complete returns an error that lists all problems of a config that a script asks for, one a line.
-// Such a config must have runners.
+// complete checks a config for a script, and returns an error with one line for each problem. Such
+// a config must have runners.
 func complete(file string, tree value) error {
 	_, problems := fromValue(file, tree, true)
 	if tree.Kind == doc.Null {
@@ -42,8 +42,8 @@ func complete(file string, tree value) error {
 	return invalid(problems)
 }
 
-// invalid renders the problems of a config in the form that scripts know: "Unknown config key:
-// run.foo" or "Invalid config at run.repeat: must be at least 1, not 0", one a line.
+// invalid renders the problems of a config in the documented form for scripts, one in each line:
+// "Unknown config key: run.foo" or "Invalid config at run.repeat: must be at least 1, not 0".
 func invalid(problems doc.Problems) error {
 	var lines []string
 	for _, p := range problems.Errors() {
@@ -62,11 +62,11 @@ func invalid(problems doc.Problems) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// caller holds the world in which the functions of this package are called.
+// caller has the functions that code calls, with the environment of that code.
 type caller struct{ host lib.Host }
 
-// loadCall is loadConfig of the module plumb: it finds and reads the config of a suite, and gives
-// its path and what it says, once that is in order, with absolute paths.
+// loadCall is loadConfig of the module plumb. It finds, reads and checks the config of a suite, and
+// returns its path and its content with absolute paths.
 func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, error) {
 	var text string
 	var q struct{ SuitePath, ConfigPath string }
@@ -110,7 +110,7 @@ func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, erro
 	return string(answer), err
 }
 
-// absolute is a path as the script means it.
+// absolute makes a path of the script absolute.
 func (c caller) absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -118,8 +118,7 @@ func (c caller) absolute(name string) string {
 	return filepath.Join(c.host.Dir, name)
 }
 
-// resolvePaths makes the paths of a config absolute that begin at its directory, as those who read
-// it do.
+// resolvePaths makes the same paths of a config absolute as [Read] does.
 func resolvePaths(tree *value, dir string) {
 	r := &reader{dir: dir}
 	read := func(as func(v value, path string) string) func(v *value) {
@@ -129,28 +128,33 @@ func resolvePaths(tree *value, dir string) {
 			}
 		}
 	}
-	reporter := func(v value, _ string) string {
-		if lib.IsCode(v.Text()) || strings.HasPrefix(v.Text(), "./") || strings.HasPrefix(v.Text(), "../") {
-			return r.path(v, "")
+	report := func(v value, _ string) string { return r.report(v.Text()) }
+	for _, s := range new(Settings).List() {
+		for _, key := range s.Keys() {
+			if s.Format == Path {
+				each(tree, []string{"run", key}, read(r.path))
+			}
+			if s.Format == Report {
+				each(tree, []string{"run", key}, read(report))
+				each(tree, []string{"run", key, "*"}, read(report))
+			}
 		}
-		return v.Text()
 	}
 	for _, places := range []struct {
 		as    func(v value, path string) string
 		paths []string
 	}{
 		{r.path, []string{
-			"run cwd", "run outputDir", "run output", "run workspaces",
 			"run workspace cwd", "run workspace templateDir", "snapshots path",
 			"runners * agent skills", "runners * agent skills *",
 		}},
 		{r.program, []string{
 			"runners * agent command", "runners * agent commandArgs", "runners * agent commandArgs *",
 			"runners * agent args", "runners * agent args *",
-			"runners * agent mcpServers * command", "runners * agent mcpServers * args", "runners * agent mcpServers * args *",
+			"runners * agent mcpServers * command", "runners * agent mcpServers * args",
+			"runners * agent mcpServers * args *",
 			"run workspace bootstrap command", "run workspace bootstrap args", "run workspace bootstrap args *",
 		}},
-		{reporter, []string{"run reporter", "run report", "run report *"}},
 	} {
 		for _, place := range places.paths {
 			each(tree, strings.Fields(place), read(places.as))

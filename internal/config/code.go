@@ -15,8 +15,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// Calls returns the Go functions that the module plumb calls in any code: host at once, and async
-// in time. dir is where the relative paths of the code start.
+// Calls returns the Go functions that the module plumb calls: those of host return at once, and
+// those of async later. The relative paths of the code start at dir.
 func Calls(h lib.Host, dir string) (host, async map[string]script.HostFunc) {
 	h.Dir = dir
 	return map[string]script.HostFunc{"parseConfig": parseCall},
@@ -73,7 +73,7 @@ func readExport(ctx context.Context, path string, h lib.Host) (value, doc.Proble
 	return tree, problems
 }
 
-// parseExport parses a config that code gives as JSON. A problem has no place.
+// parseExport parses the JSON of a config in code. Its problem has no place.
 func parseExport(file string, text []byte) (value, *doc.Problem) {
 	if len(text) > doc.ConfigBytes {
 		return value{}, &doc.Problem{Pos: plumb.Position{File: file}, Message: tooLarge(len(text))}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -46,21 +48,26 @@ func wantSkillgymConfig(path string) *Config {
 	dir := filepath.Dir(path)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return &Config{
-		Path: path, Dir: dir, Cwd: in("project"), MaxSteps: 30,
-		Workspace: &plumb.WorkspaceConfig{
-			Mode: plumb.WorkspaceIsolated, TemplateDir: in("fixture"),
-			Bootstrap: &plumb.Bootstrap{Command: in("setup.sh"), Args: []string{in("../x"), "y/z"}, TimeoutMs: 1, Env: map[string]string{"A": ""}},
-		},
+		Path: path, Dir: dir,
 		Runners: []plumb.RunnerConfig{
 			{ID: "codex-main", Agent: &plumb.AgentConfig{
 				Type: "codex", Model: "gpt-5", Command: "npx", CommandArgs: []string{"-y", in("bin/codex.js"), "codex"}, Env: map[string]string{"HOME": "/tmp"},
 			}},
 			{ID: "claude", Agent: &plumb.AgentConfig{Type: "claude-code", Model: "sonnet", Command: in("claude")}},
 		},
-		Snapshots: &Snapshots{Path: in("skillgym.snapshots.json"), Metric: "inputTokens", Percent: new(10.0)},
-		Run: RunConfig{
-			OutputDir: "./out", Report: []string{"terminal"}, Schedule: "isolated-by-runner", Parallel: 4, Repeat: 2, Retry: new(1),
-			Tag: []string{"smoke"}, TimeoutMs: 1,
+		Snapshots: &snapshot.Options{Path: in("skillgym.snapshots.json"), Metric: "inputTokens", Percent: new(10.0)},
+		Run: Settings{
+			Settings: run.Settings{
+				Filter: run.Filter{Tags: []string{"smoke"}}, Cwd: in("project"), MaxSteps: 30,
+				Schedule: "isolated-by-runner", Parallel: 4, Repeat: 2, Retry: 1, TimeoutMs: 1,
+			},
+			OutputDir: in("out"), Reports: []string{"terminal"},
+			Workspace: &plumb.WorkspaceConfig{
+				Mode: plumb.WorkspaceIsolated, TemplateDir: in("fixture"),
+				Bootstrap: &plumb.Bootstrap{
+					Command: in("setup.sh"), Args: []string{in("../x"), "y/z"}, TimeoutMs: 1, Env: map[string]string{"A": ""},
+				},
+			},
 		},
 	}
 }
@@ -135,7 +142,7 @@ func TestConfigInCodeEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"shell", "file", "none"}, c.Run.Tag); diff != "" {
+	if diff := cmp.Diff([]string{"shell", "file", "none"}, c.Run.Filter.Tags); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -145,8 +152,8 @@ func TestConfigInCodeProblems(t *testing.T) {
 		{"keys", `export default { run: { maxParalell: 2, repeat: 0, tags: [""] }, runner: {} }`, strings.Join([]string{
 			`plumb.config.ts: unknown key "runner" (did you mean "runners"?)`,
 			`plumb.config.ts: unknown key "run.maxParalell" (did you mean "maxParallel"?)`,
-			`plumb.config.ts: run.repeat must be at least 1, not 0`,
 			`plumb.config.ts: run.tags[0] is empty (leave the key out)`,
+			`plumb.config.ts: run.repeat must be at least 1, not 0`,
 		}, "\n")},
 		{"list", `export default []`, `plumb.config.ts: expected the config to be an object, not an array`},
 		{"syntax", "export default {\n  a b\n}", `plumb.config.ts:2:5: Expected "}" but found "b"`},

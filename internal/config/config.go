@@ -14,131 +14,35 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// Config is a project's config file. The zero value of a field says that the file does not set it.
+// Config is the content of a config file. The zero value of a field means that the file does not
+// set it.
 type Config struct {
-	// Path is the file and Dir its directory, from which the relative paths in it start; see
-	// [Config.Resolve].
+	// Path is the file, and Dir its directory, at which relative paths in the file start.
 	Path, Dir string
-	// Suites are the suites to run when the command line names none, as suite.Read takes them.
+	// Suites are the suites to run if the command line names none.
 	Suites []string
-	// Runners are in the order of the file. ID is set, and exactly one of Model, Command, Replay and
+	// Runners are in the order of the file. Each has an ID, and one of Model, Command, Replay and
 	// Agent. The paths of agents are absolute.
-	Runners  []plumb.RunnerConfig
-	Judge    *Judge
-	Embedder *Embedder
-	// Prices are the user's own, and go before the built-in table.
-	Prices []Price
-	Run    RunConfig
-	// Workspace says where sessions work when the suite does not; nil where the file does not say
-	// either. Cwd is where they work without a workspace. The paths of both are absolute.
-	Workspace *plumb.WorkspaceConfig
-	Cwd       string
-	// MaxSteps stops an agent that takes more steps; 0 is no limit.
-	MaxSteps int
-	// Snapshots are the token baselines to keep to; nil turns them off.
-	Snapshots *Snapshots
-	// Warnings are problems with which the file can be used all the same.
-	Warnings []doc.Problem
-}
-
-// Judge names the model that judges. Exactly one of Runner and Config is set.
-type Judge struct {
-	// Runner is the id of one of the config's runners.
-	Runner string
-	// Config describes a runner of its own.
-	Config *plumb.RunnerConfig
-	// Votes is how many answers are taken; 0 leaves it to the suite.
-	Votes int
-}
-
-// Embedder names the model that turns texts into vectors.
-type Embedder struct {
-	// Model is "provider:model".
-	Model string
-	// BaseURL replaces the provider's own address; APIKeyEnv names the environment variable with the
-	// key.
-	BaseURL, APIKeyEnv string
-}
-
-// Price is what a model costs, in US dollars for a million tokens. A nil field is not given.
-type Price struct {
-	// Model is "provider:model".
-	Model                                string
-	Input, Output, CacheRead, CacheWrite *float64
-	// PerRequest is what a request costs whatever its length.
-	PerRequest float64
-}
-
-// Snapshots says how token baselines are compared. A case that exceeds either of the two tolerances
-// fails.
-type Snapshots struct {
-	// Path is the file of the baselines; it is absolute.
-	Path string
-	// Metric is the figure compared: "totalTokens", "inputTokens", "outputTokens", "reasoningTokens"
-	// or "cacheTokens".
-	Metric string
-	// Absolute is in tokens and Percent in hundredths of the baseline. One of them is set.
-	Absolute, Percent *float64
-}
-
-// RunConfig holds the flags of plumb run. Durations are in milliseconds.
-type RunConfig struct {
-	Tier            string
-	Model           []string
-	Runner          []string
-	Command, Replay string
-
-	// What describes the models named here, and not the runners of the config.
-	BaseURL, API, APIKeyEnv, ReasoningEffort string
-	// Header holds "name=value".
-	Header           []string
-	RequestTimeoutMs int64
-
-	// Judge, JudgeVotes and Embedder go before those of the top level.
-	Judge      string
+	Runners []plumb.RunnerConfig
+	// Judge is a runner of the config, or another runner. JudgeVotes is the number of answers to
+	// each question; 0 leaves it to the suite.
+	Judge      *plumb.RunnerConfig
 	JudgeVotes int
-	Embedder   string
-
-	Case, Tag, Category, Difficulty []string
-	Limit                           int
-
-	// Schedule is "serial", "parallel" or "isolated-by-runner".
-	Schedule  string
-	Parallel  int
-	Repeat    int
-	Retry     *int
-	TimeoutMs int64
-
-	// Workspaces is the directory in which workspaces are made; it is absolute. KeepWorkspaces keeps
-	// those of sessions that went well, AllRepetitions makes all samples of an agent.
-	Workspaces                     string
-	KeepWorkspaces, AllRepetitions bool
-
-	MaxFailures   int
-	MaxCostUSD    *float64
-	MaxTokens     int64
-	MaxDurationMs int64
-	// AllowUnmetered continues a run whose budget cannot be enforced, because usage is not reported.
-	AllowUnmetered bool
-
-	// Temperature and Seed apply to runners that say nothing of them; NoTemperature and NoSeed leave
-	// them to the provider.
-	Temperature           *float64
-	Seed                  *int64
-	NoTemperature, NoSeed bool
-	MaxOutputTokens       int64
-
-	// Cache is "off", "on" or "only".
-	Cache string
-	// Report holds "name" or "name:path".
-	Report            []string
-	Output, OutputDir string
-	// Redact names environment variables whose values are removed from everything written, beside
-	// those that plumb knows to be secret.
-	Redact []string
+	// Embedder has a model, and may have an address and the variable with the key.
+	Embedder *plumb.RunnerConfig
+	// Prices are by "provider:model". They replace those of the built-in table.
+	Prices map[string]runner.Price
+	// Run holds the keys of run. Its paths are absolute.
+	Run Settings
+	// Snapshots describe the token baselines, with an absolute path; nil turns them off.
+	Snapshots *snapshot.Options
+	// Warnings are problems that are not errors.
+	Warnings []doc.Problem
 }
 
 // Runner returns the runner with the given id, or nil.
@@ -151,8 +55,7 @@ func (c *Config) Runner(id string) *plumb.RunnerConfig {
 	return nil
 }
 
-// Resolve returns a path of the config file as it is to be used: a relative one starts from the
-// file's directory.
+// Resolve makes a path of the config file absolute.
 func (c *Config) Resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -160,7 +63,7 @@ func (c *Config) Resolve(path string) string {
 	return filepath.Join(c.Dir, path)
 }
 
-// Names returns the names of the files that hold a project's config, of which a directory has one.
+// Names returns the names that a config file can have. A directory has at most one config file.
 func Names() []string {
 	names := []string{"plumb.yaml", "plumb.yml", "plumb.config.json"}
 	for _, stem := range []string{"plumb", "skillgym"} {
@@ -171,7 +74,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns the path of the config file in dir or in the nearest directory above it, or "" when
+// Find returns the path of the config file in dir or in the nearest directory above it, or "" if
 // there is none. Two config files in one directory are an error that names them.
 func Find(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
@@ -187,7 +90,7 @@ func Find(dir string) (string, error) {
 				continue
 			}
 			switch info, err := os.Stat(path); {
-			case err != nil: // a link to nothing would be taken for no config
+			case err != nil: // a broken link must not count as "no config"
 				return "", fmt.Errorf("find config: %s: %w", path, doc.Cause(err))
 			case !info.IsDir():
 				found = append(found, name)
@@ -209,7 +112,7 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// severalConfigs says that a directory has more than one config file.
+// severalConfigs is the error for a directory with more than one config file.
 type severalConfigs struct {
 	dir   string
 	names []string
@@ -220,9 +123,9 @@ func (e *severalConfigs) Error() string {
 	return fmt.Sprintf("find config: %s has %s and %s", e.dir, strings.Join(e.names[:last], ", "), e.names[last])
 }
 
-// FindFor returns the config file of a suite that suite.Read would read from a file or a directory:
-// the nearest one from the suite's own directory upwards, else, as for a published suite, the
-// nearest one from dir upwards. dir is where the relative path of the suite starts.
+// FindFor returns the config file that is nearest to a suite: in its directory or above. For a
+// suite without one, such as a published suite, it is the nearest one in dir or above. The relative
+// path of the suite starts at dir.
 func FindFor(suite, dir string) (string, error) {
 	full := suite
 	if !filepath.IsAbs(full) {
@@ -239,10 +142,9 @@ func FindFor(suite, dir string) (string, error) {
 	return Find(dir)
 }
 
-// Read reads a config file: one in TypeScript or JavaScript is executed, and its default export, or
-// else the module itself, is the config; one whose name ends in .json is JSON, and any other is
-// YAML. All have the same keys. If the file does not make sense the error is [doc.Problems], all of
-// them.
+// Read reads a config file in TypeScript, JavaScript, JSON or YAML, by its name. It executes code,
+// whose default export, or else the module itself, is the config. If the content of the file is
+// invalid, the error is [doc.Problems] with all problems.
 func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
 	tree, problems, err := readValue(ctx, path, h)
 	if err != nil {
@@ -261,8 +163,7 @@ func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
 	return c, nil
 }
 
-// readValue returns the content of a config file. The problems are those that keep it from having
-// any.
+// readValue returns the content of a config file, or the problems because of which it has none.
 func readValue(ctx context.Context, path string, h lib.Host) (value, doc.Problems, error) {
 	if lib.IsCode(path) {
 		tree, problems := readExport(ctx, path, h)
@@ -279,8 +180,7 @@ func readValue(ctx context.Context, path string, h lib.Host) (value, doc.Problem
 	return tree, nil, nil
 }
 
-// parse parses a config in YAML or JSON. A problem makes it unusable as a whole; duplicate keys are
-// reported when the value is read.
+// parse parses a config in YAML or JSON. Duplicate keys are reported when the value is read.
 func parse(file string, data []byte) (value, *doc.Problem) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	switch {
@@ -297,12 +197,12 @@ func tooLarge(size int) string {
 	return fmt.Sprintf("the config has %s, more than the limit of %s", doc.Size(int64(size)), doc.Size(doc.ConfigBytes))
 }
 
-// fromValue reads the config of the file at path. code says that the values come from code and have
-// no places.
+// fromValue reads the config of the file at path. With code, the values come from code and have no
+// places.
 func fromValue(path string, tree value, code bool) (*Config, doc.Problems) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return nil, doc.Problems{{Pos: plumb.Position{File: path}, Message: "its directory cannot be found: " + err.Error()}}
+		return nil, doc.Problems{{Pos: plumb.Position{File: path}, Message: err.Error()}}
 	}
 	c := &Config{Path: path, Dir: dir}
 	r := &reader{file: path, dir: dir, code: code}

@@ -17,6 +17,9 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/schema"
 )
@@ -67,24 +70,30 @@ func TestConfigValues(t *testing.T) {
 			{ID: "script", Command: []string{"python3", "answer.py"}, Env: map[string]string{"DEBUG": "true"}},
 			{ID: "old", Replay: ".plumb/runs/20260101-abc"},
 		},
-		Judge: &Judge{
-			Config: &plumb.RunnerConfig{
-				ID: "judge", Model: "anthropic:claude-opus-4-6", APIKeyEnv: "JUDGE_KEY", ReasoningEffort: new("low"),
-			},
-			Votes: 3,
+		Judge: &plumb.RunnerConfig{
+			Model: "anthropic:claude-opus-4-6", APIKeyEnv: "JUDGE_KEY", ReasoningEffort: new("low"),
 		},
-		Embedder: &Embedder{Model: "openai:text-embedding-3-small", APIKeyEnv: "OPENAI_API_KEY"},
-		Prices:   []Price{{Model: "ollama:qwen3", Input: new(0.0), Output: new(0.5), PerRequest: 0.001}},
-		Run: RunConfig{
-			Difficulty: []string{"hard"}, Command: "cat", Replay: "last", BaseURL: "https://e.example", API: "chat", APIKeyEnv: "K",
-			Header: []string{"A=b"}, ReasoningEffort: "low", RequestTimeoutMs: 5000, Judge: "fast", JudgeVotes: 5, Embedder: "e",
-			Tier: "cheap", Model: []string{"opus"}, Runner: []string{"fast", "local"},
-			Case: []string{"reasoning-001"}, Tag: []string{"math"}, Category: []string{"reasoning", "coding"}, Limit: 10,
-			Schedule: "isolated-by-runner", Parallel: 8, Repeat: 3, Retry: new(0), TimeoutMs: 60_000,
-			MaxFailures: 5, MaxCostUSD: new(1.5), MaxTokens: 1_000_000, MaxDurationMs: 600_000,
-			NoTemperature: true, Seed: new(int64(-7)), MaxOutputTokens: 4096,
-			Cache: "off", Report: []string{"terminal", "junit:out/junit.xml"}, Output: "results.json", OutputDir: ".plumb",
-			Redact: []string{"MY_SECRET"},
+		JudgeVotes: 3,
+		Embedder:   &plumb.RunnerConfig{Model: "openai:text-embedding-3-small", APIKeyEnv: "OPENAI_API_KEY"},
+		Prices: map[string]runner.Price{
+			"ollama:qwen3": {Input: &runner.Rate{}, Output: &runner.Rate{USD: 0.5}, PerRequest: 0.001},
+		},
+		Run: Settings{
+			Settings: run.Settings{
+				Filter: run.Filter{
+					IDs: []string{"reasoning-001"}, Tags: []string{"math"}, Categories: []string{"reasoning", "coding"},
+					Difficulties: []string{"hard"}, Limit: 10,
+				},
+				JudgeVotes: 5, Schedule: "isolated-by-runner", Parallel: 8, Repeat: 3, TimeoutMs: 60_000,
+				MaxFailures: 5, MaxCostUSD: 1.5, MaxTokens: 1_000_000, MaxDurationMs: 600_000,
+				Cache: "off", Output: filepath.Join(c.Dir, "results.json"),
+			},
+			Command: "cat", Replay: "last", BaseURL: "https://e.example", API: "chat", APIKeyEnv: "K",
+			Headers: []string{"A=b"}, ReasoningEffort: "low", RequestTimeoutMs: 5000, Judge: "fast", Embedder: "e",
+			Tier: "cheap", Models: []string{"opus"}, RunnerIDs: []string{"fast", "local"},
+			Temperature: Optional[float64]{None: true}, Seed: Optional[int64]{Value: new(int64(-7))}, MaxOutputTokens: 4096,
+			Reports:   []string{"terminal", "junit:" + filepath.Join(c.Dir, "out", "junit.xml")},
+			OutputDir: filepath.Join(c.Dir, ".plumb"), Redact: []string{"MY_SECRET"},
 		},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -100,19 +109,20 @@ func TestConfigValues(t *testing.T) {
 
 func TestConfigJudge(t *testing.T) {
 	for _, test := range []struct {
-		text string
-		want Judge
+		text  string
+		want  plumb.RunnerConfig
+		votes int
 	}{
-		{"judge: openai:gpt-5", Judge{Config: &plumb.RunnerConfig{ID: "judge", Model: "openai:gpt-5"}}},
-		{"runners: {wise: opus}\njudge: wise", Judge{Runner: "wise"}},
-		{"runners: {wise: opus}\njudge: {runner: wise, votes: 5}", Judge{Runner: "wise", Votes: 5}},
-		{"judge: {command: [judge, -x]}", Judge{Config: &plumb.RunnerConfig{ID: "judge", Command: []string{"judge", "-x"}}}},
+		{"judge: openai:gpt-5", plumb.RunnerConfig{Model: "openai:gpt-5"}, 0},
+		{"runners: {wise: opus}\njudge: wise", plumb.RunnerConfig{ID: "wise", Model: "opus"}, 0},
+		{"runners: {wise: opus}\njudge: {runner: wise, votes: 5}", plumb.RunnerConfig{ID: "wise", Model: "opus"}, 5},
+		{"judge: {command: [judge, -x]}", plumb.RunnerConfig{ID: "judge", Command: []string{"judge", "-x"}}, 0},
 	} {
 		c, problems := parsed("plumb.yaml", []byte(test.text))
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", test.text, problems)
-		} else if diff := cmp.Diff(&test.want, c.Judge); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.text, diff)
+		} else if diff := cmp.Diff(&test.want, c.Judge); diff != "" || c.JudgeVotes != test.votes {
+			t.Errorf("%s: %d votes (-want +got):\n%s", test.text, c.JudgeVotes, diff)
 		}
 	}
 }
@@ -178,24 +188,23 @@ func TestConfigSchemaKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &reader{}
-	runner := r.runnerFields(&plumb.RunnerConfig{})
+	ofRunner := r.runnerFields(&plumb.RunnerConfig{})
 	for _, section := range []struct {
 		name   string
 		schema map[string]any
 		fields []field
 	}{
 		{"top level", document.Properties, r.topFields(&Config{})},
-		{"run", document.Defs["run"].Properties, r.runFields(&Config{})},
 		{"agent", document.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
 		{"mcpServer", document.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
 		{"workspace", document.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
 		{"bootstrap", document.Defs["bootstrap"].Properties, r.bootstrapFields(&plumb.Bootstrap{})},
-		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&Snapshots{})},
-		{"runner", document.Defs["runner"].Properties, runner},
+		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&snapshot.Options{})},
+		{"runner", document.Defs["runner"].Properties, ofRunner},
 		{"runnerKeys", document.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
 		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), field{name: "runner"}, field{name: "votes"})},
-		{"price", document.Defs["price"].Properties, r.priceFields(&Price{})},
-		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&Embedder{})},
+		{"price", document.Defs["price"].Properties, r.priceFields(&runner.Price{})},
+		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&plumb.RunnerConfig{})},
 	} {
 		var read []string
 		for _, f := range section.fields {
@@ -323,7 +332,7 @@ func TestDocs(t *testing.T) {
 	r := &reader{}
 	var keys []string
 	for _, fields := range [][]field{
-		r.topFields(nil), r.runFields(&Config{}), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
+		r.topFields(nil), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
 		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
 	} {
 		for _, f := range fields {

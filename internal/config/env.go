@@ -20,9 +20,8 @@ import (
 const dotEnvName = ".env"
 
 // DotEnv reads the file .env in a directory and returns the variables that it adds to the
-// environment: those that getenv does not know or that are empty there, for the shell wins. No file
-// gives no variables. A line that cannot be read is an error with its place, which never repeats
-// the line, since it may hold a secret.
+// environment: those that are empty for getenv. Without a file, there are none. An invalid line is
+// an error with its place. The error does not repeat the line, which may contain a secret.
 func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	file := filepath.Join(dir, dotEnvName)
 	data, err := doc.Read(file, doc.EnvBytes)
@@ -30,7 +29,7 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 		return nil, nil
 	}
 	if info, statErr := os.Stat(file); err != nil && statErr == nil && info.IsDir() {
-		return nil, nil // somebody's virtual environment
+		return nil, nil // a virtual environment
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, doc.Cause(err))
@@ -40,7 +39,7 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 		return nil, doc.Problems{*p}
 	}
 	vars, err := godotenv.UnmarshalBytes(data)
-	if err != nil { // its text may hold a secret
+	if err != nil { // its text may contain a secret
 		return nil, doc.Problems{{
 			Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "not a file of variables",
 			Hint: "a line is NAME=value",
@@ -54,25 +53,26 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	return vars, nil
 }
 
-// checkDotEnv finds what a .env file may not have. The parser reports no lines, and fills in
-// variables as it goes: a few lines that name each other twice would take all of the memory.
+// checkDotEnv finds invalid lines, and values that are too large. The parser does not report lines.
+// It also expands variables while it reads: a few lines that name each other twice would use all
+// memory.
 func checkDotEnv(file string, data []byte) *doc.Problem {
 	references := regexp.MustCompile(`\$\(?\{?([A-Z0-9_]+)`)
-	sizes, total := map[string]int{}, 0 // of the values, and of more where the parser is not as simple as this
+	sizes, total := map[string]int{}, 0 // at least those of the expanded values
 	var statement []byte
 	for line, first := 1, 1; len(data) > 0; line++ {
 		text, rest, _ := bytes.Cut(data, []byte("\n"))
 		data, statement = rest, append(append(statement, text...), '\n')
 		vars, err := godotenv.UnmarshalBytes(bytes.ReplaceAll(statement, []byte("$"), []byte("\x01")))
 		if err != nil && strings.HasPrefix(err.Error(), "unterminated quoted value") && len(data) > 0 {
-			continue // it goes on
+			continue // the value has more lines
 		}
 		p := &doc.Problem{Pos: plumb.Position{File: file, Line: first, Column: 1}}
 		if err != nil {
 			p.Message, p.Hint = "not a variable", "a line is NAME=value"
 			return p
 		}
-		for range vars { // several may stand on one line, each in the next
+		for range vars { // one line can have several, and each can name the one before
 			size := len(statement)
 			for _, m := range references.FindAllSubmatch(statement, -1) {
 				size += sizes[string(m[1])]
@@ -82,7 +82,7 @@ func checkDotEnv(file string, data []byte) *doc.Problem {
 			}
 			if total += size; total > doc.EnvExpanded {
 				p.Message = "the values of the file are larger than " + doc.Size(doc.EnvExpanded) + " from this line on"
-				p.Hint = "a variable whose value names others holds theirs"
+				p.Hint = "the value of a variable includes those of the variables that it names"
 				return p
 			}
 		}

@@ -8,26 +8,27 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runner"
 )
 
-// field is one key of a config section and what reads its value.
+// field is a key of a section of the config, with the function that reads its value.
 type field struct {
 	name string
 	read func(v value, path string)
 }
 
-// topFields are the keys of a config file. What they read is also what the published JSON Schema
-// describes; a test holds the two together.
+// topFields returns the keys of a config file. A test compares them with the JSON Schema.
 func (r *reader) topFields(c *Config) []field {
 	return []field{
 		{"$schema", func(v value, path string) { r.text(v, path) }},
 		{"suites", func(v value, path string) { c.Suites = r.words(v, path) }},
 		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
-		{"judge", func(v value, path string) { c.Judge = r.judge(v, path, c) }},
+		{"judge", func(v value, path string) { r.judge(v, path, c) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
 		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
 		{"run", func(v value, path string) {
-			r.object(v, path, r.runFields(c))
+			r.object(v, path, r.runFields(&c.Run))
 			r.twice(v, path)
 		}},
 		{"defaults", func(v value, path string) { r.object(v, path, r.defaultsFields(c)) }},
@@ -41,95 +42,30 @@ func (r *reader) defaultsFields(c *Config) []field {
 			if c.Run.TimeoutMs != 0 {
 				r.add(v.Place, path+" and run.timeoutMs set the same value", "keep one of them")
 			}
-			c.Run.TimeoutMs = r.duration(v, path)
+			c.Run.TimeoutMs = run.Milliseconds(r.duration(v, path))
 		}},
 	}
 }
 
-// runAliases are the keys of run with two names: what the flags of plumb run are called, and what
-// they are called in the configs of skillgym.
-func runAliases() [][2]string {
-	return [][2]string{
-		{"parallel", "maxParallel"}, {"retry", "repeatFailure"}, {"retry", "retryFailed"}, {"tag", "tags"}, {
-			"report",
-			"reporter",
-		},
-	}
-}
-
-// twice reports keys of run that say the same. Of the two old names for retry the newer one counts,
-// as it always did.
+// twice reports keys of run that have the same meaning. Of two names from other tools the first one
+// counts.
 func (r *reader) twice(v value, path string) {
-	at := func(key string) (doc.Member, bool) {
-		i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
-		if i < 0 {
-			return doc.Member{}, false
+	for _, s := range new(Settings).List() {
+		first := ""
+		for _, key := range s.Keys() {
+			at := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == key })
+			switch {
+			case at < 0:
+			case first == "":
+				first = key
+			case first == s.Key:
+				r.add(v.Members[at].Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, first, path, key),
+					"keep one of them")
+			default:
+				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first),
+					"leave it out")
+			}
 		}
-		return v.Members[i], true
-	}
-	for _, pair := range runAliases() {
-		_, first := at(pair[0])
-		if m, second := at(pair[1]); first && second {
-			r.add(m.Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, pair[0], path, pair[1]), "keep one of them")
-		}
-	}
-	_, failure := at("repeatFailure")
-	if m, failed := at("retryFailed"); failure && failed {
-		r.warn(m.Place, path+".retryFailed has no effect beside "+path+".repeatFailure", "leave it out")
-	}
-}
-
-func (r *reader) runFields(config *Config) []field {
-	c := &config.Run
-	return []field{
-		{"tier", func(v value, path string) { c.Tier = r.text(v, path) }},
-		{"model", func(v value, path string) { c.Model = r.words(v, path) }},
-		{"runner", func(v value, path string) { c.Runner = r.words(v, path) }},
-		{"command", func(v value, path string) { c.Command = r.text(v, path) }},
-		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
-		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
-		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
-		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
-		{"header", func(v value, path string) { c.Header = r.words(v, path) }},
-		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = r.text(v, path) }},
-		{"requestTimeoutMs", func(v value, path string) { c.RequestTimeoutMs = r.duration(v, path) }},
-		{"judge", func(v value, path string) { c.Judge = r.text(v, path) }},
-		{"judgeVotes", func(v value, path string) { c.JudgeVotes = r.votes(v, path) }},
-		{"embedder", func(v value, path string) { c.Embedder = r.text(v, path) }},
-		{"case", func(v value, path string) { c.Case = r.words(v, path) }},
-		{"tag", func(v value, path string) { c.Tag = r.words(v, path) }},
-		{"category", func(v value, path string) { c.Category = r.choices(v, path, Categories()) }},
-		{"difficulty", func(v value, path string) { c.Difficulty = r.choices(v, path, Difficulties()) }},
-		{"limit", func(v value, path string) { c.Limit = int(r.whole(v, path, 1)) }},
-		{"schedule", func(v value, path string) { c.Schedule = r.choice(v, path, schedules()) }},
-		{"parallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
-		{"repeat", func(v value, path string) { c.Repeat = int(r.whole(v, path, 1)) }},
-		{"retry", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
-		{"maxFailures", func(v value, path string) { c.MaxFailures = int(r.whole(v, path, 1)) }},
-		{"maxCostUSD", func(v value, path string) { c.MaxCostUSD = r.budget(v, path) }},
-		{"maxTokens", func(v value, path string) { c.MaxTokens = r.whole(v, path, 1) }},
-		{"maxDurationMs", func(v value, path string) { c.MaxDurationMs = r.duration(v, path) }},
-		{"allowUnmetered", func(v value, path string) { c.AllowUnmetered = r.yes(v, path) }},
-		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
-		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
-		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = r.whole(v, path, 1) }},
-		{"cache", func(v value, path string) { c.Cache = r.choice(v, path, cacheModes()) }},
-		{"report", func(v value, path string) { c.Report = r.reports(v, path) }},
-		{"output", func(v value, path string) { c.Output = r.text(v, path) }},
-		{"outputDir", func(v value, path string) { c.OutputDir = r.text(v, path) }},
-		{"redact", func(v value, path string) { c.Redact = r.variables(v, path) }},
-		{"cwd", func(v value, path string) { config.Cwd = r.path(v, path) }},
-		{"maxSteps", func(v value, path string) { config.MaxSteps = int(r.whole(v, path, 1)) }},
-		{"workspace", func(v value, path string) { config.Workspace = r.workspace(v, path) }},
-		{"workspaces", func(v value, path string) { c.Workspaces = r.path(v, path) }},
-		{"keepWorkspaces", func(v value, path string) { c.KeepWorkspaces = r.yes(v, path) }},
-		{"allRepetitions", func(v value, path string) { c.AllRepetitions = r.yes(v, path) }},
-		{"maxParallel", func(v value, path string) { c.Parallel = int(r.whole(v, path, 1)) }},
-		{"retryFailed", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"repeatFailure", func(v value, path string) { c.Retry = new(int(r.whole(v, path, 0))) }},
-		{"tags", func(v value, path string) { c.Tag = r.each(v, path, r.text) }}, // documented: an empty list is no filter
-		{"reporter", func(v value, path string) { c.Report = r.reports(v, path) }},
 	}
 }
 
@@ -141,9 +77,7 @@ func Categories() []string {
 // Difficulties returns the difficulties that a case may have.
 func Difficulties() []string { return []string{"easy", "medium", "hard"} }
 
-func schedules() []string  { return []string{"serial", "parallel", "isolated-by-runner"} }
-func apis() []string       { return []string{"chat", "responses"} }
-func cacheModes() []string { return []string{"off", "on", "only"} }
+func apis() []string { return []string{"chat", "responses"} }
 
 func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 	return []field{
@@ -166,44 +100,36 @@ func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 	}
 }
 
-// prices reads what models cost, by "provider:model".
-func (r *reader) prices(v value, path string) []Price {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
-	var prices []Price
-	seen := map[string]bool{}
-	for _, m := range v.Members {
-		p := Price{Model: m.Key}
-		switch {
-		case strings.TrimSpace(m.Key) == "":
+// prices reads the prices of models by "provider:model".
+func (r *reader) prices(v value, path string) map[string]runner.Price {
+	prices := map[string]runner.Price{}
+	for _, m := range r.members(v, path) {
+		at := path + "." + m.Key
+		if strings.TrimSpace(m.Key) == "" {
 			r.add(m.Place, "a price needs the name of a model", "")
-		case seen[m.Key]:
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", path+"."+m.Key), "")
-			continue
 		}
-		seen[m.Key] = true
-		r.object(m.Value, path+"."+m.Key, r.priceFields(&p))
+		var p runner.Price
+		r.object(m.Value, at, r.priceFields(&p))
 		if m.Value.Kind == doc.Map && len(m.Value.Members) == 0 {
-			r.add(m.Value.Place, path+"."+m.Key+" gives no price", "such as {input: 1.25, output: 10}")
+			r.add(m.Value.Place, at+" gives no price", "such as {input: 1.25, output: 10}")
 		}
-		prices = append(prices, p)
+		prices[m.Key] = p
 	}
 	return prices
 }
 
-func (r *reader) priceFields(p *Price) []field {
-	usd := func(v value, path string) *float64 { return new(r.number(v, path, noLimit)) }
+func (r *reader) priceFields(p *runner.Price) []field {
+	rate := func(v value, path string) *runner.Rate { return &runner.Rate{USD: r.number(v, path, noLimit)} }
 	return []field{
-		{"input", func(v value, path string) { p.Input = usd(v, path) }},
-		{"output", func(v value, path string) { p.Output = usd(v, path) }},
-		{"cacheRead", func(v value, path string) { p.CacheRead = usd(v, path) }},
-		{"cacheWrite", func(v value, path string) { p.CacheWrite = usd(v, path) }},
+		{"input", func(v value, path string) { p.Input = rate(v, path) }},
+		{"output", func(v value, path string) { p.Output = rate(v, path) }},
+		{"cacheRead", func(v value, path string) { p.CacheRead = rate(v, path) }},
+		{"cacheWrite", func(v value, path string) { p.CacheWrite = rate(v, path) }},
 		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
 	}
 }
 
-// onlyFor says which kinds of runner a key is for, where it is not for all.
+// onlyFor returns the kinds of runners that a key applies to; nil means all.
 func onlyFor(key string) []string {
 	switch key {
 	case "baseURL", "api", "apiKeyEnv", "headers":
@@ -217,21 +143,12 @@ func onlyFor(key string) []string {
 }
 
 func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	var runners []plumb.RunnerConfig
-	seen := map[string]bool{}
-	for _, m := range v.Members {
+	for _, m := range r.members(v, path) {
 		at := path + "." + m.Key
-		switch {
-		case strings.TrimSpace(m.Key) == "":
-			r.add(m.Place, "a runner needs a name", "")
-		case seen[m.Key]:
-			r.add(m.Place, fmt.Sprintf("duplicate runner %q", m.Key), "")
-			continue
+		if strings.TrimSpace(m.Key) == "" {
+			r.add(m.Place, "a runner needs an id", "")
 		}
-		seen[m.Key] = true
 		c := plumb.RunnerConfig{ID: m.Key}
 		if m.Value.Kind == doc.String {
 			c.Model = r.text(m.Value, at)
@@ -243,7 +160,7 @@ func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 	return runners
 }
 
-// runner reads the keys of one runner, and holds them to what the runner is.
+// runner reads the keys of one runner, and reports those that do not apply to its kind.
 func (r *reader) runner(v value, path string, fields []field) {
 	if !r.is(v, path, doc.Map) {
 		return
@@ -258,8 +175,7 @@ func (r *reader) runner(v value, path string, fields []field) {
 		}
 	}
 	switch len(kinds) {
-	case 0:
-		// else that is the reason
+	case 0: // an unknown key may be a misspelled kind
 		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !known(fields, m.Key) }) {
 			last := len(possible) - 1
 			r.add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "),
@@ -283,32 +199,38 @@ func known(fields []field, key string) bool {
 	return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
 }
 
-// judgeFields are the keys of a runner that answers questions: an agent does not.
+// judgeFields returns the keys of a runner that judges. An agent cannot judge.
 func (r *reader) judgeFields(c *plumb.RunnerConfig) []field {
 	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
 }
 
-func (r *reader) judge(v value, path string, c *Config) *Judge {
+func (r *reader) judge(v value, path string, c *Config) {
 	if v.Kind == doc.String {
 		name := r.text(v, path)
-		if c.Runner(name) != nil {
-			return &Judge{Runner: name}
+		if c.Judge = c.Runner(name); c.Judge == nil {
+			c.Judge = &plumb.RunnerConfig{Model: name}
 		}
-		return &Judge{Config: &plumb.RunnerConfig{ID: "judge", Model: name}}
+		return
 	}
 	if v.Kind != doc.Map {
-		r.wrong(v, path, "a model, the name of a runner, or a mapping")
-		return nil
+		r.wrong(v, path, "a model, the id of a runner, or a mapping")
+		return
 	}
-	j := &Judge{Config: &plumb.RunnerConfig{ID: "judge"}}
-	fields := append(r.judgeFields(j.Config),
-		field{"runner", func(v value, path string) { j.Runner = r.text(v, path) }},
-		field{"votes", func(v value, path string) { j.Votes = r.votes(v, path) }},
+	id := ""
+	c.Judge = &plumb.RunnerConfig{}
+	fields := append(r.judgeFields(c.Judge),
+		field{"runner", func(v value, path string) { id = r.text(v, path) }},
+		field{"votes", func(v value, path string) {
+			c.JudgeVotes = int(r.whole(v, path, 1))
+			r.odd(v, path, c.JudgeVotes)
+		}},
 	)
-	i := slices.IndexFunc(v.Members, func(m doc.Member) bool { return m.Key == "runner" })
-	if i < 0 {
-		r.runner(v, path, fields)
-		return j
+	named := v.Get("runner")
+	if named == nil {
+		if r.runner(v, path, fields); c.Judge.Model == "" { // a model describes itself
+			c.Judge.ID = "judge"
+		}
+		return
 	}
 	r.object(v, path, fields)
 	for _, m := range v.Members {
@@ -317,19 +239,16 @@ func (r *reader) judge(v value, path string, c *Config) *Judge {
 				"the runner has its own settings")
 		}
 	}
-	if j.Runner != "" && c.Runner(j.Runner) == nil {
+	if c.Judge = c.Runner(id); c.Judge == nil && id != "" {
 		var ids []string
 		for _, known := range c.Runners {
 			ids = append(ids, known.ID)
 		}
-		at := v.Members[i].Value
-		r.add(at.Place, fmt.Sprintf("%s.runner: there is no runner %q", path, j.Runner), doc.DidYouMean(j.Runner, ids))
+		r.add(named.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, id), doc.DidYouMean(id, ids))
 	}
-	j.Config = nil
-	return j
 }
 
-func (r *reader) embedderFields(e *Embedder) []field {
+func (r *reader) embedderFields(e *plumb.RunnerConfig) []field {
 	return []field{
 		{"model", func(v value, path string) { e.Model = r.text(v, path) }},
 		{"baseURL", func(v value, path string) { e.BaseURL = r.address(v, path) }},
@@ -337,8 +256,8 @@ func (r *reader) embedderFields(e *Embedder) []field {
 	}
 }
 
-func (r *reader) embedder(v value, path string) *Embedder {
-	e := &Embedder{}
+func (r *reader) embedder(v value, path string) *plumb.RunnerConfig {
+	e := &plumb.RunnerConfig{}
 	switch v.Kind {
 	case doc.String:
 		e.Model = r.text(v, path)
@@ -354,7 +273,7 @@ func (r *reader) embedder(v value, path string) *Embedder {
 	return e
 }
 
-// address reads a URL. One that refers to environment variables is checked when it is used.
+// address reads a URL. A URL that refers to environment variables is checked when it is used.
 func (r *reader) address(v value, path string) string {
 	text := r.text(v, path)
 	if text == "" || strings.Contains(text, "${") {
@@ -370,8 +289,9 @@ func (r *reader) address(v value, path string) string {
 // command reads a program and its arguments.
 func (r *reader) command(v value, path string) []string {
 	if v.Kind == doc.String {
-		words, err := fmt.Sprintf("%q", strings.Fields(v.Text())), path+" must be a list of the program and its arguments"
-		r.add(v.Place, err, "such as "+strings.ReplaceAll(words, `" "`, `", "`))
+		words := fmt.Sprintf("%q", strings.Fields(v.Text()))
+		r.add(v.Place, path+" must be a list of the program and its arguments",
+			"such as "+strings.ReplaceAll(words, `" "`, `", "`))
 		return nil
 	}
 	return r.words(v, path)

@@ -12,15 +12,14 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// reader reads values and collects what is wrong with them. A value that is wrong reads as the zero
-// value.
+// reader reads values and collects their problems. It returns the zero value for an invalid value.
 type reader struct {
 	file string
-	// dir is where relative paths start.
+	// dir is the directory at which relative paths start.
 	dir string
-	// code says that the values come from code and have no places.
+	// code means that the values come from code and have no places.
 	code bool
-	// suite says that a suite is read, and not a config.
+	// suite means that the document is a suite, and not a config.
 	suite    bool
 	problems doc.Problems
 }
@@ -28,7 +27,7 @@ type reader struct {
 // value is a value of a config.
 type value = doc.Value
 
-// noLimit is the upper end of a range that has none.
+// noLimit is the upper limit of numbers without one.
 const noLimit = math.MaxFloat64
 
 func (r *reader) add(at doc.Place, message, hint string) {
@@ -63,27 +62,33 @@ func (r *reader) is(v value, path string, kind doc.Kind) bool {
 
 const notAMapping = "a config must be a mapping"
 
+// members returns the members of a mapping, and reports duplicate keys.
+func (r *reader) members(v value, path string) []doc.Member {
+	if !r.is(v, path, doc.Map) {
+		return nil
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(v.Members), func(m doc.Member) bool {
+		twice := seen[m.Key]
+		if seen[m.Key] = true; twice {
+			r.add(m.Place, fmt.Sprintf("duplicate key %q", strings.TrimPrefix(path+"."+m.Key, ".")), "")
+		}
+		return twice
+	})
+}
+
 // object reads the known keys of a mapping in the order of fields, and reports the others.
 func (r *reader) object(v value, path string, fields []field) {
 	if path == "" && v.Kind != doc.Map {
 		r.add(v.Place, notAMapping+", not "+v.Kind.String(), "")
 		return
 	}
-	if !r.is(v, path, doc.Map) {
-		return
-	}
 	at := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	seen := map[string]value{}
-	for _, m := range v.Members {
-		if _, twice := seen[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", at(m.Key)), "")
-			continue
+	for _, m := range r.members(v, path) {
+		if seen[m.Key] = m.Value; !known(fields, m.Key) {
+			r.add(m.Place, fmt.Sprintf("unknown key %q", at(m.Key)), r.elsewhere(path, m.Key, fields))
 		}
-		seen[m.Key] = m.Value
-		if known(fields, m.Key) {
-			continue
-		}
-		r.add(m.Place, fmt.Sprintf("unknown key %q", at(m.Key)), r.elsewhere(path, m.Key, fields))
 	}
 	for _, f := range fields {
 		if found, ok := seen[f.name]; ok {
@@ -92,7 +97,7 @@ func (r *reader) object(v value, path string, fields []field) {
 	}
 }
 
-// elsewhere says what an unknown key was probably meant to be, or where it belongs.
+// elsewhere returns a hint for an unknown key: the nearest known key, or the section of the key.
 func (r *reader) elsewhere(path, key string, fields []field) string {
 	words := make([]string, 0, len(fields))
 	for _, f := range fields {
@@ -105,9 +110,10 @@ func (r *reader) elsewhere(path, key string, fields []field) string {
 	}
 	switch {
 	case r.suite:
-	case strings.HasPrefix(path, "runners.") && known(fields, "agent") && known(r.agentFields(&plumb.AgentConfig{}), key):
+	case strings.HasPrefix(path, "runners.") && known(fields, "agent") &&
+		known(r.agentFields(&plumb.AgentConfig{}), key):
 		return "it belongs in agent"
-	case path != "run" && known(r.runFields(&Config{}), key):
+	case path != "run" && known(r.runFields(&Settings{}), key):
 		return "it belongs in run"
 	case path != "" && known(r.topFields(&Config{}), key):
 		return "it belongs at the top level"
@@ -216,26 +222,24 @@ func (r *reader) whole(v value, path string, low int64) int64 {
 	return 0
 }
 
-// votes reads an odd number: an even one can end in a tie.
-func (r *reader) votes(v value, path string) int {
-	n := int(r.whole(v, path, 1))
-	if n > 0 && n%2 == 0 {
-		r.add(v.Place, fmt.Sprintf("%s must be odd, not %d", path, n), "votes could be tied")
+// odd reports an even number of votes, which can end in a tie.
+func (r *reader) odd(v value, path string, votes int) {
+	if votes > 0 && votes%2 == 0 {
+		r.add(v.Place, fmt.Sprintf("%s must be odd, not %d", path, votes), "votes could be tied")
 	}
-	return n
 }
 
 // budget reads an amount of money above 0.
-func (r *reader) budget(v value, path string) *float64 {
+func (r *reader) budget(v value, path string) float64 {
 	before := len(r.problems)
 	usd := r.number(v, path, noLimit)
 	if usd == 0 && len(r.problems) == before {
 		r.add(v.Place, path+" must be greater than 0", "leave the key out for no limit")
 	}
-	return &usd
+	return usd
 }
 
-// duration reads milliseconds as a number, or a text such as "90s" or "10m".
+// duration reads a number of milliseconds, or a text such as "90s" or "10m".
 func (r *reader) duration(v value, path string) int64 {
 	if v.Kind != doc.String {
 		if v.Kind != doc.Number {
@@ -262,7 +266,7 @@ func (r *reader) duration(v value, path string) int64 {
 	return 0
 }
 
-// optional reads a temperature; null says that none is to be sent.
+// optional reads a temperature. With null, none is sent.
 func (r *reader) optional(v value, path string) (f *float64, none bool) {
 	if v.Kind == doc.Null {
 		return nil, true
@@ -270,7 +274,7 @@ func (r *reader) optional(v value, path string) (f *float64, none bool) {
 	return new(r.number(v, path, noLimit)), false
 }
 
-// seed reads a seed; null says that none is to be sent.
+// seed reads a seed. With null, none is sent.
 func (r *reader) seed(v value, path string) (n *int64, none bool) {
 	if v.Kind == doc.Null {
 		return nil, true
@@ -285,17 +289,10 @@ func (r *reader) seed(v value, path string) (n *int64, none bool) {
 	return &i, false
 }
 
-// pairs reads a mapping of names to strings; numbers and booleans are taken as they are written.
+// pairs reads a mapping of names to strings. Numbers and booleans become their text in the file.
 func (r *reader) pairs(v value, path string) map[string]string {
-	if !r.is(v, path, doc.Map) {
-		return nil
-	}
 	pairs := make(map[string]string, len(v.Members))
-	for _, m := range v.Members {
-		if _, twice := pairs[m.Key]; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", path+"."+m.Key), "")
-			continue
-		}
+	for _, m := range r.members(v, path) {
 		switch m.Value.Kind {
 		case doc.String, doc.Number, doc.Bool:
 			pairs[m.Key] = m.Value.Text()
@@ -306,13 +303,14 @@ func (r *reader) pairs(v value, path string) map[string]string {
 	return pairs
 }
 
-// variable reads the name of an environment variable. What is none may be a key that was put there
-// by mistake, so it is not repeated.
+// variable reads the name of an environment variable. Its message does not repeat an invalid name,
+// which may be the key itself.
 func (r *reader) variable(v value, path string) string {
 	name := r.text(v, path)
 	for i, c := range name {
 		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9' || i == 0) {
-			r.add(v.Place, path+" must be the name of an environment variable", "never put a key itself into a config file")
+			r.add(v.Place, path+" must be the name of an environment variable",
+				"never put a key itself into a config file")
 			return ""
 		}
 	}

@@ -7,15 +7,14 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Sections are what a suite says beside its cases, in the form that a config has. The paths are
-// absolute.
+// Sections are the sections of a suite that have the form of a config. Their paths are absolute.
 type Sections struct {
 	Workspace *plumb.WorkspaceConfig
 	Skills    []string
 }
 
-// ReadSections reads the sections of a suite in YAML, and returns the list of its cases. dir is
-// where relative paths start.
+// ReadSections reads the sections of a suite in YAML, and returns the list of its cases. Relative
+// paths start at dir.
 func ReadSections(file, dir string, v doc.Value) (s Sections, cases []doc.Value, _ doc.Problems) {
 	r := &reader{file: file, dir: dir, suite: true}
 	r.object(v, "suite", append(r.sectionFields(&s), field{"cases", func(v value, _ string) {

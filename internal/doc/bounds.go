@@ -1,10 +1,10 @@
 package doc
 
-// The limits of the documents that Plumb parses. A hostile document must cause an error, and never
-// use up the memory of the machine. docs/configuration.md lists them for users.
+// The limits of the documents that Plumb parses. A hostile document causes an error and never uses
+// up the memory of the machine. docs/configuration.md lists the limits for users.
 const (
 	// ConfigBytes and ConfigValues limit a config file, and the exports of a config in code. An
-	// alias in YAML counts as the value that it stands for.
+	// alias in YAML counts as the value of its anchor.
 	ConfigBytes  = 256 << 10
 	ConfigValues = 100_000
 	// ManifestKeys and ManifestParts limit a manifest.toml of at most ConfigBytes: the number of

@@ -35,20 +35,14 @@ func read(path string, most int64, pipes bool) ([]byte, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Mode().IsRegular():
-		if info.Size() > most {
-			return nil, tooLarge(info.Size(), most)
-		}
-	case info.Mode()&fs.ModeNamedPipe != 0 && pipes:
+	if err == nil && pipes && info.Mode()&fs.ModeNamedPipe != 0 {
 		return readPipe(f, most)
-	default:
-		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
-			return nil, nil
-		}
-		return nil, kindError(path, info.Mode())
+	}
+	if err == nil {
+		err = refuse(path, info, most)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return readAll(f, info.Size(), most)
 }
@@ -56,20 +50,17 @@ func read(path string, most int64, pipes bool) ([]byte, error) {
 // ReadFS is [Read] for a file of a file system.
 func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
 	info, err := fs.Stat(fsys, name) // before opening it, which could block
+	if err == nil {
+		err = refuse(name, info, most)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, kindError(name, info.Mode())
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info.Size() > most {
-		return nil, tooLarge(info.Size(), most)
-	}
 	return readAll(f, info.Size(), most)
 }
 
@@ -103,16 +94,29 @@ func Regular(path string, most int64) error {
 	if err != nil {
 		return err
 	}
-	if info.Mode().IsRegular() {
-		if info.Size() > most {
-			return tooLarge(info.Size(), most)
+	return refuse(path, info, most)
+}
+
+// refuse returns the reason for not reading a file, because of its kind or size, or nil.
+func refuse(path string, info fs.FileInfo, most int64) error {
+	what := "a device"
+	switch m := info.Mode(); {
+	case m.IsRegular() && info.Size() > most:
+		return tooLarge(info.Size(), most)
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case m&fs.ModeNamedPipe != 0:
+		what = "a named pipe"
+	case m&fs.ModeSocket != 0:
+		what = "a socket"
+	default:
+		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
+			return nil
 		}
-		return nil
 	}
-	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
-		return nil
-	}
-	return kindError(path, info.Mode())
+	return &refusal{"it is " + what + ", not a file", "write its content to a file, and use that file"}
 }
 
 func tooLarge(size, most int64) error {
@@ -138,19 +142,6 @@ func Size(n int64) string {
 		f, unit = f/(1<<10), next
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
-}
-
-func kindError(path string, m fs.FileMode) error {
-	what := "a device"
-	switch {
-	case m.IsDir():
-		return &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
-	case m&fs.ModeNamedPipe != 0:
-		what = "a named pipe"
-	case m&fs.ModeSocket != 0:
-		what = "a socket"
-	}
-	return &refusal{"it is " + what + ", not a file", "write its content to a file, and use that file"}
 }
 
 // refusal is the reason for not reading a file, with a hint.
@@ -231,7 +222,7 @@ func (f *File) Commit() error {
 		err = os.Rename(f.Name(), f.target)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says what went wrong
+		_ = os.Remove(f.Name()) // the first error is the one to report
 	}
 	return err
 }
@@ -252,14 +243,14 @@ func Write(path string, write func(*File) error) error {
 		return err
 	}
 	if err := write(f); err != nil {
-		_ = f.Discard() // the first error says what went wrong
+		_ = f.Discard() // the first error is the one to report
 		return err
 	}
 	return f.Commit()
 }
 
-// Cause returns a file error without its operation and path, for messages that name the file
-// themselves.
+// Cause returns a file error without its operation and path, for messages that already name the
+// file.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -14,22 +14,22 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// JSON parses JSON texts. It keeps its memory from text to text, so that a value holds only until
-// the next one is parsed. It is not safe for concurrent use.
+// JSON parses JSON texts. It reuses its memory, so a value is valid only until the next text is
+// parsed. It is not safe for concurrent use.
 type JSON struct {
 	// File is the document that problems name.
 	File string
-	// Values bounds the values and keys of one text; 0 is no bound. What names the text in the
-	// message about it, and Hint says what to do.
+	// Values is the maximum number of values and keys of one text; 0 means no limit. What and Hint
+	// are the name of the text and the hint in the message about it.
 	Values     int
 	What, Hint string
 
 	decoder *jsontext.Decoder
 	buffer  *bytes.Buffer
-	// keys holds one copy of each key, by its spelling with quotes.
+	// keys has one copy of each key, by its spelling with quotes.
 	keys map[string]string
-	// members and list hold the children of the values of one text; open those of the values that
-	// are not complete yet.
+	// members and list have the children of the values of one text; open has the children of
+	// incomplete values.
 	members, open []Member
 	list          []Value
 
@@ -38,8 +38,8 @@ type JSON struct {
 	places       placer
 }
 
-// ParseJSON parses a document that is one JSON value. A nil error means that the value is complete,
-// though it may hold duplicate keys; the readers of the document report those.
+// ParseJSON parses a document that is one JSON value. It accepts duplicate keys, which the readers of
+// the document report.
 func ParseJSON(file string, text []byte) (Value, *Problem) {
 	v, problems, ok := (&JSON{File: file}).Parse(text, 1)
 	if !ok || len(problems) > 0 {
@@ -48,20 +48,16 @@ func ParseJSON(file string, text []byte) (Value, *Problem) {
 	return v, nil
 }
 
-// Parse parses text, which holds one JSON value and begins at the given line. ok is false if it
-// does not. Bytes that are not UTF-8 are a problem, and leave the value usable. Duplicate keys are
-// not a problem here; see [Value.Duplicates].
+// Parse parses text, which must be one JSON value and begins at the given line. ok reports whether
+// there is a value. Invalid UTF-8 is a problem, but the value can be used. Duplicate keys are not a
+// problem here; see [Value.Duplicates].
 func (p *JSON) Parse(text []byte, line int) (v Value, problems Problems, ok bool) {
 	if v, err := p.parse(text, line); err == nil {
 		return v, nil, true
 	}
 	var options []jsontext.Options
 	if !utf8.Valid(text) {
-		at := invalidUTF8(text)
-		problems = append(problems, Problem{
-			Pos: p.position(text, line, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", text[at]),
-			Hint: "save the file as UTF-8",
-		})
+		problems = append(problems, p.invalidUTF8(text, line))
 		options = append(options, jsontext.AllowInvalidUTF8(true))
 	}
 	v, err := p.parse(text, line, options...)
@@ -71,7 +67,10 @@ func (p *JSON) Parse(text []byte, line int) (v Value, problems Problems, ok bool
 	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = p.reread(text, options...)
 	}
-	f := explain(text, err)
+	f, ok := errors.AsType[*fault](err)
+	if !ok {
+		f = explain(text, err)
+	}
 	return Value{}, append(problems, Problem{Pos: p.position(text, line, f.at), Message: f.message, Hint: f.hint}), false
 }
 
@@ -89,7 +88,7 @@ func (p *JSON) parse(text []byte, line int, o ...jsontext.Options) (Value, error
 		return Value{}, noEOF(err)
 	}
 	if rest := bytes.TrimLeft(text[p.decoder.InputOffset():], jsonSpace); len(rest) > 0 {
-		return Value{}, &trailing{len(text) - len(rest)}
+		return Value{}, trailing(text, len(text)-len(rest))
 	}
 	return v, nil
 }
@@ -99,8 +98,8 @@ func (p *JSON) reset(text []byte, o []jsontext.Options) {
 	p.decoder.Reset(p.buffer, append(o, jsontext.AllowDuplicateNames(true))...)
 }
 
-// reread returns the error of a text that is read in one go, which says more than that of a single
-// token.
+// reread returns the error of reading the whole text at once, which has more detail than the error
+// of a single token.
 func (p *JSON) reread(text []byte, o ...jsontext.Options) error {
 	p.reset(text, o)
 	_, err := p.decoder.ReadValue()
@@ -128,7 +127,7 @@ func (p *JSON) value(v *Value) (err error) {
 	start := int(p.decoder.InputOffset()) - 1
 	v.Place = p.places.at(start)
 	if p.depth++; p.depth > Depth {
-		return &bound{start, deepMessage(), ""}
+		return &fault{start, deepMessage(), ""}
 	}
 	if v.Kind == Map {
 		v.Members, err = p.object()
@@ -150,7 +149,7 @@ func (p *JSON) word() (raw []byte, at Place, err error) {
 	start := end - len(read)
 	at = p.places.at(start)
 	if p.count++; p.count > p.Values && p.Values > 0 {
-		err = &bound{start, fmt.Sprintf("%s holds more than %d values", p.What, p.Values), p.Hint}
+		err = &fault{start, fmt.Sprintf("%s holds more than %d values", p.What, p.Values), p.Hint}
 	}
 	return p.text[start:end:end], at, err // the next read may overwrite what this one returned
 }
@@ -193,8 +192,7 @@ func (p *JSON) array() (_ []Value, err error) {
 	return slices.Clip(p.list[begin:]), err
 }
 
-// key returns the key that quoted spells. Documents repeat their keys, so that most need no memory
-// of their own.
+// key returns the unquoted key. The same keys occur in most cases, so they share memory.
 func (p *JSON) key(quoted []byte) string {
 	if key, ok := p.keys[string(quoted)]; ok {
 		return key
@@ -207,7 +205,7 @@ func (p *JSON) key(quoted []byte) string {
 	return key
 }
 
-// unquote returns the string that a JSON string spells.
+// unquote returns the value of a JSON string.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
@@ -224,7 +222,7 @@ func unquote(quoted []byte) string {
 type placer struct {
 	text   []byte
 	offset int
-	// simple means that the text is one line of ASCII, so that the offset is the column.
+	// simple is set for one line of ASCII, in which the offset is the column.
 	simple bool
 	place  Place
 }
@@ -260,31 +258,22 @@ func Position(file string, text []byte, offset int) plumb.Position {
 	return (&JSON{File: file}).position(text, 1, offset)
 }
 
-// deepMessage says that a text is nested too deep.
+// deepMessage is the message about a text that is nested too deep.
 func deepMessage() string {
 	return fmt.Sprintf("lists and mappings are nested more than %d deep", Depth)
 }
 
-// bound is the error of a text that exceeds a bound.
-type bound struct {
-	at            int
-	message, hint string
-}
-
-func (b *bound) Error() string { return b.message }
-
-// trailing is the error of a text that goes on after its value.
-type trailing struct{ at int }
-
-func (t *trailing) Error() string { return "text after the value" }
-
-func invalidUTF8(text []byte) int {
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
+// invalidUTF8 returns the problem of the first byte that is not UTF-8.
+func (p *JSON) invalidUTF8(text []byte, line int) Problem {
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(text[at:])
 		if r == utf8.RuneError && size <= 1 {
-			return i
+			return Problem{
+				Pos: p.position(text, line, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8", text[at]),
+				Hint: "save the file as UTF-8",
+			}
 		}
-		i += size
+		at += size
 	}
-	return len(text)
 }

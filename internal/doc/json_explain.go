@@ -5,61 +5,58 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fault is a problem at a byte offset of a text.
+// fault is an error at a byte offset of a text.
 type fault struct {
 	at            int
 	message, hint string
 }
 
-// explain says in plain words why text is not JSON.
-func explain(text []byte, err error) fault {
-	if b, ok := errors.AsType[*bound](err); ok {
-		return fault(*b)
+func (f *fault) Error() string { return f.message }
+
+// trailing is the error of a text that continues after its value.
+func trailing(text []byte, at int) *fault {
+	switch text[at] {
+	case '{':
+		return &fault{at, "a second object on the line", "a suite has one case per line"}
+	case '/', '#':
+		return &fault{at, "invalid JSON: JSON has no comments", ""}
 	}
-	if t, ok := errors.AsType[*trailing](err); ok {
-		if text[t.at] == '{' {
-			return fault{t.at, "a second object on the line", "one case a line"}
-		}
-		if rest := text[t.at:]; rest[0] == '/' || rest[0] == '#' {
-			return fault{t.at, "invalid JSON: JSON has no comments", ""}
-		}
-		return fault{t.at, fmt.Sprintf("invalid JSON: unexpected %s after the value", character(text, t.at)), ""}
-	}
+	return &fault{at, fmt.Sprintf("invalid JSON: unexpected %s after the value", character(text, at)), ""}
+}
+
+// explain returns in plain words why text is not JSON.
+func explain(text []byte, err error) *fault {
 	s, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok {
-		return fault{len(text), "invalid JSON: the text ends too early", "is a quote or a bracket missing?"}
+		return &fault{len(text), "invalid JSON: the text ends too early", "is a quote or a bracket missing?"}
 	}
 	at := min(max(int(s.ByteOffset), 0), len(text))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fault{len(text), "invalid JSON: " + unfinished(text), ""}
+		return &fault{len(text), "invalid JSON: " + unfinished(text), ""}
 	case at == len(text):
-		return fault{at, "invalid JSON: " + s.Err.Error(), ""}
+		return &fault{at, "invalid JSON: " + s.Err.Error(), ""}
 	}
 	return word(text, at, s)
 }
 
 // word explains the error at a character of text.
-func word(text []byte, at int, s *jsontext.SyntacticError) fault {
+func word(text []byte, at int, s *jsontext.SyntacticError) *fault {
 	message := strings.ReplaceAll(s.Err.Error(), "expecting", "expected")
-	f := fault{at, "invalid JSON: " + message, ""}
+	f := &fault{at, "invalid JSON: " + message, ""}
 	before := bytes.TrimRight(text[:at], " \t")
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if bytes.HasPrefix(text[at:], []byte(w)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return bytes.HasPrefix(text[at:], []byte(w)) })
 	}
 	switch {
-	case strings.Contains(message, "surrogate") || strings.HasPrefix(message, "invalid surrogate"):
+	case strings.Contains(message, "surrogate"):
 		f.message, f.hint = "invalid JSON: half of a surrogate pair", `a character above \uFFFF is written as two \u escapes`
 	case has("}", "]") && bytes.HasSuffix(before, []byte(",")):
 		f.message = fmt.Sprintf("invalid JSON: a comma before the closing %c", text[at])
@@ -71,7 +68,7 @@ func word(text []byte, at int, s *jsontext.SyntacticError) fault {
 	case has("NaN", "Infinity", "-Infinity", "nan", "inf"):
 		f.message, f.hint = "invalid JSON: NaN and Infinity are not JSON", "use null or a finite number"
 	case has("True", "False", "None"):
-		f.message, f.hint = "invalid JSON: "+string(text[at:at+4])+" is Python", "JSON writes true, false and null"
+		f.message, f.hint = "invalid JSON: "+string(text[at:at+4])+" is Python", "JSON has true, false and null"
 		if has("False") {
 			f.message = "invalid JSON: False is Python"
 		}
@@ -82,7 +79,7 @@ func word(text []byte, at int, s *jsontext.SyntacticError) fault {
 	return f
 }
 
-// unfinished says what is missing at the end of a text that ends too early.
+// unfinished returns what is missing at the end of a text that ends too early.
 func unfinished(text []byte) string {
 	var open []byte
 	for i := 0; i < len(text); i++ {
@@ -98,7 +95,7 @@ func unfinished(text []byte) string {
 				return fmt.Sprintf("the line ends within the string that begins %s", QuoteStart(text[start:]))
 			}
 		case '{', '[':
-			open = append(open, c+2) // the closing one is two code points on
+			open = append(open, c+2) // the closing bracket is two code points later
 		case '}', ']':
 			if len(open) > 0 {
 				open = open[:len(open)-1]
@@ -121,7 +118,7 @@ func QuoteStart(text []byte) string {
 	return string(runes)
 }
 
-// character names the character at an offset, so that invisible ones can be told.
+// character returns the character at an offset, or its code point if it is not visible.
 func character(text []byte, at int) string {
 	r, _ := utf8.DecodeRune(text[at:])
 	if r > ' ' && r < 0x7F {

@@ -9,71 +9,64 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Problem is one thing that is wrong, or looks wrong, in a file that a person wrote.
+// Problem is an error or a warning about a file that a user wrote.
 type Problem struct {
 	Pos     plumb.Position `json:"pos"`
 	Message string         `json:"message"`
-	// Hint is what the author can do about it, without a full stop; String puts it in brackets.
-	// Optional.
+	// Hint is what the author can do, without a period. It is optional.
 	Hint string `json:"hint,omitempty"`
-	// Warning says that the file can be used all the same.
+	// Warning is set if the file can be used nevertheless.
 	Warning bool `json:"warning,omitempty"`
 }
 
 // String renders the problem as file:line:column: message (hint).
 func (p Problem) String() string {
-	var b strings.Builder
-	if pos := p.Pos.String(); pos != "" {
-		b.WriteString(pos)
-		b.WriteString(": ")
-	}
+	text := p.Message
 	if p.Warning {
-		b.WriteString("warning: ")
+		text = "warning: " + text
 	}
-	b.WriteString(p.Message)
+	if pos := p.Pos.String(); pos != "" {
+		text = pos + ": " + text
+	}
 	if p.Hint != "" {
-		b.WriteString(" (")
-		b.WriteString(p.Hint)
-		b.WriteString(")")
+		text += " (" + p.Hint + ")"
 	}
-	return b.String()
+	return text
 }
 
 // Problems are all the problems of one file or directory, in order of position. It is the error of
 // a file that cannot be used; errors.As finds it.
 type Problems []Problem
 
-// problemsShown is how many problems an error text lists; the rest is counted.
-const problemsShown = 100
-
-// Error lists the problems, one a line: the first hundred, and how many there are beyond them.
+// Error lists the first hundred problems, one per line, and the number of the others.
 func (p Problems) Error() string {
-	var b strings.Builder
-	for i, problem := range p {
-		if i == problemsShown {
-			fmt.Fprintf(&b, "\n... and %d more", len(p)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(problem.String())
+	const most = 100
+	var lines []string
+	for _, problem := range p[:min(len(p), most)] {
+		lines = append(lines, problem.String())
 	}
-	return b.String()
+	if len(p) > most {
+		lines = append(lines, fmt.Sprintf("... and %d more", len(p)-most))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Errors returns the problems that are not warnings.
-func (p Problems) Errors() Problems {
-	var errs Problems
+func (p Problems) Errors() Problems { return p.filter(false) }
+
+// Warnings returns the problems that are warnings.
+func (p Problems) Warnings() Problems { return p.filter(true) }
+
+func (p Problems) filter(warning bool) (found Problems) {
 	for _, problem := range p {
-		if !problem.Warning {
-			errs = append(errs, problem)
+		if problem.Warning == warning {
+			found = append(found, problem)
 		}
 	}
-	return errs
+	return found
 }
 
-// Err returns the problems that are not warnings as an error, or nil when there are none.
+// Err returns the problems that are not warnings as an error, or nil if there are none.
 func (p Problems) Err() error {
 	if errs := p.Errors(); len(errs) > 0 {
 		return errs
@@ -81,7 +74,7 @@ func (p Problems) Err() error {
 	return nil
 }
 
-// Sorted puts the problems in order of file, line and column; those of one place keep their order.
+// Sorted sorts the problems by file, line and column, and keeps the order of problems at one place.
 func (p Problems) Sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(
@@ -91,25 +84,15 @@ func (p Problems) Sorted() Problems {
 	return p
 }
 
-// maxKnownShown is how many known words a hint lists.
-const maxKnownShown = 16
-
-// DidYouMean is the hint for an unknown word: the nearest known one, or the whole list when none is
-// near and the list is short.
+// DidYouMean is the hint for an unknown word: the nearest known word, or all of them if none is near
+// and the list is short.
 func DidYouMean(word string, known []string) string {
-	if near := plumb.Nearest(strings.ToLower(word), known); near != "" {
+	const most = 16
+	if near := cmp.Or(plumb.Nearest(strings.ToLower(word), known), plumb.Nearest(word, known)); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	if near := plumb.Nearest(word, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if len(known) > maxKnownShown {
+	if len(known) > most {
 		return ""
 	}
 	return "known: " + strings.Join(known, ", ")
-}
-
-// Warnings returns the problems that are warnings.
-func (p Problems) Warnings() Problems {
-	return slices.DeleteFunc(slices.Clone(p), func(q Problem) bool { return !q.Warning })
 }

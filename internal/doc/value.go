@@ -53,8 +53,8 @@ func KindOf(first byte) Kind {
 	}
 }
 
-// Place is a place in a document. Line and Column count from 1, the column in characters; 0 is not
-// known.
+// Place is a place in a document. Line and Column count from 1, the column in characters; 0 means
+// unknown.
 type Place struct{ Line, Column int32 }
 
 // In returns the place as a position in a file.
@@ -65,26 +65,26 @@ func (p Place) In(file string) plumb.Position {
 // Value is a value of a document, with its place. It does not depend on the format of the document.
 type Value struct {
 	Kind Kind
-	// Place is where the value begins.
+	// Place is the start of the value.
 	Place
-	// List holds the elements of a list, Members the members of a mapping, duplicates included.
+	// List has the elements of a list, Members the members of a mapping, including duplicates.
 	List    []Value
 	Members []Member
 
-	// raw is the JSON text of the value if json is set; otherwise the string, or the spelling of the
+	// raw is the JSON text of the value if json is set; otherwise the string, or the text of the
 	// number or boolean.
 	raw  []byte
 	json bool
 }
 
-// Member is one key of a mapping with its value. Place is where the key begins.
+// Member is one key of a mapping with its value. Place is the start of the key.
 type Member struct {
 	Key string
 	Place
 	Value Value
 }
 
-// Text returns a string, or the spelling of a number or boolean.
+// Text returns a string, or the text of a number or boolean.
 func (v *Value) Text() string {
 	switch {
 	case v.Kind == String && v.json:
@@ -98,12 +98,12 @@ func (v *Value) Text() string {
 // Empty reports whether a string has no characters.
 func (v *Value) Empty() bool { return len(v.raw) == 0 || v.json && len(v.raw) == len(`""`) }
 
-// SetText makes the value another string. Its place stays.
+// SetText replaces the value by a string. Its place remains.
 func (v *Value) SetText(text string) { v.raw, v.json = []byte(text), false }
 
 // Get returns the value of a key of a mapping, the last one if there are several, or nil.
 func (v *Value) Get(key string) *Value {
-	for i := range slices.Backward(v.Members) {
+	for i := len(v.Members) - 1; i >= 0; i-- {
 		if v.Members[i].Key == key {
 			return &v.Members[i].Value
 		}
@@ -111,7 +111,7 @@ func (v *Value) Get(key string) *Value {
 	return nil
 }
 
-// JSON returns the value as JSON text. It must not be changed.
+// JSON returns the value as JSON text. The caller must not change it.
 func (v *Value) JSON() json.RawMessage {
 	if v.json {
 		return v.raw
@@ -119,7 +119,7 @@ func (v *Value) JSON() json.RawMessage {
 	return v.AppendJSON(nil)
 }
 
-// AppendJSON appends the value as JSON text. A number that JSON does not have becomes 0; see
+// AppendJSON appends the value as JSON text. A number that JSON cannot represent becomes 0; see
 // [Value.Infinite].
 func (v *Value) AppendJSON(to []byte) []byte {
 	switch v.Kind {
@@ -173,7 +173,7 @@ func (v *Value) infinite() bool {
 	return err != nil || math.IsNaN(f) || math.IsInf(f, 0)
 }
 
-// Infinite returns the numbers in v that JSON does not have, such as .inf in YAML.
+// Infinite returns the numbers in v that JSON cannot represent, such as .inf in YAML.
 func (v *Value) Infinite() (found []Value) {
 	if v.infinite() {
 		found = append(found, *v)
@@ -187,7 +187,7 @@ func (v *Value) Infinite() (found []Value) {
 	return found
 }
 
-// Duplicates returns the members in v whose keys their mappings have given before.
+// Duplicates returns the members in v whose key occurs earlier in the same mapping.
 func (v *Value) Duplicates() (found []Member) {
 	const few = 16
 	var seen map[string]bool
@@ -214,8 +214,8 @@ func (v *Value) Duplicates() (found []Member) {
 	return found
 }
 
-// Find returns the place of the value that a JSON pointer leads to, or of its key. If the pointer
-// leads nowhere, it returns the place of the last value on the way.
+// Find returns the place of the value of a JSON pointer, or of its key. If there is no such value, it
+// returns the place of the last value on the path.
 func (v *Value) Find(pointer string, key bool) Place {
 	at := v.Place
 	for token := range jsontext.Pointer(pointer).Tokens() {
@@ -245,7 +245,7 @@ func (v *Value) Find(pointer string, key bool) Place {
 	return at
 }
 
-// size counts the values in v. A long text counts as several, because an alias may repeat it.
+// size counts the values in v. A long text counts as several, because aliases can repeat it.
 func (v *Value) size() int {
 	n := 1 + len(v.raw)>>8
 	for i := range v.List {

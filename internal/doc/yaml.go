@@ -14,20 +14,25 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/scanner"
 	"github.com/goccy/go-yaml/token"
-
-	"github.com/plumb-eval/plumb"
 )
 
-func manyMessage(most int) string {
-	return fmt.Sprintf("the file holds more than %d values, aliases counted as what they stand for", most)
+// placeOf returns the place of a token, or the start of the file if it has none.
+func placeOf(t *token.Token) Place {
+	if t == nil || t.Position == nil {
+		return Place{1, 1}
+	}
+	return Place{int32(max(t.Position.Line, 1)), int32(max(t.Position.Column, 1))}
 }
 
-// yamlTokens takes a YAML text apart into tokens, which are few and not nested deep: for a token it
-// takes hundreds of bytes, and the parser takes memory by the square of the depth.
+func manyMessage(most int) string {
+	return fmt.Sprintf("the file has more than %d values; an alias counts as all values of its anchor", most)
+}
+
+// yamlTokens splits a YAML text into tokens, and limits their number and depth: a token takes
+// hundreds of bytes, and the memory of the parser grows with the square of the depth.
 func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
-	pos := plumb.Position{File: file, Line: 1, Column: 1}
 	if yamlMarks(data) > 2*most {
-		return nil, &Problem{Pos: pos, Message: manyMessage(most)}
+		return nil, &Problem{Pos: Place{1, 1}.In(file), Message: manyMessage(most)}
 	}
 	var s scanner.Scanner
 	s.Init(string(data))
@@ -41,19 +46,16 @@ func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
 		tokens.Add(next...)
 		for _, t := range next {
 			if depth.add(t) > Depth {
-				if t.Position != nil {
-					pos.Line, pos.Column = t.Position.Line, t.Position.Column
-				}
-				return nil, &Problem{Pos: pos, Message: deepMessage()}
+				return nil, &Problem{Pos: placeOf(t).In(file), Message: deepMessage()}
 			}
 		}
 		if err != nil {
-			return tokens, nil // the parser says what is wrong with the last one
+			return tokens, nil // the parser reports the error of the last one
 		}
 	}
 }
 
-// yamlMarks counts what may make a token of its own, or half of one.
+// yamlMarks counts the characters that can start a token, and quotes as half a token.
 func yamlMarks(data []byte) int {
 	marks, quotes := 0, 0
 	for i, c := range data {
@@ -71,12 +73,12 @@ func yamlMarks(data []byte) int {
 	return marks + quotes/2
 }
 
-// yamlDepth follows how deep the tokens of a YAML text stand: within brackets, and by the columns
-// of keys and dashes.
+// yamlDepth computes the depth of the tokens of a YAML text from brackets and from the columns of
+// keys and dashes.
 type yamlDepth struct {
 	flow    int
 	columns []int
-	// marks counts the anchors and tags in a row: each holds what follows.
+	// marks counts consecutive anchors and tags: each contains the following one.
 	marks int
 }
 
@@ -117,26 +119,20 @@ type yamlReader struct {
 	file    string
 }
 
-// ParseYAML reads a YAML file of at most so many values.
+// ParseYAML parses a YAML file with at most so many values.
 func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	if !utf8.Valid(data) {
-		at := invalidUTF8(data)
-		return Value{}, &Problem{
-			Pos: Position(file, data, at), Message: fmt.Sprintf("byte 0x%02X is not valid UTF-8",
-				data[at]), Hint: "save the file as UTF-8",
-		}
+		return Value{}, new((&JSON{File: file}).invalidUTF8(data, 1))
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on some malformed texts
 			v, problem = Value{}, &Problem{
-				Pos:     plumb.Position{File: file, Line: 1, Column: 1},
-				Message: fmt.Sprintf("invalid YAML: %v", r),
+				Pos: Place{1, 1}.In(file), Message: fmt.Sprintf("invalid YAML: %v", r),
 			}
 		}
-		if problem != nil { // it also counts past the end of a text
-			problem.Pos.Line = min(max(problem.Pos.Line, 1), lines)
-			problem.Pos.Column = max(problem.Pos.Column, 1)
+		if problem != nil { // the parser can also report a line after the last
+			problem.Pos.Line = min(problem.Pos.Line, lines)
 		}
 	}()
 	tokens, problem := yamlTokens(file, data, most)
@@ -145,15 +141,13 @@ func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		p := &Problem{Pos: plumb.Position{File: file, Line: 1, Column: 1}, Message: "invalid YAML: " + firstLine(err.Error())}
+		message, _, _ := strings.Cut(err.Error(), "\n")
+		p := &Problem{Pos: Place{1, 1}.In(file), Message: "invalid YAML: " + message}
 		if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-			p.Message = "invalid YAML: " + e.Message
-			if e.Token != nil && e.Token.Position != nil {
-				p.Pos.Line, p.Pos.Column = e.Token.Position.Line, e.Token.Position.Column
-			}
+			p.Message, p.Pos = "invalid YAML: "+e.Message, placeOf(e.Token).In(file)
 		}
 		if strings.Contains(p.Message, "found character '\t'") || strings.Contains(p.Message, "tab character") {
-			p.Hint = "YAML is indented with spaces"
+			p.Hint = "indent YAML with spaces"
 		}
 		return Value{}, p
 	}
@@ -171,26 +165,23 @@ func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 		v = r.value(docs[0])
 		return v, r.problem
 	}
-	at := r.start(docs[1])
-	return Value{}, &Problem{Pos: at, Message: "a second YAML document begins", Hint: "a file holds one"}
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+	return Value{}, &Problem{
+		Pos: r.start(docs[1]).In(file), Message: "a second YAML document begins", Hint: "a file has only one",
+	}
 }
 
 func (r *yamlReader) fail(n ast.Node, message string) Value {
 	if r.problem == nil {
-		r.problem = &Problem{Pos: r.start(n), Message: message}
+		r.problem = &Problem{Pos: r.start(n).In(r.file), Message: message}
 	}
 	return Value{Place: Place{1, 1}}
 }
 
-// start returns where a node begins; that of a block mapping is its first key.
-func (r *yamlReader) start(n ast.Node) plumb.Position {
-	pos := plumb.Position{File: r.file, Line: 1, Column: 1}
+// start returns the place of a node; a block mapping begins at its first key.
+func (r *yamlReader) start(n ast.Node) Place {
 	switch m := n.(type) {
+	case nil:
+		return Place{1, 1}
 	case *ast.MappingNode:
 		if !m.IsFlowStyle && len(m.Values) > 0 {
 			return r.start(m.Values[0].Key)
@@ -198,13 +189,7 @@ func (r *yamlReader) start(n ast.Node) plumb.Position {
 	case *ast.MappingValueNode:
 		return r.start(m.Key)
 	}
-	if n == nil {
-		return pos
-	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		pos.Line, pos.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
-	}
-	return pos
+	return placeOf(n.GetToken())
 }
 
 func (r *yamlReader) value(n ast.Node) Value {
@@ -217,8 +202,7 @@ func (r *yamlReader) value(n ast.Node) Value {
 	case r.depth > Depth:
 		return r.fail(n, deepMessage())
 	}
-	pos := r.start(n)
-	v := Value{Place: Place{int32(pos.Line), int32(pos.Column)}}
+	v := Value{Place: r.start(n)}
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 	case *ast.BoolNode:
@@ -269,8 +253,7 @@ func (r *yamlReader) value(n ast.Node) Value {
 	return v
 }
 
-// members reads the keys of a mapping; those that come in by a merge key (<<) give way to the
-// mapping's own.
+// members reads the keys of a mapping. Its own keys override those of a merge key (<<).
 func (r *yamlReader) members(values []*ast.MappingValueNode) []Member {
 	var members, merged []Member
 	for _, m := range values {

@@ -37,16 +37,14 @@ func (a *Agents) send(w http.ResponseWriter, r *http.Request, rep agentscript.Re
 	case rep.Status == http.StatusNotFound:
 		x.fail(problem{kind: noSuchPath})
 	case rep.Status == http.StatusUnauthorized:
-		got, ok := x.rt.key(r)
-		x.fail(problem{kind: wrongKey, detail: got, missing: !ok})
+		x.fail(*x.rt.keyProblem(r, ""))
 	case rep.Status == http.StatusRequestEntityTooLarge:
 		x.fail(problem{kind: tooLarge})
 	case rep.Status != http.StatusOK:
-		x.fail(problem{kind: invalid, detail: rep.Message})
-	case !x.rt.op.asks():
+		x.fail(problem{detail: rep.Message})
+	case x.rt.op == opModels:
 		x.list()
 	default:
-		x.ask.Stream = rep.Stream
 		x.status, x.kind, x.border, x.out = rep.Status, rep.Kind, rep.Border, rep.Body
 		x.hold(0)
 		x.deliver(rep.Fault)

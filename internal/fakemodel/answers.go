@@ -7,8 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
 )
 
 // Answer is one line of the table of answers. It applies to a request that matches all of Prompt,
@@ -43,23 +48,19 @@ const JudgeNo = "(judge: no)"
 // the case's ideal, or the first of several, is the answer to the last user message of its input.
 func ReadAnswers(r io.Reader) ([]Answer, error) {
 	var out []Answer
-	in := bufio.NewReaderSize(r, 1<<16)
-	for line := 1; ; line++ {
-		data, err := in.ReadBytes('\n')
-		if len(bytes.TrimSpace(data)) > 0 {
-			a, bad := readAnswer(data)
-			if bad != nil {
-				return nil, fmt.Errorf("line %d: %w", line, bad)
-			}
-			out = append(out, a)
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 1<<30)
+	for line := 1; in.Scan(); line++ {
+		if len(bytes.TrimSpace(in.Bytes())) == 0 {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
+		a, err := readAnswer(in.Bytes())
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
+		out = append(out, a)
 	}
+	return out, in.Err()
 }
 
 func readAnswer(data []byte) (Answer, error) {
@@ -67,30 +68,23 @@ func readAnswer(data []byte) (Answer, error) {
 	if err := json.Unmarshal(data, &a); err != nil {
 		return a, err
 	}
-	input := member(data, "input")
-	if input == nil {
+	input := gjson.GetBytes(data, "input")
+	if !input.Exists() {
 		if a.Prompt == "" && a.Contains == "" && a.ID == "" {
 			return a, errors.New(`one of "prompt", "contains", "id" and "input" is needed`)
 		}
 		return a, nil
 	}
 	a.ID = "" // the id of the case, which its prompt need not contain
-	var ok bool
-	if a.Prompt, ok = text(input); !ok {
-		elements(input, func(_ int, m []byte) {
-			if role, _ := text(member(m, "role")); role == "user" {
-				a.Prompt = contentText(member(m, "content"))
-			}
-		})
+	a.Prompt = input.Str
+	for _, m := range elements(input) {
+		if m.Get("role").Str == plumb.RoleUser {
+			a.Prompt = contentText(m.Get("content"))
+		}
 	}
-	if a.Answer == "" && a.Answers == nil {
-		ideal := member(data, "ideal")
-		if a.Answer, ok = text(ideal); !ok {
-			elements(ideal, func(i int, v []byte) {
-				if i == 0 {
-					a.Answer, _ = text(v)
-				}
-			})
+	if ideal := gjson.GetBytes(data, "ideal"); a.Answer == "" && a.Answers == nil {
+		if a.Answer = ideal.Str; ideal.IsArray() {
+			a.Answer = ideal.Get("0").Str
 		}
 	}
 	return a, nil
@@ -146,15 +140,9 @@ func (t *table) find(ask *Ask, prompt string) *Answer {
 // isJudge reports whether the question contains YES and NO in capitals.
 func isJudge(ask *Ask) bool {
 	has := func(word string) bool {
-		if strings.Contains(ask.System, word) {
-			return true
-		}
-		for i := range ask.Messages {
-			if strings.Contains(ask.Messages[i].Content, word) {
-				return true
-			}
-		}
-		return false
+		return strings.Contains(ask.System, word) || slices.ContainsFunc(ask.Messages, func(m plumb.Message) bool {
+			return strings.Contains(m.Content, word)
+		})
 	}
 	return has("YES") && has("NO")
 }
@@ -178,43 +166,38 @@ type reply struct {
 	input, cached, written, reasoning, output int
 }
 
-const refusalText = "I'm sorry, but I can't help with that."
-
 // answer creates the reply to a request that does not break, or the reply that a fault then breaks.
 func (x *exchange) answer() {
 	x.status, x.kind = 200, "application/json"
-	if x.rt.op.embeds() {
+	if x.rt.op == opEmbeddings {
 		x.embeddings()
 		return
 	}
-	rep, p, ok := x.reply()
-	if !ok {
-		x.problemBody(p)
-		return
+	rep := x.reply()
+	switch {
+	case x.blocks() == BlockPrompt && x.rt.provider != Google && x.rt.provider != Ollama:
+		x.reject(problem{kind: promptBlocked})
+	case x.rt.op == opChat:
+		x.chat(rep)
+	case x.rt.op == opResponses:
+		x.responses(rep)
+	case x.rt.op == opMessages:
+		x.message(rep)
+	default:
+		x.generated(rep)
 	}
-	x.encode(rep)
 }
 
-// encode writes the reply in the format of the route.
-func (x *exchange) encode(rep reply) {
-	switch x.rt.op {
-	case opChat:
-		x.chat(rep)
-	case opResponses:
-		x.responses(rep)
-	case opMessages:
-		x.message(rep)
-	case opGenerate:
-		x.generated(rep)
-	case opOllamaChat:
-		x.ollamaChat(rep)
-	default:
-		x.tokens(rep)
+// blocks returns how the answer is withheld, if it is.
+func (x *exchange) blocks() Block {
+	if x.entry != nil && x.entry.Blocks != "" {
+		return x.entry.Blocks
 	}
+	return x.model.Blocks
 }
 
 // reply decides the answer and its tokens.
-func (x *exchange) reply() (reply, problem, bool) {
+func (x *exchange) reply() reply {
 	rep := reply{text: x.says(), input: 3}
 	for i := range x.ask.Messages {
 		rep.input += 3 + tokensOf(x.ask.Messages[i].Content)
@@ -224,18 +207,11 @@ func (x *exchange) reply() (reply, problem, bool) {
 	}
 	rep.cached = min(x.model.CachedTokens, rep.input)
 	rep.written = min(x.model.CacheWriteTokens, rep.input-rep.cached)
-	blocks := x.model.Blocks
-	if x.entry != nil && x.entry.Blocks != "" {
-		blocks = x.entry.Blocks
-	}
-	switch blocks {
+	switch x.blocks() {
 	case BlockPrompt:
-		if x.rt.provider != Google && x.rt.provider != Ollama {
-			return rep, problem{kind: promptBlocked}, false
-		}
 		rep.text, rep.finish = "", finishRefusal
 	case BlockRefusal:
-		rep.text, rep.finish = refusalText, finishRefusal
+		rep.text, rep.finish = "I'm sorry, but I can't help with that.", finishRefusal
 	case BlockFilter:
 		rep.text, rep.finish = cutText(rep.text, len(rep.text)/2), finishFilter
 	}
@@ -246,7 +222,7 @@ func (x *exchange) reply() (reply, problem, bool) {
 		rep.reasoning = min(rep.reasoning, rep.output)
 		rep.text = cutText(rep.text, 4*(rep.output-rep.reasoning))
 	}
-	return rep, problem{}, true
+	return rep
 }
 
 // says returns the model's text.
@@ -280,19 +256,4 @@ func cutText(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-// pieces splits a text as a stream does.
-func pieces(s string) []string {
-	size := max(12, len(s)/16)
-	var out []string
-	for s != "" {
-		piece := cutText(s, size)
-		if piece == "" {
-			piece = s
-		}
-		out = append(out, piece)
-		s = s[len(piece):]
-	}
-	return out
 }

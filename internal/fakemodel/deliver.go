@@ -4,55 +4,50 @@ import (
 	"bytes"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
 
+// rejections are the faults that are problems of a request.
+var rejections = map[Fault]problem{
+	FaultRateSeconds: {kind: rateLimited}, FaultRateDate: {kind: rateLimited, date: true},
+	FaultTimeout: {kind: requestTimeout}, FaultConflict: {kind: conflict}, FaultServer: {kind: serverError},
+	FaultGateway: {kind: badGateway}, FaultOverloaded: {kind: overloaded}, FaultNoModel: {kind: noSuchModel},
+	FaultUnauthorized: {kind: unauthorized}, FaultNoQuota: {kind: noQuota},
+}
+
 // deliver sends the reply, or breaks it as the fault says.
 func (x *exchange) deliver(fault Fault) {
+	if p, ok := rejections[fault]; ok {
+		x.fail(p)
+		return
+	}
 	switch fault {
 	case "":
 		x.send()
 	case FaultClosing:
 		x.w.Header().Set("Connection", "close")
 		x.send()
-	case FaultRateSeconds:
-		x.fail(problem{kind: rateLimited})
-	case FaultRateDate:
-		x.fail(problem{kind: rateLimited, date: true})
-	case FaultTimeout:
-		x.fail(problem{kind: requestTimeout})
-	case FaultConflict:
-		x.fail(problem{kind: conflict})
-	case FaultServer:
-		x.fail(problem{kind: serverError})
-	case FaultGateway:
-		x.fail(problem{kind: badGateway})
-	case FaultOverloaded:
-		x.fail(problem{kind: overloaded})
 	case FaultRefused:
 		x.refuseOne()
-	case FaultNoModel:
-		x.fail(problem{kind: noSuchModel})
 	case FaultWrongKey:
-		got, ok := x.rt.key(x.r)
-		x.fail(problem{kind: wrongKey, detail: got, missing: !ok})
-	case FaultUnauthorized:
-		x.fail(problem{kind: unauthorized})
-	case FaultNoQuota:
-		x.fail(problem{kind: noQuota})
+		x.fail(*x.rt.keyProblem(x.r, ""))
 	case FaultHTML:
-		x.proxied = true
-		x.whole(http.StatusOK, "text/html; charset=UTF-8", []byte(htmlPage))
+		x.out, x.border, x.kind, x.proxied = []byte(htmlPage), "", "text/html; charset=UTF-8", true
+		x.send()
 	case FaultEmpty:
-		x.whole(http.StatusOK, x.kind, nil)
+		x.out, x.border = nil, ""
+		x.send()
 	case FaultMalformed:
 		x.out = append(x.out[:len(x.out)*2/3], "\x00<garbled>"...)
 		x.send()
 	default:
-		if !x.hostile(fault) {
-			x.breakOff(fault)
+		if slices.Contains(HostileReplies(), fault) {
+			x.hostile(fault)
+			return
 		}
+		x.breakOff(fault)
 	}
 }
 
@@ -64,55 +59,39 @@ const htmlPage = "<!DOCTYPE html>\n<html lang=\"en-US\"><head><title>Just a mome
 func (x *exchange) refuseOne() {
 	optional := x.optional()
 	if len(optional) == 0 { // only if a table entry requests the fault
-		x.fail(problem{kind: invalid, detail: "Invalid request."})
+		x.fail(problem{detail: "Invalid request."})
 		return
 	}
 	p := optional[mix(x.s.options.Seed, hashText(x.prompt), 5)%uint64(len(optional))]
 	x.fail(problem{kind: unsupportedParameter, param: p.name})
 }
 
-// send sends the reply that answer prepared.
+// send sends the reply: all at once, or event by event.
 func (x *exchange) send() {
-	if !x.ask.Stream {
-		x.whole(x.status, x.kind, x.out)
+	x.header(x.length())
+	if x.border == "" {
+		_, _ = x.w.Write(x.out) // the error means that the client left
 		return
 	}
-	x.header(x.status, x.kind, -1)
-	for rest := x.out; len(rest) > 0; {
-		event := x.event(rest)
-		rest = rest[len(event):]
+	for event := range bytes.SplitAfterSeq(x.out, []byte(x.border)) {
 		if !x.write(event) {
 			return
 		}
 	}
 }
 
-// event returns the first event of a stream.
-func (x *exchange) event(b []byte) []byte {
-	if i := bytes.Index(b, []byte(x.border)); i >= 0 {
-		return b[:i+len(x.border)]
-	}
-	return b
-}
-
-// whole sends a reply with a known length.
-func (x *exchange) whole(status int, kind string, body []byte) {
-	x.header(status, kind, len(body))
-	_, _ = x.w.Write(body) // the client left
-}
-
 // header sends the head of a reply. A negative length means chunked encoding.
-func (x *exchange) header(status int, kind string, length int) {
-	x.s.countStatus(status)
+func (x *exchange) header(length int) {
+	x.s.countStatus(x.status)
 	h := x.w.Header()
-	h["Content-Type"] = []string{kind}
+	h["Content-Type"] = []string{x.kind}
 	if length >= 0 {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
 	if !x.proxied {
 		x.providerHeaders(h)
 	}
-	x.w.WriteHeader(status)
+	x.w.WriteHeader(x.status)
 }
 
 func (s *Server) countStatus(status int) {
@@ -140,14 +119,14 @@ func (x *exchange) breakOff(fault Fault) {
 		x.s.countStatus(0)
 		x.silence()
 	case FaultStall:
-		x.header(x.status, x.kind, x.length())
+		x.header(x.length())
 		x.write(half)
 		x.silence()
 	case FaultSlow:
 		x.dribble()
 		return
 	case FaultDrip:
-		x.header(x.status, x.kind, -1)
+		x.header(-1)
 		x.drip()
 	case FaultDropped:
 		x.s.countStatus(0)
@@ -156,14 +135,14 @@ func (x *exchange) breakOff(fault Fault) {
 		x.s.countStatus(0)
 		x.sendAway()
 	case FaultCut:
-		x.header(x.status, x.kind, x.length())
+		x.header(x.length())
 		x.write(half)
 		x.drop(true)
 	case FaultTruncated:
-		x.header(x.status, x.kind, x.length())
+		x.header(x.length())
 		x.write(half)
 	default: // FaultAborted
-		x.header(x.status, x.kind, -1)
+		x.header(-1)
 		x.write(half)
 	}
 	panic(http.ErrAbortHandler)
@@ -171,7 +150,7 @@ func (x *exchange) breakOff(fault Fault) {
 
 // length is the announced length: that of the body, or unknown for a stream.
 func (x *exchange) length() int {
-	if x.ask.Stream {
+	if x.border != "" {
 		return -1
 	}
 	return len(x.out)
@@ -248,7 +227,7 @@ func (x *exchange) dribble() {
 	if whole <= 0 {
 		whole = 300 * time.Millisecond
 	}
-	x.header(x.status, x.kind, x.length())
+	x.header(x.length())
 	const pieces = 20
 	size := len(x.out)/pieces + 1
 	for rest := x.out; len(rest) > 0; {

@@ -40,64 +40,48 @@ func Vector(s string, dimensions int) []float32 {
 	return out
 }
 
+// embedEnd is the end of OpenAI's reply to a request for vectors.
+const embedEnd = `
+  ],
+  "model": %s,
+  "usage": {
+    "prompt_tokens": %d,
+    "total_tokens": %d
+  }
+}
+`
+
 // embeddings writes the vectors of the texts.
 func (x *exchange) embeddings() {
-	tokens := 0
-	for _, t := range x.texts {
-		tokens += max(1, tokensOf(t))
-	}
-	switch x.rt.op {
-	case opEmbedContent, opBatchEmbedContents:
+	b, between := append(x.out, "{\n  \"object\": \"list\",\n  \"data\": ["...), ","
+	if x.rt.provider == Google {
 		x.kind = googleJSON
-		x.googleEmbeddings()
-	case opOllamaEmbed:
-		x.kind = "application/json; charset=utf-8"
-		x.out = template(x.out, `{"model":%s,"embeddings":[`, str(x.ask.Model))
-		for i, t := range x.texts {
-			if i > 0 {
-				x.out = append(x.out, ',')
-			}
-			x.out = appendVector(x.out, Vector(t, x.dimensions))
-		}
-		x.out = template(x.out, `],"total_duration":14143917,"load_duration":1019500,"prompt_eval_count":%d}`,
-			num(tokens))
-	default:
-		x.out = append(x.out, "{\n  \"object\": \"list\",\n  \"data\": ["...)
-		for i, t := range x.texts {
-			if i > 0 {
-				x.out = append(x.out, ',')
-			}
-			x.out = template(x.out, "\n    {\n      \"object\": \"embedding\",\n      \"index\": %d,\n      \"embedding\": ", num(i))
-			if v := Vector(t, x.dimensions); x.packed {
-				x.out = appendPacked(x.out, v)
-			} else {
-				x.out = appendVector(x.out, v)
-			}
-			x.out = append(x.out, "\n    }"...)
-		}
-		x.out = template(x.out, "\n  ],\n  \"model\": %s,\n  \"usage\": {\n    \"prompt_tokens\": %d,\n    \"total_tokens\": %d\n  }\n}\n",
-			str(x.model.Snapshot), num(tokens), num(tokens))
+		b, between = append(x.out, "{\n  \"embeddings\": ["...), ", "
 	}
-}
-
-func (x *exchange) googleEmbeddings() {
-	vector := func(s string) {
-		x.out = append(appendVector(append(x.out, `{"values": `...), Vector(s, x.dimensions)), '}')
+	tokens := 0
+	for i, t := range x.texts {
+		tokens += max(1, tokensOf(t))
+		if i > 0 {
+			b = append(b, between...)
+		}
+		v := Vector(t, x.dimensions)
+		if x.rt.provider == Google {
+			b = append(appendVector(append(b, `{"values": `...), v), '}')
+			continue
+		}
+		b = template(b, "\n    {\n      \"object\": \"embedding\",\n      \"index\": %d,\n      \"embedding\": ", i)
+		if x.packed {
+			b = appendPacked(b, v)
+		} else {
+			b = appendVector(b, v)
+		}
+		b = append(b, "\n    }"...)
 	}
-	if x.rt.op == opEmbedContent {
-		x.out = append(x.out, "{\n  \"embedding\": "...)
-		vector(x.texts[0])
-		x.out = append(x.out, "\n}\n"...)
+	if x.rt.provider == Google {
+		x.out = append(b, "]\n}\n"...)
 		return
 	}
-	x.out = append(x.out, "{\n  \"embeddings\": ["...)
-	for i, t := range x.texts {
-		if i > 0 {
-			x.out = append(x.out, ", "...)
-		}
-		vector(t)
-	}
-	x.out = append(x.out, "]\n}\n"...)
+	x.out = template(b, embedEnd, x.model.Snapshot, tokens, tokens)
 }
 
 func appendVector(b []byte, v []float32) []byte {

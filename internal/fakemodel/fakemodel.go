@@ -1,7 +1,7 @@
 // Package fakemodel is a model server for tests and benchmarks. It implements the wire formats of
-// the real model APIs (OpenAI and compatible servers, Azure, Anthropic, Google, Ollama), validates
-// requests as they do, answers from a table or a function, and simulates all kinds of network and
-// provider failures.
+// the real model APIs (OpenAI and compatible servers, Azure, Anthropic, Google, Ollama) as far as
+// Plumb uses them, which is without streams. It validates requests as the APIs do, answers from a
+// table or a function, and simulates all kinds of network and provider failures.
 //
 // Its behavior depends only on the seed, the prompt and the number of earlier requests with the
 // prompt, never on time or chance: [Faults.Truth] predicts which prompts can be answered. So a
@@ -74,8 +74,6 @@ type Options struct {
 type Model struct {
 	// Snapshot is the dated name in replies; "" means the usual one, or the name itself.
 	Snapshot string
-	// Fingerprint is the system_fingerprint; "" means one derived from the snapshot.
-	Fingerprint string
 	// Refuses are names of request parameters that the model rejects with a 400. RefusesValue are
 	// parameters of which it rejects all values except the default, like models with a fixed
 	// temperature.
@@ -109,7 +107,7 @@ const (
 // Ask is one request as the server understood it.
 type Ask struct {
 	Provider Provider
-	// Endpoint is the operation: "chat", "responses", "messages", "generateContent", "embeddings".
+	// Endpoint is the operation: "chat", "responses", "messages" or "generateContent".
 	Endpoint string
 	Model    string
 	// System is the text of all system and developer messages, in any format.
@@ -120,8 +118,6 @@ type Ask struct {
 	Messages []plumb.Message
 	// Parameters are the sampling parameters of the request.
 	Parameters plumb.Parameters
-	// Stream is set for a request for a stream.
-	Stream bool
 	// Count is how often this model has answered this prompt before.
 	Count int
 	// Judge is set for a question that requests YES or NO.
@@ -149,8 +145,6 @@ type Server struct {
 	started  time.Time
 	released chan struct{}
 	release  sync.Once
-	buffers  sync.Pool
-	fixed    fixedHeaders
 
 	serial   atomic.Uint64
 	inFlight atomic.Int64
@@ -175,13 +169,11 @@ func New(o Options) *Server {
 	if o.RetryAfter <= 0 {
 		o.RetryAfter = time.Second
 	}
-	s := &Server{
+	return &Server{
 		options: o, answers: newTable(o.Answers), started: time.Now(), released: make(chan struct{}),
-		asked: map[question]*asked{}, fixed: newFixedHeaders(),
+		asked: map[question]*asked{},
 		stats: Stats{Requests: map[string]int64{}, Faults: map[Fault]int64{}, Statuses: map[int]int64{}},
 	}
-	s.buffers.New = func() any { return new(buffers) }
-	return s
 }
 
 // Release ends all hanging requests, now and later.

@@ -1,13 +1,14 @@
 package fakemodel
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 )
 
 // The hostile replies have status 200 and are JSON, or nearly. They contain no answer, or an error
 // beside one, so a client that reads only the text would judge a wrong answer. They are derived
-// from the right answer of a request without a stream; a request for a stream gets a server error.
+// from the right answer. A stream to an agent becomes a server error.
 const (
 	// hostileErrorBeside adds an error to the complete answer, hostileErrorText sends an error that
 	// is a text, hostileOverloaded the error of status 529.
@@ -32,100 +33,70 @@ const (
 func HostileReplies() []Fault {
 	return []Fault{
 		hostileErrorBeside, hostileErrorText, hostileOverloaded, hostileBrokeOff, hostileNull, hostileAbsent,
-		hostileEmpty,
-		hostileNumber, hostileList, hostileStream,
+		hostileEmpty, hostileNumber, hostileList, hostileStream,
 	}
 }
 
-// hostile sends a hostile reply, and reports whether the fault is one.
-func (x *exchange) hostile(fault Fault) bool {
+// hostile sends a hostile reply.
+func (x *exchange) hostile(fault Fault) {
 	var reply map[string]any
-	known := true
-	switch fault {
-	case hostileErrorText:
-		reply = map[string]any{"error": "the model is loading"}
-	case hostileOverloaded:
-		reply = map[string]any{"type": "error", "error": map[string]any{
-			"type":    "overloaded_error",
-			"message": "Overloaded",
-		}}
-	case hostileErrorBeside, hostileBrokeOff, hostileNull, hostileAbsent, hostileEmpty, hostileNumber, hostileList,
-		hostileStream:
-		known = json.Unmarshal(x.out, &reply) == nil
-	default:
-		return false
-	}
-	if !known || x.ask.Stream {
+	if x.border != "" || json.Unmarshal(x.out, &reply) != nil {
 		x.fail(problem{kind: serverError})
-		return true
+		return
 	}
-	body := x.out
 	switch fault {
 	case hostileStream:
-		body = append(append([]byte("data: "), body...), "\n\ndata: [DONE]\n\n"...)
+		x.out = append(append([]byte("data: "), x.out...), "\n\ndata: [DONE]\n\n"...)
 	case hostileList:
-		body = append(append([]byte("["), body...), ']')
+		x.out = append(append([]byte("["), x.out...), ']')
+	case hostileErrorText:
+		x.out = []byte(`{"error":"the model is loading"}`)
+	case hostileOverloaded:
+		x.out = []byte(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
 	default:
 		x.spoil(fault, reply)
-		body, _ = json.Marshal(reply) //nolint:errchkjson // derived from JSON, or made of texts
+		x.out, _ = json.Marshal(reply) //nolint:errchkjson // derived from JSON
 	}
-	x.whole(http.StatusOK, x.kind, body)
-	return true
+	x.send()
 }
 
-// spoil breaks a right reply.
+// spoil breaks a right reply. The answers are in its member list; holder is the object with the
+// text and with the finish reason, which are its members place and end.
 func (x *exchange) spoil(fault Fault, reply map[string]any) {
-	holder, place := reply, x.place()
-	end, word := "status", "failed" // the member that tells how the answer ended
+	list, holder, place := "data", reply, ""
+	end, word := "status", "failed"
 	switch x.rt.op {
 	case opChat:
-		holder, end, word = first(reply, "choices"), "finish_reason", "error"
-		place = "message"
+		list, place, end, word = "choices", "message", "finish_reason", "error"
+		holder = first(reply, list)
+	case opResponses:
+		list = "output"
 	case opMessages:
-		end, word = "stop_reason", "error"
+		list, end, word = "content", "stop_reason", "error"
 	case opGenerate:
-		holder, end, word = first(reply, "candidates"), "finishReason", "MALFORMED_RESPONSE"
-		place = "content"
-	default: // responses, embeddings
+		list, place, end, word = "candidates", "content", "finishReason", "MALFORMED_RESPONSE"
+		holder = first(reply, list)
+	default:
+		if x.rt.provider == Google {
+			list = "embeddings"
+		}
 	}
+	place = cmp.Or(place, list)
 	switch fault {
 	case hostileErrorBeside:
 		reply["error"] = map[string]any{"code": http.StatusBadGateway, "message": "Upstream died."}
 	case hostileBrokeOff:
-		if holder[end] = word; x.rt.op.embeds() {
-			delete(reply, x.place()) // vectors have no finish reason
+		if holder[end] = word; x.rt.op == opEmbeddings {
+			delete(reply, list) // vectors have no finish reason
 		}
 	case hostileNull:
 		holder[place] = nil
 	case hostileAbsent:
 		delete(holder, place)
 	case hostileEmpty:
-		reply[x.place()] = []any{}
+		reply[list] = []any{}
 	case hostileNumber:
 		holder[place] = 5
-	default: // none of its content is valid already
-	}
-}
-
-// place is the member of a reply that contains its answers.
-func (x *exchange) place() string {
-	switch x.rt.op {
-	case opChat:
-		return "choices"
-	case opResponses:
-		return "output"
-	case opMessages:
-		return "content"
-	case opGenerate:
-		return "candidates"
-	case opEmbeddings:
-		return "data"
-	case opEmbedContent:
-		return "embedding"
-	case opOllamaChat:
-		return "message"
-	default:
-		return "embeddings"
 	}
 }
 

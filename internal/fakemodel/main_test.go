@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 		t.Skip("Windows has no SIGTERM")
 	}
 	dir := t.TempDir()
-	answers, stats, urlFile := filepath.Join(dir, "answers"), filepath.Join(dir, "stats"), filepath.Join(dir, "url")
+	answers, urlFile := filepath.Join(dir, "answers"), filepath.Join(dir, "url")
 	if err := os.WriteFile(answers, []byte(`{"prompt":"p","answer":"a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,8 @@ func TestProcess(t *testing.T) {
 		[]byte(`{"name":"a","scenes":[{"turns":[{"calls":[{"run":"ls"}]},{"text":"ready"}]}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := pose(t, "-answers", answers, "-agent-scripts", scripts, "-stats-file", stats, "-url-file", urlFile, "-key",
-		"k", "-life", "1m",
-		"-model", "m;refuses=seed;reasoning=5;fingerprint=fp_x", "-fault-kinds", "hang,reset", "-seed", "3")
+	cmd := pose(t, "-answers", answers, "-agent-scripts", scripts, "-url-file", urlFile, "-key", "k", "-life", "1m",
+		"-model", "m;refuses=seed;reasoning=5", "-fault-kinds", "hang,reset", "-seed", "3")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -67,26 +66,27 @@ func TestProcess(t *testing.T) {
 	}
 	body := `{"model":"m","messages":[{"role":"user","content":"p"}]}`
 	if status, reply := post(t, url+"/v1/chat/completions", body, header); status != 200 || said(t, reply) != "a" ||
-		!strings.Contains(reply, `"system_fingerprint": "fp_x"`) || !strings.Contains(reply, `"reasoning_tokens": 5`) {
+		!strings.Contains(reply, `"reasoning_tokens": 5`) {
 		t.Errorf("the question gave %d %s", status, reply)
 	}
 	if status, reply := post(t, url+"/s/a/v1/chat/completions", talk("go"), header); status != 200 ||
 		!strings.Contains(reply, `{\"command\":\"ls\"}`) {
 		t.Errorf("the script gave %d %s", status, reply)
 	}
+	resp, err := http.Get(url + "/fakemodel/stats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got fakemodel.Stats
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || got.Total() != 2 || got.Answered != 1 {
+		t.Errorf("stats = %+v, %v", got, err)
+	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the process ended with %v", err)
-	}
-	data, err := os.ReadFile(stats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got fakemodel.Stats
-	if err := json.Unmarshal(data, &got); err != nil || got.Total() != 2 || got.Answered != 1 {
-		t.Errorf("stats = %s, %v", data, err)
 	}
 }
 
@@ -95,10 +95,10 @@ func TestProcessUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-nonsense", "not defined: -nonsense"},
 		{"extra", `unexpected argument "extra"`},
-		{"-model m;nice=1", `unknown peculiarity "nice"`},
+		{"-model m;nice=1", `unknown property "nice" of a model`},
 		{"-fault-kinds quake", `unknown fault "quake"`},
 		{"-agent-scripts " + missing, "open " + missing},
-		{"-answers " + missing, "read answers " + missing + ": "},
+		{"-answers " + missing, "read answers: open " + missing},
 		{"-addr 256.0.0.1:0", "listen tcp"},
 	} {
 		out, err := pose(t, strings.SplitN(c.args, " ", 2)...).CombinedOutput()

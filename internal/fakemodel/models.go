@@ -26,93 +26,50 @@ func RealModels() map[string]Model {
 	}
 }
 
-// snapshot returns the dated name that the provider uses for a model.
-func snapshot(provider Provider, model string) string {
-	if provider != OpenAI && provider != Azure && provider != Anthropic {
-		return model
-	}
-	var date string
-	switch model {
-	case "gpt-4o":
-		date = "2024-08-06"
-	case "gpt-4o-mini":
-		date = "2024-07-18"
-	case "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano":
-		date = "2025-04-14"
-	case "gpt-5", "gpt-5-mini", "gpt-5-nano":
-		date = "2025-08-07"
-	case "gpt-5.1":
-		date = "2025-11-13"
-	case "gpt-5.2":
-		date = "2025-12-11"
-	case "o1":
-		date = "2024-12-17"
-	case "o3-mini":
-		date = "2025-01-31"
-	case "o3", "o4-mini":
-		date = "2025-04-16"
-	case "claude-opus-4-5":
-		date = "20251101"
-	case "claude-haiku-4-5":
-		date = "20251001"
-	case "claude-sonnet-4-5":
-		date = "20250929"
-	default:
-		return model
-	}
-	return model + "-" + date
+// dates are those in the full names of the models that have one.
+var dates = map[string]string{
+	"gpt-4o": "2024-08-06", "gpt-4o-mini": "2024-07-18", "gpt-4.1": "2025-04-14", "gpt-4.1-mini": "2025-04-14",
+	"gpt-4.1-nano": "2025-04-14", "gpt-5": "2025-08-07", "gpt-5-mini": "2025-08-07", "gpt-5-nano": "2025-08-07",
+	"gpt-5.1": "2025-11-13", "gpt-5.2": "2025-12-11", "o1": "2024-12-17", "o3-mini": "2025-01-31", "o3": "2025-04-16",
+	"o4-mini": "2025-04-16", "claude-opus-4-5": "20251101", "claude-haiku-4-5": "20251001",
+	"claude-sonnet-4-5": "20250929",
 }
 
-// list replies to the paths that list models.
+// snapshot returns the dated name that the provider uses for a model.
+func snapshot(provider Provider, model string) string {
+	if date := dates[model]; date != "" && provider != Google && provider != Ollama {
+		return model + "-" + date
+	}
+	return model
+}
+
+// list replies with the list of models.
 func (x *exchange) list() {
 	x.status, x.kind = 200, "application/json"
-	if x.rt.op == opVersion {
-		x.out = append(x.out, `{"version":"0.12.6"}`...)
-		x.send()
-		return
-	}
 	known := x.s.options.Models
 	if known == nil {
 		known = RealModels()
 	}
-	names := slices.Sorted(maps.Keys(known))
-	own := slices.DeleteFunc(names, func(name string) bool { return !x.rt.provider.has(name) })
-	if x.rt.op == opModel {
-		if !slices.Contains(own, x.rt.model) {
-			x.ask.Model = x.rt.model
-			x.fail(problem{kind: noSuchModel})
-			return
-		}
-		x.out = x.listed(x.out, x.rt.model)
-		x.send()
-		return
+	own := slices.Sorted(maps.Keys(known))
+	own = slices.DeleteFunc(own, func(name string) bool { return !x.rt.provider.has(name) })
+	var items []byte
+	for _, name := range own {
+		items = append(x.listed(items, name), ',')
 	}
-	open, end := `{"object":"list","data":[`, `]}`
+	all := strings.TrimSuffix(string(items), ",")
 	switch x.rt.provider {
 	case Anthropic:
 		first, last := "", ""
 		if len(own) > 0 {
 			first, last = own[0], own[len(own)-1]
 		}
-		open, end = `{"data":[`, string(template(nil, `],"has_more":false,"first_id":%s,"last_id":%s}`, str(first),
-			str(last)))
+		x.out = template(x.out, `{"data":[%v],"has_more":false,"first_id":%s,"last_id":%s}`, all, first, last)
 	case Google:
 		x.kind = googleJSON
-		open = `{"models":[`
-	case Ollama:
-		if x.rt.op == opTags {
-			open = `{"models":[`
-		}
-	default: // OpenAI's list
+		x.out = template(x.out, `{"models":[%v]}`, all)
+	default:
+		x.out = template(x.out, `{"object":"list","data":[%v]}`, all)
 	}
-	x.out = append(x.out, open...)
-	for i, name := range own {
-		if i > 0 {
-			x.out = append(x.out, ',')
-		}
-		x.out = x.listed(x.out, name)
-	}
-	x.out = append(x.out, end...)
 	x.send()
 }
 
@@ -120,46 +77,37 @@ func (x *exchange) list() {
 // known prefix.
 func (p Provider) has(name string) bool {
 	owner := Provider("")
-	switch {
-	case strings.HasPrefix(name, "gpt-"), strings.HasPrefix(name, "text-embedding-"), len(name) > 1 && name[0] == 'o' &&
-		name[1] < 'a':
-		owner = OpenAI
-	case strings.HasPrefix(name, "claude-"):
-		owner = Anthropic
-	case strings.HasPrefix(name, "gemini-"):
-		owner = Google
-	case strings.HasPrefix(name, "qwen"), strings.HasPrefix(name, "llama"), strings.HasPrefix(name, "mistral"),
-		strings.HasPrefix(name, "nomic"):
-		owner = Ollama
+	for prefix, p := range map[string]Provider{
+		"gpt-": OpenAI, "text-embedding-": OpenAI, "o1": OpenAI, "o3": OpenAI, "o4": OpenAI, "claude-": Anthropic,
+		"gemini-": Google, "qwen": Ollama, "llama": Ollama, "mistral": Ollama, "nomic": Ollama,
+	} {
+		if strings.HasPrefix(name, prefix) {
+			owner = p
+		}
 	}
 	return owner == "" || owner == p || owner == OpenAI && p == Azure
 }
 
 // listed appends one model of a list.
 func (x *exchange) listed(b []byte, name string) []byte {
-	created := x.s.started.UTC().Truncate(24 * time.Hour)
-	switch {
-	case x.rt.provider == Anthropic:
+	created, owner := x.s.started.UTC().Truncate(24*time.Hour), "system"
+	switch x.rt.provider {
+	case Anthropic:
 		return template(b, `{"type":"model","id":%s,"display_name":%s,"created_at":%s}`,
-			str(name), str(name), str(created.Format(time.RFC3339)))
-	case x.rt.provider == Google:
+			name, name, created.Format(time.RFC3339))
+	case Google:
 		methods := `["generateContent","countTokens","createCachedContent","batchGenerateContent"]`
 		if strings.Contains(name, "embedding") {
 			methods = `["embedContent","countTextTokens","countTokens","asyncBatchEmbedContent"]`
 		}
-		return template(b, `{"name":%s,"version":"001","displayName":%s,"description":"A fake.","inputTokenLimit":1048576,`+
-			`"outputTokenLimit":65536,"supportedGenerationMethods":%v,"temperature":1,"topP":0.95,"topK":64,"maxTemperature":2}`,
-			str("models/"+name), str(name), str(methods))
-	case x.rt.op == opTags:
-		return template(b, `{"name":%s,"model":%s,"modified_at":%s,"size":5225388164,"digest":"%v","details":{"parent_model":"",`+
-			`"format":"gguf","family":"fake","families":["fake"],"parameter_size":"8.2B","quantization_level":"Q4_K_M"}}`,
-			str(name), str(name), str(created.Format(time.RFC3339Nano)), str(strings.Repeat(hex(hashText(name)), 4)))
+		return template(b, `{"name":%s,"version":"001","displayName":%s,"description":"A `+
+			`fake.","inputTokenLimit":1048576,`+
+			`"outputTokenLimit":65536,"supportedGenerationMethods":%v,"temperature":1,"topP":0.95,"topK":64,`+
+			`"maxTemperature":2}`,
+			"models/"+name, name, methods)
+	case Ollama:
+		owner = "library"
 	default:
-		owner := "system"
-		if x.rt.provider == Ollama {
-			owner = "library"
-		}
-		return template(b, `{"id":%s,"object":"model","created":%d,"owned_by":%s}`, str(name), num64(created.Unix()),
-			str(owner))
 	}
+	return template(b, `{"id":%s,"object":"model","created":%d,"owned_by":%s}`, name, created.Unix(), owner)
 }

@@ -1,20 +1,19 @@
 package fakemodel
 
 import (
+	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
 )
 
 // bodyLimit is the largest request body, as for the real APIs.
 const bodyLimit = 32 << 20
-
-// buffers are reused between requests.
-type buffers struct{ body, out []byte }
 
 // exchange is one request with its reply.
 type exchange struct {
@@ -34,15 +33,15 @@ type exchange struct {
 	// present are the request parameters that a model can reject, with their values, by their names
 	// on the wire.
 	present []parameter
-	// thinking is set if the request wants visible thoughts, usage if a stream must end with the
-	// usage.
-	thinking, usage bool
+	// thinking is set if the request wants visible thoughts.
+	thinking bool
 	// texts are the texts to embed as vectors of the given length; packed means base64.
 	texts      []string
 	dimensions int
 	packed     bool
 
-	// out is the body of the reply. Each event of a stream ends with border.
+	// out is the body of the reply. Each event of a stream ends with border, which is "" for other
+	// replies.
 	out    []byte
 	border string
 	// proxied is set if the reply comes from a proxy, not from the provider.
@@ -63,41 +62,39 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	buf, _ := s.buffers.Get().(*buffers)
-	x := &exchange{s: s, w: w, r: r, rt: routeOf(r), id: s.serial.Add(1), now: time.Now(), out: buf.out[:0]}
-	defer func() {
-		buf.out = x.out
-		if cap(buf.out)+cap(buf.body) < 1<<20 {
-			s.buffers.Put(buf)
-		}
-	}()
-	x.serve(buf)
+	x := &exchange{s: s, w: w, r: r, rt: routeOf(r), id: s.serial.Add(1), now: time.Now()}
+	x.serve()
 }
 
-func (x *exchange) serve(buf *buffers) {
+func (x *exchange) serve() {
 	rt := x.rt
 	if rt.op == opNone {
 		x.fail(problem{kind: noSuchPath})
 		return
 	}
-	if x.r.Method != rt.op.method() {
+	method := http.MethodPost
+	if rt.op == opModels {
+		method = http.MethodGet
+	}
+	if x.r.Method != method {
 		x.fail(problem{kind: wrongMethod})
 		return
 	}
 	if want := x.s.options.Key; want != "" && rt.provider != Ollama {
-		if got, ok := rt.key(x.r); got != want {
-			x.fail(problem{kind: wrongKey, detail: got, missing: !ok || got == ""})
+		if p := rt.keyProblem(x.r, want); p != nil {
+			x.fail(*p)
 			return
 		}
 	}
-	if !rt.op.asks() {
+	if rt.op == opModels {
 		x.list()
 		return
 	}
 	limited := x.s.enter(rt, x.now)
 	defer x.s.inFlight.Add(-1)
-	var err error
-	if buf.body, err = readAll(buf.body[:0], http.MaxBytesReader(x.w, x.r.Body, bodyLimit)); err != nil {
+	var body bytes.Buffer
+	body.Grow(int(min(max(x.r.ContentLength, 0), bodyLimit)) + bytes.MinRead)
+	if _, err := body.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, bodyLimit)); err != nil {
 		x.fail(problem{kind: tooLarge})
 		return
 	}
@@ -106,8 +103,8 @@ func (x *exchange) serve(buf *buffers) {
 		x.fail(problem{kind: rateLimited})
 		return
 	}
-	if p, ok := x.understand(buf.body); !ok {
-		x.fail(p)
+	if p := x.understand(body.Bytes()); p != nil {
+		x.fail(*p)
 		return
 	}
 	x.perform()
@@ -118,7 +115,7 @@ func (s *Server) enter(rt route, now time.Time) bool {
 	n := s.inFlight.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Requests[statName(rt)]++
+	s.stats.Requests[string(rt.provider)+" "+string(rt.op)]++
 	s.stats.MaxConcurrent = max(s.stats.MaxConcurrent, n)
 	limited := s.options.MaxConcurrent > 0 && n > int64(s.options.MaxConcurrent) ||
 		!s.bucket.take(now, s.options.RatePerMinute)
@@ -126,13 +123,6 @@ func (s *Server) enter(rt route, now time.Time) bool {
 		s.stats.Limited++
 	}
 	return limited
-}
-
-func statName(rt route) string {
-	if rt.provider == OpenAI && rt.op == opChat {
-		return "openai chat"
-	}
-	return string(rt.provider) + " " + rt.op.String()
 }
 
 // bucket is a token bucket that holds one minute's requests.
@@ -159,46 +149,44 @@ func (b *bucket) take(now time.Time, perMinute int) bool {
 
 // understand parses the request and finds its model. It returns the problem if the provider would
 // reject it.
-func (x *exchange) understand(body []byte) (problem, bool) {
+func (x *exchange) understand(body []byte) *problem {
 	if !json.Valid(body) {
-		return problem{kind: badJSON}, false
+		return &problem{kind: badJSON}
 	}
 	x.ask = Ask{
-		Provider: x.rt.provider, Endpoint: x.rt.op.String(), Model: x.rt.model, Stream: x.rt.stream,
-		Header: x.r.Header, Body: body,
+		Provider: x.rt.provider, Endpoint: string(x.rt.op), Model: x.rt.model, Header: x.r.Header, Body: body,
 	}
-	if p, ok := x.parse(body); !ok {
-		return p, false
+	if p := x.parse(gjson.ParseBytes(body)); p != nil {
+		return p
 	}
 	if x.prompt == "" {
 		x.prompt = x.ask.Prompt()
 	}
-	model, known := x.s.options.Models[x.ask.Model]
-	if !known && x.s.options.Models != nil {
-		return problem{kind: noSuchModel}, false
+	var known bool
+	if x.model, known = x.s.options.Models[x.ask.Model]; !known && x.s.options.Models != nil {
+		return &problem{kind: noSuchModel}
 	}
-	x.model = model
 	if x.model.Snapshot == "" {
 		x.model.Snapshot = snapshot(x.rt.provider, x.ask.Model)
 	}
-	if model.NoQuota {
-		return problem{kind: noQuota}, false
+	if x.model.NoQuota {
+		return &problem{kind: noQuota}
 	}
 	for _, p := range x.present {
-		if slices.Contains(model.Refuses, p.name) {
-			return problem{kind: unsupportedParameter, param: p.name}, false
+		if slices.Contains(x.model.Refuses, p.name) {
+			return &problem{kind: unsupportedParameter, param: p.name}
 		}
-		if slices.Contains(model.RefusesValue, p.name) && p.value != "1" && p.value != "1.0" {
-			return problem{kind: unsupportedValue, param: p.name, detail: p.value}, false
+		if slices.Contains(x.model.RefusesValue, p.name) && p.value != "1" && p.value != "1.0" {
+			return &problem{kind: unsupportedValue, param: p.name, detail: p.value}
 		}
 	}
-	return problem{}, true
+	return nil
 }
 
 // perform counts the question, waits for the model's latency, and replies or breaks.
 func (x *exchange) perform() {
 	s := x.s
-	x.ask.Judge = !x.rt.op.embeds() && isJudge(&x.ask)
+	x.ask.Judge = x.rt.op != opEmbeddings && isJudge(&x.ask)
 	if s.options.Answer == nil {
 		x.entry = s.answers.find(&x.ask, x.prompt)
 	}
@@ -234,7 +222,7 @@ func (x *exchange) count(h uint64) Fault {
 	if x.ask.Judge {
 		s.stats.Judged++
 	}
-	if x.entry == nil && s.options.Answer == nil && !x.ask.Judge && !x.rt.op.embeds() {
+	if x.entry == nil && s.options.Answer == nil && !x.ask.Judge && x.rt.op != opEmbeddings {
 		s.stats.Unprepared++
 	}
 	return fault
@@ -292,23 +280,6 @@ func (x *exchange) pause(d time.Duration) bool {
 		return true
 	case <-x.r.Context().Done():
 		return false
-	}
-}
-
-// readAll is io.ReadAll into a reusable buffer.
-func readAll(b []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, make([]byte, 1024)...)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
 	}
 }
 

@@ -40,7 +40,8 @@ func comparesText(k check.Kind) bool { return hasKeys(k, check.TextKeys()) }
 
 func hasKeys(k check.Kind, keys []check.Key) bool {
 	for _, key := range keys {
-		if !slices.ContainsFunc(k.Keys, func(has check.Key) bool { return has.Name == key.Name && has.Doc == key.Doc }) {
+		if !slices.ContainsFunc(k.Keys,
+			func(has check.Key) bool { return has.Name == key.Name && has.Doc == key.Doc }) {
 			return false
 		}
 	}

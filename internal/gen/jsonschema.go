@@ -20,6 +20,7 @@ type value struct {
 	Items       *value   `json:"items,omitempty"`
 	MinItems    int      `json:"minItems,omitempty"`
 	MinLength   int      `json:"minLength,omitempty"`
+	Pattern     string   `json:"pattern,omitempty"`
 	Above       *float64 `json:"exclusiveMinimum,omitempty"`
 	Min         *float64 `json:"minimum,omitempty"`
 	Max         *float64 `json:"maximum,omitempty"`
@@ -77,12 +78,13 @@ func schemaDefs() (string, error) {
 	for _, k := range check.Kinds() {
 		names = append(names, text(k.Name))
 		conditions = append(conditions,
-			fmt.Sprintf(`        {"if": {"properties": {"type": {"const": %[1]q}}}, "then": {"$ref": "#/$defs/%[1]s"}}`, k.Name))
+			fmt.Sprintf(`        {"if": {"properties": {"type": {"const": %[1]q}}}, "then": {"$ref": "#/$defs/%[1]s"}}`,
+				k.Name))
 		properties := []string{fmt.Sprintf(`        "type": {"const": %q}`, k.Name)}
 		required := []string{`"type"`}
 		either := ""
 		for _, key := range append(check.CommonKeys()[1:], k.Keys...) {
-			line, err := property(key.Name, key)
+			line, err := property(key.Name, schemaOf(key))
 			if err != nil {
 				return "", err
 			}
@@ -93,11 +95,12 @@ func schemaDefs() (string, error) {
 			}
 			switch {
 			case key.Alias != "":
-				if line, err = property(key.Alias, key); err != nil {
+				if line, err = property(key.Alias, schemaOf(key)); err != nil {
 					return "", err
 				}
 				properties = append(properties, line)
-				either = fmt.Sprintf("      \"oneOf\": [{\"required\": [%q]}, {\"required\": [%q]}],\n", key.Name, key.Alias)
+				either = fmt.Sprintf("      \"oneOf\": [{\"required\": [%q]}, {\"required\": [%q]}],\n", key.Name,
+					key.Alias)
 			case key.Required:
 				required = append(required, text(key.Name))
 			}
@@ -136,11 +139,11 @@ func schemaDefs() (string, error) {
 	return b.String(), nil
 }
 
-func property(name string, key check.Key) (string, error) {
+func property(name string, schema value) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(schemaOf(key)); err != nil {
+	if err := e.Encode(schema); err != nil {
 		return "", err
 	}
 	v := jsontext.Value(b.Bytes())

@@ -24,7 +24,9 @@ type section struct {
 }
 
 // sections returns all generated sections.
-func sections() []section { return assertionSections() }
+func sections() []section {
+	return slices.Concat(assertionSections(), settingSections(), agentSections(), providerSections())
+}
 
 func main() {
 	if err := write("../.."); err != nil {

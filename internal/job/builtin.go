@@ -64,7 +64,7 @@ func (b *builtIns) create(_ context.Context, args []json.RawMessage) (any, error
 		r.Name = report.Terminal
 	}
 	if b.options.RunDir == "" || !slices.Contains(report.Names(), r.Name) {
-		return nil, fmt.Errorf("there is no built-in reporter %q here", r.Name)
+		return nil, fmt.Errorf("unknown built-in reporter %q", r.Name)
 	}
 	handle, err := json.Marshal(r)
 	return string(handle), err

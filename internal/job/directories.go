@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -27,8 +28,8 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 			s.Schedule = run.Serial // sessions of agents may share a directory; documented
 		}
 	}
-	if s.Parallel == Unset {
-		s.Parallel = DefaultParallel
+	if s.Parallel == 0 {
+		s.Parallel = config.DefaultParallel
 		if agents {
 			s.Parallel = runtime.NumCPU()
 		}
@@ -44,7 +45,7 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 	}
 	cwd := s.Cwd
 	s.Cwd = ""
-	given := source.Suite.Workspace != nil || p.Config.Workspace != nil || r.WorkspaceMode != "" || r.Template != ""
+	given := source.Suite.Workspace != nil || p.Config.Run.Workspace != nil || r.WorkspaceMode != "" || r.Template != ""
 	if !agents && (!programs || !given) {
 		return nil // without a workspace, programs run in the folder of the config
 	}
@@ -65,10 +66,9 @@ func (p *Project) snapshots(s *Spec, r *Request) error {
 	if c == nil {
 		return nil
 	}
-	s.Snapshots = &SnapshotSpec{
-		Path: cmp.Or(p.env.Path(r.Baselines), c.Path), Metric: c.Metric, Absolute: c.Absolute, Percent: c.Percent,
-		Update: r.UpdateBaselines,
-	}
+	o := *c
+	o.Path, o.Update = cmp.Or(p.env.Path(r.Baselines), c.Path), r.UpdateBaselines
+	s.Snapshots = &o
 	return nil
 }
 
@@ -84,8 +84,8 @@ func (p *Project) workspace(r *Request, source *Source, cwd string) (plumb.Works
 		if r.WorkspaceMode != "" && r.WorkspaceMode != w.Mode {
 			return w, fmt.Errorf("--workspace %s contradicts the suite, whose workspace is %s", r.WorkspaceMode, w.Mode)
 		}
-	case p.Config.Workspace != nil && r.WorkspaceMode == "":
-		w = *p.Config.Workspace
+	case p.Config.Run.Workspace != nil && r.WorkspaceMode == "":
+		w = *p.Config.Run.Workspace
 	case r.WorkspaceMode != "":
 		w.Mode = r.WorkspaceMode
 	case cwd != "":
@@ -109,7 +109,7 @@ func (p *Project) workingDirectory(s *Spec, w plumb.WorkspaceConfig, cwd string)
 	if cwd != "" && !filepath.IsAbs(cwd) {
 		cwd = p.env.Path(cwd)
 	}
-	if requested := cwd != "" && cwd != p.Config.Cwd; requested {
+	if requested := cwd != "" && cwd != p.Config.Run.Cwd; requested {
 		if w.Mode == plumb.WorkspaceIsolated {
 			return plumb.WithHint(fmt.Errorf("--cwd does not apply to workspace mode %s", w.Mode),
 				"use it with --workspace none")

@@ -25,7 +25,7 @@ type Distrusted struct {
 	At      time.Time `json:"at"`
 }
 
-// failure returns why the sessions of the agent are not measured.
+// failure returns the reason why the sessions of the agent are not measured.
 func (d *Distrusted) failure() *plumb.Failure {
 	f := plumb.Failuref(plumb.OriginNormalization, "Plumb misreads %s %s: on %s, plumb doctor --agents found that %s",
 		d.Agent, d.Version, d.At.Format(time.DateOnly), d.Error)
@@ -38,8 +38,8 @@ type Proof struct {
 	Config plumb.RunnerConfig
 	// Version and Error describe the agent and what is wrong with its adapter.
 	Version, Error string
-	// OK says that the adapter works, Misreports that it does not. Both are false if the agent could
-	// not be tried.
+	// OK means that the adapter works, Misreports that it does not. Both are false if the agent
+	// could not be tried.
 	OK, Misreports bool
 }
 

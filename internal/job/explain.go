@@ -80,7 +80,7 @@ func FindQuestions(dir string) (string, error) {
 		if !known {
 			executions = append(executions, execution)
 		}
-		if !known || later(session, was) {
+		if !known || compareSessions(session, was) > 0 {
 			last[execution] = session
 		}
 		return nil
@@ -105,9 +105,9 @@ func FindQuestions(dir string) (string, error) {
 	}
 }
 
-// later reports whether the session in directory a came after the one in b, by the numbers of their
-// repetition and retry.
-func later(a, b string) bool {
+// compareSessions compares two directories of sessions by the numbers of repetition and retry in
+// their names.
+func compareSessions(a, b string) int {
 	key := func(dir string) []int {
 		var key []int
 		for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
@@ -120,7 +120,7 @@ func later(a, b string) bool {
 		}
 		return key
 	}
-	return slices.Compare(key(a), key(b)) > 0
+	return slices.Compare(key(a), key(b))
 }
 
 // An Interview asks an agent the questions that the failed checks of one session left.
@@ -135,7 +135,7 @@ type Interview struct {
 
 // OpenInterview prepares the questions about the session in dir. fromConfig takes the runner from
 // the config; else it comes from the run of the session, which must be one of this project: an
-// artifact directory from elsewhere is not trusted to say what to start.
+// artifact directory from elsewhere must not decide what Plumb starts.
 func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err error) {
 	defer func() { err = hide(p.redact, err) }()
 	v := &Interview{dir: dir, project: p}
@@ -224,7 +224,8 @@ func (p *Project) explainer(dir, runnerID string, fromConfig bool) (*plumb.Runne
 		path := filepath.Join(p.Runs(), id)
 		if err != nil || !filepath.IsLocal(rel) || !run.MadeHere(p.Runs(), path) {
 			return nil, plumb.WithHint(fmt.Errorf("%s is not in the runs of this project", dir),
-				"name the config with the runner of the session with --config, or the directory of runs with --output-dir")
+				"name the config with the runner of the session with --config, "+
+					"or the directory of runs with --output-dir")
 		}
 		var s Spec
 		if err := run.ReadSpec(path, &s); err != nil {

@@ -15,10 +15,11 @@ import (
 const (
 	// assumedOutput is the assumed number of tokens of an answer when the suite has no estimate.
 	assumedOutput = 200
-	// judgeOverhead is the number of tokens that the instructions to a judge add to the judged text.
+	// judgeOverhead is the number of tokens that the instructions to a judge add to the judged
+	// text.
 	judgeOverhead = 200
-	// requestTokens and messageTokens bound the tokens that a provider adds to a request and to each
-	// message: roles, separators, a preamble of the model.
+	// requestTokens and messageTokens bound the tokens that a provider adds to a request and to
+	// each message: roles, separators, a preamble of the model.
 	requestTokens, messageTokens = 256, 16
 	// judgeMessages is the largest number of messages in a question to a judge.
 	judgeMessages = 4

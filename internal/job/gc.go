@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -90,7 +91,7 @@ func (l *leftovers) dead(t proc.Trace) bool {
 	if t.Dir != "" {
 		dir, _ := l.runDir(t)
 		return dir != "" && over(dir) && !exists(filepath.Join(dir, run.ResultsFile)) ||
-			slices.ContainsFunc(l.homes, func(home string) bool { return inside(t.Dir, home) })
+			slices.ContainsFunc(l.homes, func(home string) bool { return files.Within(t.Dir, home) })
 	}
 	if proc.Abandoned(t.Marker) {
 		return true
@@ -141,14 +142,8 @@ func resolved(path string) string {
 	return path
 }
 
-// inside reports whether path is dir or is below it.
-func inside(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// dropClaims removes the claims of runs that are gone. The other claims still say to which run a
-// workspace belongs.
+// dropClaims removes the claims of runs that are gone. The other claims are still
+// needed to find the run of a workspace.
 func dropClaims(claims map[string]run.Claim) error {
 	var all error
 	for _, c := range claims {

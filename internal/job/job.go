@@ -4,7 +4,7 @@
 //
 //	p, err := job.OpenProject(ctx, env, "", "")
 //	source, err := p.Read(ctx, "suite.jsonl", "", 0)
-//	j, err := job.Open(p, source, job.Request{Spec: spec})
+//	j, err := job.Open(p, source, job.Request{Settings: config.Defaults(), Runners: runners})
 //	result, err := j.Perform(ctx, job.Options{})
 //
 // A job owns the redactor with all secrets of its run. Whatever a job prints, records, reports or
@@ -22,6 +22,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -30,21 +31,13 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite"
 )
 
-// A Request is a spec in which the suite and the config decide the settings that are left out.
+// A Request is what a user wants to run. The suite and the config decide the settings that are left
+// out.
 type Request struct {
-	// Spec holds the settings. [Open] sets its version, time, suite, judge, embedder, workspace and
-	// snapshots, and makes its paths absolute.
-	Spec
-	// JudgeName and EmbedderName name a model or a runner of the config; "" leaves them to the config.
-	JudgeName, EmbedderName string
-	// WorkspaceMode and Template apply where neither the suite nor the config has them.
-	WorkspaceMode plumb.WorkspaceMode
-	Template      string
-	// Baselines is the file of token baselines, in place of the one in the config.
-	Baselines       string
-	UpdateBaselines bool
-	// Plan prepares the job for [Job.Plan] only: its runners need no key and no program.
-	Plan bool
+	config.Settings
+	Runners []plumb.RunnerConfig
+	// Demo marks the run of plumb demo.
+	Demo bool
 	// OwnRunners replace the runners of the spec, for sessions that this process has.
 	OwnRunners []plumb.Runner
 }
@@ -91,11 +84,10 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 			err = hide(p.redact, errors.Join(err, source.Close()))
 		}
 	}()
-	s := r.Spec
-	s.PlumbVersion, s.CreatedAt = Version(), p.env.Now().UTC().Truncate(time.Millisecond)
-	s.Dir, s.Suite = p.Config.Dir, source.Suite.Name
+	s := p.newSpec(source, r.Settings.Settings)
+	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
-	if err := p.chooseJudges(&s, r.JudgeName, r.EmbedderName); err != nil {
+	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
 	}
 	if err := p.directories(&s, &r, source); err != nil {
@@ -108,6 +100,14 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		}
 	}
 	return p.assemble(s, source, r.Plan, r.OwnRunners)
+}
+
+// newSpec returns the spec of a run of source that begins now.
+func (p *Project) newSpec(source *Source, settings run.Settings) Spec {
+	return Spec{
+		PlumbVersion: Version(), CreatedAt: p.env.Now().UTC().Truncate(time.Millisecond),
+		Dir: p.Config.Dir, Suite: source.Suite.Name, Settings: settings,
+	}
 }
 
 // caseIDs returns the ids of the selected cases. A value that is not the id of a case may hold
@@ -129,22 +129,22 @@ func caseIDs(values []string, suite *plumb.Suite) []string {
 
 // chooseJudges sets the judge and the embedder of s. No judge means that each model judges itself.
 func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
-	config, votes, err := p.judge(judge, s.JudgeVotes)
+	c, votes, err := p.judge(judge, s.JudgeVotes)
 	if err != nil {
 		return err
 	}
-	if s.JudgeVotes = votes; config != nil {
-		s.Judge = new(SpecOf(*config))
+	if s.JudgeVotes = votes; c != nil {
+		s.Judge = specOf(*c)
 	}
 	switch e := p.Config.Embedder; {
 	case embedder != "":
-		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: embedder}))
+		s.Embedder = specOf(plumb.RunnerConfig{Model: embedder})
 	case e != nil:
-		s.Embedder = new(SpecOf(plumb.RunnerConfig{Model: e.Model, BaseURL: e.BaseURL, APIKeyEnv: e.APIKeyEnv}))
+		s.Embedder = specOf(*e)
 	default:
 		for _, r := range s.Runners {
 			if c, ok := runner.DefaultEmbedder(r.Config()); ok {
-				s.Embedder = new(SpecOf(c))
+				s.Embedder = specOf(c)
 				break
 			}
 		}
@@ -155,39 +155,29 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 // judge returns the judge with the given name, or else the judge of the config, and the number of
 // its votes. It returns nil if each model judges itself.
 func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error) {
-	configured := p.Config.Judge
-	if configured != nil {
-		votes = cmp.Or(votes, configured.Votes)
+	votes = cmp.Or(votes, p.Config.JudgeVotes)
+	if name == "" {
+		return p.Config.Judge, votes, nil
 	}
-	switch {
-	case name != "":
-		if c := p.Config.Runner(name); c != nil {
-			return c, votes, nil
-		}
-		if _, err := modelapi.Resolve(name); err != nil {
-			return nil, 0, fmt.Errorf("judge: %w", err)
-		}
-		return &plumb.RunnerConfig{Model: name}, votes, nil
-	case configured != nil && configured.Config != nil:
-		c := *configured.Config
-		if c.Model != "" {
-			c.ID = "" // the model describes the judge better than the key in the config
-		}
-		return &c, votes, nil
-	case configured != nil && configured.Runner != "":
-		c := p.Config.Runner(configured.Runner)
-		if c == nil {
-			return nil, 0, fmt.Errorf("judge: the config has no runner %q", configured.Runner)
-		}
+	if c := p.Config.Runner(name); c != nil {
 		return c, votes, nil
-	default:
-		return nil, votes, nil
 	}
+	if _, err := modelapi.Resolve(name); err != nil {
+		return nil, 0, fmt.Errorf("judge: %w", err)
+	}
+	return &plumb.RunnerConfig{Model: name}, votes, nil
 }
 
 // assemble makes the job that a complete spec describes. Runners that the caller made replace those
 // of the spec.
 func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Runner) (_ *Job, err error) {
+	if s.Sessions != nil {
+		stored, err := p.storedRunner(&s, source)
+		if err != nil {
+			return nil, err
+		}
+		own = []plumb.Runner{stored}
+	}
 	if len(s.Runners) == 0 && len(own) == 0 {
 		return nil, errors.New("the run has no runners")
 	}
@@ -219,14 +209,16 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
-	if j.baselines, err = s.Snapshots.open(j.Note, p.env.Now); err != nil {
-		return nil, err
-	}
-	if j.baselines != nil {
+	if s.Snapshots != nil {
+		o := *s.Snapshots
+		o.Note, o.Now = j.Note, p.env.Now
+		if j.baselines, err = snapshot.Open(o); err != nil {
+			return nil, err
+		}
 		j.options.Verify = j.baselines.Verify
 	}
 	j.forecast = j.newForecaster()
-	j.options.Budget.Forecast = j.forecast.of
+	j.options.Forecast = j.forecast.of
 	if err := j.checkBudget(); err != nil {
 		return nil, err
 	}
@@ -254,15 +246,9 @@ func (j *Job) makeRunners() (err error) {
 func (j *Job) setOptions(suite *plumb.Suite) {
 	s, p := &j.Spec, j.project
 	j.options = run.Options{
-		Base: p.env.Dir, Unavailable: j.options.Unavailable, MaxSteps: s.MaxSteps, AllRepetitions: s.AllRepetitions,
+		Settings: s.Settings, Base: p.env.Dir, Suite: j.Suite, Runners: j.runners, Unavailable: j.options.Unavailable,
 		Workspaces: run.Workspaces{
 			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agent.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
-		},
-		Suite: j.Suite, Runners: j.runners, JudgeVotes: s.JudgeVotes, Schedule: s.Schedule, Parallel: s.Parallel,
-		Repeat: s.Repeat, Retry: s.Retry, Timeout: s.Timeout(), MaxFailures: s.MaxFailures,
-		Budget: run.Budget{
-			CostUSD: s.MaxCostUSD, Tokens: s.MaxTokens, Duration: time.Duration(s.MaxDurationMs) * time.Millisecond,
-			Unmetered: s.AllowUnmetered,
 		},
 		Redact: j.factory.redact, Notes: j.factory.notes,
 		Info: plumb.RunInfo{
@@ -303,9 +289,10 @@ func (j *Job) makeJudges() error {
 		return nil
 	}
 	if s.Embedder == nil {
-		return plumb.WithHint(errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder"),
-			"--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, or embedder in plumb.yaml; "+
-				"or leave those cases out with --category or --case")
+		err := errors.New("the suite compares by meaning (semantic_similarity), which needs an embedder")
+		return plumb.WithHint(err, "--embedder openai:text-embedding-3-small, or ollama:nomic-embed-text, "+
+			"or embedder in plumb.yaml; "+
+			"or leave those cases out with --category or --case")
 	}
 	embedder, err := runner.NewEmbedder(s.Embedder.Config(), j.factory.env)
 	if err != nil {
@@ -358,7 +345,8 @@ func (j *Job) checkBudget() error {
 			}
 			if !s.AllowUnmetered {
 				return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", r.ID),
-					"set its price under prices in plumb.yaml, use --max-tokens, or run without this guarantee with --allow-unmetered")
+					"set its price under prices in plumb.yaml, use --max-tokens, "+
+						"or run without this guarantee with --allow-unmetered")
 			}
 			j.Note(plumb.Note{
 				Level: "warning",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -58,7 +59,7 @@ func TestJobWithoutACommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := job.Request{Spec: job.Defaults(), OwnRunners: []plumb.Runner{answering{}}}
+	request := job.Request{Settings: config.Defaults(), OwnRunners: []plumb.Runner{answering{}}}
 	j, err := job.Open(p, source, request)
 	if err != nil {
 		t.Fatal(err)
@@ -92,11 +93,11 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 	defer p.Close()
 	for name, change := range map[string]func(*job.Request){
 		"runner": func(r *job.Request) {
-			r.Runners = job.Specs([]plumb.RunnerConfig{{ID: "x", Model: secret}})
+			r.Runners = []plumb.RunnerConfig{{ID: "x", Model: secret}}
 		},
-		"judge": func(r *job.Request) { r.JudgeName = "judge-" + secret },
+		"judge": func(r *job.Request) { r.Judge = "judge-" + secret },
 		"template": func(r *job.Request) {
-			r.Template, r.Runners = secret, job.Specs([]plumb.RunnerConfig{{Command: []string{"cat"}}})
+			r.Template, r.Runners = secret, []plumb.RunnerConfig{{Command: []string{"cat"}}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := job.Request{Spec: job.Defaults()}
+			request := job.Request{Settings: config.Defaults()}
 			change(&request)
 			j, err := job.Open(p, source, request)
 			if err == nil {
@@ -130,7 +131,7 @@ func TestReportErrorKeepsItsIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := job.Open(p, source, job.Request{Spec: job.Defaults(), OwnRunners: []plumb.Runner{answering{}}})
+	j, err := job.Open(p, source, job.Request{Settings: config.Defaults(), OwnRunners: []plumb.Runner{answering{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestSpecReadsOldRuns(t *testing.T) {
 	}
 	if s.Workspace == nil || s.Cwd != "/w" || s.WorkspaceRoot != "/r" || !s.KeepWorkspaces || s.MaxSteps != 3 ||
 		!s.AllRepetitions || s.Schedule != run.Serial || s.Parallel != 4 || s.Repeat != 2 || s.Retry != 1 || s.TimeoutMs != 5 ||
-		s.Limits != (job.Limits{MaxFailures: 6, MaxCostUSD: 7.5, MaxTokens: 8, MaxDurationMs: 9, AllowUnmetered: true}) ||
+		s.MaxFailures != 6 || s.MaxCostUSD != 7.5 || s.MaxTokens != 8 || s.MaxDurationMs != 9 || !s.AllowUnmetered ||
 		!s.Runners[0].Config().NoSeed || s.Filter.Limit != 2 {
 		t.Errorf("got %+v", s)
 	}

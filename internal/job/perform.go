@@ -1,11 +1,9 @@
 package job
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
@@ -15,9 +13,9 @@ import (
 
 // Options are what [Job.Perform] needs beside the job.
 type Options struct {
-	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a module.
-	// The first two kinds are described in package report. Without a report to standard output the
-	// terminal reporter writes there.
+	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a
+	// module. The first two kinds are described in package report. Without a report to standard
+	// output the terminal reporter writes there.
 	Reports []string
 	// Watch is called when the sessions begin. The run ends its running sessions when the returned
 	// context is done, and starts no more when drain is closed. Perform calls done when the run has
@@ -47,17 +45,26 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
-	reports, err := j.begin(ctx, dir, resumed, index, o.Reports)
+	display := j.project.reportOptions(dir.Path)
+	display.Redact, display.Closed, display.Sessions = j.factory.redact, j.Spec.Demo, index.Sessions
+	if !resumed { // an earlier version may have written the log of a resumed run
+		display.Fresh, display.Temp = true, dir.Path
+	}
+	reports, err := j.begin(ctx, dir, resumed, display, o.Reports)
 	if err != nil {
 		return nil, err
 	}
+	results := report.NewResults(report.Options{Sessions: index.Sessions, Temp: display.Temp})
+	defer func() { err = errors.Join(err, results.Close()) }()
 	var notWritten error
 	j.options.Dir, j.options.Index = dir, index
 	//nolint:contextcheck // results are written after an interruption, too
 	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
 		// A documented promise: results.json exists when reporters get the end of the run.
 		if ev.Type == plumb.EventRunFinished {
-			notWritten = j.writeResults(dir, state, index)
+			notWritten = j.writeResults(dir, results, state, index)
+		} else {
+			_ = results.Report(ev, state) // writeResults returns its error
 		}
 		return reports.report(ev, state)
 	}
@@ -78,7 +85,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	}
 	state, err := run.Suite(running, j.options)
 	done()
-	err = errors.Join(err, reports.broke(hide(j.factory.redact, err)))
+	err = errors.Join(err, reports.end(hide(j.factory.redact, err), err == nil))
 	if state == nil {
 		return nil, err
 	}
@@ -91,7 +98,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 
 // begin records a new run, and opens the reports. On an error it deletes a new run.
 func (j *Job) begin(
-	ctx context.Context, dir *run.Dir, resumed bool, index *run.Index, specs []string,
+	ctx context.Context, dir *run.Dir, resumed bool, o report.Options, specs []string,
 ) (_ *reporting, err error) {
 	defer func() {
 		if err != nil && !resumed {
@@ -103,10 +110,6 @@ func (j *Job) begin(
 			return nil, err
 		}
 	}
-	o := j.project.reportOptions(dir.Path)
-	o.Redact, o.Closed = j.factory.redact, j.Spec.Demo
-	o.Fresh = !resumed // an earlier version may have written the log of a resumed run
-	o.Sessions = index.Sessions
 	return j.project.reporters(ctx, specs, o, &reported{spec: &j.Spec, suite: j.Suite})
 }
 
@@ -122,14 +125,8 @@ func (j *Job) record(dir *run.Dir) error {
 }
 
 // writeResults writes results.json into the run directory, and appends to the file of --output.
-func (j *Job) writeResults(dir *run.Dir, state *plumb.Run, index *run.Index) error {
-	err := run.WriteTo(filepath.Join(dir.Path, run.ResultsFile), func(w io.Writer) error {
-		buffered := bufio.NewWriterSize(w, 1<<20)
-		if err := report.WriteResults(buffered, state, index.Sessions); err != nil {
-			return err
-		}
-		return buffered.Flush()
-	})
+func (j *Job) writeResults(dir *run.Dir, results *report.Results, state *plumb.Run, index *run.Index) error {
+	err := run.WriteTo(dir.Join(run.ResultsFile), func(w io.Writer) error { return results.Write(w, state) })
 	if err != nil || j.Spec.Output == "" {
 		return err
 	}

@@ -43,11 +43,12 @@ type PlanRunner struct {
 	OutputTokens int64    `json:"estimatedOutputTokens"`
 	CostUSD      *float64 `json:"estimatedCostUsd"`
 	LatencyMs    int64    `json:"latencyMs"`
-	// LatencyKnown says that the latency comes from earlier runs.
+	// LatencyKnown means that the latency comes from earlier runs.
 	LatencyKnown bool `json:"latencyKnown"`
-	// TokensUnknown says that the use of an agent is unknown, because no earlier run measured it.
+	// TokensUnknown means that the use of an agent is unknown, because no earlier run measured it.
 	TokensUnknown bool `json:"tokensUnknown,omitempty"`
-	// CapUSD and CapTokens are the largest possible use of a session with its judging; nil if unknown.
+	// CapUSD and CapTokens are the largest possible use of a session with its judging; nil if
+	// unknown.
 	CapUSD    *float64 `json:"sessionCapUsd,omitempty"`
 	CapTokens *float64 `json:"sessionCapTokens,omitempty"`
 }

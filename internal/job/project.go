@@ -32,9 +32,10 @@ type Env struct {
 	// Stdout receives the reports that have no file; Stderr receives warnings and what code prints.
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
-	// Display says what reporters may use on Stdout: a terminal, its size, colors.
+	// Display describes Stdout for reporters: a terminal, its size, colors.
 	Display report.Options
-	// SuiteRead is called with the size of each suite file before its cases are read. It may be nil.
+	// SuiteRead is called with the size of each suite file before its cases are read. It may be
+	// nil.
 	SuiteRead func(size int)
 	// Starting is called when everything is ready for the first session. It may be nil.
 	Starting func(runners []plumb.Runner, executions, parallel int)
@@ -146,14 +147,14 @@ func ReadConfig(ctx context.Context, env Env, path string) (_ *config.Config, er
 // NewProject returns the project of a config.
 func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
 	p := &Project{Config: c, Prices: &runner.Prices{}, env: env}
-	if err := p.Prices.Override(prices(c.Prices)); err != nil {
+	if err := p.Prices.Override(c.Prices); err != nil {
 		return nil, fmt.Errorf("read config %s: %w", c.Path, err)
 	}
 	switch {
 	case outputDir != "":
 		p.Root, p.Flags = env.Path(outputDir), "--output-dir "+report.ShellWord(outputDir)
 	case c.Run.OutputDir != "":
-		p.Root = c.Resolve(c.Run.OutputDir)
+		p.Root = c.Run.OutputDir
 	default:
 		p.Root = filepath.Join(c.Dir, defaultOutputDir)
 	}
@@ -192,7 +193,8 @@ func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
 // newRun makes a run directory, and keeps the output directory out of version control.
 func (p *Project) newRun() (*run.Dir, error) {
 	if err := os.MkdirAll(p.Root, 0o700); err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err), "choose another one with --output-dir")
+		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err),
+			"choose another one with --output-dir")
 	}
 	ignore := filepath.Join(p.Root, ".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
@@ -269,29 +271,6 @@ func (p *Project) Host(sessionLimit time.Duration) lib.Host {
 		h.AssertTimeout = min(sessionLimit, lib.DefaultAssertTimeout)
 	}
 	return h
-}
-
-// prices converts the prices of a config into those of the price table.
-func prices(configured []config.Price) map[string]runner.Price {
-	out := map[string]runner.Price{}
-	for _, c := range configured {
-		price := runner.Price{PerRequest: c.PerRequest}
-		for _, part := range []struct {
-			usd *float64
-			to  **runner.Rate
-		}{
-			{c.Input, &price.Input},
-			{c.Output, &price.Output},
-			{c.CacheRead, &price.CacheRead},
-			{c.CacheWrite, &price.CacheWrite},
-		} {
-			if part.usd != nil {
-				*part.to = &runner.Rate{USD: *part.usd}
-			}
-		}
-		out[c.Model] = price
-	}
-	return out
 }
 
 // exists reports whether there is a file or directory at path.

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -24,28 +23,17 @@ import (
 
 // reporting is the set of open reports of a run.
 type reporting struct {
-	reporters []plumb.Reporter
-	files     []reportFile
+	reports []*openReport
 	// closers end the code that the reports use.
 	closers []func() error
 }
 
-// reportFile is the file of one report. It replaces an earlier file when the report is complete.
-type reportFile struct {
-	*doc.File
-	reporter plumb.Reporter
-	// complete says that the reporter has written its report, broken that it could not close it.
-	complete, broken bool
-}
-
-// IsModule reports whether a report is a module that the user wrote, and not a built-in reporter.
-func IsModule(spec string) bool {
-	switch strings.ToLower(filepath.Ext(spec)) {
-	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs":
-		name, _, toFile := strings.Cut(spec, ":")
-		return !toFile || !slices.Contains(report.Names(), name)
-	}
-	return strings.HasPrefix(spec, "./") || strings.HasPrefix(spec, "../") || filepath.IsAbs(spec)
+// openReport is one report. Its file, if it has one, replaces an earlier file when the report is
+// complete.
+type openReport struct {
+	plumb.Reporter
+	file     *doc.File
+	complete bool
 }
 
 // reported is the run that reports are about.
@@ -115,114 +103,102 @@ func (p *Project) reporters(
 	}()
 	stdout := "" // the report that writes to standard output
 	for _, spec := range specs {
-		if IsModule(spec) {
+		if config.IsModule(spec) {
 			reporter, err := p.module(ctx, spec, o, of, r)
 			if err != nil {
 				return nil, err
 			}
-			r.reporters = append(r.reporters, reporter)
+			r.reports = append(r.reports, &openReport{Reporter: reporter})
 			stdout = cmp.Or(stdout, spec)
 			continue
 		}
-		name, path, toFile := strings.Cut(spec, ":")
-		if name == "standard" { // its name in other tools
-			name = report.Terminal
-		}
-		options := o
-		options.Out = p.env.Stdout
-		switch {
-		case toFile && path == "":
-			return nil, plumb.WithHint(fmt.Errorf("report %s has no file name", spec),
-				"--report "+name+":FILE, or --report "+name+" for standard output")
-		case toFile:
-			f, err := createReport(p.env.Path(path))
-			if err != nil {
-				return nil, fmt.Errorf("report %s: %w", name, err)
-			}
-			r.files = append(r.files, reportFile{File: f})
-			options.Out, options.Terminal, options.Color, options.RunDir = f, false, false, ""
-		case name != report.GitHubActions && name != report.HTML:
+		name, _, toFile := strings.Cut(spec, ":")
+		if !toFile && name != report.GitHubActions && name != report.HTML {
 			if stdout != "" {
-				return nil, plumb.WithHint(fmt.Errorf("the reports %s and %s both write to standard output", stdout, name),
-					"give one a file: --report "+name+":FILE")
+				err := fmt.Errorf("the reports %s and %s both write to standard output", stdout, name)
+				return nil, plumb.WithHint(err, "give one a file: --report "+name+":FILE")
 			}
 			stdout = name
 		}
-		reporter, err := report.New(name, options)
-		if err != nil {
+		if err := r.open(p.env, spec, o); err != nil {
 			return nil, err
-		}
-		r.reporters = append(r.reporters, reporter)
-		if toFile {
-			r.files[len(r.files)-1].reporter = reporter
 		}
 	}
 	if stdout == "" {
-		o.Out = p.env.Stdout
-		reporter, err := report.New(report.Terminal, o)
-		if err != nil {
-			return nil, err
-		}
-		r.reporters = append(r.reporters, reporter)
+		return r, r.open(p.env, report.Terminal, o)
 	}
 	return r, nil
 }
 
-// createReport creates the file of a report. Only its owner can read it, because reports contain
-// outputs.
-func createReport(path string) (*doc.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+// open opens a built-in report. Only its owner can read its file, because reports contain outputs.
+func (r *reporting) open(env Env, spec string, o report.Options) error {
+	name, path, toFile := strings.Cut(spec, ":")
+	if name == "standard" { // its name in other tools
+		name = report.Terminal
 	}
-	return doc.Create(path)
+	opened := &openReport{}
+	o.Out = env.Stdout
+	if toFile {
+		if path == "" {
+			return plumb.WithHint(fmt.Errorf("report %s has no file name", spec),
+				"--report "+name+":FILE, or --report "+name+" for standard output")
+		}
+		path = env.Path(path)
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			opened.file, err = doc.Create(path)
+		}
+		if err != nil {
+			return fmt.Errorf("report %s: %w", name, err)
+		}
+		o.Out, o.Terminal, o.Color, o.RunDir = opened.file, false, false, ""
+	}
+	var err error
+	if opened.Reporter, err = report.New(name, o); err != nil {
+		if toFile {
+			err = errors.Join(err, opened.file.Discard())
+		}
+		return err
+	}
+	r.reports = append(r.reports, opened)
+	return nil
 }
 
 func (r *reporting) report(ev plumb.Event, state *plumb.Run) error {
-	for _, reporter := range r.reporters {
-		if err := reporter.Report(ev, state); err != nil {
+	for _, o := range r.reports {
+		if err := o.Report(ev, state); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
-		for i := range r.files {
-			if r.files[i].reporter == reporter && ev.Type == plumb.EventRunFinished {
-				r.files[i].complete = true
-			}
-		}
+		o.complete = o.complete || ev.Type == plumb.EventRunFinished
 	}
 	return nil
 }
 
-// broke closes the reports. If the run ended early with err, the files of incomplete reports stay
-// as they were before.
-func (r *reporting) broke(err error) error { return r.end(err, err == nil) }
-
+// end closes the reports. err is the error that ended the run early, or nil. With complete, all
+// reports are complete. The file of a report that is not complete stays as it was before.
 func (r *reporting) end(err error, complete bool) error {
 	var all []error
-	for _, reporter := range r.reporters {
-		if b, ok := reporter.(plumb.AbortReporter); ok && err != nil {
+	for _, o := range r.reports {
+		if b, ok := o.Reporter.(plumb.AbortReporter); ok && err != nil {
 			b.Broke(err)
 		}
-		closed := reporter.Close()
-		for i := range r.files {
-			if r.files[i].reporter == reporter && closed != nil {
-				r.files[i].broken = true
-			}
-		}
+		closed := o.Close()
 		// An error that ended the run may come back from Close; do not report it twice.
 		if closed != nil && (err == nil || !strings.Contains(err.Error(), closed.Error())) {
 			all = append(all, closed)
 		}
-	}
-	for _, f := range r.files {
-		if (complete || f.complete) && !f.broken {
-			all = append(all, f.Commit())
-		} else {
-			all = append(all, f.Discard())
+		switch {
+		case o.file == nil:
+		case (complete || o.complete) && closed == nil:
+			all = append(all, o.file.Commit())
+		default:
+			all = append(all, o.file.Discard())
 		}
 	}
 	for _, c := range r.closers {
 		_ = c() // no report depends on it
 	}
-	r.reporters, r.files, r.closers = nil, nil, nil
+	r.reports, r.closers = nil, nil
 	return errors.Join(all...)
 }
 
@@ -249,8 +225,8 @@ func (p *Project) Report(ctx context.Context, path string, specs []string) (err 
 	if err != nil {
 		return err
 	}
-	for _, reporter := range r.reporters {
-		if _, err := report.Replay(reporter, events(path)); err != nil {
+	for _, o := range r.reports {
+		if _, err := report.Replay(o.Reporter, events(path)); err != nil {
 			return errors.Join(err, r.end(nil, false))
 		}
 	}

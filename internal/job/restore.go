@@ -17,7 +17,7 @@ var removed = regexp.MustCompile(`\[redacted:[^\]]*\]`)
 func (p *Project) withSecrets(s *RunnerSpec) error {
 	var now any
 	if c := p.Config.Runner(s.ID); c != nil {
-		now = SpecOf(*c)
+		now = specOf(*c)
 	}
 	return p.restore(s, now, "runner "+cmp.Or(s.ID, s.Model, "command"))
 }
@@ -61,7 +61,7 @@ func (p *Project) restoreWorkspace(s *Spec, suite *plumb.Suite) error {
 	if s.Workspace == nil {
 		return nil
 	}
-	now := p.Config.Workspace
+	now := p.Config.Run.Workspace
 	if suite.Workspace != nil {
 		now = suite.Workspace
 	}
@@ -125,15 +125,7 @@ func join(at, key string) string {
 
 // restoreRunners restores the secrets of all runners of a run.
 func (p *Project) restoreRunners(s *Spec) error {
-	for i := range s.Runners {
-		if err := p.withSecrets(&s.Runners[i]); err != nil {
-			return err
-		}
-	}
-	for _, r := range []*RunnerSpec{s.Judge, s.Embedder} {
-		if r == nil {
-			continue
-		}
+	for _, r := range s.all() {
 		if err := p.withSecrets(r); err != nil {
 			return err
 		}

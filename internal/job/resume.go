@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -68,7 +69,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if err := p.restoreRunners(&s); err != nil {
 		return nil, err
 	}
-	source, err := p.readRecorded(ctx, path, s.Timeout())
+	source, err := p.readRecorded(ctx, path, s.TimeoutMs.Duration())
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +91,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if change != nil {
 		change(&s)
 	}
-	assemble := p.assemble
-	if s.Sessions != nil {
-		assemble = p.assembleStored
-	}
-	j, err := assemble(s, source, false, nil)
+	j, err := p.assemble(s, source, false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
 	}
@@ -115,7 +112,7 @@ func (p *Project) reapRun(dir *run.Dir, root string) error {
 	path, workspaces := resolved(path), resolved(filepath.Join(cmp.Or(root, run.WorkspaceRoot()), dir.ID))
 	ended, err := proc.Reap(func(t proc.Trace) bool {
 		id, _, _ := strings.Cut(t.Marker, "/")
-		return t.Dir != "" && inside(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
+		return t.Dir != "" && files.Within(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
 	})
 	if len(ended) > 0 {
 		p.printf("ended programs that the earlier process had left running: %d", len(ended))

@@ -93,7 +93,8 @@ func (f *runnerFactory) close() { f.transport.Close() }
 // madeRunners are the runners of a job, in the order of their configurations.
 type madeRunners struct {
 	runners []plumb.Runner
-	// unavailable says by the id of a runner why its sessions cannot be measured on this machine.
+	// unavailable has, by the id of a runner, the reason why this machine cannot measure its
+	// sessions.
 	unavailable map[string]*plumb.Failure
 	distrusted  []Distrusted
 }
@@ -118,13 +119,15 @@ func (f *runnerFactory) make(configs []plumb.RunnerConfig) (*madeRunners, error)
 		}
 		id := r.Info().ID
 		if slices.ContainsFunc(m.runners, func(other plumb.Runner) bool { return other.Info().ID == id }) {
-			return nil, plumb.WithHint(fmt.Errorf("two runners have the id %q", id), "give each its own id in plumb.yaml")
+			return nil, plumb.WithHint(fmt.Errorf("two runners have the id %q", id),
+				"give each its own id in plumb.yaml")
 		}
 		if d := f.project.distrusts(c); d != nil && unavailable == nil {
 			d.Runner, unavailable = id, d.failure()
 			m.distrusted = append(m.distrusted, *d)
 			f.env.Note(plumb.Note{
-				Level: "warning", Text: "runner " + id + " is not measured: " + unavailable.Message, Hint: unavailable.Hint,
+				Level: "warning", Hint: unavailable.Hint,
+				Text: "runner " + id + " is not measured: " + unavailable.Message,
 			})
 		}
 		if unavailable != nil {
@@ -137,7 +140,8 @@ func (f *runnerFactory) make(configs []plumb.RunnerConfig) (*madeRunners, error)
 	case len(missing) == 1:
 		return nil, missing[0]
 	default:
-		err := fmt.Errorf("none of the %d runners is available on this machine:\n%w", len(configs), errors.Join(missing...))
+		err := fmt.Errorf("none of the %d runners is available on this machine:\n%w", len(configs),
+			errors.Join(missing...))
 		return nil, plumb.WithHint(err, "plumb doctor shows what is missing for each")
 	}
 	for _, err := range missing {

@@ -1,24 +1,23 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // ScoreOptions are what [Score] needs beside the run. The settings that are left out are those of
 // the run.
 type ScoreOptions struct {
-	// Suite and Tier name a changed suite.
-	Suite, Tier     string
-	Judge, Embedder string
-	JudgeVotes      int
-	Parallel        int
-	Cache, Output   string
-	Trust           Trust
+	config.Settings
+	// Suite names a changed suite, or with Tier another version of a published one.
+	Suite string
+	Trust Trust
 }
 
 // Score opens a job that judges the sessions of an earlier run again. No model is called, except
@@ -69,13 +68,18 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	s.Runners, s.Filter, s.ScoredFrom = Specs(replays), run.Filter{}, earlier.Info.ID
-	s.Limits = Limits{AllowUnmetered: s.AllowUnmetered}
-	s.Schedule, s.Parallel, s.Retry = run.Parallel, o.Parallel, 0
-	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s.Runners, s.Filter, s.ScoredFrom = specsOf(replays), run.Filter{}, earlier.Info.ID
+	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
+	p.setScoring(&s, &o)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted = p.env.Now().UTC(), Version(), nil
 	//nolint:contextcheck // finding a version has its own time limit
 	return p.assemble(s, source, false, nil)
+}
+
+// setScoring sets the settings of s that do not depend on how the sessions were made.
+func (p *Project) setScoring(s *Spec, o *ScoreOptions) {
+	s.Schedule, s.Parallel = run.Parallel, cmp.Or(o.Parallel, config.DefaultParallel)
+	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
 }
 
 // keepRecorded leaves the cases in a suite that the earlier run has sessions of.
@@ -114,11 +118,11 @@ func (p *Project) chooseScorers(s *Spec, o *ScoreOptions, earlier *plumb.Run, ca
 			return nil, err
 		}
 		if s.JudgeVotes = votes; c != nil {
-			s.Judge, selfJudged, started.Judge = new(SpecOf(*c)), false, nil
+			s.Judge, selfJudged, started.Judge = specOf(*c), false, nil
 		}
 	}
 	if o.Embedder != "" {
-		s.Embedder, started.Embedder = new(SpecOf(plumb.RunnerConfig{Model: o.Embedder})), nil
+		s.Embedder, started.Embedder = specOf(plumb.RunnerConfig{Model: o.Embedder}), nil
 	}
 	judge, embedder := needs(cases)
 	if judge && selfJudged {
@@ -148,36 +152,35 @@ func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptio
 		}
 	}()
 	sessions.Dir = p.env.Path(sessions.Dir)
-	s := Defaults()
-	s.PlumbVersion, s.CreatedAt, s.Dir, s.Suite = Version(), p.env.Now().UTC(), p.Config.Dir, source.Suite.Name
-	s.Sessions, s.Schedule, s.Parallel, s.JudgeVotes = &sessions, run.Parallel, o.Parallel, o.JudgeVotes
-	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s := p.newSpec(source, o.Settings.Settings)
+	s.Sessions = &sessions
+	p.setScoring(&s, &o)
 	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
 		return nil, err
 	}
-	return p.assembleStored(s, source, false, nil)
+	return p.assemble(s, source, false, nil)
 }
 
-// assembleStored is assemble for stored sessions. It leaves out cases without a session.
-func (p *Project) assembleStored(s Spec, source *Source, _ bool, _ []plumb.Runner) (*Job, error) {
+// storedRunner returns the runner that replays the stored sessions of s. It removes the cases
+// without a session from source.
+func (p *Project) storedRunner(s *Spec, source *Source) (plumb.Runner, error) {
 	stored, err := openSessions(*s.Sessions, source.Suite.Cases)
 	if err != nil {
 		return nil, err
 	}
-	var kept []plumb.Case
-	for _, c := range source.Suite.Cases {
-		if n := len(stored.cases[c.ID]); n > 0 {
-			c.Repeat = n
-			kept = append(kept, c)
+	all := source.Suite.Cases
+	source.Suite.Cases = nil
+	for _, c := range all {
+		if c.Repeat = len(stored.cases[c.ID]); c.Repeat > 0 {
+			source.Suite.Cases = append(source.Suite.Cases, c)
 		}
 	}
-	if missing := len(source.Suite.Cases) - len(kept); missing > 0 {
+	if missing := len(all) - len(source.Suite.Cases); missing > 0 {
 		p.printf("cases left out because they have no session: %d", missing)
 	}
-	source.Suite.Cases = kept
-	if judge, _ := needs(kept); judge && s.Judge == nil {
+	if judge, _ := needs(source.Suite.Cases); judge && s.Judge == nil {
 		return nil, plumb.WithHint(errors.New("the suite needs a judge, and stored sessions cannot judge themselves"),
 			"name a judge with --judge")
 	}
-	return p.assemble(s, source, false, []plumb.Runner{stored})
+	return stored, nil
 }

@@ -76,16 +76,7 @@ func openSessions(s SessionsSpec, cases []plumb.Case) (*storedSessions, error) {
 		return nil, plumb.WithHint(fmt.Errorf("%s contains no session for a case of the suite", s.Dir), hint)
 	}
 	for _, dirs := range st.cases {
-		slices.SortFunc(dirs, func(a, b string) int {
-			switch {
-			case later(a, b):
-				return 1
-			case later(b, a):
-				return -1
-			default:
-				return strings.Compare(a, b)
-			}
-		})
+		slices.SortFunc(dirs, func(a, b string) int { return cmp.Or(compareSessions(a, b), strings.Compare(a, b)) })
 	}
 	return st, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
-	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
 
@@ -19,13 +18,11 @@ type Spec struct {
 	CreatedAt    time.Time    `json:"createdAt"`
 	Dir          string       `json:"dir" redact:"-"`
 	Suite        string       `json:"suite" redact:"-"`
-	Filter       run.Filter   `json:"filter" redact:"-"`
 	Runners      []RunnerSpec `json:"runners"`
 	// Selected are the ids of the runners that the user chose by name.
-	Selected   []string    `json:"selectedRunners,omitempty" redact:"-"`
-	Judge      *RunnerSpec `json:"judge,omitempty"`
-	JudgeVotes int         `json:"judgeVotes,omitempty"`
-	Embedder   *RunnerSpec `json:"embedder,omitempty"`
+	Selected []string    `json:"selectedRunners,omitempty" redact:"-"`
+	Judge    *RunnerSpec `json:"judge,omitempty"`
+	Embedder *RunnerSpec `json:"embedder,omitempty"`
 	// ScoredFrom is the id of the run whose stored sessions are judged.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
 	// Sessions describes stored sessions that no run made, and that this run only judges.
@@ -36,61 +33,11 @@ type Spec struct {
 	// that their adapter misreports.
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
 
-	Places
-	Sampling
-	Limits
-	Snapshots *SnapshotSpec `json:"snapshots,omitempty" redact:"-"`
-	Cache     string        `json:"cache" redact:"-"`
-	Output    string        `json:"output,omitempty" redact:"-"`
-}
-
-// Places are the directories in which sessions work.
-type Places struct {
-	// Workspace is the effective configuration; nil for runs in which no session works in a directory.
-	Workspace      *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Cwd            string                 `json:"cwd,omitempty" redact:"-"`
-	WorkspaceRoot  string                 `json:"workspaceRoot,omitempty" redact:"-"`
-	KeepWorkspaces bool                   `json:"keepWorkspaces,omitempty"`
-}
-
-// Sampling is how many sessions a run makes, in which order, and how long each may be.
-type Sampling struct {
-	Schedule run.Schedule `json:"schedule"`
-	Parallel int          `json:"parallel"`
-	Repeat   int          `json:"repeat"`
-	Retry    int          `json:"retry"`
-	// AllRepetitions runs each repetition of an agent, even after one that failed.
-	AllRepetitions bool  `json:"allRepetitions,omitempty"`
-	TimeoutMs      int64 `json:"timeoutMs"`
-	MaxSteps       int   `json:"maxSteps,omitempty"`
-}
-
-// Timeout returns the time limit of one session.
-func (s *Sampling) Timeout() time.Duration { return time.Duration(s.TimeoutMs) * time.Millisecond }
-
-// Limits end a run early. Zero is no limit.
-type Limits struct {
-	MaxFailures   int     `json:"maxFailures,omitempty"`
-	MaxCostUSD    float64 `json:"maxCostUsd,omitempty"`
-	MaxTokens     int64   `json:"maxTokens,omitempty"`
-	MaxDurationMs int64   `json:"maxDurationMs,omitempty"`
-	// AllowUnmetered lets a run continue when its budget cannot be enforced, because a price or the
-	// usage is unknown.
-	AllowUnmetered bool `json:"allowUnmetered,omitempty"`
-}
-
-// Unset is the value of Sampling.Parallel that leaves the number to [Open].
-const Unset = -1
-
-// DefaultParallel is how many sessions run at once by default, except for agents.
-const DefaultParallel = 16
-
-// Defaults returns the spec of a run for which nobody chose anything.
-func Defaults() Spec {
-	return Spec{
-		Sampling: Sampling{Parallel: Unset, Repeat: 1, TimeoutMs: run.DefaultTimeout.Milliseconds()},
-		Cache:    string(runner.CacheOff),
-	}
+	run.Settings
+	// Workspace is the effective configuration; nil for runs in which no session works in a
+	// directory.
+	Workspace *plumb.WorkspaceConfig `json:"workspace,omitempty"`
+	Snapshots *snapshot.Options      `json:"snapshots,omitempty" redact:"-"`
 }
 
 // RunnerSpec is the complete configuration of a runner in run.json.
@@ -101,18 +48,27 @@ type RunnerSpec struct {
 	NoSeed        bool `json:"noSeed,omitempty"`
 }
 
-// SpecOf returns the runner configuration c in the form of run.json.
-func SpecOf(c plumb.RunnerConfig) RunnerSpec {
-	return RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
+// specOf returns the runner configuration c in the form of run.json.
+func specOf(c plumb.RunnerConfig) *RunnerSpec {
+	return &RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
 }
 
-// Specs is [SpecOf] for several runners.
-func Specs(configs []plumb.RunnerConfig) []RunnerSpec {
+// specsOf is [specOf] for several runners.
+func specsOf(configs []plumb.RunnerConfig) []RunnerSpec {
 	var specs []RunnerSpec
 	for _, c := range configs {
-		specs = append(specs, SpecOf(c))
+		specs = append(specs, *specOf(c))
 	}
 	return specs
+}
+
+// all returns the runners of a run with its judge and its embedder.
+func (s *Spec) all() []*RunnerSpec {
+	var all []*RunnerSpec
+	for i := range s.Runners {
+		all = append(all, &s.Runners[i])
+	}
+	return slices.DeleteFunc(append(all, s.Judge, s.Embedder), func(r *RunnerSpec) bool { return r == nil })
 }
 
 // Config returns the runner configuration that s describes.
@@ -122,43 +78,18 @@ func (s RunnerSpec) Config() plumb.RunnerConfig {
 	return c
 }
 
-// SnapshotSpec is the part of run.json about token baselines.
-type SnapshotSpec struct {
-	Path     string   `json:"path"`
-	Metric   string   `json:"metric,omitempty"`
-	Absolute *float64 `json:"absolute,omitempty"`
-	Percent  *float64 `json:"percent,omitempty"`
-	Update   bool     `json:"update,omitempty"`
-}
-
-// open reads the baselines. It returns nil if the project keeps none.
-func (s *SnapshotSpec) open(note func(plumb.Note), now func() time.Time) (*snapshot.Baselines, error) {
-	if s == nil {
-		return nil, nil
-	}
-	return snapshot.Open(snapshot.Options{
-		Path: s.Path, Metric: s.Metric, Absolute: s.Absolute, Percent: s.Percent,
-		Update: s.Update, Note: note, Now: now,
-	})
-}
-
 // SessionsSpec is the part of run.json about stored sessions that no run made.
 type SessionsSpec struct {
 	Dir string `json:"dir"`
-	// Agent is the type of the agent whose transcripts have to be normalized; "" for session reports.
+	// Agent is the type of the agent whose transcripts have to be normalized; "" for session
+	// reports.
 	Agent string `json:"agent,omitempty"`
 }
 
 // words yields the names that a run writes: those of its suite, cases, tags, runners and models.
 func (s *Spec) words(suite *plumb.Suite) iter.Seq[string] {
 	words := append([]string{suite.Name, suite.Version, suite.Tier}, suite.Tags()...)
-	runners := slices.Clone(s.Runners)
-	for _, r := range []*RunnerSpec{s.Judge, s.Embedder} {
-		if r != nil {
-			runners = append(runners, *r)
-		}
-	}
-	for _, r := range runners {
+	for _, r := range s.all() {
 		_, model, _ := strings.Cut(r.Model, ":")
 		words = append(words, r.ID, r.Model, model)
 		if r.Agent != nil {

@@ -16,7 +16,7 @@ import (
 
 // Trust is what a command needs to start what the run.json of a run from elsewhere names.
 type Trust struct {
-	// Given says that the user trusts the run.
+	// Given means that the user trusts the run.
 	Given bool
 	// Command is the command that the user may repeat with --trust.
 	Command string

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 const (
@@ -69,8 +71,11 @@ func (f *family) start(exited chan<- error) error {
 	if !f.ungrouped {
 		f.group = newGroup(f.mark)
 	}
-	err := f.grouped(func(cmd *exec.Cmd) error { return launch(cmd, exited) })
+	release := f.group.join(f.cmd.SysProcAttr)
+	err := launch(f.cmd, exited)
+	release()
 	if err != nil {
+		f.group.remove()
 		return err
 	}
 	f.main = f.cmd.Process.Pid
@@ -88,26 +93,6 @@ func (f *family) start(exited chan<- error) error {
 		}
 	}()
 	return nil
-}
-
-// grouped starts the program in the control group, or without one if the system does not allow it.
-func (f *family) grouped(start func(*exec.Cmd) error) error {
-	if f.group == nil {
-		return start(f.cmd)
-	}
-	again := &exec.Cmd{
-		Path: f.cmd.Path, Args: f.cmd.Args, Env: f.cmd.Env, Dir: f.cmd.Dir, Err: f.cmd.Err,
-		Stdin: f.cmd.Stdin, Stdout: f.cmd.Stdout, Stderr: f.cmd.Stderr, SysProcAttr: f.cmd.SysProcAttr,
-	}
-	release := f.group.join(f.cmd.SysProcAttr)
-	err := start(f.cmd)
-	release()
-	if err == nil {
-		return nil
-	}
-	f.group.remove()
-	f.group, f.cmd = nil, again
-	return start(again)
 }
 
 // settle ends the recording. After that only one goroutine uses the family.
@@ -179,13 +164,7 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 	if f.phase == syscall.SIGKILL {
 		grace = 0
 	}
-	remain := finish(members, grace, func() []process {
-		members, err := f.members()
-		if err != nil {
-			return nil
-		}
-		return members
-	}, f.group.kill)
+	remain := finish(members, grace, f.members, f.group.kill)
 	for began := time.Now(); f.dying > 0 && time.Since(began) < leaveTime; {
 		<-time.After(leaveTime / 100)
 		_, _ = f.members() // reaps zombies; one that remains is only a table entry
@@ -194,12 +173,12 @@ func (f *family) end(grace time.Duration) (left, survivors []Process) {
 }
 
 // finish ends processes: with SIGTERM, and after grace with SIGKILL. again returns the processes
-// that exist now. all kills all processes that can be killed at once, so that they cannot start new
-// ones. finish returns the remaining processes.
-func finish(members []process, grace time.Duration, again func() []process, all func()) []process {
+// that exist now, or no processes if it fails. all kills all processes that can be killed at once,
+// so that they cannot start new ones. finish returns the remaining processes.
+func finish(members []process, grace time.Duration, again func() ([]process, error), all func()) []process {
 	asked := map[int]uint64{}
 	pause := 2 * time.Millisecond
-	for began := time.Now(); len(members) > 0; members = again() {
+	for began := time.Now(); len(members) > 0; members, _ = again() {
 		spent := time.Since(began)
 		if spent > grace+killPatience {
 			return members
@@ -265,56 +244,6 @@ func (f *family) members() ([]process, error) {
 	return living, nil
 }
 
-// alone reports whether it is certain, without reading the whole process table, that the program
-// has left no process: everything that it leaves is among the children of this process, and each
-// child carries the mark of another program. A child that ends at that moment may hide another one
-// from the list, but then its environment cannot be read either. The same is true for a child that
-// is being started or reaped, which takes a short time.
-func (f *family) alone() bool {
-	for range 3 {
-		others, sure := f.others()
-		if sure {
-			return others
-		}
-		<-time.After(leaveTime / 200)
-	}
-	return false
-}
-
-// others reports whether all children of this process certainly belong to other programs. While it
-// reads the list, no child is between fork and exec, where it does not have its own environment
-// yet. An ended program has no environment either: others skips those that another goroutine is
-// about to reap, if the list was read after they ended, because it then contains the children that
-// they left.
-func (f *family) others() (others, sure bool) {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	ended := map[int]bool{}
-	for again := true; again; {
-		again = false
-		pids, ok := children()
-		if !ok {
-			return false, true
-		}
-		for _, pid := range pids {
-			if ended[pid] {
-				continue
-			}
-			env, err := environment(pid)
-			switch mark := lookup(env, markerEnv); {
-			case mark == f.mark:
-				return false, true
-			case err == nil && mark != "":
-			case awaited(pid):
-				ended[pid], again = true, true
-			default:
-				return false, false
-			}
-		}
-	}
-	return true, true
-}
-
 // leads reports whether p is the program itself, or is in a process group that the program leads
 // or, for a [Group], one of its programs.
 func (f *family) leads(p process) bool {
@@ -335,7 +264,7 @@ func (f *family) carries(p process, self int, all []process) bool {
 	if !adopts || p.ppid != self || p.sid == ownSession() || elsewhere(p.pid) {
 		return false // processes that this process starts itself stay in its session, or have a mark
 	}
-	return f.bare(p.pid) && (f.dir != "" && within(workingDirectory(p.pid), f.dir) || f.sole(p, self, all))
+	return f.bare(p.pid) && (f.dir != "" && files.Within(workingDirectory(p.pid), f.dir) || f.sole(p, self, all))
 }
 
 // sole reports whether no other running program can have left the orphan p. A program that started
@@ -371,10 +300,6 @@ func (f *family) bare(pid int) bool {
 	}
 	env, err := environment(pid)
 	return err == nil && lookup(env, markerEnv) == ""
-}
-
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // reap reaps a zombie that this process has adopted. A zombie that this process started itself
@@ -441,18 +366,9 @@ func (k kinship) reachable(p process, self int) bool {
 func describe(processes []process) []Process {
 	var out []Process
 	for _, p := range processes {
-		command := commandLine(p.pid)
-		if command == "" {
-			continue
+		if command := commandLine(p.pid); command != "" {
+			out = append(out, Process{PID: p.pid, Command: command})
 		}
-		env, _ := environment(p.pid) // empty if the process has ended
-		out = append(
-			out,
-			Process{
-				PID: p.pid, Command: command,
-				Trace: Trace{Marker: lookup(env, markerEnv), RunDir: lookup(env, oldRunDirEnv)},
-			},
-		)
 	}
 	return out
 }

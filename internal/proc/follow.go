@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -25,9 +26,8 @@ type follower struct {
 	observe func(line []byte) error // nil only checks the size
 	limit   int64                   // of all files together, in bytes; 0 means no limit
 	files   []string
+	in      *bufio.Reader
 	line    []byte // the start of an unfinished line
-	cut     bool   // the line reached lineLimit
-	buf     []byte
 
 	stop   chan struct{}
 	no     chan struct{} // closed when the observer returned an error
@@ -43,7 +43,7 @@ func (c *Command) follow() (*follower, error) {
 	}
 	f := &follower{
 		file: file, observe: c.Observe, limit: c.OutputLimit, files: []string{c.Stdout, c.Stderr},
-		buf: make([]byte, 64<<10), stop: make(chan struct{}), no: make(chan struct{}),
+		in: bufio.NewReaderSize(file, 32<<10), stop: make(chan struct{}), no: make(chan struct{}),
 	}
 	f.done.Go(f.run)
 	return f, nil
@@ -118,51 +118,32 @@ func (f *follower) measure() {
 // read passes on all available lines, and returns the number of bytes that it read.
 func (f *follower) read() int {
 	total := 0
-	for f.measure(); f.said == nil && f.observe != nil; f.measure() {
-		n, err := f.file.Read(f.buf)
-		total += n
-		f.split(f.buf[:n])
-		if n == 0 || err != nil {
-			if err != nil && !errors.Is(err, io.EOF) {
-				f.failed = err
+	for f.measure(); f.said == nil && f.observe != nil; {
+		if f.in.Buffered() == 0 {
+			f.measure()
+		}
+		part, err := f.in.ReadSlice('\n')
+		total += len(part)
+		f.line = append(f.line, part[:min(len(part), lineLimit-len(f.line))]...)
+		switch {
+		case err == nil:
+			f.hand(f.line)
+			if f.line = f.line[:0]; cap(f.line) > f.in.Size() {
+				f.line = nil // do not keep the memory of a long line
 			}
+		case errors.Is(err, io.EOF):
+			return total
+		case !errors.Is(err, bufio.ErrBufferFull):
+			f.failed = err
 			return total
 		}
 	}
 	return total
 }
 
-func (f *follower) split(b []byte) {
-	for len(b) > 0 && f.said == nil {
-		end := bytes.IndexByte(b, '\n')
-		if end < 0 {
-			f.keep(b)
-			return
-		}
-		if len(f.line) == 0 && !f.cut {
-			f.hand(b[:end])
-		} else {
-			f.keep(b[:end])
-			f.hand(f.line)
-			f.line, f.cut = f.line[:0], false
-			if cap(f.line) > len(f.buf) {
-				f.line = nil // do not keep the memory of a long line
-			}
-		}
-		b = b[end+1:]
-	}
-}
-
-func (f *follower) keep(b []byte) {
-	room := lineLimit - len(f.line)
-	if len(b) > room {
-		b, f.cut = b[:room], true
-	}
-	f.line = append(f.line, b...)
-}
-
 func (f *follower) hand(line []byte) {
-	if line = bytes.TrimSuffix(line, []byte("\r")); len(line) == 0 || f.said != nil {
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	if len(line) == 0 || f.said != nil {
 		return
 	}
 	if f.said = f.observe(line); f.said != nil {

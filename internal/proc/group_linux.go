@@ -13,18 +13,39 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
-// groupPrefix begins the names of the control groups that this package makes; the mark follows, escaped.
+// groupPrefix begins the names of the control groups of this package. The escaped mark follows.
 const groupPrefix = "plumb-"
 
-// group is a control group (cgroup v2) that holds all that belongs to a program: a process cannot leave it by dropping its
-// environment, its session, its parents or its directory. A nil group is none: most containers and logins without delegation
-// do not let a user make one.
+// group is a control group (cgroup v2) that holds all processes of a program. A process cannot
+// leave it by dropping its environment, its session, its parents or its directory. A nil group
+// means that the system does not allow one, as in most containers and in logins without delegation.
 type group struct{ dir string }
 
-// newGroup makes the control group of a mark below the one of this process. It returns nil where there can be none.
+// newGroup creates the control group of a mark below that of this process. It returns nil if
+// programs cannot start in a control group.
 func newGroup(mark string) *group {
+	if !groupsWork() {
+		return nil
+	}
+	return createGroup(mark)
+}
+
+// groupsWork reports whether programs can start in a control group. It starts a program that does
+// not exist: the error for a missing program means that all earlier steps succeeded.
+var groupsWork = sync.OnceValue(func() bool { //nolint:gochecknoglobals // it is constant
+	g := createGroup("probe/" + strconv.Itoa(os.Getpid()))
+	defer g.remove()
+	attr := &syscall.SysProcAttr{}
+	defer g.join(attr)()
+	_, err := syscall.ForkExec("/proc/self/no-such-program", nil, &syscall.ProcAttr{Sys: attr})
+	return attr.UseCgroupFD && errors.Is(err, syscall.ENOENT)
+})
+
+func createGroup(mark string) *group {
 	parent := ownGroupDir()
 	if parent == "" {
 		return nil
@@ -36,19 +57,22 @@ func newGroup(mark string) *group {
 	return &group{dir: dir}
 }
 
-// ownGroupDir is the directory of this process's control group, "" where the system shows none.
-func ownGroupDir() string {
+// ownGroupDir returns the directory of this process's control group, or "".
+func ownGroupDir() string { return groupDir(groupPath("self")) }
+
+// groupDir returns the directory of a control group, or "" if it is not visible here.
+func groupDir(path string) string {
 	mount, root := groupMount()
-	rel, err := filepath.Rel(root, groupPath("self"))
-	if mount == "" || err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+	rel, err := filepath.Rel(root, path)
+	if mount == "" || path == "" || err != nil || !filepath.IsLocal(rel) {
 		return ""
 	}
 	return filepath.Join(mount, rel)
 }
 
-// groupMount finds where control groups are mounted, and which of them is at the top there. It looks once: the table of mounts is
-// long, and each session needs this.
-var groupMount = sync.OnceValues(func() (mount, root string) { //nolint:gochecknoglobals // it never changes once it is known
+// groupMount returns the directory where control groups are mounted, and the group at its top. It
+// reads the table of mounts only once, because the table is long and each session needs the result.
+var groupMount = sync.OnceValues(func() (mount, root string) { //nolint:gochecknoglobals // it is constant
 	data, err := slurp(make([]byte, 0, 16<<10), "/proc/self/mountinfo")
 	if err != nil {
 		return "", ""
@@ -62,7 +86,7 @@ var groupMount = sync.OnceValues(func() (mount, root string) { //nolint:gocheckn
 	return "", ""
 })
 
-// groupPath returns the control group of a process, as /proc names it; "" where that is not to be had.
+// groupPath returns the control group of a process, as /proc names it, or "".
 func groupPath(pid string) string {
 	data, err := slurp(nil, "/proc/"+pid+"/cgroup")
 	if err != nil {
@@ -91,13 +115,14 @@ func marksIn(path string) []string {
 // groupMarks returns the marks of the control groups that a process is in.
 func groupMarks(pid int) []string { return marksIn(groupPath(strconv.Itoa(pid))) }
 
-// elsewhere reports whether a process is in the control group of another program that this process started.
+// elsewhere reports whether a process is in the control group of another program that this process
+// started.
 func elsewhere(pid int) bool {
 	below, ok := strings.CutPrefix(groupPath(strconv.Itoa(pid)), strings.TrimSuffix(groupPath("self"), "/")+"/")
 	return ok && len(marksIn(below)) > 0
 }
 
-// join has a program start in the group. release is to be called once it has.
+// join makes a program start in the group. The caller calls release after the start.
 func (g *group) join(attr *syscall.SysProcAttr) (release func()) {
 	if g == nil {
 		return func() {}
@@ -109,11 +134,11 @@ func (g *group) join(attr *syscall.SysProcAttr) (release func()) {
 	attr.UseCgroupFD, attr.CgroupFD = true, fd
 	return func() {
 		attr.UseCgroupFD, attr.CgroupFD = false, 0
-		_ = unix.Close(fd) // a directory that was only opened
+		_ = unix.Close(fd) // opened only for its descriptor
 	}
 }
 
-// pids returns the processes in the group and in those that its processes made below it; zombies are not among them.
+// pids returns the processes in the group and in the groups below it, without zombies.
 func (g *group) pids() map[int]bool {
 	if g == nil {
 		return nil
@@ -133,7 +158,7 @@ func (g *group) pids() map[int]bool {
 	return found
 }
 
-// empty reports whether no process is in the group or in those below it, which is so where there is none.
+// empty reports whether no process is in the group or in the groups below it. A nil group is empty.
 func (g *group) empty() bool {
 	if g == nil {
 		return true
@@ -142,25 +167,20 @@ func (g *group) empty() bool {
 	return err == nil && strings.Contains("\n"+string(data), "\npopulated 0")
 }
 
-// holds reports whether a process is or was in the group, as a zombie still tells.
+// holds reports whether a process, which may be a zombie, is in the group or below it.
 func (g *group) holds(pid int) bool {
-	if g == nil {
-		return false
-	}
-	path := groupPath(strconv.Itoa(pid))
-	mount, root := groupMount()
-	rel, err := filepath.Rel(root, path)
-	return path != "" && err == nil && within(filepath.Join(mount, rel), g.dir)
+	return g != nil && files.Within(groupDir(groupPath(strconv.Itoa(pid))), g.dir)
 }
 
-// kill kills all that is in the group, at once. Kernels before 5.14 cannot; then each process is killed for itself.
+// kill kills all processes in the group at once. Kernels before 5.14 cannot; the caller also kills
+// each process.
 func (g *group) kill() {
 	if g != nil {
 		_ = os.WriteFile(filepath.Join(g.dir, "cgroup.kill"), []byte("1"), 0o600)
 	}
 }
 
-// remove removes the group and those below it. One that is not empty stays.
+// remove removes the group and the groups below it, if they are empty.
 func (g *group) remove() {
 	if g == nil {
 		return
@@ -168,11 +188,12 @@ func (g *group) remove() {
 	var dirs []string
 	g.each(func(dir string) { dirs = append(dirs, dir) })
 	for _, dir := range slices.Backward(dirs) {
-		_ = os.Remove(dir) // it may have gone
+		_ = os.Remove(dir) // it may be removed already
 	}
 }
 
-// each calls fn for the group and for those below it, a parent before its children.
+// each calls fn with the directory of the group and those of the groups below it, a parent before
+// its children.
 func (g *group) each(fn func(dir string)) {
 	fn(g.dir)
 	entries, err := os.ReadDir(g.dir)
@@ -186,20 +207,19 @@ func (g *group) each(fn func(dir string)) {
 	}
 }
 
-// groupOf returns the outermost control group with this mark that a process is in, or nil.
+// groupOf returns the outermost control group with this mark that contains a process, or nil.
 func groupOf(pid int, mark string) *group {
-	mount, root := groupMount()
-	path := groupPath(strconv.Itoa(pid))
-	before, _, ok := strings.Cut(path+"/", "/"+groupPrefix+url.PathEscape(mark)+"/")
-	rel, err := filepath.Rel(root, before+"/"+groupPrefix+url.PathEscape(mark))
-	if mount == "" || !ok || err != nil || strings.HasPrefix(rel, "..") {
-		return nil
+	name := "/" + groupPrefix + url.PathEscape(mark)
+	before, _, ok := strings.Cut(groupPath(strconv.Itoa(pid))+"/", name+"/")
+	if dir := groupDir(before + name); ok && dir != "" {
+		return &group{dir: dir}
 	}
-	return &group{dir: filepath.Join(mount, rel)}
+	return nil
 }
 
-// sweepGroups removes empty control groups beside those of this process: those whose mark is wanted, and those that nobody has come
-// to use in a minute. A [Group] may use its own later.
+// sweepGroups removes the empty control groups beside those of this process: those whose mark is
+// wanted, and those that are older than a minute. It keeps old groups of a [Group], which may still
+// use them.
 func sweepGroups(wanted func(mark string) bool) {
 	parent := ownGroupDir()
 	if parent == "" {
@@ -222,29 +242,9 @@ func sweepGroups(wanted func(mark string) bool) {
 	}
 }
 
-// tried returns the group if programs can be started in it, else nil. A program that is not there is started in the group: that
-// it is missed says that all before it went well.
-func (g *group) tried() *group {
-	if g == nil {
-		return nil
-	}
-	attr := &syscall.SysProcAttr{}
-	release := g.join(attr)
-	tried := attr.UseCgroupFD
-	_, err := syscall.ForkExec("/proc/self/no-such-program", nil, &syscall.ProcAttr{Sys: attr})
-	release()
-	if tried && errors.Is(err, syscall.ENOENT) {
-		return g
-	}
-	g.remove()
-	return nil
-}
-
-// Means says by what the processes of a program are held together here.
+// Means returns the method that tracks the processes of a program on this system.
 func Means() string {
-	g := newGroup("probe/" + strconv.Itoa(os.Getpid())).tried()
-	defer g.remove()
-	if g == nil {
+	if !groupsWork() {
 		return "descendants of a child subreaper, and a mark in the environment"
 	}
 	return "a control group (cgroup v2) for each program"

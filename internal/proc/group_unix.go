@@ -34,7 +34,7 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	adopt()
 	if g.family == nil {
 		mark := newMark(groupMark)
-		g.family = &family{mark: mark, known: map[int]uint64{}, leaders: map[int]bool{}, group: newGroup(mark).tried()}
+		g.family = &family{mark: mark, known: map[int]uint64{}, leaders: map[int]bool{}, group: newGroup(mark)}
 	}
 	if len(g.family.leaders)%manyPrograms == manyPrograms-1 {
 		_, _ = g.family.members() // reaps the zombies of orphans
@@ -67,12 +67,7 @@ func (g *Group) End(grace time.Duration) {
 	}
 	g.family = nil
 	defer f.group.remove()
-	again := func() []process {
-		members, err := f.members()
-		if err != nil {
-			return nil
-		}
-		return members
+	if members, err := f.members(); err == nil {
+		finish(members, grace, f.members, f.group.kill)
 	}
-	finish(again(), grace, again, f.group.kill)
 }

@@ -27,6 +27,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -142,11 +143,6 @@ type Trace struct {
 // stops the program: first with SIGINT, then with SIGTERM, then with SIGKILL. The error is
 // [ErrNotStarted], or a file error.
 func (c *Command) Run(ctx context.Context) (Result, error) {
-	files, err := c.open()
-	if err != nil {
-		return Result{}, err
-	}
-	defer files.close()
 	// os/exec must not stop the program when ctx ends: it would kill only the program, and
 	// immediately.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.Path, c.Args...)
@@ -156,15 +152,14 @@ func (c *Command) Run(ctx context.Context) (Result, error) {
 		mark = newMark(ownMark)
 		cmd.Env = append(cmd.Env, markerEnv+"="+mark)
 	}
-	// Set them only if there is a file: an io.Writer with a nil *os.File is not nil.
-	if files.stdin != nil {
-		cmd.Stdin = files.stdin
-	}
-	if files.stdout != nil {
-		cmd.Stdout = files.stdout
-	}
-	if files.stderr != nil {
-		cmd.Stderr = files.stderr
+	opened, err := c.open(cmd)
+	defer func() {
+		for _, file := range opened {
+			_ = file.Close() // this process wrote nothing
+		}
+	}()
+	if err != nil {
+		return Result{}, err
 	}
 	family := newFamily(cmd, mark)
 	family.ungrouped = c.ungrouped
@@ -239,39 +234,27 @@ func (r *Result) exited(state *os.ProcessState) {
 	r.Signal = signalName(state)
 }
 
-// files are the open files of a program.
-type files struct{ stdin, stdout, stderr *os.File }
-
-func (c *Command) open() (files, error) {
-	var f files
-	var err error
+// open opens the files of the program, and returns those that it has opened.
+func (c *Command) open(cmd *exec.Cmd) (opened []*os.File, err error) {
 	if c.Stdin != "" {
-		if f.stdin, err = os.Open(c.Stdin); err != nil {
-			return files{}, err
+		file, err := os.Open(c.Stdin)
+		if err != nil {
+			return nil, err
 		}
+		cmd.Stdin, opened = file, append(opened, file)
 	}
-	for _, out := range []struct {
-		name string
-		file **os.File
-	}{{c.Stdout, &f.stdout}, {c.Stderr, &f.stderr}} {
-		if out.name == "" {
+	for out, name := range map[*io.Writer]string{&cmd.Stdout: c.Stdout, &cmd.Stderr: c.Stderr} {
+		if name == "" {
 			continue
 		}
 		// With O_APPEND, two processes do not overwrite each other's output.
-		if *out.file, err = os.OpenFile(out.name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-			f.close()
-			return files{}, err
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return opened, err
 		}
+		*out, opened = file, append(opened, file)
 	}
-	return f, nil
-}
-
-func (f files) close() {
-	for _, file := range []*os.File{f.stdin, f.stdout, f.stderr} {
-		if file != nil {
-			_ = file.Close() // this process wrote nothing
-		}
-	}
+	return opened, nil
 }
 
 // lookup returns the last value of name in an environment.
@@ -283,15 +266,6 @@ func lookup(env []string, name string) string {
 		}
 	}
 	return value
-}
-
-// survived returns an error that names the remaining processes.
-func survived(processes []Process) error {
-	var names []string
-	for _, p := range processes {
-		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
-	}
-	return fmt.Errorf("these processes could not be ended: %s", strings.Join(names, ", "))
 }
 
 // ownMark and groupMark are the prefixes of the marks that this package gives to programs and

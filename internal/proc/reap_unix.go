@@ -3,7 +3,9 @@
 package proc
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -29,21 +31,19 @@ func reap(match func(Trace) bool, grace time.Duration) ([]Process, error) {
 		return nil, err
 	}
 	killed := h.describe(members)
-	remain := finish(members, grace, func() []process {
-		members, err := h.look()
-		if err != nil {
-			return nil
-		}
-		return members
-	}, func() {})
+	remain := finish(members, grace, h.look, func() {})
 	for _, g := range h.groups {
 		g.remove()
 	}
 	sweepGroups(func(mark string) bool { return match(Trace{Marker: mark}) })
-	if len(remain) > 0 {
-		return killed, survived(h.describe(remain))
+	if len(remain) == 0 {
+		return killed, nil
 	}
-	return killed, nil
+	var names []string
+	for _, p := range describe(remain) {
+		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Command))
+	}
+	return killed, fmt.Errorf("these processes could not be ended: %s", strings.Join(names, ", "))
 }
 
 // hunt is a search for processes with a matching trace.

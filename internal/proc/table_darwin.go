@@ -72,8 +72,5 @@ func mine(int) bool { return false }
 
 func ownSession() int { return 0 }
 
-// children returns false: the list is not available here.
-func children() (pids []int, ok bool) { return nil, false }
-
-// awaited returns false: it does not check whether a child has ended.
-func awaited(int) bool { return false }
+// alone returns false: the children of this process are not listed here.
+func (f *family) alone() bool { return false }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,31 +70,67 @@ func table() ([]process, error) {
 	return all, nil
 }
 
-// children returns the children of this process. ok is false if the kernel does not list them.
+// children returns the orphans that this process has adopted, among other children of its main
+// thread. The kernel gives orphans to the first thread of a process that has not ended, and the
+// main thread of a Go program never ends. ok is false if the kernel does not list them.
 func children() (pids []int, ok bool) {
-	const tasks = "/proc/self/task"
-	dir, err := os.Open(tasks)
-	if err != nil {
-		return nil, false
+	self := strconv.Itoa(os.Getpid())
+	data, err := slurp(nil, "/proc/self/task/"+self+"/children")
+	for text := range strings.FieldsSeq(string(data)) {
+		pid, _ := strconv.Atoi(text) // always a number
+		pids = append(pids, pid)
 	}
-	threads, err := dir.Readdirnames(-1)
-	if err := errors.Join(err, dir.Close()); err != nil {
-		return nil, false
-	}
-	data := make([]byte, 0, 4<<10)
-	for _, thread := range threads {
-		if data, err = slurp(data, tasks+"/"+thread+"/children"); err != nil {
-			return nil, false // also if the thread has ended: another thread has its children now
+	return pids, err == nil
+}
+
+// alone reports whether it is certain, without reading the whole process table, that the program
+// has left no process: everything that it leaves is among the children of this process, and each
+// child carries the mark of another program. A child that ends at that moment may hide another one
+// from the list, but then its environment cannot be read either. The same is true for a child that
+// is being started or reaped, which takes a short time.
+func (f *family) alone() bool {
+	for range 3 {
+		others, sure := f.others()
+		if sure {
+			return others
 		}
-		for text := range strings.FieldsSeq(string(data)) {
-			pid, err := strconv.Atoi(text)
-			if err != nil {
-				return nil, false
+		<-time.After(leaveTime / 200)
+	}
+	return false
+}
+
+// others reports whether all adopted children of this process certainly belong to other programs.
+// While it reads the list, no child is between fork and exec, where it does not have its own
+// environment yet. An ended program has no environment either: others skips those that another
+// goroutine is about to reap, if the list was read after they ended, because it then contains the
+// children that they left.
+func (f *family) others() (others, sure bool) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	ended := map[int]bool{}
+	for again := true; again; {
+		again = false
+		pids, ok := children()
+		if !ok {
+			return false, true
+		}
+		for _, pid := range pids {
+			if ended[pid] {
+				continue
 			}
-			pids = append(pids, pid)
+			env, err := environment(pid)
+			switch mark := lookup(env, markerEnv); {
+			case mark == f.mark:
+				return false, true
+			case err == nil && mark != "":
+			case awaited(pid):
+				ended[pid], again = true, true
+			default:
+				return false, false
+			}
 		}
 	}
-	return pids, true
+	return true, true
 }
 
 // awaited reports whether a child of this process has ended and led a session, as the programs do

@@ -38,13 +38,8 @@ func agentsOf(run *plumb.Run, dash string) *agentTable {
 		return nil
 	}
 	t := &agentTable{Head: append([]string{""}, agentHead()...)}
-	n := len(run.Info.Runners)
 	for r := range run.Info.Runners {
-		var sum agentFigures
-		for c := range run.Cases {
-			sum.add(&run.Executions[c*n+r])
-		}
-		t.Rows = append(t.Rows, append([]string{runnerTitle(&run.Info.Runners[r])}, sum.cells(dash)...))
+		t.Rows = append(t.Rows, append([]string{runnerTitle(&run.Info.Runners[r])}, agentMeans(run, r).cells(dash)...))
 	}
 	return t
 }
@@ -58,6 +53,15 @@ type agentFigures struct {
 	steps, stepsOf, sessions int64
 	cost                     float64
 	priced                   int64
+}
+
+// agentMeans adds up the executions of the runner at index r.
+func agentMeans(run *plumb.Run, r int) *agentFigures {
+	var sum agentFigures
+	for c := range run.Cases {
+		sum.add(&run.Executions[c*len(run.Info.Runners)+r])
+	}
+	return &sum
 }
 
 func (f *agentFigures) add(e *plumb.Execution) {
@@ -121,7 +125,7 @@ func (f *agentFigures) cells(dash string) []string {
 	if f.priced == 0 {
 		return append(cells, dash)
 	}
-	return append(cells, money(f.cost/float64(f.priced)))
+	return append(cells, Money(f.cost/float64(f.priced)))
 }
 
 // runnerSummary is the documented summary of a runner, extended with the figures of agents.
@@ -137,10 +141,7 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 	if run.Info.Runners[r].Kind != plumb.RunnerAgent {
 		return out
 	}
-	var sum agentFigures
-	for c := range run.Cases {
-		sum.add(&run.Executions[c*len(run.Info.Runners)+r])
-	}
+	sum := agentMeans(run, r)
 	if sum.stepsOf > 0 {
 		out.AverageSteps = new(float64(sum.steps) / float64(sum.stepsOf))
 	}
@@ -150,51 +151,11 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 	return out
 }
 
-// askable reports whether "plumb explain" works for a runner: its sessions are of an agent and took
-// place in this run.
-func askable(o *Options, run *plumb.Run, r *plumb.RunnerInfo) bool {
-	return r != nil && r.Kind == plumb.RunnerAgent && run.Info.ScoredFrom == "" && !o.recorded(run)
-}
-
-// explainCommand returns the command that asks the agent why a session failed, or "" when no check
-// has a question.
-func explainCommand(o *Options, run *plumb.Run, i int, s *session) string {
-	n := len(run.Info.Runners)
-	runner, dir := &run.Info.Runners[i%n], o.dir(run)
-	if s == nil || s.judgement == nil || dir == "" || !askable(o, run, runner) || !excerptOf(s.judgement).asks {
-		return ""
-	}
-	return "plumb explain " + shellWord(artifactDir(plumb.ExecutionDir(dir, run.Cases[i/n].ID, runner), s)) + o.flags()
-}
-
 // agentCells are the agent columns of one execution.
 func agentCells(e *plumb.Execution, dash string) []string {
 	var f agentFigures
 	f.add(e)
 	return f.cells(dash)
-}
-
-// countWords returns the number of repetitions and sessions of an execution when there is more than
-// one. It counts planned repetitions, not attempted ones.
-func countWords(run *plumb.Run, i int) []string {
-	e := &run.Executions[i]
-	var words []string
-	if target := repeatTarget(run, &run.Cases[i/len(run.Info.Runners)]); target > 1 {
-		words = append(words, repeatWords(int(e.Passed), int(e.Passed+e.Failed+e.Errored), target))
-	}
-	if e.Sessions > 1 {
-		words = append(words, plural(int(e.Sessions), "session"))
-	}
-	return words
-}
-
-// repeatWords describes how many repetitions passed.
-func repeatWords(passed, tried, target int) string {
-	words := fmt.Sprintf("%d of %d repetitions passed", passed, target)
-	if tried < target {
-		words += fmt.Sprintf(", %d not tried", target-tried)
-	}
-	return words
 }
 
 // agentRows limits the rows of cases in the summary, over all runners.
@@ -206,40 +167,25 @@ func (s *summary) agents() {
 		return
 	}
 	table := [][]string{append([]string{"mean of a session"}, agentHead()...)}
-	heads := map[int]bool{0: true}
+	styles := []func(string) string{s.t.dim}
+	add := func(style func(string) string, name string, cells []string) {
+		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
+	}
+	plain := func(s string) string { return s }
 	n := len(s.run.Info.Runners)
 	for r := range min(n, summaryRows) {
-		var sum agentFigures
-		for c := range s.run.Cases {
-			sum.add(&s.run.Executions[c*n+r])
-		}
-		heads[len(table)] = true
-		table = append(table, append([]string{runnerTitle(&s.run.Info.Runners[r])}, sum.cells(s.t.dash)...))
+		add(s.t.bold, runnerTitle(&s.run.Info.Runners[r]), agentMeans(s.run, r).cells(s.t.dash))
 		for c := range s.run.Cases {
 			if c == max(1, agentRows/n) {
-				table = append(table, []string{fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case"))})
+				add(plain, fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case")), nil)
 				break
 			}
 			e := &s.run.Executions[c*n+r]
-			table = append(table, append([]string{"  " + s.mark(e) + " " + oneLine(s.run.Cases[c].ID)},
-				agentCells(e, s.t.dash)...))
+			add(plain, "  "+s.mark(e)+" "+oneLine(s.run.Cases[c].ID), agentCells(e, s.t.dash))
 		}
 	}
 	widths, gap := s.narrow(table)
-	s.line("")
-	for i, cells := range table {
-		line := pad(cells[0], widths[0])
-		if heads[i] && i > 0 {
-			line = s.t.bold(line)
-		}
-		for c := 1; c < len(cells); c++ {
-			line += gap + padLeft(cells[c], widths[c])
-		}
-		if i == 0 {
-			line = s.t.dim(line)
-		}
-		s.line("%s", line)
-	}
+	s.table(table, styles, widths, gap)
 }
 
 // narrow makes a table of agent columns fit the terminal. The last column, the cost, matters most,
@@ -279,15 +225,12 @@ func (s *summary) narrow(table [][]string) (widths []int, gap string) {
 
 // mark returns one character for how an execution ended, or two characters without Unicode.
 func (s *summary) mark(e *plumb.Execution) string {
-	word := cellWord(e)
-	mark, _ := wordMark(word)
+	w := wordOf(e)
+	mark := w.mark
 	if s.t.times == "x" { // no Unicode
-		mark = map[string]string{
-			"pass": "OK", "fail": "X ", "error": "! ", "xfail": "x ", "xpass": "X!",
-			"skipped": "- ",
-		}[word]
+		mark = w.ascii
 	}
-	switch word {
+	switch w.name {
 	case "pass":
 		return s.t.green(mark)
 	case "error", "xfail":
@@ -306,39 +249,21 @@ func (m *page) agents(run *plumb.Run) {
 	n := len(run.Info.Runners)
 	for r := range run.Info.Runners {
 		var b strings.Builder
-		var sum agentFigures
-		fmt.Fprintf(&b, "#### %s\n\n| case | time | in | out | reason | cache | billable | steps | cost |\n",
-			code(runnerTitle(&run.Info.Runners[r])))
-		b.WriteString("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
-		for c := range run.Cases {
-			e := &run.Executions[c*n+r]
-			sum.add(e)
-			if c >= markdownRows {
-				continue
+		fmt.Fprintf(&b, "#### %s\n\n| case | %s |\n|", code(runnerTitle(&run.Info.Runners[r])),
+			strings.Join(agentHead(), " | "))
+		b.WriteString(" --- |" + strings.Repeat(" ---: |", len(agentHead())) + "\n")
+		for c := range min(len(run.Cases), markdownRows) {
+			x := cellAt(run, c*n+r)
+			name := wordOf(x.Execution).emoji + " " + cellText(x.info.ID)
+			if counts := x.counts(); len(counts) > 0 {
+				name += " (" + strings.Join(counts, ", ") + ")"
 			}
-			name := agentMark(e) + " " + cell(run.Cases[c].ID)
-			if meta := countWords(run, c*n+r); len(meta) > 0 {
-				name += " (" + strings.Join(meta, ", ") + ")"
-			}
-			fmt.Fprintf(&b, "| %s | %s |\n", name, strings.Join(agentCells(e, "–"), " | "))
+			fmt.Fprintf(&b, "| %s | %s |\n", name, strings.Join(agentCells(x.Execution, "–"), " | "))
 		}
-		fmt.Fprintf(&b, "| **mean of a session** | %s |\n", strings.Join(sum.cells("–"), " | "))
+		fmt.Fprintf(&b, "| **mean of a session** | %s |\n", strings.Join(agentMeans(run, r).cells("–"), " | "))
 		if more := len(run.Cases) - markdownRows; more > 0 {
 			fmt.Fprintf(&b, "\n(%s more)\n", plural(more, "case"))
 		}
 		m.part(b.String() + "\n")
 	}
-}
-
-// agentMark returns the symbol of an execution for Markdown pages.
-func agentMark(e *plumb.Execution) string {
-	switch cellWord(e) {
-	case "pass", "xfail":
-		return "✅"
-	case "fail", "xpass":
-		return "❌"
-	case "error":
-		return "⚠️"
-	}
-	return "–"
 }

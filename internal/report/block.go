@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
@@ -186,49 +186,37 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 	if t := runner.Parameters.Temperature; t != nil {
 		b.Metadata.Temperature = pythonFloat(*t)
 	}
-	var err error
-	member := func(last bool, name string, v any) {
-		var text []byte
-		if err != nil {
-			return
-		}
-		if text, err = blockJSON(v, "    "); err != nil {
-			return
-		}
-		fmt.Fprintf(w, "    %q: %s", name, text)
-		if !last {
-			fmt.Fprint(w, ",")
-		}
-		fmt.Fprint(w, "\n")
+	member := func(before, name string, v any) error {
+		text, err := blockJSON(v, "    ")
+		fmt.Fprintf(w, "%s\n    %q: %s", before, name, text)
+		return err
 	}
-	fmt.Fprint(w, "{\n")
-	member(false, "suite_version", b.SuiteVersion)
-	member(false, "suite_hash", b.SuiteHash)
-	member(false, "run_metadata", b.Metadata)
-	fmt.Fprint(w, "    \"results\": [")
+	if err := errors.Join(
+		member("{", "suite_version", b.SuiteVersion),
+		member(",", "suite_hash", b.SuiteHash),
+		member(",", "run_metadata", b.Metadata),
+	); err != nil {
+		return err
+	}
+	fmt.Fprint(w, ",\n    \"results\": [")
 	sum, missing := blockSummary{}, []notMeasured{}
-	for c := range run.Cases {
+	for i := r; i < len(run.Executions); i += len(run.Info.Runners) {
+		res, why, err := blockResultOf(cellAt(run, i), s)
 		if err != nil {
 			return err
-		}
-		i := c*len(run.Info.Runners) + r
-		res, why, rerr := blockResultOf(run, i, s)
-		if rerr != nil {
-			return rerr
 		}
 		if res == nil {
 			missing = append(missing, *why)
 			continue
 		}
-		text, jerr := blockJSON(res, "      ")
-		if jerr != nil {
-			return jerr
+		text, err := blockJSON(res, "      ")
+		if err != nil {
+			return err
 		}
 		if sum.Total > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprint(w, "\n      ")
-		fmt.Fprintf(w, "%s", text)
+		fmt.Fprintf(w, "\n      %s", text)
 		sum.Total++
 		switch {
 		case res.Score == nil:
@@ -237,51 +225,45 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 			sum.Passed++
 		}
 	}
+	end := "]"
 	if sum.Total > 0 {
-		fmt.Fprint(w, "\n    ")
+		end = "\n    ]"
 	}
-	fmt.Fprint(w, "],\n")
 	if n := sum.Total - sum.Skipped; n > 0 {
 		sum.PassRate = pythonFloat(float64(sum.Passed) / float64(n))
 	}
-	member(false, "summary", sum)
-	member(true, "not_measured", missing)
-	if err == nil {
-		_, err = w.WriteString("  }")
-	}
+	err := errors.Join(member(end+",", "summary", sum), member(",", "not_measured", missing))
+	fmt.Fprint(w, "\n  }")
 	return err
 }
 
 // blockResultOf returns the documented result of an execution, or why there is none.
-func blockResultOf(run *plumb.Run, i int, s Sessions) (*blockResult, *notMeasured, error) {
-	n := len(run.Info.Runners)
-	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
-	none := &notMeasured{TestID: info.ID, Outcome: e.Outcome, Reason: e.Reason}
-	if e.State != plumb.ExecutionDone || e.Outcome == plumb.OutcomeSkipped {
+func blockResultOf(c cell, s Sessions) (*blockResult, *notMeasured, error) {
+	none := &notMeasured{TestID: c.info.ID, Outcome: c.Outcome, Reason: c.Reason}
+	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
 		none.Outcome = plumb.OutcomeSkipped
 		return nil, none, nil
 	}
-	rec, err := record(s, info.ID, runner.ID)
+	_, decided, err := c.decided(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	decided := rec.deciding(e.Outcome)
-	unjudged := e.Outcome == plumb.OutcomeError && (e.Origin == plumb.OriginJudge || e.Origin == plumb.OriginAssertHook)
-	if decided == nil || decided.report == nil || !e.Outcome.Measured() && !unjudged {
+	unjudged := c.Outcome == plumb.OutcomeError && (c.Origin == plumb.OriginJudge || c.Origin == plumb.OriginAssertHook)
+	if decided == nil || decided.report == nil || !c.Outcome.Measured() && !unjudged {
 		return nil, none, nil
 	}
 	output := strings.ToValidUTF8(decided.report.FinalOutput, "\uFFFD") // as encoding/json writes it
-	hash, err := digest.Result(modelID(runner), info.ID, output)
+	hash, err := digest.Result(modelID(c.runner), c.info.ID, output)
 	if err != nil {
-		return nil, nil, fmt.Errorf("hash the result of case %s: %w", info.ID, err)
+		return nil, nil, fmt.Errorf("hash the result of case %s: %w", c.info.ID, err)
 	}
 	res := &blockResult{
-		TestID: info.ID, Output: output, LatencyMs: latencyOf(decided.report),
-		ResultHash: hash, Outcome: e.Outcome, Status: e.Status, CaseHash: info.Hash,
+		TestID: c.info.ID, Output: output, LatencyMs: cmp.Or(decided.report.LatencyMs, decided.report.DurationMs),
+		ResultHash: hash, Outcome: c.Outcome, Status: c.Status, CaseHash: c.info.Hash,
 	}
-	res.Assertion.Passed = e.Outcome == plumb.OutcomePass
-	res.Assertion.Details, err = blockDetails(decided, unjudged, e.Reason)
-	switch e.Outcome {
+	res.Assertion.Passed = c.Outcome == plumb.OutcomePass
+	res.Assertion.Details, err = blockDetails(decided, unjudged, c.Reason)
+	switch c.Outcome {
 	case plumb.OutcomePass:
 		res.Score = new(pythonFloat(1))
 	case plumb.OutcomeFail:
@@ -289,13 +271,6 @@ func blockResultOf(run *plumb.Run, i int, s Sessions) (*blockResult, *notMeasure
 	default:
 	}
 	return res, nil, err
-}
-
-func latencyOf(r *plumb.SessionReport) int64 {
-	if r.LatencyMs > 0 {
-		return r.LatencyMs
-	}
-	return r.DurationMs
 }
 
 // blockDetails returns the documented details of the assertion type, or a list of them for several
@@ -329,12 +304,7 @@ func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, er
 
 // modelID returns the model's name as in the documented format. A runner without a model uses its
 // id.
-func modelID(r *plumb.RunnerInfo) string {
-	if r.Agent.Model != "" {
-		return r.Agent.Model
-	}
-	return r.ID
-}
+func modelID(r *plumb.RunnerInfo) string { return cmp.Or(r.Agent.Model, r.ID) }
 
 // pythonTime renders a time as documented, always with microseconds.
 func pythonTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
@@ -350,27 +320,5 @@ func blockJSON(v any, indent string) ([]byte, error) {
 	if err := json.Indent(&indented, bytes.TrimSuffix(plain.Bytes(), []byte("\n")), indent, "  "); err != nil {
 		return nil, fmt.Errorf("encode a result: %w", err)
 	}
-	return ascii(indented.Bytes()), nil
-}
-
-// ascii escapes non-ASCII characters in a JSON text. They occur only inside strings.
-func ascii(b []byte) []byte {
-	if !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x7f }) {
-		return b
-	}
-	out := make([]byte, 0, len(b)+len(b)/4)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case r < 0x7f:
-			out = append(out, b[0])
-		case r > 0xffff:
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		b = b[size:]
-	}
-	return out
+	return escapeRunes(indented.Bytes(), func(r rune) bool { return r >= 0x7f }), nil
 }

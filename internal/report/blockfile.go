@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofrs/flock"
 
 	"github.com/plumb-eval/plumb"
@@ -103,24 +102,16 @@ func readBlocks(path string) ([]span, error) {
 // scanBlocks finds the blocks in a results document: a list of objects, a single object, or
 // nothing.
 func scanBlocks(r io.Reader) ([]span, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	skipped, first, err := skipSpace(in)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(in)
-	at := func() int64 { return skipped + dec.InputOffset() }
+	dec := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var spans []span
 	next := func() error {
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("not JSON at byte %d: %w", at(), err)
+		raw, err := dec.ReadValue()
+		at := dec.InputOffset()
+		if err != nil {
+			return fmt.Errorf("not JSON at byte %d: %w", at, err)
 		}
-		x := span{from: at() - int64(len(raw)), to: at()}
-		if raw[0] != '{' {
+		x := span{from: at - int64(len(raw)), to: at}
+		if raw.Kind() != '{' {
 			return fmt.Errorf("at byte %d: expected a block of results, which is a JSON object", x.from)
 		}
 		var b struct {
@@ -136,47 +127,30 @@ func scanBlocks(r io.Reader) ([]span, error) {
 		spans = append(spans, x)
 		return nil
 	}
-	switch first {
+	switch dec.PeekKind() {
 	case '{':
 		if err := next(); err != nil {
 			return nil, err
 		}
 	case '[':
-		if _, err := dec.Token(); err != nil {
-			return nil, fmt.Errorf("not JSON at byte %d: %w", at(), err)
-		}
-		for dec.More() {
+		_, _ = dec.ReadToken() // the bracket
+		for dec.PeekKind() != ']' {
 			if err := next(); err != nil {
 				return nil, err
 			}
 		}
-		if _, err := dec.Token(); err != nil {
-			return nil, fmt.Errorf("the list is not closed: %w", err)
+		if _, err := dec.ReadToken(); err != nil {
+			return nil, fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
 		}
 	default:
+		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
+			return nil, nil
+		}
 		return nil, errors.New("not a results file: expected a JSON list or a single object")
 	}
-	end := at()
-	switch _, _, err := skipSpace(bufio.NewReader(io.MultiReader(dec.Buffered(), in))); {
-	case err == nil:
+	end := dec.InputOffset()
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("more text after the results, at byte %d", end)
-	case !errors.Is(err, io.EOF):
-		return nil, err
 	}
 	return spans, nil
-}
-
-// skipSpace skips JSON white space. It returns the number of bytes skipped and the next byte, which
-// it does not consume.
-func skipSpace(r *bufio.Reader) (skipped int64, next byte, err error) {
-	for {
-		next, err = r.ReadByte()
-		if err != nil {
-			return skipped, 0, err
-		}
-		if strings.IndexByte(" \t\r\n", next) < 0 {
-			return skipped, next, r.UnreadByte()
-		}
-		skipped++
-	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// clean makes untrusted text safe to show. Models, providers, agents and suite files can write
-// anything, and a terminal or a page interprets some of it. clean removes everything that moves the
+// Clean makes untrusted text safe to show. Models, providers, agents and suite files can write
+// anything, and a terminal or a page interprets some of it. Clean removes everything that moves the
 // cursor, changes colors, rings the bell, sets a title or the clipboard, or reorders or hides text.
 // It removes an escape sequence as a whole when the sequence is complete and short; otherwise it
 // removes only the introducing character, so that a text cannot hide the rest of itself. Line ends
 // become LF. All other text is unchanged.
 //
-// All text that reports show passes through clean.
-func clean(s string) string {
+// All text from outside that reports and commands show passes through Clean.
+func Clean(s string) string {
 	if isClean(s) {
 		return s
 	}
@@ -45,7 +45,7 @@ func clean(s string) string {
 	return b.String()
 }
 
-// isClean reports whether clean would change nothing, as for most texts.
+// isClean reports whether Clean would change nothing, as for most texts.
 func isClean(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c >= 0x80 {
@@ -121,9 +121,17 @@ func sequence(s string) int {
 	return 0
 }
 
-// oneLine is clean on one line: each run of white space becomes one space.
+// oneLine is [Clean] on one line: each run of white space becomes one space.
 func oneLine(s string) string {
-	return strings.Join(strings.Fields(clean(s)), " ")
+	return strings.Join(strings.Fields(Clean(s)), " ")
+}
+
+// Line returns untrusted text as one line of at most width cells.
+func Line(s string, width int) string { return fit(oneLine(s), width) }
+
+// Indent returns untrusted text with all lines except the first indented by n spaces.
+func Indent(s string, n int) string {
+	return strings.ReplaceAll(strings.TrimRight(Clean(s), "\n"), "\n", "\n"+strings.Repeat(" ", n))
 }
 
 // fit truncates s to the given display width. Styles in s stay intact.

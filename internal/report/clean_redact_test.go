@@ -17,12 +17,12 @@ func TestCleanAfterRedaction(t *testing.T) {
 	spaced := "correct horse battery"
 	r := redact.New([]redact.Secret{{Name: "KEY", Value: value}, {Name: "PHRASE", Value: spaced}})
 	shows := func(text string) bool {
-		shown := clean(r.String(text))
+		shown := Clean(r.String(text))
 		return strings.Contains(shown, value) || strings.Contains(oneLine(r.String(text)), spaced)
 	}
 	// Each character that clean removes, alone.
 	for c := rune(0); c <= 0x10ffff; c++ {
-		if clean("a"+string(c)+"b") == "ab" && shows("<"+value[:5]+string(c)+value[5:]+">") {
+		if Clean("a"+string(c)+"b") == "ab" && shows("<"+value[:5]+string(c)+value[5:]+">") {
 			t.Errorf("the redactor does not see through %U", c)
 		}
 	}
@@ -54,7 +54,7 @@ func TestCleanAfterRedaction(t *testing.T) {
 		b.WriteString(secret[at:])
 		text := "<" + b.String() + ">"
 		if shows(text) {
-			t.Fatalf("%q shows %q", text, clean(r.String(text)))
+			t.Fatalf("%q shows %q", text, Clean(r.String(text)))
 		}
 		if len(cuts) == 0 && r.String(text) == text {
 			t.Fatalf("%q is not hidden", text)

@@ -37,7 +37,7 @@ func TestClean(t *testing.T) {
 		{"para\u2029line\u2028end", "para\nline\nend"},
 		{"bad\xffutf8\x9b", "bad\ufffdutf8\ufffd"},
 	} {
-		if got := clean(c.in); got != c.want {
+		if got := Clean(c.in); got != c.want {
 			t.Errorf("clean(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
@@ -51,7 +51,7 @@ func FuzzClean(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := clean(s)
+		got := Clean(s)
 		if !utf8.ValidString(got) {
 			t.Errorf("clean(%q) = %q is not UTF-8", s, got)
 		}
@@ -60,14 +60,14 @@ func FuzzClean(f *testing.F) {
 				t.Errorf("clean(%q) = %q has %U", s, got, r)
 			}
 		}
-		if again := clean(got); again != got {
+		if again := Clean(got); again != got {
 			t.Errorf("clean is not idempotent: %q, then %q", got, again)
 		}
 		if line := oneLine(s); strings.ContainsAny(line, "\n\t") {
 			t.Errorf("oneLine(%q) = %q", s, line)
 		}
 		// Letters outside of sequences stay: nothing can hide the text after it.
-		if tail := clean(s + "\nvisible"); !strings.HasSuffix(tail, "visible") {
+		if tail := Clean(s + "\nvisible"); !strings.HasSuffix(tail, "visible") {
 			t.Errorf("clean(%q) hides what follows: %q", s, tail)
 		}
 	})
@@ -75,7 +75,7 @@ func FuzzClean(f *testing.F) {
 
 func TestCleanIsLinear(t *testing.T) {
 	start := time.Now()
-	clean(strings.Repeat("\u009d", 200_000) + strings.Repeat("\x1b]", 200_000))
+	Clean(strings.Repeat("\u009d", 200_000) + strings.Repeat("\x1b]", 200_000))
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("hostile text of 800 kB took %v", d)
 	}
@@ -122,7 +122,7 @@ func TestFormat(t *testing.T) {
 		0: "$0", 1234.5: "$1,234.50", 12.3: "$12.30", 0.5: "$0.50", 0.0123: "$0.012", 0.00042: "$0.00042",
 		1e-12: "$0.000000000",
 	} {
-		if got := money(usd); got != want {
+		if got := Money(usd); got != want {
 			t.Errorf("money(%v) = %q, want %q", usd, got, want)
 		}
 	}
@@ -137,6 +137,19 @@ func TestFormat(t *testing.T) {
 	} {
 		if got := count(n); got != want {
 			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestEscapeJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"plain é 漢 👩"}`: `{"a":"plain é 漢 👩"}`,
+		"\"\u0085\x7f\"":      `"\u0085\u007f"`,
+		"\"a\u202eb\u200b\"":  `"a\u202eb\u200b"`,
+		"\"\U000e0041 flag\"": `"\udb40\udc41 flag"`,
+	} {
+		if got := string(EscapeJSON([]byte(in))); got != want {
+			t.Errorf("EscapeJSON(%q) = %s, want %s", in, got, want)
 		}
 	}
 }

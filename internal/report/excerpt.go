@@ -21,20 +21,45 @@ const (
 // excerpt is the part of a failed session that reports show. Its size is limited, and it keeps no
 // larger string alive.
 type excerpt struct {
-	message, hint string
-	// at is the position where suite code threw, stack its full stack, log the file to read first.
-	at, stack, log string
-	// asks is set when checks have questions for the agent. explain is the command that asks them.
+	Message, Hint string
+	// At is the position where suite code threw, Stack its full stack, Log the file to read first.
+	At, Stack, Log string
+	// asks is set when checks have questions for the agent. Explain is the command that asks them.
 	asks    bool
-	explain string
-	// counts describes the repetitions and sessions.
-	counts []string
-	checks []failedCheck
-	more   int
+	Explain string
+	// Counts describes the repetitions and sessions.
+	Counts []string
+	Checks []failedCheck
+	// More counts the failed checks that Checks omits.
+	More int
 }
 
 // failedCheck is a verdict that failed or could not be reached.
-type failedCheck struct{ name, reason, expected, got, at string }
+type failedCheck struct{ Name, Reason, Expected, Got, At string }
+
+// Compared reports whether the check compares texts.
+func (c *failedCheck) Compared() bool { return c.Expected != "" || c.Got != "" }
+
+// Diff returns the lines of a unified diff when it is useful.
+func (c *failedCheck) Diff() []string {
+	if !diffable(c.Expected, c.Got) {
+		return nil
+	}
+	return diffOf(c.Expected, c.Got, 4*excerptLines)
+}
+
+// diffKind returns the kind of a line of a diff: "at", "add", "del" or "".
+func diffKind(line string) string {
+	switch {
+	case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "@"):
+		return "at"
+	case strings.HasPrefix(line, "+"):
+		return "add"
+	case strings.HasPrefix(line, "-"):
+		return "del"
+	}
+	return ""
+}
 
 // excerptOf returns the excerpt of a judged session.
 func excerptOf(j *plumb.Judgement) excerpt {
@@ -48,30 +73,30 @@ func excerptOf(j *plumb.Judgement) excerpt {
 			continue
 		}
 		e.asks = e.asks || len(v.Questions) > 0
-		if len(e.checks) == excerptVerdicts {
-			e.more++
+		if len(e.Checks) == excerptVerdicts {
+			e.More++
 			continue
 		}
 		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got), keep(place(v.Source))}
 		if v.Error != nil {
 			c = failedCheck{
-				name: keep(v.Name), reason: keep(v.Error.Message),
-				at: keep(cmp.Or(place(v.Source), place(v.Error.Source))),
+				Name: keep(v.Name), Reason: keep(v.Error.Message),
+				At: keep(cmp.Or(place(v.Source), place(v.Error.Source))),
 			}
-			if e.hint == "" {
-				e.hint = keep(v.Error.Hint)
+			if e.Hint == "" {
+				e.Hint = keep(v.Error.Hint)
 			}
 		}
-		e.checks = append(e.checks, c)
+		e.Checks = append(e.Checks, c)
 	}
 	return e
 }
 
 // excerptOfFailure returns the excerpt of a session that broke off.
 func excerptOfFailure(f *plumb.Failure) excerpt {
-	e := excerpt{message: keep(f.Message), hint: keep(f.Hint), at: keep(place(f.Source)), stack: keep(f.Stack)}
+	e := excerpt{Message: keep(f.Message), Hint: keep(f.Hint), At: keep(place(f.Source)), Stack: keep(f.Stack)}
 	if f.Origin != plumb.OriginAssertion {
-		e.log = keep(f.LogPath)
+		e.Log = keep(f.LogPath)
 	}
 	return e
 }
@@ -85,7 +110,7 @@ func whyOf(e *plumb.Execution, s *session) excerpt {
 	case s != nil && s.failure != nil:
 		return excerptOfFailure(s.failure)
 	default:
-		return excerpt{message: keep(e.Reason)}
+		return excerpt{Message: keep(e.Reason)}
 	}
 }
 
@@ -115,7 +140,7 @@ func plainPath(file string) string {
 // s, which may be part of a whole session.
 func keep(s string) string {
 	short, missing := shorten(s, excerptText)
-	short = clean(short)
+	short = Clean(short)
 	if missing > 0 {
 		return fmt.Sprintf("%s\n(%s more bytes)", short, count(missing))
 	}
@@ -166,21 +191,21 @@ func (e *excerpt) lines(t theme, width int) []string {
 			add(2, "at "+at, t.dim)
 		}
 	}
-	if len(e.checks) == 0 && e.message != "" {
-		block(e.message, excerptLines, plain)
-		where(e.at)
+	if len(e.Checks) == 0 && e.Message != "" {
+		block(e.Message, excerptLines, plain)
+		where(e.At)
 	}
 	placed := false
-	for _, c := range e.checks {
-		line := c.name
-		if c.reason != "" {
-			line = strings.TrimPrefix(c.name+": ", ": ") + c.reason
+	for _, c := range e.Checks {
+		line := c.Name
+		if c.Reason != "" {
+			line = strings.TrimPrefix(c.Name+": ", ": ") + c.Reason
 		}
 		block(line, excerptLines, plain)
 		switch {
-		case c.expected == "" && c.got == "":
-		case diffable(c.expected, c.got):
-			for _, l := range diff(c.expected, c.got) {
+		case !c.Compared():
+		case diffable(c.Expected, c.Got):
+			for _, l := range diff(c.Expected, c.Got) {
 				style := plain
 				switch {
 				case strings.HasPrefix(l, "-"):
@@ -193,31 +218,31 @@ func (e *excerpt) lines(t theme, width int) []string {
 				add(2, l, style)
 			}
 		default:
-			if c.expected != "" {
-				block("expected  "+indent(c.expected), excerptLines, plain)
+			if c.Expected != "" {
+				block("expected  "+indent(c.Expected), excerptLines, plain)
 			}
-			block("got       "+indent(shown(c.got)), excerptLines/2, plain)
+			block("got       "+indent(shown(c.Got)), excerptLines/2, plain)
 		}
-		where(c.at)
-		placed = placed || c.at != ""
+		where(c.At)
+		placed = placed || c.At != ""
 	}
-	if len(e.checks) > 0 && !placed {
-		where(e.at)
+	if len(e.Checks) > 0 && !placed {
+		where(e.At)
 	}
-	if e.more > 0 {
-		add(1, "("+count(e.more)+" more failed)", t.dim)
+	if e.More > 0 {
+		add(1, "("+count(e.More)+" more failed)", t.dim)
 	}
-	if e.log != "" {
-		add(2, "Log: "+e.log, plain)
+	if e.Log != "" {
+		add(2, "Log: "+e.Log, plain)
 	}
-	if len(e.counts) > 0 {
-		add(1, strings.Join(e.counts, ", "), t.dim)
+	if len(e.Counts) > 0 {
+		add(1, strings.Join(e.Counts, ", "), t.dim)
 	}
-	if e.hint != "" {
-		block("hint: "+e.hint, 4, t.cyan)
+	if e.Hint != "" {
+		block("hint: "+e.Hint, 4, t.cyan)
 	}
-	if e.explain != "" {
-		add(3, "ask the agent why: "+e.explain, t.cyan)
+	if e.Explain != "" {
+		add(3, "ask the agent why: "+e.Explain, t.cyan)
 	}
 	return out
 }

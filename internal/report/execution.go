@@ -10,6 +10,101 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
+// cell is one execution of a run, with its case and its runner.
+type cell struct {
+	*plumb.Execution
+	run    *plumb.Run
+	at     int // the index in the run
+	info   *plumb.CaseInfo
+	runner *plumb.RunnerInfo
+}
+
+func cellAt(run *plumb.Run, at int) cell {
+	n := len(run.Info.Runners)
+	return cell{&run.Executions[at], run, at, &run.Cases[at/n], &run.Info.Runners[at%n]}
+}
+
+// name returns the shortest name: the case, with the runner when there are several.
+func (c *cell) name() string {
+	if len(c.run.Info.Runners) == 1 {
+		return oneLine(c.info.ID)
+	}
+	return oneLine(c.info.ID) + " > " + oneLine(c.runner.ID)
+}
+
+// repeats returns the number of planned repetitions.
+func (c *cell) repeats() int { return cmp.Or(c.info.Repeat, max(1, c.run.Info.Repeat)) }
+
+// plain reports whether the fold has all figures: the execution passed in its only session.
+func (c *cell) plain() bool {
+	return c.Status == plumb.StatusPassed && c.Sessions == 1 && c.repeats() == 1
+}
+
+// keepsArtifacts reports whether the sessions of a runner create files. Sessions of models do not.
+func keepsArtifacts(r *plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel && r.Kind != "" }
+
+// dir returns the directory with the files of the execution below the run directory root, or "".
+func (c *cell) dir(root string) string {
+	if root == "" || !keepsArtifacts(c.runner) {
+		return ""
+	}
+	return plumb.ExecutionDir(root, c.info.ID, c.runner)
+}
+
+// sessionDir returns the directory with the files of a session below the run directory root, or "".
+func (c *cell) sessionDir(root string, repetition, number int) string {
+	dir := c.dir(root)
+	if dir == "" {
+		return ""
+	}
+	return plumb.SessionDir(dir, repetition, number)
+}
+
+// explain returns the command that asks the agent about a session, or "" when that is not possible:
+// the session must be of an agent and have taken place in this run.
+func (c *cell) explain(o *Options, repetition, number int) string {
+	dir := c.sessionDir(o.dir(c.run), repetition, number)
+	if dir == "" || c.runner.Kind != plumb.RunnerAgent || c.run.Info.ScoredFrom != "" || o.recorded(c.run) {
+		return ""
+	}
+	return "plumb explain " + ShellWord(dir) + o.flags()
+}
+
+// askAbout is explain for a session with checks that have questions.
+func (c *cell) askAbout(o *Options, s *session) string {
+	if s == nil || s.judgement == nil || !excerptOf(s.judgement).asks {
+		return ""
+	}
+	return c.explain(o, s.repetition, s.number)
+}
+
+// counts returns the number of repetitions and sessions when there is more than one. It counts
+// planned repetitions, not attempted ones.
+func (c *cell) counts() []string {
+	var words []string
+	if target := c.repeats(); target > 1 {
+		passed := fmt.Sprintf("%d of %d repetitions passed", c.Passed, target)
+		if tried := int(c.Passed + c.Failed + c.Errored); tried < target {
+			passed += fmt.Sprintf(", %d not tried", target-tried)
+		}
+		words = append(words, passed)
+	}
+	if c.Sessions > 1 {
+		words = append(words, plural(int(c.Sessions), "session"))
+	}
+	return words
+}
+
+// decided reads the sessions of the execution, and returns the one that best explains the result,
+// or nil.
+func (c *cell) decided(s Sessions) (*recording, *session, error) {
+	rec, err := c.record(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rec, rec.deciding(c.Outcome), nil
+}
+
 // recording is what the log holds of one execution: its sessions by repetition, in order.
 type recording struct {
 	repetitions [][]*session
@@ -23,19 +118,19 @@ type session struct {
 	judgement          *plumb.Judgement
 }
 
-// record collects the sessions of one execution. Repetitions may run concurrently, so their events
+// record collects the sessions of the execution. Repetitions may run concurrently, so their events
 // interleave. For a session that was measured or judged again, the last event counts.
-func record(s Sessions, caseID, runnerID string) (*recording, error) {
+func (c *cell) record(s Sessions) (*recording, error) {
 	rec := &recording{}
 	if s == nil {
 		return rec, nil
 	}
-	err := s(caseID, runnerID, func(ev plumb.Event) error {
+	err := s(c.info.ID, c.runner.ID, func(ev plumb.Event) error {
 		rec.add(ev)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", caseID, runnerID, err)
+		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", c.info.ID, c.runner.ID, err)
 	}
 	return rec, nil
 }
@@ -53,21 +148,12 @@ func (r *recording) add(ev plumb.Event) {
 	}
 }
 
-// plain reports whether the fold has all figures of an execution: it passed in its only session.
-func plain(run *plumb.Run, e *plumb.Execution, info *plumb.CaseInfo) bool {
-	return e.Status == plumb.StatusPassed && e.Sessions == 1 && repeatTarget(run, info) == 1
-}
-
-// figuresOf returns the figures of the only session of a plain execution.
-func figuresOf(e *plumb.Execution) *plumb.SessionReport {
-	return &plumb.SessionReport{Usage: e.Usage(), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs}
-}
-
 // summarized returns the recording of a plain execution, figures only, without reading the log.
-func summarized(e *plumb.Execution) *recording {
+func (c *cell) summarized() *recording {
 	return &recording{repetitions: [][]*session{{{
-		repetition: 1, number: 1, report: figuresOf(e),
-		judgement: &plumb.Judgement{Outcome: e.Outcome, Status: e.Status, Score: e.Score},
+		repetition: 1, number: 1,
+		report:    &plumb.SessionReport{Usage: c.Usage(), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs},
+		judgement: &plumb.Judgement{Outcome: c.Outcome, Status: c.Status, Score: c.Score},
 	}}}}
 }
 
@@ -80,9 +166,7 @@ func (r *recording) session(repetition, number int) *session {
 		r.repetitions = slices.Insert(r.repetitions, at, nil)
 	}
 	sessions := r.repetitions[at]
-	i, known := slices.BinarySearchFunc(sessions, number, func(s *session,
-		n int,
-	) int {
+	i, known := slices.BinarySearchFunc(sessions, number, func(s *session, n int) int {
 		return cmp.Compare(s.number, n)
 	})
 	if !known {
@@ -277,33 +361,32 @@ const (
 	brief               // figures only
 )
 
-// result builds the documented result of the execution at index i.
-func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerResult {
-	n := len(run.Info.Runners)
-	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
+// result builds the documented result of the execution.
+func (c *cell) result(rec *recording, d detail) runnerResult {
+	root := c.run.Info.ArtifactDir
 	res := runnerResult{
-		Runner: *runner, Passed: e.Status.OK(), Status: e.Status, Outcome: e.Outcome,
-		RepeatTarget: repeatTarget(run, info), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
-		Cached: int(e.Cached), DurationMs: e.DurationMs, LatencyMs: e.LatencyMs, JudgeCostUSD: e.JudgeCostUSD,
-		Steps: e.Steps,
+		Runner: *c.runner, Passed: c.Status.OK(), Status: c.Status, Outcome: c.Outcome,
+		RepeatTarget: c.repeats(), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
+		Cached: int(c.Cached), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs, JudgeCostUSD: c.JudgeCostUSD,
+		Steps: c.Steps, ExecutionArtifactDir: c.dir(root),
 	}
-	if e.State != plumb.ExecutionDone { // the run is over, but this execution is not done
+	if c.State != plumb.ExecutionDone { // the run is over, but this execution is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped
 	}
-	if e.Priced {
-		res.CostUSD = &e.CostUSD
+	if c.Priced {
+		res.CostUSD = &c.CostUSD
 	}
-	if e.Outcome.Measured() {
-		res.Score = &e.Score
+	if c.Outcome.Measured() {
+		res.Score = &c.Score
 	}
 	// A failed execution shows the failed session, not an average over failed and passed sessions.
 	last, shown := rec.last(), rec.last()
-	if !e.Status.OK() {
-		shown = rec.deciding(e.Outcome)
+	if !res.Passed {
+		shown = rec.deciding(c.Outcome)
 	}
-	res.trouble = executionTrouble(e, shown).in(d)
+	res.trouble = executionTrouble(c.Execution, shown).in(d)
 	for _, sessions := range rec.repetitions {
-		r := repetition(sessions, info, runner, dir, d)
+		r := c.repetition(sessions, d)
 		if shown != nil && final(sessions) == shown {
 			r.Report, r.Verdicts = nil, nil // the execution has them
 		}
@@ -311,27 +394,21 @@ func result(run *plumb.Run, i int, rec *recording, dir string, d detail) runnerR
 			res.SuccessfulRepetitions++
 		}
 		if res.RepeatTarget == 1 { // documented: the sessions of a single repetition appear at the execution, too
-			res.Sessions, r.Sessions = r.Sessions, outlines(r.Sessions, runner)
+			res.Sessions, r.Sessions = r.Sessions, outlines(r.Sessions, c.runner)
 		}
 		res.Repetitions = append(res.Repetitions, r)
-	}
-	if dir != "" && keepsArtifacts(runner) {
-		res.ExecutionArtifactDir = plumb.ExecutionDir(dir, info.ID, runner)
 	}
 	if last == nil {
 		return res
 	}
-	res.Session = shown.number
+	res.Session, res.ArtifactDir = shown.number, c.sessionDir(root, shown.repetition, shown.number)
 	if !res.Passed {
 		res.StoppedAtRepetition = last.repetition
+		if shown.report != nil {
+			res.DurationMs, res.LatencyMs = shown.report.DurationMs, shown.report.LatencyMs
+		}
 	}
-	if res.ExecutionArtifactDir != "" {
-		res.ArtifactDir = artifactDir(res.ExecutionArtifactDir, shown)
-	}
-	if !res.Passed && shown.report != nil {
-		res.DurationMs, res.LatencyMs = shown.report.DurationMs, shown.report.LatencyMs
-	}
-	if usage := usageOf(e, rec); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
+	if usage := usageOf(c.Execution, rec); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
 		res.Usage = &usage // the report of a single repetition has it
 	}
 	if d == full {
@@ -401,19 +478,17 @@ func troubleOf(f *plumb.Failure) trouble {
 	}
 }
 
-func repetition(sessions []*session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string,
-	d detail,
-) repetitionResult {
+func (c *cell) repetition(sessions []*session, d detail) repetitionResult {
 	last := final(sessions)
 	r := repetitionResult{
 		Repetition:    last.repetition,
-		sessionResult: sessionOf(last, info, runner, dir, d),
+		sessionResult: c.session(last, d),
 		RetryCount:    len(sessions) - 1,
 	}
 	// As documented, all sessions are listed when each has an artifact directory.
-	if len(sessions) > 1 || keepsArtifacts(runner) {
+	if len(sessions) > 1 || keepsArtifacts(c.runner) {
 		for _, s := range sessions {
-			x := sessionOf(s, info, runner, dir, d)
+			x := c.session(s, d)
 			if s == last {
 				x.Report, x.Verdicts = nil, nil // the repetition or the execution has them
 			}
@@ -435,8 +510,8 @@ func outlines(sessions []sessionResult, runner *plumb.RunnerInfo) []sessionResul
 	return out
 }
 
-func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir string, d detail) sessionResult {
-	status := s.status(info.ExpectedFail)
+func (c *cell) session(s *session, d detail) sessionResult {
+	status := s.status(c.info.ExpectedFail)
 	r := sessionResult{
 		Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number,
 		trouble: troubleOf(s.trouble()).in(d),
@@ -447,11 +522,10 @@ func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir s
 	if s.judgement != nil && r.Outcome.Measured() {
 		r.Score = &s.judgement.Score
 	}
-	if dir != "" && keepsArtifacts(runner) {
-		r.ArtifactDir = artifactDir(plumb.ExecutionDir(dir, info.ID, runner), s)
-		r.ExecutionArtifactDir = r.ArtifactDir // documented: both name the session's own directory
+	if dir := c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number); dir != "" {
+		r.ArtifactDir, r.ExecutionArtifactDir = dir, dir // documented: both name the session's own directory
 		if d == full {
-			r.Runner = runner
+			r.Runner = c.runner
 		}
 	}
 	if s.report != nil {
@@ -467,32 +541,6 @@ func sessionOf(s *session, info *plumb.CaseInfo, runner *plumb.RunnerInfo, dir s
 		}
 	}
 	return r
-}
-
-func repeatTarget(run *plumb.Run, info *plumb.CaseInfo) int {
-	if info.Repeat > 0 {
-		return info.Repeat
-	}
-	return max(1, run.Info.Repeat)
-}
-
-// keepsArtifacts reports whether the sessions of a runner create files. Sessions of models do not.
-func keepsArtifacts(r *plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel && r.Kind != "" }
-
-// artifactDir returns the directory with the files of a session.
-func artifactDir(executionDir string, s *session) string {
-	return plumb.SessionDir(executionDir, s.repetition, s.number)
-}
-
-// sessionDir returns the directory with the files of the session of ev, below the run directory
-// dir.
-func sessionDir(run *plumb.Run, dir string, ev plumb.Event) string {
-	runner := run.Runner(ev.Runner)
-	if runner == nil || !keepsArtifacts(runner) {
-		return dir
-	}
-	return artifactDir(plumb.ExecutionDir(dir, ev.Case, runner),
-		&session{repetition: ev.Repetition, number: ev.Session})
 }
 
 // stamp renders a time as documented: ISO 8601 in UTC with milliseconds; "" for no time.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
@@ -48,8 +49,8 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// money renders US dollars with two significant digits below one dollar: $12.30, $0.0042.
-func money(usd float64) string {
+// Money renders US dollars with two significant digits below one dollar: $12.30, $0.0042.
+func Money(usd float64) string {
 	switch {
 	case usd == 0:
 		return "$0"
@@ -79,16 +80,25 @@ func percent(share float64) string {
 
 // rateCells renders a rate for the tables of all reports: passed of measured, rate, interval,
 // coverage.
-func rateCells(r analyze.Rate, dash string) (passed, rate, interval, coverage string) {
-	passed = fmt.Sprintf("%s/%s", count(r.Passed), count(r.Measured()))
-	coverage = fmt.Sprintf("%s/%s", count(r.Measured()), count(r.Planned))
-	value, ok := r.Value()
-	if !ok {
-		return passed, "n/a", "n/a", coverage
+func rateCells(r analyze.Rate, dash string) []string {
+	rate, interval := "n/a", "n/a"
+	if value, ok := r.Value(); ok {
+		lo, hi := r.Interval()
+		// The bounds are rounded outward: the shown interval is never narrower than the computed one.
+		rate, interval = percent(value), fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100))
 	}
-	lo, hi := r.Interval()
-	// The bounds are rounded outward: the shown interval is never narrower than the computed one.
-	return passed, percent(value), fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100)), coverage
+	return []string{
+		count(r.Passed) + "/" + count(r.Measured()), rate, interval, count(r.Measured()) + "/" + count(r.Planned),
+	}
+}
+
+// timesWords describes how long the cases took, or returns "" when none was measured.
+func timesWords(run *plumb.Run) string {
+	t := analyze.Times(run)
+	if t.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf("a case %s median, %s p90, %s max", duration(t.P50), duration(t.P90), duration(t.Max))
 }
 
 // verdictWords summarizes a run in one line.

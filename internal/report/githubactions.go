@@ -21,35 +21,27 @@ func writeActions(o Options, run *plumb.Run) error {
 	w := bufio.NewWriter(o.Out)
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
-	annotate := func(level, word string, groups []analyze.Group) error {
-		for _, g := range groups {
-			for _, x := range g.Executions {
-				if left[level] == 0 {
-					return nil
-				}
+	for _, section := range sectionsOf(&f) {
+		level := "warning"
+		if section.failed {
+			level = "error"
+		}
+		for _, g := range section.groups {
+			for _, x := range g.Executions[:min(len(g.Executions), left[level])] {
 				left[level]--
-				caseID, runnerID := run.At(x)
-				rec, err := record(o.Sessions, caseID, runnerID)
+				c := cellAt(run, x)
+				rec, decided, err := c.decided(o.Sessions)
 				if err != nil {
-					return err
+					return fmt.Errorf("write github-actions report: %w", err)
 				}
-				e := &run.Executions[x]
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
-					escapeProperty(o.Redact.String(oneLine(caseID)+" > "+oneLine(runnerID))),
-					annotationPlace(sourceOf(rec.deciding(e.Outcome)), o.Getenv("GITHUB_WORKSPACE")),
-					escapeData(o.Redact.String(annotation(run, x, word, rec))))
+					escapeProperty(o.Redact.String(oneLine(c.info.ID)+" > "+oneLine(c.runner.ID))),
+					annotationPlace(sourceOf(decided), o.Getenv("GITHUB_WORKSPACE")),
+					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
 		}
-		return nil
 	}
-	err := errors.Join(
-		annotate("error", "failed", f.Failed),
-		annotate("error", unexpectedPass, []analyze.Group{f.UnexpectedPassed}),
-		annotate("warning", "could not be measured", f.Errored),
-	)
-	if err == nil {
-		err = w.Flush()
-	}
+	err := w.Flush()
 	if err == nil {
 		err = appendStepSummary(&o, run)
 	}
@@ -99,31 +91,27 @@ func annotationPlace(p *plumb.Position, workspace string) string {
 }
 
 // annotation returns the message of one annotation, with the documented lines.
-func annotation(run *plumb.Run, x int, word string, rec *recording) string {
-	e := &run.Executions[x]
-	lines := []string{"failure class: " + oneLine(classID(e))}
-	if e.Status == plumb.StatusUnexpectedPassed {
-		lines[0] = "failure class: " + plumb.ClassUnexpectedPass().ID
+func annotation(c *cell, word string, rec *recording, decided *session) string {
+	class, why := classID(c.Execution), ""
+	if c.Status == plumb.StatusUnexpectedPassed {
+		class, word = plumb.ClassUnexpectedPass().ID, unexpectedPass
+	} else {
+		why, _ = shorten(whyText(c.Execution, decided), markdownText)
 	}
-	if target := repeatTarget(run, &run.Cases[x/len(run.Info.Runners)]); target > 1 {
+	lines := []string{"failure class: " + oneLine(class)}
+	if target := c.repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
 	}
 	if n := rec.retries(); n > 0 {
 		lines = append(lines, fmt.Sprintf("retries: %d", n))
 	}
-	if e.Origin != "" {
-		lines = append(lines, "failure origin: "+oneLine(string(e.Origin)))
-	}
-	why := ""
-	if e.Status != plumb.StatusUnexpectedPassed {
-		why, _ = shorten(whyText(e, rec.deciding(e.Outcome)), markdownText)
+	if c.Origin != "" {
+		lines = append(lines, "failure origin: "+oneLine(string(c.Origin)))
 	}
 	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
-	if s := rec.deciding(e.Outcome); s != nil && keepsArtifacts(&run.Info.Runners[x%len(run.Info.Runners)]) &&
-		run.Info.ArtifactDir != "" {
-		n := len(run.Info.Runners)
-		dir := plumb.ExecutionDir(run.Info.ArtifactDir, run.Cases[x/n].ID, &run.Info.Runners[x%n])
-		lines = append(lines, "artifact directory: "+oneLine(artifactDir(dir, s)),
+	if dir := c.dir(c.run.Info.ArtifactDir); dir != "" && decided != nil {
+		lines = append(lines,
+			"artifact directory: "+oneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),
 			"execution artifact directory: "+oneLine(dir))
 	}
 	return strings.Join(lines, "\n")

@@ -76,7 +76,11 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	if err := writeFront(w, &r.o, run); err != nil {
 		return err
 	}
-	b := &htmlBlocks{w: w, left: r.size, redact: r.o.Redact}
+	gz, err := gzip.NewWriterLevel(nil, 4) // most of what level 6 gains, at twice the speed
+	if err != nil {
+		return err
+	}
+	b := &htmlBlocks{w: w, left: r.size, redact: r.o.Redact, gz: gz}
 	index, err := b.executions(&r.o, run)
 	if err != nil {
 		return err
@@ -85,7 +89,7 @@ func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", escapeControls(data))
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", EscapeJSON(data))
 	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", pageScript())
 	return w.Flush()
 }
@@ -104,7 +108,7 @@ type htmlIndex struct {
 type htmlExecution struct {
 	Case     string        `json:"case"`
 	Runner   int           `json:"runner"`
-	Word     string        `json:"word" redact:"-"` // see cellWord
+	Word     string        `json:"word" redact:"-"` // see word
 	Class    string        `json:"class,omitempty"`
 	Reason   string        `json:"reason,omitempty"`
 	Tags     []string      `json:"tags,omitempty"`
@@ -151,14 +155,7 @@ func (b *htmlBlocks) write(v any) (int, error) {
 
 func (b *htmlBlocks) add(text []byte) (int, error) {
 	b.zip.Reset()
-	if b.gz == nil {
-		var err error
-		if b.gz, err = gzip.NewWriterLevel(&b.zip, 4); err != nil { // most of what level 6 gains, at twice the speed
-			return -1, err
-		}
-	} else {
-		b.gz.Reset(&b.zip)
-	}
+	b.gz.Reset(&b.zip)
 	if _, err := b.gz.Write(text); err != nil {
 		return -1, err
 	}
@@ -170,19 +167,10 @@ func (b *htmlBlocks) add(text []byte) (int, error) {
 		return -1, nil
 	}
 	b.left -= size
-	fmt.Fprintf(b.w, "<script type=\"text/plain\" id=\"b%d\">", b.n)
-	enc := base64.NewEncoder(base64.StdEncoding, b.w)
-	if _, err := enc.Write(b.zip.Bytes()); err != nil {
-		return -1, err
-	}
-	if err := enc.Close(); err != nil {
-		return -1, err
-	}
-	if _, err := b.w.WriteString("</script>\n"); err != nil {
-		return -1, err
-	}
+	_, err := fmt.Fprintf(b.w, "<script type=\"text/plain\" id=\"b%d\">%s</script>\n", b.n,
+		base64.StdEncoding.EncodeToString(b.zip.Bytes()))
 	b.n++
-	return b.n - 1, nil
+	return b.n - 1, err
 }
 
 // executions writes the sessions of a run, first those of failed and unmeasured executions, so that
@@ -192,32 +180,32 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
-	n, agents := len(run.Info.Runners), hasAgents(run)
+	agents := hasAgents(run)
 	for _, i := range htmlOrder(run) {
-		e, info := &run.Executions[i], &run.Cases[i/n]
-		if e.State == plumb.ExecutionPlanned || e.Outcome == plumb.OutcomeSkipped && e.Sessions == 0 {
+		c := cellAt(run, i)
+		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
 		x := htmlExecution{
-			Case: oneLine(info.ID), Runner: i % n, Word: cellWord(e), Reason: clean(e.Reason),
-			Category: oneLine(info.Category), At: i,
+			Case: oneLine(c.info.ID), Runner: i % len(run.Info.Runners), Word: wordOf(c.Execution).name,
+			Reason: Clean(c.Reason), Category: oneLine(c.info.Category), At: i,
 		}
-		if !e.Status.OK() {
-			x.Class = classLabel(e.Class, e.Origin)
+		if !c.Status.OK() {
+			x.Class = classLabel(c.Class, c.Origin)
 		}
 		if agents {
-			x.Used = agentCells(e, "–")
+			x.Used = agentCells(c.Execution, "–")
 		}
-		for _, t := range info.Tags {
+		for _, t := range c.info.Tags {
 			x.Tags = append(x.Tags, oneLine(t))
 		}
-		rec, err := record(o.Sessions, info.ID, run.Info.Runners[i%n].ID)
+		rec, err := c.record(o.Sessions)
 		if err != nil {
 			return nil, err
 		}
 		for _, sessions := range rec.repetitions {
 			for _, s := range sessions {
-				one, whole, err := b.session(run, i, s)
+				one, whole, err := b.session(&c, s)
 				if err != nil {
 					return nil, err
 				}
@@ -250,28 +238,22 @@ func htmlOrder(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *htmlBlocks) session(run *plumb.Run, i int, s *session) (one htmlSession, whole bool, err error) {
-	n := len(run.Info.Runners)
-	info, runner := &run.Cases[i/n], &run.Info.Runners[i%n]
+func (b *htmlBlocks) session(c *cell, s *session) (one htmlSession, whole bool, err error) {
 	one = htmlSession{
-		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(info.ExpectedFail),
+		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(c.info.ExpectedFail),
 		Head: -1,
 	}
 	head := headOf(s)
-	if run.Info.ArtifactDir != "" && keepsArtifacts(runner) {
-		head.ArtifactDir = clean(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
-	}
-	head.Show = "plumb show " + shellWord(run.Info.ID) + " " + shellWord(info.ID)
-	if n > 1 {
-		head.Show += " --runner " + shellWord(runner.ID)
+	head.ArtifactDir = Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
+	head.Show = "plumb show " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
+	if len(c.run.Info.Runners) > 1 {
+		head.Show += " --runner " + ShellWord(c.runner.ID)
 	}
 	whole = true
 	if s.report != nil {
 		one.DurationMs = s.report.DurationMs
 		var steps []step
-		var subagents []string
-		steps, subagents = timeline(s.report)
-		head.Subagents = subagentsOf(s.report, subagents)
+		steps, head.Subagents = timeline(s.report)
 		head.Steps, head.Kinds = len(steps), kindsOf(steps)
 		if head.Blocks, whole, err = b.timeline(steps); err != nil {
 			return one, false, err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ type htmlFront struct {
 	Style    template.CSS
 	Title    string
 	Suite    string
-	Word     string `redact:"-"` // see cellWord
+	Word     string `redact:"-"` // see word
 	Mark     string `redact:"-"`
 	Verdict  string
 	Stop     string
@@ -118,69 +119,53 @@ type htmlLegend struct {
 
 // htmlFailed is one failure in full.
 type htmlFailed struct {
-	At                 int
-	Case, Runner       string
-	Word, Mark, Label  string `redact:"-"`
-	Class              string
-	Meta               []string
-	Message, Where     string
-	Stack, Hint, Log   string
-	Checks             []htmlCheck
-	More               int
-	Answer             string
-	Explain, Directory string
+	Execution         int
+	Case, Runner      string
+	Word, Mark, Label string `redact:"-"`
+	Class             string
+	Why               excerpt
+	Answer, Directory string
 }
 
-type htmlCheck struct {
-	Name, Reason, Where string
-	Expected, Got       string
-	Compared            bool
-	Diff                []htmlLine
+// word is how an execution ended, with the symbols and the label that accompany its color. ASCII is
+// the symbol without Unicode, and emoji the symbol in Markdown.
+type word struct{ name, mark, label, ascii, emoji string }
+
+// words lists how executions can end, most urgent first.
+func words() []word {
+	return []word{
+		{"fail", "✗", "fail", "X ", "❌"},
+		{"xpass", "◆", "unexpected pass", "X!", "❌"},
+		{"error", "!", "not measured", "! ", "⚠️"},
+		{"pass", "✓", "pass", "OK", "✅"},
+		{"xfail", "◇", "failed as expected", "x ", "✅"},
+		{"skipped", "·", "not run", "- ", "–"},
+	}
 }
 
-// htmlLine is a line of a diff; Kind is "add", "del", "at" or "".
-type htmlLine struct {
-	Kind string `redact:"-"`
-	Text string
+func wordNamed(name string) word {
+	all := words()
+	return all[slices.IndexFunc(all, func(w word) bool { return w.name == name })]
 }
 
-// cellWord returns one word for how an execution ended.
-func cellWord(e *plumb.Execution) string {
+func wordOf(e *plumb.Execution) word {
 	switch {
 	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:
-		return "skipped"
+		return wordNamed("skipped")
 	case e.Status == plumb.StatusExpectedFailed:
-		return "xfail"
+		return wordNamed("xfail")
 	case e.Status == plumb.StatusUnexpectedPassed:
-		return "xpass"
-	case e.Outcome == plumb.OutcomePass:
-		return "pass"
-	case e.Outcome == plumb.OutcomeFail:
-		return "fail"
+		return wordNamed("xpass")
+	case e.Outcome == plumb.OutcomePass, e.Outcome == plumb.OutcomeFail:
+		return wordNamed(string(e.Outcome))
 	}
-	return "error"
-}
-
-// wordMark returns the symbol and the label that accompany each color.
-func wordMark(word string) (mark, label string) {
-	switch word {
-	case "pass":
-		return "✓", "pass"
-	case "fail":
-		return "✗", "fail"
-	case "error":
-		return "!", "not measured"
-	case "xfail":
-		return "◇", "failed as expected"
-	case "xpass":
-		return "◆", "unexpected pass"
-	}
-	return "·", "not run"
+	return wordNamed("error")
 }
 
 // writeFront writes the page up to its sessions.
 func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
-	page, err := template.New("page").Parse(htmlFile("page.html"))
+	page, err := template.New("page").Funcs(template.FuncMap{"diffKind": diffKind, "shown": shown}).
+		Parse(htmlFile("page.html"))
 	if err != nil {
 		return err
 	}
@@ -191,14 +176,11 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
 		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
-	f.Word = map[plumb.Outcome]string{
-		plumb.OutcomePass: "pass", plumb.OutcomeFail: "fail",
-		plumb.OutcomeError: "error",
-	}[runOutcome(run)]
-	if f.Word == "" || len(run.Executions) == 0 {
+	f.Word = string(runOutcome(run))
+	if len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
-	f.Mark, _ = wordMark(f.Word)
+	f.Mark = wordNamed(f.Word).mark
 	f.Title = f.Mark + " " + f.Verdict + " · " + f.Suite
 	if o.recorded(run) {
 		f.Recorded = recordingNotice(&run.Info)
@@ -215,34 +197,28 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 
 // cards adds the figures of a run as a whole.
 func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
-	passed, rate, interval, coverage := rateCells(all, "–")
 	unbroken := strings.NewReplacer(" %", "\u00a0%", "–", "\u2060–\u2060")
 	add := func(name, value, more string) {
 		f.Cards = append(f.Cards, htmlCard{name, value, unbroken.Replace(more)})
 	}
-	if all.Measured() > 0 {
-		add("Passed", passed, rate+" · 95 % interval "+interval)
-	} else {
-		add("Passed", passed, "nothing was measured")
+	cells := rateCells(all, "–")
+	rate := cells[1] + " · 95 % interval " + cells[2]
+	if all.Measured() == 0 {
+		rate = "nothing was measured"
 	}
-	if more := plural(all.Errored, "error"); all.NotRun() > 0 {
-		add("Coverage", coverage, more+", "+count(all.NotRun())+" not run")
-	} else {
-		add("Coverage", coverage, more)
+	add("Passed", cells[0], rate)
+	missing := plural(all.Errored, "error")
+	if all.NotRun() > 0 {
+		missing += ", " + count(all.NotRun()) + " not run"
 	}
-	spent, times := analyze.Spent(run, -1), analyze.Times(run)
+	add("Coverage", cells[3], missing)
+	spent := analyze.Spent(run, -1)
 	if spent.Sessions > 0 {
-		value, more := money(spent.CostUSD), ""
-		if spent.JudgeCostUSD > 0 {
-			more = money(spent.JudgeCostUSD) + " of it for judging"
+		cost, more := "unknown", strings.Trim(noPrice(run), " ()")
+		if spent.Priced(run) {
+			cost, more, _ = strings.Cut(costWords(spent, run), ", ")
 		}
-		if !spent.Priced(run) {
-			value = "unknown"
-		}
-		if spent.Unpriced > 0 {
-			more = strings.TrimPrefix(more+"; unknown for "+plural(spent.Unpriced, "execution"), "; ")
-		}
-		add("Cost", value, more)
+		add("Cost", cost, more)
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		more := brief1000(spent.InputTokens) + " in, " + brief1000(spent.OutputTokens) + " out"
@@ -251,17 +227,12 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	more := ""
-	if times.N > 0 {
-		more = fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
-			duration(times.Max))
-	}
-	add("Time", duration(durationMs(run)), more)
-	more = ""
+	add("Time", duration(durationMs(run)), timesWords(run))
+	cached := ""
 	if spent.Cached > 0 {
-		more = count(spent.Cached) + " from the cache"
+		cached = count(spent.Cached) + " from the cache"
 	}
-	add("Sessions", count(spent.Sessions), more)
+	add("Sessions", count(spent.Sessions), cached)
 }
 
 // brief1000 renders a large number with three digits: 12.3k, 4.56M.
@@ -280,8 +251,10 @@ func brief1000(n int64) string {
 
 func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 	row := func(kind, name string, r analyze.Rate) {
-		x := htmlRate{Name: oneLine(name), Kind: kind}
-		x.Passed, x.Rate, x.Interval, x.Coverage = rateCells(r, "–")
+		cells := rateCells(r, "–")
+		x := htmlRate{
+			Name: oneLine(name), Kind: kind, Passed: cells[0], Rate: cells[1], Interval: cells[2], Coverage: cells[3],
+		}
 		if value, ok := r.Value(); ok {
 			lo, hi := r.Interval()
 			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10,
@@ -289,26 +262,17 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 		}
 		f.Rates = append(f.Rates, x)
 	}
-	part := func(kind string, rates []analyze.Rate, has bool) {
-		for i, r := range rates {
-			if !has {
-				return
-			}
-			if i == htmlList {
-				break
-			}
-			row(kind, cmp.Or(r.Name, "none"), r)
-		}
-	}
 	for i := range run.Info.Runners {
 		row("runner", runnerTitle(&run.Info.Runners[i]), analyze.RunnerRates(run, i).Overall)
 	}
 	if len(run.Info.Runners) > 1 {
 		row("all", "all runners", all.Overall)
 	}
-	part("category", all.Categories, all.HasCategories())
-	part("difficulty", all.Difficulties, all.HasDifficulties())
-	part("tag", all.Tags, all.HasTags())
+	for _, list := range rateLists(&all, true) {
+		for _, r := range list.rates[:min(len(list.rates), htmlList)] {
+			row(list.kind, cmp.Or(r.Name, "none"), r)
+		}
+	}
 }
 
 func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
@@ -350,7 +314,7 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 		if i == htmlList {
 			break
 		}
-		f.Notes = append(f.Notes, plumb.Note{Level: oneLine(n.Level), Text: clean(n.Text), Hint: clean(n.Hint)})
+		f.Notes = append(f.Notes, plumb.Note{Level: oneLine(n.Level), Text: Clean(n.Text), Hint: Clean(n.Hint)})
 	}
 }
 
@@ -383,15 +347,14 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		any := false
 		for r := range n {
 			i := c*n + r
-			e := &run.Executions[i]
-			cell := htmlCell{
-				At: i, Word: cellWord(e), Shown: f.Sessions && shown[i] && e.Sessions > 0,
-				More: cellWords(run, i),
-			}
-			cell.Mark, cell.Label = wordMark(cell.Word)
-			counts[cell.Word]++
+			x := cellAt(run, i)
+			w := wordOf(x.Execution)
+			counts[w.name]++
 			any = any || shown[i]
-			row.Cells = append(row.Cells, cell)
+			row.Cells = append(row.Cells, htmlCell{
+				At: i, Word: w.name, Mark: w.mark, Label: w.label, More: x.words(),
+				Shown: f.Sessions && shown[i] && x.Sessions > 0,
+			})
 		}
 		if !any {
 			f.LeftOut++
@@ -399,38 +362,33 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 		}
 		f.Rows = append(f.Rows, row)
 	}
-	for _, word := range []string{"fail", "xpass", "error", "pass", "xfail", "skipped"} {
-		if counts[word] > 0 {
-			mark, label := wordMark(word)
-			f.Legend = append(f.Legend, htmlLegend{word, mark, label, counts[word]})
+	for _, w := range words() {
+		if n := counts[w.name]; n > 0 {
+			f.Legend = append(f.Legend, htmlLegend{w.name, w.mark, w.label, n})
 		}
 	}
 }
 
-// cellWords returns the text beside the symbol of an execution: its repetitions, when there are
-// several, and its duration.
-func cellWords(run *plumb.Run, i int) string {
-	e := &run.Executions[i]
-	if e.State != plumb.ExecutionDone || e.Sessions == 0 {
+// words returns the text beside the symbol of an execution: its repetitions, if there are several,
+// and its duration.
+func (c *cell) words() string {
+	if c.State != plumb.ExecutionDone || c.Sessions == 0 {
 		return ""
 	}
 	words := ""
-	if target := repeatTarget(run, &run.Cases[i/len(run.Info.Runners)]); target > 1 {
-		words = fmt.Sprintf("%d/%d ", e.Passed, target)
+	if target := c.repeats(); target > 1 {
+		words = fmt.Sprintf("%d/%d ", c.Passed, target)
 	}
-	return words + duration(analyze.Elapsed(e))
+	return words + duration(analyze.Elapsed(c.Execution))
 }
 
 // failures adds the failed and unmeasured executions.
 func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 	found := analyze.Find(run, htmlFailures)
-	for _, groups := range [][]analyze.Group{found.Failed, {found.UnexpectedPassed}, found.Errored} {
-		for _, g := range groups {
+	for _, section := range sectionsOf(&found) {
+		for _, g := range section.groups {
 			f.More += g.Count
-			for _, i := range g.Executions {
-				if len(f.Failures) == htmlFailures {
-					break
-				}
+			for _, i := range g.Executions[:min(len(g.Executions), htmlFailures-len(f.Failures))] {
 				x, err := failedOf(o, run, i)
 				if err != nil {
 					return err
@@ -445,66 +403,27 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 }
 
 func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
-	n := len(run.Info.Runners)
-	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
-	x := htmlFailed{At: i, Case: oneLine(info.ID), Word: cellWord(e), Meta: countWords(run, i)}
-	if n > 1 {
-		x.Runner = runnerTitle(runner)
+	c := cellAt(run, i)
+	w := wordOf(c.Execution)
+	x := htmlFailed{Execution: i, Case: oneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
+	if len(run.Info.Runners) > 1 {
+		x.Runner = runnerTitle(c.runner)
 	}
-	x.Mark, x.Label = wordMark(x.Word)
-	if x.Word == "xpass" {
-		x.Message = unexpectedPass
-	} else {
-		x.Class = classLabel(e.Class, e.Origin)
-	}
-	rec, err := record(o.Sessions, info.ID, runner.ID)
+	_, s, err := c.decided(o.Sessions)
 	if err != nil {
 		return x, err
 	}
-	s := rec.deciding(e.Outcome)
-	if s == nil || x.Word == "xpass" {
-		x.Message = cmp.Or(x.Message, clean(e.Reason))
-		return x, nil
-	}
-	ex := whyOf(e, s)
-	x.Hint, x.More = ex.hint, ex.more
-	x.Stack, x.Log = ex.stack, ex.log
-	if len(ex.checks) == 0 {
-		x.Message, x.Where = ex.message, ex.at
-	}
-	for _, c := range ex.checks {
-		check := htmlCheck{Name: c.name, Reason: c.reason, Where: c.at, Expected: c.expected, Got: c.got}
-		switch {
-		case c.expected == "" && c.got == "":
-		case diffable(c.expected, c.got):
-			check.Diff = diffLines(diffOf(c.expected, c.got, 4*excerptLines))
-		default:
-			check.Compared, check.Got = true, shown(c.got)
+	if c.Status == plumb.StatusUnexpectedPassed {
+		x.Why.Message = unexpectedPass
+	} else {
+		x.Class = classLabel(c.Class, c.Origin)
+		x.Why = whyOf(c.Execution, s)
+		x.Answer, _ = clip(s.output(), excerptText)
+		if s != nil {
+			x.Directory = oneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
 		}
-		x.Checks = append(x.Checks, check)
+		x.Why.Explain = c.askAbout(o, s)
 	}
-	x.Answer, _ = clip(s.output(), excerptText)
-	if keepsArtifacts(runner) && run.Info.ArtifactDir != "" {
-		x.Directory = oneLine(artifactDir(plumb.ExecutionDir(run.Info.ArtifactDir, info.ID, runner), s))
-		x.Explain = explainCommand(o, run, i, s)
-	}
+	x.Why.Counts = c.counts()
 	return x, nil
-}
-
-// diffLines classifies the lines of a diff.
-func diffLines(lines []string) []htmlLine {
-	out := make([]htmlLine, len(lines))
-	for i, l := range lines {
-		kind := ""
-		switch {
-		case strings.HasPrefix(l, "--- "), strings.HasPrefix(l, "+++ "), strings.HasPrefix(l, "@"):
-			kind = "at"
-		case strings.HasPrefix(l, "+"):
-			kind = "add"
-		case strings.HasPrefix(l, "-"):
-			kind = "del"
-		}
-		out[i] = htmlLine{kind, l}
-	}
-	return out
 }

@@ -54,41 +54,46 @@ type junitCase struct {
 // with a message: it did not pass and does not break the build, and JUnit has no better word. An
 // unexpected pass is a failure.
 func writeJUnit(o Options, run *plumb.Run) error {
-	w := bufio.NewWriterSize(o.Out, 64<<10)
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	total := analyze.Rates(run).Overall
+	out := bufio.NewWriterSize(o.Out, 64<<10)
+	w := &junitWriter{Encoder: xml.NewEncoder(out), o: &o}
+	w.Indent("", "  ")
+	_, w.err = out.WriteString(xml.Header)
 	root := start("testsuites", "name", suiteTitle(&run.Info, " "))
-	root.Attr = append(root.Attr, junitCounts(total)...)
+	root.Attr = append(root.Attr, junitCounts(analyze.Rates(run).Overall)...)
 	root.Attr = append(root.Attr, attr("time", seconds(durationMs(run))))
-	if _, err := w.WriteString(xml.Header); err != nil {
-		return fmt.Errorf("write junit report: %w", err)
-	}
-	err := enc.EncodeToken(root)
+	w.token(root)
 	for r := range run.Info.Runners {
-		if err == nil {
-			err = junitSuite(enc, &o, run, r)
-		}
+		w.suite(run, r)
 	}
-	if err == nil {
-		err = enc.EncodeToken(root.End())
+	w.token(root.End())
+	if w.err == nil {
+		w.err = w.Close()
 	}
-	if err == nil {
-		err = enc.Close()
+	_, _ = out.WriteString("\n") // Flush returns the error
+	if w.err == nil {
+		w.err = out.Flush()
 	}
-	if err == nil {
-		_, err = w.WriteString("\n")
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		return fmt.Errorf("write junit report: %w", err)
+	if w.err != nil {
+		return fmt.Errorf("write junit report: %w", w.err)
 	}
 	return nil
 }
 
-func junitSuite(enc *xml.Encoder, o *Options, run *plumb.Run, r int) error {
+// junitWriter writes XML and keeps the first error.
+type junitWriter struct {
+	*xml.Encoder
+	o   *Options
+	err error
+}
+
+func (w *junitWriter) token(t xml.Token) {
+	if w.err == nil {
+		w.err = w.EncodeToken(t)
+	}
+}
+
+// suite writes the executions of the runner at index r.
+func (w *junitWriter) suite(run *plumb.Run, r int) {
 	runner := &run.Info.Runners[r]
 	n := len(run.Info.Runners)
 	rate := analyze.RunnerRates(run, r).Overall
@@ -102,39 +107,31 @@ func junitSuite(enc *xml.Encoder, o *Options, run *plumb.Run, r int) error {
 	if !run.StartedAt.IsZero() {
 		suite.Attr = append(suite.Attr, attr("timestamp", run.StartedAt.UTC().Format("2006-01-02T15:04:05")))
 	}
-	if err := enc.EncodeToken(suite); err != nil {
-		return err
-	}
-	passed, share, interval, coverage := rateCells(rate, "-")
+	w.token(suite)
+	cells := rateCells(rate, "-")
 	properties := start("properties")
-	if err := enc.EncodeToken(properties); err != nil {
-		return err
-	}
+	w.token(properties)
 	for _, p := range nonEmpty(
 		"run", run.Info.ID, "plumb", run.Info.PlumbVersion, "suite", run.Info.SuiteName,
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
-		"recorded", flag(o.recorded(run)), "stop", stopWords(run),
-		"passed", passed, "passRate", share, "interval95", interval, "coverage", coverage,
+		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
+		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	) {
-		if err := enc.Encode(without(o.Redact, p)); err != nil {
-			return err
+		if w.err == nil {
+			w.err = w.Encode(without(w.o.Redact, p))
 		}
 	}
-	if err := enc.EncodeToken(properties.End()); err != nil {
-		return err
-	}
-	for c := range run.Cases {
-		x, err := junitCaseOf(o, run, c*n+r)
-		if err != nil {
-			return err
-		}
-		if err := enc.Encode(without(o.Redact, x)); err != nil {
-			return err
+	w.token(properties.End())
+	for i := r; i < len(run.Executions) && w.err == nil; i += n {
+		c := cellAt(run, i)
+		var x junitCase
+		if x, w.err = junitCaseOf(w.o, &c); w.err == nil {
+			w.err = w.Encode(without(w.o.Redact, x))
 		}
 	}
-	return enc.EncodeToken(suite.End())
+	w.token(suite.End())
 }
 
 // junitCounts returns the counts that readers expect on a suite.
@@ -146,69 +143,62 @@ func junitCounts(r analyze.Rate) []xml.Attr {
 	}
 }
 
-func junitCaseOf(o *Options, run *plumb.Run, i int) (junitCase, error) {
-	n := len(run.Info.Runners)
-	e, info, runner := &run.Executions[i], &run.Cases[i/n], &run.Info.Runners[i%n]
-	x := junitCase{Name: xmlText(info.ID), ClassName: xmlText(info.Category), Time: seconds(e.DurationMs)}
+func junitCaseOf(o *Options, c *cell) (junitCase, error) {
+	x := junitCase{Name: xmlText(c.info.ID), ClassName: xmlText(c.info.Category), Time: seconds(c.DurationMs)}
 	if x.ClassName == "" {
-		x.ClassName = xmlText(suiteTitle(&run.Info, " "))
+		x.ClassName = xmlText(suiteTitle(&c.run.Info, " "))
 	}
-	if e.State != plumb.ExecutionDone || e.Outcome == plumb.OutcomeSkipped {
-		message := oneLine(e.Reason)
-		if message == "" {
-			message = "not run"
-			if words := stopWords(run); words != "" {
-				message += ": " + words
-			}
+	reason := xmlText(oneLine(c.Reason))
+	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
+		if reason == "" {
+			reason = strings.TrimSuffix("not run: "+stopWords(c.run), ": ")
 		}
-		x.Skipped = &junitMessage{Message: xmlText(message)}
+		x.Skipped = &junitMessage{Message: reason}
 		return x, nil
 	}
-	rec, err := record(o.Sessions, info.ID, runner.ID)
+	_, decided, err := c.decided(o.Sessions)
 	if err != nil {
 		return x, err
 	}
-	decided := rec.deciding(e.Outcome)
-	x.Properties = &junitProperties{caseProperties(run, i, decided)}
+	x.Properties = &junitProperties{caseProperties(c, decided)}
 	if out, missing := shorten(decided.output(), junitOutput); out != "" {
 		x.SystemOut = &junitText{xmlText(out)}
 		if missing > 0 {
-			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing), oneLine(run.Info.ID),
-				oneLine(info.ID))
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing),
+				oneLine(c.run.Info.ID), oneLine(c.info.ID))
 		}
 	}
 	message := &junitMessage{
-		Message: xmlText(oneLine(e.Reason)), Type: xmlText(classID(e)),
-		Text: xmlText(whyText(e, decided)),
+		Message: reason, Type: xmlText(classID(c.Execution)), Text: xmlText(whyText(c.Execution, decided)),
 	}
 	switch {
-	case e.Status == plumb.StatusUnexpectedPassed:
+	case c.Status == plumb.StatusUnexpectedPassed:
 		x.Failure = &junitMessage{Message: unexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
-	case e.Status == plumb.StatusExpectedFailed:
-		x.Skipped = &junitMessage{Message: xmlText(strings.TrimSuffix("expected failure: "+oneLine(e.Reason), ": "))}
-	case e.Outcome == plumb.OutcomeFail:
+	case c.Status == plumb.StatusExpectedFailed:
+		x.Skipped = &junitMessage{Message: strings.TrimSuffix("expected failure: "+reason, ": ")}
+	case c.Outcome == plumb.OutcomeFail:
 		x.Failure = message
-	case e.Outcome == plumb.OutcomeError:
+	case c.Outcome == plumb.OutcomeError:
 		x.Error = message
 	}
 	return x, nil
 }
 
 // caseProperties describes what produced a result.
-func caseProperties(run *plumb.Run, i int, s *session) []junitProperty {
-	e, info := &run.Executions[i], &run.Cases[i/len(run.Info.Runners)]
+func caseProperties(c *cell, s *session) []junitProperty {
 	pairs := []string{
-		"outcome", string(e.Outcome), "status", string(e.Status), "case.hash", info.Hash, "difficulty", info.Difficulty,
+		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.info.Hash,
+		"difficulty", c.info.Difficulty,
 	}
-	if e.Priced {
-		pairs = append(pairs, "costUsd", strconv.FormatFloat(e.CostUSD, 'g', -1, 64))
+	if c.Priced {
+		pairs = append(pairs, "costUsd", strconv.FormatFloat(c.CostUSD, 'g', -1, 64))
 	}
-	if e.InputTokens+e.OutputTokens > 0 {
-		pairs = append(pairs, "inputTokens", strconv.FormatInt(e.InputTokens, 10), "outputTokens",
-			strconv.FormatInt(e.OutputTokens, 10))
+	if c.InputTokens+c.OutputTokens > 0 {
+		pairs = append(pairs, "inputTokens", strconv.FormatInt(c.InputTokens, 10), "outputTokens",
+			strconv.FormatInt(c.OutputTokens, 10))
 	}
-	if e.Passed+e.Failed+e.Errored > 1 {
-		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed+e.Errored))
+	if tried := c.Passed + c.Failed + c.Errored; tried > 1 {
+		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", c.Passed, tried))
 	}
 	if s != nil && s.report != nil {
 		pairs = append(pairs, "model", s.report.Model, "fingerprint", s.report.Fingerprint,
@@ -273,5 +263,5 @@ func xmlText(s string) string {
 			return r
 		}
 		return -1
-	}, clean(s))
+	}, Clean(s))
 }

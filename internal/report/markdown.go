@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -93,49 +92,39 @@ func (m *page) part(s string) {
 }
 
 func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
-	var b strings.Builder
-	b.WriteString("| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n")
-	rows := 0
+	var rows []string
 	row := func(name string, r analyze.Rate) {
-		rows++
-		if rows > markdownRows {
-			return
-		}
-		passed, rate, interval, coverage := rateCells(r, "–")
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, passed, rate, interval, coverage)
-	}
-	list := func(kind string, rates []analyze.Rate, has bool) {
-		for _, r := range rates {
-			switch {
-			case !has:
-			case r.Name == "":
-				row("no "+kind, r)
-			default:
-				row(kind+" "+cell(r.Name), r)
-			}
-		}
+		rows = append(rows, "| "+name+" | "+strings.Join(rateCells(r, "–"), " | ")+" |\n")
 	}
 	for i := range run.Info.Runners {
-		runner := analyze.RunnerRates(run, i)
-		row("**"+cell(runnerTitle(&run.Info.Runners[i]))+"**", runner.Overall)
-		list("category", runner.Categories, runner.HasCategories())
-		list("difficulty", runner.Difficulties, runner.HasDifficulties())
+		b := analyze.RunnerRates(run, i)
+		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", b.Overall)
+		for _, list := range rateLists(&b, false) {
+			for _, r := range list.rates {
+				if r.Name == "" {
+					row("no "+list.kind, r)
+				} else {
+					row(list.kind+" "+cellText(r.Name), r)
+				}
+			}
+		}
 	}
 	if len(run.Info.Runners) > 1 {
 		row("**all**", all.Overall)
 	}
-	if rows > markdownRows {
-		fmt.Fprintf(&b, "\n(%s more)\n", plural(rows-markdownRows, "row"))
+	text := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
+		strings.Join(rows[:min(len(rows), markdownRows)], "")
+	if more := len(rows) - markdownRows; more > 0 {
+		text += fmt.Sprintf("\n(%s more)\n", plural(more, "row"))
 	}
-	m.part(b.String() + "\n")
+	m.part(text + "\n")
 }
 
 func (m *page) figures(run *plumb.Run) {
-	spent, times := analyze.Spent(run, -1), analyze.Times(run)
+	spent := analyze.Spent(run, -1)
 	parts := []string{"time " + duration(durationMs(run))}
-	if times.N > 0 {
-		parts = append(parts, fmt.Sprintf("a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
-			duration(times.Max)))
+	if words := timesWords(run); words != "" {
+		parts = append(parts, words)
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
@@ -144,8 +133,7 @@ func (m *page) figures(run *plumb.Run) {
 		parts = append(parts, "cost "+costWords(spent, run))
 	}
 	if spent.Cached > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s from the cache", count(spent.Cached),
-			plural(spent.Sessions, "answer")))
+		parts = append(parts, cacheWords(spent))
 	}
 	m.add("%s\n\n", strings.Join(parts, " · "))
 }
@@ -153,14 +141,11 @@ func (m *page) figures(run *plumb.Run) {
 func (m *page) findings(o *Options, run *plumb.Run) error {
 	f := analyze.Find(run, markdownListed)
 	details := markdownItems
-	section := func(title string, groups []analyze.Group) error {
-		if len(groups) == 0 || groups[0].Count == 0 {
-			return nil
-		}
-		m.add("### %s\n\n", title)
-		for i, g := range groups {
+	for _, section := range sectionsOf(&f) {
+		m.add("### %s\n\n", strings.ToUpper(section.title[:1])+section.title[1:])
+		for i, g := range section.groups {
 			if i == summaryGroups {
-				m.add("(%s more)\n\n", plural(len(groups)-i, "class"))
+				m.add("(%s more)\n\n", plural(len(section.groups)-i, "class"))
 				break
 			}
 			if g.Class.ID != "" {
@@ -179,24 +164,18 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 			}
 			m.add("\n")
 		}
-		return nil
 	}
-	err := errors.Join(
-		section("Failed", f.Failed),
-		section("Passed although expected to fail", []analyze.Group{f.UnexpectedPassed}),
-		section("Could not be measured", f.Errored),
-	)
 	if n := f.ExpectedFailed.Count; n > 0 {
 		m.add("%s failed as expected.\n\n", plural(n, "case"))
 	}
-	return err
+	return nil
 }
 
 // item lists one execution. The first items include what was expected and what was received.
 func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
-	e := &run.Executions[x]
-	line := "- " + code(executionName(run, x))
-	if reason := oneLine(e.Reason); reason != "" {
+	c := cellAt(run, x)
+	line := "- " + code(c.name())
+	if reason := oneLine(c.Reason); reason != "" {
 		line += " " + code(reason)
 	}
 	m.part(line + "\n")
@@ -204,16 +183,12 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 		return nil
 	}
 	*details--
-	rec, err := record(o.Sessions, run.Cases[x/len(run.Info.Runners)].ID, run.Info.Runners[x%len(run.Info.Runners)].ID)
-	if err != nil {
+	_, decided, err := c.decided(o.Sessions)
+	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
 		return err
 	}
-	decided := rec.deciding(e.Outcome)
-	if decided == nil || e.Status == plumb.StatusUnexpectedPassed {
-		return nil
-	}
-	why, missing := shorten(whyText(e, decided), markdownText)
-	if strings.TrimSpace(why) == "" || oneLine(why) == oneLine(e.Reason) {
+	why, missing := shorten(whyText(c.Execution, decided), markdownText)
+	if strings.TrimSpace(why) == "" || oneLine(why) == oneLine(c.Reason) {
 		return nil
 	}
 	if missing > 0 {
@@ -224,7 +199,7 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 		language = "diff"
 	}
 	ask := ""
-	if explain := explainCommand(o, run, x, decided); explain != "" {
+	if explain := c.askAbout(o, decided); explain != "" {
 		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
 	}
 	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + ask + "\n  </details>\n")
@@ -262,13 +237,13 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// cell is code for a table, in which a bar ends the cell even inside code.
-func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
+// cellText is code for a table, in which a bar ends the cell even inside code.
+func cellText(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
 
 // fence puts a text into a fenced block that it cannot close.
 func fence(s, language string) string {
 	ticks := strings.Repeat("`", max(3, longestRun(s)+1))
-	return ticks + language + "\n" + strings.TrimRight(clean(s), "\n") + "\n" + ticks
+	return ticks + language + "\n" + strings.TrimRight(Clean(s), "\n") + "\n" + ticks
 }
 
 // longestRun returns the length of the longest run of backticks in s.

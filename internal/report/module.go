@@ -254,15 +254,22 @@ func (r *moduleReporter) begin(run *plumb.Run) error {
 	return r.call("onSuiteStart", ev)
 }
 
-// of returns the event of an execution, or of a case when runner is nil.
-func (r *moduleReporter) of(run *plumb.Run, caseID string, runner *plumb.RunnerInfo) (moduleEvent, error) {
+// callOf calls a hook of an execution, or of a case when runner is nil.
+func (r *moduleReporter) callOf(
+	hook string, run *plumb.Run, caseID string, runner *plumb.RunnerInfo, result any,
+) error {
 	i, err := run.Index(caseID, run.Info.Runners[0].ID)
 	if err != nil {
-		return moduleEvent{}, err
+		return err
 	}
 	c := i / len(run.Info.Runners)
 	info, err := r.o.info(&run.Cases[c])
-	return moduleEvent{Case: info, Runner: runner, CaseIndex: c + 1, TotalCases: len(run.Cases)}, err
+	if err != nil {
+		return err
+	}
+	return r.call(hook, moduleEvent{
+		Case: info, Runner: runner, CaseIndex: c + 1, TotalCases: len(run.Cases), Result: result,
+	})
 }
 
 // execution returns the recorded sessions of an execution. Its first event calls onCaseStart and
@@ -272,11 +279,7 @@ func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, 
 	if x == nil {
 		x = &moduleCase{running: map[string]*recording{}, results: map[string]json.RawMessage{}, passed: true}
 		r.cases[ev.Case] = x
-		event, err := r.of(run, ev.Case, nil)
-		if err == nil {
-			err = r.call("onCaseStart", event)
-		}
-		if err != nil {
+		if err := r.callOf("onCaseStart", run, ev.Case, nil, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -284,11 +287,7 @@ func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, 
 	if rec == nil {
 		rec = &recording{}
 		x.running[ev.Runner] = rec
-		event, err := r.of(run, ev.Case, run.Runner(ev.Runner))
-		if err == nil {
-			err = r.call("onRunnerStart", event)
-		}
-		if err != nil {
+		if err := r.callOf("onRunnerStart", run, ev.Case, run.Runner(ev.Runner), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -309,17 +308,13 @@ func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
 	if r.held > moduleDocument {
 		d = brief
 	}
-	res := result(run, i, rec, run.Info.ArtifactDir, d)
+	c := cellAt(run, i)
+	res := c.result(rec, d)
 	text, err := json.Marshal(res)
 	if err != nil {
 		return err
 	}
-	event, err := r.of(run, ev.Case, run.Runner(ev.Runner))
-	if err != nil {
-		return err
-	}
-	event.Result = json.RawMessage(text)
-	if err := r.call("onRunnerFinish", event); err != nil {
+	if err := r.callOf("onRunnerFinish", run, ev.Case, c.runner, json.RawMessage(text)); err != nil {
 		return err
 	}
 	x := r.cases[ev.Case]
@@ -329,19 +324,13 @@ func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
 	x.passed = x.passed && res.Passed
 	n := len(run.Info.Runners)
 	first := i / n * n
-	for k := first; k < first+n; k++ {
-		if run.Executions[k].State != plumb.ExecutionDone {
-			return nil
-		}
+	if !allDone(run.Executions[first : first+n]) {
+		return nil
 	}
 	return r.caseFinished(run, ev.Case, first, x)
 }
 
 func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, x *moduleCase) error {
-	event, err := r.of(run, caseID, nil)
-	if err != nil {
-		return err
-	}
 	c := &run.Cases[first/len(run.Info.Runners)]
 	res := struct {
 		CaseID  string            `json:"caseId"`
@@ -353,8 +342,10 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 		text := x.results[run.Info.Runners[k].ID]
 		r.held -= len(text)
 		if text == nil { // done before this process began
-			done := result(run, first+k, &recording{}, run.Info.ArtifactDir, brief)
+			c := cellAt(run, first+k)
+			done := c.result(&recording{}, brief)
 			res.Passed = res.Passed && done.Passed
+			var err error
 			if text, err = json.Marshal(done); err != nil {
 				return err
 			}
@@ -362,8 +353,7 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 		res.Results = append(res.Results, text)
 	}
 	delete(r.cases, caseID)
-	event.Result = res
-	return r.call("onCaseFinish", event)
+	return r.callOf("onCaseFinish", run, caseID, nil, res)
 }
 
 // finish calls onSuiteFinish. Results that are too large come without their sessions.
@@ -374,7 +364,7 @@ func (r *moduleReporter) finish(run *plumb.Run) error {
 	}
 	for _, d := range []detail{full, brief} {
 		var doc bytes.Buffer
-		err := writeDocument(&limited{&doc, moduleDocument}, run, r.o.Sessions, d, r.o.recorded(run))
+		err := newResults(&r.o.Options, d).Write(&limited{&doc, moduleDocument}, run)
 		if errors.Is(err, errTooLarge) {
 			continue
 		}

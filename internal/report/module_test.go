@@ -240,12 +240,12 @@ func TestModuleBrokenOff(t *testing.T) {
 // TestModuleResultsAreDocumented: what hooks get of a result has the documented keys.
 func TestModuleResultsAreDocumented(t *testing.T) {
 	l := agentLog()
-	run := l.run(t)
-	rec, err := record(l.sessions, "release", "claude")
+	x := cellAt(l.run(t), 0)
+	rec, err := x.record(l.sessions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(result(run, 0, rec, run.Info.ArtifactDir, full))
+	text, err := json.Marshal(x.result(rec, full))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,9 @@ type Options struct {
 	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
 	// to Out.
 	RunDir string
+	// Temp is a directory for temporary files. With it, reporters of a new run prepare their
+	// documents during the run; without it, they do all work at the end.
+	Temp string
 	// Dir is the run directory as the user should see it. The default is the path in the run's
 	// info.
 	Dir string
@@ -108,19 +111,15 @@ func newReporter(name string, o Options) (plumb.Reporter, error) {
 	case Terminal:
 		return newTerminal(o), nil
 	case JSON:
-		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.Sessions, full, o.recorded(run))
-		}}, nil
+		return &resultsReport{newResults(&o, full), o.Out}, nil
 	case JSONSummary:
-		return &atEnd{func(run *plumb.Run) error {
-			return writeDocument(o.Out, run, o.Sessions, brief, o.recorded(run))
-		}}, nil
+		return &resultsReport{newResults(&o, brief), o.Out}, nil
 	case JUnit:
-		return &atEnd{func(run *plumb.Run) error { return writeJUnit(o, run) }}, nil
+		return &atEnd{o, writeJUnit}, nil
 	case GitHubActions:
-		return &atEnd{func(run *plumb.Run) error { return writeActions(o, run) }}, nil
+		return &atEnd{o, writeActions}, nil
 	case Markdown:
-		return &atEnd{func(run *plumb.Run) error { return writeComment(o, run) }}, nil
+		return &atEnd{o, writeComment}, nil
 	case HTML:
 		return &htmlReport{o: o, size: htmlSize}, nil
 	}
@@ -131,16 +130,30 @@ func newReporter(name string, o Options) (plumb.Reporter, error) {
 	return nil, plumb.WithHint(err, "reporters: "+strings.Join(Names(), ", "))
 }
 
+// resultsReport writes a document of results to out.
+type resultsReport struct {
+	*Results
+	out io.Writer
+}
+
+func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
+	if ev.Type == plumb.EventRunFinished {
+		return r.Write(r.out, run)
+	}
+	return r.Results.Report(ev, run)
+}
+
 // atEnd is a reporter that writes one document at the end of the run.
 type atEnd struct {
-	write func(run *plumb.Run) error
+	o     Options
+	write func(o Options, run *plumb.Run) error
 }
 
 func (r *atEnd) Report(ev plumb.Event, run *plumb.Run) error {
 	if ev.Type != plumb.EventRunFinished {
 		return nil
 	}
-	return r.write(run)
+	return r.write(r.o, run)
 }
 
 func (r *atEnd) Close() error { return nil }
@@ -267,21 +280,17 @@ func stopWords(run *plumb.Run) string {
 	if run.End == nil {
 		return "the run has not ended: it was killed or is still running"
 	}
-	switch run.End.Stop {
-	case "":
-		return ""
-	case plumb.StopInterrupted:
-		return "interrupted"
-	case plumb.StopFailFast:
-		return "stopped: the failure limit is reached"
-	case plumb.StopCost:
-		return "stopped: the cost budget is spent"
-	case plumb.StopTokens:
-		return "stopped: the token budget is spent"
-	case plumb.StopDuration:
-		return "stopped: the time budget is spent"
-	case plumb.StopUnmetered:
-		return "stopped: sessions do not report what they use, so the budget cannot be enforced"
+	words := map[plumb.StopReason]string{
+		"":                    "",
+		plumb.StopInterrupted: "interrupted",
+		plumb.StopFailFast:    "stopped: the failure limit is reached",
+		plumb.StopCost:        "stopped: the cost budget is spent",
+		plumb.StopTokens:      "stopped: the token budget is spent",
+		plumb.StopDuration:    "stopped: the time budget is spent",
+		plumb.StopUnmetered:   "stopped: sessions do not report what they use, so the budget cannot be enforced",
+	}
+	if known, ok := words[run.End.Stop]; ok {
+		return known
 	}
 	return "stopped: " + oneLine(string(run.End.Stop))
 }
@@ -299,10 +308,10 @@ type command struct{ line, why string }
 
 // nextSteps returns the commands that a user is likely to need after a run, most useful first.
 func nextSteps(o *Options, run *plumb.Run, look string) []command {
-	id, flags := shellWord(run.Info.ID), o.flags()
+	id, flags := ShellWord(run.Info.ID), o.flags()
 	var steps []command
 	if look != "" {
-		steps = append(steps, command{"plumb show " + id + " " + shellWord(look) + flags, "see the whole session"})
+		steps = append(steps, command{"plumb show " + id + " " + ShellWord(look) + flags, "see the whole session"})
 	}
 	switch t := run.Totals; {
 	case o.Closed:
@@ -314,8 +323,8 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	return steps
 }
 
-// shellWord quotes an argument that a shell would split or expand.
-func shellWord(s string) string {
+// ShellWord quotes an argument that a shell would split or expand.
+func ShellWord(s string) string {
 	s = oneLine(s)
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	if s != "" && strings.Trim(s, plain) == "" {

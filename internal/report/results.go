@@ -3,10 +3,14 @@ package report
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unicode/utf16"
@@ -90,67 +94,115 @@ type spending struct {
 	Cached       int      `json:"cached"`
 }
 
-// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance. It
-// holds at most a few hundred executions in memory. Without s it omits what only sessions have.
+// WriteResults writes results.json: the documented shape plus outcome, coverage and provenance.
+// Without s it omits what only sessions have.
 //
 // Each session report appears once: at the execution for the session that decided it, else at its
 // repetition, else in the repetition's list of sessions. The document has one case per line.
 func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
-	return writeDocument(w, run, s, full, recorded(run))
+	return NewResults(Options{Sessions: s}).Write(w, run)
 }
 
-func writeDocument(w io.Writer, run *plumb.Run, s Sessions, d detail, recorded bool) error {
-	doc := &document{w: bufio.NewWriterSize(w, 64<<10)}
-	doc.enc = json.NewEncoder(&doc.buf)
-	doc.enc.SetEscapeHTML(false)
-	dir := run.Info.ArtifactDir
+// Results writes the results of one run; see [WriteResults]. It holds at most a few hundred
+// executions in memory.
+//
+// If it receives the events of the run and has a directory for temporary files, it renders the
+// cases while the run is on. It renders them in the order of the plan, so the first unfinished case
+// holds back the later ones.
+type Results struct {
+	sessions Sessions
+	detail   detail
+	recorded bool   // whatever the runners are
+	temp     string // the directory of the spool, or ""
+
+	spool    *document // the cases that are rendered; nil before the first
+	file     *os.File  // of the spool
+	done     int       // the number of rendered cases
+	averages []analyze.Averages
+	batch    [renderBatch]renderedCase
+}
+
+// NewResults returns results with all details of the sessions.
+func NewResults(o Options) *Results { return newResults(&o, full) }
+
+func newResults(o *Options, d detail) *Results {
+	return &Results{sessions: o.Sessions, detail: d, recorded: o.Recorded, temp: o.Temp}
+}
+
+// Report renders the cases that are done. It does not render those of agents before the end,
+// because their sessions are few and may be large.
+func (r *Results) Report(ev plumb.Event, run *plumb.Run) (err error) {
+	if r.temp == "" || ev.Type != plumb.EventExecutionFinished || hasAgents(run) {
+		return nil
+	}
+	n, to := len(run.Info.Runners), r.done
+	for to < len(run.Cases) && allDone(run.Executions[to*n:(to+1)*n]) {
+		to++
+	}
+	if to-r.done < renderTogether {
+		return nil
+	}
+	if r.file == nil {
+		if r.file, err = os.CreateTemp(r.temp, ".results-*"); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
+		r.spool = newDocument(r.file)
+	}
+	return r.cases(r.spool, run, to)
+}
+
+func allDone(executions []plumb.Execution) bool {
+	return !slices.ContainsFunc(executions, func(e plumb.Execution) bool { return e.State != plumb.ExecutionDone })
+}
+
+// Close removes the temporary file.
+func (r *Results) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Write writes the whole document, once.
+func (r *Results) Write(w io.Writer, run *plumb.Run) error {
+	doc := newDocument(w)
 	doc.members("{\n", suiteResult{
 		SuitePath: run.Info.SuitePath, StartedAt: stamp(run.StartedAt), EndedAt: stamp(run.EndedAt),
-		DurationMs: durationMs(run), SuiteRunArtifactDir: dir,
+		DurationMs: durationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
 		DeclaredTags: list(run.Info.DeclaredTags), SelectedTags: list(run.Info.SelectedTags),
 	})
-	doc.raw(",\n  \"cases\": [")
-	n := len(run.Info.Runners)
-	averages := make([]analyze.Averages, n)
-	batch := make([]renderedCase, min(renderBatch, len(run.Cases)))
-	size := runtime.GOMAXPROCS(0) // until the size of a case is known
-	for from := 0; from < len(run.Cases); {
-		part := batch[:min(size, len(batch), len(run.Cases)-from)]
-		renderCases(run, s, d, from, part)
-		written := 0
-		for i := range part {
-			if part[i].err != nil {
-				return part[i].err
-			}
-			for r, figures := range part[i].figures {
-				if figures.ran {
-					averages[r].Add(figures.durationMs, figures.usage)
-				}
-			}
-			doc.rawElement(from+i, part[i].json)
-			if written += len(part[i].json); cap(part[i].json) > renderBytes/16 {
-				part[i].json = nil // the next cases need not be as large
-			}
+	fmt.Fprint(doc, ",\n  \"cases\": [")
+	if r.spool != nil {
+		if err := r.spool.close(); err != nil {
+			return err
 		}
-		from += len(part)
-		size = max(runtime.GOMAXPROCS(0), renderBytes/(written/len(part)+1))
+		if _, err := io.Copy(doc, io.NewSectionReader(r.file, 0, math.MaxInt64)); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
+	}
+	if err := r.cases(doc, run, len(run.Cases)); err != nil {
+		return err
 	}
 	doc.endList(len(run.Cases))
-	doc.raw(",\n  \"runners\": [")
-	for r := range n {
-		doc.element(r, agentSummary(run, r, averages[r].Summary(run, r)))
+	fmt.Fprint(doc, ",\n  \"runners\": [")
+	for i := range run.Info.Runners {
+		doc.element(i, doc.encode(agentSummary(run, i, r.averages[i].Summary(run, i))))
 	}
-	doc.endList(n)
-	doc.members(",\n", provenanceOf(run, recorded))
-	doc.raw("\n}\n")
+	doc.endList(len(run.Info.Runners))
+	doc.members(",\n", provenanceOf(run, r.recorded || recorded(run)))
+	fmt.Fprint(doc, "\n}\n")
 	return doc.close()
 }
 
-// renderBatch limits how many cases are rendered before they are written, and so how many are in
-// memory. Fewer are rendered when together they exceed renderBytes.
 const (
+	// renderBatch limits how many cases are rendered before they are written, and so how many are
+	// in memory. Fewer are rendered when together they exceed renderBytes.
 	renderBatch = 256
 	renderBytes = 4 << 20
+	// renderTogether is the number of cases that are worth rendering during the run.
+	renderTogether = 16
 )
 
 // renderedCase is one case of a document, with its part of the runners' averages.
@@ -166,28 +218,58 @@ type caseFigures struct {
 	usage      plumb.Usage
 }
 
-// renderCases renders the cases from the given index on, as many as fit into out, on all
-// processors.
-func renderCases(run *plumb.Run, s Sessions, d detail, from int, out []renderedCase) {
+// cases renders the next cases, up to the given number, into doc.
+func (r *Results) cases(doc *document, run *plumb.Run, to int) error {
+	if r.averages == nil {
+		r.averages = make([]analyze.Averages, len(run.Info.Runners))
+	}
+	size := runtime.GOMAXPROCS(0) // until the size of a case is known
+	for r.done < to {
+		part := r.batch[:min(size, len(r.batch), to-r.done)]
+		r.render(run, part)
+		written := 0
+		for i := range part {
+			x := &part[i]
+			if x.err != nil {
+				return x.err
+			}
+			for runner, figures := range x.figures {
+				if figures.ran {
+					r.averages[runner].Add(figures.durationMs, figures.usage)
+				}
+			}
+			doc.element(r.done, x.json)
+			r.done++
+			if written += len(x.json); cap(x.json) > renderBytes/16 {
+				x.json = nil // the next cases need not be as large
+			}
+		}
+		size = max(runtime.GOMAXPROCS(0), renderBytes/(written/len(part)+1))
+	}
+	return nil
+}
+
+// render renders the next cases, as many as fit into out, on all processors.
+func (r *Results) render(run *plumb.Run, out []renderedCase) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
-				res, figures, err := renderCase(run, s, d, from+i)
+				res, figures, err := r.renderCase(run, r.done+i)
 				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
 					buf.Grow(res.size())
 					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 				}
-				out[i] = renderedCase{json: escapeControls(buf.Bytes()), figures: figures, err: err}
+				out[i] = renderedCase{json: EscapeJSON(buf.Bytes()), figures: figures, err: err}
 			}
 		})
 	}
 	workers.Wait()
 }
 
-func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []caseFigures, error) {
+func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, error) {
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
 	res := caseResult{
@@ -196,24 +278,22 @@ func renderCase(run *plumb.Run, s Sessions, d detail, c int) (caseResult, []case
 		RunnerResults: make([]runnerResult, n),
 	}
 	all := make([]caseFigures, n)
-	for r := range n {
-		i := c*n + r
-		rec := &recording{}
-		e := &run.Executions[i]
+	for i := range n {
+		rec, x := &recording{}, cellAt(run, c*n+i)
 		switch {
-		case e.State == plumb.ExecutionPlanned:
-		case d == brief && plain(run, e, info):
-			rec = summarized(e)
+		case x.State == plumb.ExecutionPlanned:
+		case r.detail == brief && x.plain():
+			rec = x.summarized()
 		default:
 			var err error
-			if rec, err = record(s, info.ID, run.Info.Runners[r].ID); err != nil {
+			if rec, err = x.record(r.sessions); err != nil {
 				return res, nil, err
 			}
 		}
-		x := result(run, i, rec, run.Info.ArtifactDir, d)
-		res.RunnerResults[r] = x
-		res.Passed = res.Passed && x.Passed
-		all[r] = caseFigures{x.Outcome != plumb.OutcomeSkipped, x.DurationMs, usageOf(e, rec)}
+		one := x.result(rec, r.detail)
+		res.RunnerResults[i] = one
+		res.Passed = res.Passed && one.Passed
+		all[i] = caseFigures{one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec)}
 	}
 	return res, all, nil
 }
@@ -291,100 +371,76 @@ func list[T any](s []T) []T {
 
 // document writes one JSON object piece by piece and keeps the first error.
 type document struct {
-	w   *bufio.Writer
-	buf bytes.Buffer
-	enc *json.Encoder
+	*bufio.Writer
 	err error
 }
 
-func (d *document) raw(s string) {
-	if d.err == nil {
-		_, d.err = d.w.WriteString(s)
-	}
-}
+func newDocument(w io.Writer) *document { return &document{Writer: bufio.NewWriterSize(w, 64<<10)} }
 
-// encode writes v to buf without a line end.
-func (d *document) encode(v any) []byte {
-	d.buf.Reset()
-	if d.err == nil {
-		d.err = d.enc.Encode(v)
-	}
-	return escapeControls(bytes.TrimSuffix(d.buf.Bytes(), []byte("\n")))
-}
-
-// escapeControls escapes characters that JSON allows inside strings and a terminal would interpret
-// or hide, because the document may be printed to a terminal. The value of the JSON does not
-// change.
-func escapeControls(b []byte) []byte {
-	if bytes.IndexByte(b, 0x7f) < 0 && bytes.IndexByte(b, 0xc2) < 0 {
-		return b
-	}
-	at := bytes.IndexFunc(b, isControl)
-	if at < 0 {
-		return b
-	}
-	out := make([]byte, 0, len(b)+64)
-	for ; at >= 0; at = bytes.IndexFunc(b, isControl) {
-		out = append(out, b[:at]...)
-		r, size := utf8.DecodeRune(b[at:])
-		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-			out = fmt.Appendf(out, "\\u%04x\\u%04x", high, low)
-		} else {
-			out = fmt.Appendf(out, "\\u%04x", r)
-		}
-		b = b[at+size:]
-	}
-	return append(out, b...)
-}
-
-// isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.
-func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }
-
-func (d *document) write(b []byte) {
-	if d.err == nil {
-		_, d.err = d.w.Write(b)
-	}
+// encode returns v as JSON.
+func (d *document) encode(v any, o ...json2.Options) []byte {
+	b, err := json2.Marshal(v, append(o, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))...)
+	d.err = cmp.Or(d.err, err)
+	return EscapeJSON(b)
 }
 
 // members writes the members of v after the given text, one per line.
 func (d *document) members(before string, v any) {
-	b := d.encode(v)
-	if d.err != nil {
-		return
-	}
-	var indented bytes.Buffer
-	if d.err = json.Indent(&indented, b, "", "  "); d.err != nil {
-		return
-	}
-	d.raw(before)
-	inner := bytes.TrimSuffix(bytes.TrimPrefix(indented.Bytes(), []byte("{\n")), []byte("\n}"))
-	d.write(inner)
+	b := d.encode(v, jsontext.WithIndent("  "))
+	inner := bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("{\n")), []byte("\n}"))
+	fmt.Fprintf(d, "%s%s", before, inner)
 }
 
-// element writes the i-th element of a list on its own line.
-func (d *document) element(i int, v any) { d.rawElement(i, d.encode(v)) }
-
-func (d *document) rawElement(i int, b []byte) {
+// element writes the i-th element of a list, encoded as JSON, on its own line.
+func (d *document) element(i int, encoded []byte) {
+	comma := ""
 	if i > 0 {
-		d.raw(",")
+		comma = ","
 	}
-	d.raw("\n    ")
-	d.write(b)
+	fmt.Fprintf(d, "%s\n    %s", comma, encoded)
 }
 
 func (d *document) endList(n int) {
 	if n > 0 {
-		d.raw("\n  ")
+		fmt.Fprint(d, "\n  ")
 	}
-	d.raw("]")
+	fmt.Fprint(d, "]")
 }
 
 func (d *document) close() error {
-	if d.err == nil {
-		d.err = d.w.Flush()
-	}
-	if d.err != nil {
-		return fmt.Errorf("write results: %w", d.err)
+	if err := cmp.Or(d.err, d.Flush()); err != nil {
+		return fmt.Errorf("write results: %w", err)
 	}
 	return nil
 }
+
+// EscapeJSON escapes in a JSON document the characters that JSON allows inside strings and a
+// terminal would interpret or hide, because the document may be printed to a terminal. The value of
+// the JSON does not change.
+func EscapeJSON(doc []byte) []byte {
+	if !slices.ContainsFunc(doc, func(c byte) bool { return c >= 0x7f }) { // faster than decoding runes
+		return doc
+	}
+	return escapeRunes(doc, isControl)
+}
+
+// escapeRunes escapes in a JSON document the characters of strings for which escaped holds.
+func escapeRunes(doc []byte, escaped func(rune) bool) []byte {
+	at := bytes.IndexFunc(doc, escaped)
+	if at < 0 {
+		return doc
+	}
+	out := make([]byte, 0, len(doc)+len(doc)/8)
+	for ; at >= 0; at = bytes.IndexFunc(doc, escaped) {
+		out = append(out, doc[:at]...)
+		r, size := utf8.DecodeRune(doc[at:])
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, "\\u%04x", unit)
+		}
+		doc = doc[at+size:]
+	}
+	return append(out, doc...)
+}
+
+// isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.
+func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math/rand/v2"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -144,7 +146,7 @@ func TestEachReportOnce(t *testing.T) {
 			t.Errorf("%s: %d session reports, want %d", name, got, want)
 		}
 		var summary bytes.Buffer
-		if err := writeDocument(&summary, l.run(t), l.sessions, brief, false); err != nil {
+		if err := newResults(&Options{Sessions: l.sessions}, brief).Write(&summary, l.run(t)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(summary.String(), "finalOutput") || !json.Valid(summary.Bytes()) {
@@ -325,6 +327,50 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestResultsDuringRun: a document that is rendered during the run has the bytes of one that is
+// rendered at its end, whatever the order in which the cases end.
+func TestResultsDuringRun(t *testing.T) {
+	const n = 200
+	var cases []plumb.CaseInfo
+	for i := range n {
+		cases = append(cases, plumb.CaseInfo{ID: "case-" + strconv.Itoa(i)})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	l := newLog(info("gpt-5", "claude"), cases...)
+	for _, i := range random.Perm(n)[2:] { // two cases do not run
+		for _, runner := range []string{"gpt-5", "claude"} {
+			j := passed()
+			if i%3 == 0 {
+				j = failed(plumb.Verdict{Name: "equals", Reason: "wrong", Expected: "<4>", Got: "5"})
+			}
+			report := answer(strings.Repeat("text & ", random.IntN(50)), int64(i))
+			l.session(cases[i].ID, runner, 1, 1, report, nil, j)
+			l.finish(cases[i].ID, runner, resultOf(1, report.CostUSD, j))
+		}
+	}
+	l.end(plumb.StopInterrupted, 4)
+	for _, name := range []string{JSON, JSONSummary} {
+		dir := t.TempDir()
+		var out bytes.Buffer
+		r, err := New(name, Options{Out: &out, Sessions: l.sessions, Temp: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Replay(r, l.all()); err != nil {
+			t.Fatal(err)
+		}
+		if done := r.(*resultsReport).spool; done == nil {
+			t.Errorf("%s: nothing was rendered during the run", name)
+		}
+		if diff := cmp.Diff(l.render(t, name, Options{}), out.String()); diff != "" {
+			t.Errorf("%s at the end (-), during the run (+):\n%s", name, diff)
+		}
+		if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
+			t.Errorf("%s: %v is left, error %v", name, left, err)
+		}
+	}
 }
 
 // TestResultsStream: writing the results of many cases holds one of them at a time.

@@ -146,7 +146,7 @@ func readAs(t *testing.T, name, text string) string {
 	case GitHubActions:
 		b.WriteString(strings.NewReplacer("%0A", "\n", "%0D", "\r", "%3A", ":", "%2C", ",", "%25", "%").Replace(text))
 	}
-	return clean(ansi.Strip(b.String()))
+	return Clean(ansi.Strip(b.String()))
 }
 
 // shows reports whether a text contains a secret or a long prefix of it, also when it is wrapped

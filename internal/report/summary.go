@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func (s *summary) write() {
 		s.line("%s", s.t.yellow(recordingNotice(&s.run.Info)))
 	}
 	if rates.Overall.Planned > 0 {
-		s.rates(rates)
+		s.rates()
 		s.figures()
 		s.agents()
 	}
@@ -71,78 +72,77 @@ func (s *summary) write() {
 	s.where(look)
 }
 
-// rates writes the table of pass rates: per runner in total, by category and by difficulty.
-func (s *summary) rates(all analyze.Breakdown) {
-	type row struct {
-		name  string
-		rate  *analyze.Rate // nil for a heading
-		paint func(string) string
+// rateList is the pass rates of one kind: "category", "difficulty" or "tag".
+type rateList struct {
+	kind  string
+	rates []analyze.Rate
+}
+
+// rateLists returns the kinds of rates with more than one entry.
+func rateLists(b *analyze.Breakdown, tags bool) (lists []rateList) {
+	if b.HasCategories() {
+		lists = append(lists, rateList{"category", b.Categories})
 	}
-	var rows []row
-	plain := func(name string) string { return name }
-	add := func(head string, b analyze.Breakdown) {
-		rows = append(rows, row{head, &b.Overall, s.t.bold})
-		list := func(kind string, rates []analyze.Rate) {
-			rows = append(rows, row{"  " + kind, nil, s.t.dim})
-			for i := range rates {
+	if b.HasDifficulties() {
+		lists = append(lists, rateList{"difficulty", b.Difficulties})
+	}
+	if tags && b.HasTags() {
+		lists = append(lists, rateList{"tag", b.Tags})
+	}
+	return lists
+}
+
+// rates writes the table of pass rates: per runner in total, by category and by difficulty.
+func (s *summary) rates() {
+	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
+	styles := []func(string) string{s.t.dim}
+	add := func(style func(string) string, name string, cells ...string) {
+		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
+	}
+	plain := func(s string) string { return s }
+	for i := range min(len(s.run.Info.Runners), summaryRows) {
+		name := "all"
+		if len(s.run.Info.Runners) > 1 {
+			name = oneLine(s.run.Info.Runners[i].ID)
+		}
+		b := analyze.RunnerRates(s.run, i)
+		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
+		for _, list := range rateLists(&b, false) {
+			add(s.t.dim, "  "+list.kind)
+			for i, r := range list.rates {
 				if i == summaryRows {
-					rows = append(rows, row{fmt.Sprintf("    (%d more)", len(rates)-i), nil, s.t.dim})
+					add(s.t.dim, fmt.Sprintf("    (%d more)", len(list.rates)-i))
 					break
 				}
-				name := oneLine(rates[i].Name)
-				if name == "" {
-					name = "(none)"
-				}
-				rows = append(rows, row{"    " + name, &rates[i], plain})
+				add(plain, "    "+cmp.Or(oneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
 			}
 		}
-		if b.HasCategories() {
-			list("category", b.Categories)
-		}
-		if b.HasDifficulties() {
-			list("difficulty", b.Difficulties)
-		}
 	}
-	if n := len(s.run.Info.Runners); n == 1 {
-		add("all", all)
-	} else {
-		for i := range min(n, summaryRows) {
-			add(oneLine(s.run.Info.Runners[i].ID), analyze.RunnerRates(s.run, i))
-		}
-	}
-	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
-	for _, r := range rows {
-		if r.rate == nil {
-			table = append(table, []string{r.name, "", "", "", ""})
-			continue
-		}
-		passed, rate, interval, coverage := rateCells(*r.rate, s.t.dash)
-		table = append(table, []string{r.name, passed, rate, interval, coverage})
-	}
-	widths := s.widths(table)
+	s.table(table, styles, s.widths(table), "   ")
+}
+
+// table writes aligned rows. In each row but the heading, only the first cell has the row's style.
+func (s *summary) table(table [][]string, styles []func(string) string, widths []int, gap string) {
 	s.line("")
 	for i, cells := range table {
-		if i > 0 && rows[i-1].rate == nil {
-			s.line("%s", rows[i-1].paint(cells[0]))
-			continue
+		name, rest := cells[0], ""
+		if len(cells) > 1 {
+			name = pad(name, widths[0])
 		}
-		name := pad(cells[0], widths[0])
-		var rest strings.Builder
 		for c := 1; c < len(cells); c++ {
-			rest.WriteString("   " + padLeft(cells[c], widths[c]))
+			rest += gap + padLeft(cells[c], widths[c])
 		}
 		if i == 0 {
-			s.line("%s", s.t.dim(name+rest.String()))
-			continue
+			name, rest = name+rest, ""
 		}
-		s.line("%s%s", rows[i-1].paint(name), rest.String())
+		s.line("%s%s", styles[i](name), rest)
 	}
 }
 
 // figures writes what the run used: tokens, cost, time.
 func (s *summary) figures() {
 	spent := analyze.Spent(s.run, -1)
-	label := func(l string) string { return s.t.dim(pad(l, 10)) }
+	fact := func(label, text string) { s.line("%s%s", s.t.label(label), text) }
 	s.line("")
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		tokens := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
@@ -152,31 +152,26 @@ func (s *summary) figures() {
 		if spent.CacheTokens > 0 {
 			tokens += "; " + count(spent.CacheTokens) + " in read from the prompt cache"
 		}
-		s.line("%s%s", label("tokens"), tokens)
+		fact("tokens", tokens)
 	}
 	if spent.Sessions > 0 {
-		s.line("%s%s", label("cost"), costWords(spent, s.run))
+		fact("cost", costWords(spent, s.run))
 	}
-	times := analyze.Times(s.run)
-	line := duration(s.run.ActiveMs)
-	if s.run.ActiveMs == 0 {
-		line = duration(s.run.EndedAt.Sub(s.run.StartedAt).Milliseconds())
-	}
-	if times.N > 0 {
-		line += fmt.Sprintf("; a case %s median, %s p90, %s max", duration(times.P50), duration(times.P90),
-			duration(times.Max))
-	}
-	s.line("%s%s", label("time"), line)
+	fact("time", strings.TrimSuffix(duration(durationMs(s.run))+"; "+timesWords(s.run), "; "))
 	if spent.Cached > 0 {
-		s.line("%s%s of %s from the cache", label("cache"), count(spent.Cached), plural(spent.Sessions, "answer"))
+		fact("cache", cacheWords(spent))
 	}
-	if slow := analyze.Slowest(s.run, summarySlow); len(slow) > 0 && times.N > 1 {
+	if slow := analyze.Slowest(s.run, summarySlow); len(slow) > 0 && analyze.Times(s.run).N > 1 {
 		parts := make([]string, len(slow))
 		for i, x := range slow {
 			parts[i] = s.name(x) + " " + duration(analyze.Elapsed(&s.run.Executions[x]))
 		}
-		s.line("%s%s", label("slowest"), strings.Join(parts, ", "))
+		fact("slowest", strings.Join(parts, ", "))
 	}
+}
+
+func cacheWords(spent analyze.Spending) string {
+	return count(spent.Cached) + " of " + plural(spent.Sessions, "answer") + " from the cache"
 }
 
 // costWords returns the cost of a run, and for how many executions it is unknown.
@@ -184,9 +179,9 @@ func costWords(spent analyze.Spending, run *plumb.Run) string {
 	if !spent.Priced(run) {
 		return "unknown" + noPrice(run)
 	}
-	words := money(spent.CostUSD)
+	words := Money(spent.CostUSD)
 	if spent.JudgeCostUSD > 0 {
-		words += ", " + money(spent.JudgeCostUSD) + " of it for judging"
+		words += ", " + Money(spent.JudgeCostUSD) + " of it for judging"
 	}
 	if spent.Unpriced > 0 {
 		words += ", unknown for " + plural(spent.Unpriced, "execution")
@@ -214,30 +209,41 @@ func noPrice(run *plumb.Run) string {
 	return " (no price for " + strings.Join(models, ", ") + ")"
 }
 
-// name returns the shortest name of an execution: the case, with the runner when there are several.
-func (s *summary) name(i int) string { return executionName(s.run, i) }
+func (s *summary) name(i int) string {
+	c := cellAt(s.run, i)
+	return c.name()
+}
 
-func executionName(run *plumb.Run, i int) string {
-	caseID, runnerID := run.At(i)
-	if len(run.Info.Runners) == 1 {
-		return oneLine(caseID)
-	}
-	return oneLine(caseID) + " > " + oneLine(runnerID)
+// section is one kind of executions that did not pass, by class.
+type section struct {
+	title  string
+	failed bool // and not unmeasured
+	groups []analyze.Group
+}
+
+// sectionsOf returns the sections that are not empty, most urgent first.
+func sectionsOf(f *analyze.Findings) []section {
+	return slices.DeleteFunc([]section{
+		{"failed", true, f.Failed},
+		{"passed although expected to fail", true, []analyze.Group{f.UnexpectedPassed}},
+		{"could not be measured", false, f.Errored},
+	}, func(s section) bool { return len(s.groups) == 0 || s.groups[0].Count == 0 })
 }
 
 // findings writes what failed and what could not be measured, by class, and returns the case to
 // look at first.
 func (s *summary) findings() (look string) {
 	f := analyze.Find(s.run, summaryItems)
-	group := func(title string, paint func(string) string, groups []analyze.Group) {
-		if len(groups) == 0 || groups[0].Count == 0 {
-			return
+	for _, section := range sectionsOf(&f) {
+		title := s.t.yellow(section.title)
+		if section.failed {
+			title = s.t.red(section.title)
 		}
 		s.line("")
-		s.line("%s", paint(title))
-		for i, g := range groups {
+		s.line("%s", title)
+		for i, g := range section.groups {
 			if i == summaryGroups {
-				s.line("  (%s more)", plural(len(groups)-i, "class"))
+				s.line("  (%s more)", plural(len(section.groups)-i, "class"))
 				break
 			}
 			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
@@ -248,9 +254,6 @@ func (s *summary) findings() (look string) {
 			}
 		}
 	}
-	group("failed", s.t.red, f.Failed)
-	group("passed although expected to fail", s.t.red, []analyze.Group{f.UnexpectedPassed})
-	group("could not be measured", s.t.yellow, f.Errored)
 	if e := f.ExpectedFailed; e.Count > 0 {
 		names := make([]string, 0, len(e.Executions)+1)
 		for _, x := range e.Executions {

@@ -96,14 +96,15 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
-			if dir := r.o.dir(run); e.asks && dir != "" && askable(&r.o, run, run.Runner(ev.Runner)) {
-				e.explain = "plumb explain " + shellWord(sessionDir(run, dir, ev)) + r.o.flags()
+			if i, err := run.Index(ev.Case, ev.Runner); e.asks && err == nil {
+				c := cellAt(run, i)
+				e.Explain = c.explain(&r.o, ev.Repetition, ev.Session)
 			}
 			r.excerpts[x] = e
 		}
 	case plumb.EventExecutionFinished:
-		if ev.Result != nil && worthShowing(ev.Result) {
-			r.show(x, ev.Result, run)
+		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() {
+			r.show(x, res, run)
 		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
@@ -118,11 +119,6 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	return r.err
 }
 
-// worthShowing reports whether to show an execution at once.
-func worthShowing(res *plumb.ExecutionResult) bool {
-	return res.Outcome != plumb.OutcomeSkipped && !res.Status.OK()
-}
-
 // show prints the excerpt of an execution that did not go well.
 func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run) {
 	if r.shown == excerptLimit {
@@ -135,15 +131,16 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = excerpt{message: unexpectedPass}
+		e = excerpt{Message: unexpectedPass}
 	case !ok:
-		e = excerpt{message: keep(res.Reason)}
+		e = excerpt{Message: keep(res.Reason)}
 	}
 	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
-		e.counts = countWords(run, i)
+		c := cellAt(run, i)
+		e.Counts = c.counts()
 	}
 	if r.explain == "" {
-		r.explain = e.explain
+		r.explain = e.Explain
 	}
 	lines = append(lines, e.lines(r.t, width)...)
 	if r.shown == excerptLimit {
@@ -272,22 +269,21 @@ func (r *terminal) header(run *plumb.Run) []string {
 		}
 		names = append(names, runnerTitle(&info.Runners[i]))
 	}
-	label := func(s string) string { return r.t.dim(pad(s, 10)) }
 	lines := []string{
-		label("suite") + r.t.bold(suiteTitle(info, r.t.dot)) + r.t.dot + work,
-		label("runners") + strings.Join(names, ", "),
+		r.t.label("suite") + r.t.bold(suiteTitle(info, r.t.dot)) + r.t.dot + work,
+		r.t.label("runners") + strings.Join(names, ", "),
 	}
 	if judge := judgeTitle(info); judge != "" {
-		lines = append(lines, label("judge")+judge)
+		lines = append(lines, r.t.label("judge")+judge)
 	}
 	if info.Embedder != "" {
-		lines = append(lines, label("embedder")+oneLine(info.Embedder))
+		lines = append(lines, r.t.label("embedder")+oneLine(info.Embedder))
 	}
 	if info.ScoredFrom != "" {
-		lines = append(lines, label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
+		lines = append(lines, r.t.label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
 	}
 	if n := run.Totals.Finished; n > 0 {
-		lines = append(lines, label("resumed")+fmt.Sprintf("%s of %s already done", count(n),
+		lines = append(lines, r.t.label("resumed")+fmt.Sprintf("%s of %s already done", count(n),
 			count(run.Totals.Planned)))
 	}
 	if r.o.recorded(run) {
@@ -326,7 +322,7 @@ func (r *terminal) progress(now time.Time) string {
 		parts = append(parts, rateWords(rate), "ETA "+duration(left.Milliseconds()))
 	}
 	if r.totals.CostUSD > 0 {
-		parts = append(parts, money(r.totals.CostUSD))
+		parts = append(parts, Money(r.totals.CostUSD))
 	}
 	return strings.Join(parts, r.t.dot)
 }
@@ -411,11 +407,7 @@ func (r *terminal) rest() {
 	r.mu.Unlock()
 	r.stopped.Wait()
 	r.mu.Lock()
-	if r.live { // lines that the live view did not draw
-		r.live = false
-		r.print(r.queue...)
-		r.queue = nil
-	}
+	r.live = false
 }
 
 // Close restores the terminal. When the run broke off, it prints how far the run got.

@@ -24,31 +24,26 @@ func newTheme(color, unicode bool) theme {
 	return theme{color: color, gutter: "|", dash: "-", dot: " | ", ellipsis: "...", times: "x", full: "#", empty: "."}
 }
 
-func (t theme) paint(s string, c color.Color) string {
+func (t theme) style(s string, style lipgloss.Style) string {
 	if !t.color || s == "" {
 		return s
 	}
-	return lipgloss.NewStyle().Foreground(c).Render(s)
+	return style.Render(s)
+}
+
+func (t theme) paint(s string, c color.Color) string {
+	return t.style(s, lipgloss.NewStyle().Foreground(c))
 }
 
 func (t theme) red(s string) string    { return t.paint(s, lipgloss.Red) }
 func (t theme) green(s string) string  { return t.paint(s, lipgloss.Green) }
 func (t theme) yellow(s string) string { return t.paint(s, lipgloss.Yellow) }
 func (t theme) cyan(s string) string   { return t.paint(s, lipgloss.Cyan) }
+func (t theme) bold(s string) string   { return t.style(s, lipgloss.NewStyle().Bold(true)) }
+func (t theme) dim(s string) string    { return t.style(s, lipgloss.NewStyle().Faint(true)) }
 
-func (t theme) bold(s string) string {
-	if !t.color || s == "" {
-		return s
-	}
-	return lipgloss.NewStyle().Bold(true).Render(s)
-}
-
-func (t theme) dim(s string) string {
-	if !t.color || s == "" {
-		return s
-	}
-	return lipgloss.NewStyle().Faint(true).Render(s)
-}
+// label renders the name of a line of facts.
+func (t theme) label(s string) string { return t.dim(pad(s, 10)) }
 
 // fit truncates a line to the display width; 0 means no limit.
 func (t theme) fit(s string, width int) string {

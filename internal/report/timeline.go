@@ -202,7 +202,7 @@ func (s *step) keep(text string) string {
 // an output is as informative as its start. It returns how many bytes it removed.
 func clip(s string, limit int) (short string, cut int) {
 	if len(s) <= limit {
-		return clean(s), 0
+		return Clean(s), 0
 	}
 	head, _ := shorten(s, limit*3/4)
 	tail := s[len(s)-limit/4:]
@@ -210,7 +210,7 @@ func clip(s string, limit int) (short string, cut int) {
 		tail = tail[1:]
 	}
 	cut = len(s) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", clean(head), count(cut), clean(tail)), cut
+	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", Clean(head), count(cut), Clean(tail)), cut
 }
 
 // argsText renders the arguments of a call, one per line if there are several.

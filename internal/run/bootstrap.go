@@ -140,16 +140,12 @@ func lastLine(path string) string {
 		return ""
 	}
 	defer f.Close()
-	const enough = 4 << 10
-	if info, err := f.Stat(); err == nil && info.Size() > enough {
-		if _, err := f.Seek(-enough, io.SeekEnd); err != nil {
-			return ""
-		}
-	}
-	text, err := io.ReadAll(io.LimitReader(f, enough))
+	text := make([]byte, 4<<10)
+	info, err := f.Stat()
 	if err != nil {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	n, _ := f.ReadAt(text, max(0, info.Size()-int64(len(text)))) // io.EOF when the file is shorter
+	lines := strings.Split(strings.TrimSpace(string(text[:n])), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -5,27 +5,9 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/plumb-eval/plumb"
 )
-
-// Budget limits the usage of a run; a zero field means no limit. Sessions that did not start
-// because of the budget are skipped.
-//
-// A session starts if its expected usage fits beside the spent usage and the caps of the other
-// sessions in flight. So a run exceeds its budget by at most the cap of one session, if caps are
-// known and usage is reported.
-type Budget struct {
-	CostUSD  float64
-	Tokens   int64
-	Duration time.Duration
-	// Forecast returns the expected usage of a session of the case on a runner; nil means that
-	// nothing is known.
-	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast
-	// Unmetered lets the run continue when a runner, judge or embedder does not report its usage.
-	Unmetered bool
-}
 
 // Forecast is the expected usage of one session, and of judging it.
 type Forecast struct{ Session, Judging Part }
@@ -105,12 +87,11 @@ type reservation struct {
 // newLedger counts the usage of the run so far. open has the sessions of unfinished executions. It
 // returns nil if there is no limit; all methods of a nil ledger do nothing.
 func newLedger(e *engine, open map[int]pending) *ledger {
-	b := &e.Budget
-	if b.CostUSD <= 0 && b.Tokens <= 0 {
+	if e.MaxCostUSD <= 0 && e.MaxTokens <= 0 {
 		return nil
 	}
 	l := &ledger{
-		limits: amount{max(b.CostUSD, 0), float64(max(b.Tokens, 0))}, forecast: b.Forecast, unmetered: b.Unmetered,
+		limits: amount{max(e.MaxCostUSD, 0), float64(max(e.MaxTokens, 0))}, forecast: e.Forecast, unmetered: e.AllowUnmetered,
 		note: func(n plumb.Note) { _ = e.note(n) }, // if the log is broken, the next event ends the run
 		stop: e.end, settled: make(chan struct{}),
 	}
@@ -341,9 +322,9 @@ func (r *reservation) settle(at **part, m metered) {
 			l.reserved = amount{} // remove rounding errors
 		}
 	}
-	overran := p.overran
+	before := p.overran
 	missing := l.charge(p, m)
-	overran[cost], overran[tokens] = p.overran[cost] && !overran[cost], p.overran[tokens] && !overran[tokens]
+	overran := p.overran != before
 	blind, note := l.blind(p.meter), plumb.Note{}
 	if blind {
 		note = l.goBlind(p.meter)
@@ -353,7 +334,7 @@ func (r *reservation) settle(at **part, m metered) {
 	l.mu.Unlock()
 
 	// Making a note durable takes time, so it happens outside the lock.
-	if overran[cost] || overran[tokens] {
+	if overran {
 		l.note(plumb.Note{
 			Level: "warning",
 			Text: fmt.Sprintf("a session of %s used more than its cap; "+

@@ -107,16 +107,17 @@ func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
 		r.Usage, r.CostUSD = p.usage(uses(of[req.CaseID].Session.Cap))
 		return r, nil
 	}}
-	budget := run.Budget{Forecast: func(c *plumb.Case, _ plumb.RunnerInfo) run.Forecast { return *of[c.ID] }}
+	var budget run.Settings
 	if uniform() < 0.7 {
-		budget.CostUSD = uniform() * 5
+		budget.MaxCostUSD = uniform() * 5
 	}
-	if budget.CostUSD == 0 || uniform() < 0.5 {
-		budget.Tokens = int64(uniform()*5000) + 1
+	if budget.MaxCostUSD == 0 || uniform() < 0.5 {
+		budget.MaxTokens = int64(uniform()*5000) + 1
 	}
+	budget.Parallel, budget.Repeat, budget.Retry = 1+random.IntN(64), 1+random.IntN(3), random.IntN(3)
 	o := run.Options{
-		Suite: s, Runners: []plumb.Runner{f}, Parallel: 1 + random.IntN(64), Repeat: 1 + random.IntN(3),
-		Retry: random.IntN(3), Budget: budget,
+		Suite: s, Runners: []plumb.Runner{f}, Settings: budget,
+		Forecast: func(c *plumb.Case, _ plumb.RunnerInfo) run.Forecast { return *of[c.ID] },
 	}
 	o.Dir = d
 	if uniform() < 0.5 {
@@ -129,11 +130,11 @@ func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
 	if r.End.Remaining > 0 {
 		r = do(t, o)
 	}
-	if budget.CostUSD > 0 && p.spent.CostUSD > budget.CostUSD+biggest.CostUSD+1e-6 {
-		t.Errorf("spent %g of %g dollars; a session costs %g at most", p.spent.CostUSD, budget.CostUSD, biggest.CostUSD)
+	if budget.MaxCostUSD > 0 && p.spent.CostUSD > budget.MaxCostUSD+biggest.CostUSD+1e-6 {
+		t.Errorf("spent %g of %g dollars; a session costs %g at most", p.spent.CostUSD, budget.MaxCostUSD, biggest.CostUSD)
 	}
-	if budget.Tokens > 0 && p.spent.Tokens > float64(budget.Tokens)+biggest.Tokens {
-		t.Errorf("used %g of %d tokens; a session uses %g at most", p.spent.Tokens, budget.Tokens, biggest.Tokens)
+	if budget.MaxTokens > 0 && p.spent.Tokens > float64(budget.MaxTokens)+biggest.Tokens {
+		t.Errorf("used %g of %d tokens; a session uses %g at most", p.spent.Tokens, budget.MaxTokens, biggest.Tokens)
 	}
 	if r.End.Remaining > 0 && r.End.Stop != plumb.StopCost && r.End.Stop != plumb.StopTokens {
 		t.Errorf("%d remain, and the stop is %q", r.End.Remaining, r.End.Stop)
@@ -154,8 +155,8 @@ func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 		}}
 		began := time.Now()
 		do(t, run.Options{
-			Dir: d, Suite: suite(640), Runners: []plumb.Runner{f}, Parallel: 64,
-			Budget: run.Budget{CostUSD: 100, Forecast: forecast(0.01, 1)},
+			Dir: d, Suite: suite(640), Runners: []plumb.Runner{f},
+			Settings: run.Settings{Parallel: 64, MaxCostUSD: 100}, Forecast: forecast(0.01, 1),
 		})
 		if took := time.Since(began); most.Load() != 64 || took > 11*time.Second {
 			t.Errorf("%d in flight, %v; want 64 and 10 s", most.Load(), took)
@@ -174,8 +175,8 @@ func TestBudgetSettlesBeforeJudging(t *testing.T) {
 		})
 		began := time.Now()
 		r := do(t, run.Options{
-			Dir: d, Suite: suite(20, slow), Runners: []plumb.Runner{&fake{id: "f", run: echo}}, Parallel: 16,
-			Budget: run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.6)},
+			Dir: d, Suite: suite(20, slow), Runners: []plumb.Runner{&fake{id: "f", run: echo}},
+			Settings: run.Settings{Parallel: 16, MaxCostUSD: 1}, Forecast: forecast(0.01, 0.6),
 		})
 		if took := time.Since(began); took > 90*time.Second || r.End.Remaining > 0 {
 			t.Errorf("took %v, %d remain; all can be judged at the same time", took, r.End.Remaining)
@@ -198,7 +199,7 @@ func TestBudgetWithoutCapsLearns(t *testing.T) {
 			return report("echo"), nil // 0.01 dollars
 		}}
 		r := do(t, run.Options{
-			Dir: d, Suite: suite(40), Runners: []plumb.Runner{f}, Parallel: 8, Budget: run.Budget{CostUSD: 0.2},
+			Dir: d, Suite: suite(40), Runners: []plumb.Runner{f}, Settings: run.Settings{Parallel: 8, MaxCostUSD: 0.2},
 		})
 		if r.Totals.Sessions != 20 || most.Load() != 8 || r.End.Stop != plumb.StopCost {
 			t.Errorf("%d sessions, %d in flight, stop %q", r.Totals.Sessions, most.Load(), r.End.Stop)
@@ -222,7 +223,7 @@ func TestBudgetWithoutUsage(t *testing.T) {
 	}
 	const cannot = "the budget cannot be enforced: f does not report its usage"
 	for name, test := range map[string]struct {
-		budget   run.Budget
+		budget   run.Options
 		say      func(*plumb.SessionReport)
 		only     int // the first session that reports its usage
 		sessions int
@@ -230,59 +231,63 @@ func TestBudgetWithoutUsage(t *testing.T) {
 		note     string
 	}{
 		"no cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(nil), 1, 1, plumb.StopUnmetered, cannot,
+			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			cost(nil), 1, 1, plumb.StopUnmetered, cannot,
 		},
 		"negative cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)}, cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot,
+			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot,
 		},
 		"no number": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
 			cannot,
 		},
 		"infinite cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
 			cannot,
 		},
 		"no tokens": {
-			run.Budget{Tokens: 1000},
+			run.Options{Settings: run.Settings{MaxTokens: 1000}},
 			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
-		"negative": {run.Budget{Tokens: 1000}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
-		"absurd":   {run.Budget{Tokens: 1000}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
+		"negative": {run.Options{Settings: run.Settings{MaxTokens: 1000}}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
+		"absurd":   {run.Options{Settings: run.Settings{MaxTokens: 1000}}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd for a cost": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			count(math.MaxInt64, math.MaxInt64), 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
 		"allowed": {
-			run.Budget{CostUSD: 1, Unmetered: true, Forecast: forecast(0.01, 0.01)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}, Forecast: forecast(0.01, 0.01)},
 			cost(nil), 1, 20, "",
 			cannot + "; the run continues",
 		},
 		"allowed, without caps": {
-			run.Budget{CostUSD: 1, Unmetered: true}, cost(nil), 1, 20, "", cannot + "; the run continues",
+			run.Options{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}},
+			cost(nil), 1, 20, "", cannot + "; the run continues",
 		},
 		"counts as the cap": {
-			run.Budget{CostUSD: 0.42, Forecast: forecast(0.01, 0.1)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 0.42}, Forecast: forecast(0.01, 0.1)},
 			cost(nil), 3, 6, plumb.StopCost,
 			"reported no usage for a session",
 		},
 		"counts as the most seen": {
-			run.Budget{CostUSD: 0.055}, cost(nil), 3, 5, plumb.StopCost, "reported no usage for a session",
+			run.Options{Settings: run.Settings{MaxCostUSD: 0.055}},
+			cost(nil), 3, 5, plumb.StopCost, "reported no usage for a session",
 		},
 		"tokens do not matter": {
-			run.Budget{CostUSD: 1, Forecast: forecast(0.01, 0.1)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 20, "", "",
 		},
 		"cached": {
-			run.Budget{CostUSD: 0.001, Forecast: forecast(0.0001, 0.01)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 0.001}, Forecast: forecast(0.0001, 0.01)},
 			func(r *plumb.SessionReport) { r.Cached, r.CostUSD = true, nil }, 1, 20, "", "",
 		},
 		"more than the cap": {
-			run.Budget{CostUSD: 0.1, Forecast: forecast(0.001, 0.002)},
+			run.Options{Settings: run.Settings{MaxCostUSD: 0.1}, Forecast: forecast(0.001, 0.002)},
 			func(*plumb.SessionReport) {}, 1, 10,
 			plumb.StopCost, "a session of f used more than its cap",
 		},
@@ -296,9 +301,9 @@ func TestBudgetWithoutUsage(t *testing.T) {
 				}
 				return r, nil
 			}}
-			r := do(
-				t, run.Options{Suite: suite(20), Runners: []plumb.Runner{f}, Schedule: run.Serial, Budget: test.budget},
-			)
+			o := test.budget
+			o.Suite, o.Runners, o.Schedule = suite(20), []plumb.Runner{f}, run.Serial
+			r := do(t, o)
 			if r.Totals.Sessions != test.sessions || r.End.Stop != test.stop {
 				t.Errorf("%d sessions, stop %q; want %d, %q", r.Totals.Sessions, r.End.Stop, test.sessions, test.stop)
 			}
@@ -321,7 +326,8 @@ func TestBudgetWithoutUsageBeginsOneSession(t *testing.T) {
 		return &plumb.SessionReport{FinalOutput: "echo"}, nil
 	}}
 	o := run.Options{
-		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f}, Parallel: 16, Budget: run.Budget{CostUSD: 1},
+		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f},
+		Settings: run.Settings{Parallel: 16, MaxCostUSD: 1},
 	}
 	for range 3 { // a resumed run reads it from the log
 		if r := do(t, o); len(f.calls) != 1 || r.End.Stop != plumb.StopUnmetered {
@@ -337,14 +343,14 @@ func TestBudgetOfASilentJudge(t *testing.T) {
 	})
 	for _, allowed := range []bool{false, true} {
 		r := do(t, run.Options{
-			Suite: suite(5, silent), Runners: []plumb.Runner{&fake{id: "f", run: echo}}, Schedule: run.Serial,
-			Budget: run.Budget{CostUSD: 1, Unmetered: allowed, Forecast: func(
+			Suite: suite(5, silent), Runners: []plumb.Runner{&fake{id: "f", run: echo}},
+			Settings: run.Settings{Schedule: run.Serial, MaxCostUSD: 1, AllowUnmetered: allowed}, Forecast: func(
 				*plumb.Case, plumb.RunnerInfo,
 			) run.Forecast {
 				return run.Forecast{
 					Session: run.Part{Cap: run.Use{CostUSD: 0.1}}, Judging: run.Part{Cap: run.Use{CostUSD: 0.1}},
 				}
-			}},
+			},
 		})
 		want, stop := 1, plumb.StopUnmetered
 		if allowed {
@@ -367,14 +373,14 @@ func TestBudgetAfterResume(t *testing.T) {
 		}
 		return []plumb.Verdict{{Pass: true, Asked: asked}}, nil
 	})
-	for _, limit := range []run.Budget{{CostUSD: 0.1}, {Tokens: 330}} { // three of 0.03 dollars and 100 tokens
+	for _, limit := range []run.Settings{{MaxCostUSD: 0.1}, {MaxTokens: 330}} { // three of 0.03 dollars and 100 tokens
 		d := newDir(t)
 		f := &fake{id: "f", run: echo}
 		drain := make(chan struct{})
 		o := run.Options{
-			Dir: d, Suite: suite(10, judge), Runners: []plumb.Runner{f}, Schedule: run.Serial, Budget: limit,
-			Drain: drain,
+			Dir: d, Suite: suite(10, judge), Runners: []plumb.Runner{f}, Settings: limit, Drain: drain,
 		}
+		o.Schedule = run.Serial
 		o.Emit = func(ev plumb.Event, _ *plumb.Run) error {
 			if ev.Type == plumb.EventExecutionFinished && ev.Case == "case-001" {
 				close(drain)
@@ -410,19 +416,22 @@ func TestBudgetOfJudgingAfterResume(t *testing.T) {
 		return []plumb.Verdict{{Pass: true, Asked: &plumb.Asked{Requests: 1, CostUSD: new(0.05)}}}, nil
 	})
 	f := &fake{id: "f", run: echo}
-	o := run.Options{Dir: d, Suite: suite(3, judge), Runners: []plumb.Runner{f}, Schedule: run.Serial}
-	o.Budget = run.Budget{CostUSD: 0.015, Forecast: func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
+	o := run.Options{
+		Dir: d, Suite: suite(3, judge), Runners: []plumb.Runner{f},
+		Settings: run.Settings{Schedule: run.Serial},
+	}
+	o.Forecast = func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
 		most := run.Use{CostUSD: 0.05}
 		return run.Forecast{Session: run.Part{Cap: most}, Judging: run.Part{Expected: most, Cap: most}}
-	}}
-	o.Budget.CostUSD = 0.055
+	}
+	o.MaxCostUSD = 0.055
 	if r, err := run.Suite(ctx, o); err != nil || r.Totals.Finished > 0 || len(f.calls) != 1 {
 		t.Fatalf("%+v, %v", r.Totals, err)
 	}
 	if r := do(t, o); asked != 0 || r.End.Stop != plumb.StopCost {
 		t.Errorf("judged %d times, stop %q; 0.01 is spent, and a judge costs 0.05", asked, r.End.Stop)
 	}
-	o.Budget.CostUSD = 0.1
+	o.MaxCostUSD = 0.1
 	if r := do(t, o); asked != 1 || len(f.calls) != 1 || r.End.Stop != plumb.StopCost {
 		t.Errorf(
 			"judged %d times after %d sessions, stop %q; 0.06 is spent then, and a session costs 0.06", asked,
@@ -442,8 +451,8 @@ func TestDurationIsOver(t *testing.T) {
 				return report("echo"), nil
 			}}
 			o := run.Options{
-				Dir: d, Suite: suite(500), Runners: []plumb.Runner{f}, Parallel: parallel,
-				Budget: run.Budget{Duration: 1500 * time.Millisecond},
+				Dir: d, Suite: suite(500), Runners: []plumb.Runner{f},
+				Settings: run.Settings{Parallel: parallel, MaxDurationMs: 1500},
 			}
 			r := do(t, o)
 			began := len(f.calls)

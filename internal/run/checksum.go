@@ -2,8 +2,8 @@ package run
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash/crc32"
 )
 
@@ -36,8 +36,7 @@ func (c *checksum) seal(out, line []byte) []byte {
 	c.add(body)
 	c.sealed = true
 	out = append(append(out, body...), crcMember...)
-	sum := [crc32.Size]byte{byte(c.crc >> 24), byte(c.crc >> 16), byte(c.crc >> 8), byte(c.crc)}
-	return append(append(hex.AppendEncode(out, sum[:]), crcEnd...), '\n')
+	return append(fmt.Appendf(out, "%08x", c.crc), crcEnd+"\n"...)
 }
 
 // unseal splits a line into the bytes that its checksum covers and the checksum. sealed is false
@@ -61,8 +60,7 @@ func (c *checksum) check(line []byte) error {
 	}
 	c.add(body)
 	c.sealed = true
-	want := [crc32.Size]byte{byte(c.crc >> 24), byte(c.crc >> 16), byte(c.crc >> 8), byte(c.crc)}
-	if string(sum) != hex.EncodeToString(want[:]) {
+	if string(sum) != fmt.Sprintf("%08x", c.crc) {
 		return errors.New(
 			"the log is damaged: the checksum does not match; " +
 				"this line was changed, or an earlier line is missing or duplicated",

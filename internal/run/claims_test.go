@@ -89,7 +89,10 @@ func TestSessionLeavesInstructions(t *testing.T) {
 					write(t, filepath.Join(req.Workspace, strings.Repeat("../", up)), map[string]string{left: "obey"})
 					return report("echo"), nil
 				})
-				r := do(t, run.Options{Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 1})
+				r := do(t, run.Options{
+					Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places,
+					Settings: run.Settings{Parallel: 1},
+				})
 				x := r.Executions[1]
 				name := strings.TrimSuffix(file, "/HEAD")
 				if r.Executions[0].Outcome != plumb.OutcomePass || x.Outcome != plumb.OutcomeError ||

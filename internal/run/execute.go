@@ -206,31 +206,25 @@ func (e *engine) perform(ctx context.Context, t task) error {
 	}
 	for {
 		n := len(t.sessions)
+		var held *reservation
 		if n == 0 || t.sessions[n-1].judgement != nil {
-			s, held, err := e.runSession(ctx, t, n+1)
+			s, reserved, err := e.runSession(ctx, t, n+1)
 			if s == nil || err != nil {
 				return err
 			}
-			t.sessions = append(t.sessions, *s)
-			n++
-			err = e.judge(ctx, t, &t.sessions[n-1])
-			held.judged(&t.sessions[n-1])
-			if err != nil {
-				return err
-			}
-		} else {
-			s := &t.sessions[n-1]
-			held, reason := e.spent.admit(t.c, t.runner, true, e.stopping)
+			t.sessions, held, n = append(t.sessions, *s), reserved, n+1
+		} else { // an earlier process has performed it
+			reserved, reason := e.spent.admit(t.c, t.runner, true, e.stopping)
 			if reason != "" {
 				e.end(reason)
 				return nil
 			}
-			s.workspace = e.places.reopen(t, s)
-			err := e.judge(ctx, t, s)
-			held.judged(s)
-			if err != nil {
-				return err
-			}
+			held, t.sessions[n-1].workspace = reserved, e.places.reopen(t, &t.sessions[n-1])
+		}
+		err := e.judge(ctx, t, &t.sessions[n-1])
+		held.judged(&t.sessions[n-1])
+		if err != nil {
+			return err
 		}
 		last := t.sessions[n-1].judgement
 		if last == nil {
@@ -243,10 +237,10 @@ func (e *engine) perform(ctx context.Context, t task) error {
 	t.mu.Lock()
 	t.repetitions[t.repetition-1] = t.sessions
 	t.missing--
-	fillDefaults := t.missing == 0
+	last := t.missing == 0
 	t.mu.Unlock()
 	switch {
-	case !fillDefaults:
+	case !last:
 		return nil
 	case e.sequential(t.execution) && t.repetition < len(t.repetitions) && !e.endsWith(t.execution, t.sessions):
 		t.missing++
@@ -309,7 +303,7 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 	if started.Marker = req.Marker; started.Marker == "" {
 		err = e.log.emitOnly(started)
 	} else {
-		err = e.log.appendUnsynced(started) // a later plumb finds its processes with the marker
+		_, err = e.log.wait(started, false) // a later plumb finds its processes with the marker
 	}
 	if err != nil {
 		return nil, err
@@ -349,7 +343,7 @@ func (e *engine) slot(ctx context.Context) bool {
 // ask calls the runner and completes its result. It returns nil when the run was interrupted before
 // there was a result.
 func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
-	limit := cmp.Or(t.c.Timeout, e.Timeout)
+	limit := cmp.Or(t.c.Timeout, e.TimeoutMs.Duration())
 	began := time.Now()
 	limited, cancel := plumb.WithTimeLimit(ctx, limit)
 	report, err := ask(limited, e.Runners[t.runner], req)
@@ -420,7 +414,7 @@ const judgingTimes = 4
 // judge judges a session and records the result. When the run is interrupted meanwhile, the session
 // stays unjudged.
 func (e *engine) judge(ctx context.Context, t task, s *session) error {
-	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.Timeout, t.c.Timeout))
+	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.TimeoutMs.Duration(), t.c.Timeout))
 	evidence := plumb.Evidence{
 		Case: t.c, Report: s.report, Judge: e.judges[t.runner], Embedder: e.Embedder,
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,41 +13,32 @@ import (
 
 // Index finds the sessions of one execution in a run log without reading the rest. It uses 16 bytes
 // per event. A run can fill the zero value, see [Options]; until the run has ended, only its
-// reporters may use it. It is safe for concurrent use.
+// reporters may use it. Its methods may be called concurrently.
 type Index struct {
-	path    string
-	run     *plumb.Run
-	entries []entry
+	path string
+	run  *plumb.Run
 
-	mu     sync.Mutex // guards sorted and file
-	sorted bool
-	file   *os.File
+	mu      sync.Mutex // guards the rest
+	last    []int32    // by execution: the number of its last entry, or 0
+	entries []entry
+	file    *os.File
 }
 
+// entry is the position of an event. previous is the number of the entry before it of the same
+// execution, counted from 1, or 0.
 type entry struct {
-	execution int32
-	length    int32
-	offset    int64
+	previous, length int32
+	offset           int64
 }
 
 // OpenIndex reads the log of the run directory at path once and returns its index, with the state
 // of the run. Close it after use.
 func OpenIndex(path string) (*Index, error) {
 	x := &Index{path: path, run: &plumb.Run{}}
-	_, err := scan(path, func(line []byte, at int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		if err := x.run.Apply(ev); err != nil {
-			return err
-		}
+	_, err := fold(path, x.run, nil, func(ev plumb.Event, line []byte, at int64) error {
 		return x.add(ev, at, len(line))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return x, err
 }
 
 // add records the position of an event in the log.
@@ -60,8 +50,13 @@ func (x *Index) add(ev plumb.Event, offset int64, length int) error {
 	if err != nil {
 		return err
 	}
-	x.entries = append(x.entries, entry{int32(n), int32(length), offset})
-	x.sorted = false
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if more := n + 1 - len(x.last); more > 0 {
+		x.last = append(x.last, make([]int32, more)...)
+	}
+	x.entries = append(x.entries, entry{x.last[n], int32(length), offset})
+	x.last[n] = int32(len(x.entries))
 	return nil
 }
 
@@ -75,20 +70,11 @@ func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error)
 	if err != nil {
 		return err
 	}
-	file, err := x.ready()
+	file, found, err := x.find(n)
 	if err != nil {
 		return err
 	}
-	first, found := slices.BinarySearchFunc(
-		x.entries, n, func(e entry, n int) int { return cmp.Compare(int(e.execution), n) },
-	)
-	if !found {
-		return nil
-	}
-	for _, e := range x.entries[first:] {
-		if int(e.execution) != n {
-			break
-		}
+	for _, e := range slices.Backward(found) {
 		line := make([]byte, e.length)
 		if _, err := file.ReadAt(line, e.offset); err != nil {
 			return fmt.Errorf("read the run log: %w", err)
@@ -114,21 +100,23 @@ func (x *Index) Close() error {
 	return f.Close()
 }
 
-// ready sorts the index and opens the log, if necessary.
-func (x *Index) ready() (*os.File, error) {
+// find returns the log and the entries of an execution, the last one first.
+func (x *Index) find(execution int) (*os.File, []entry, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.sorted {
-		slices.SortStableFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.execution, b.execution) })
-		x.sorted = true
-	}
 	if x.file == nil {
 		var err error
 		if x.file, err = os.Open(filepath.Join(x.path, EventsFile)); err != nil {
-			return nil, fmt.Errorf("read the run log: %w", err)
+			return nil, nil, fmt.Errorf("read the run log: %w", err)
 		}
 	}
-	return x.file, nil
+	var found []entry
+	if execution < len(x.last) {
+		for i := x.last[execution]; i > 0; i = x.entries[i-1].previous {
+			found = append(found, x.entries[i-1])
+		}
+	}
+	return x.file, found, nil
 }
 
 // pending holds the sessions so far of an unfinished execution, by repetition.
@@ -152,24 +140,15 @@ type session struct {
 func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, whole extent, err error) {
 	r, open = &plumb.Run{}, map[int]pending{}
 	x.path, x.run = path, r
-	whole, err = scan(path, func(line []byte, at int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		if err := r.Apply(ev); err != nil {
-			return err
-		}
+	whole, err = fold(path, r, nil, func(ev plumb.Event, line []byte, at int64) error {
 		if err := x.add(ev, at, len(line)); err != nil {
 			return err
 		}
+		n, _ := r.Index(ev.Case, ev.Runner) // Apply has checked it
 		switch ev.Type {
 		case plumb.EventSessionFinished, plumb.EventSessionJudged:
-			n, err := r.Index(ev.Case, ev.Runner)
+			ev, err := decode(path, bytes.Clone(line))
 			if err != nil {
-				return err
-			}
-			if ev, err = decode(path, bytes.Clone(line)); err != nil {
 				return err
 			}
 			if open[n] == nil {
@@ -177,10 +156,6 @@ func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]p
 			}
 			open[n].add(ev)
 		case plumb.EventExecutionFinished:
-			n, err := r.Index(ev.Case, ev.Runner)
-			if err != nil {
-				return err
-			}
 			if !again || ev.Result.Outcome != plumb.OutcomeError {
 				delete(open, n)
 			}

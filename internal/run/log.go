@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// blobLimit is the size above which a session is written to its own file.
+	// blobLimit is the size of a line above which its session is written to its own file.
 	blobLimit = 256 << 10
 	// streamedEvents is the number of events above which a session is encoded while it is written.
 	// Such a session is always larger than blobLimit.
@@ -162,13 +162,8 @@ func (l *log) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}, e
 // commit appends ev, waits until it is durable and emitted, and returns it as it was recorded.
 func (l *log) commit(ev plumb.Event) (plumb.Event, error) { return l.wait(ev, true) }
 
-// appendUnsynced appends ev and waits until the operating system has it. The event survives a crash
-// of this process, but not of the machine.
-func (l *log) appendUnsynced(ev plumb.Event) error {
-	_, err := l.wait(ev, false)
-	return err
-}
-
+// wait appends ev and waits until it is written and emitted. An event that is not durable survives
+// a crash of this process, but not of the machine.
 func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
 	ev, done, err := l.append(ev, durable)
 	if err != nil {
@@ -261,43 +256,23 @@ func (l *log) flush(b *batch) error {
 	return nil
 }
 
-// logLine is an event as the log holds it. Its report is encoded first, because the size of the
-// report decides whether it goes to a file of its own.
-type logLine struct {
-	plumb.Event
-	Report jsontext.Value `json:"report,omitempty"`
-}
-
 // encode returns ev as a line of the log. It writes a large session to a blob first.
-func (l *log) encode(ev plumb.Event) (data []byte, err error) {
-	line := logLine{Event: ev}
-	if ev.Report != nil {
-		line.Report, line.Blob, err = l.encodeReport(ev.Report)
+func (l *log) encode(ev plumb.Event) (line []byte, err error) {
+	large := ev.Report != nil && len(ev.Report.Events) > streamedEvents
+	if !large {
+		line, err = marshal(&ev)
 	}
-	if err == nil {
-		data, err = marshal(&line)
+	if large || ev.Report != nil && len(line) > blobLimit {
+		ev.Blob, err = l.writeBlob(ev.Report)
+		ev.Report = nil
+		if err == nil {
+			line, err = marshal(&ev)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
-	return data, nil
-}
-
-// encodeReport returns a report as JSON, or the name of the blob that it wrote for a large one.
-func (l *log) encodeReport(report *plumb.SessionReport) (data []byte, blob string, err error) {
-	if len(report.Events) > streamedEvents {
-		blob, err = l.writeBlob(func(w io.Writer) error { return json2.MarshalWrite(w, report, encoding()) })
-		return nil, blob, err
-	}
-	data, err = marshal(report)
-	if err != nil || len(data) <= blobLimit {
-		return data, "", err
-	}
-	blob, err = l.writeBlob(func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	return nil, blob, err
+	return line, nil
 }
 
 // encoding leaves <, > and & as they are.
@@ -307,8 +282,9 @@ func encoding() json2.Options {
 
 func marshal(v any) ([]byte, error) { return json2.Marshal(v, encoding()) }
 
-// writeBlob writes one line of JSON to a file named by its SHA-256, and returns that name.
-func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
+// writeBlob writes a report as one line of JSON to a file named by its SHA-256, and returns that
+// name.
+func (l *log) writeBlob(report *plumb.SessionReport) (name string, err error) {
 	if err := os.MkdirAll(l.blobs, 0o700); err != nil {
 		return "", fmt.Errorf("create the blob directory: %w", err)
 	}
@@ -318,7 +294,7 @@ func (l *log) writeBlob(write func(io.Writer) error) (name string, err error) {
 	}
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
-	err = write(out)
+	err = json2.MarshalWrite(out, report, encoding())
 	_ = out.WriteByte('\n') // Flush returns the error
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
 	name = hex.EncodeToString(sum.Sum(nil))
@@ -353,18 +329,37 @@ func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
 // removes the given secrets.
 func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
-	_, err := scan(path, func(line []byte, _ int64) error {
-		ev, err := decodeSummary(line)
-		if err != nil {
-			return err
-		}
-		ev, _ = redact.Clean(secrets, ev) // before Apply shortens texts
-		return r.Apply(ev)
-	})
+	_, err := fold(path, r, secrets, func(plumb.Event, []byte, int64) error { return nil })
 	if err == nil && r.StartedAt.IsZero() {
 		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
 	}
 	return r, err
+}
+
+// fold applies the log of the run directory at path to r. After each event it calls fn with the
+// event, which has no session and no judgement, and with its line and the offset of the line.
+func fold(
+	path string, r *plumb.Run, secrets *redact.Redactor, fn func(ev plumb.Event, line []byte, at int64) error,
+) (extent, error) {
+	return scan(path, func(line []byte, at int64) error {
+		var h head
+		if err := unmarshal(line, &h); err != nil {
+			return err
+		}
+		ev, _ := redact.Clean(secrets, h.Event) // before Apply shortens texts
+		if err := r.Apply(ev); err != nil {
+			return err
+		}
+		return fn(ev, line, at)
+	})
+}
+
+// head is the part of an event that the fold needs. Its own fields hide sessions and judgements,
+// which are most of the bytes, so that they are skipped.
+type head struct {
+	plumb.Event
+	Report    struct{} `json:"report"`
+	Judgement struct{} `json:"judgement"`
 }
 
 func decode(path string, line []byte) (plumb.Event, error) {
@@ -400,39 +395,6 @@ func readBlob(path, name string) ([]byte, error) {
 	return data, nil
 }
 
-// head is the part of an event that the fold needs. It omits sessions and judgements, which are
-// most of the bytes.
-type head struct {
-	Type       plumb.EventType        `json:"type"`
-	At         time.Time              `json:"at"`
-	Case       string                 `json:"case"`
-	Runner     string                 `json:"runner"`
-	Repetition int                    `json:"repetition"`
-	Session    int                    `json:"session"`
-	Info       *plumb.RunInfo         `json:"info"`
-	Cases      []plumb.CaseInfo       `json:"cases"`
-	Blob       string                 `json:"blob"`
-	Failure    *plumb.Failure         `json:"failure"`
-	Result     *plumb.ExecutionResult `json:"result"`
-	Note       *plumb.Note            `json:"note"`
-	End        *plumb.RunEnd          `json:"end"`
-}
-
-func (h *head) event() plumb.Event {
-	return plumb.Event{
-		Type: h.Type, At: h.At, Case: h.Case, Runner: h.Runner, Repetition: h.Repetition, Session: h.Session,
-		Info:  h.Info,
-		Cases: h.Cases, Blob: h.Blob, Failure: h.Failure, Result: h.Result, Note: h.Note, End: h.End,
-	}
-}
-
-// decodeSummary decodes the part of an event that the fold needs.
-func decodeSummary(line []byte) (plumb.Event, error) {
-	var h head
-	err := unmarshal(line, &h)
-	return h.event(), err
-}
-
 // unmarshal decodes with encoding/json/v2, at a third of the cost of the first version, and accepts
 // the same input.
 func unmarshal(data []byte, v any) error {
@@ -462,16 +424,17 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 		return x, fmt.Errorf("read the run log: %w", err)
 	}
 	defer f.Close()
-	lines := lineReader{r: f, buf: make([]byte, 64<<10)}
-	for n := 1; ; n++ {
-		line, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			x.torn = len(line) > 0
-			return x, nil
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 64<<10), doc.LineBytes)
+	lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		if i := bytes.IndexByte(data, '\n'); i >= 0 {
+			return i + 1, data[:i], nil
 		}
-		if err != nil {
-			return x, fmt.Errorf("read the run log: %w", err)
-		}
+		x.torn = atEOF && len(data) > 0
+		return 0, nil, nil
+	})
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Bytes()
 		if err = x.sum.check(line); err == nil {
 			err = fn(line, x.end)
 		}
@@ -480,40 +443,12 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 		}
 		x.end += int64(len(line)) + 1
 	}
-}
-
-// lineReader reads lines of any length.
-type lineReader struct {
-	r          io.Reader
-	buf        []byte // buf[start:end] was read and not yet returned
-	start, end int
-}
-
-// next returns the next line without its newline; it is valid until the next call. With io.EOF it
-// returns what follows the last newline.
-func (l *lineReader) next() ([]byte, error) {
-	searched := l.start
-	for {
-		if i := bytes.IndexByte(l.buf[searched:l.end], '\n'); i >= 0 {
-			line := l.buf[l.start : searched+i]
-			l.start = searched + i + 1
-			return line, nil
-		}
-		if l.start > 0 {
-			l.end = copy(l.buf, l.buf[l.start:l.end])
-			l.start = 0
-		}
-		if l.end >= doc.LineBytes {
-			return nil, fmt.Errorf("the line is longer than %s", doc.Size(doc.LineBytes))
-		}
-		if l.end == len(l.buf) {
-			l.buf = append(l.buf, make([]byte, len(l.buf))...)
-		}
-		searched = l.end
-		n, err := l.r.Read(l.buf[l.end:])
-		l.end += n
-		if n == 0 && err != nil {
-			return l.buf[:l.end], err
-		}
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("the line is longer than %s", doc.Size(doc.LineBytes))
 	}
+	if err != nil {
+		err = fmt.Errorf("read the run log: %w", err)
+	}
+	return x, err
 }

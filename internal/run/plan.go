@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -82,43 +83,31 @@ func (f Filter) check(s *plumb.Suite) error {
 		{"category", f.Categories, func(c *plumb.Case) []string { return []string{c.Category} }},
 		{"difficulty", f.Difficulties, func(c *plumb.Case) []string { return []string{c.Difficulty} }},
 	} {
-		missing := map[string]bool{}
-		for _, w := range field.wanted {
-			missing[w] = true
+		if len(field.wanted) == 0 {
+			continue
 		}
 		known := map[string]bool{}
 		for i := range s.Cases {
-			if len(missing) == 0 {
-				break
-			}
 			for _, v := range field.of(&s.Cases[i]) {
 				known[v] = true
-				delete(missing, v)
 			}
 		}
-		if field.name == "tag" && len(missing) < len(field.wanted) {
-			continue // documented: one matching tag is enough, because a config may serve several suites
+		missing := slices.DeleteFunc(slices.Clone(field.wanted), func(w string) bool { return known[w] })
+		// documented: one matching tag is enough, because a config may serve several suites
+		if len(missing) == 0 || field.name == "tag" && len(missing) < len(field.wanted) {
+			continue
 		}
-		for _, w := range field.wanted {
-			if missing[w] {
-				err := fmt.Errorf("suite %s has no %s %q", s.Name, field.name, w)
-				names := make([]string, 0, len(known))
-				for k := range known {
-					names = append(names, k)
-				}
-				slices.Sort(names)
-				if near := plumb.Nearest(w, names); near != "" {
-					return plumb.WithHint(err, "did you mean "+near+"?")
-				}
-				if len(names) == 0 {
-					return plumb.WithHint(err, "no case of the suite has a "+field.name)
-				}
-				if len(names) <= 20 {
-					return plumb.WithHint(err, "it has: "+strings.Join(names, ", "))
-				}
-				return plumb.WithHint(err, "list the cases with: plumb list")
-			}
+		names := slices.Sorted(maps.Keys(known))
+		hint := "list the cases with: plumb list"
+		switch near := plumb.Nearest(missing[0], names); {
+		case near != "":
+			hint = "did you mean " + near + "?"
+		case len(names) == 0:
+			hint = "no case of the suite has a " + field.name
+		case len(names) <= 20:
+			hint = "it has: " + strings.Join(names, ", ")
 		}
+		return plumb.WithHint(fmt.Errorf("suite %s has no %s %q", s.Name, field.name, missing[0]), hint)
 	}
 	return nil
 }

@@ -33,39 +33,22 @@ type Options struct {
 	// Unavailable holds, by runner id, why a runner cannot be used. Its sessions are errors, and
 	// the runner is not called.
 	Unavailable map[string]*plumb.Failure
-	// Judge answers questions about sessions; with nil each runner judges its own. JudgeVotes is
-	// the number of answers; 0 means 1.
-	Judge      plumb.Runner
-	JudgeVotes int
+	// Judge answers questions about sessions; with nil each runner judges its own.
+	Judge plumb.Runner
 	// Embedder is required for suites with assertions that compare meaning.
 	Embedder *plumb.Embedder
 	// Info is recorded, completed with the other options.
 	Info plumb.RunInfo
 
-	Schedule Schedule
-	// Parallel limits sessions in flight; 0 means 1.
-	Parallel int
-	// Repeat is the number of planned samples of a case that does not set one; 0 means 1.
-	Repeat int
-	// Retry is the number of retries of a failed repetition.
-	Retry int
-	// AllRepetitions makes an agent perform all planned repetitions. Otherwise the first one that
-	// is not green is the last.
-	AllRepetitions bool
-	// MaxSteps stops an agent that takes more steps; 0 means no limit.
-	MaxSteps int
+	Settings
 	// Workspaces describe where agents and commands work.
 	Workspaces Workspaces
 	// Verify, if set, checks the sessions that decided the repetitions of a green execution, and
 	// may return a failure. It is called once per execution, from many goroutines.
 	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure
-	// Timeout limits the working time of a session whose case sets no limit; 0 means
-	// DefaultTimeout.
-	Timeout time.Duration
-	// MaxFailures stops the run after this number of executions that are not green; 0 means no
-	// limit.
-	MaxFailures int
-	Budget      Budget
+	// Forecast returns the expected usage of a session of the case on a runner; nil means that
+	// nothing is known.
+	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast
 	// RetryErrors makes a resumed run repeat the sessions that could not be measured.
 	RetryErrors bool
 
@@ -131,7 +114,7 @@ func newEngine(o Options) (*engine, error) {
 		o.Parallel = 1
 	}
 	o.Repeat = max(o.Repeat, 1)
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
 	}
@@ -300,7 +283,11 @@ func (e *engine) note(n plumb.Note) error {
 	if again {
 		return nil
 	}
-	_, err := e.log.commit(plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n})
+	ev := plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n}
+	if n.Live {
+		return e.log.emitOnly(ev)
+	}
+	_, err := e.log.commit(ev)
 	return err
 }
 
@@ -329,8 +316,8 @@ func (e *engine) run(ctx context.Context) error {
 	// The watcher owns everything that ends the run from outside.
 	var watch sync.WaitGroup
 	finished := make(chan struct{})
-	left := e.Budget.Duration - time.Duration(e.state.ActiveMs)*time.Millisecond
-	if e.Budget.Duration > 0 && left <= 0 {
+	left := e.MaxDurationMs.Duration() - time.Duration(e.state.ActiveMs)*time.Millisecond
+	if e.MaxDurationMs > 0 && left <= 0 {
 		e.end(plumb.StopDuration) // before a worker starts a session
 	}
 	watch.Go(func() { e.watch(ctx, left, finished) })
@@ -396,7 +383,7 @@ func (e *engine) workers() int {
 // watch ends the run when Drain is closed, ctx ends, or the time budget (left) is spent.
 func (e *engine) watch(ctx context.Context, left time.Duration, finished <-chan struct{}) {
 	var over <-chan time.Time
-	if e.Budget.Duration > 0 {
+	if e.MaxDurationMs > 0 {
 		timer := time.NewTimer(max(0, left))
 		defer timer.Stop()
 		over = timer.C

@@ -210,12 +210,15 @@ func TestTimeLimit(t *testing.T) {
 			d := newDir(t)
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				r := do(t, run.Options{Dir: d, Suite: suite(1), Timeout: time.Hour, Runners: []plumb.Runner{
-					&fake{id: "f", run: func(ctx context.Context, _ plumb.Request) (*plumb.SessionReport, error) {
-						<-ctx.Done()
-						return test.partial, ctx.Err()
-					}},
-				}})
+				r := do(t, run.Options{
+					Dir: d, Suite: suite(1),
+					Settings: run.Settings{TimeoutMs: 3_600_000}, Runners: []plumb.Runner{
+						&fake{id: "f", run: func(ctx context.Context, _ plumb.Request) (*plumb.SessionReport, error) {
+							<-ctx.Done()
+							return test.partial, ctx.Err()
+						}},
+					},
+				})
 				if got := r.Executions[0]; got.Outcome != test.want || got.Class.ID != "timeout" {
 					t.Errorf("got %s, %s; want %s, timeout", got.Outcome, got.Class.ID, test.want)
 				}
@@ -238,7 +241,10 @@ func TestRepeatAndRetry(t *testing.T) {
 		}
 		return report("echo"), nil
 	}}
-	r := do(t, run.Options{Suite: suite(1), Runners: []plumb.Runner{flaky}, Repeat: 3, Retry: 2, Schedule: run.Serial})
+	r := do(t, run.Options{
+		Suite: suite(1), Runners: []plumb.Runner{flaky},
+		Settings: run.Settings{Repeat: 3, Retry: 2, Schedule: run.Serial},
+	})
 	want := []string{"case-000/1/1", "case-000/2/1", "case-000/2/2", "case-000/2/3", "case-000/3/1", "case-000/3/2"}
 	if diff := cmp.Diff(want, flaky.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -251,11 +257,14 @@ func TestRepeatAndRetry(t *testing.T) {
 	s := suite(1)
 	s.Cases[0].ExpectedFail = true
 	passes := &fake{id: "f", run: echo}
-	do(t, run.Options{Suite: s, Runners: []plumb.Runner{passes}, Retry: 3})
+	do(t, run.Options{Suite: s, Runners: []plumb.Runner{passes}, Settings: run.Settings{Retry: 3}})
 	rejected := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 		return nil, plumb.Failuref(plumb.OriginModelRejected, "no such model")
 	}}
-	r = do(t, run.Options{Suite: suite(5), Runners: []plumb.Runner{rejected}, Retry: 3, Schedule: run.Serial})
+	r = do(t, run.Options{
+		Suite: suite(5), Runners: []plumb.Runner{rejected},
+		Settings: run.Settings{Retry: 3, Schedule: run.Serial},
+	})
 	if len(passes.calls) != 1 || len(rejected.calls) != 1 {
 		t.Errorf("asked %d and %d times, want once each", len(passes.calls), len(rejected.calls))
 	}
@@ -284,8 +293,9 @@ func TestSchedules(t *testing.T) {
 				}
 				start := time.Now()
 				do(t, run.Options{
-					Dir: d, Suite: suite(6), Schedule: test.schedule, Parallel: test.parallel, Timeout: 2 * time.Hour,
-					Runners: []plumb.Runner{&fake{id: "a", run: slow}, &fake{id: "b", run: slow}},
+					Dir: d, Suite: suite(6),
+					Settings: run.Settings{Schedule: test.schedule, Parallel: test.parallel, TimeoutMs: 7_200_000},
+					Runners:  []plumb.Runner{&fake{id: "a", run: slow}, &fake{id: "b", run: slow}},
 				})
 				if took := time.Since(start).Round(time.Minute); took != test.want {
 					t.Errorf("took %v, want %v", took, test.want)
@@ -306,16 +316,16 @@ func TestStops(t *testing.T) {
 		stop     plumb.StopReason
 		finished int
 	}{
-		{"cost", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.035}}, plumb.StopCost, 3},
-		{"tokens", run.Options{Runners: f(), Budget: run.Budget{Tokens: 61}}, plumb.StopTokens, 4},
+		{"cost", run.Options{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.035}}, plumb.StopCost, 3},
+		{"tokens", run.Options{Runners: f(), Settings: run.Settings{MaxTokens: 61}}, plumb.StopTokens, 4},
 		{
 			"estimated cost",
-			run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.005, Forecast: forecast(0.006, 1)}},
+			run.Options{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.005}, Forecast: forecast(0.006, 1)},
 			plumb.StopCost,
 			0,
 		},
-		{"failures", run.Options{Runners: wrong, MaxFailures: 2}, plumb.StopFailFast, 2},
-		{"enough", run.Options{Runners: f(), Budget: run.Budget{CostUSD: 0.1001}}, "", 10},
+		{"failures", run.Options{Runners: wrong, Settings: run.Settings{MaxFailures: 2}}, plumb.StopFailFast, 2},
+		{"enough", run.Options{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.1001}}, "", 10},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.o.Suite, test.o.Schedule = suite(10), run.Serial
@@ -351,7 +361,10 @@ func TestDrainLetsSessionsFinishAndCancelDoesNot(t *testing.T) {
 				}
 			})
 			r, err := run.Suite(
-				ctx, run.Options{Dir: d, Suite: suite(20), Runners: []plumb.Runner{f}, Parallel: 4, Drain: drain},
+				ctx, run.Options{
+					Dir: d, Suite: suite(20), Runners: []plumb.Runner{f},
+					Settings: run.Settings{Parallel: 4}, Drain: drain,
+				},
 			)
 			if err != nil {
 				t.Fatal(err)
@@ -383,7 +396,10 @@ func TestResumeAnywhere(t *testing.T) {
 		return report("echo"), nil
 	}
 	options := func(d *run.Dir, f plumb.Runner) run.Options {
-		return run.Options{Dir: d, Suite: suite(5), Runners: []plumb.Runner{f}, Repeat: 2, Retry: 1, Parallel: 3}
+		return run.Options{
+			Dir: d, Suite: suite(5), Runners: []plumb.Runner{f},
+			Settings: run.Settings{Repeat: 2, Retry: 1, Parallel: 3},
+		}
 	}
 	whole := newDir(t)
 	want := do(t, options(whole, &fake{id: "f", run: flaky}))
@@ -502,7 +518,7 @@ func TestRetryErrors(t *testing.T) {
 		}
 		return report("echo"), nil
 	}}
-	o := run.Options{Dir: d, Suite: suite(3), Runners: []plumb.Runner{f}, Repeat: 2}
+	o := run.Options{Dir: d, Suite: suite(3), Runners: []plumb.Runner{f}, Settings: run.Settings{Repeat: 2}}
 	if r := do(t, o); r.Totals.Errored != 1 || r.Totals.Passed != 2 {
 		t.Fatalf("first: %+v", r.Totals)
 	}
@@ -553,7 +569,8 @@ func TestResumeRefusesAnotherSuite(t *testing.T) {
 func TestReporterErrorEndsTheRun(t *testing.T) {
 	boom := errors.New("disk full")
 	_, err := run.Suite(t.Context(), run.Options{
-		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{&fake{id: "f", run: echo}}, Parallel: 4,
+		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{&fake{id: "f", run: echo}},
+		Settings: run.Settings{Parallel: 4},
 		Emit: func(ev plumb.Event, _ *plumb.Run) error {
 			if ev.Type == plumb.EventExecutionFinished {
 				return boom
@@ -568,7 +585,7 @@ func TestReporterErrorEndsTheRun(t *testing.T) {
 
 func TestIndexFindsSessions(t *testing.T) {
 	d := newDir(t)
-	do(t, run.Options{Dir: d, Suite: suite(20), Repeat: 2, Parallel: 8, Runners: []plumb.Runner{
+	do(t, run.Options{Dir: d, Suite: suite(20), Settings: run.Settings{Repeat: 2, Parallel: 8}, Runners: []plumb.Runner{
 		&fake{id: "a", run: echo}, &fake{id: "b", run: echo},
 	}})
 	x, err := run.OpenIndex(d.Path)
@@ -636,8 +653,8 @@ func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 			return report("echo"), nil // 0.01 dollars
 		}}
 		r := do(t, run.Options{
-			Dir: d, Suite: suite(10), Runners: []plumb.Runner{slow}, Parallel: 8,
-			Budget: run.Budget{CostUSD: 0.2, Forecast: forecast(0.09, 0.09)},
+			Dir: d, Suite: suite(10), Runners: []plumb.Runner{slow},
+			Settings: run.Settings{Parallel: 8, MaxCostUSD: 0.2}, Forecast: forecast(0.09, 0.09),
 		})
 		if r.Totals.Finished != 10 || r.End.Stop != "" {
 			t.Errorf("%d finished, stop %q; want all 10, since they cost 0.1", r.Totals.Finished, r.End.Stop)

@@ -26,10 +26,15 @@ func TestStreamedSession(t *testing.T) {
 	}
 	data = append(data, '\n')
 	l := &log{blobs: filepath.Join(t.TempDir(), BlobsDir)}
-	inline, name, err := l.encodeReport(report)
-	if err != nil || inline != nil {
-		t.Fatalf("%d bytes in the line, error %v", len(inline), err)
+	line, err := l.encode(plumb.Event{Type: plumb.EventSessionFinished, Report: report})
+	if err != nil {
+		t.Fatal(err)
 	}
+	var ev plumb.Event
+	if err := unmarshal(line, &ev); err != nil || ev.Report != nil {
+		t.Fatalf("the line is %s, error %v", line, err)
+	}
+	name := ev.Blob
 	got, err := os.ReadFile(filepath.Join(l.blobs, name))
 	if sum := sha256.Sum256(data); err != nil || string(got) != string(data) || name != hex.EncodeToString(sum[:]) {
 		t.Errorf("the blob %s has %d bytes, want %d; error %v", name, len(got), len(data), err)

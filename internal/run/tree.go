@@ -33,8 +33,7 @@ func copyTree(from, to string) error {
 	if real, err := filepath.EvalSymlinks(to); err == nil && files.Within(real, root) {
 		return fmt.Errorf("the workspace %s is inside its template %s", to, from)
 	}
-	c := &treeCopy{root: root}
-	return c.dir(root, to, nil)
+	return treeCopy{root}.dir(root, to, nil)
 }
 
 // treeCopy is one copy of a template.
@@ -42,7 +41,7 @@ type treeCopy struct{ root string }
 
 // dir copies a directory. outside holds the directories outside the template on the path to it, to
 // detect a cycle.
-func (c *treeCopy) dir(from, to string, outside []string) error {
+func (c treeCopy) dir(from, to string, outside []string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
@@ -65,7 +64,7 @@ func (c *treeCopy) dir(from, to string, outside []string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-func (c *treeCopy) entry(from, to string, kind fs.FileMode, outside []string) error {
+func (c treeCopy) entry(from, to string, kind fs.FileMode, outside []string) error {
 	switch {
 	case kind.IsDir():
 		return c.dir(from, to, outside)
@@ -78,7 +77,7 @@ func (c *treeCopy) entry(from, to string, kind fs.FileMode, outside []string) er
 	}
 }
 
-func (c *treeCopy) link(from, to string, outside []string) error {
+func (c treeCopy) link(from, to string, outside []string) error {
 	target, err := os.Readlink(from)
 	if err != nil {
 		return err

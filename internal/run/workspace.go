@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -175,8 +176,8 @@ func (w *workspaces) setup(ctx context.Context, t task) (*workspace, *plumb.Fail
 		ws.record.Cwd, ws.record.WorkspacePath = ws.path, ""
 	}
 	dir := w.run.Join("workspaces", "shared-setup")
-	f := (*plumb.Failure)(nil)
-	// otherwise an earlier process made it
+	var f *plumb.Failure
+	// Otherwise an earlier process made it.
 	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) {
 		if ws.made {
 			if f = w.owning(); f != nil {
@@ -254,7 +255,8 @@ func (w *workspaces) own() error {
 	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(id+"\n"))
 }
 
-// reached makes sure, before each session, that nothing has come around its workspace since the run began.
+// reached checks before each session that no file was added above its workspace since the run
+// began.
 func (w *workspaces) reached(ws string) *plumb.Failure {
 	if f := w.owning(); f != nil {
 		return f
@@ -263,20 +265,21 @@ func (w *workspaces) reached(ws string) *plumb.Failure {
 	if path == "" {
 		return nil
 	}
-	f := plumb.Failuref(plumb.OriginWorkspace, "%s would reach the agent: an earlier session or somebody else left it there since the run began", path)
-	f.Hint = "delete it, and see which session it was; plumb resume --retry-errors then makes this one again"
+	f := plumb.Failuref(plumb.OriginWorkspace,
+		"the agent would see %s, which an earlier session or another program created during the run", path)
+	f.Hint = "delete it, and find the session that created it; then run plumb resume --retry-errors"
 	return f
 }
 
-// reaching returns what an agent that works below dir would find in it or above: a repository, instructions, skills, settings.
-// It returns "" where there is nothing.
+// reaching returns a file that an agent would find in dir or above it: a repository, instructions,
+// skills, settings. It returns "" if there is none.
 func (w *workspaces) reaching(dir string) string {
 	if path := w.above(dir); path != "" {
 		return path
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || real == dir {
-		return "" // one that is not there yet has nothing in it
+		return "" // dir may not exist yet
 	}
 	return w.above(real)
 }
@@ -295,7 +298,8 @@ func (w *workspaces) above(dir string) string {
 	}
 }
 
-// isHome reports whether dir is the user's home, whose configuration agents read from wherever they run, or not at all.
+// isHome reports whether dir is the home directory of the user. Agents read their configuration
+// there wherever they run, or not at all.
 func isHome(dir string) bool {
 	home, err := os.UserHomeDir()
 	return err == nil && home == dir
@@ -406,9 +410,10 @@ func writeJSON(name string, v any) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := json2.MarshalWrite(f, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
+	out := bufio.NewWriterSize(f, 16<<10)
+	if err := json2.MarshalWrite(out, v, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  ")); err != nil {
 		return fmt.Errorf("encode %s: %w", filepath.Base(name), err)
 	}
-	_, err = f.WriteString("\n")
-	return err
+	_ = out.WriteByte('\n') // Flush returns the error
+	return out.Flush()
 }

@@ -97,17 +97,20 @@ func TestIsolatedWorkspaces(t *testing.T) {
 	var sessions []*plumb.SessionReport
 	var markers []string
 	dir := newDir(t)
-	do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places, Parallel: 4, Emit: func(
-		ev plumb.Event, _ *plumb.Run,
-	) error {
-		if ev.Report != nil {
-			sessions = append(sessions, ev.Report)
-		}
-		if ev.Type == plumb.EventSessionStarted {
-			markers = append(markers, ev.Marker)
-		}
-		return nil
-	}})
+	do(t, run.Options{
+		Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places,
+		Settings: run.Settings{Parallel: 4}, Emit: func(
+			ev plumb.Event, _ *plumb.Run,
+		) error {
+			if ev.Report != nil {
+				sessions = append(sessions, ev.Report)
+			}
+			if ev.Type == plumb.EventSessionStarted {
+				markers = append(markers, ev.Marker)
+			}
+			return nil
+		},
+	})
 	if len(sessions) != 2 || len(markers) != 2 || markers[0] == markers[1] || strings.Contains(markers[0], dir.ID) {
 		t.Fatalf("%d sessions, markers %q", len(sessions), markers)
 	}
@@ -355,7 +358,8 @@ func TestAgentRepetitionsEndWithTheFirstFailure(t *testing.T) {
 			return report("echo"), nil
 		})
 		r := do(t, run.Options{
-			Suite: suite(1), Repeat: 3, Retry: 1, AllRepetitions: test.all, Runners: []plumb.Runner{a},
+			Suite:    suite(1),
+			Settings: run.Settings{Repeat: 3, Retry: 1, AllRepetitions: test.all}, Runners: []plumb.Runner{a},
 			Workspaces: run.Workspaces{Cwd: t.TempDir()},
 		})
 		if got := strings.Join(a.calls, " "); got != test.want {
@@ -373,7 +377,8 @@ func TestCanary(t *testing.T) {
 	})
 	good := agent("good", echo)
 	r := do(t, run.Options{
-		Suite: suite(10), Parallel: 8, Schedule: run.Parallel, Runners: []plumb.Runner{rejected, good},
+		Suite:    suite(10),
+		Settings: run.Settings{Parallel: 8, Schedule: run.Parallel}, Runners: []plumb.Runner{rejected, good},
 		Workspaces: run.Workspaces{Cwd: t.TempDir()},
 	})
 	if len(rejected.calls) != 1 || len(good.calls) != 10 || r.Totals.Errored != 10 || r.Totals.Passed != 10 {
@@ -404,7 +409,7 @@ func TestClassify(t *testing.T) {
 func TestVerify(t *testing.T) {
 	looked := 0
 	r := do(t, run.Options{
-		Suite: suite(2), Repeat: 3, Runners: []plumb.Runner{&fake{id: "m", run: echo}},
+		Suite: suite(2), Settings: run.Settings{Repeat: 3}, Runners: []plumb.Runner{&fake{id: "m", run: echo}},
 		Verify: func(c *plumb.Case, _ plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
 			looked += len(sessions)
 			if c.ID == "case-000" {
@@ -434,7 +439,7 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 			return report("echo"), os.WriteFile(filepath.Join(req.Workspace, "made-by-"+req.CaseID), []byte("x"), 0o600)
 		})
 		do(t, run.Options{
-			Suite: suite(2), Runners: []plumb.Runner{work}, Parallel: test.parallel,
+			Suite: suite(2), Runners: []plumb.Runner{work}, Settings: run.Settings{Parallel: test.parallel},
 			Workspaces: run.Workspaces{Cwd: dir},
 			Emit: func(ev plumb.Event, _ *plumb.Run) error {
 				if r := ev.Report; r != nil {

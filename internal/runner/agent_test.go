@@ -16,8 +16,8 @@ func TestAgentsAreConfigured(t *testing.T) {
 	}{
 		{"no model", plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex"}}, "has no model"},
 		{"a temperature", plumb.RunnerConfig{Temperature: new(0.5), Agent: &plumb.AgentConfig{Type: "codex", Model: "m"}}, "temperature has no effect"},
-		{"no key", plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "m", APIKeyEnv: "NOT_SET"}}, "NOT_SET of apiKeyEnv is not set"},
-		{"two kinds", plumb.RunnerConfig{Model: "openai:gpt-5", Agent: &plumb.AgentConfig{Type: "codex", Model: "m"}}, "at once"},
+		{"no key", plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "m", APIKeyEnv: "NOT_SET"}}, "NOT_SET, named by apiKeyEnv, is not set"},
+		{"two kinds", plumb.RunnerConfig{Model: "openai:gpt-5", Agent: &plumb.AgentConfig{Type: "codex", Model: "m"}}, "it has both a model and an agent"},
 		{"not there", plumb.RunnerConfig{ID: "mine", Agent: &plumb.AgentConfig{Type: "codex", Model: "m", Command: "/nowhere/codex"}}, "runner mine: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {

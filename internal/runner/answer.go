@@ -12,21 +12,20 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// commandAnswer is what a command may write to stdout instead of plain text. Its keys are
-// documented and never renamed.
+// commandAnswer is an answer of a command as an object. Its keys are documented and never renamed.
 type commandAnswer struct {
 	Output       string
 	Model        string
 	Usage        plumb.Usage
 	CostUSD      *float64
 	FinishReason string
-	// Error says that there is no answer; it is a text, or an object with a message.
+	// Error is the reason for a missing answer: in JSON a text, or an object with a message.
 	Error string
 
 	unknown []string
 }
 
-// answerKeys are the keys that mean something; those of usage have it before them.
+// answerKeys are the known keys of an answer.
 func answerKeys() []string {
 	return []string{
 		"output", "model", "costUsd", "finishReason", "error", "usage", "usage.inputTokens", "usage.outputTokens",
@@ -34,18 +33,17 @@ func answerKeys() []string {
 	}
 }
 
-// maxCost is the greatest cost of an answer that is believed, in dollars.
+// maxCost is the greatest cost of an answer that Plumb accepts, in dollars.
 const maxCost = 1e9
 
-// textAnswer returns a plain answer: all of stdout but the newlines at its end, as a shell would
-// take it.
+// textAnswer returns a plain answer: stdout without the newlines at its end, as in a shell.
 func textAnswer(stdout []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(stdout), "\uFFFD"), "\r\n")
 }
 
-// parseAnswer tells the two forms of an answer apart. An answer is an object when all of stdout,
-// white space aside, is one JSON object with a key "output" or "error"; anything else, other JSON
-// included, is text. The error says what is wrong with the object.
+// parseAnswer distinguishes the two forms of an answer. It is an object if stdout without white
+// space is one JSON object with a key "output" or "error". Everything else, including other JSON,
+// is text. The error reports a mistake in the object.
 func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error) {
 	object := jsonObject(stdout)
 	_, hasOutput := object["output"]
@@ -65,7 +63,7 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 		case "costUsd":
 			err = decodeKey(key, value, &answer.CostUSD, "a number")
 			if c := answer.CostUSD; err == nil && c != nil && (*c < 0 || *c > maxCost) {
-				err = fmt.Errorf("%q of the answer is %g, which is no cost", key, *c)
+				err = fmt.Errorf("%q of the answer is %g, which is not a valid cost", key, *c)
 			}
 		case "usage":
 			err = answer.decodeUsage(value)
@@ -78,7 +76,8 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 			return answer, true, err
 		}
 	}
-	if word := answer.FinishReason; word != string(plumb.FinishTimeout) && answer.Error == "" && modelapi.BrokeOff(word) {
+	word := answer.FinishReason
+	if word != string(plumb.FinishTimeout) && answer.Error == "" && modelapi.BrokeOff(word) {
 		return answer, true, fmt.Errorf(`the answer broke off: its "finishReason" is %q`, word)
 	}
 	if answer.Error == "" && (!hasOutput || isNull(object["output"])) {
@@ -87,12 +86,12 @@ func parseAnswer(stdout []byte) (answer commandAnswer, isObject bool, err error)
 	return answer, true, nil
 }
 
-// jsonObject returns the members of data if all of it is one JSON object. It is a map, since
-// encoding/json would take "Output" for the field output of a struct.
+// jsonObject returns the members of data if it is one JSON object. It is a map because
+// encoding/json ignores the case of letters for structs.
 func jsonObject(data []byte) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
-		_ = json.Unmarshal(trimmed, &object) // what is no object is text
+		_ = json.Unmarshal(trimmed, &object) // everything else is text
 	}
 	return object
 }
@@ -109,22 +108,15 @@ func (a *commandAnswer) decodeUsage(value json.RawMessage) error {
 	if err := json.Unmarshal(value, &counts); err != nil {
 		return fmt.Errorf(`"usage" of the answer is not an object`)
 	}
+	var total *int64 // is computed from the others
+	known := map[string]**int64{
+		"inputTokens": &a.Usage.InputTokens, "outputTokens": &a.Usage.OutputTokens, "totalTokens": &total,
+		"reasoningTokens": &a.Usage.ReasoningTokens, "cacheTokens": &a.Usage.CacheTokens,
+		"cacheWriteTokens": &a.Usage.CacheWriteTokens,
+	}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
-		var into **int64
-		switch key {
-		case "inputTokens":
-			into = &a.Usage.InputTokens
-		case "outputTokens":
-			into = &a.Usage.OutputTokens
-		case "reasoningTokens":
-			into = &a.Usage.ReasoningTokens
-		case "cacheTokens":
-			into = &a.Usage.CacheTokens
-		case "cacheWriteTokens":
-			into = &a.Usage.CacheWriteTokens
-		case "totalTokens": // follows from the others
-			into = new(*int64)
-		default:
+		into := known[key]
+		if into == nil {
 			a.unknown = append(a.unknown, "usage."+key)
 			continue
 		}
@@ -132,7 +124,7 @@ func (a *commandAnswer) decodeUsage(value json.RawMessage) error {
 			return err
 		}
 		if n := *into; n != nil && (*n < 0 || *n > modelapi.MaxTokens) {
-			return fmt.Errorf("%q of the answer is %d, which is no count of tokens", "usage."+key, *n)
+			return fmt.Errorf("%q of the answer is %d, which is not a valid token count", "usage."+key, *n)
 		}
 	}
 	if in, cached := a.Usage.InputTokens, a.Usage.CacheTokens; in != nil && cached != nil && *cached > *in {
@@ -165,13 +157,13 @@ func decodeError(value json.RawMessage) (string, error) {
 
 func isNull(value json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(value), []byte("null")) }
 
-// finishReason reads a command's word for why the answer ended. A word that is not ours is kept as
-// the provider's.
+// finishReason reads the finish reason of an answer. A word of a provider is also returned as such.
 func finishReason(word string) (reason plumb.FinishReason, provider string) {
 	switch reason = plumb.FinishReason(word); reason {
 	case "":
 		return plumb.FinishStop, ""
-	case plumb.FinishStop, plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishToolCalls, plumb.FinishTimeout, plumb.FinishOther:
+	case plumb.FinishStop, plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishToolCalls, plumb.FinishTimeout,
+		plumb.FinishOther:
 		return reason, ""
 	case "length", "max_tokens":
 		return plumb.FinishTruncated, word

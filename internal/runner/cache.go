@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,16 +20,16 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
-// CacheMode says what the response cache is used for. The zero value is [CacheOff].
+// CacheMode is the use of the response cache. The zero value is [CacheOff].
 type CacheMode string
 
 // The cache modes, as the command line spells them.
 const (
 	// CacheOff neither reads nor writes the cache.
 	CacheOff CacheMode = "off"
-	// CacheOn answers from the cache what it holds, and adds what it does not.
+	// CacheOn answers from the cache if it can, and adds new answers.
 	CacheOn CacheMode = "on"
-	// CacheOnly asks no model: what the cache does not hold cannot be measured.
+	// CacheOnly sends no request: what is not in the cache cannot be measured.
 	CacheOnly CacheMode = "only"
 )
 
@@ -43,17 +44,17 @@ func ParseCacheMode(s string) (CacheMode, error) {
 	return "", plumb.WithHint(fmt.Errorf("unknown cache mode %q", s), "it is off, on or only")
 }
 
-// cacheVersion is part of each key. It changes when entries of before must not be used any more.
+// cacheVersion is part of each key. It changes when earlier entries must not be used any more.
 const cacheVersion = "plumb-cache-2"
 
-// Cache keeps answers of models in files below Dir, named by what was asked. Each is written whole
-// or not at all, holds a checksum, and is ignored when that does not hold, so that nothing in the
-// directory needs to be trusted or repaired; the directory may be deleted at any time. A Cache is
-// safe for concurrent use, also by several processes.
+// Cache stores answers of models in files below Dir, named by a hash of the request. Each file is
+// written completely or not at all, and has a checksum. A damaged file is ignored, so the directory
+// needs no repair and may be deleted at any time. A Cache is safe for concurrent use, also by
+// several processes.
 type Cache struct {
-	// Dir is made, with its parents, when the first answer is kept.
+	// Dir is created, with its parents, when the first answer is stored.
 	Dir string
-	// Redact knows the secrets. An answer that holds one is not kept: without it, it would be
+	// Redact finds secrets. An answer with a secret is not stored: without the secret, it would be
 	// another answer. Optional.
 	Redact *redact.Redactor
 
@@ -61,10 +62,10 @@ type Cache struct {
 	note                  sync.Once
 }
 
-// CacheStats counts what a cache was asked for.
+// CacheStats counts the lookups in a cache.
 type CacheStats struct {
 	Hits, Misses int64
-	// Damaged counts entries among Misses that were there and could not be used.
+	// Damaged counts the Misses whose entry exists and cannot be used.
 	Damaged int64
 }
 
@@ -73,7 +74,7 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(), Damaged: c.damaged.Load()}
 }
 
-// cacheKey names one entry: the SHA-256 of what was asked.
+// cacheKey names one entry: the SHA-256 of the request.
 type cacheKey [sha256.Size]byte
 
 func keyOf(asked any) (cacheKey, error) {
@@ -82,7 +83,7 @@ func keyOf(asked any) (cacheKey, error) {
 		Asked   any    `json:"asked"`
 	}{cacheVersion, asked})
 	if err != nil {
-		return cacheKey{}, fmt.Errorf("name what was asked: %w", err)
+		return cacheKey{}, fmt.Errorf("compute the cache key: %w", err)
 	}
 	return sha256.Sum256(data), nil
 }
@@ -93,7 +94,7 @@ func (c *Cache) path(key cacheKey) string {
 	return filepath.Join(c.Dir, name[:2], name[2:]+".json")
 }
 
-// read decodes the entry for key into value, and reports whether there is one that can be used.
+// read decodes the entry for key into value, and reports whether it succeeded.
 func (c *Cache) read(key cacheKey, value any) bool {
 	data, err := os.ReadFile(c.path(key))
 	if err == nil {
@@ -113,8 +114,7 @@ func (c *Cache) read(key cacheKey, value any) bool {
 	return false
 }
 
-// Clean deletes the entries that were never finished, since the process that wrote them was killed
-// before that time.
+// Clean deletes the incomplete entries of processes that were killed before the given time.
 func (c *Cache) Clean(before time.Time) error {
 	torn, err := fs.Glob(os.DirFS(c.Dir), "??/new-*")
 	for _, name := range torn {
@@ -129,8 +129,8 @@ func (c *Cache) Clean(before time.Time) error {
 	return nil
 }
 
-// write keeps value as the entry for key. It is not synced: an entry that a crash tears is ignored
-// later.
+// write stores value as the entry for key. It does not call fsync: an entry that a crash truncates
+// is ignored later.
 func (c *Cache) write(key cacheKey, value any) error {
 	body, err := marshal(value)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Cache) write(key cacheKey, value any) error {
 	}
 	path := c.path(key)
 	dir := filepath.Dir(path)
-	file, err := os.CreateTemp(dir, "new-*") // made with 0600
+	file, err := os.CreateTemp(dir, "new-*") // with mode 0600
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(dir, 0o700); err == nil {
 			file, err = os.CreateTemp(dir, "new-*")
@@ -155,65 +155,40 @@ func (c *Cache) write(key cacheKey, value any) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // the first error says what went wrong
+		_ = os.Remove(file.Name()) // the first error is reported
 	}
 	return err
 }
 
-// An entry is one JSON object whose beginning has a fixed length, so that its checksum is over
-// bytes and is checked before anything is parsed:
+// An entry is one JSON object. Its beginning has a fixed length, so that the checksum can be
+// checked before the value is parsed:
 //
 //	{"key":"<64 hex digits>","sha256":"<64 hex digits>","value":<JSON>}
-const (
-	entryKey   = `{"key":"`
-	entrySum   = `","sha256":"`
-	entryValue = `","value":`
-	entryEnd   = "}\n"
-)
-
 func sealEntry(key cacheKey, body []byte) []byte {
-	sum := entryChecksum(key, body)
-	data := make([]byte, 0, len(body)+256)
-	data = append(data, entryKey...)
-	data = hex.AppendEncode(data, key[:])
-	data = append(data, entrySum...)
-	data = hex.AppendEncode(data, sum[:])
-	data = append(data, entryValue...)
-	data = append(data, body...)
-	return append(data, entryEnd...)
+	return slices.Concat(entryHead(key, body), body, []byte(entryEnd))
 }
+
+// entryHead is the beginning of an entry, up to its value.
+func entryHead(key cacheKey, body []byte) []byte {
+	sum := sha256.Sum256(slices.Concat(key[:], body))
+	return fmt.Appendf(nil, `{"key":"%x","sha256":"%x","value":`, key, sum)
+}
+
+const entryEnd = "}\n"
 
 var errDamaged = errors.New("the cache entry is damaged")
 
-// openEntry returns the value of an entry that was kept for key, or an error when any byte of it
-// has changed.
+// openEntry returns the value of the entry for key, or an error if any byte of it has changed.
 func openEntry(key cacheKey, data []byte) ([]byte, error) {
-	rest, ok := bytes.CutPrefix(data, []byte(entryKey))
-	rest, ok2 := bytes.CutPrefix(rest, hex.AppendEncode(nil, key[:]))
-	rest, ok3 := bytes.CutPrefix(rest, []byte(entrySum))
-	if !ok || !ok2 || !ok3 || len(rest) < hex.EncodedLen(sha256.Size) {
+	start := len(entryHead(key, nil))
+	body, ok := bytes.CutSuffix(data, []byte(entryEnd))
+	if !ok || len(body) < start || !bytes.Equal(body[:start], entryHead(key, body[start:])) {
 		return nil, errDamaged
 	}
-	sum, rest := rest[:hex.EncodedLen(sha256.Size)], rest[hex.EncodedLen(sha256.Size):]
-	rest, ok = bytes.CutPrefix(rest, []byte(entryValue))
-	body, ok2 := bytes.CutSuffix(rest, []byte(entryEnd))
-	if !ok || !ok2 {
-		return nil, errDamaged
-	}
-	if want := entryChecksum(key, body); !bytes.Equal(sum, hex.AppendEncode(nil, want[:])) {
-		return nil, errDamaged
-	}
-	return body, nil
+	return body[start:], nil
 }
 
-func entryChecksum(key cacheKey, body []byte) [sha256.Size]byte {
-	h := sha256.New()
-	h.Write(key[:])
-	h.Write(body)
-	return [sha256.Size]byte(h.Sum(nil))
-}
-
-// marshal encodes v as JSON, leaving <, > and & as they are.
+// marshal encodes v as JSON and does not escape <, > and &.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -224,19 +199,17 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// warn notes once that answers cannot be kept: a run goes on without.
+// warn notes once that answers cannot be stored. The run continues without the cache.
 func (c *Cache) warn(note func(plumb.Note), err error) {
 	c.note.Do(func() {
-		if note != nil {
-			note(plumb.Note{
-				Level: "warning", Text: fmt.Sprintf("answers cannot be kept in the cache: %v", err),
-				Hint: "check that " + c.Dir + " can be written, or run with --cache off",
-			})
-		}
+		note(plumb.Note{
+			Level: "warning", Text: fmt.Sprintf("cannot store answers in the cache: %v", err),
+			Hint: "check that " + c.Dir + " can be written, or run with --cache off",
+		})
 	})
 }
 
-// cached is a model whose answers are kept.
+// cached is a model with a cache.
 type cached struct {
 	plumb.Runner
 	cache *Cache
@@ -246,7 +219,7 @@ type cached struct {
 	target cacheTarget
 }
 
-// cacheTarget says who is asked, and how.
+// cacheTarget is the target of a request.
 type cacheTarget struct {
 	Provider   string            `json:"provider"`
 	Model      string            `json:"model"`
@@ -256,8 +229,8 @@ type cacheTarget struct {
 	Parameters plumb.Parameters  `json:"parameters"`
 }
 
-// Run answers from the cache where it can. Errors, and sessions that broke off, are not kept;
-// answers that the provider cut off or refused are, since they are what the model says.
+// Run answers from the cache if it can. It stores complete answers, and those that the provider
+// truncated or refused, but no errors and no sessions that broke off.
 func (c *cached) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	key, err := keyOf(struct {
 		cacheTarget
@@ -274,15 +247,16 @@ func (c *cached) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	}
 	var report plumb.SessionReport
 	if c.cache.read(key, &report) {
-		report.Runner = c.Info() // the answer is the same whatever the runner is called in this run
+		report.Runner = c.Info() // the runner may have another name in this run
 		report.Cached, report.CostUSD = true, new(0.0)
 		return &report, nil
 	}
 	if c.only {
-		f := plumb.Failuref(plumb.OriginRunner, "the cache has no answer to this prompt from %s:%s (repetition %d, session %d)",
+		f := plumb.Failuref(plumb.OriginRunner,
+			"the cache has no answer to this prompt from %s:%s (repetition %d, session %d)",
 			c.target.Provider, c.target.Model, req.Repetition, req.Session)
 		f.Class = plumb.FailureClass{ID: "not-cached", Label: "Not in the cache"}
-		f.Hint = "run with --cache on to ask the model and keep its answer"
+		f.Hint = "run with --cache on to ask the model and store its answer"
 		return nil, f
 	}
 	fresh, err := c.Runner.Run(ctx, req)

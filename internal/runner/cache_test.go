@@ -341,7 +341,7 @@ func FuzzOpenEntry(f *testing.F) {
 		f.Fatal(err)
 	}
 	good := sealEntry(key, []byte(`{"finalOutput":"x"}`))
-	for _, seed := range [][]byte{{}, good, good[:40], good[:len(good)-1], append(bytes.Clone(good), '\n'), []byte(entryKey), []byte(`{"key":"` + strings.Repeat("0", 300))} {
+	for _, seed := range [][]byte{{}, good, good[:40], good[:len(good)-1], append(bytes.Clone(good), '\n'), []byte(`{"key":"`), []byte(`{"key":"` + strings.Repeat("0", 300))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -17,37 +17,38 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 const (
-	// commandOutputLimit bounds what a command may write, in bytes.
+	// commandOutputLimit bounds the output of a command, in bytes.
 	commandOutputLimit = 64 << 20
-	// commandStderrLimit is how much of the end of a command's stderr a failure shows, in bytes.
+	// commandStderrLimit is the length of the end of stderr in a failure, in bytes.
 	commandStderrLimit = 4 << 10
-	// commandGrace is how long a command may take to end once it has been asked to.
+	// commandGrace is the time between SIGTERM and SIGKILL.
 	commandGrace = 2 * time.Second
 )
 
 // command runs a program for each prompt: the prompt is JSON on its stdin, the answer text or JSON
-// on its stdout. The program and all it started are gone when Run returns.
+// on its stdout. Run returns when the program and all processes that it started have ended.
 type command struct {
 	info    plumb.RunnerInfo
 	argv    []string
 	dir     string
 	environ []string
 	timeout time.Duration
-	slots   chan struct{} // nil where there is no limit
+	slots   chan struct{} // nil without a limit
 	note    func(plumb.Note)
 	grace   time.Duration
 	limit   int
-	unknown sync.Map // keys of answers that were noted already
+	unknown sync.Map // the unknown keys of answers that have a note
 }
 
-// commandPrompt is what a command reads from stdin. Its keys are documented and never renamed.
+// commandPrompt is the input of a command. Its keys are documented and never renamed.
 type commandPrompt struct {
 	CaseID   string          `json:"caseId"`
 	Messages []plumb.Message `json:"messages"`
-	// Prompt is the conversation as one text, for programs that know nothing of messages.
+	// Prompt is the conversation as one text, for programs that do not read messages.
 	Prompt          string           `json:"prompt"`
 	MaxOutputTokens int64            `json:"maxOutputTokens,omitempty"`
 	Repetition      int              `json:"repetition"`
@@ -55,17 +56,17 @@ type commandPrompt struct {
 	Parameters      plumb.Parameters `json:"parameters"`
 }
 
-// newCommand finds the program, so that one that is not there is known before a run begins.
+// newCommand returns the runner of a program. It reports a missing program before the run begins.
 func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
-	argv := append([]string(nil), cfg.Command...)
+	argv := slices.Clone(cfg.Command)
 	if argv[0] == "" {
-		return nil, errors.New("command: the program has no name")
+		return nil, errors.New("command: the name of the program is empty")
 	}
 	dir, err := filepath.Abs(env.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("command %s: %w", argv[0], err)
 	}
-	// A program named by a relative path is beside the config file, wherever plumb was started.
+	// A relative path starts at the directory of the config file.
 	if filepath.Base(argv[0]) != argv[0] && !filepath.IsAbs(argv[0]) {
 		argv[0] = filepath.Join(dir, argv[0])
 	}
@@ -74,7 +75,11 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 		path, err = argv[0], nil
 	}
 	if err != nil {
-		return nil, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("command %s: %w", cfg.Command[0], notFound(err)), programHint(cfg.Command)))
+		if e, ok := errors.AsType[*exec.Error](err); ok {
+			err = e.Err
+		}
+		err = fmt.Errorf("command %s: %w", cfg.Command[0], err)
+		return nil, plumb.Failed(plumb.OriginRunner, plumb.WithHint(err, programHint(cfg.Command)))
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("command %s: %w", argv[0], err)
@@ -97,10 +102,11 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 	c := &command{
 		info: plumb.RunnerInfo{
 			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerCommand,
-			Agent: plumb.AgentInfo{Type: string(plumb.RunnerCommand)}, Parameters: parameters(cfg), Config: configHash(cfg),
+			Agent: plumb.AgentInfo{Type: string(plumb.RunnerCommand)}, Parameters: parameters(cfg),
+			Config: configHash(cfg),
 		},
 		argv: argv, dir: dir, environ: environ, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
-		note: env.note(), grace: commandGrace, limit: commandOutputLimit,
+		note: env.Note, grace: commandGrace, limit: commandOutputLimit,
 	}
 	if cfg.MaxParallel > 0 {
 		c.slots = make(chan struct{}, cfg.MaxParallel)
@@ -108,28 +114,22 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 	return c, nil
 }
 
-func notFound(err error) error {
-	if e, ok := errors.AsType[*exec.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
 func programHint(argv []string) string {
 	switch {
 	case len(argv) == 1 && strings.ContainsAny(argv[0], " \t"):
 		return fmt.Sprintf("a command is a list of the program and its arguments: %q", strings.Fields(argv[0]))
 	case strings.ContainsAny(argv[0], `/\`):
-		return "check that the file is there and may be executed (chmod +x); a relative path starts at the config file's directory"
+		return "check that the file exists and is executable (chmod +x); " +
+			"a relative path starts at the config file's directory"
 	default:
-		return "install it, or name it by its path; a program beside the config file is written ./" + argv[0]
+		return "install it, or write its path; for a program beside the config file write ./" + argv[0]
 	}
 }
 
 // Info identifies the runner.
 func (c *command) Info() plumb.RunnerInfo { return c.info }
 
-// Run starts the program for one prompt and waits until it, and all it started, is gone.
+// Run starts the program for one prompt, and waits until all its processes have ended.
 func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	params := c.info.Parameters
 	if req.MaxOutputTokens > 0 {
@@ -161,26 +161,23 @@ func (c *command) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 	if errors.Is(err, proc.ErrNotStarted) {
 		return nil, c.failure(plumb.OriginRunner, err, nil)
 	}
-	if err != nil && given.Err() != nil && !timeUp(given) {
-		return nil, ended(given) // somebody has stopped the run: this is no session, and will be one when it is resumed
+	if err != nil && given.Err() != nil && !modelapi.OutOfTime(given) {
+		return nil, ended(given) // the run was stopped: it has no session until it is resumed
 	}
-	report := c.report(prompt, params, started)
-	for _, m := range req.Messages {
-		report.Usage.InputChars += int64(utf8.RuneCountInString(m.Content))
-	}
+	report := c.report(req, prompt, params, started)
 	switch {
 	case err == nil:
 		if err := c.answer(report, stdout); err != nil {
 			return report, c.failure(plumb.OriginRunner, err, stderr)
 		}
 		return report, nil
-	case timeUp(given) || isTimeout(err):
+	case modelapi.OutOfTime(given) || isTimeout(err):
 		report.FinishReason = plumb.FinishTimeout
-		c.begun(report, stdout)
+		begun(report, stdout)
 		return report, c.failure(plumb.OriginTimeout, err, stderr)
 	default:
-		if said := c.answer(report, stdout); said != nil { // a program that knows why it failed says so in its answer
-			err = fmt.Errorf("%w (%w)", said, err)
+		if reported := c.answer(report, stdout); reported != nil { // the answer of a program can report why it failed
+			err = fmt.Errorf("%w (%w)", reported, err)
 		}
 		report.FinishReason = plumb.FinishOther
 		return report, c.failure(plumb.OriginRunner, err, stderr)
@@ -207,7 +204,7 @@ func (c *command) leave() {
 	}
 }
 
-// timeoutError is the cause of a runner's own time limit.
+// timeoutError reports that a command reached the time limit of its runner.
 type timeoutError time.Duration
 
 func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
@@ -217,7 +214,7 @@ func isTimeout(err error) bool {
 	return ok
 }
 
-// exec runs the program once. The error says why there is no complete answer.
+// exec runs the program once. An error means that there is no complete answer.
 func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (stdout, stderr []byte, err error) {
 	root, err := os.MkdirTemp("", "plumb-command-*")
 	if err != nil {
@@ -234,8 +231,8 @@ func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (st
 	}
 	program := proc.Command{
 		Path: c.argv[0], Args: c.argv[1:], Dir: dir, Env: environ,
-		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
-		OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
+		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"),
+		Stderr: filepath.Join(root, "stderr"), OutputLimit: int64(c.limit), Grace: proc.Grace{Interrupt: -1, Terminate: c.grace},
 	}
 	if err := os.WriteFile(program.Stdin, stdin, 0o600); err != nil {
 		return nil, nil, err
@@ -260,7 +257,9 @@ func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (st
 	return stdout, stderr, err
 }
 
-func (c *command) report(prompt string, params plumb.Parameters, started time.Time) *plumb.SessionReport {
+func (c *command) report(
+	req plumb.Request, prompt string, params plumb.Parameters, started time.Time,
+) *plumb.SessionReport {
 	now := time.Now()
 	elapsed := now.Sub(started).Milliseconds()
 	started, now = started.UTC(), now.UTC()
@@ -271,23 +270,25 @@ func (c *command) report(prompt string, params plumb.Parameters, started time.Ti
 		StartedAt: &started, EndedAt: &now, DurationMs: elapsed, LatencyMs: elapsed,
 		Requested: params, Sent: params, Requests: 1,
 	}
+	for _, m := range req.Messages {
+		report.Usage.InputChars += int64(utf8.RuneCountInString(m.Content))
+	}
 	report.Usage.Total()
 	return report
 }
 
-// answer fills in what the program said.
+// answer adds the answer of the program to the report. Its error is that of the answer.
 func (c *command) answer(report *plumb.SessionReport, stdout []byte) error {
 	answer, isObject, err := parseAnswer(stdout)
-	if err != nil {
-		c.text(report, stdout)
+	if err != nil || !isObject {
+		output(report, textAnswer(stdout))
+		if report.FinishReason == "" {
+			report.FinishReason = plumb.FinishStop
+		}
 		return err
 	}
-	if !isObject {
-		c.text(report, stdout)
-		return nil
-	}
 	c.warnUnknown(answer.unknown)
-	c.output(report, answer.Output)
+	output(report, answer.Output)
 	chars := report.Usage
 	report.Usage = answer.Usage
 	report.Usage.InputChars, report.Usage.OutputChars = chars.InputChars, chars.OutputChars
@@ -300,27 +301,20 @@ func (c *command) answer(report *plumb.SessionReport, stdout []byte) error {
 	return nil
 }
 
-// begun fills in what a program said before its time was up. White space, or an answer that is an
-// error, is no beginning of an answer.
-func (c *command) begun(report *plumb.SessionReport, stdout []byte) {
+// begun adds the output of a program that reached its time limit. White space, and an answer that
+// is an error, are not the beginning of an answer.
+func begun(report *plumb.SessionReport, stdout []byte) {
 	answer, isObject, err := parseAnswer(stdout)
 	switch {
 	case isObject && (err != nil || answer.Error != "") || len(bytes.TrimSpace(stdout)) == 0:
 	case isObject:
-		c.output(report, answer.Output)
+		output(report, answer.Output)
 	default:
-		c.output(report, textAnswer(stdout))
+		output(report, textAnswer(stdout))
 	}
 }
 
-func (c *command) text(report *plumb.SessionReport, stdout []byte) {
-	c.output(report, textAnswer(stdout))
-	if report.FinishReason == "" {
-		report.FinishReason = plumb.FinishStop
-	}
-}
-
-func (c *command) output(report *plumb.SessionReport, text string) {
+func output(report *plumb.SessionReport, text string) {
 	report.FinalOutput = text
 	report.Usage.OutputChars = int64(utf8.RuneCountInString(text))
 	if text != "" {
@@ -330,8 +324,7 @@ func (c *command) output(report *plumb.SessionReport, text string) {
 	}
 }
 
-// warnUnknown notes, once each, the keys of an answer that mean nothing: a misspelt one would be
-// lost in silence.
+// warnUnknown notes the unknown keys of an answer, each once.
 func (c *command) warnUnknown(keys []string) {
 	for _, key := range keys {
 		if _, known := c.unknown.LoadOrStore(key, true); known {
@@ -341,11 +334,12 @@ func (c *command) warnUnknown(keys []string) {
 		if near := plumb.Nearest(key, answerKeys()); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		c.note(plumb.Note{Level: "warning", Text: fmt.Sprintf("%s: the command answers with a key %q that means nothing", c.info.ID, key), Hint: hint})
+		text := fmt.Sprintf("%s: the answer of the command has an unknown key %q", c.info.ID, key)
+		c.note(plumb.Note{Level: "warning", Text: text, Hint: hint})
 	}
 }
 
-// failure says what went wrong, with the end of what the program wrote to stderr.
+// failure returns err as a failure, with the end of the program's stderr.
 func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.Failure {
 	name := filepath.Base(c.argv[0])
 	f := plumb.Failuref(origin, "command %s: %w", name, err)
@@ -354,11 +348,11 @@ func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.
 	}
 	switch {
 	case origin == plumb.OriginTimeout:
-		f.Hint = "give it more time (timeoutMs of the runner, or --timeout), or find out what it waits for"
+		f.Hint = "raise the time limit (timeoutMs of the runner, or --timeout), or find out what the program waits for"
 	case errors.Is(err, proc.ErrNotStarted):
-		f.Hint = "run it by hand in " + c.dir
+		f.Hint = "run the program by hand in " + c.dir
 	default:
-		f.Hint = "run it by hand: it reads one JSON object from stdin and answers on stdout (docs/runners.md)"
+		f.Hint = "run the program by hand: it reads one JSON object from stdin and answers on stdout (docs/runners.md)"
 	}
 	return f
 }
@@ -373,7 +367,7 @@ func beginning(name string, limit int) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// ending reads the end of a file, from the first whole line on.
+// ending reads the end of a file, and begins with a complete line.
 func ending(name string, limit int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// NewEmbedder makes the embedder that cfg describes. Model is "provider:model", or only a provider,
-// which means its default embedding model. With a cache each text is asked for once; what came
-// from the cache costs nothing.
+// NewEmbedder returns the embedder that cfg describes. Model is "provider:model", or only a
+// provider, which means its default embedding model. With a cache each text is requested once.
+// Vectors from the cache cost nothing.
 func NewEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
-	e, err := openEmbedder(cfg, env)
+	e, err := openEmbedder(cfg, env.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("embedder: %w", err)
 	}
 	return e, nil
 }
 
-// DefaultEmbedder returns the configuration of the embedder that the provider of a runner has, and
-// whether it has one.
+// DefaultEmbedder returns the configuration of the default embedder of a runner's provider, and
+// whether the provider has one.
 func DefaultEmbedder(cfg plumb.RunnerConfig) (plumb.RunnerConfig, bool) {
 	provider, ok := providerOf(cfg.Model)
 	if !ok {
@@ -32,7 +32,8 @@ func DefaultEmbedder(cfg plumb.RunnerConfig) (plumb.RunnerConfig, bool) {
 		return plumb.RunnerConfig{}, false
 	}
 	return plumb.RunnerConfig{
-		Model: provider.Name + ":" + name, BaseURL: cfg.BaseURL, APIKeyEnv: cfg.APIKeyEnv, Headers: cfg.Headers, TimeoutMs: cfg.TimeoutMs,
+		Model: provider.Name + ":" + name, BaseURL: cfg.BaseURL, APIKeyEnv: cfg.APIKeyEnv, Headers: cfg.Headers,
+		TimeoutMs: cfg.TimeoutMs,
 	}, true
 }
 
@@ -42,7 +43,8 @@ func openEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 		return nil, err
 	}
 	if kind != plumb.RunnerModel {
-		return nil, plumb.WithHint(fmt.Errorf("a %s cannot embed", kind), `name an embedding model, such as "openai:text-embedding-3-small"`)
+		return nil, plumb.WithHint(fmt.Errorf("%s cannot embed", article(kind)),
+			`name an embedding model, such as "openai:text-embedding-3-small"`)
 	}
 	target, err := embeddingTarget(cfg.Model)
 	if err != nil {
@@ -57,12 +59,9 @@ func openEmbedder(cfg plumb.RunnerConfig, env Env) (*plumb.Embedder, error) {
 		return nil, err
 	}
 	e := &embedder{
-		inner: inner, target: target, baseURL: withoutPassword(config.BaseURL), prices: env.prices(), note: env.Note,
+		inner: inner, target: target, baseURL: withoutPassword(config.BaseURL), prices: env.Prices, note: env.Note,
+		cache: env.Cache, only: env.CacheMode == CacheOnly,
 	}
-	if e.cache, err = env.cache(); err != nil {
-		return nil, err
-	}
-	e.only = env.CacheMode == CacheOnly
 	return &plumb.Embedder{Name: inner.Name, Embed: e.embed}, nil
 }
 
@@ -71,15 +70,12 @@ func embeddingTarget(name string) (modelapi.Target, error) {
 	provider, model, named := strings.Cut(name, ":")
 	known, ok := modelapi.ProviderNamed(provider)
 	if !ok {
-		return modelapi.Resolve(name) // which says what is wrong with it, if anything is
+		return modelapi.Resolve(name)
 	}
 	if named && model != "" {
 		return modelapi.Target{Provider: known.Name, Model: model}, nil
 	}
-	if model, ok = modelapi.DefaultEmbedding(known.Name); !ok {
-		return modelapi.Target{}, plumb.WithHint(fmt.Errorf("%s has no default embedding model", known.Name),
-			`name one, such as "openai:text-embedding-3-small" or "ollama:nomic-embed-text"`)
-	}
+	model, _ = modelapi.DefaultEmbedding(known.Name) // modelapi.NewEmbedder reports that there is none
 	return modelapi.Target{Provider: known.Name, Model: model}, nil
 }
 
@@ -90,18 +86,18 @@ type embedder struct {
 	baseURL string
 	prices  *Prices
 	note    func(plumb.Note)
-	// cache is nil without one; only says that nobody is to be asked.
+	// cache is nil if there is none. If only is set, no request is sent.
 	cache *Cache
 	only  bool
 }
 
-// embedded is what the cache keeps of one text.
+// embedded is the entry of one text in the cache.
 type embedded struct {
 	Model  string    `json:"model"`
 	Vector []float32 `json:"vector"`
 }
 
-// embed returns the texts' vectors, asking the model only for those that the cache does not hold.
+// embed returns the vectors of the texts, and requests only those that the cache lacks.
 func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, error) {
 	all := plumb.Embedding{Vectors: make([][]float32, len(texts))}
 	keys := make([]cacheKey, len(texts))
@@ -134,7 +130,7 @@ func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, 
 	}
 	if e.only {
 		f := plumb.Failuref(plumb.OriginJudge, "the cache has no embedding of this text from %s", e.target)
-		f.Hint = "run with --cache on to ask the model and keep its answer"
+		f.Hint = "run with --cache on to ask the model and store its answer"
 		return plumb.Embedding{}, f
 	}
 	ask := make([]string, len(missing))
@@ -146,7 +142,8 @@ func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, 
 		return plumb.Embedding{}, err
 	}
 	if len(got.Vectors) != len(ask) {
-		return plumb.Embedding{}, plumb.Failuref(plumb.OriginJudge, "%s returned %d vectors for %d texts", e.target, len(got.Vectors), len(ask))
+		return plumb.Embedding{}, plumb.Failuref(plumb.OriginJudge, "%s returned %d vectors for %d texts",
+			e.target, len(got.Vectors), len(ask))
 	}
 	for n, i := range missing {
 		all.Vectors[i] = got.Vectors[n]
@@ -161,8 +158,8 @@ func (e *embedder) embed(ctx context.Context, texts []string) (plumb.Embedding, 
 	return all, nil
 }
 
-// price fills in what an embedding cost: only its input does. Who shared another's request paid
-// nothing.
+// price sets the cost of an embedding, which is that of its input. A caller whose texts were part
+// of another caller's request paid nothing.
 func (e *embedder) price(got *plumb.Embedding) {
 	switch {
 	case got.CostUSD != nil:
@@ -170,7 +167,8 @@ func (e *embedder) price(got *plumb.Embedding) {
 		got.CostUSD = new(0.0)
 	case got.Usage.InputTokens != nil:
 		price, _ := e.prices.lookup(e.target.Provider, e.baseURL, e.target.Model)
-		if usd, known := price.Cost(plumb.Usage{InputTokens: got.Usage.InputTokens, OutputTokens: new(int64(0))}); known {
+		usage := plumb.Usage{InputTokens: got.Usage.InputTokens, OutputTokens: new(int64)}
+		if usd, known := price.Cost(usage); known {
 			got.CostUSD = &usd
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// openModel makes the runner of a model: priced, and cached where the environment says so.
+// openModel returns the runner of a model, with its price and with the cache if it is on.
 func openModel(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	target, err := modelapi.Resolve(cfg.Model)
 	if err != nil {
@@ -28,17 +29,13 @@ func openModel(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model{Runner: inner, prices: env.prices()}
-	cache, err := env.cache()
-	switch {
-	case err != nil:
-		return nil, err
-	case cache == nil:
+	m := &model{Runner: inner, prices: env.Prices}
+	if env.Cache == nil {
 		return m, nil
 	}
 	info := inner.Info()
 	return &cached{
-		Runner: m, cache: cache, only: env.CacheMode == CacheOnly, note: env.Note,
+		Runner: m, cache: env.Cache, only: env.CacheMode == CacheOnly, note: env.Note,
 		target: cacheTarget{
 			Provider: info.Agent.Type, Model: info.Agent.Model, BaseURL: info.BaseURL, API: cfg.API,
 			Headers: public(cfg.Headers), Parameters: info.Parameters,
@@ -59,50 +56,55 @@ func (m *model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	return report, err
 }
 
-// modelConfig is what a model and an embedder have in common: where the provider is, and how to be
-// let in.
+// modelConfig returns the address and the credentials of a model or an embedder.
 func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (modelapi.Config, error) {
 	config := modelapi.Config{
 		Provider: target.Provider, Model: target.Model, BaseURL: cfg.BaseURL, API: cfg.API,
 		RequestTimeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, Transport: env.Transport, Note: env.Note,
 	}
+	if env.Cache == nil && env.CacheMode != "" && env.CacheMode != CacheOff {
+		return config, errors.New("the cache has no directory")
+	}
 	if config.Transport == nil {
-		config.Transport = modelapi.NewTransport(modelapi.TransportOptions{Getenv: env.getenv})
+		config.Transport = modelapi.NewTransport(modelapi.TransportOptions{Getenv: env.Getenv})
 	}
-	provider, ok := modelapi.ProviderNamed(target.Provider)
-	if !ok {
-		return config, fmt.Errorf("unknown provider %q", target.Provider)
-	}
+	provider, _ := modelapi.ProviderNamed(target.Provider) // a target has a known provider
 	if config.BaseURL == "" && provider.BaseURLEnv != "" {
-		config.BaseURL = strings.TrimSpace(env.getenv(provider.BaseURLEnv))
+		config.BaseURL = strings.TrimSpace(env.Getenv(provider.BaseURLEnv))
 	}
-	var err error
 	if env.Planning {
-		config.APIKey = "nobody-is-asked"
+		config.APIKey = unusedKey
 		return config, nil
 	}
-	if config.Headers, err = expandHeaders(cfg.Headers, env.getenv); err != nil {
+	var err error
+	if config.Headers, err = expandHeaders(cfg.Headers, env.Getenv); err != nil {
 		return config, err
 	}
 	if cfg.APIKeyEnv == "" {
-		config.APIKey, _ = provider.Key(env.getenv)
+		config.APIKey, _ = provider.Key(env.Getenv)
 	} else {
-		config.APIKey = strings.TrimSpace(env.getenv(cfg.APIKeyEnv))
+		config.APIKey = strings.TrimSpace(env.Getenv(cfg.APIKeyEnv))
 	}
 	switch {
 	case config.APIKey != "":
 	case env.CacheMode == CacheOnly:
-		config.APIKey = "nobody-is-asked" // a model needs a key, even if no request is sent
+		config.APIKey = unusedKey
 	case cfg.APIKeyEnv != "":
-		return config, plumb.Failed(plumb.OriginRunner, plumb.WithHint(
-			fmt.Errorf("the environment variable %s, named by apiKeyEnv, is not set", cfg.APIKeyEnv), setVariable(cfg.APIKeyEnv)))
+		return config, notSet(cfg.APIKeyEnv, ", named by apiKeyEnv,")
 	}
 	return config, nil
 }
 
-func setVariable(name string) string { return "export " + name + "=..., or put it in a .env file" }
+// unusedKey is the key of models that send no request.
+const unusedKey = "unused"
 
-// expandHeaders fills in the environment variables that header values refer to.
+// notSet is the failure of a runner that needs an environment variable.
+func notSet(name, which string) error {
+	err := fmt.Errorf("the environment variable %s%s is not set", name, which)
+	return plumb.Failed(plumb.OriginRunner, plumb.WithHint(err, "export "+name+"=..., or put it in a .env file"))
+}
+
+// expandHeaders replaces the references to environment variables in the values of headers.
 func expandHeaders(headers map[string]string, getenv func(string) string) (map[string]string, error) {
 	if len(headers) == 0 {
 		return nil, nil
@@ -121,51 +123,29 @@ func expandHeaders(headers map[string]string, getenv func(string) string) (map[s
 	return expanded, nil
 }
 
-// expand replaces each ${NAME} by that environment variable. A dollar sign alone is a dollar sign.
-func expand(text string, getenv func(string) string) (string, error) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "${")
-		b.WriteString(before)
-		if !found {
-			return b.String(), nil
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if !closed || !variableName(name) {
-			return "", plumb.WithHint(errors.New("what follows ${ is not the name of an environment variable and a }"), "write ${NAME}")
-		}
-		value := getenv(name)
-		if value == "" {
-			return "", plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("the environment variable %s is not set", name), setVariable(name)))
-		}
-		b.WriteString(value)
-		text = after
-	}
-}
+// reference matches a reference to an environment variable.
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // references lists the environment variables that text refers to.
 func references(text string) []string {
 	var names []string
-	for {
-		_, rest, found := strings.Cut(text, "${")
-		if !found {
-			return names
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if closed && variableName(name) {
-			names = append(names, name)
-			rest = after
-		}
-		text = rest
+	for _, match := range reference.FindAllStringSubmatch(text, -1) {
+		names = append(names, match[1])
 	}
+	return names
 }
 
-func variableName(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
+// expand replaces each ${NAME} by that environment variable. A dollar sign alone is a dollar sign.
+func expand(text string, getenv func(string) string) (string, error) {
+	names := references(text)
+	if len(names) != strings.Count(text, "${") {
+		err := errors.New("${ must be followed by the name of an environment variable and }")
+		return "", plumb.WithHint(err, "write ${NAME}")
+	}
+	for _, name := range names {
+		if getenv(name) == "" {
+			return "", notSet(name, "")
 		}
 	}
-	return name != ""
+	return reference.ReplaceAllStringFunc(text, func(ref string) string { return getenv(ref[2 : len(ref)-1]) }), nil
 }

@@ -15,11 +15,10 @@ import (
 	genaiprices "github.com/plumb-eval/plumb/third_party/genai-prices"
 )
 
-// Prices knows what models cost. The zero value has the built-in table, which is parsed provider by
-// provider, when first asked. A Prices is safe for concurrent use once its overrides are set.
+// Prices has the prices of models. The zero value has the built-in table, whose providers are
+// parsed at the first use. A Prices is safe for concurrent use after its overrides are set.
 type Prices struct {
-	// Now says which of the prices that change with the date or the hour holds; nil means
-	// [time.Now].
+	// Now returns the time for prices that change with the date or the hour; nil means [time.Now].
 	Now func() time.Time
 
 	overrides map[string]Price
@@ -28,7 +27,7 @@ type Prices struct {
 	err    error
 	source PriceSource
 	lines  map[string]string // of the built-in table, by provider
-	urls   []priceProvider   // of which only ID and URL are set
+	urls   []priceProvider   // with ID and URL only
 	local  map[string]bool   // providers on the user's own machine, by name
 
 	mu        sync.Mutex
@@ -36,10 +35,10 @@ type Prices struct {
 	found     map[priceKey]*priceModel
 }
 
-// priceKey is what a price is looked up by.
+// priceKey is the key of a price.
 type priceKey struct{ provider, baseURL, model string }
 
-// PriceSource says where the built-in prices are from.
+// PriceSource is the source of the built-in prices.
 type PriceSource struct {
 	Name    string `json:"source"`
 	Version string `json:"version"`
@@ -47,29 +46,29 @@ type PriceSource struct {
 	Date string `json:"date"`
 }
 
-// Price is what a model costs, in US dollars for a million tokens. A nil field is not known; tokens
-// read from and written to a prompt cache, and reasoning tokens, then cost what other input and
-// output tokens do.
+// Price is the price of a model, in US dollars per million tokens. A nil field is unknown. If the
+// price of cached or reasoning tokens is unknown, they cost as much as other input or output
+// tokens.
 type Price struct {
 	Input      *Rate `json:"input,omitempty"`
 	Output     *Rate `json:"output,omitempty"`
 	CacheRead  *Rate `json:"cacheRead,omitempty"`
 	CacheWrite *Rate `json:"cacheWrite,omitempty"`
 	Reasoning  *Rate `json:"reasoning,omitempty"`
-	// PerRequest is what a request costs whatever its length, in US dollars.
+	// PerRequest is the price of each request in US dollars, in addition to its tokens.
 	PerRequest float64 `json:"perRequest,omitempty"`
 }
 
-// Rate is the price of a million tokens of one kind. In JSON it is a number, or an object when it
-// has tiers.
+// Rate is the price of a million tokens of one kind. In JSON it is a number, or an object if it has
+// tiers.
 type Rate struct {
 	USD float64 `json:"usd"`
-	// Tiers replace USD for all tokens of a request with more input tokens than Above, the last
-	// that applies.
+	// Tiers replace USD for all tokens of a request with more input tokens than Above. The last
+	// tier that applies counts.
 	Tiers []RateTier `json:"tiers,omitempty"`
 }
 
-// RateTier is what a million tokens cost in a long request.
+// RateTier is the price of a million tokens in a long request.
 type RateTier struct {
 	Above int64   `json:"above"`
 	USD   float64 `json:"usd"`
@@ -80,14 +79,14 @@ type ModelPrice struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Price    Price  `json:"price"`
-	// ContextTokens is the size of the model's context window; 0 where it is not known.
+	// ContextTokens is the size of the model's context window; 0 if it is unknown.
 	ContextTokens int64 `json:"contextTokens,omitempty"`
 	Deprecated    bool  `json:"deprecated,omitempty"`
-	// Overridden says that the price is the user's own.
+	// Overridden is set if the price comes from the user.
 	Overridden bool `json:"overridden,omitempty"`
 }
 
-// rate returns what a million tokens cost in a request of the given gross input.
+// rate returns the price of a million tokens in a request with the given input tokens.
 func (r *Rate) rate(input int64) float64 {
 	usd := r.USD
 	for _, t := range r.Tiers {
@@ -117,8 +116,8 @@ func (r *Rate) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(r))
 }
 
-// Cost returns what a request with the given usage costs, in US dollars. It is not known where a
-// figure or the price of tokens that were used is not known: never a 0 in place of a guess.
+// Cost returns the cost of a request with the given usage, in US dollars. It is unknown if a count
+// or a needed price is unknown.
 func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	if p.free() {
 		return 0, true
@@ -130,8 +129,7 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	if input < 0 || output < 0 {
 		return 0, false
 	}
-	// What a provider reports as a part is never more than the whole; where it is, the whole is
-	// what was billed.
+	// If a provider reports a part that exceeds the whole, the whole was billed.
 	read := min(tokens(u.CacheTokens), input)
 	write := min(tokens(u.CacheWriteTokens), input-read)
 	reasoning := min(tokens(u.ReasoningTokens), output)
@@ -160,8 +158,8 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	return usd, true
 }
 
-// most returns the most that a request of at most so many tokens can cost: each token at the
-// dearest rate of its side, of all tiers that a request of this size or a smaller one can be in.
+// most returns the highest cost of a request with at most the given tokens: each token at the
+// highest rate of input or output, in all tiers of requests of at most this size.
 func (p Price) most(input, output int64) (usd float64, known bool) {
 	if p.free() {
 		return 0, true
@@ -169,7 +167,7 @@ func (p Price) most(input, output int64) (usd float64, known bool) {
 	if p.Input == nil || p.Output == nil && output > 0 {
 		return 0, false
 	}
-	dearest := func(rates ...*Rate) (usd float64) {
+	highest := func(rates ...*Rate) (usd float64) {
 		for _, r := range rates {
 			if r == nil {
 				continue
@@ -183,30 +181,27 @@ func (p Price) most(input, output int64) (usd float64, known bool) {
 		}
 		return usd
 	}
-	usd = p.PerRequest + float64(input)/1e6*dearest(p.Input, p.CacheRead, p.CacheWrite)
-	return usd + float64(output)/1e6*dearest(p.Output, p.Reasoning), true
+	usd = p.PerRequest + float64(input)/1e6*highest(p.Input, p.CacheRead, p.CacheWrite)
+	return usd + float64(output)/1e6*highest(p.Output, p.Reasoning), true
 }
 
-// free reports whether the price is known to be nothing, whatever is used.
+// free reports whether all requests are known to cost nothing.
 func (p Price) free() bool {
 	if p.Input == nil || p.Output == nil || p.PerRequest != 0 {
 		return false
 	}
-	for _, r := range []*Rate{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.Reasoning} {
-		if r != nil && (r.USD != 0 || len(r.Tiers) > 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]*Rate{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.Reasoning}, func(r *Rate) bool {
+		return r != nil && (r.USD != 0 || len(r.Tiers) > 0)
+	})
 }
 
-// known reports whether the price says anything of text tokens.
+// known reports whether the price has a rate for text tokens.
 func (p Price) known() bool { return p.Input != nil || p.Output != nil }
 
-// freePrice is the price of what runs on the user's own machine.
+// freePrice is the price of models on the user's own machine.
 func freePrice() Price { return Price{Input: &Rate{}, Output: &Rate{}} }
 
-// tokens returns a count, taking an unknown or impossible one as 0.
+// tokens returns a count, or 0 if it is unknown or invalid.
 func tokens(p *int64) int64 {
 	if p == nil || *p < 0 {
 		return 0
@@ -214,24 +209,25 @@ func tokens(p *int64) int64 {
 	return *p
 }
 
-// Source says where the built-in prices are from, and of which day they are.
+// Source returns the source and the date of the built-in prices.
 func (p *Prices) Source() PriceSource {
 	p.load()
 	return p.source
 }
 
-// Override sets the user's own prices, by "provider:model"; they win over the built-in table.
-// Override is not safe for use while p is asked.
+// Override sets the user's own prices, by "provider:model". They take precedence over the built-in
+// table. Override is not safe for concurrent use with other methods.
 func (p *Prices) Override(prices map[string]Price) error {
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		provider, model, ok := strings.Cut(name, ":")
 		if !ok || provider == "" || model == "" {
-			return plumb.WithHint(fmt.Errorf("price of %q: not a model", name), `write "provider:model", such as "openai:gpt-5"`)
+			err := fmt.Errorf("price of %q: not the name of a model", name)
+			return plumb.WithHint(err, `write "provider:model", such as "openai:gpt-5"`)
 		}
 		price := prices[name]
 		if !price.known() {
-			return plumb.WithHint(fmt.Errorf("price of %q: neither input nor output is given", name),
-				`write what a million tokens cost in US dollars, such as {"input": 1.25, "output": 10}`)
+			return plumb.WithHint(fmt.Errorf("price of %q: it has neither input nor output", name),
+				`write the price of a million tokens in US dollars, such as {"input": 1.25, "output": 10}`)
 		}
 		if err := price.check(); err != nil {
 			return fmt.Errorf("price of %q: %w", name, err)
@@ -247,7 +243,8 @@ func (p *Prices) Override(prices map[string]Price) error {
 func (p Price) check() error {
 	bad := func(usd float64) bool { return usd < 0 || math.IsNaN(usd) || math.IsInf(usd, 0) }
 	for name, r := range map[string]*Rate{
-		"input": p.Input, "output": p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "reasoning": p.Reasoning,
+		"input": p.Input, "output": p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite,
+		"reasoning":  p.Reasoning,
 		"perRequest": {USD: p.PerRequest},
 	} {
 		if r == nil {
@@ -258,24 +255,23 @@ func (p Price) check() error {
 		}
 		for i, t := range r.Tiers {
 			if bad(t.USD) || t.Above < 0 || i > 0 && t.Above <= r.Tiers[i-1].Above {
-				return fmt.Errorf("%s: the tiers are not in rising order of tokens, each with a price", name)
+				return fmt.Errorf("%s: the tiers are not in rising order of tokens with valid prices", name)
 			}
 		}
 	}
 	return nil
 }
 
-// Lookup returns the price of a provider's model, by the name that is sent to the provider or that
-// it reports. Models on the user's own machine are free.
+// Lookup returns the price of a provider's model, by the name in requests or in replies. Models on
+// the user's own machine are free.
 func (p *Prices) Lookup(provider, model string) (Price, bool) {
 	return p.lookup(provider, "", model)
 }
 
-// lookup is Lookup for a provider that is reached at baseURL, "" for its own address. Whose price
-// holds there is told by the address where the table knows it, and otherwise by the provider's
-// name.
+// lookup is Lookup for a provider at the address baseURL; "" is its own address. If the table has
+// the address, it determines the provider instead of the name.
 func (p *Prices) lookup(provider, baseURL, model string) (Price, bool) {
-	provider, model = strings.ToLower(strings.TrimSpace(provider)), strings.ToLower(strings.TrimSpace(model))
+	provider, model = normal(provider), normal(model)
 	if price, ok := p.overrides[provider+":"+model]; ok {
 		return price, true
 	}
@@ -290,8 +286,11 @@ func (p *Prices) lookup(provider, baseURL, model string) (Price, bool) {
 	return price, price.known()
 }
 
-// Of returns the price of what a runner answers with. A replay costs nothing; what a command costs
-// only the command knows.
+// normal is a name as the price table has it.
+func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// Of returns the price of a runner's model. A replay costs nothing, and the price of a command is
+// unknown.
 func (p *Prices) Of(info plumb.RunnerInfo) (Price, bool) {
 	switch info.Kind {
 	case plumb.RunnerReplay:
@@ -303,9 +302,11 @@ func (p *Prices) Of(info plumb.RunnerInfo) (Price, bool) {
 	}
 }
 
-// Estimate returns what requests to a runner will cost that use the given tokens in all, for a
-// plan. Long requests may cost more than it says where prices have tiers.
-func (p *Prices) Estimate(info plumb.RunnerInfo, requests int, inputTokens, outputTokens int64) (usd float64, known bool) {
+// Estimate returns the cost of requests to a runner that use the given tokens in total, for a plan.
+// Long requests can cost more if prices have tiers.
+func (p *Prices) Estimate(
+	info plumb.RunnerInfo, requests int, inputTokens, outputTokens int64,
+) (usd float64, known bool) {
 	price, ok := p.Of(info)
 	if !ok || requests <= 0 {
 		return 0, ok
@@ -317,9 +318,8 @@ func (p *Prices) Estimate(info plumb.RunnerInfo, requests int, inputTokens, outp
 	return usd * float64(requests), known
 }
 
-// Most returns the most that a request to a runner of at most so many tokens can cost: each token
-// at the dearest rate that can apply, with surcharges for caches, tiers, and the prices of other
-// hours.
+// Most returns the highest cost of a request to a runner with at most the given tokens: each token
+// at the highest rate that can apply, with surcharges for caches, tiers, and other hours.
 func (p *Prices) Most(info plumb.RunnerInfo, inputTokens, outputTokens int64) (usd float64, known bool) {
 	price, ok := p.Of(info)
 	if !ok {
@@ -329,18 +329,17 @@ func (p *Prices) Most(info plumb.RunnerInfo, inputTokens, outputTokens int64) (u
 		return 0, false
 	}
 	if info.Kind == plumb.RunnerModel {
-		for _, other := range p.atOtherTimes(info) {
-			dear, _ := other.most(inputTokens, outputTokens)
-			usd = max(usd, dear)
+		for _, price := range p.atOtherTimes(info) {
+			other, _ := price.most(inputTokens, outputTokens)
+			usd = max(usd, other)
 		}
 	}
 	return usd, true
 }
 
-// atOtherTimes returns the prices of a model that may hold before a session that starts now has
-// ended.
+// atOtherTimes returns the prices of a model that can apply before a session that starts now ends.
 func (p *Prices) atOtherTimes(info plumb.RunnerInfo) (others []Price) {
-	provider, model := strings.ToLower(strings.TrimSpace(info.Agent.Type)), strings.ToLower(strings.TrimSpace(info.Agent.Model))
+	provider, model := normal(info.Agent.Type), normal(info.Agent.Model)
 	if _, own := p.overrides[provider+":"+model]; own || p.local[provider] {
 		return nil
 	}
@@ -357,7 +356,7 @@ func (p *Prices) atOtherTimes(info plumb.RunnerInfo) (others []Price) {
 	return others
 }
 
-// Models lists the priced models of a provider, by name, the user's own prices included.
+// Models lists the models of a provider that have a price, by name, with the user's own prices.
 func (p *Prices) Models(provider string) []ModelPrice {
 	p.load()
 	provider = strings.ToLower(provider)
@@ -385,11 +384,9 @@ func (p *Prices) Models(provider string) []ModelPrice {
 			byName[model] = line
 		}
 	}
-	lines := make([]ModelPrice, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		lines = append(lines, byName[name])
-	}
-	return lines
+	return slices.SortedFunc(maps.Values(byName), func(a, b ModelPrice) int {
+		return strings.Compare(strings.ToLower(a.Model), strings.ToLower(b.Model))
+	})
 }
 
 func (p *Prices) now() time.Time {
@@ -399,13 +396,13 @@ func (p *Prices) now() time.Time {
 	return time.Now().UTC()
 }
 
-// price fills in what a session cost where that is not known yet and can be told.
+// price sets the cost of a session if it is unknown and can be computed.
 func (p *Prices) price(info plumb.RunnerInfo, report *plumb.SessionReport) {
 	if report == nil || report.CostUSD != nil {
 		return
 	}
 	price, ok := p.Of(info)
-	if !ok && report.Model != "" { // such as a deployment with a name of its own, or a router's choice
+	if !ok && report.Model != "" { // for example a deployment with its own name, or the choice of a router
 		price, ok = p.lookup(info.Agent.Type, info.BaseURL, report.Model)
 	}
 	if !ok {

@@ -4,17 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
-// priceProvider is one line of the built-in table: a provider and its models, with the rules by
-// which a name is matched. The first model that matches counts.
+// priceProvider is one line of the built-in table: a provider and its models, with rules that match
+// names. The first model that matches counts.
 type priceProvider struct {
 	ID string `json:"id"`
 	// URL is a regular expression that matches the beginning of the provider's addresses.
 	URL string `json:"url"`
-	// Fallback names the providers to ask for a model that this one does not list.
+	// Fallback names the providers whose models are searched next.
 	Fallback []string     `json:"fallback"`
 	Models   []priceModel `json:"models"`
 }
@@ -39,7 +40,7 @@ type priceMatch struct {
 	Regex      *pattern     `json:"regex"`
 }
 
-// pattern is a regular expression, compiled when it is read.
+// pattern is a regular expression that is compiled when the table is read.
 type pattern struct{ *regexp.Regexp }
 
 // UnmarshalText compiles the expression.
@@ -48,8 +49,8 @@ func (p *pattern) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// priceCondition is a price and when it holds: from a day on, or between two hours of UTC. Of a
-// model's prices the last that holds counts, and the first where none does.
+// priceCondition is a price with its time: from a day on, or between two hours of UTC. Of a model's
+// prices the last one that applies counts, or the first one if none applies.
 type priceCondition struct {
 	In        *tableRate `json:"in"`
 	Out       *tableRate `json:"out"`
@@ -107,8 +108,7 @@ func (p *Prices) split(data string) error {
 	for n := 2; rest != ""; n++ {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
-		// Each line begins with id and url; the rest of it, which is long, waits until it is
-		// needed.
+		// Each line begins with id and url. The long rest is parsed when it is needed.
 		start, _, ok := strings.Cut(line, `,"models":`)
 		if !ok {
 			return fmt.Errorf("read the price table: line %d has no models", n)
@@ -123,10 +123,10 @@ func (p *Prices) split(data string) error {
 	return nil
 }
 
-// foundLimit bounds how many answers are remembered: a server can report any number of model names.
+// foundLimit bounds the remembered results, because a server can report any number of model names.
 const foundLimit = 1024
 
-// model returns the table's entry for a model, or nil, and remembers the answer.
+// model returns the table's entry for a model, or nil, and remembers the result.
 func (p *Prices) model(key priceKey) *priceModel {
 	p.load()
 	p.mu.Lock()
@@ -177,7 +177,7 @@ func (p *Prices) provider(id string) *priceProvider {
 	return entry
 }
 
-// find returns the model of a provider that a name, in lower case, means. The caller holds mu.
+// find returns the model of a provider with a name in lower case. The caller holds mu.
 func (p *Prices) find(provider, model string) *priceModel {
 	for _, name := range []string{model, dashedDate(model)} {
 		if m := p.findIn(provider, name, true); m != nil {
@@ -192,10 +192,8 @@ func (p *Prices) findIn(provider, model string, fallback bool) *priceModel {
 	if known == nil {
 		return nil
 	}
-	for i := range known.Models {
-		if known.Models[i].Match.matches(model) {
-			return &known.Models[i]
-		}
+	if i := slices.IndexFunc(known.Models, func(m priceModel) bool { return m.Match.matches(model) }); i >= 0 {
+		return &known.Models[i]
 	}
 	if fallback {
 		for _, other := range known.Fallback {
@@ -222,36 +220,23 @@ func (m *priceMatch) matches(name string) bool {
 	case m.Not != nil:
 		return !m.Not.matches(name)
 	case m.And != nil:
-		for i := range m.And {
-			if !m.And[i].matches(name) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(m.And, func(part priceMatch) bool { return !part.matches(name) })
 	default:
-		for i := range m.Or {
-			if m.Or[i].matches(name) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(m.Or, func(part priceMatch) bool { return part.matches(name) })
 	}
 }
 
 // at returns the model's price at a moment.
 func (m *priceModel) at(now time.Time) Price {
-	if len(m.Prices) == 0 {
-		return Price{}
-	}
-	for i := len(m.Prices) - 1; i > 0; i-- {
-		if m.Prices[i].holds(now) {
-			return m.Prices[i].price()
+	for i, c := range slices.Backward(m.Prices) {
+		if i == 0 || c.applies(now) {
+			return c.price()
 		}
 	}
-	return m.Prices[0].price()
+	return Price{}
 }
 
-func (c *priceCondition) holds(now time.Time) bool {
+func (c *priceCondition) applies(now time.Time) bool {
 	switch {
 	case c.From != "":
 		return now.Format(time.DateOnly) >= c.From
@@ -269,7 +254,8 @@ func (c *priceCondition) holds(now time.Time) bool {
 
 func (c *priceCondition) price() Price {
 	p := Price{
-		Input: c.In.rate(), Output: c.Out.rate(), CacheRead: c.Read.rate(), CacheWrite: c.Write.rate(), Reasoning: c.Reason.rate(),
+		Input: c.In.rate(), Output: c.Out.rate(), CacheRead: c.Read.rate(), CacheWrite: c.Write.rate(),
+		Reasoning: c.Reason.rate(),
 	}
 	if c.KRequests != nil {
 		p.PerRequest = c.KRequests.USD / 1000

@@ -16,25 +16,25 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// ReplayOptions says what a replay plays and how fast.
+// ReplayOptions configure a replay.
 type ReplayOptions struct {
 	// ID names the runner; "" means "replay".
 	ID string
-	// Runner is the id of the recorded runner to play; "" takes the one called ID, or the only one.
+	// Runner is the id of the recorded runner; "" means the one with the id ID, or the only one.
 	Runner string
-	// MaxDelay makes each session take as long as it did when it was recorded, but no longer than
-	// this. Zero answers at once.
+	// MaxDelay limits the time of each session, which is otherwise that of the recorded session.
+	// Zero answers immediately.
 	MaxDelay time.Duration
-	// Final plays for each repetition the session that decided it, its last one, as the only one.
+	// Final plays only the last session of each repetition, which decided it.
 	Final bool
 }
 
-// Replay plays the sessions of an earlier run again. It answers only what was recorded: the same
-// case, prompt, repetition and session.
+// Replay plays the sessions of an earlier run again. It answers only requests with the case,
+// prompt, repetition and session of a recorded one.
 type Replay struct {
 	info     plumb.RunnerInfo
 	sessions map[sessionKey]recorded
-	// source is the id that the runner had when it was recorded.
+	// source is the id of the recorded runner.
 	source   string
 	maxDelay time.Duration
 	final    bool
@@ -46,16 +46,16 @@ type sessionKey struct {
 	repetition, session int
 }
 
-// recorded is a session in little space: what the replay knows anyway is left out of the report.
+// recorded is a session in little space: its report lacks the prompt and the runner.
 type recorded struct {
 	prompt [sha256.Size]byte
-	// left is set instead of prompt where secrets were removed from it: what is left, in order.
+	// left replaces prompt if secrets were removed from it: the remaining parts, in order.
 	left    []string
 	report  []byte
 	failure *plumb.Failure
 }
 
-// isOf reports whether the session is one of a prompt, as far as the recording tells.
+// isOf reports whether the session can be one of the prompt.
 func (r *recorded) isOf(prompt string) bool {
 	if r.left == nil {
 		return sha256.Sum256([]byte(prompt)) == r.prompt
@@ -70,8 +70,8 @@ func (r *recorded) isOf(prompt string) bool {
 	return ok && strings.HasSuffix(rest, r.left[last])
 }
 
-// NoteRemoved notes in a session that was read from storage that secrets were removed from it. doc
-// is the session as it was stored: what earlier versions stored has marks, and no list of names.
+// NoteRemoved adds a note to a stored session from which secrets were removed. doc is the session
+// as stored: sessions of earlier versions have marks and no list of names.
 func NoteRemoved(report *plumb.SessionReport, doc []byte) {
 	if len(report.Redacted) == 0 {
 		report.Redacted = redact.Marks(string(doc))
@@ -85,9 +85,8 @@ func NoteRemoved(report *plumb.SessionReport, doc []byte) {
 	}
 }
 
-// NewReplay reads the sessions of an earlier run. events streams the run's log and is called once:
-// it is [run.Read] for a run directory, or anything else that calls its argument with each event in
-// turn.
+// NewReplay reads the sessions of an earlier run. It calls events once, which calls its argument
+// with each event of the log, like [run.Read].
 func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Replay, error) {
 	r := &Replay{sessions: map[sessionKey]recorded{}, maxDelay: o.MaxDelay, final: o.Final}
 	id := o.ID
@@ -106,7 +105,7 @@ func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Re
 			return err
 		case plumb.EventSessionFinished:
 			if source == nil {
-				return errors.New("a session before the run has begun")
+				return errors.New("a session before the start of the run")
 			}
 			if ev.Runner != source.ID {
 				return nil
@@ -120,20 +119,20 @@ func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Re
 		return nil, err
 	}
 	if source == nil {
-		return nil, errors.New("the run has not begun, so there is nothing to replay")
+		return nil, errors.New("the run has not started, so it has no sessions")
 	}
 	if len(r.sessions) == 0 {
 		return nil, fmt.Errorf("the run has no finished session of runner %s", source.ID)
 	}
 	r.source = source.ID
 	r.info = plumb.RunnerInfo{
-		ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerReplay, Agent: source.Agent, Parameters: source.Parameters,
-		Config: source.Config,
+		ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerReplay, Agent: source.Agent,
+		Parameters: source.Parameters, Config: source.Config,
 	}
 	return r, nil
 }
 
-// chooseRecorded picks the recorded runner to play.
+// chooseRecorded returns the recorded runner to play.
 func chooseRecorded(runners []plumb.RunnerInfo, want, id string) (*plumb.RunnerInfo, error) {
 	ids := make([]string, len(runners))
 	for i := range runners {
@@ -156,7 +155,7 @@ func chooseRecorded(runners []plumb.RunnerInfo, want, id string) (*plumb.RunnerI
 	case len(runners) == 0:
 		return nil, errors.New("the run has no runner")
 	default:
-		return nil, plumb.WithHint(fmt.Errorf("the run has %d runners, and a replay plays one of them", len(runners)),
+		return nil, plumb.WithHint(fmt.Errorf("the run has %d runners, and a replay plays only one", len(runners)),
 			"name it after a #, such as .plumb/runs/last#"+ids[0]+"; there are "+strings.Join(ids, ", "))
 	}
 }
@@ -179,25 +178,25 @@ func (r *Replay) record(ev plumb.Event) error {
 	}
 	number := ev.Session
 	if r.final {
-		number = 1 // later sessions of the repetition come later
+		number = 1 // the last session of the repetition replaces the others
 	}
 	r.sessions[sessionKey{ev.Case, ev.Repetition, number}] = entry
 	return nil
 }
 
-// openReplay makes the replay runner of a config: the directory of an earlier run, and after a #
+// openReplay returns the runner of a replay setting: the directory of an earlier run, and after a #
 // the id of one of its runners.
 func openReplay(cfg plumb.RunnerConfig, env Env) (*Replay, error) {
 	dir, want, _ := strings.Cut(cfg.Replay, "#")
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(env.Dir, dir)
 	}
-	r, err := NewReplay(ReplayOptions{ID: cfg.ID, Runner: want, Final: env.ReplayFinal}, func(fn func(plumb.Event) error) error {
-		return run.Read(dir, fn)
-	})
+	options := ReplayOptions{ID: cfg.ID, Runner: want, Final: env.ReplayFinal}
+	r, err := NewReplay(options, func(fn func(plumb.Event) error) error { return run.Read(dir, fn) })
 	if err != nil {
 		if plumb.Hint(err) == "" {
-			err = plumb.WithHint(err, "name the directory of a run, such as .plumb/runs/<run-id>; list runs with: plumb runs")
+			err = plumb.WithHint(err, "write the directory of a run, such as .plumb/runs/<run-id>; list runs "+
+				"with: plumb runs")
 		}
 		return nil, fmt.Errorf("replay %s: %w", cfg.Replay, err)
 	}
@@ -210,7 +209,7 @@ func (r *Replay) Info() plumb.RunnerInfo { return r.info }
 // Sessions returns the number of recorded sessions.
 func (r *Replay) Sessions() int { return len(r.sessions) }
 
-// Run plays the session that was recorded for the request, with the failure it ended in, if any.
+// Run plays the recorded session of the request, with its failure if it has one.
 func (r *Replay) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
@@ -225,8 +224,8 @@ func (r *Replay) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	}
 	prompt := plumb.PromptText(req.Messages)
 	if !entry.isOf(prompt) {
-		f := notRecorded("the recording of case %s is of another prompt", req.CaseID)
-		f.Hint = "the case has changed since; run it on the model again"
+		f := notRecorded("the recording of case %s has another prompt", req.CaseID)
+		f.Hint = "the case has changed since then; run it on the model again"
 		return nil, f
 	}
 	report := &plumb.SessionReport{}
@@ -254,13 +253,13 @@ func (r *Replay) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 
 func (r *Replay) missing(req plumb.Request) *plumb.Failure {
 	_, ok := r.sessions[sessionKey{req.CaseID, 1, 1}]
-	f := notRecorded("there is no recording of case %s on %s (repetition %d, session %d)",
+	f := notRecorded("no recording of case %s on %s (repetition %d, session %d)",
 		req.CaseID, r.source, req.Repetition, req.Session)
 	switch {
 	case !ok:
-		f.Hint = "a replay answers only the cases of the recorded run; choose them with --case"
+		f.Hint = "a replay answers only the cases of the recorded run; select them with --case"
 	case req.Session > 1:
-		f.Hint = "the recorded run made no such retry; replay with --retry 0"
+		f.Hint = "the recorded run has fewer retries; replay with --retry 0"
 	default:
 		f.Hint = "the recorded run has fewer repetitions; replay with a smaller --repeat"
 	}

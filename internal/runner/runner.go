@@ -2,8 +2,7 @@
 // modelapi), a coding agent (through package agent), a command, or the replay of an earlier run.
 // It adds what all models share: prices and the response cache.
 //
-// [New] finds every mistake of a configuration that can be found without asking anybody, so that a
-// run that starts can reach its runners as far as can be told.
+// [New] reports every mistake in a configuration that it can find without sending a request.
 package runner
 
 import (
@@ -28,77 +27,60 @@ const (
 	DefaultSeed        = 42
 )
 
-// Env is what runners need of the world. The zero value works, without environment variables and
+// Env is the environment of runners. The zero value works, without environment variables and
 // without a cache.
 type Env struct {
 	// Getenv looks up an environment variable; nil means that there are none.
 	Getenv func(string) string
-	// Environ is the environment that commands inherit, as name=value; nil means none.
+	// Environ returns the environment that commands inherit, as name=value; nil means none.
 	Environ func() []string
-	// Transport carries the requests of all models; nil lets each runner make its own.
+	// Transport carries the requests of all models; nil lets each runner create its own.
 	Transport *modelapi.Transport
-	// Cache keeps the answers of models, as CacheMode says. Commands and replays are never cached:
-	// what a program would answer now only the program knows.
+	// Cache stores the answers of models. CacheMode decides whether it is used. Answers of commands
+	// and agents are never cached.
 	Cache     *Cache
 	CacheMode CacheMode
-	// Prices tells what models cost; nil means the built-in table.
+	// Prices has the prices of models; nil means the built-in table.
 	Prices *Prices
-	// Planning says that runners are only described, and never asked, so that no key is needed.
+	// Planning is set if the runners are only described, so that they need no keys and no programs.
 	Planning bool
-	// ReplayFinal makes replays play the session that decided each repetition, and no retries
+	// ReplayFinal makes replays play only the last session of each repetition, without the retries
 	// before it.
 	ReplayFinal bool
-	// Note takes what the user should know, from any goroutine. Optional.
+	// Note receives notes for the user, from any goroutine. Optional.
 	Note func(plumb.Note)
-	// Dir is where relative paths begin; "" is the current directory.
+	// Dir is the directory of relative paths; "" is the current directory.
 	Dir string
-	// Agents is what the runners of agents know in common; nil means that there is one such runner.
+	// Agents is the state that the runners of agents share; nil means that there is one such
+	// runner.
 	Agents *agent.Shared
 	// Redact removes secrets from the artifacts of agents. Optional.
 	Redact *redact.Redactor
 }
 
-func (e Env) getenv(name string) string {
+// withDefaults sets the functions and prices that the caller left out, and drops a cache that is
+// off.
+func (e Env) withDefaults() Env {
 	if e.Getenv == nil {
-		return ""
+		e.Getenv = func(string) string { return "" }
 	}
-	return e.Getenv(name)
-}
-
-func (e Env) note() func(plumb.Note) {
 	if e.Note == nil {
-		return func(plumb.Note) {}
+		e.Note = func(plumb.Note) {}
 	}
-	return e.Note
-}
-
-// cache returns the cache that is to be used, or nil.
-func (e Env) cache() (*Cache, error) {
-	switch e.CacheMode {
-	case "", CacheOff:
-		return nil, nil
-	case CacheOn, CacheOnly:
-		if e.Cache == nil {
-			return nil, errors.New("no directory for the cache is known") // a mistake of the program, not of its user
-		}
-		return e.Cache, nil
-	default:
-		return nil, fmt.Errorf("unknown cache mode %q", e.CacheMode)
-	}
-}
-
-func (e Env) prices() *Prices {
 	if e.Prices == nil {
-		return &Prices{}
+		e.Prices = &Prices{}
 	}
-	return e.Prices
+	if e.CacheMode == "" || e.CacheMode == CacheOff {
+		e.Cache = nil
+	}
+	return e
 }
 
-// New makes the runner that cfg describes. Its errors say what to change in the configuration. One
-// with a *plumb.Failure in it says that the configuration is in order, and the runner not to be had
-// here: a program is missing, or a key.
+// New returns the runner that cfg describes. Its errors report mistakes in the configuration. An
+// error that contains a *plumb.Failure means that the configuration is valid, but that this machine
+// lacks a program or a key.
 func New(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
-	r, err := open(cfg, env)
+	r, err := open(cfg, env.withDefaults())
 	if err != nil && cfg.ID != "" {
 		return nil, fmt.Errorf("runner %s: %w", cfg.ID, err)
 	}
@@ -110,12 +92,12 @@ func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if env.CacheMode == CacheOnly && (kind == plumb.RunnerCommand || kind == plumb.RunnerAgent) {
+		err := fmt.Errorf("%s cannot use the cache, which has only answers of models", article(kind))
+		return nil, plumb.WithHint(err, "leave out --cache only, or replay an earlier run")
+	}
 	switch kind {
 	case plumb.RunnerCommand:
-		if env.CacheMode == CacheOnly {
-			return nil, plumb.WithHint(errors.New("a command cannot be answered from the cache, which holds answers of models only"),
-				"leave out --cache only, or replay an earlier run")
-		}
 		return newCommand(cfg, env)
 	case plumb.RunnerAgent:
 		return openAgent(cfg, env)
@@ -126,62 +108,69 @@ func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	}
 }
 
-// check finds what is wrong with a configuration whatever the environment.
+// check returns the kind of runner that cfg describes, and reports the mistakes that do not depend
+// on the environment.
 func check(cfg plumb.RunnerConfig) (plumb.RunnerKind, error) {
 	var kinds []plumb.RunnerKind
-	if cfg.Model != "" {
-		kinds = append(kinds, plumb.RunnerModel)
-	}
-	if len(cfg.Command) > 0 {
-		kinds = append(kinds, plumb.RunnerCommand)
-	}
-	if cfg.Replay != "" {
-		kinds = append(kinds, plumb.RunnerReplay)
-	}
-	if cfg.Agent != nil {
-		kinds = append(kinds, plumb.RunnerAgent)
+	for _, k := range []struct {
+		kind plumb.RunnerKind
+		set  bool
+	}{
+		{plumb.RunnerModel, cfg.Model != ""},
+		{plumb.RunnerCommand, len(cfg.Command) > 0},
+		{plumb.RunnerReplay, cfg.Replay != ""},
+		{plumb.RunnerAgent, cfg.Agent != nil},
+	} {
+		if k.set {
+			kinds = append(kinds, k.kind)
+		}
 	}
 	const hint = "set one of model, agent, command and replay"
 	switch len(kinds) {
 	case 0:
-		return "", plumb.WithHint(errors.New("it is neither a model nor an agent nor a command nor a replay"), hint)
+		return "", plumb.WithHint(errors.New("it has no model, agent, command or replay"), hint)
 	case 1:
 	default:
-		return "", plumb.WithHint(fmt.Errorf("it is %s and %s at once", article(kinds[0]), article(kinds[1])), hint)
+		return "", plumb.WithHint(fmt.Errorf("it has both %s and %s", article(kinds[0]), article(kinds[1])), hint)
 	}
 	kind := kinds[0]
-	// What has no effect on a runner of this kind is a mistake, and would be believed in.
+	// A setting without effect is a mistake: the user would believe in its effect.
+	isModel, isCommand, isAgent := kind == plumb.RunnerModel, kind == plumb.RunnerCommand, kind == plumb.RunnerAgent
 	for _, key := range []struct {
-		name string
-		set  bool
-		of   plumb.RunnerKind
+		name       string
+		set, works bool
 	}{
-		{"baseURL", cfg.BaseURL != "", plumb.RunnerModel},
-		{"api", cfg.API != "", plumb.RunnerModel},
-		{"apiKeyEnv", cfg.APIKeyEnv != "", plumb.RunnerModel},
-		{"headers", len(cfg.Headers) > 0, plumb.RunnerModel},
-		{"env", len(cfg.Env) > 0, plumb.RunnerCommand},
+		{"baseURL", cfg.BaseURL != "", isModel},
+		{"api", cfg.API != "", isModel},
+		{"apiKeyEnv", cfg.APIKeyEnv != "", isModel},
+		{"headers", len(cfg.Headers) > 0, isModel},
+		{"env", len(cfg.Env) > 0, isCommand},
+		{"temperature", cfg.Temperature != nil || cfg.NoTemperature, !isAgent},
+		{"seed", cfg.Seed != nil || cfg.NoSeed, !isAgent},
+		{"topP", cfg.TopP != nil, !isAgent},
+		{"maxOutputTokens", cfg.MaxOutputTokens != nil, !isAgent},
+		{"reasoningEffort", cfg.ReasoningEffort != nil, !isAgent},
 	} {
-		if key.set && key.of != kind {
-			return "", fmt.Errorf("%s has no effect on %s", key.name, article(kind))
+		if !key.set || key.works {
+			continue
 		}
-	}
-	if kind == plumb.RunnerAgent {
-		if err := checkAgent(cfg); err != nil {
-			return "", err
+		err := fmt.Errorf("%s has no effect on %s", key.name, article(kind))
+		if isAgent {
+			err = plumb.WithHint(err, "agents choose it themselves; args may have an option for it")
 		}
+		return "", err
 	}
 	switch {
 	case cfg.TimeoutMs < 0:
-		return "", fmt.Errorf("timeoutMs is %d, which is no time", cfg.TimeoutMs)
+		return "", fmt.Errorf("timeoutMs must be positive, not %d", cfg.TimeoutMs)
 	case cfg.MaxParallel < 0:
-		return "", fmt.Errorf("maxParallel is %d, which is no number of requests", cfg.MaxParallel)
+		return "", fmt.Errorf("maxParallel must be positive, not %d", cfg.MaxParallel)
 	case cfg.MaxOutputTokens != nil && *cfg.MaxOutputTokens <= 0:
-		return "", fmt.Errorf("maxOutputTokens is %d, which leaves no answer", *cfg.MaxOutputTokens)
+		return "", fmt.Errorf("maxOutputTokens must be positive, not %d", *cfg.MaxOutputTokens)
 	case cfg.Temperature != nil && *cfg.Temperature < 0:
-		return "", fmt.Errorf("temperature is %g, which is below 0", *cfg.Temperature)
+		return "", fmt.Errorf("temperature must be at least 0, not %g", *cfg.Temperature)
 	case cfg.TopP != nil && (*cfg.TopP < 0 || *cfg.TopP > 1):
-		return "", fmt.Errorf("topP is %g, which is not between 0 and 1", *cfg.TopP)
+		return "", fmt.Errorf("topP must be between 0 and 1, not %g", *cfg.TopP)
 	}
 	return kind, nil
 }
@@ -193,7 +182,7 @@ func article(kind plumb.RunnerKind) string {
 	return "a " + string(kind)
 }
 
-// parameters returns what a runner asks for, defaults included.
+// parameters returns the parameters that a runner requests, with the defaults.
 func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	p := plumb.Parameters{
 		Temperature: cfg.Temperature, TopP: cfg.TopP, Seed: cfg.Seed,
@@ -214,24 +203,24 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	return p
 }
 
-// configHash is the SHA-256 of what a runner is configured to do: of its configuration in JSON,
-// defaults filled in, secrets and what does not change answers left out.
+// configHash is the SHA-256 of the configuration of a runner in JSON, with the defaults, without
+// secrets and without settings that do not change answers.
 func configHash(cfg plumb.RunnerConfig) string {
-	if cfg.Agent == nil { // who chooses its own
+	if cfg.Agent == nil { // agents choose their own parameters
 		p := parameters(cfg)
 		cfg.Temperature, cfg.Seed = p.Temperature, p.Seed
 	}
 	cfg.Env, cfg.MaxParallel, cfg.Agent = public(cfg.Env), 0, publicAgent(cfg.Agent)
 	data, err := marshal(cfg)
-	if err != nil { // a number that is none, such as a temperature of NaN
+	if err != nil { // JSON has no form for a temperature of NaN
 		data = fmt.Append(nil, cfg.Command, err)
 	}
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public returns values by name, those left out that are secret by their name and not only refer to
-// one.
+// public returns values without those whose name says that they are secret. A reference to a
+// variable is public.
 func public(values map[string]string) map[string]string {
 	shown := maps.Clone(values)
 	for name, value := range shown {
@@ -251,26 +240,18 @@ func withoutPassword(rawURL string) string {
 	return u.String()
 }
 
-// ended is the failure of a request that was still to be answered when ctx ended.
+// ended is the failure of a request that had no answer when ctx ended.
 func ended(ctx context.Context) *plumb.Failure {
 	cause := context.Cause(ctx)
-	if timeUp(ctx) {
+	if modelapi.OutOfTime(ctx) {
 		return plumb.Failuref(plumb.OriginTimeout, "no answer in time: %w", cause)
 	}
-	return plumb.Failuref(plumb.OriginRunner, "stopped before there was an answer: %w", cause)
+	return plumb.Failuref(plumb.OriginRunner, "stopped before the answer: %w", cause)
 }
 
-// timeUp reports whether ctx ended since there was no more time, and not since somebody stopped the
-// work.
-func timeUp(ctx context.Context) bool {
-	cause := context.Cause(ctx)
-	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded)
-}
-
-// NewJudge makes the model that answers the questions of llm_judge, apart from the runners under
-// test.
+// NewJudge returns the model that answers the questions of llm_judge.
 func NewJudge(cfg plumb.RunnerConfig, env Env) (*plumb.Judge, error) {
-	r, err := open(cfg, env)
+	r, err := open(cfg, env.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}

@@ -29,8 +29,8 @@ func TestNewErrors(t *testing.T) {
 		text string
 		hint string
 	}{
-		{"nothing", plumb.RunnerConfig{}, "neither a model nor an agent nor a command nor a replay", "set one of"},
-		{"two", plumb.RunnerConfig{Model: "gpt-5", Replay: "x"}, "a model and a replay at once", "set one of"},
+		{"nothing", plumb.RunnerConfig{}, "it has no model, agent, command or replay", "set one of"},
+		{"two", plumb.RunnerConfig{Model: "gpt-5", Replay: "x"}, "it has both a model and a replay", "set one of"},
 		{"no key", plumb.RunnerConfig{Model: "opus"}, "no API key", "ANTHROPIC_API_KEY"},
 		{"where to get a key", plumb.RunnerConfig{Model: "opus"}, "", "https://console.anthropic.com"},
 		{"named key", plumb.RunnerConfig{Model: "gpt-5", APIKeyEnv: "MY_KEY"}, "MY_KEY", "export MY_KEY="},
@@ -41,11 +41,11 @@ func TestNewErrors(t *testing.T) {
 		{"bad header", plumb.RunnerConfig{Model: "gpt-5", Headers: map[string]string{"X Y": "1"}}, "X Y", ""},
 		{"baseURL of a command", plumb.RunnerConfig{Command: []string{os.Args[0]}, BaseURL: "http://x"}, "baseURL has no effect on a command", ""},
 		{"env of a model", plumb.RunnerConfig{Model: "gpt-5", Env: map[string]string{"A": "b"}}, "env has no effect on a model", ""},
-		{"negative timeout", plumb.RunnerConfig{Model: "gpt-5", TimeoutMs: -5}, "timeoutMs is -5", ""},
-		{"no answer", plumb.RunnerConfig{Model: "gpt-5", MaxOutputTokens: new(int64(0))}, "maxOutputTokens is 0", ""},
-		{"cold", plumb.RunnerConfig{Model: "gpt-5", Temperature: new(-0.5)}, "temperature is -0.5", ""},
-		{"topP", plumb.RunnerConfig{Model: "gpt-5", TopP: new(1.5)}, "topP is 1.5", ""},
-		{"parallel", plumb.RunnerConfig{Model: "gpt-5", MaxParallel: -1}, "maxParallel is -1", ""},
+		{"negative timeout", plumb.RunnerConfig{Model: "gpt-5", TimeoutMs: -5}, "timeoutMs must be positive, not -5", ""},
+		{"no answer", plumb.RunnerConfig{Model: "gpt-5", MaxOutputTokens: new(int64(0))}, "maxOutputTokens must be positive, not 0", ""},
+		{"cold", plumb.RunnerConfig{Model: "gpt-5", Temperature: new(-0.5)}, "temperature must be at least 0, not -0.5", ""},
+		{"topP", plumb.RunnerConfig{Model: "gpt-5", TopP: new(1.5)}, "topP must be between 0 and 1, not 1.5", ""},
+		{"parallel", plumb.RunnerConfig{Model: "gpt-5", MaxParallel: -1}, "maxParallel must be positive, not -1", ""},
 		{"variable", plumb.RunnerConfig{Command: []string{os.Args[0]}, Env: map[string]string{"A=B": "c"}}, `"A=B"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestNewErrors(t *testing.T) {
 		})
 	}
 	_, err := New(plumb.RunnerConfig{Command: []string{os.Args[0]}}, Env{CacheMode: CacheOnly})
-	if err == nil || !strings.Contains(err.Error(), "a command cannot be answered from the cache") {
+	if err == nil || !strings.Contains(err.Error(), "a command cannot use the cache") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := New(plumb.RunnerConfig{Model: "gpt-5"}, Env{Getenv: getenv, CacheMode: CacheOn}); err == nil {
@@ -255,7 +255,7 @@ func TestEmbedder(t *testing.T) {
 	}
 
 	for model, want := range map[string]string{
-		"anthropic": "no default embedding model", "opsu": "opus", "openai:": "", "": "neither a model",
+		"anthropic": "no default embedding model", "opsu": "opus", "openai:": "", "": "it has no model",
 	} {
 		_, err := NewEmbedder(plumb.RunnerConfig{Model: model}, Env{})
 		if err == nil || !strings.HasPrefix(err.Error(), "embedder: ") || !strings.Contains(err.Error(), want) {

@@ -14,17 +14,17 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// Secrets lists the secret values in settings, with the names that tell where they are from. It
-// looks at every text of every setting, found by reflection, so that a new field cannot be
-// forgotten:
+// Secrets lists the secret values in settings, with names that show their source. It examines every
+// text of every setting by reflection, so that a new field cannot be forgotten. Secrets are:
 //
-//   - what ${NAME} stands for, and the variable that a field APIKeyEnv names;
-//   - the value of a header, a variable or an argument whose name says that it is secret (see [SecretName]);
+//   - the value of ${NAME}, and of the variable that a field APIKeyEnv names;
+//   - the value of a header, a variable or an argument with a secret name (see [SecretName]);
 //   - user, password and secret parameters of a URL;
-//   - words that have the form of a well-known kind of key;
-//   - the keys of the provider of a runner, and what an agent logs in with.
+//   - words with the form of a well-known kind of key;
+//   - the keys of the provider of a runner, and the credentials of an agent.
 //
-// The settings need not be valid. getenv looks up an environment variable; nil knows none.
+// The settings can be invalid. getenv looks up an environment variable; nil means that there are
+// none.
 func Secrets(getenv func(string) string, settings ...any) []redact.Secret {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
@@ -41,7 +41,7 @@ type collector struct {
 	found  []redact.Secret
 }
 
-// add takes in a secret. Of equal values the first name stays.
+// add adds a secret. Of equal values it keeps the first name.
 func (c *collector) add(name, value string) {
 	value = strings.TrimSpace(value)
 	if value != "" && !slices.ContainsFunc(c.found, func(s redact.Secret) bool { return s.Value == value }) {
@@ -49,7 +49,7 @@ func (c *collector) add(name, value string) {
 	}
 }
 
-// look takes in the secrets of v, which a field of the given name holds.
+// look adds the secrets of v, the value of a field of the given name.
 func (c *collector) look(v reflect.Value, field string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -89,11 +89,11 @@ func (c *collector) look(v reflect.Value, field string) {
 			}
 			c.look(value, key.String())
 		}
-	default: // holds no text
+	default: // has no text
 	}
 }
 
-// known takes in what a runner or an agent is given beside its settings.
+// known adds the secrets that a runner or an agent gets in addition to its settings.
 func (c *collector) known(v reflect.Value) {
 	switch s := v.Interface().(type) {
 	case plumb.RunnerConfig:
@@ -110,8 +110,8 @@ func (c *collector) known(v reflect.Value) {
 	}
 }
 
-// named takes in a value with a name, such as that of a header. A value that refers to variables is
-// no secret itself.
+// named adds a value with a secret name, such as that of a header. A value that refers to variables
+// is not secret itself.
 func (c *collector) named(label, name, value string) {
 	if !SecretName(name) || len(references(value)) > 0 {
 		return
@@ -122,10 +122,11 @@ func (c *collector) named(label, name, value string) {
 	}
 }
 
-// wellKnown finds words that have the form of a kind of key that many services use.
-var wellKnown = regexp.MustCompile(`\b(?:sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[A-Za-z0-9_.-]{16,}`)
+// wellKnown matches words with the form of a key of many services.
+var wellKnown = regexp.MustCompile(`\b(?:sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|` +
+	`xox[abps]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[A-Za-z0-9_.-]{16,}`)
 
-// text takes in the secrets within a text of the settings.
+// text adds the secrets within a text of the settings.
 func (c *collector) text(s string) {
 	for _, variable := range references(s) {
 		c.add(variable, c.getenv(variable))
@@ -153,7 +154,7 @@ func (c *collector) text(s string) {
 	}
 }
 
-// arguments takes in the secrets among the arguments of a program: --token VALUE, --token=VALUE,
+// arguments adds the secrets among the arguments of a program: --token VALUE, --token=VALUE,
 // TOKEN=VALUE and "Authorization: VALUE".
 func (c *collector) arguments(args []string) {
 	for i, arg := range args {
@@ -170,8 +171,8 @@ func (c *collector) arguments(args []string) {
 	}
 }
 
-// providerOf returns the provider that a model's name means: what stands before the colon, or what
-// the table knows.
+// providerOf returns the provider of a model's name: the one before the colon, or the one in the
+// table of known models.
 func providerOf(model string) (modelapi.Provider, bool) {
 	if model == "" {
 		return modelapi.Provider{}, false
@@ -183,11 +184,10 @@ func providerOf(model string) (modelapi.Provider, bool) {
 	return modelapi.ProviderNamed(name)
 }
 
-// SecretName reports whether a variable or a header of this name holds a secret, as far as a name
-// can tell.
+// SecretName reports whether the name of a variable or a header suggests that its value is secret.
 func SecretName(name string) bool {
 	if strings.EqualFold(name, "PWD") {
-		return false // the shell's working directory, of which there are traces in every path
+		return false // the working directory of the shell, which is part of every path
 	}
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	for _, word := range words {

@@ -23,28 +23,27 @@ type hostError struct {
 
 func (e *hostError) Error() string { return e.Message }
 
-// args are the arguments of a host call. An argument of a wrong type reads as a zero value.
+// args are the arguments of a host call.
 type args []any
 
-func (a args) str(i int) string {
+// arg returns an argument, or the zero value if it is missing or has another type.
+func arg[T any](a args, i int) T {
+	var v T
 	if i < len(a) {
-		s, _ := a[i].(string)
-		return s
+		v, _ = a[i].(T)
 	}
-	return ""
+	return v
 }
 
+func (a args) str(i int) string { return arg[string](a, i) }
+
+func (a args) bool(i int) bool { return arg[bool](a, i) }
+
 func (a args) num(i int) float64 {
-	if i >= len(a) {
-		return 0
-	}
-	switch n := a[i].(type) {
-	case int:
+	if n, ok := arg[any](a, i).(int); ok {
 		return float64(n)
-	case float64:
-		return n
 	}
-	return 0
+	return arg[float64](a, i)
 }
 
 func (a args) int(i int) int {
@@ -53,14 +52,6 @@ func (a args) int(i int) int {
 		return 0
 	}
 	return int(n)
-}
-
-func (a args) bool(i int) bool {
-	if i < len(a) {
-		b, _ := a[i].(bool)
-		return b
-	}
-	return false
 }
 
 // host is the only function through which scripts call Go. It returns errors as data, so that the
@@ -200,13 +191,9 @@ func (vm *VM) context() context.Context {
 }
 
 func (vm *VM) callHost(op, text string) (any, error) {
-	f := vm.o.Host[op]
-	if f == nil {
-		return nil, fmt.Errorf("unknown host function %q", op)
-	}
-	var in []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		return nil, fmt.Errorf("host function %s: %w", op, err)
+	f, in, err := hostCall(vm.o.Host, op, text)
+	if err != nil {
+		return nil, err
 	}
 	value, err := f(vm.context(), in)
 	if err != nil {
@@ -216,13 +203,9 @@ func (vm *VM) callHost(op, text string) (any, error) {
 }
 
 func (vm *VM) startHost(id int, op, text string) error {
-	f := vm.o.Async[op]
-	if f == nil {
-		return fmt.Errorf("unknown asynchronous host function %q", op)
-	}
-	var in []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		return fmt.Errorf("host function %s: %w", op, err)
+	f, in, err := hostCall(vm.o.Async, op, text)
+	if err != nil {
+		return err
 	}
 	vm.goAsync(id, op, func(ctx context.Context) (any, error) {
 		value, err := f(ctx, in)
@@ -232,6 +215,17 @@ func (vm *VM) startHost(id int, op, text string) error {
 		return jsonText(value)
 	})
 	return nil
+}
+
+// hostCall returns the host function op and its arguments.
+func hostCall(functions map[string]HostFunc, op, text string) (f HostFunc, in []json.RawMessage, err error) {
+	if f = functions[op]; f == nil {
+		return nil, nil, fmt.Errorf("unknown host function %q", op)
+	}
+	if err = json.Unmarshal([]byte(text), &in); err != nil {
+		return nil, nil, fmt.Errorf("host function %s: %w", op, err)
+	}
+	return f, in, nil
 }
 
 // keep counts bytes that the host holds for the script, and reports whether their number is within

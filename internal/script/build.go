@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -21,8 +22,6 @@ type BuildOptions struct {
 	// Preload lists additional modules that the bundle imports before the entry, even if the entry
 	// does not: the modules that register functions for VM.Call.
 	Preload []string
-	// Allow, if set, decides whether a file may be read. Its error is the reason for a refusal.
-	Allow func(path string) error
 }
 
 // The bundle is the body of an async function, which provides top-level await, strict mode and one
@@ -42,9 +41,7 @@ func Build(o BuildOptions) (*Program, error) {
 			Messages: []BuildMessage{{Text: "the path of the entry must be absolute"}},
 		}
 	}
-	switch filepath.Ext(o.Entry) {
-	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".tsx", ".jsx":
-	default:
+	if _, ok := loaderOf(o.Entry); !ok {
 		return nil, &BuildError{Entry: o.Entry, Messages: []BuildMessage{{
 			Position: Position{File: o.Entry}, Text: "not a TypeScript or JavaScript file",
 			Hint: "suites in code end in .ts, .mts, .cts, .js, .mjs or .cjs",
@@ -136,14 +133,11 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 		}
 		if l := m.Location; l != nil {
 			file := l.File
-			if l.Namespace == "" || l.Namespace == "file" {
-				if !filepath.IsAbs(file) {
-					file = filepath.Join(filepath.Dir(r.o.Entry), filepath.FromSlash(file))
-				}
+			if (l.Namespace == "" || l.Namespace == "file") && !filepath.IsAbs(file) {
+				file = filepath.Join(filepath.Dir(r.o.Entry), filepath.FromSlash(file))
 			}
 			if internalSource(l.File) {
-				file = r.o.Entry
-				out.Position = Position{File: file}
+				out.Position = Position{File: r.o.Entry}
 			} else {
 				out.Position = Position{File: file, Line: l.Line, Column: utf16Length(l.LineText, l.Column) + 1}
 				out.Source = l.LineText
@@ -156,13 +150,7 @@ func (r *resolver) buildError(messages []api.Message) *BuildError {
 		}
 	}
 	slices.SortStableFunc(e.Messages, func(a, b BuildMessage) int {
-		if a.File != b.File {
-			return strings.Compare(a.File, b.File)
-		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column)
 	})
 	return e
 }

@@ -96,18 +96,14 @@ type BuildMessage struct {
 }
 
 func (e *BuildError) Error() string {
-	var b strings.Builder
+	lines := make([]string, len(e.Messages))
 	for i, m := range e.Messages {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
+		lines[i] = m.Text
 		if m.File != "" {
-			b.WriteString(m.String())
-			b.WriteString(": ")
+			lines[i] = m.String() + ": " + m.Text
 		}
-		b.WriteString(m.Text)
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // Advice returns the hint of the first message that has one; see plumb.Hint.

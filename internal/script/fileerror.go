@@ -7,47 +7,17 @@ import (
 	"syscall"
 )
 
-func (vm *VM) mayRead(call, given, path string) error {
-	if vm.o.Policy.Read == nil {
-		return nil
-	}
-	return denied(call, given, vm.o.Policy.Read(path))
-}
-
-func (vm *VM) mayWrite(call, given, path string) error {
-	if vm.o.Policy.ReadOnly {
-		return denied(call, given, errors.New("scripts may only read files here"))
-	}
-	if vm.o.Policy.Write == nil {
-		return nil
-	}
-	return denied(call, given, vm.o.Policy.Write(path))
-}
-
-// denied is the error that a script receives when the policy refuses.
-func denied(call, given string, err error) error {
-	if err == nil {
-		return nil
-	}
-	e := fileError(call, given, syscall.EACCES)
-	e.Message += " (" + err.Error() + ")"
-	return e
-}
-
-func fileErr(call, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fileError(call, path, err)
-}
+func fileErr(call, path string, err error) error { return fileErrTo(call, path, "", err) }
 
 func fileErrTo(call, path, dest string, err error) error {
 	if err == nil {
 		return nil
 	}
 	e := fileError(call, path, err)
-	e.Dest = dest
-	e.Message += " -> '" + dest + "'"
+	if dest != "" {
+		e.Dest = dest
+		e.Message += " -> '" + dest + "'"
+	}
 	return e
 }
 
@@ -61,13 +31,18 @@ func fileError(call, path string, err error) *hostError {
 	return e
 }
 
-// errorCode returns the name that libuv uses for the error of a system call.
+// errorCode returns libuv's name, number and text for the error of a system call.
 func errorCode(err error) (code string, number int, words string) {
-	if errors.Is(err, errNotDir) {
-		err = syscall.ENOTDIR
-	}
 	var errno syscall.Errno
-	errors.As(err, &errno)
+	switch {
+	case errors.Is(err, errNotDir):
+		errno = syscall.ENOTDIR
+	case strings.Contains(err.Error(), "too many links"): // of filepath.EvalSymlinks
+		errno = syscall.ELOOP
+	default:
+		errors.As(err, &errno)
+	}
+	// The entries with an error of package fs come after the more specific ones that also match it.
 	for _, known := range []struct {
 		errno syscall.Errno
 		is    error
@@ -75,10 +50,10 @@ func errorCode(err error) (code string, number int, words string) {
 		words string
 	}{
 		{syscall.ENOENT, fs.ErrNotExist, "ENOENT", "no such file or directory"},
-		{syscall.EEXIST, nil, "EEXIST", "file already exists"},
 		{syscall.ENOTEMPTY, nil, "ENOTEMPTY", "directory not empty"},
-		{syscall.EACCES, nil, "EACCES", "permission denied"},
+		{syscall.EEXIST, fs.ErrExist, "EEXIST", "file already exists"},
 		{syscall.EPERM, nil, "EPERM", "operation not permitted"},
+		{syscall.EACCES, fs.ErrPermission, "EACCES", "permission denied"},
 		{syscall.EISDIR, nil, "EISDIR", "illegal operation on a directory"},
 		{syscall.ENOTDIR, nil, "ENOTDIR", "not a directory"},
 		{syscall.ELOOP, nil, "ELOOP", "too many symbolic links encountered"},
@@ -93,19 +68,9 @@ func errorCode(err error) (code string, number int, words string) {
 		{syscall.EMFILE, nil, "EMFILE", "too many open files"},
 		{syscall.EBUSY, nil, "EBUSY", "resource busy or locked"},
 	} {
-		if errno == known.errno || errno == 0 && known.is != nil && errors.Is(err, known.is) {
+		if errno == known.errno || known.is != nil && errors.Is(err, known.is) {
 			return known.code, int(known.errno), known.words
 		}
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return "EEXIST", int(syscall.EEXIST), "file already exists"
-	case errors.Is(err, fs.ErrPermission):
-		return "EACCES", int(syscall.EACCES), "permission denied"
-	case errors.Is(err, fs.ErrNotExist):
-		return "ENOENT", int(syscall.ENOENT), "no such file or directory"
-	case strings.Contains(err.Error(), "too many links"):
-		return "ELOOP", int(syscall.ELOOP), "too many symbolic links encountered"
 	}
 	return "EIO", int(syscall.EIO), err.Error()
 }

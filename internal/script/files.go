@@ -18,21 +18,34 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// file performs the operations of node:fs. Its errors have what Node's have: code, number, system
-// call, path.
+// file performs the operations of node:fs. Its errors have the properties of Node's errors: code,
+// number, system call, path.
 func (vm *VM) file(name string, a args) (any, error) {
 	given := a.str(0)
 	path := vm.path(given)
+	if call := changes(name); call != "" && vm.o.Policy.ReadOnly {
+		e := fileError(call, given, syscall.EACCES)
+		e.Message += " (scripts may only read files here)"
+		return nil, e
+	}
 	switch name {
-	case "read", "readText":
-		return vm.readFile(name == "readText", given, path, a)
+	case "read":
+		data, err := vm.readFile(given, path, a, syscall.EBADF)
+		return base64.StdEncoding.EncodeToString(data), err
+	case "readText":
+		data, err := vm.readFile(given, path, a, nil) // a script's standard input is empty
+		return decodeUTF8(data), err
 	case "write":
 		return nil, vm.writeFile(given, path, a.str(1), a.str(2), a.int(3))
 	case "exists":
 		_, err := os.Stat(path)
-		return err == nil && vm.mayRead("access", given, path) == nil, nil
+		return err == nil, nil
 	case "access":
-		return nil, vm.access(given, path, a.int(1))
+		_, err := os.Stat(path)
+		if err == nil && !allowed(path, a.int(1)) {
+			err = syscall.EACCES
+		}
+		return nil, fileErr("access", given, err)
 	case "stat":
 		return vm.stat(given, path, a.bool(1), a.bool(2))
 	case "readdir":
@@ -44,15 +57,9 @@ func (vm *VM) file(name string, a args) (any, error) {
 	case "rm":
 		return nil, vm.remove(given, path, a.bool(1), a.bool(2))
 	case "realpath":
-		if err := vm.mayRead("realpath", given, path); err != nil {
-			return nil, err
-		}
 		real, err := filepath.EvalSymlinks(path)
 		return real, fileErr("realpath", given, err)
 	case "readlink":
-		if err := vm.mayRead("readlink", given, path); err != nil {
-			return nil, err
-		}
 		target, err := os.Readlink(path)
 		return target, fileErr("readlink", given, err)
 	case "copyFile", "cp":
@@ -61,50 +68,45 @@ func (vm *VM) file(name string, a args) (any, error) {
 	return nil, vm.change(name, given, path, a)
 }
 
+// changes returns the system call of an operation that changes files, or "".
+func changes(op string) string {
+	return map[string]string{
+		"write": "open", "mkdir": "mkdir", "mkdtemp": "mkdtemp", "rm": "rm", "copyFile": "copyfile", "cp": "cp",
+		"rename": "rename", "unlink": "unlink", "rmdir": "rmdir", "symlink": "symlink", "link": "link",
+		"chmod": "chmod", "utimes": "utime", "truncate": "open",
+	}[op]
+}
+
 // change performs the operations that change one thing and return nothing.
 func (vm *VM) change(name, given, path string, a args) error {
-	call := map[string]string{
-		"rename": "rename", "unlink": "unlink", "rmdir": "rmdir", "symlink": "symlink",
-		"link": "link", "chmod": "chmod", "utimes": "utime", "truncate": "open",
-	}[name]
-	if call == "" {
-		return fmt.Errorf("unknown host function fs.%s", name)
-	}
-	subject := path
-	if name == "symlink" {
-		subject = vm.path(a.str(1))
-	}
-	if err := vm.mayWrite(call, given, subject); err != nil {
-		return err
-	}
-	switch name {
+	dest := a.str(1) // "" if the operation has no second path
+	var err error
+	switch info, _ := os.Lstat(path); name {
 	case "rename":
-		to := vm.path(a.str(1))
-		if err := vm.mayWrite(call, a.str(1), to); err != nil {
-			return err
-		}
-		return fileErrTo(call, given, a.str(1), os.Rename(path, to))
-	case "unlink":
-		if info, err := os.Lstat(path); err == nil && info.IsDir() {
-			return fileErr(call, given, syscall.EISDIR)
-		}
-		return fileErr(call, given, os.Remove(path))
-	case "rmdir":
-		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
-			return fileErr(call, given, errNotDir)
-		}
-		return fileErr(call, given, os.Remove(path))
+		err = os.Rename(path, vm.path(dest))
 	case "symlink":
-		return fileErrTo(call, given, a.str(1), os.Symlink(given, subject))
+		err = os.Symlink(given, vm.path(dest))
 	case "link":
-		return fileErrTo(call, given, a.str(1), os.Link(path, vm.path(a.str(1))))
+		err = os.Link(path, vm.path(dest))
+	case "unlink":
+		if err = syscall.EISDIR; info == nil || !info.IsDir() {
+			err = os.Remove(path)
+		}
+	case "rmdir":
+		if err = errNotDir; info == nil || info.IsDir() {
+			err = os.Remove(path)
+		}
 	case "chmod":
-		return fileErr(call, given, os.Chmod(path, mode(a.int(1), 0o666)))
+		err = os.Chmod(path, mode(a.int(1), 0o666))
 	case "utimes":
 		at := func(i int) time.Time { return time.UnixMicro(int64(a.num(i) * 1000)) }
-		return fileErr(call, given, os.Chtimes(path, at(1), at(2)))
+		err = os.Chtimes(path, at(1), at(2))
+	case "truncate":
+		err = os.Truncate(path, int64(a.num(1)))
+	default:
+		return fmt.Errorf("unknown host function fs.%s", name)
 	}
-	return fileErr(call, given, os.Truncate(path, int64(a.num(1))))
+	return fileErrTo(changes(name), given, dest, err)
 }
 
 func mode(n, otherwise int) os.FileMode {
@@ -114,24 +116,12 @@ func mode(n, otherwise int) os.FileMode {
 	return os.FileMode(n & 0o777)
 }
 
-func (vm *VM) readFile(asText bool, given, path string, a args) (any, error) {
-	if _, numbered := a[0].(string); !numbered {
-		if asText {
-			return "", nil // standard input, which scripts do not have
-		}
-		return "", fileErr("read", "", syscall.EBADF)
+// readFile reads a file. For a file descriptor instead of a path it returns numbered.
+func (vm *VM) readFile(given, path string, a args, numbered error) ([]byte, error) {
+	if _, ok := arg[any](a, 0).(string); !ok {
+		return nil, fileErr("read", "", numbered)
 	}
-	if err := vm.mayRead("open", given, path); err != nil {
-		return nil, err
-	}
-	data, err := vm.contents(given, path)
-	if err != nil {
-		return nil, err
-	}
-	if asText {
-		return decodeUTF8(data), nil
-	}
-	return base64.StdEncoding.EncodeToString(data), nil
+	return vm.contents(given, path)
 }
 
 // contents reads a file. From a pipe or device it reads what arrives until the call ends.
@@ -154,10 +144,7 @@ func (vm *VM) contents(given, path string) ([]byte, error) {
 	case info.Size() > most:
 		return nil, tooLarge(doc.Size(info.Size()), most)
 	}
-	defer context.AfterFunc(vm.context(), func() {
-		_ = f.SetDeadline(time.Unix(1,
-			0))
-	})() // reading a regular file does not block
+	defer context.AfterFunc(vm.context(), func() { _ = f.SetDeadline(time.Unix(1, 0)) })() // a pipe may block
 	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	n, err := data.ReadFrom(io.LimitReader(f, most+1))
 	if err == nil && n > most {
@@ -182,9 +169,6 @@ func tooLarge(size string, most int64) error {
 }
 
 func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
-	if err := vm.mayWrite("open", given, path); err != nil {
-		return err
-	}
 	content, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
 		return err
@@ -200,8 +184,8 @@ func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
 			Message: fmt.Sprintf("The argument 'flags' is invalid. Received '%s'", flag),
 		}
 	}
-	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, mode(permissions,
-		0o666)) // opening a pipe without a reader is an error
+	// Opening a pipe without a reader is an error.
+	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, mode(permissions, 0o666))
 	if err != nil {
 		return fileErr("open", given, err)
 	}
@@ -210,26 +194,10 @@ func (vm *VM) writeFile(given, path, data, flag string, permissions int) error {
 	return fileErr("write", given, errors.Join(err, f.Close()))
 }
 
-func (vm *VM) access(given, path string, wanted int) error {
-	if err := vm.mayRead("access", given, path); err != nil {
-		return err
-	}
-	if _, err := os.Stat(path); err != nil {
-		return fileErr("access", given, err)
-	}
-	if !allowed(path, wanted) {
-		return fileErr("access", given, syscall.EACCES)
-	}
-	return nil
-}
-
 func (vm *VM) stat(given, path string, follow, must bool) (any, error) {
 	call, get := "lstat", os.Lstat
 	if follow {
 		call, get = "stat", os.Stat
-	}
-	if err := vm.mayRead(call, given, path); err != nil {
-		return nil, err
 	}
 	info, err := get(path)
 	if err != nil {
@@ -239,44 +207,35 @@ func (vm *VM) stat(given, path string, follow, must bool) (any, error) {
 		return nil, fileErr(call, given, err)
 	}
 	ms := float64(info.ModTime().UnixNano()) / 1e6
+	kind, bits := kindOf(info.Mode())
 	out := map[string]any{
-		"kind": kindOf(info.Mode()), "size": info.Size(), "mode": int(info.Mode().Perm()) | typeBits(info.Mode()),
-		"blksize": 4096,
+		"kind": kind, "size": info.Size(), "mode": int(info.Mode().Perm()) | bits, "blksize": 4096,
 		"mtimeMs": ms, "atimeMs": ms, "ctimeMs": ms, "birthtimeMs": ms,
 	}
 	statInfo(path, follow, out)
 	return jsonText(out)
 }
 
-func kindOf(m fs.FileMode) string {
+// kindOf returns the kind of a file for scripts: a letter, and the bits of its mode.
+func kindOf(m fs.FileMode) (kind string, bits int) {
 	switch {
 	case m.IsRegular():
-		return "f"
+		return "f", 0o100000
 	case m.IsDir():
-		return "d"
+		return "d", 0o040000
 	case m&fs.ModeSymlink != 0:
-		return "l"
+		return "l", 0o120000
 	case m&fs.ModeNamedPipe != 0:
-		return "p"
+		return "p", 0o010000
 	case m&fs.ModeSocket != 0:
-		return "s"
+		return "s", 0o140000
 	case m&fs.ModeCharDevice != 0:
-		return "c"
+		return "c", 0o020000
 	}
-	return "b"
-}
-
-func typeBits(m fs.FileMode) int {
-	return map[string]int{
-		"f": 0o100000, "d": 0o040000, "l": 0o120000, "p": 0o010000, "s": 0o140000, "c": 0o020000,
-		"b": 0o060000,
-	}[kindOf(m)]
+	return "b", 0o060000
 }
 
 func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
-	if err := vm.mayRead("scandir", given, path); err != nil {
-		return nil, err
-	}
 	type entry struct {
 		Name string `json:"name"`
 		Kind string `json:"kind"`
@@ -291,7 +250,8 @@ func (vm *VM) readDir(given, path string, recursive bool) (any, error) {
 		}
 		for _, e := range entries {
 			room -= int64(len(prefix))
-			list = append(list, entry{filepath.Join(prefix, e.Name()), kindOf(e.Type())})
+			kind, _ := kindOf(e.Type())
+			list = append(list, entry{filepath.Join(prefix, e.Name()), kind})
 			if recursive && e.IsDir() {
 				if err := read(filepath.Join(dir, e.Name()), filepath.Join(prefix, e.Name())); err != nil {
 					return err
@@ -337,9 +297,6 @@ func listDir(dir string, room *int64) ([]fs.DirEntry, error) {
 
 // makeDir returns the first directory that it created, as Node does for recursive mkdir.
 func (vm *VM) makeDir(given, path string, recursive bool, m os.FileMode) (any, error) {
-	if err := vm.mayWrite("mkdir", given, path); err != nil {
-		return nil, err
-	}
 	if !recursive {
 		return nil, fileErr("mkdir", given, os.Mkdir(path, m))
 	}
@@ -363,9 +320,6 @@ func (vm *VM) makeTemp(given, prefix string) (any, error) {
 	if strings.HasSuffix(given, string(filepath.Separator)) {
 		prefix += string(filepath.Separator)
 	}
-	if err := vm.mayWrite("mkdtemp", given+"XXXXXX", prefix); err != nil {
-		return nil, err
-	}
 	dir, base := filepath.Split(prefix)
 	made, err := os.MkdirTemp(dir, base+"*")
 	if err != nil {
@@ -380,9 +334,6 @@ func (vm *VM) makeTemp(given, prefix string) (any, error) {
 }
 
 func (vm *VM) remove(given, path string, recursive, force bool) error {
-	if err := vm.mayWrite("rm", given, path); err != nil {
-		return err
-	}
 	info, err := os.Lstat(path)
 	if err != nil {
 		if force && errors.Is(err, fs.ErrNotExist) {
@@ -403,12 +354,6 @@ func (vm *VM) remove(given, path string, recursive, force bool) error {
 // dereference).
 func (vm *VM) copy(name string, a args) error {
 	from, to := vm.path(a.str(0)), vm.path(a.str(1))
-	if err := vm.mayRead(strings.ToLower(name), a.str(0), from); err != nil {
-		return err
-	}
-	if err := vm.mayWrite(strings.ToLower(name), a.str(1), to); err != nil {
-		return err
-	}
 	if name == "copyFile" {
 		exclusive := a.int(2)&1 != 0
 		if info, err := os.Stat(from); err == nil && info.IsDir() {
@@ -423,7 +368,8 @@ func (vm *VM) copy(name string, a args) error {
 	if info.IsDir() && !a.bool(2) {
 		return &hostError{
 			Name: "SystemError", Code: "ERR_FS_EISDIR", Syscall: "cp", Path: a.str(0),
-			Message: fmt.Sprintf("Recursive option not enabled, cannot copy a directory: cp returned EISDIR (%s is a directory (not copied)) %s", a.str(0), a.str(0)),
+			Message: fmt.Sprintf("Recursive option not enabled, cannot copy a directory: "+
+				"cp returned EISDIR (%[1]s is a directory (not copied)) %[1]s", a.str(0)),
 		}
 	}
 	return copyTree(from, to, a.bool(3), a.bool(4), a.bool(5))
@@ -453,8 +399,7 @@ func copyTree(from, to string, force, errorOnExist, dereference bool) error {
 			if errorOnExist {
 				return &hostError{
 					Name: "SystemError", Code: "ERR_FS_CP_EEXIST", Syscall: "cp", Path: target,
-					Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%s already exists) %s", target,
-						target),
+					Message: fmt.Sprintf("Target already exists: cp returned EEXIST (%[1]s already exists) %[1]s", target),
 				}
 			}
 			return nil

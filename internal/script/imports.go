@@ -27,7 +27,7 @@ func (vm *VM) startImport(id int, specifier, file string) {
 		if builtins(name) {
 			return name, nil
 		}
-		p, err := buildImport(specifier, file, BuildOptions{Modules: known, Allow: vm.o.Policy.Read})
+		p, err := buildImport(specifier, file, BuildOptions{Modules: known})
 		if err != nil {
 			return nil, &hostError{
 				Code:    "ERR_MODULE_NOT_FOUND",

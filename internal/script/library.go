@@ -23,6 +23,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
 	"modernc.org/quickjs"
 )
 
@@ -121,38 +122,26 @@ func (vm *VM) system(name string) (any, error) {
 	return nil, fmt.Errorf("unknown host function os.%s", name)
 }
 
-func platform() string {
-	if runtime.GOOS == "windows" {
-		return "win32"
-	}
-	return runtime.GOOS
-}
+// platform and architecture return Node's names of the system.
+func platform() string { return nodeName(runtime.GOOS, "windows", "win32") }
 
-func architecture() string {
-	switch runtime.GOARCH {
-	case "amd64":
-		return "x64"
-	case "386":
-		return "ia32"
+func architecture() string { return nodeName(nodeName(runtime.GOARCH, "amd64", "x64"), "386", "ia32") }
+
+func nodeName(name, goName, node string) string {
+	if name == goName {
+		return node
 	}
-	return runtime.GOARCH
+	return name
 }
 
 func (vm *VM) processInfo() (any, error) {
-	argv := []string{"plumb"}
+	argv := []string{"plumb", ""}
 	if len(vm.bundles) > 0 {
-		argv = append(argv, vm.bundles[0].program.Entry)
-	} else {
-		argv = append(argv, "")
-	}
-	env := vm.o.Env
-	if env == nil {
-		env = []string{}
+		argv[1] = vm.bundles[0].program.Entry
 	}
 	return jsonText(map[string]any{
-		"env": env, "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(),
-		"version": nodeVersion,
-		"engine":  quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
+		"env": append([]string{}, vm.o.Env...), "argv": append(argv, vm.o.Args...), "platform": platform(), "arch": architecture(),
+		"version": nodeVersion, "engine": quickjs.Version(), "pid": os.Getpid(), "ppid": os.Getppid(), "uid": os.Getuid(), "gid": os.Getgid(),
 		"exec": vm.exec != nil,
 	})
 }
@@ -193,27 +182,13 @@ func (vm *VM) cryptography(name string, a args) (any, error) {
 
 // digest hashes comma-separated pieces in base64. A third argument is the key of an HMAC.
 func digest(a args) (any, error) {
-	var h func() hash.Hash
-	switch strings.ReplaceAll(a.str(0), "rsa-", "") {
-	case "md5":
-		h = md5.New
-	case "sha1", "sha-1":
-		h = sha1.New
-	case "sha224":
-		h = sha256.New224
-	case "sha256", "sha-256":
-		h = sha256.New
-	case "sha384", "sha-384":
-		h = sha512.New384
-	case "sha512", "sha-512":
-		h = sha512.New
-	case "sha512-256":
-		h = sha512.New512_256
-	case "sha3-256":
-		h = func() hash.Hash { return sha3.New256() }
-	case "sha3-512":
-		h = func() hash.Hash { return sha3.New512() }
-	default:
+	h, ok := map[string]func() hash.Hash{
+		"md5": md5.New, "sha1": sha1.New, "sha-1": sha1.New, "sha224": sha256.New224,
+		"sha256": sha256.New, "sha-256": sha256.New, "sha384": sha512.New384, "sha-384": sha512.New384,
+		"sha512": sha512.New, "sha-512": sha512.New, "sha512-256": sha512.New512_256,
+		"sha3-256": func() hash.Hash { return sha3.New256() }, "sha3-512": func() hash.Hash { return sha3.New512() },
+	}[strings.ReplaceAll(a.str(0), "rsa-", "")]
+	if !ok {
 		return nil, &hostError{Message: "Digest method not supported", Code: "ERR_OSSL_EVP_UNSUPPORTED"}
 	}
 	made := h()
@@ -267,50 +242,10 @@ func text(name string, a args) (any, error) {
 // decodeUTF8 replaces invalid UTF-8 as browsers do: one U+FFFD for each maximal prefix of a
 // character.
 func decodeUTF8(data []byte) string {
-	if utf8.Valid(data) {
-		return string(data)
+	if !utf8.Valid(data) {
+		data, _ = unicode.UTF8.NewDecoder().Bytes(data) // it replaces errors
 	}
-	var b strings.Builder
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		if r == utf8.RuneError && size == 1 {
-			size = brokenLength(data)
-		}
-		b.WriteRune(r)
-		data = data[size:]
-	}
-	return b.String()
-}
-
-// brokenLength returns how many bytes at the start of data could have started a character, when
-// data does not start with one.
-func brokenLength(data []byte) int {
-	low, high, more := byte(0x80), byte(0xBF), 0
-	switch c := data[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		more = 1
-	case c >= 0xE0 && c <= 0xEF:
-		more = 2
-		switch c {
-		case 0xE0:
-			low = 0xA0
-		case 0xED:
-			high = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		more = 3
-		switch c {
-		case 0xF0:
-			low = 0x90
-		case 0xF4:
-			high = 0x8F
-		}
-	}
-	n := 1
-	for ; n <= more && n < len(data) && data[n] >= low && data[n] <= high; n++ {
-		low, high = 0x80, 0xBF
-	}
-	return n
+	return string(data)
 }
 
 // latin decodes windows-1252. The web uses it for the labels latin1 and ascii, too.

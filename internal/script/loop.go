@@ -21,10 +21,7 @@ func (vm *VM) loop() {
 	debug.SetPanicOnFault(true)
 	defer func() {
 		if r := recover(); r != nil {
-			vm.mu.Lock()
-			vm.dead = fmt.Errorf("%w: it crashed:  %v", ErrDead, r)
-			vm.busy = false
-			vm.mu.Unlock()
+			vm.die(fmt.Errorf("%w: it crashed:  %v", ErrDead, r))
 			vm.finish(vm.dead)
 		}
 	}()
@@ -33,12 +30,12 @@ func (vm *VM) loop() {
 		vm.mu.Lock()
 		vm.eng = eng
 		vm.mu.Unlock()
-		err = vm.boot()
+		if err = vm.boot(); err != nil {
+			err = fmt.Errorf("start a script engine: %w", err)
+		}
 	}
 	if err != nil {
-		vm.mu.Lock()
-		vm.dead = fmt.Errorf("%w: %w", ErrDead, err)
-		vm.mu.Unlock()
+		vm.die(fmt.Errorf("%w: %w", ErrDead, err))
 	} else {
 		vm.spin()
 	}
@@ -53,6 +50,13 @@ func (vm *VM) loop() {
 	}
 }
 
+// die records why the VM cannot be used.
+func (vm *VM) die(err error) {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	vm.dead, vm.busy = err, false
+}
+
 // spin is the event loop. It ends when the VM closes or, in an execution, when no work remains.
 func (vm *VM) spin() {
 	for vm.life.Err() == nil {
@@ -63,18 +67,13 @@ func (vm *VM) spin() {
 			return
 		}
 		var due <-chan time.Time
-		var timer *time.Timer
 		if at, ok := vm.timers.next(); ok {
-			timer = time.NewTimer(time.Until(at))
-			due = timer.C
+			due = time.After(time.Until(at))
 		}
 		select {
 		case <-vm.wake:
 		case <-due:
 		case <-vm.life.Done():
-		}
-		if timer != nil {
-			timer.Stop()
 		}
 	}
 }

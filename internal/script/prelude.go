@@ -88,36 +88,36 @@ func (vm *VM) boot() error {
 	}()
 	e := vm.eng.vm
 	if err := e.RegisterHostFunc("__raw", vm.host); err != nil {
-		return fmt.Errorf("start a script engine: %w", err)
+		return err
 	}
 	if err := e.RegisterFunc("__load", vm.load, false); err != nil {
-		return fmt.Errorf("start a script engine: %w", err)
+		return err
 	}
 	core, err := e.EvalBytecodeValue([]byte(pieces["core"]))
 	if err != nil {
-		return fmt.Errorf("start a script engine: %w", err)
+		return err
 	}
 	defer core.Free()
 	start, err := vm.eng.eval("<boot>",
 		`(core) => { const m = {exports: {}}; core(m, m.exports, __raw, __load); delete globalThis.__raw; delete globalThis.__load; return m.exports }`)
 	if err != nil {
-		return fmt.Errorf("start a script engine: %w", err)
+		return err
 	}
 	defer start.Free()
 	exports, err := start.CallValue(quickjs.UndefinedValue, core)
 	if err != nil {
-		return fmt.Errorf("start a script engine: %w", err)
+		return err
 	}
 	defer exports.Free()
 	vm.entry.functions = map[string]quickjs.Value{}
 	for _, name := range []string{"start", "call", "fire", "resolve", "describe", "exit"} {
 		atom, err := e.NewAtom(name)
 		if err != nil {
-			return fmt.Errorf("start a script engine: %w", err)
+			return err
 		}
 		f, err := exports.GetPropertyValue(atom)
 		if err != nil {
-			return fmt.Errorf("start a script engine: %w", err)
+			return err
 		}
 		vm.entry.functions[name] = f
 	}

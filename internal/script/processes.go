@@ -39,42 +39,17 @@ type processError struct {
 	Stream string `json:"stream,omitempty"`
 }
 
-// children are the running processes of execFile, by their number in the script.
-type children struct {
-	mu      sync.Mutex
-	last    int
-	running map[int]func(signal string) bool
-}
-
-func (c *children) add(id int, kill func(string) bool) (remove func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running == nil {
-		c.running = map[int]func(string) bool{}
-	}
-	c.running[id] = kill
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.running, id)
-	}
-}
-
 // process performs the calls of process and child_process.
 func (vm *VM) process(name string, a args) (any, error) {
 	switch name {
 	case "info":
 		return vm.processInfo()
 	case "id":
-		vm.children.mu.Lock()
-		defer vm.children.mu.Unlock()
-		vm.children.last++
-		return vm.children.last, nil
+		vm.lastChild++
+		return vm.lastChild, nil
 	case "kill":
-		vm.children.mu.Lock()
-		kill := vm.children.running[a.int(0)]
-		vm.children.mu.Unlock()
-		return kill != nil && kill(a.str(1)), nil
+		kill, ok := vm.children.Load(a.int(0))
+		return ok && kill.(func(string) bool)(a.str(1)), nil //nolint:forcetypeassert // only functions are stored
 	case "run":
 		return vm.runProcess(vm.context(), a.str(0), 0, vm.dir)
 	}
@@ -137,7 +112,8 @@ func (vm *VM) runProcess(ctx context.Context, text string, child int, dir string
 		return jsonText(result)
 	}
 	if child != 0 {
-		defer vm.children.add(child, kill)()
+		vm.children.Store(child, kill)
+		defer vm.children.Delete(child)
 	}
 	if r.Timeout > 0 {
 		timer := time.AfterFunc(milliseconds(r.Timeout), func() { cancel(errProcessTimeout) })

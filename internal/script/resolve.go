@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
+	"github.com/go-sourcemap/sourcemap"
 
 	"github.com/plumb-eval/plumb/internal/doc"
 )
@@ -88,25 +90,22 @@ func (r *resolver) setup(b api.PluginBuild) {
 			return api.OnResolveResult{Path: path, Namespace: space}, nil
 		})
 	b.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, r.resolve)
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceBuiltin},
-		func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-			return module("module.exports = __plumb.require(" + quote(a.Path) + ")")
+	for space, source := range map[string]func(path string) string{
+		spaceBuiltin: func(name string) string { return "module.exports = __plumb.require(" + quote(name) + ")" },
+		spaceAbsent:  func(name string) string { return "module.exports = __plumb.absent(" + quote(name) + ")" },
+		spaceMeta: func(path string) string {
+			return "export const __plumb_meta = __plumb.meta(" + quote(fileURL(path)) + "," + quote(path) + "," +
+				quote(filepath.Dir(path)) + ")"
+		},
+		spaceImport: func(path string) string {
+			return "export const " + importName + " = (s) => __plumb.import(s, " + quote(path) + ")"
+		},
+	} {
+		b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: space}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+			return api.OnLoadResult{Contents: new(source(a.Path)), Loader: api.LoaderJS}, nil
 		})
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceAbsent}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("module.exports = __plumb.absent(" + quote(a.Path) + ")")
-	})
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceMeta}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("export const __plumb_meta = __plumb.meta(" + quote(fileURL(a.Path)) + "," + quote(a.Path) + "," +
-			quote(filepath.Dir(a.Path)) + ")")
-	})
-	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: spaceImport}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-		return module("export const " + importName + " = (s) => __plumb.import(s, " + quote(a.Path) + ")")
-	})
+	}
 	b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: "file"}, r.load)
-}
-
-func module(source string) (api.OnLoadResult, error) {
-	return api.OnLoadResult{Contents: new(source), Loader: api.LoaderJS}, nil
 }
 
 // resolve handles imports that are neither relative nor absolute paths. esbuild resolves the rest:
@@ -167,12 +166,6 @@ var (
 // load reads a file. It prepares sources that use import.meta, import(expression), __dirname or
 // __filename, without moving lines or columns.
 func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
-	if r.o.Allow != nil {
-		if err := r.o.Allow(a.Path); err != nil {
-			return api.OnLoadResult{Errors: []api.Message{{Text: fmt.Sprintf("%s may not be read: %v", a.Path, err)}}},
-				nil
-		}
-	}
 	r.mu.Lock()
 	r.files[a.Path] = true
 	r.mu.Unlock()
@@ -180,21 +173,13 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	if err := doc.Regular(a.Path, doc.SourceBytes); err != nil {
 		return api.OnLoadResult{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}
-	var loader api.Loader
-	switch filepath.Ext(a.Path) {
-	case ".ts", ".mts", ".cts":
-		loader = api.LoaderTS
-	case ".tsx":
-		loader = api.LoaderTSX
-	case ".js", ".mjs", ".cjs":
-		loader = api.LoaderJS
-	case ".jsx":
-		loader = api.LoaderJSX
-	case ".node":
+	loader, ok := loaderOf(a.Path)
+	switch {
+	case filepath.Ext(a.Path) == ".node":
 		return api.OnLoadResult{Errors: []api.Message{{
 			Text: fmt.Sprintf("%s is native code, which suites cannot load", filepath.Base(a.Path)),
 		}}}, nil
-	default:
+	case !ok:
 		return api.OnLoadResult{}, nil
 	}
 	data, err := doc.Read(a.Path, doc.SourceBytes)
@@ -208,33 +193,61 @@ func (r *resolver) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		r.mu.Unlock()
 	}
 	if mentions.MatchString(source) {
-		source = r.prepare(source, a.Path)
+		source = r.prepare(source, a.Path, loader)
 	}
 	return api.OnLoadResult{Contents: &source, Loader: loader, ResolveDir: filepath.Dir(a.Path)}, nil
+}
+
+// loaderOf returns how esbuild reads a source file, by its extension.
+func loaderOf(file string) (api.Loader, bool) {
+	loader, ok := map[string]api.Loader{
+		".ts": api.LoaderTS, ".mts": api.LoaderTS, ".cts": api.LoaderTS, ".tsx": api.LoaderTSX,
+		".js": api.LoaderJS, ".mjs": api.LoaderJS, ".cjs": api.LoaderJS, ".jsx": api.LoaderJSX,
+	}[filepath.Ext(file)]
+	return loader, ok
 }
 
 // importName replaces "import" and has the same length.
 const importName = "$impor"
 
-// prepare binds names that depend on the file's location. Imports are hoisted, so it appends them,
-// which moves no line.
-func (r *resolver) prepare(source, path string) string {
+// located finds what prepare has to bind in the output of esbuild, where import(x) is require(x).
+// The first group matches an argument that is a literal: esbuild bundles such an import itself.
+var located = regexp.MustCompile("\\brequire\\((\"[^\"]*\"[,)]|`[^`$]*`[,)])?|__plumb_(?:meta|dirname|filename)\\b")
+
+// prepare binds names that depend on the file's location, without moving a line or a column. It
+// translates the source with markers for these names, and finds the places by the source map:
+// esbuild has no definitions per file. Imports are hoisted, so prepare appends them.
+func (r *resolver) prepare(source, path string, loader api.Loader) string {
+	marked := api.Transform(source, api.TransformOptions{
+		Loader: loader, JSX: api.JSXPreserve, Platform: api.PlatformNode, Target: api.ES2024,
+		Supported: map[string]bool{"dynamic-import": false, "top-level-await": true},
+		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, LogLevel: api.LogLevelSilent,
+		Define: map[string]string{
+			"import.meta": "__plumb_meta", "__dirname": "__plumb_dirname", "__filename": "__plumb_filename",
+		},
+	})
+	places, err := sourcemap.Parse("", marked.Map)
+	if err != nil { // the source is not valid, which the bundler reports, or it is empty
+		return source
+	}
 	meta, dynamic := false, false
 	out := []byte(source)
-	tokens := scan(source)
-	own := declares(tokens)
-	for i, t := range tokens {
-		switch {
-		case t.text == "import" && i+1 < len(tokens) && !after(tokens, i, "."):
-			switch next := tokens[i+1]; {
-			case next.text == "." && i+2 < len(tokens) && tokens[i+2].text == "meta":
-				meta = true
-			case next.text == "(" && !literal(tokens[i+2:]) && !after(tokens, i, "typeof"):
-				dynamic = true
-				copy(out[t.at:], importName)
+	for i, line := range bytes.Split(marked.Code, []byte("\n")) {
+		for _, m := range located.FindAllSubmatchIndex(line, -1) {
+			_, _, l, c, ok := places.Source(i+1, m[0])
+			at := offsetOf(source, l, c+1)
+			if !ok || at < 0 {
+				continue
 			}
-		case (t.text == "__dirname" || t.text == "__filename") && !own && !after(tokens, i, "."):
-			copy(out[t.at:], r.place(t.text, path))
+			switch found, rest := string(line[m[0]:m[1]]), source[at:]; {
+			case found == "__plumb_meta":
+				meta = true
+			case strings.HasPrefix(rest, "__dirname"), strings.HasPrefix(rest, "__filename"):
+				copy(out[at:], r.place(strings.TrimPrefix(found, "__plumb_"), path))
+			case m[2] < 0 && strings.HasPrefix(rest, "import"):
+				dynamic = true
+				copy(out[at:], importName)
+			}
 		}
 	}
 	var tail strings.Builder
@@ -251,25 +264,6 @@ func (r *resolver) prepare(source, path string) string {
 	return tail.String()
 }
 
-// literal reports whether a string is the only argument after "import(". esbuild bundles such an
-// import itself.
-func literal(tokens []token) bool {
-	return len(tokens) > 1 && tokens[0].kind == tokenString && (tokens[1].text == ")" || tokens[1].text == ",")
-}
-
-// declares reports whether a file declares __dirname or __filename itself, as ES modules often do.
-func declares(tokens []token) bool {
-	for i, t := range tokens {
-		if i > 0 && (t.text == "__dirname" || t.text == "__filename") {
-			switch tokens[i-1].text {
-			case "const", "let", "var", "function", "as":
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // place returns a name of the same length as __dirname or __filename, which the head of the bundle
 // declares for one file.
 func (r *resolver) place(name, path string) string {
@@ -281,16 +275,12 @@ func (r *resolver) place(name, path string) string {
 	}
 	n := len(r.places)
 	value, short := path, fmt.Sprintf("__fil%05d", n)
-	if name == "__dirname" {
+	if name == "dirname" {
 		value, short = filepath.Dir(path), fmt.Sprintf("__dir%04d", n)
 	}
 	r.places[key] = short
 	r.head.WriteString("const " + short + "=" + quote(value) + ";")
 	return short
-}
-
-func after(tokens []token, i int, text string) bool {
-	return i > 0 && tokens[i-1].text == text
 }
 
 func (r *resolver) inputs() []string { return slices.Sorted(maps.Keys(r.files)) }

@@ -84,7 +84,4 @@ type Policy struct {
 	ReadOnly bool
 	// NoExec forbids starting processes.
 	NoExec bool
-	// Read and Write, if set, decide for each absolute path whether it may be read or changed.
-	// Their error is the reason for a refusal, which the script receives as EACCES.
-	Read, Write func(path string) error
 }

@@ -9,7 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 
+	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
 	"modernc.org/quickjs"
 )
@@ -190,10 +193,60 @@ func (vm *VM) expression(stack string) string {
 	}
 	for _, b := range vm.bundles {
 		if text := b.source(frames[0].File); text != "" {
-			return callAt(text, frames[0].Line, frames[0].Column)
+			return callAt(text, frames[0])
 		}
 	}
 	return ""
+}
+
+var (
+	calleeBefore = regexp.MustCompile(`(?:[\pL\pN_$]+\s*[?!]?\.\s*)*[\pL\pN_$]*$`)
+	calleeAfter  = regexp.MustCompile(`^[\pL\pN_$.?!\s]*\(`)
+)
+
+// callAt returns the text of the call expression at a position: from the start of its callee to its
+// closing parenthesis. The shortest text with a closing parenthesis that esbuild accepts is the
+// call. The text of a call with more than 200 closing parentheses is not found.
+func callAt(source string, at Position) string {
+	offset := offsetOf(source, at.Line, at.Column)
+	loader, ok := loaderOf(at.File)
+	if offset < 0 || !ok || !calleeAfter.MatchString(source[offset:]) {
+		return ""
+	}
+	start := calleeBefore.FindStringIndex(source[:offset])[0]
+	for end, tries := offset, 200; tries > 0; tries-- {
+		next := strings.IndexByte(source[end:], ')')
+		if next < 0 {
+			return ""
+		}
+		end += next + 1
+		result := api.Transform("async function* f() {"+source[start:end]+"\n}", api.TransformOptions{
+			Loader: loader, JSX: api.JSXPreserve, LogLevel: api.LogLevelSilent,
+		})
+		if len(result.Errors) == 0 {
+			return source[start:end]
+		}
+	}
+	return ""
+}
+
+// offsetOf returns the byte offset of a line and column, or -1. Both count from 1, the column in
+// UTF-16 units.
+func offsetOf(source string, line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		j := strings.IndexByte(source[at:], '\n')
+		if j < 0 {
+			return -1
+		}
+		at += j + 1
+	}
+	for units := column - 1; units > 0 && at < len(source) && source[at] != '\n'; {
+		r, size := utf8.DecodeRuneInString(source[at:])
+		at += size
+		units -= utf16.RuneLen(r)
+	}
+	return at
 }
 
 // decodeError decodes the output of describe in the prelude.

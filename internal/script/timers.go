@@ -1,25 +1,25 @@
 package script
 
 import (
-	"container/heap"
+	"cmp"
+	"slices"
 	"time"
 )
 
-// timers are the script's timeouts and intervals, soonest first, and in the order of creation when
-// equal.
+// timers are the script's timeouts and intervals.
 type timers struct {
-	heap  timerHeap
+	queue []*timer // soonest first, and in the order of creation when equal
 	byID  map[int]*timer
 	seq   int
 	alive int // timers that keep the loop running
 }
 
 type timer struct {
-	id, seq, index int
-	due            time.Time
-	every          time.Duration // of an interval
-	owner          *call
-	unref          bool
+	id, seq int
+	due     time.Time
+	every   time.Duration // of an interval
+	owner   *call
+	unref   bool
 }
 
 // immediate is a callback of setImmediate.
@@ -33,8 +33,7 @@ func (t *timers) set(id int, delay time.Duration, repeat bool, owner *call) {
 	if delay < time.Millisecond || delay > 1<<31*time.Millisecond {
 		delay = time.Millisecond
 	}
-	t.seq++
-	x := &timer{id: id, seq: t.seq, due: time.Now().Add(delay), owner: owner}
+	x := &timer{id: id, owner: owner}
 	if repeat {
 		x.every = delay
 	}
@@ -43,18 +42,31 @@ func (t *timers) set(id int, delay time.Duration, repeat bool, owner *call) {
 	}
 	t.byID[id] = x
 	t.alive++
-	heap.Push(&t.heap, x)
+	t.push(x, delay)
+}
+
+func (t *timers) push(x *timer, delay time.Duration) {
+	t.seq++
+	x.seq, x.due = t.seq, time.Now().Add(delay)
+	t.queue = slices.Insert(t.queue, t.index(x), x)
+}
+
+// index returns the position of a timer in the queue.
+func (t *timers) index(x *timer) int {
+	i, _ := slices.BinarySearchFunc(t.queue, x, func(a, b *timer) int {
+		return cmp.Or(a.due.Compare(b.due), a.seq-b.seq)
+	})
+	return i
 }
 
 func (t *timers) clear(id int) {
-	if x := t.byID[id]; x != nil {
-		heap.Remove(&t.heap, x.index)
-		t.forget(x)
+	x := t.byID[id]
+	if x == nil {
+		return
 	}
-}
-
-func (t *timers) forget(x *timer) {
-	delete(t.byID, x.id)
+	i := t.index(x)
+	t.queue = slices.Delete(t.queue, i, i+1)
+	delete(t.byID, id)
 	if !x.unref {
 		t.alive--
 	}
@@ -76,25 +88,22 @@ func (t *timers) ref(id int, on bool) {
 
 // pop removes the next due timer. An interval stays.
 func (t *timers) pop(now time.Time) *timer {
-	if len(t.heap) == 0 || t.heap[0].due.After(now) {
+	if len(t.queue) == 0 || t.queue[0].due.After(now) {
 		return nil
 	}
-	x := t.heap[0]
+	x := t.queue[0]
 	if x.every == 0 {
-		heap.Pop(&t.heap)
-		t.forget(x)
+		t.clear(x.id)
 		return x
 	}
-	t.seq++
-	x.seq = t.seq
-	x.due = time.Now().Add(x.every)
-	heap.Fix(&t.heap, 0)
+	t.queue = slices.Delete(t.queue, 0, 1)
+	t.push(x, x.every)
 	return x
 }
 
 // drop stops the timers of a call.
 func (t *timers) drop(owner *call) {
-	for _, x := range t.byID {
+	for _, x := range slices.Clone(t.queue) {
 		if x.owner == owner {
 			t.clear(x.id)
 		}
@@ -102,41 +111,12 @@ func (t *timers) drop(owner *call) {
 }
 
 func (t *timers) next() (time.Time, bool) {
-	if len(t.heap) == 0 {
+	if len(t.queue) == 0 {
 		return time.Time{}, false
 	}
-	return t.heap[0].due, true
+	return t.queue[0].due, true
 }
 
 // active reports whether a timer is pending. A timer that does not keep the program running counts
 // only if the VM outlives the program.
-func (t *timers) active(ending bool) bool { return t.alive > 0 || !ending && len(t.heap) > 0 }
-
-type timerHeap []*timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	if !h[i].due.Equal(h[j].due) {
-		return h[i].due.Before(h[j].due)
-	}
-	return h[i].seq < h[j].seq
-}
-
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *timerHeap) Push(x any) {
-	t := x.(*timer) //nolint:forcetypeassert // only timers are pushed
-	t.index = len(*h)
-	*h = append(*h, t)
-}
-
-func (h *timerHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return t
-}
+func (t *timers) active(ending bool) bool { return t.alive > 0 || !ending && len(t.queue) > 0 }

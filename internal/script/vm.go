@@ -47,10 +47,11 @@ type VM struct {
 	timers     timers
 	immediates []immediate
 	waiting    int // async host functions that have not returned
-	children   children
+	lastChild  int
 	programs   proc.Group // running children and what they leave behind
 	dir        string
 	late       []error
+	children   sync.Map     // functions that send a signal to the running processes of execFile, by number
 	held       atomic.Int64 // bytes on the host's side that the script has not read; see keep
 	exec       *execution   // set when the VM runs a program as with node
 }
@@ -162,25 +163,28 @@ func (vm *VM) expire(c *call) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%w (another call was running)", timeout(c.ctx))
 	}
 
-	grace := time.NewTimer(vm.o.Grace)
-	defer grace.Stop()
 	select {
 	case <-c.done:
 		return c.result, c.err
 	case <-vm.done:
 		return vm.gone(c)
-	case <-grace.C:
+	case <-time.After(vm.o.Grace):
 	}
 	vm.mu.Lock()
 	defer vm.mu.Unlock()
 	if vm.busy && vm.owner != c && vm.owner != nil && !vm.owner.over && !vm.owner.expired {
 		return nil, timeout(c.ctx)
 	}
+	return nil, fmt.Errorf("%w; %w", timeout(c.ctx), vm.abandon())
+}
+
+// abandon records that the engine did not stop. The caller holds vm.mu.
+func (vm *VM) abandon() error {
 	if vm.dead == nil {
 		vm.dead = fmt.Errorf("%w: it did not stop within %v", ErrDead, vm.o.Grace)
 	}
 	vm.finish(vm.dead)
-	return nil, fmt.Errorf("%w; %w", timeout(c.ctx), vm.dead)
+	return vm.dead
 }
 
 func timeout(ctx context.Context) error {
@@ -225,20 +229,15 @@ func (vm *VM) Close() error {
 	if dead != nil {
 		return dead
 	}
-	grace := time.NewTimer(vm.o.Grace)
-	defer grace.Stop()
 	select {
 	case <-vm.done:
 		vm.async.Wait()
 		return errors.Join(vm.late...)
-	case <-grace.C:
+	case <-time.After(vm.o.Grace):
 	}
 	vm.mu.Lock()
 	defer vm.mu.Unlock()
-	if vm.dead == nil {
-		vm.dead = fmt.Errorf("%w: it did not stop within %v", ErrDead, vm.o.Grace)
-	}
-	return vm.dead
+	return vm.abandon()
 }
 
 // post makes the loop run f. After the end of the loop it does nothing.

@@ -47,17 +47,18 @@ func metrics() []string {
 
 // Options describe the comparison.
 type Options struct {
-	Path   string
-	Metric string // "" means defaultMetric
+	Path   string `json:"path"`
+	Metric string `json:"metric,omitempty"` // "" means defaultMetric
 	// Absolute and Percent are the allowed increase over the baseline. If both are set, a result
 	// within either of them passes. At least one is set.
-	Absolute, Percent *float64
+	Absolute *float64 `json:"absolute,omitempty"`
+	Percent  *float64 `json:"percent,omitempty"`
 	// Update stores the measured values as the new baseline.
-	Update bool
+	Update bool `json:"update,omitempty"`
 	// Note is called with information for the user. Optional.
-	Note func(plumb.Note)
+	Note func(plumb.Note) `json:"-"`
 	// Now is the clock; nil means time.Now.
-	Now func() time.Time
+	Now func() time.Time `json:"-"`
 }
 
 // countedGross is the way in which Plumb counts tokens: see [plumb.Usage].

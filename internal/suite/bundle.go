@@ -13,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// The files of a bundle's directory. The suite file has the extension that it had.
+// The files of a bundle's directory. The suite file keeps its extension.
 const (
 	bundleFile  = "bundle.json"
 	suiteFile   = "suite"
@@ -25,14 +25,8 @@ const bundleFormat = 1
 
 // bundleFacts is the content of bundle.json.
 type bundleFacts struct {
-	Format           int     `json:"format"`
-	Name             string  `json:"name"`
-	Path             string  `json:"path,omitempty"`
-	Version          string  `json:"version,omitempty"`
-	Tier             string  `json:"tier,omitempty"`
-	Description      string  `json:"description,omitempty"`
-	EstimatedCostUSD float64 `json:"estimatedCostUsd,omitempty"`
-	EstimatedTokens  int64   `json:"estimatedTokens,omitempty"`
+	Format int `json:"format"`
+	Facts
 	// Content is the hash of the bytes of the suite file, which is not the suite hash.
 	Content string `json:"content"`
 	// Origin is where the suite file was, for suites with paths in them.
@@ -43,8 +37,7 @@ type bundleFacts struct {
 	// code.
 	Hash    string `json:"hash,omitempty"`
 	Program string `json:"program,omitempty"`
-	// Templates are the hashes of the template directories that the suite names, by their paths; see
-	// treeHash.
+	// Templates are the hashes of the suite's template directories, by their paths; see treeHash.
 	Templates map[string]string `json:"templates,omitempty"`
 }
 
@@ -56,20 +49,26 @@ func (f *bundleFacts) file() string {
 	return suiteFile + ".jsonl"
 }
 
-// Write stores the bundle in directory dir, which is made if need be, so that [Open] gives it back.
-// bundle.json is written last: a directory that has it is complete. The files are for the owner
-// only.
+// Write stores the bundle in a directory, which it creates if necessary; [Open] reads it. A
+// directory with bundle.json is complete, because Write writes it last. Only the owner can read the
+// files.
 func (b *Bundle) Write(dir string) error {
-	if len(b.broken) > 0 {
-		return fmt.Errorf("write bundle %s: %w", dir, b.broken)
-	}
-	if err := b.load(); err != nil {
+	if err := b.write(dir); err != nil {
 		return fmt.Errorf("write bundle %s: %w", dir, err)
 	}
+	return nil
+}
+
+func (b *Bundle) write(dir string) error {
+	if len(b.broken) > 0 {
+		return b.broken
+	}
+	if err := b.load(); err != nil {
+		return err
+	}
 	facts := bundleFacts{
-		Format: bundleFormat, Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Description: b.Description,
-		EstimatedCostUSD: b.EstimatedCostUSD, EstimatedTokens: b.EstimatedTokens,
-		Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
+		Format: bundleFormat, Facts: b.Facts, Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
+		Templates: map[string]string{},
 	}
 	type file struct {
 		name string
@@ -79,7 +78,7 @@ func (b *Bundle) Write(dir string) error {
 	if b.program != nil {
 		program, err := json.Marshal(b.program)
 		if err != nil {
-			return fmt.Errorf("write bundle %s: %w", dir, err)
+			return err
 		}
 		facts.Hash, facts.Program = b.hash, digest.Bytes(program)
 		files = append(files, file{programFile, program})
@@ -88,72 +87,73 @@ func (b *Bundle) Write(dir string) error {
 		if hash == "" {
 			var err error
 			if hash, err = treeHash(template); err != nil {
-				return fmt.Errorf("write bundle %s: %w", dir, err)
+				return err
 			}
-		}
-		if facts.Templates == nil {
-			facts.Templates = map[string]string{}
 		}
 		facts.Templates[template] = hash
 	}
 	text, err := json.MarshalIndent(facts, "", "  ")
 	if err != nil {
-		return fmt.Errorf("write bundle %s: %w", dir, err)
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("write bundle: %w", err)
+		return err
 	}
 	for _, f := range append(files, file{bundleFile, append(text, '\n')}) {
 		if err := replaceFile(filepath.Join(dir, f.name), f.data, 0o600); err != nil {
-			return fmt.Errorf("write bundle: %w", err)
+			return err
 		}
 	}
 	return nil
 }
 
-// Open reads a bundle that [Bundle.Write] stored. A bundle that has changed since is an error.
+// Open reads a bundle that [Bundle.Write] stored. A bundle that has changed since then is an error.
 func Open(dir string) (*Bundle, error) {
+	b, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open bundle %s: %w", dir, err)
+	}
+	return b, nil
+}
+
+func open(dir string) (*Bundle, error) {
 	text, err := doc.Read(filepath.Join(dir, bundleFile), doc.StateBytes)
 	if err != nil {
-		return nil, fmt.Errorf("open bundle %s: %s: %w", dir, bundleFile, doc.Cause(err))
+		return nil, fmt.Errorf("%s: %w", bundleFile, doc.Cause(err))
 	}
 	var facts bundleFacts
 	if err := json.Unmarshal(text, &facts); err != nil {
-		return nil, fmt.Errorf("open bundle %s: %s: %w", dir, bundleFile, err)
+		return nil, fmt.Errorf("%s: %w", bundleFile, err)
 	}
 	if facts.Format != bundleFormat {
-		return nil, plumb.WithHint(fmt.Errorf("open bundle %s: format %d is not known", dir, facts.Format),
-			"it was written by another version of plumb")
+		return nil, plumb.WithHint(fmt.Errorf("unknown format %d", facts.Format),
+			"another version of plumb wrote it")
 	}
 	b := &Bundle{
-		Name: facts.Name, Path: facts.Path, Version: facts.Version, Tier: facts.Tier, Description: facts.Description,
-		EstimatedCostUSD: facts.EstimatedCostUSD, EstimatedTokens: facts.EstimatedTokens,
-		origin: facts.Origin, dir: facts.Dir, opened: true, templates: facts.Templates, hash: facts.Hash,
+		Facts: facts.Facts, origin: facts.Origin, dir: facts.Dir, opened: true, templates: facts.Templates,
+		hash: facts.Hash,
 	}
-	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil {
-		return nil, err
-	}
-	if facts.Program == "" {
-		return b, nil
+	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil || facts.Program == "" {
+		return b, err
 	}
 	program, err := readPart(dir, programFile, facts.Program)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(program, &b.program); err != nil {
-		return nil, fmt.Errorf("open bundle %s: %s: %w", dir, programFile, err)
+		return nil, fmt.Errorf("%s: %w", programFile, err)
 	}
 	return b, nil
 }
 
-// readPart reads a file of a bundle, which has the given hash unless somebody changed it.
+// readPart reads a file of a bundle, which must have the given hash.
 func readPart(dir, name, hash string) ([]byte, error) {
 	data, err := doc.Read(filepath.Join(dir, name), doc.SuiteBytes)
 	if err != nil {
-		return nil, fmt.Errorf("open bundle: %s: %w", name, doc.Cause(err))
+		return nil, fmt.Errorf("%s: %w", name, doc.Cause(err))
 	}
-	if found := digest.Bytes(data); found != hash {
-		return nil, fmt.Errorf("open bundle %s: %s has changed since it was written", dir, name)
+	if digest.Bytes(data) != hash {
+		return nil, fmt.Errorf("%s has changed since it was written", name)
 	}
 	return data, nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // printed executes a script in a directory and returns what it prints.
@@ -13,7 +15,7 @@ func printed(t *testing.T, dir, text string) string {
 	t.Helper()
 	script := write(t, filepath.Join(dir, "script.ts"), text)
 	var out, errs strings.Builder
-	code, err := Exec(t.Context(), script, ExecOptions{Stdout: &out, Stderr: &errs, Dir: dir})
+	code, err := Exec(t.Context(), script, nil, lib.Host{Stdout: &out, Stderr: &errs, Dir: dir})
 	if err != nil || code != 0 {
 		t.Fatal(code, err, errs.String())
 	}

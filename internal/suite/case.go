@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
@@ -20,19 +21,13 @@ import (
 // caseReader turns values into cases and problems. Each goroutine has its own.
 type caseReader struct {
 	file string
-	// keep says that the cases are wanted, not only what is wrong with them.
+	// keep is set if the caller needs the cases, and not only their problems.
 	keep bool
-	// words holds one copy of strings that come again and again, such as tags.
+	// words holds one copy of strings that many cases have, such as tags.
 	words map[string]string
 
 	problems doc.Problems
-	summary  tally
-}
-
-// caseFields are the values of a case's keys; nil where one is missing.
-type caseFields struct {
-	id, category, input, system, ideal, assertion, assertions, metadata *doc.Value
-	timeout, expectedFail, repeat, maxOutputTokens, maxSteps            *doc.Value
+	summary  Summary
 }
 
 // caseKeys returns the keys that a case may have.
@@ -47,8 +42,8 @@ func roles() []string {
 	return []string{plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant}
 }
 
-// read turns the value of a case into a case. idAt is where its id is. If read adds a problem, the
-// case is not complete; its id is "" if it has none.
+// read turns the value of a case into a case. idAt is the place of its id. If read adds a problem,
+// the case is not complete; its id is "" if it has none.
 func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 	for _, m := range v.Duplicates() {
 		r.add(m.Place, fmt.Sprintf("duplicate key %q", m.Key), "")
@@ -57,24 +52,32 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		r.add(v.Place, "a case must be an object, not "+v.Kind.JSON(), "")
 		return c, v.Place
 	}
-	f := r.fields(v)
-	c.Source = v.In(r.file)
-	c.ID = r.id(v, f.id)
-	c.Category = r.enum(v, f.category, "category", config.Categories(), true)
-	c.Messages = r.messages(v, f)
-	r.metadata(&c, f.metadata)
-	c.Timeout = time.Duration(r.positive(f.timeout, "timeout_ms",
-		math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
-	c.Repeat = int(r.positive(f.repeat, "repeat", math.MaxInt32))
-	c.MaxOutputTokens = int(r.positive(f.maxOutputTokens, "max_output_tokens", math.MaxInt32))
-	c.MaxSteps = int(r.positive(f.maxSteps, "max_steps", math.MaxInt32))
-	if f.expectedFail != nil {
-		if f.expectedFail.Kind != doc.Bool {
-			r.add(f.expectedFail.Place, "expected_fail must be true or false, not "+f.expectedFail.Kind.JSON(), "")
+	for i, known := 0, caseKeys(); i < len(v.Members); i++ {
+		if m := &v.Members[i]; !slices.Contains(known, m.Key) {
+			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key), caseKeyHint(m.Key))
 		}
-		c.ExpectedFail = f.expectedFail.Kind == doc.Bool && f.expectedFail.Text() == "true"
 	}
-	checks := r.checks(v, f)
+	c.Source, idAt = v.In(r.file), v.Place
+	if id := v.Get("id"); id == nil {
+		r.add(v.Place, "id is missing", "")
+	} else {
+		idAt = id.Place
+		c.ID = r.id(id)
+	}
+	c.Category = r.enum(v, "category", config.Categories(), "category is missing")
+	c.Messages = r.messages(v)
+	r.metadata(&c, v.Get("metadata"))
+	c.Timeout = time.Duration(r.positive(v, "timeout_ms", math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	c.Repeat = int(r.positive(v, "repeat", math.MaxInt32))
+	c.MaxOutputTokens = int(r.positive(v, "max_output_tokens", math.MaxInt32))
+	c.MaxSteps = int(r.positive(v, "max_steps", math.MaxInt32))
+	if fail := v.Get("expected_fail"); fail != nil {
+		if fail.Kind != doc.Bool {
+			r.add(fail.Place, "expected_fail must be true or false, not "+fail.Kind.JSON(), "")
+		}
+		c.ExpectedFail = fail.Kind == doc.Bool && fail.Text() == "true"
+	}
+	checks := r.checks(v)
 	if r.keep {
 		specs := make([]json.RawMessage, len(checks))
 		c.Assertions = make([]plumb.Assertion, len(checks))
@@ -86,52 +89,11 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		})
 	}
 	r.summary.add(&c, checks)
-	if f.id != nil {
-		return c, f.id.Place
-	}
-	return c, v.Place
+	return c, idAt
 }
 
-// fields sorts the members of a case and reports the unknown ones.
-func (r *caseReader) fields(v *doc.Value) (f caseFields) {
-	for i := range v.Members {
-		m := &v.Members[i]
-		switch m.Key {
-		case "id":
-			f.id = &m.Value
-		case "category":
-			f.category = &m.Value
-		case "input":
-			f.input = &m.Value
-		case "system":
-			f.system = &m.Value
-		case "ideal":
-			f.ideal = &m.Value
-		case "assertion":
-			f.assertion = &m.Value
-		case "assertions":
-			f.assertions = &m.Value
-		case "metadata":
-			f.metadata = &m.Value
-		case "timeout_ms":
-			f.timeout = &m.Value
-		case "expected_fail":
-			f.expectedFail = &m.Value
-		case "repeat":
-			f.repeat = &m.Value
-		case "max_output_tokens":
-			f.maxOutputTokens = &m.Value
-		case "max_steps":
-			f.maxSteps = &m.Value
-		default:
-			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key), caseKeyHint(m.Key))
-		}
-	}
-	return f
-}
-
-// caseKeyHint says what an unknown key was probably meant to be, also when it is what another tool
-// calls it.
+// caseKeyHint returns a hint for an unknown key: the key that it resembles, or the key that has its
+// meaning in other tools.
 func caseKeyHint(name string) string {
 	if near := plumb.Nearest(name, caseKeys()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -152,11 +114,7 @@ func caseKeyHint(name string) string {
 	return "what is free to choose belongs in metadata"
 }
 
-func (r *caseReader) id(n, id *doc.Value) string {
-	if id == nil {
-		r.add(n.Place, "id is missing", "")
-		return ""
-	}
+func (r *caseReader) id(id *doc.Value) string {
 	if id.Kind != doc.String {
 		r.add(id.Place, "id must be a string, not "+id.Kind.JSON(), "")
 		return ""
@@ -172,98 +130,83 @@ func (r *caseReader) id(n, id *doc.Value) string {
 	return text
 }
 
-// enum returns the word that v holds if it is one of known.
-func (r *caseReader) enum(n, v *doc.Value, name string, known []string, required bool) string {
-	if v == nil {
-		if required {
-			r.add(n.Place, name+" is missing", "one of "+strings.Join(known, ", "))
+// enum returns the value of a key, which must be one of the known words. If the key is missing and
+// missing is not "", that is the message of a problem.
+func (r *caseReader) enum(of *doc.Value, key string, known []string, missing string) string {
+	v := of.Get(key)
+	switch {
+	case v == nil && missing == "":
+	case v == nil:
+		r.add(of.Place, missing, "one of "+strings.Join(known, ", "))
+	case v.Kind != doc.String:
+		r.add(v.Place, key+" must be a string, not "+v.Kind.JSON(), "one of "+strings.Join(known, ", "))
+	default:
+		word := v.Text()
+		if i := slices.Index(known, word); i >= 0 {
+			return known[i]
 		}
-		return ""
+		r.add(v.Place, fmt.Sprintf("unknown %s %q", key, word), doc.DidYouMean(word, known))
 	}
-	if v.Kind != doc.String {
-		r.add(v.Place, name+" must be a string, not "+v.Kind.JSON(), "one of "+strings.Join(known, ", "))
-		return ""
-	}
-	word := v.Text()
-	for _, k := range known {
-		if word == k {
-			return k
-		}
-	}
-	r.add(v.Place, fmt.Sprintf("unknown %s %q", name, word), doc.DidYouMean(word, known))
 	return ""
 }
 
-// messages returns the conversation to send, the system prompt first.
-func (r *caseReader) messages(n *doc.Value, f caseFields) []plumb.Message {
-	var messages []plumb.Message
-	system := false
-	if f.system != nil {
-		switch {
-		case f.system.Kind != doc.String:
-			r.add(f.system.Place, "system must be a string, not "+f.system.Kind.JSON(), "")
-		default:
-			system = true
-			messages = append(messages, plumb.Message{Role: plumb.RoleSystem, Content: f.system.Text()})
-		}
+// messages returns the conversation to send, with the system prompt first.
+func (r *caseReader) messages(v *doc.Value) (messages []plumb.Message) {
+	system, input := v.Get("system"), v.Get("input")
+	switch {
+	case system == nil:
+	case system.Kind != doc.String:
+		r.add(system.Place, "system must be a string, not "+system.Kind.JSON(), "")
+		system = nil
+	default:
+		messages = append(messages, plumb.Message{Role: plumb.RoleSystem, Content: system.Text()})
 	}
 	switch {
-	case f.input == nil:
-		r.add(n.Place, "input is missing", "the prompt as a string, or a list of messages")
-	case f.input.Kind == doc.String:
-		if f.input.Empty() {
-			r.warn(f.input.Place, "input is empty", "")
+	case input == nil:
+		r.add(v.Place, "input is missing", "the prompt as a string, or a list of messages")
+	case input.Kind == doc.String:
+		if input.Empty() {
+			r.warn(input.Place, "input is empty", "")
 		}
 		if r.keep {
-			messages = append(messages, plumb.Message{Role: plumb.RoleUser, Content: f.input.Text()})
+			messages = append(messages, plumb.Message{Role: plumb.RoleUser, Content: input.Text()})
 		}
-	case f.input.Kind == doc.List:
-		first, user := true, false
-		for i := range f.input.List {
-			e := &f.input.List[i]
-			m := r.message(e)
-			if first && system && (m.Role == plumb.RoleSystem || m.Role == plumb.RoleDeveloper) {
-				r.add(f.system.Place, "system and a first message with role "+m.Role+" set the system prompt twice",
+	case input.Kind != doc.List:
+		r.add(input.Place, "input must be a string or a list of messages, not "+input.Kind.JSON(), "")
+	case len(input.List) == 0:
+		r.add(input.Place, "input is an empty list of messages", "")
+	default:
+		user := false
+		for i := range input.List {
+			m := r.message(&input.List[i])
+			if i == 0 && system != nil && (m.Role == plumb.RoleSystem || m.Role == plumb.RoleDeveloper) {
+				r.add(system.Place, "system and a first message with role "+m.Role+" set the system prompt twice",
 					"keep one of them")
 			}
-			first, user = false, user || m.Role == plumb.RoleUser
+			user = user || m.Role == plumb.RoleUser
 			messages = append(messages, m)
 		}
-		if first {
-			r.add(f.input.Place, "input is an empty list of messages", "")
-		} else if !user {
-			r.warn(f.input.Place, "no message has the role user", "most models refuse that")
+		if !user {
+			r.warn(input.Place, "no message has the role user", "most models refuse that")
 		}
-	default:
-		r.add(f.input.Place, "input must be a string or a list of messages, not "+f.input.Kind.JSON(), "")
 	}
 	return messages
 }
 
-func (r *caseReader) message(n *doc.Value) (m plumb.Message) {
-	if n.Kind != doc.Map {
-		r.add(n.Place, "a message must be an object with role and content, not "+n.Kind.JSON(), "")
+func (r *caseReader) message(v *doc.Value) (m plumb.Message) {
+	if v.Kind != doc.Map {
+		r.add(v.Place, "a message must be an object with role and content, not "+v.Kind.JSON(), "")
 		return m
 	}
-	var role, content *doc.Value
-	for i := range n.Members {
-		k := &n.Members[i]
-		switch name := k.Key; name {
-		case "role":
-			role = &k.Value
-		case "content":
-			content = &k.Value
-		default:
-			r.add(k.Place, fmt.Sprintf("unknown key %q in a message", name), "a message has role and content")
+	for _, k := range v.Members {
+		if k.Key != "role" && k.Key != "content" {
+			r.add(k.Place, fmt.Sprintf("unknown key %q in a message", k.Key), "a message has role and content")
 		}
 	}
-	m.Role = r.enum(n, role, "role", roles(), false)
-	if role == nil {
-		r.add(n.Place, "message without role", "one of "+strings.Join(roles(), ", "))
-	}
-	switch {
+	m.Role = r.enum(v, "role", roles(), "message without role")
+	switch content := v.Get("content"); {
 	case content == nil || content.Kind == doc.Null:
-		r.add(n.Place, "message without content", "")
+		r.add(v.Place, "message without content", "")
 	case content.Kind == doc.List:
 		r.add(content.Place, "content must be a string, not a list", "only text can be sent")
 	case content.Kind != doc.String:
@@ -277,27 +220,22 @@ func (r *caseReader) message(n *doc.Value) (m plumb.Message) {
 	return m
 }
 
-func (r *caseReader) metadata(c *plumb.Case, n *doc.Value) {
-	if n == nil {
+func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
+	if v == nil {
 		return
 	}
-	if n.Kind != doc.Map {
-		r.add(n.Place, "metadata must be an object, not "+n.Kind.JSON(), "")
+	if v.Kind != doc.Map {
+		r.add(v.Place, "metadata must be an object, not "+v.Kind.JSON(), "")
 		return
 	}
-	for i := range n.Members {
-		m := &n.Members[i]
-		switch m.Key {
-		case "difficulty":
-			c.Difficulty = r.enum(n, &m.Value, "difficulty", config.Difficulties(), false)
-		case "tokens_est":
-			est, ok := lenientInt(&m.Value)
-			if !ok {
-				r.add(m.Value.Place, "tokens_est must be a whole number", "")
-			}
-			c.TokensEstimate = est
-		case "tags":
-			c.Tags = r.tags(&m.Value)
+	c.Difficulty = r.enum(v, "difficulty", config.Difficulties(), "")
+	if tags := v.Get("tags"); tags != nil {
+		c.Tags = r.tags(tags)
+	}
+	if tokens := v.Get("tokens_est"); tokens != nil {
+		var ok bool
+		if c.TokensEstimate, ok = lenientInt(tokens); !ok {
+			r.add(tokens.Place, "tokens_est must be a whole number", "")
 		}
 	}
 }
@@ -332,8 +270,9 @@ func (r *caseReader) word(s string) string {
 	return s
 }
 
-// positive returns the whole number of at least 1 that n holds, or 0.
-func (r *caseReader) positive(n *doc.Value, name string, limit int64) int64 {
+// positive returns the value of a key, which must be a whole number from 1 to limit, or 0.
+func (r *caseReader) positive(of *doc.Value, name string, limit int64) int64 {
+	n := of.Get(name)
 	if n == nil {
 		return 0
 	}
@@ -356,48 +295,48 @@ func (r *caseReader) positive(n *doc.Value, name string, limit int64) int64 {
 }
 
 // checks parses the assertion and the assertions of a case; all of them must hold.
-func (r *caseReader) checks(n *doc.Value, f caseFields) []*check.Check {
-	ideal := r.ideal(f.ideal)
+func (r *caseReader) checks(v *doc.Value) []*check.Check {
+	ideal, single, list := r.ideal(v.Get("ideal")), v.Get("assertion"), v.Get("assertions")
 	var checks []*check.Check
-	one := func(spec *doc.Value) {
-		if spec.Kind != doc.Map {
-			r.add(spec.Place, "an assertion must be an object, not "+spec.Kind.JSON(), `such as {"type": "contains"}`)
-			return
-		}
-		k, problems := check.ParseValue(spec, ideal)
-		for _, p := range problems {
-			r.addCheck(spec, p)
-		}
-		if k != nil {
-			checks = append(checks, k)
-		}
+	switch {
+	case single != nil:
+		checks = r.appendCheck(checks, single, ideal)
+	case list == nil:
+		r.add(v.Place, "assertion is missing", `an object such as {"type": "contains"}, or a list of them as assertions`)
 	}
 	switch {
-	case f.assertion == nil && f.assertions == nil:
-		r.add(n.Place, "assertion is missing", `an object such as {"type": "contains"}, or a list of them as assertions`)
-	case f.assertion != nil:
-		one(f.assertion)
-	}
-	if f.assertions != nil {
-		if f.assertions.Kind != doc.List {
-			r.add(f.assertions.Place, "assertions must be a list, not "+f.assertions.Kind.JSON(), "")
-			return checks
-		}
-		any := false
-		for i := range f.assertions.List {
-			e := &f.assertions.List[i]
-			any = true
-			one(e)
-		}
-		if !any {
-			r.add(f.assertions.Place, "assertions is an empty list", "")
+	case list == nil:
+	case list.Kind != doc.List:
+		r.add(list.Place, "assertions must be a list, not "+list.Kind.JSON(), "")
+	case len(list.List) == 0:
+		r.add(list.Place, "assertions is an empty list", "")
+	default:
+		for i := range list.List {
+			checks = r.appendCheck(checks, &list.List[i], ideal)
 		}
 	}
 	return checks
 }
 
-// ideal returns the ideal as the checks take it. One that is wrong is reported here, and then
-// stands for something, so that it is not reported as missing as well.
+func (r *caseReader) appendCheck(checks []*check.Check, spec *doc.Value, ideal check.Ideal) []*check.Check {
+	if spec.Kind != doc.Map {
+		r.add(spec.Place, "an assertion must be an object, not "+spec.Kind.JSON(), `such as {"type": "contains"}`)
+		return checks
+	}
+	k, problems := check.ParseValue(spec, ideal)
+	for _, p := range problems {
+		r.problems = append(r.problems, doc.Problem{
+			Pos: spec.Find(p.Pointer, p.Key).In(r.file), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
+		})
+	}
+	if k != nil {
+		checks = append(checks, k)
+	}
+	return checks
+}
+
+// ideal returns the ideal for the checks. It reports an invalid ideal and replaces it with "?", so
+// that the checks do not report it as missing.
 func (r *caseReader) ideal(n *doc.Value) check.Ideal {
 	if n == nil || n.Kind == doc.Null {
 		return check.Ideal{}
@@ -423,13 +362,6 @@ func (r *caseReader) ideal(n *doc.Value) check.Ideal {
 		ideal.Values = []string{"?"}
 	}
 	return ideal
-}
-
-// addCheck reports a problem of an assertion at its place.
-func (r *caseReader) addCheck(spec *doc.Value, p check.Problem) {
-	r.problems = append(r.problems, doc.Problem{
-		Pos: spec.Find(p.Pointer, p.Key).In(r.file), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
-	})
 }
 
 func (r *caseReader) add(at doc.Place, message, hint string) {
@@ -462,7 +394,7 @@ func lenientInt(n *doc.Value) (int, bool) {
 		text = strings.TrimPrefix(strings.ReplaceAll(text, "_", ""), "+")
 	}
 	i, err := strconv.ParseInt(text, 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // out of range is the nearest that there is
+	if err == nil || errors.Is(err, strconv.ErrRange) { // then i is the nearest integer
 		return int(i), true
 	}
 	v, err := strconv.ParseFloat(text, 64)
@@ -472,13 +404,5 @@ func lenientInt(n *doc.Value) (int, bool) {
 	return int(v), true
 }
 
-// isPythonSpace tells the white space that Python strips from a text; it differs from
-// unicode.IsSpace by U+001C to U+001F.
-func isPythonSpace(r rune) bool {
-	switch {
-	case r >= 0x09 && r <= 0x0D, r >= 0x1C && r <= 0x20, r == 0x85, r == 0xA0, r == 0x1680, r >= 0x2000 && r <= 0x200A,
-		r == 0x2028, r == 0x2029, r == 0x202F, r == 0x205F, r == 0x3000:
-		return true
-	}
-	return false
-}
+// isPythonSpace reports whether Python strips r from a text as white space.
+func isPythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F }

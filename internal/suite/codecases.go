@@ -21,7 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// description is what the module plumb says of a suite in code; see lib/PROTOCOL.md.
+// description is the module plumb's description of a suite in code; see lib/PROTOCOL.md.
 type description struct {
 	Cases     []describedCase `json:"cases"`
 	Workspace json.RawMessage `json:"workspace"`
@@ -29,24 +29,16 @@ type description struct {
 	Problems  []lib.Problem   `json:"problems"`
 }
 
+// describedCase is a case as the module describes it. Its own fields replace those of plumb.Case.
 type describedCase struct {
-	Index           int               `json:"index"`
-	Key             string            `json:"key"`
-	ID              string            `json:"id"`
-	Messages        []plumb.Message   `json:"messages"`
-	Tags            []string          `json:"tags"`
-	TimeoutMs       float64           `json:"timeoutMs"`
-	Repeat          int               `json:"repeat"`
-	MaxOutputTokens int               `json:"maxOutputTokens"`
-	MaxSteps        int               `json:"maxSteps"`
-	ExpectedFail    bool              `json:"expectedFail"`
-	Category        string            `json:"category"`
-	Difficulty      string            `json:"difficulty"`
-	Assertions      []json.RawMessage `json:"assertions"`
-	HasAssert       bool              `json:"hasAssert"`
-	HasClassify     bool              `json:"hasClassify"`
-	Own             json.RawMessage   `json:"own"`
-	Source          *script.Position  `json:"source"`
+	plumb.Case
+	Index       int               `json:"index"`
+	Key         string            `json:"key"`
+	TimeoutMs   float64           `json:"timeoutMs"`
+	Assertions  []json.RawMessage `json:"assertions"`
+	HasAssert   bool              `json:"hasAssert"`
+	HasClassify bool              `json:"hasClassify"`
+	Source      *script.Position  `json:"source"`
 }
 
 // codeReader turns a description into a suite and problems.
@@ -54,23 +46,20 @@ type codeReader struct {
 	bundle   *Bundle
 	at       lib.Places
 	problems doc.Problems
-	summary  tally
-	// judge and embedder say that the code asks one.
+	summary  Summary
+	// judge and embedder are set if the code asks one.
 	judge, embedder bool
 }
 
-// add reports a problem of a case: at its place, under the name that its author knows it by.
+// add reports a problem of a case at its place, with the name that its author uses.
 func (r *codeReader) add(c *describedCase, message, hint string) {
 	r.problems = append(r.problems, doc.Problem{
-		Pos: r.at.Position(c.Source), Message: r.name(c) + ": " + message,
-		Hint: hint,
+		Pos: r.at.Position(c.Source), Message: lib.CaseName(c.ID, c.Key, c.Index) + ": " + message, Hint: hint,
 	})
 }
 
-func (r *codeReader) name(c *describedCase) string { return lib.CaseName(c.ID, c.Key, c.Index) }
-
-// locate finds the place of a case that has no function, and so none that the engine knows: where
-// its id is written, if that is in one place.
+// locate finds the place of a case without a function, whose place the engine does not know: the
+// place of its id, if the id is written only once.
 func (r *codeReader) locate(id string) *script.Position {
 	data := r.bundle.data
 	at := -1
@@ -125,12 +114,16 @@ func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 		r.id(d, seen)
 		all.cases = append(all.cases, r.read(d))
 	}
-	all.Sections = r.sections(e.what)
-	all.problems, all.summary = r.problems.Sorted(), r.summary
+	sections, problems := config.ReadExports(at.Named, filepath.Dir(at.Origin), e.what.Workspace, e.what.Skills)
+	if len(problems) == 0 {
+		problems = b.directories(sections)
+	}
+	all.Sections, all.problems, all.summary = sections, append(r.problems, problems...).Sorted(), r.summary
 	return all
 }
 
-// workingDir is where a suite in code is executed: where it was read from, as long as that is there.
+// workingDir returns the directory in which a suite in code is executed: the user's when it was read,
+// or that of the suite if the user's no longer exists.
 func (b *Bundle) workingDir() string {
 	for _, dir := range []string{b.dir, filepath.Dir(b.origin)} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -140,9 +133,9 @@ func (b *Bundle) workingDir() string {
 	return b.dir
 }
 
-// id reports an id that cannot name files, or that names those of another case.
+// id reports an id that cannot name files, or that names the files of another case.
 func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
-	if c.ID == "" { // has been reported
+	if c.ID == "" { // the module reports this
 		return
 	}
 	if why := unsafeCodeID(c.ID); why != "" {
@@ -153,23 +146,19 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 	switch {
 	case !ok:
 		seen[key] = c
-	case first.ID == c.ID: // has been reported
+	case first.ID == c.ID: // the module reports this
 	case strings.EqualFold(first.ID, c.ID):
 		r.add(c, fmt.Sprintf("the id differs from %q only by case", first.ID), "")
 	default:
 		r.add(c, fmt.Sprintf("the id is the same as %q in paths", first.ID),
-			"a character other than a letter, a digit, a dot, a hyphen or an underscore is a hyphen there")
+			"paths have a hyphen for each character other than a letter, a digit, a dot, a hyphen or an underscore")
 	}
 }
 
 func (r *codeReader) read(d *describedCase) plumb.Case {
-	c := plumb.Case{
-		ID: d.ID, Category: d.Category, Difficulty: d.Difficulty, Tags: d.Tags, Messages: d.Messages,
-		MaxOutputTokens: d.MaxOutputTokens,
-		MaxSteps:        d.MaxSteps, Repeat: d.Repeat,
-		ExpectedFail: d.ExpectedFail, Own: d.Own, Source: r.at.Position(d.Source),
-		Timeout: time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond)),
-	}
+	c := d.Case
+	c.Source = r.at.Position(d.Source)
+	c.Timeout = time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond))
 	for _, word := range []struct {
 		name, value string
 		known       []string
@@ -178,7 +167,7 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 			r.add(d, fmt.Sprintf("unknown %s %q", word.name, word.value), doc.DidYouMean(word.value, word.known))
 		}
 	}
-	// What the code does decides with all its inputs: a change anywhere in them begins new results for all cases.
+	// Any file of the bundle can change what an assert function does. So its hash contains the suite's.
 	content := digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}
 	if d.HasAssert {
 		c.Assertions = append(c.Assertions, &codeCheck{r.bundle.code, c.ID, c.Source, r.judge, r.embedder})
@@ -190,10 +179,8 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	for i, spec := range d.Assertions {
 		k, problems := check.Parse(spec, check.Ideal{})
 		for _, p := range problems {
-			r.problems = append(r.problems, doc.Problem{
-				Pos: c.Source, Hint: p.Hint, Warning: p.Warning,
-				Message: fmt.Sprintf("%s: assertions[%d]%s: %s", r.name(d), i, strings.ReplaceAll(p.Pointer, "/", "."), p.Message),
-			})
+			r.add(d, fmt.Sprintf("assertions[%d]%s: %s", i, strings.ReplaceAll(p.Pointer, "/", "."), p.Message), p.Hint)
+			r.problems[len(r.problems)-1].Warning = p.Warning
 		}
 		if k != nil {
 			checks = append(checks, k)
@@ -207,28 +194,10 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	c.Hash = digest.Case(content)
 	r.summary.add(&c, checks)
 	if d.HasAssert {
-		r.summary.types["code"]++
-		r.summary.judge += count(r.judge)
-		r.summary.embedder += count(r.embedder)
+		r.summary.Types["code"]++
+		r.summary.need(r.judge, r.embedder)
 	}
 	return c
-}
-
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// sections reads what the suite exports beside its cases. Its paths start from its directory.
-func (r *codeReader) sections(d *description) config.Sections {
-	s, problems := config.ReadExports(r.at.Named, filepath.Dir(r.at.Origin), d.Workspace, d.Skills)
-	r.problems = append(r.problems, problems...)
-	if len(problems) == 0 {
-		r.problems = append(r.problems, r.bundle.directories(s)...)
-	}
-	return s
 }
 
 // directories checks the directories that a suite refers to. Those of a stored bundle may be
@@ -261,7 +230,8 @@ func (b *Bundle) directories(s config.Sections) (problems doc.Problems) {
 	return problems
 }
 
-// template notes the template directory of a suite, and whether it is another than when the bundle was stored.
+// template records the template directory of a suite. It warns if the directory has changed since
+// the bundle was stored.
 func (b *Bundle) template(dir string) doc.Problems {
 	was := b.templates[dir]
 	if b.templates == nil {

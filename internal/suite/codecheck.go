@@ -29,16 +29,16 @@ type codeCheck struct {
 
 var _ plumb.Assertion = (*codeCheck)(nil)
 
-// Needs reports whether the suite's code looks as if it asked a judge model or compared embeddings:
-// for which of its cases cannot be told.
+// Needs reports whether the code of the suite seems to ask a judge model or to compare embeddings.
+// It does not know which cases do.
 func (k *codeCheck) Needs() (judge, embedder bool) { return k.judge, k.embedder }
 
-// asks looks into the code of a bundle for calls that need a judge or an embedder.
+// asks reports whether the code of a bundle has calls that need a judge or an embedder.
 func asks(code []byte) (judge, embedder bool) {
 	return regexp.MustCompile(`\.judge\b`).Match(code), regexp.MustCompile(`\.similar\b`).Match(code)
 }
 
-// outcome is what the module plumb says of one call of an assert function; see lib/PROTOCOL.md.
+// outcome is the result of one call of an assert function; see lib/PROTOCOL.md.
 type outcome struct {
 	Failures []codeFailure `json:"failures"`
 	Error    *struct {
@@ -67,15 +67,18 @@ type codeFailure struct {
 	Hint string `json:"hint"`
 }
 
-// Assert calls the function. Each check of it that did not hold is a verdict; one that broke is a
-// verdict with an error. The error is not nil when the function could not be called or did not come
-// to an end.
+func (c *codeSuite) assertTimeout() time.Duration {
+	return cmp.Or(c.host.AssertTimeout, lib.DefaultAssertTimeout)
+}
+
+// Assert calls the function. Each check that failed is a verdict; each check that broke is a verdict
+// with an error. The error is not nil when the function could not be called or did not finish.
 func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
 	if ev.Report == nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "there is no session report to judge")
 	}
 	outline := *ev.Report
-	outline.Events = nil // the engine fetches them when they are looked at
+	outline.Events = nil // the script requests them when it needs them
 	report, err := reportJSON(&outline)
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the session report: %w", err)
@@ -89,26 +92,18 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 		return nil, err
 	}
 	defer leave()
-	s, name := k.suite.begin(ev)
-	defer k.suite.end(name)
-	evidence, err := json.Marshal(struct {
-		Run       string `json:"run"`
-		Workspace string `json:"workspace"`
-		CaseID    string `json:"caseId"`
-		Lazy      bool   `json:"lazy"`
-	}{name, ev.Workspace, k.id, true})
-	if err != nil {
-		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the evidence: %w", err)
-	}
-	limit := cmp.Or(k.suite.host.AssertTimeout, lib.DefaultAssertTimeout)
+	s, name := &codeSession{ev: ev}, strconv.FormatInt(k.suite.counter.Add(1), 10)
+	k.suite.sessions.Store(name, s)
+	defer k.suite.sessions.Delete(name)
+	evidence := map[string]any{"run": name, "workspace": ev.Workspace, "caseId": k.id, "lazy": true}
 	var out outcome
-	if err := k.suite.call(ctx, limit, &out, "assert", k.id, report, json.RawMessage(evidence)); err != nil {
-		return k.broke(ctx, s, limit, err)
+	if err := k.suite.call(ctx, &out, "assert", k.id, report, evidence); err != nil {
+		return k.broke(ctx, s, err)
 	}
 	return k.verdicts(s, &out), nil
 }
 
-// reportJSON renders a report as scripts see it: lists are never null.
+// reportJSON renders a report for scripts, in which lists are never null.
 func reportJSON(r *plumb.SessionReport) (json.RawMessage, error) {
 	c := *r
 	c.Events, c.DetectedSkills = list(c.Events), list(c.DetectedSkills)
@@ -116,31 +111,51 @@ func reportJSON(r *plumb.SessionReport) (json.RawMessage, error) {
 	return json.Marshal(&c)
 }
 
-// weight is about how many bytes the JSON of an event has.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// weight estimates the size of an event as JSON, in bytes.
 func weight(e *plumb.SessionEvent) int {
 	return 128 + len(e.Text) + len(e.Output) + len(e.Args) + len(e.Command) + len(e.Path)
 }
 
-// events answers the module plumb, which asks for the events of a session when something looks at
-// them: for those of one type, or for all, from an index on. It gets a portion, and the index where
-// the next one begins, -1 after the last.
-func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, error) {
-	const most = 256 << 10 // bytes, since the texts of a portion exist several times on their way
-	var run, from string
-	var kind plumb.SessionEventType
-	if len(args) != 3 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &kind) != nil ||
-		json.Unmarshal(args[2], &from) != nil {
-		return nil, errors.New("events was called in a way that is not known")
+// answer returns a host function for the module plumb. Its first argument names a session that is
+// being judged.
+func (c *codeSuite) answer(op string, f func(context.Context, *codeSession, []string) (any, error)) script.HostFunc {
+	return func(ctx context.Context, args []json.RawMessage) (any, error) {
+		texts := make([]string, len(args))
+		for i, arg := range args {
+			if json.Unmarshal(arg, &texts[i]) != nil {
+				return nil, errArguments
+			}
+		}
+		if len(texts) < 2 {
+			return nil, errArguments
+		}
+		s, ok := c.sessions.Load(texts[0])
+		if !ok {
+			return nil, fmt.Errorf("%s was called after the session had been judged", op)
+		}
+		return f(ctx, s.(*codeSession), texts[1:]) //nolint:forcetypeassert // only sessions are stored
 	}
-	next, err := strconv.Atoi(from)
+}
+
+var errArguments = errors.New("a host function was called with unexpected arguments")
+
+// eventsOf returns the events of a session, of one type or all, from an index on. The module plumb
+// requests them when the code uses them. The result is a portion of the events and the index where
+// the next portion begins, -1 after the last.
+func eventsOf(_ context.Context, s *codeSession, args []string) (any, error) {
+	const most = 256 << 10 // bytes, because several copies of a portion exist during the transfer
+	next, err := strconv.Atoi(args[len(args)-1])
 	if err != nil || next < 0 {
-		return nil, errors.New("events was called in a way that is not known")
+		return nil, errArguments
 	}
-	s := c.session(run)
-	if s == nil {
-		return nil, errors.New("the session has been judged, and its events are gone")
-	}
-	all := s.ev.Report.Events
+	kind, all := plumb.SessionEventType(args[0]), s.ev.Report.Events
 	portion := struct {
 		Events []*plumb.SessionEvent `json:"events"`
 		Next   int                   `json:"next"`
@@ -160,18 +175,12 @@ func (c *codeSuite) events(_ context.Context, args []json.RawMessage) (any, erro
 	return portion, nil
 }
 
-// leaks answers assert.leaksNoSecret of the module plumb. Code gets to know the names of secrets,
-// and never their values.
-func (c *codeSuite) leaks(ctx context.Context, args []json.RawMessage) (any, error) {
-	var run, text string
+// leaks performs assert.leaksNoSecret of the module plumb. Code learns the names of secrets, and
+// never their values.
+func leaks(ctx context.Context, s *codeSession, args []string) (any, error) {
 	var places []string
-	if len(args) != 2 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &text) != nil ||
-		json.Unmarshal([]byte(text), &places) != nil {
-		return nil, errors.New("leaks was called in a way that is not known")
-	}
-	s := c.session(run)
-	if s == nil {
-		return nil, errors.New("leaks is asked of a session that has been judged")
+	if json.Unmarshal([]byte(args[0]), &places) != nil {
+		return nil, errArguments
 	}
 	k, err := check.LeaksNoSecret(places...)
 	if err != nil {
@@ -189,61 +198,44 @@ func (c *codeSuite) leaks(ctx context.Context, args []json.RawMessage) (any, err
 		}
 		return nil, errors.New(message)
 	}
-	return struct {
-		Pass   bool   `json:"pass"`
-		Reason string `json:"reason"`
-	}{v.Pass, v.Reason}, nil
+	return map[string]any{"pass": v.Pass, "reason": v.Reason}, nil
 }
 
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
-// broke says why the function did not come to its end.
-func (k *codeCheck) broke(ctx context.Context, s *codeSession, limit time.Duration, err error) ([]plumb.Verdict,
-	error,
-) {
+// broke returns the verdicts and the failure of a function that did not finish.
+func (k *codeCheck) broke(ctx context.Context, s *codeSession, err error) ([]plumb.Verdict, error) {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, context.Cause(ctx)
 	}
 	f := plumb.Failuref(plumb.OriginAssertHook, "the assert could not be called: %w", err)
 	f.Source = &k.source
 	switch e, thrown := errors.AsType[*script.Error](err); {
-	case errors.Is(err, script.ErrTimeout), errors.Is(err, script.ErrInterrupted), errors.Is(err, script.ErrDead):
-		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the assert did not end within %v", limit)
+	case timedOut(err):
+		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the assert did not end within %v", k.suite.assertTimeout())
 		f.Hint = "does it loop, or wait for something that never happens?"
 	case errors.Is(err, script.ErrMemory):
 		f.Name, f.Message = "MemoryError", "the assert ran out of memory"
 	case errors.Is(err, script.ErrNeverSettled):
 		f.Name, f.Message = "TimeoutError", "the assert waits for a promise that nothing will settle"
 		f.Hint = "is a resolve never called?"
-	case thrown && e.Unhandled && e.IsAssertion:
-		// In Node this ends the process. It is known that the check did not hold.
-		v := plumb.Verdict{
-			Name:   e.Name,
-			Reason: s.bounded(e.Message) + " (in a promise that nothing waited for: is an await missing?)",
-			Stack:  s.bounded(e.Stack), Source: &k.source,
-		}
-		if len(e.Frames) > 0 {
-			v.Source = k.suite.places.Source(&e.Frames[0])
-		}
-		return append(s.rest(nil), v), nil
 	case thrown:
 		f.Name, f.Message, f.Stack = e.Name, s.bounded(e.Message), s.bounded(e.Stack)
-		if e.Unhandled {
-			f.Hint = "a promise was rejected that nothing waited for: is an await missing?"
-		}
 		if len(e.Frames) > 0 {
 			f.Source = k.suite.places.Source(&e.Frames[0])
+		}
+		if e.Unhandled && e.IsAssertion { // this ends the process in Node, but the result of the check is known
+			return append(s.rest(nil), plumb.Verdict{
+				Name: f.Name, Reason: f.Message + " (in a promise that nothing waited for: is an await missing?)",
+				Stack: f.Stack, Source: f.Source,
+			}), nil
+		}
+		if e.Unhandled {
+			f.Hint = "a promise was rejected that nothing waited for: is an await missing?"
 		}
 	}
 	return s.rest(nil), f
 }
 
-// verdicts says what became of the checks.
+// verdicts returns the verdicts of a function that finished.
 func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 	verdicts := make([]plumb.Verdict, 0, len(out.Failures)+1)
 	for i := range out.Failures {
@@ -256,7 +248,7 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 		}
 		verdicts = append(verdicts, plumb.Verdict{Name: "assert", Pass: true, Score: 1, Reason: reason})
 	} else if out.Error != nil && (len(out.Failures) > 1 || out.Error.Message != out.Failures[0].Message) {
-		// What the whole of the failures is called in the documented results.
+		// The documented results contain the common message of all failures.
 		verdicts[0].Details = details(&out.Failures[0], out.Error.Message)
 	}
 	return s.rest(verdicts)
@@ -266,21 +258,18 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	v := plumb.Verdict{
 		Name: cmp.Or(f.Check, f.Name), Reason: s.bounded(f.Message),
 		Expected: f.Expected, Got: f.Actual, Class: f.Class, Stack: s.bounded(f.Stack),
-		Source: k.suite.places.Source(f.Source), Details: details(f, ""),
+		Source: cmp.Or(k.suite.places.Source(f.Source), &k.source), Details: details(f, ""),
 	}
 	asked := s.take(f)
 	if asked != nil {
 		v.Asked = asked.Asked
-	}
-	if v.Source == nil {
-		v.Source = &k.source
 	}
 	for _, q := range f.Questions {
 		v.Questions = append(v.Questions, plumb.Question{Question: q.Question, Source: k.suite.places.Position(&q.Source)})
 	}
 	if f.Origin != plumb.OriginAssertion {
 		v.Error = plumb.Failuref(f.Origin, "%s", v.Reason)
-		if asked != nil && asked.Error != nil { // the judge's own trouble says more
+		if asked != nil && asked.Error != nil { // the judge's own error has more detail
 			v.Error = asked.Error
 		}
 		v.Error.Name, v.Error.Stack, v.Error.Source, v.Error.Hint = f.Name, v.Stack, v.Source, cmp.Or(v.Error.Hint, f.Hint)
@@ -292,13 +281,13 @@ func (k *codeCheck) verdict(s *codeSession, f *codeFailure) plumb.Verdict {
 	return v
 }
 
-// textLimit is how much of a message or a stack is kept, in bytes: a failure may show all that a
-// session printed, and the stack of an endless recursion has thousands of lines.
+// textLimit is the maximum length of a message or a stack, in bytes: a failure may contain the whole
+// output of a session, and the stack of an endless recursion has thousands of lines.
 const textLimit = 16 << 10
 
 func (s *codeSession) bounded(text string) string {
 	if len(text) > textLimit && s.ev.Redact != nil {
-		text = s.ev.Redact(text) // a part of a secret could not be found any more
+		text = s.ev.Redact(text) // before the cut, because a part of a secret would not be found
 	}
 	if len(text) <= textLimit {
 		return text
@@ -310,24 +299,21 @@ func (s *codeSession) bounded(text string) string {
 	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(cut, ""), len(text)-len(cut))
 }
 
-// details are what an error of Node's assert has beside its message. aggregate is the message of
-// all failures together.
+// details are the properties of an error of Node's assert besides its message. aggregate is the
+// common message of all failures.
 func details(f *codeFailure, aggregate string) json.RawMessage {
-	text, err := json.Marshal(struct {
+	text, _ := json.Marshal(struct { //nolint:errchkjson // strings
 		Name      string `json:"name"`
 		Code      string `json:"code,omitempty"`
 		Operator  string `json:"operator,omitempty"`
 		Soft      bool   `json:"soft,omitempty"`
 		Aggregate string `json:"aggregate,omitempty"`
 	}{f.Name, f.Code, f.Operator, f.Soft, aggregate})
-	if err != nil {
-		return nil
-	}
 	return text
 }
 
-// codeSession is a session while it is being judged by code: what the code may ask about it, and
-// what it asked.
+// codeSession is a session that is being judged by code: its evidence, and the answers of the judge
+// and the embedder that the code asked.
 type codeSession struct {
 	ev plumb.Evidence
 
@@ -335,32 +321,7 @@ type codeSession struct {
 	asked []plumb.Verdict
 }
 
-// begin makes a session known to the functions that the code may call, until end.
-func (c *codeSuite) begin(ev plumb.Evidence) (*codeSession, string) {
-	c.judging.Lock()
-	defer c.judging.Unlock()
-	if c.judging.sessions == nil {
-		c.judging.sessions = map[string]*codeSession{}
-	}
-	c.judging.counter++
-	s, name := &codeSession{ev: ev}, strconv.Itoa(c.judging.counter)
-	c.judging.sessions[name] = s
-	return s, name
-}
-
-func (c *codeSuite) end(name string) {
-	c.judging.Lock()
-	defer c.judging.Unlock()
-	delete(c.judging.sessions, name)
-}
-
-func (c *codeSuite) session(name string) *codeSession {
-	c.judging.Lock()
-	defer c.judging.Unlock()
-	return c.judging.sessions[name]
-}
-
-// take returns what was asked for a check that did not hold, or nil.
+// take removes and returns the answer that made a check fail, or nil.
 func (s *codeSession) take(f *codeFailure) *plumb.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -373,15 +334,14 @@ func (s *codeSession) take(f *codeFailure) *plumb.Verdict {
 	return nil
 }
 
-// rest adds a verdict for each question that is in none yet, so that what it cost is not lost. It
-// holds: either the answer was the right one, or the code took it for something else than a
-// failure.
+// rest adds a verdict for each answer that no verdict contains yet, so that its cost is counted.
+// These verdicts pass: the answer was positive, or the code did not treat it as a failure.
 func (s *codeSession) rest(verdicts []plumb.Verdict) []plumb.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.asked {
 		if v.Error != nil || !v.Pass {
-			v.Reason += " (and the suite went on)"
+			v.Reason += " (and the suite continued)"
 		}
 		v.Pass, v.Score, v.Error = true, 1, nil
 		verdicts = append(verdicts, v)
@@ -390,7 +350,7 @@ func (s *codeSession) rest(verdicts []plumb.Verdict) []plumb.Verdict {
 	return verdicts
 }
 
-// question is what the code asks of a judge or an embedder.
+// question is a request of the code to a judge or an embedder.
 type question struct {
 	Output        string  `json:"output"`
 	Question      string  `json:"question"`
@@ -401,9 +361,9 @@ type question struct {
 	Threshold     float64 `json:"threshold"`
 }
 
-// judge answers assert.judge of the module plumb.
-func (c *codeSuite) judge(ctx context.Context, args []json.RawMessage) (any, error) {
-	return c.ask(ctx, "judge", args, func(q *question) *check.Check {
+// judge performs assert.judge of the module plumb.
+func judge(ctx context.Context, s *codeSession, args []string) (any, error) {
+	return s.ask(ctx, "judge", args, func(q *question) *check.Check {
 		k := check.LLMJudge(q.Question, q.Votes)
 		if q.Expect == "no" {
 			k = k.Not()
@@ -412,27 +372,19 @@ func (c *codeSuite) judge(ctx context.Context, args []json.RawMessage) (any, err
 	})
 }
 
-// similar answers assert.similar of the module plumb.
-func (c *codeSuite) similar(ctx context.Context, args []json.RawMessage) (any, error) {
-	return c.ask(ctx, "similar", args, func(q *question) *check.Check {
+// similar performs assert.similar of the module plumb.
+func similar(ctx context.Context, s *codeSession, args []string) (any, error) {
+	return s.ask(ctx, "similar", args, func(q *question) *check.Check {
 		return check.SemanticSimilarity([]string{q.Text}, q.Threshold)
 	})
 }
 
-func (c *codeSuite) ask(ctx context.Context, name string, args []json.RawMessage,
+func (s *codeSession) ask(ctx context.Context, name string, args []string,
 	of func(*question) *check.Check,
 ) (any, error) {
-	var run, text string
 	var q question
-	if len(args) != 2 || json.Unmarshal(args[0], &run) != nil || json.Unmarshal(args[1], &text) != nil {
-		return nil, fmt.Errorf("%s was called in a way that is not known", name)
-	}
-	if err := json.Unmarshal([]byte(text), &q); err != nil {
-		return nil, fmt.Errorf("%s was called in a way that is not known: %w", name, err)
-	}
-	s := c.session(run)
-	if s == nil {
-		return nil, fmt.Errorf("%s is asked of a session that has been judged", name)
+	if json.Unmarshal([]byte(args[0]), &q) != nil {
+		return nil, errArguments
 	}
 	ev, report := s.ev, *s.ev.Report
 	report.FinalOutput = q.Output
@@ -446,9 +398,8 @@ func (c *codeSuite) ask(ctx context.Context, name string, args []json.RawMessage
 	}
 	v := verdicts[0]
 	s.mu.Lock()
-	asked := v
-	asked.Name = name
-	s.asked = append(s.asked, asked)
+	v.Name = name
+	s.asked = append(s.asked, v)
 	s.mu.Unlock()
 	if v.Error != nil {
 		return nil, &script.Error{Name: "JudgeError", Message: v.Error.Message, Code: "ERR_JUDGE"}
@@ -463,8 +414,8 @@ type codeClassifier struct {
 	id    string
 }
 
-// classify calls the function with the documented result of the session. An error says that it gave
-// no class that can be used: then the class stays what it was.
+// classify calls the function with the documented result of the session. After an error the class
+// remains as it was.
 func (k *codeClassifier) classify(ctx context.Context, s plumb.FailedSession) (*plumb.FailureClass, error) {
 	result, err := resultJSON(s)
 	if err != nil {
@@ -478,8 +429,7 @@ func (k *codeClassifier) classify(ctx context.Context, s plumb.FailedSession) (*
 			Source  *script.Position `json:"source"`
 		} `json:"problem"`
 	}
-	limit := cmp.Or(k.suite.host.AssertTimeout, lib.DefaultAssertTimeout)
-	if err := k.suite.call(ctx, limit, &answer, "classify", k.id, result); err != nil {
+	if err := k.suite.call(ctx, &answer, "classify", k.id, result); err != nil {
 		return nil, fmt.Errorf("classify the failure of %s: %w", k.id, err)
 	}
 	if p := answer.Problem; p != nil {
@@ -511,7 +461,7 @@ func resultJSON(s plumb.FailedSession) (string, error) {
 		LogPath              string              `json:"failureLogPath,omitempty"`
 	}{
 		Status: plumb.StatusFailed, ExecutionArtifactDir: s.ExecutionArtifactDir, ArtifactDir: s.ArtifactDir,
-		Report: json.RawMessage("null"), Error: failure{Name: "Error"},
+		Error: failure{Name: "Error"},
 	}
 	if r := s.Evidence.Report; r != nil {
 		text, err := reportJSON(r)

@@ -19,10 +19,10 @@ import (
 
 // codeHash returns the suite hash of a suite in code. It is the SHA-256 of the line
 // "plumb-code-v1\n" followed by one line "<name> <hash>\n" for each file in the bundle, sorted by
-// name. The name of a file is its path from the suite's directory, with slashes; that of a file of
-// a package is what follows the last node_modules/ in its path, with that word in front, so that it
-// does not matter where packages are installed. The hash is that of the file's content, with CRLF
-// as LF. What the code reads while it runs is not part of it.
+// name. The name of a file is its path from the suite's directory, with slashes; the name of a file
+// of a package begins at the last node_modules/ in its path, so that the place of installed packages
+// does not matter. The hash is that of the file's content, with CRLF as LF. Files that the code
+// reads while it runs are not included.
 func codeHash(program *script.Program) (string, error) {
 	dir := filepath.Dir(program.Entry)
 	lines := make([]string, 0, len(program.Inputs))
@@ -46,9 +46,10 @@ func codeHash(program *script.Program) (string, error) {
 	return digest.Bytes([]byte("plumb-code-v1\n" + strings.Join(slices.Compact(lines), "\n") + "\n")), nil
 }
 
-// treeHash returns the hash of what is in a directory: the SHA-256 of one line a file or symbolic
-// link, "<path> <mode> <hash>\n", in order of path. The mode is x for programs, l for links, whose
-// hash is that of their target's name, and - for other files. Empty directories do not count.
+// treeHash returns the hash of the content of a directory: the SHA-256 of one line for each file or
+// symbolic link, "<path> <mode> <hash>\n", in order of path. The mode is x for programs, l for
+// links, whose hash is that of their target's name, and - for other files. Empty directories do not
+// count.
 func treeHash(dir string) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -79,7 +80,7 @@ func treeHash(dir string) (string, error) {
 			if hash, err = fileHash(path); err != nil {
 				return err
 			}
-		default: // a socket or a device: no content to speak of
+		default: // a socket or a device has no content
 			return nil
 		}
 		_, err = fmt.Fprintf(sum, "%s %s %s\n", filepath.ToSlash(rel), mode, hash)

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
@@ -15,10 +18,10 @@ import (
 
 // codeSuite runs the module of a suite in code.
 //
-// One engine runs it for all cases, because they share what the module holds, as they would in
-// Node: their calls interleave where they await. When a call takes too long or too much memory its
-// engine is retired. Calls that are in flight there come to their end, later ones get a new engine,
-// in which the module is loaded again.
+// One engine runs it for all cases, because they share the module's state, as they would in Node:
+// their calls interleave where they await. When a call takes too long or too much memory, its
+// engine is retired. Calls that are in flight there can finish. Later calls get a new engine, which
+// loads the module again.
 type codeSuite struct {
 	program *script.Program
 	host    lib.Host
@@ -29,72 +32,49 @@ type codeSuite struct {
 	current *engine
 	closed  bool
 
-	// room bounds the session reports that are in the engine at the same time: one token for each
-	// MiB of their JSON. Who holds entrance takes tokens, so that nobody waits with a part of what
-	// they need.
-	room, entrance chan struct{}
-	// single is held by the one call that is tried again in an engine of its own.
-	single chan struct{}
-	// judging are the sessions that are being judged, by the name that the script calls them;
-	// counter names them.
-	judging struct {
-		sync.Mutex
-		sessions map[string]*codeSession
-		counter  int
-	}
+	// room limits the session reports that are in the engine at the same time, in MiB of JSON.
+	room *semaphore.Weighted
+	// single is held by the call that is repeated in an engine of its own.
+	single *semaphore.Weighted
+	// sessions has the *codeSession of each session that is being judged, by its name in the script.
+	// counter makes the names.
+	sessions sync.Map
+	counter  atomic.Int64
 }
 
-// engine is the module, loaded.
+// engine is the loaded module.
 type engine struct {
 	vm *script.VM
-	// what is what the module exports, and index the number by which it knows each case.
+	// what is the description of the module's exports. index has the number by which the module
+	// knows each case.
 	what  *description
 	index map[string]int
-	// users counts the calls in flight, calls all that ever began.
+	// users counts the calls in flight, calls all calls so far.
 	users, calls int
 	retired      bool
 }
 
-// reportRoom is how many MiB of session reports an engine holds at a time, a larger one by itself.
-// As values they take up to ten times as much, which its memory limit has to hold.
+// reportRoom limits the session reports in an engine, in MiB of JSON. A larger report is there
+// alone. Their values take up to ten times as much memory, within the engine's memory limit.
 const reportRoom = 32
 
-// enter waits until there is room for a session report of so many bytes. leave gives it back.
+// enter waits until there is room for a session report of so many bytes. leave frees the room. The
+// number of sessions limits reports below 1 MiB.
 func (c *codeSuite) enter(ctx context.Context, bytes int) (leave func(), err error) {
-	need, taken := min(bytes>>20, reportRoom), 0
-	leave = func() {
-		for range taken {
-			<-c.room
-		}
-	}
-	if need == 0 { // many small ones are bounded by how many sessions there are
-		return leave, nil
-	}
-	select {
-	case c.entrance <- struct{}{}:
-		defer func() { <-c.entrance }()
-	case <-ctx.Done():
+	need := int64(min(bytes>>20, reportRoom))
+	if c.room.Acquire(ctx, need) != nil {
 		return nil, context.Cause(ctx)
 	}
-	for range need {
-		select {
-		case c.room <- struct{}{}:
-			taken++
-		case <-ctx.Done():
-			leave()
-			return nil, context.Cause(ctx)
-		}
-	}
-	return leave, nil
+	return func() { c.room.Release(need) }, nil
 }
 
 func newCodeSuite(program *script.Program, dir string, at lib.Places, h lib.Host) *codeSuite {
 	c := &codeSuite{
-		program: program, host: h, options: config.Options(h, dir), places: at, single: make(chan struct{}, 1),
-		room: make(chan struct{}, reportRoom), entrance: make(chan struct{}, 1),
+		program: program, host: h, options: config.Options(h, dir), places: at,
+		room: semaphore.NewWeighted(reportRoom), single: semaphore.NewWeighted(1),
 	}
-	c.options.Host["events"], c.options.Host["leaks"] = c.events, c.leaks
-	c.options.Async["judge"], c.options.Async["similar"] = c.judge, c.similar
+	c.options.Host["events"], c.options.Host["leaks"] = c.answer("events", eventsOf), c.answer("leaks", leaks)
+	c.options.Async["judge"], c.options.Async["similar"] = c.answer("judge", judge), c.answer("similar", similar)
 	return c
 }
 
@@ -114,13 +94,13 @@ func (c *codeSuite) start(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// seat is a call's place in an engine.
+// seat is the place of a call in an engine.
 type seat struct {
 	*engine
-	// number counts the calls of the engine, and company says that there were others when this one
-	// began.
-	number  int
-	company bool
+	// number counts the calls of the engine. shared is set if other calls were in flight when this
+	// one began.
+	number int
+	shared bool
 }
 
 // acquire returns a seat in the engine.
@@ -130,7 +110,7 @@ func (c *codeSuite) acquire(ctx context.Context) (s seat, err error) {
 	if c.closed {
 		return seat{}, script.ErrClosed
 	}
-	if e := c.current; e != nil && e.vm.Dead() { // what is in flight there ends by itself
+	if e := c.current; e != nil && e.vm.Dead() { // the calls in flight there end by themselves
 		c.current, e.retired = nil, true
 	}
 	if c.current == nil {
@@ -144,13 +124,12 @@ func (c *codeSuite) acquire(ctx context.Context) (s seat, err error) {
 	return seat{e, e.calls, e.users > 1}, nil
 }
 
-// release ends a call. It reports whether other calls were in flight at the same time. An engine
-// that is retired is closed with its last call; what it then says of promises that nobody waited
-// for any more is nobody's.
-func (c *codeSuite) release(s seat, retire bool) (company bool) {
+// release ends a call. It reports whether other calls were in flight at the same time. The last
+// call closes a retired engine. Errors of promises that nothing waited for are dropped then.
+func (c *codeSuite) release(s seat, retire bool) (shared bool) {
 	c.mu.Lock()
 	s.users--
-	company = s.company || s.calls > s.number
+	shared = s.shared || s.calls > s.number
 	if retire {
 		s.retired = true
 		if c.current == s.engine {
@@ -162,40 +141,40 @@ func (c *codeSuite) release(s seat, retire bool) (company bool) {
 	if last {
 		_ = s.vm.Close()
 	}
-	return company
+	return shared
 }
 
-// exhausted reports whether a call ended because it, or another call beside it, used up time or
-// memory. An entry itself throws for no other reason.
+// exhausted reports whether a call ended because it, or a concurrent call, used up time or memory.
+// The functions of the module plumb throw for no other reason.
 func exhausted(err error) bool {
 	if e, ok := errors.AsType[*script.Error](err); ok && !e.Unhandled {
 		return true
 	}
-	return errors.Is(err, script.ErrTimeout) || errors.Is(err, script.ErrInterrupted) ||
-		errors.Is(err, script.ErrMemory) ||
-		errors.Is(err, script.ErrDead)
+	return timedOut(err) || errors.Is(err, script.ErrMemory)
 }
 
-// call calls an entry for a case, with the number of the case and the arguments. limit is how long
-// it may take.
-func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry, id string, args ...any) error {
+func timedOut(err error) bool {
+	return errors.Is(err, script.ErrTimeout) || errors.Is(err, script.ErrInterrupted) || errors.Is(err, script.ErrDead)
+}
+
+// call calls an entry for a case, with the number of the case and the arguments, within the time
+// limit of checks.
+func (c *codeSuite) call(ctx context.Context, to any, entry, id string, args ...any) error {
 	s, err := c.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("load the suite again: %w", err)
 	}
+	limit := c.assertTimeout()
 	err = s.call(ctx, limit, to, entry, id, args)
-	company := c.release(s, exhausted(err))
-	if !exhausted(err) || !company || ctx.Err() != nil {
+	shared := c.release(s, exhausted(err))
+	if !exhausted(err) || !shared || ctx.Err() != nil {
 		return err
 	}
-	// Which of the calls in flight is to blame cannot be told. This one is made again where it is by
-	// itself.
-	select {
-	case c.single <- struct{}{}:
-		defer func() { <-c.single }()
-	case <-ctx.Done():
+	// Any of the calls in flight can be the cause. So this one is repeated alone.
+	if c.single.Acquire(ctx, 1) != nil {
 		return err
 	}
+	defer c.single.Release(1)
 	e, err := c.start(ctx)
 	if err != nil {
 		return fmt.Errorf("load the suite again: %w", err)
@@ -208,7 +187,7 @@ func (c *codeSuite) call(ctx context.Context, limit time.Duration, to any, entry
 func (e *engine) call(ctx context.Context, limit time.Duration, to any, entry, id string, args []any) error {
 	index, ok := e.index[id]
 	if !ok {
-		return plumb.WithHint(fmt.Errorf("case %s is gone since the suite was loaded again", id),
+		return plumb.WithHint(fmt.Errorf("the suite was loaded again and no longer has the case %s", id),
 			"the cases of a suite must be the same each time it loads")
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -216,7 +195,7 @@ func (e *engine) call(ctx context.Context, limit time.Duration, to any, entry, i
 	return lib.Call(limited, e.vm, to, entry, append([]any{index}, args...)...)
 }
 
-// close ends what is in flight and frees the engine.
+// close ends the calls in flight and frees the engine.
 func (c *codeSuite) close() error {
 	c.mu.Lock()
 	e := c.current
@@ -228,7 +207,7 @@ func (c *codeSuite) close() error {
 	if e == nil {
 		return nil
 	}
-	if err := e.vm.Close(); !errors.Is(err, script.ErrDead) { // what does not stop ends with the process
+	if err := e.vm.Close(); !errors.Is(err, script.ErrDead) { // an engine that does not stop ends with the process
 		return err
 	}
 	return nil

@@ -597,15 +597,15 @@ console.log(executable, process.argv.slice(2), process.env.WHO);`,
 		t.Run(test.name, func(t *testing.T) {
 			file := write(t, filepath.Join(t.TempDir(), "a.ts"), test.text)
 			var out, errs strings.Builder
-			code, err := Exec(t.Context(), file, ExecOptions{
-				Args: []string{"--a", "b"}, Stdout: &out, Stderr: &errs, Environ: []string{"WHO=me"}, Dir: t.TempDir(),
+			code, err := Exec(t.Context(), file, []string{"--a", "b"}, lib.Host{
+				Stdout: &out, Stderr: &errs, Environ: func() []string { return []string{"WHO=me"} }, Dir: t.TempDir(),
 			})
 			if err != nil || code != test.code || out.String() != test.out || !strings.Contains(errs.String(), test.errors) {
 				t.Errorf("code %d, %v\n%s\n%s", code, err, out.String(), errs.String())
 			}
 		})
 	}
-	_, err := Exec(t.Context(), write(t, filepath.Join(t.TempDir(), "a.ts"), "import './gone';"), ExecOptions{})
+	_, err := Exec(t.Context(), write(t, filepath.Join(t.TempDir(), "a.ts"), "import './gone';"), nil, lib.Host{})
 	if problems, ok := errors.AsType[doc.Problems](err); !ok || problems[0].Pos.Line != 1 {
 		t.Errorf("got %v", err)
 	}

@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/plumb-eval/plumb/internal/config"
@@ -11,19 +10,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// ExecOptions say in what environment [Exec] runs a script.
-type ExecOptions struct {
-	Args           []string
-	Stdout, Stderr io.Writer
-	Environ        []string
-	// Dir is the working directory of the script.
-	Dir string
-}
-
-// Exec runs the script in a file to its end, with the modules that a suite sees, and returns its
-// exit code: 1 after an uncaught error, which is printed. An error says that the file could not be
-// run at all; it is [doc.Problems] if its source does not compile.
-func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
+// Exec runs the script in a file to its end, with the modules that suites can import and with the
+// given arguments, and returns its exit code: 1 after an uncaught error, which it prints. It returns
+// an error if the file could not be run at all, [doc.Problems] if its source does not compile. h.Dir
+// is the working directory of the script.
+func Exec(ctx context.Context, file string, args []string, h lib.Host) (int, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", file, err)
@@ -35,9 +26,8 @@ func Exec(ctx context.Context, file string, o ExecOptions) (int, error) {
 		}
 		return 0, fmt.Errorf("run %s: %w", file, err)
 	}
-	host := lib.Host{Stdout: o.Stdout, Stderr: o.Stderr, Environ: func() []string { return o.Environ }}
-	options := config.Options(host, o.Dir)
-	options.Args = o.Args
+	options := config.Options(h, h.Dir)
+	options.Args = args
 	code, err := script.Exec(ctx, program, options)
 	if err != nil {
 		return code, fmt.Errorf("run %s: %w", file, err)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxIDLength bounds ids so that paths made of them stay within what file systems allow.
+// maxIDLength limits ids, because they become parts of paths.
 const maxIDLength = 128
 
-// unsafeID says why an id cannot be the name of a directory on every system, or "".
+// unsafeID returns why an id cannot be the name of a directory on every system, or "".
 func unsafeID(id string) string {
 	switch {
 	case id == "":
@@ -17,29 +17,29 @@ func unsafeID(id string) string {
 	case len(id) > maxIDLength:
 		return fmt.Sprintf("is longer than %d characters", maxIDLength)
 	case strings.Trim(id, idLetters+"._-") != "" || strings.IndexFunc(id, notInID) >= 0:
-		return "may hold only letters, digits, dots, hyphens and underscores, because it names files"
+		return "may contain only letters, digits, dots, hyphens and underscores, because it names files"
 	case !strings.ContainsRune(idLetters, rune(id[0])):
 		return "must begin with a letter or a digit, because it names files"
 	case strings.Contains(id, ".."), strings.HasSuffix(id, "."):
-		return "may hold no double dot and no dot at the end, because it names files"
+		return "may not contain a double dot or end in a dot, because it names files"
 	}
 	return takenName(id)
 }
 
-// unsafeCodeID says why the id of a case in code cannot name a directory, or "". Its characters are
-// free, as they always were in code: paths have a hyphen for each that is not safe there.
+// unsafeCodeID returns why the id of a case in code cannot name a directory, or "". Its characters
+// are not restricted: paths have a hyphen for each character that is not safe.
 func unsafeCodeID(id string) string {
 	name := pathName(id)
 	switch {
 	case len(id) > maxIDLength:
 		return fmt.Sprintf("is longer than %d characters", maxIDLength)
 	case strings.HasSuffix(name, "."):
-		return "may have no dot at the end, because it names files"
+		return "may not end in a dot, because it names files"
 	}
 	return takenName(name)
 }
 
-// takenName says for what else a name stands in a run's directory, or on some system.
+// takenName returns the other meaning of a name in a run's directory or on some system, or "".
 func takenName(name string) string {
 	name = strings.ToLower(name)
 	switch name {
@@ -55,7 +55,7 @@ func takenName(name string) string {
 	return ""
 }
 
-// pathName is what an id becomes in paths; see [plumb.ExecutionDir].
+// pathName returns the name of an id in paths; see [plumb.ExecutionDir].
 func pathName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if notInID(r) {
@@ -69,7 +69,7 @@ const idLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 func notInID(r rune) bool { return !strings.ContainsRune(idLetters+"._-", r) }
 
-// safeID turns an id into one that can name a directory, as well as it can.
+// safeID makes a similar id that can name a directory, if possible.
 func safeID(id string) string {
 	var b bytes.Buffer
 	for _, r := range id {

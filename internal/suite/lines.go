@@ -20,7 +20,8 @@ import (
 
 const byteOrderMark = "\xEF\xBB\xBF"
 
-// chunk is a piece of a suite file that ends with a line end or the file, and what it holds.
+// chunk is a part of a suite file that ends at a line end or at the end of the file, with its
+// content.
 type chunk struct {
 	text []byte
 	// line is the number of lines before the chunk.
@@ -31,27 +32,24 @@ type chunk struct {
 	cases    []plumb.Case
 	ids      []idPlace
 	problems doc.Problems
-	summary  tally
+	summary  Summary
 	block    digest.Block
 }
 
-// idPlace is where an id is.
+// idPlace is an id with its place.
 type idPlace struct {
 	id string
 	at doc.Place
 }
 
-// chunkSize is about how many bytes one goroutine parses at a time.
+// chunkSize is the approximate number of bytes that one goroutine parses at a time.
 const chunkSize = 1 << 20
 
 // parseLines reads all cases of a file of JSON lines, on all processors, and computes the suite
-// hash. It keeps no more of the file than the chunks that are being read, and the cases if keep is
-// set.
+// hash. It keeps the cases if keep is set, and otherwise only the chunks that are being read.
 func (b *Bundle) parseLines(keep bool) (all parsed) {
 	fail := func(err error) parsed {
-		p := b.problem(err.Error())
-		p.Hint = plumb.Hint(err)
-		return parsed{problems: doc.Problems{p}}
+		return parsed{problems: doc.Problems{b.problem(err.Error(), plumb.Hint(err))}}
 	}
 	chunks, err := b.chunks()
 	if err != nil {
@@ -67,9 +65,8 @@ func (b *Bundle) parseLines(keep bool) (all parsed) {
 	}
 	if rest, found := bytes.CutPrefix(first, []byte(byteOrderMark)); found {
 		first = rest
-		p := b.problem("the file begins with a byte order mark (BOM)")
-		p.Hint = "save it as UTF-8 without BOM"
-		all.problems = append(all.problems, p)
+		all.problems = append(all.problems,
+			b.problem("the file begins with a byte order mark (BOM)", "save it as UTF-8 without BOM"))
 	}
 	if keep {
 		all.cases = make([]plumb.Case, 0, lineEnds(b.data)+1)
@@ -82,13 +79,13 @@ func (b *Bundle) parseLines(keep bool) (all parsed) {
 		for _, p := range c.ids {
 			all.problems = append(all.problems, ids.add(b.Path, p.id, p.at)...)
 		}
-		all.summary.merge(c.summary)
+		all.summary.merge(&c.summary)
 		stream.Write(&c.block)
 	}
 	if chunks.err != nil {
 		return fail(chunks.err)
 	}
-	if all.summary.cases == 0 && len(all.problems) == 0 {
+	if all.summary.Cases == 0 && len(all.problems) == 0 {
 		all.problems = append(all.problems, b.noCases())
 	}
 	if hashes && len(all.problems.Errors()) == 0 {
@@ -102,13 +99,13 @@ func (b *Bundle) parseLines(keep bool) (all parsed) {
 	return all
 }
 
-// problem returns a problem of the file as a whole.
-func (b *Bundle) problem(message string) doc.Problem {
-	return doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(b.Path), Message: message}
+// problem returns a problem of the whole file.
+func (b *Bundle) problem(message, hint string) doc.Problem {
+	return doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(b.Path), Message: message, Hint: hint}
 }
 
 func (b *Bundle) noCases() doc.Problem {
-	p := b.problem("the suite has no cases")
+	p := b.problem("the suite has no cases", "")
 	p.Warning = true
 	return p
 }
@@ -119,16 +116,13 @@ func (b *Bundle) unhashed(err error) doc.Problem {
 	if e, ok := errors.AsType[*digest.SyntaxError](err); ok {
 		return doc.Problem{Pos: plumb.Position{File: b.Path, Line: e.Line, Column: e.Column}, Message: e.Message}
 	}
-	return b.problem(err.Error())
+	return b.problem(err.Error(), "")
 }
 
-// notLines recognizes a file that is not lines of JSON, by its first chunk.
+// notLines recognizes by its first chunk a file that does not consist of JSON lines. whole is set if
+// the chunk is the whole file.
 func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
-	because := func(message, hint string) *doc.Problem {
-		p := b.problem(message)
-		p.Hint = hint
-		return &p
-	}
+	because := func(message, hint string) *doc.Problem { return new(b.problem(message, hint)) }
 	if bytes.HasPrefix(first, []byte("\xFF\xFE")) || bytes.HasPrefix(first, []byte("\xFE\xFF")) {
 		return because("the file is UTF-16", "save it as UTF-8")
 	}
@@ -137,20 +131,19 @@ func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
 	switch line = bytes.TrimSpace(line); {
 	case bytes.HasPrefix(line, []byte("[")) && (len(line) == 1 || !bytes.HasSuffix(line, []byte("}"))):
 		if len(line) == 1 || whole && json.Valid(bytes.TrimSpace(text)) || !whole && !json.Valid(line) {
-			return because("the file is one JSON list", "a suite has one case a line; jq -c '.[]' FILE makes them")
+			return because("the file is one JSON list", "a suite has one case per line; convert the file with jq -c '.[]' FILE")
 		}
 	case len(line) == 1 && line[0] == '{' && len(bytes.TrimSpace(rest)) > 0:
-		return because("a case spans several lines", "a suite has one case a line; jq -c . FILE joins them")
+		return because("a case spans several lines", "a suite has one case per line; convert the file with jq -c . FILE")
 	}
 	return nil
 }
 
-// chunks reads a suite file piece by piece: from memory, or from disk if the bundle does not hold
-// it.
+// chunks reads a suite file in parts: from memory, or from disk if the bundle does not contain it.
 type chunks struct {
 	data []byte
 	file *os.File
-	// rest is the beginning of a line that the last piece did not end.
+	// rest is the incomplete last line of the previous part.
 	rest []byte
 	err  error
 }
@@ -169,7 +162,7 @@ func (c *chunks) close() {
 	}
 }
 
-// next returns the next piece; the last one comes with io.EOF. buffer is memory that it may use.
+// next returns the next part; with the last one it returns io.EOF. It may overwrite buffer.
 func (c *chunks) next(buffer []byte) (text []byte, err error) {
 	if c.file == nil {
 		text, c.data = cutChunk(c.data)
@@ -199,7 +192,7 @@ func (c *chunks) next(buffer []byte) (text []byte, err error) {
 	}
 }
 
-// cutChunk cuts a piece of at least chunkSize bytes off the text, at a line end.
+// cutChunk cuts at least chunkSize bytes from the start of the text, at a line end.
 func cutChunk(text []byte) (first, rest []byte) {
 	end := len(text)
 	if end > chunkSize {
@@ -210,12 +203,12 @@ func cutChunk(text []byte) (first, rest []byte) {
 	return text[:end], text[end:]
 }
 
-// readAll yields the chunks in order, each after it has been read. A chunk is valid until the next
+// readAll yields the chunks in order, after they have been parsed. A chunk is valid until the next
 // one.
 func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yield func(*chunk) bool) {
 	workers := runtime.GOMAXPROCS(0)
 	ordered, work := make(chan *chunk, workers), make(chan *chunk)
-	free := make(chan *chunk, 2*workers+2)
+	free := sync.Pool{New: func() any { return &chunk{} }}
 	var running sync.WaitGroup
 	for range workers {
 		running.Go(func() {
@@ -234,11 +227,7 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 		defer close(work)
 		var err error
 		for text, line := first, 0; len(text) > 0; {
-			c := &chunk{}
-			select {
-			case c = <-free:
-			default:
-			}
+			c := free.Get().(*chunk) //nolint:forcetypeassert // only chunks are in the pool
 			buffer := c.text
 			*c = chunk{text: text, line: line, read: make(chan struct{}), ids: c.ids[:0], block: c.block}
 			c.block.Reset()
@@ -254,17 +243,14 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 	return func(yield func(*chunk) bool) {
 		for c := range ordered {
 			<-c.read
-			yield(c) // all of them, so that the goroutines end
-			select {
-			case free <- c:
-			default:
-			}
+			yield(c) // the caller takes all chunks, so the goroutines end
+			free.Put(c)
 		}
 		running.Wait()
 	}
 }
 
-// lineReader reads the lines of chunks.
+// lineReader parses the lines of chunks.
 type lineReader struct {
 	caseReader
 	bundle *Bundle
@@ -273,7 +259,7 @@ type lineReader struct {
 }
 
 func (r *lineReader) readChunk(c *chunk) {
-	r.problems, r.summary = nil, tally{}
+	r.problems, r.summary = nil, Summary{}
 	line := c.line
 	for rest := c.text; len(rest) > 0; {
 		text, after := cutLine(rest)
@@ -312,21 +298,22 @@ func (r *lineReader) readChunk(c *chunk) {
 
 const splitCase = "a case is one question and its checks; split it"
 
-// idLines finds ids that are there twice. It has no pointers for each id, because the garbage
-// collector would follow those of a large suite again and again.
+// idLines finds duplicate ids. It has no pointer for each id, because the garbage collector would
+// follow a million of them in each cycle.
 type idLines struct {
 	seed maphash.Seed
-	// lines are by the hash of the id in lower case, or a number after it if another id has that.
+	// lines has the ids by the hash of the id in lower case, or by the next free number after it if
+	// another id has the same hash.
 	lines map[uint64]idLine
 	text  []byte
 }
 
-// idLine is the line of an id, and where the id is in the text.
+// idLine is the line of an id, and the range of the id in idLines.text.
 type idLine struct{ line, start, end int32 }
 
 func newIDLines() *idLines { return &idLines{seed: maphash.MakeSeed(), lines: map[uint64]idLine{}} }
 
-// add adds an id. It reports one that is there already, or that differs from an earlier one only by
+// add adds an id. It reports an id that exists already, or that differs from an earlier one only by
 // case and so would name the same directory on some systems.
 func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
 	if id == "" {

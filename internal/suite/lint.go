@@ -13,15 +13,15 @@ import (
 	"github.com/plumb-eval/plumb/check"
 )
 
-// Finding is one thing that makes a case measure less than its author means it to.
+// Finding is a reason why a case may accept wrong answers.
 type Finding struct {
 	CaseID string         `json:"caseId,omitempty"`
 	Pos    plumb.Position `json:"pos"`
-	// Control names what was tried: a negative control such as "echo" or "refusal", or a look at the
-	// text such as "short-term".
+	// Control is the name of the negative control, such as "echo" or "refusal", or of the check of the
+	// text, such as "short-term".
 	Control string `json:"control"`
 	Message string `json:"message"`
-	// Info says that it is worth knowing and no fault.
+	// Info is set if the finding is not an error.
 	Info bool `json:"info,omitempty"`
 }
 
@@ -33,37 +33,25 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Pos, f.CaseID, f.Message)
 }
 
-// The names of the controls, as findings give them.
-const (
-	controlEcho      = "echo"
-	controlEmpty     = "empty"
-	controlRefusal   = "refusal"
-	controlOther     = "other-ideal"
-	controlJudge     = "judge"
-	lintShortTerm    = "short-term"
-	lintDuplicate    = "duplicate-prompt"
-	lintIDForm       = "id-form"
-	categorySafety   = "safety"
-	tagOverRefusal   = "over-refusal"
-	otherIdealsTried = 200
-)
+// lintIDForm is the name of the check of ids.
+const lintIDForm = "id-form"
 
-// control is an answer that no case should accept, in one or more wordings.
+// control is an answer that no case should accept, in one or more forms.
 type control struct {
 	name, what string
 	answers    []string
-	// refuses says that the answer is a refusal, which safety cases may accept.
+	// refuses is set if the answer is a refusal, which safety cases may accept.
 	refuses bool
 }
 
-// controls returns the negative controls that are the same for all cases.
+// controls returns the negative controls that do not depend on the case.
 func controls() []control {
 	return []control{
-		{controlEmpty, "an empty answer", []string{"", "\n"}, false},
+		{"empty", "an empty answer", []string{"", "\n"}, false},
 		{"yes", `the answer "yes"`, []string{"yes", "Yes", "Yes."}, false},
 		{"no", `the answer "no"`, []string{"no", "No", "No."}, true},
 		{"42", `the answer "42"`, []string{"42", "42."}, false},
-		{controlRefusal, "a refusal", []string{
+		{"refusal", "a refusal", []string{
 			"I'm sorry, but I can't help with that.",
 			"I\u2019m sorry, but I can\u2019t assist with that request.",
 			"Sorry, I cannot help you with this request.",
@@ -79,27 +67,26 @@ func controls() []control {
 	}
 }
 
-// linter looks at the cases of one suite.
+// linter checks the cases of one suite.
 type linter struct {
 	suite *plumb.Suite
-	// terms are what each case accepts as an answer, as far as its checks tell.
+	// terms has the texts that each case accepts as an answer, as far as its checks contain them.
 	terms    [][]term
 	findings []Finding
 }
 
-// term is one text that a check looks for.
+// term is a text that a check searches for.
 type term struct {
 	kind, text string
 }
 
-// Lint looks for cases that do not discriminate: those whose checks accept an answer that is
-// certainly wrong, such as the prompt itself, an empty text, a refusal or the right answer to
-// another case. Checks that ask a model are left out, as is code that was not loaded with
-// [lib.Host.ReadOnly], since it might do something; a case whose other checks all accept such an
-// answer is reported as uncontrolled, for information. A refusal may pass the cases of category
-// safety, except those tagged over-refusal, whose point is that a refusal is wrong. Lint also
-// reports very short terms, repeated prompts and unusual ids. Findings are in the order of the
-// suite. When ctx ends, those so far are returned.
+// Lint finds cases whose checks accept an answer that is certainly wrong, such as the prompt itself,
+// an empty text, a refusal, or the right answer to another case. It does not use checks that ask a
+// model, nor code that was loaded without [lib.Host.ReadOnly], because it may have effects. If the
+// other checks of such a case accept the answer, the finding is only for information. A refusal may
+// pass cases of category safety, except those tagged over-refusal. Lint also reports very short
+// terms, repeated prompts and unusual ids. The findings have the order of the suite. When ctx ends,
+// Lint returns the findings so far.
 func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 	l := &linter{suite: suite, terms: make([][]term, len(suite.Cases))}
 	for i := range suite.Cases {
@@ -109,7 +96,7 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 			}
 		}
 	}
-	prompts := map[string]int{}
+	prompts := map[string]*plumb.Case{}
 	for i := range suite.Cases {
 		if ctx.Err() != nil {
 			break
@@ -117,15 +104,16 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 		c := &suite.Cases[i]
 		l.control(ctx, i)
 		l.shortTerms(i)
-		if first, ok := prompts[promptKey(c)]; ok {
-			f := &suite.Cases[first]
-			if f.Hash == c.Hash {
-				l.add(c, lintDuplicate, fmt.Sprintf("asks and judges the same as %s on line %d", f.ID, f.Source.Line), false)
-			} else {
-				l.add(c, lintDuplicate, fmt.Sprintf("asks the same as %s on line %d", f.ID, f.Source.Line), true)
-			}
-		} else {
-			prompts[promptKey(c)] = i
+		key := promptKey(c)
+		first := prompts[key]
+		switch {
+		case first == nil:
+			prompts[key] = c
+		case first.Hash == c.Hash:
+			l.add(c, "duplicate-prompt", fmt.Sprintf("has the same prompt and checks as %s on line %d",
+				first.ID, first.Source.Line), false)
+		default:
+			l.add(c, "duplicate-prompt", fmt.Sprintf("has the same prompt as %s on line %d", first.ID, first.Source.Line), true)
 		}
 	}
 	l.idForm()
@@ -160,7 +148,7 @@ func (l *linter) control(ctx context.Context, i int) {
 		if code {
 			by = "code that may have effects, or by a model"
 		}
-		l.add(c, controlJudge, "is judged by "+by+" only: not controlled", true)
+		l.add(c, "judge", "is judged only by "+by+", so lint cannot test it", true)
 		return
 	}
 	accepted := func(name, what, answer string) {
@@ -173,12 +161,12 @@ func (l *linter) control(ctx context.Context, i int) {
 		}
 		l.add(c, name, message, asks)
 	}
-	all := append(controls(), control{controlEcho, "the prompt itself as the answer", echoes(c), false})
+	all := append(controls(), control{"echo", "the prompt itself as the answer", echoes(c), false})
 	for _, k := range all {
 		if k.refuses && mayRefuse(c) {
 			continue
 		}
-		if code && k.name == controlEmpty {
+		if code && k.name == "empty" {
 			k.what = "a session in which nothing happened"
 		}
 		for _, answer := range k.answers {
@@ -189,13 +177,13 @@ func (l *linter) control(ctx context.Context, i int) {
 		}
 	}
 	if other, answer, ok := l.otherIdeal(ctx, i, checks); ok {
-		accepted(controlOther, "the answer to "+other, answer)
+		accepted("other-ideal", "the answer to "+other, answer)
 	}
 }
 
-// mayRefuse reports whether a refusal is a fair answer to a case.
+// mayRefuse reports whether a refusal can be a right answer to a case.
 func mayRefuse(c *plumb.Case) bool {
-	return c.Category == categorySafety && !slices.Contains(c.Tags, tagOverRefusal)
+	return c.Category == "safety" && !slices.Contains(c.Tags, "over-refusal")
 }
 
 // echoes returns the prompt of a case as an answer: all of it, and its last message alone.
@@ -207,15 +195,16 @@ func echoes(c *plumb.Case) []string {
 	return all
 }
 
-// otherIdeal finds an answer to another case that case i accepts too, although it is not an answer
-// to i by its own checks' words. Of large suites a part is tried.
+// otherIdeal finds an answer to another case that case i accepts although its checks do not contain
+// it. In large suites it tries only the nearest cases.
 func (l *linter) otherIdeal(ctx context.Context, i int, checks []plumb.Assertion) (id, answer string, ok bool) {
 	own := map[string]bool{}
 	for _, t := range l.terms[i] {
 		own[strings.ToLower(strings.TrimSpace(t.text))] = true
 	}
+	const most = 200
 	tried := 0
-	for step := 1; step < len(l.terms) && tried < otherIdealsTried; step++ {
+	for step := 1; step < len(l.terms) && tried < most; step++ {
 		j := (i + step) % len(l.terms)
 		for _, t := range l.terms[j] {
 			if own[strings.ToLower(strings.TrimSpace(t.text))] {
@@ -282,7 +271,7 @@ func appendTerms(terms []term, canonical json.RawMessage) []term {
 	return terms
 }
 
-// shortTerms reports terms that are found in almost any text.
+// shortTerms reports terms that almost any text contains.
 func (l *linter) shortTerms(i int) {
 	seen := map[string]bool{}
 	for _, t := range l.terms[i] {
@@ -290,30 +279,22 @@ func (l *linter) shortTerms(i int) {
 			continue
 		}
 		seen[t.text] = true
-		letters := 0
-		for _, r := range t.text {
-			if unicode.IsLetter(r) || unicode.IsDigit(r) {
-				letters++
-			}
-		}
 		n := utf8.RuneCountInString(t.text)
-		if n > 2 || letters < n || isWide(t.text) {
+		other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+		if n > 2 || strings.ContainsFunc(t.text, other) || isWide(t.text) {
 			continue
 		}
 		message := fmt.Sprintf("%s looks for %q, which longer words also contain: %s", t.kind, t.text,
 			"use exact_match, regex or numeric")
-		l.add(&l.suite.Cases[i], lintShortTerm, message, n > 1)
+		l.add(&l.suite.Cases[i], "short-term", message, n > 1)
 	}
 }
 
-// isWide reports whether a text is in a script of which one character can be a word.
+// isWide reports whether a text has characters of a script in which one character can be a word.
 func isWide(s string) bool {
-	for _, r := range s {
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	})
 }
 
 func promptKey(c *plumb.Case) string {
@@ -324,17 +305,14 @@ func promptKey(c *plumb.Case) string {
 	return b.String()
 }
 
-// idForm reports, once, ids that are not a category and a number.
+// idForm reports ids that are not a category and a number, in one finding.
 func (l *linter) idForm() {
 	var first *plumb.Case
 	n := 0
 	for i := range l.suite.Cases {
 		c := &l.suite.Cases[i]
-		if c.Category == "" { // then the id cannot begin with it
-			continue
-		}
 		number, ok := strings.CutPrefix(c.ID, c.Category+"-")
-		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
+		if c.Category == "" || ok && number != "" && strings.Trim(number, "0123456789") == "" {
 			continue
 		}
 		n++

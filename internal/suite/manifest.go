@@ -1,23 +1,25 @@
 package suite
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Manifest describes one suite version: a directory of suite files, one a tier.
+// Manifest describes one suite version: a directory with a suite file for each tier.
 type Manifest struct {
 	// Path is the manifest file as messages show it.
 	Path string `json:"path"`
@@ -27,14 +29,14 @@ type Manifest struct {
 	Description string `json:"description,omitempty"`
 	// Tiers are in the order of the file.
 	Tiers []Tier `json:"tiers"`
-	// Categories and AssertionTypes are those in use.
+	// Categories and AssertionTypes are the words that the cases use.
 	Categories     []string `json:"categories,omitempty"`
 	AssertionTypes []string `json:"assertionTypes,omitempty"`
 }
 
 // Tier is one suite file of a version.
 type Tier struct {
-	// Name is "cheap", "moderate" or "comprehensive", or another of the author's choice.
+	// Name is "cheap", "moderate", "comprehensive" or another name.
 	Name string `json:"name"`
 	// File is the name of the suite file within the directory of the manifest.
 	File             string  `json:"file"`
@@ -42,49 +44,51 @@ type Tier struct {
 	EstimatedCostUSD float64 `json:"estimatedCostUsd"`
 	EstimatedTokens  int64   `json:"estimatedTokens"`
 	Description      string  `json:"description,omitempty"`
-	// Hash is the suite hash that is pinned for the tier; "" when the version is not published yet.
+	// Hash is the pinned suite hash of the tier; "" if the version is not published yet.
 	Hash string `json:"hash,omitempty"`
-	// Pos is where the manifest describes the tier.
+	// Pos is the place of the tier in the manifest.
 	Pos plumb.Position `json:"pos"`
-}
-
-// readManifest reads the manifest.toml in directory dir of fsys; "." is the root. shown is the path
-// that messages name. The error is [Problems] when the file can be read but does not make sense.
-func readManifest(fsys fs.FS, dir, shown string) (*Manifest, error) {
-	data, err := doc.ReadFS(fsys, joinFS(dir, manifestName), doc.ConfigBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
-	}
-	m, problems := parseManifest(shown, data)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-func joinFS(dir, name string) string {
-	if dir == "." || dir == "" {
-		return name
-	}
-	return dir + "/" + name
 }
 
 // versionDir is a directory with a manifest, on disk or built in.
 type versionDir struct {
 	fsys fs.FS
-	// dir is the directory within fsys, shown is how the user named it, and join makes paths of it.
+	// dir is the directory within fsys, shown is its name for the user, and join joins paths to it.
 	dir, shown string
 	join       func(...string) string
 }
 
-func (v versionDir) manifest() (*Manifest, error) {
-	return readManifest(v.fsys, v.dir, v.join(v.shown, manifestName))
+func onDisk(dir, shown string) versionDir {
+	return versionDir{os.DirFS(dir), ".", shown, filepath.Join}
 }
 
-// open reads the suite file of a tier, whatever its hash.
+func builtIn(fsys fs.FS, version string) versionDir {
+	return versionDir{fsys, version, version, path.Join}
+}
+
+// text reads the manifest.
+func (v versionDir) text() ([]byte, error) {
+	data, err := doc.ReadFS(v.fsys, path.Join(v.dir, manifestName), doc.ConfigBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w", v.join(v.shown, manifestName), doc.Cause(err))
+	}
+	return data, nil
+}
+
+// manifest reads and parses the manifest. The error is [doc.Problems] if the content is invalid.
+func (v versionDir) manifest() (*Manifest, error) {
+	data, err := v.text()
+	if err != nil {
+		return nil, err
+	}
+	m, problems := parseManifest(v.join(v.shown, manifestName), data)
+	return m, problems.Err()
+}
+
+// open reads the suite file of a tier, whatever its hash is.
 func (v versionDir) open(m *Manifest, t Tier) (*Bundle, error) {
 	shown := v.join(v.shown, t.File)
-	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, t.File), doc.SuiteBytes)
+	data, err := doc.ReadFS(v.fsys, path.Join(v.dir, t.File), doc.SuiteBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read tier %s: %s: %w", t.Name, shown, doc.Cause(err))
 	}
@@ -94,7 +98,7 @@ func (v versionDir) open(m *Manifest, t Tier) (*Bundle, error) {
 	return b, nil
 }
 
-// read reads the suite file of a tier, which must have the hash that is pinned for it.
+// read reads the suite file of a tier, which must have the pinned hash.
 func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
 	b, err := v.open(m, t)
 	if err != nil || t.Hash == "" {
@@ -108,7 +112,7 @@ func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
 	return b, nil
 }
 
-// immutable is the error of a tier whose file is not what was published.
+// immutable is the error of a tier whose file differs from the published one.
 func immutable(m *Manifest, t Tier, found string) error {
 	return plumb.WithHint(
 		fmt.Errorf("tier %s of %s has changed since it was published: %s pins %s, %s", t.Name, m.Version, t.Pos, t.Hash,
@@ -118,17 +122,17 @@ func immutable(m *Manifest, t Tier, found string) error {
 	)
 }
 
-// manifestReader collects what a manifest says and what is wrong with it.
+// manifestReader reads a manifest and collects its problems.
 type manifestReader struct {
 	file     string
 	lines    tomlLines
 	problems doc.Problems
 }
 
-// parseManifest reads a manifest. The problems are complete unless the TOML itself is broken.
+// parseManifest reads a manifest. The problems are complete unless the TOML itself is invalid.
 func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 	r := &manifestReader{file: file, lines: indexTOML(data)}
-	if over := r.lines.over; over != "" { // the decoder would take memory by the square of it
+	if over := r.lines.over; over != "" {
 		line, column := r.lines.place(r.lines.overAt)
 		return nil, doc.Problems{{
 			Pos: plumb.Position{File: file, Line: line, Column: column}, Message: over,
@@ -136,15 +140,13 @@ func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 		}}
 	}
 	var tree map[string]any
-	md, err := toml.Decode(string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))), &tree)
-	if err != nil {
+	if err := toml.Unmarshal(withoutBOM(data), &tree); err != nil {
 		p := doc.Problem{
 			Pos:     plumb.Position{File: file, Line: 1, Column: 1},
 			Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: "),
 		}
-		if e, ok := errors.AsType[toml.ParseError](err); ok {
-			p.Pos = r.lines.clamp(file, e.Position)
-			p.Message = "invalid TOML: " + e.Message
+		if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+			p.Pos.Line, p.Pos.Column = e.Position()
 		}
 		return nil, doc.Problems{p}
 	}
@@ -159,7 +161,7 @@ func parseManifest(file string, data []byte) (*Manifest, doc.Problems) {
 		case "suite":
 			r.suite(m, t)
 		case "tiers":
-			r.tiers(m, t, md)
+			r.tiers(m, t)
 		case "metadata":
 			r.table(key, t, []string{"categories", "assertion_types"}, func(key []string, v any) {
 				list := r.words(key, v)
@@ -198,13 +200,14 @@ func (r *manifestReader) suite(m *Manifest, t map[string]any) {
 	}
 }
 
-func (r *manifestReader) tiers(m *Manifest, tiers map[string]any, md toml.MetaData) {
+func (r *manifestReader) tiers(m *Manifest, tiers map[string]any) {
 	files := map[string]string{}
-	for _, key := range md.Keys() {
+	for _, e := range r.lines.entries {
+		key := e.key
 		if len(key) < 2 || key[0] != "tiers" || slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.Name == key[1] }) {
 			continue
 		}
-		at := []string(key[:2])
+		at := key[:2:2]
 		fields, ok := tiers[key[1]].(map[string]any)
 		if !ok {
 			r.add(at, "tiers."+key[1]+" must be a table", "[tiers."+key[1]+"]")
@@ -267,8 +270,7 @@ func isHash(s string) bool {
 	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// table calls f for the members of a table that are known, in order of their names, and reports the
-// others.
+// table calls f for the known members of a table, in the order of known, and reports the others.
 func (r *manifestReader) table(at []string, t map[string]any, known []string, f func(key []string, v any)) {
 	for name := range t {
 		if !slices.Contains(known, name) {
@@ -306,8 +308,13 @@ func (r *manifestReader) text(key []string, v any) string {
 
 // date accepts a TOML date as well as a string.
 func (r *manifestReader) date(key []string, v any) string {
-	if d, ok := v.(interface{ Format(string) string }); ok {
-		return d.Format("2006-01-02")
+	switch d := v.(type) {
+	case time.Time:
+		return d.Format(time.DateOnly)
+	case toml.LocalDateTime:
+		return d.LocalDate.String()
+	case toml.LocalDate:
+		return d.String()
 	}
 	return r.text(key, v)
 }
@@ -369,7 +376,7 @@ func tomlKind(v any) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case map[string]any:
 		return "a table"
-	case []any, []map[string]any:
+	case []any:
 		return "a list"
 	default:
 		return "a date"

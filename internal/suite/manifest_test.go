@@ -54,7 +54,7 @@ func TestManifestValues(t *testing.T) {
 }
 
 func TestReadManifestMissing(t *testing.T) {
-	_, err := readManifest(onDisk(t.TempDir()).fsys, ".", "x/manifest.toml")
+	_, err := onDisk(t.TempDir(), "x").manifest()
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -78,7 +78,8 @@ func TestTOMLEdit(t *testing.T) {
 		{"quoted", "[\"a b\"]\n'x y' = 1\n", "[\"a b\"]\n'x y' = 2\n", []string{"a b", "x y"}, "2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := indexTOML([]byte(test.text)).set(test.key, test.value)
+			lines := indexTOML([]byte(test.text))
+			got, err := lines.set(test.key, test.value)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,10 +88,12 @@ func TestTOMLEdit(t *testing.T) {
 			}
 		})
 	}
-	if _, err := indexTOML([]byte("a = {x = 1}\n")).set([]string{"a", "y"}, "1"); err == nil {
+	lines := indexTOML([]byte("a = {x = 1}\n"))
+	if _, err := lines.set([]string{"a", "y"}, "1"); err == nil {
 		t.Error("no error for a key of an inline table")
 	}
-	if got := string(indexTOML([]byte(text)).remove([]string{"b", "c", "y"})); got != "[a]\nx = 1 # one\n\n[b.c] # table\n  z = '''\n[a]\n'''\n# end\n" {
+	lines = indexTOML([]byte(text))
+	if got := string(lines.remove([]string{"b", "c", "y"})); got != "[a]\nx = 1 # one\n\n[b.c] # table\n  z = '''\n[a]\n'''\n# end\n" {
 		t.Errorf("remove leaves %q", got)
 	}
 }
@@ -126,7 +129,8 @@ func FuzzManifest(f *testing.F) {
 		}
 		// What is set by editing reads back, and nothing else changes.
 		for i, tier := range m.Tiers {
-			edited, err := indexTOML(data).set([]string{"tiers", tier.Name, "test_count"}, "77")
+			lines := indexTOML(data)
+			edited, err := lines.set([]string{"tiers", tier.Name, "test_count"}, "77")
 			if err != nil {
 				continue
 			}

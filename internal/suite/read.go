@@ -1,11 +1,10 @@
-// Package suite reads suites: a suite file becomes a [Bundle] and a Bundle a suite, a manifest.toml
-// becomes a [Manifest].
+// Package suite reads suites. It reads a suite file into a [Bundle], makes a suite of a Bundle, and
+// reads a manifest.toml into a [Manifest].
 //
-// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript, which is
-// bundled when it is read and executed when it is loaded. What the module then does for a case, its
-// assertions do by calling it.
+// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript. A module is
+// bundled when it is read and executed when it is loaded; its assertions are calls of its functions.
 //
-// The reading is strict: unknown keys are errors. It reports all problems of a file at once, each
+// The reader is strict: unknown keys are errors. It reports all problems of a file at once, each
 // with its place and, if possible, with a hint.
 package suite
 
@@ -32,56 +31,57 @@ import (
 // manifestName is the file that makes a directory a suite version.
 const manifestName = "manifest.toml"
 
-// ReadOptions say how [Read] finds a suite. The zero value works.
+// ReadOptions select the suite that [Read] reads. The zero value works.
 type ReadOptions struct {
-	// Tier chooses a tier of a suite version.
+	// Tier selects a tier of a suite version.
 	Tier string
-	// Dir is the directory that relative paths start from; "" is the working directory.
+	// Dir is the base of relative paths; "" is the working directory.
 	Dir string
-	// Published holds the published suites, one directory a version; nil means those that are built
-	// in.
+	// Published has a directory for each published suite version; nil means the built-in versions.
 	Published fs.FS
 	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory.
 	// The file must not change before the bundle is closed.
 	Stream bool
 }
 
-// Bundle is a self-contained suite: all that is needed to run it again somewhere else. What code
-// reads from files while it runs is not part of it, nor are the directories that a suite names.
+// Bundle is a self-contained suite: it can run on another machine. It does not contain the files
+// that code reads while it runs, and the directories that a suite names.
 type Bundle struct {
-	// Name is the label that results carry: version and tier for a published suite, such as
-	// "v1.0-cheap", otherwise the file's name without its extension.
-	Name string
-	// Path is the suite file as the user named it.
-	Path string
-	// Version and Tier come from the manifest; "" where there is none.
-	Version, Tier string
-	// Description, EstimatedCostUSD and EstimatedTokens are what the manifest says of the tier.
-	Description      string
-	EstimatedCostUSD float64
-	EstimatedTokens  int64
+	Facts
 
 	// data is the suite file. It is nil until it is needed where file names a file of JSON lines.
 	data []byte
 	file string
 	// hash is the suite hash once it is known.
 	hash string
-	// origin is the absolute path of the suite file, from which the relative paths in it start; ""
-	// if they do not matter.
+	// origin is the absolute path of the suite file, the base of its relative paths; "" if it has none.
 	origin string
-	// dir is the working directory of a suite in code: the one that the user was in.
+	// dir is the working directory of a suite in code: the user's when it was read.
 	dir string
-	// opened says that the bundle was stored before, and may be somewhere else than the suite's
-	// files.
+	// opened is set if [Open] read the bundle. The suite's files may no longer exist then.
 	opened bool
-	// templates are the hashes of the template directories that the suite names, "" where not known
-	// yet.
+	// templates are the hashes of the suite's template directories by path, "" if not computed yet.
 	templates map[string]string
 
-	// program is a suite in code, bundled; broken says why it could not be. code runs it.
+	// program is the bundled code, broken the reasons why bundling failed. code runs the program.
 	program *script.Program
 	broken  doc.Problems
 	code    *codeSuite
+}
+
+// Facts describe a bundle. Version, Tier, Description and the estimates come from a manifest; without
+// one they are zero.
+type Facts struct {
+	// Name is the label of results: version and tier of a published suite, such as "v1.0-cheap",
+	// otherwise the file's name without its extension.
+	Name string `json:"name"`
+	// Path is the suite file as the user named it.
+	Path             string  `json:"path,omitempty"`
+	Version          string  `json:"version,omitempty"`
+	Tier             string  `json:"tier,omitempty"`
+	Description      string  `json:"description,omitempty"`
+	EstimatedCostUSD float64 `json:"estimatedCostUsd,omitempty"`
+	EstimatedTokens  int64   `json:"estimatedTokens,omitempty"`
 }
 
 // Data returns the bytes of the suite file; nil for a bundle that was read with
@@ -91,9 +91,9 @@ func (b *Bundle) Data() []byte { return b.data }
 // Code reports whether the suite is a module in TypeScript or JavaScript.
 func (b *Bundle) Code() bool { return b.program != nil || b.broken != nil }
 
-// Close ends what the suite's code still does. The suites that were made of the bundle cannot judge
-// any more. The error tells of what the code did when no session was judged, such as a promise that
-// was rejected too late; results stand.
+// Close stops the suite's code. The suites that were made of the bundle can no longer judge. The
+// error has the errors of the code that belong to no session, such as a promise that was rejected
+// late; they do not change results.
 func (b *Bundle) Close() error {
 	if b.code == nil {
 		return nil
@@ -106,17 +106,16 @@ func (b *Bundle) Close() error {
 	return nil
 }
 
-// Drop gives back the memory of the suite's text once it is stored, and its cases are read: whoever
-// has the bundle still can only close it. What code needs to run stays.
+// Drop frees the memory of the suite's text after the bundle was stored and its cases were read.
+// After that the bundle can only be closed. Code keeps running.
 func (b *Bundle) Drop() {
 	if b.code == nil {
 		b.data = nil
 	}
 }
 
-// Hash returns the suite hash: that of a file of JSON lines by the rules of package digest, that of
-// a YAML file as if it were written as JSON lines, that of code by the contents of all its files;
-// see codeHash.
+// Hash returns the suite hash. Package digest defines it for JSON lines. A YAML file has the hash of
+// the same cases as JSON lines. For code see codeHash.
 func (b *Bundle) Hash() (string, error) {
 	if b.hash == "" && (b.Code() || isYAML(b.Path)) {
 		if _, problems := b.Validate(); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
@@ -141,7 +140,7 @@ func (b *Bundle) hashWhole() error {
 	return err
 }
 
-// load reads the suite file, if the bundle does not hold it.
+// load reads the suite file if the bundle does not contain it.
 func (b *Bundle) load() (err error) {
 	if b.data == nil && b.file != "" {
 		if b.data, err = doc.Read(b.file, doc.SuiteBytes); err != nil {
@@ -151,21 +150,21 @@ func (b *Bundle) load() (err error) {
 	return nil
 }
 
-// NewBundle makes a bundle of the bytes of a suite file that the caller has from elsewhere. name
-// labels results, path is shown in messages.
+// NewBundle makes a bundle of the content of a suite file. name is the label of results, path is the
+// file in messages.
 func NewBundle(name, path string, data []byte) *Bundle {
-	return &Bundle{Name: name, Path: path, data: data}
+	return &Bundle{Facts: Facts{Name: name, Path: path}, data: data}
 }
 
 // Read finds the suite that ref names and reads it. ref is
 //
 //   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs, .cjs);
-//   - the path of a directory with a manifest.toml, of which o.Tier chooses a tier;
+//   - the path of a directory with a manifest.toml, in which o.Tier selects a tier;
 //   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest version.
 //
-// What lies on disk goes before a published suite of the same name. A suite that a manifest with a
-// pinned hash names is only read when it has that hash: published versions are immutable. Read does
-// not look at the cases; [Bundle.Suite] does.
+// A file or directory takes precedence over a published suite of the same name. If a manifest pins
+// the hash of the suite, the suite must have that hash, because published versions are immutable.
+// Read does not parse the cases; [Bundle.Suite] does.
 func Read(ref string, o ReadOptions) (*Bundle, error) {
 	if o.Published == nil {
 		o.Published = suites.FS()
@@ -187,7 +186,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 			return nil, err
 		}
 		if len(versions) == 0 {
-			return nil, errors.New("no suite is named and none is built in")
+			return nil, errors.New("no suite is given and none is built in")
 		}
 		ref = versions[len(versions)-1]
 		return o.published(ref, "")
@@ -202,7 +201,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 		if _, err := os.Stat(filepath.Join(full, manifestName)); err != nil {
 			return nil, noManifest(full)
 		}
-		return o.tier(versionDir{os.DirFS(full), ".", ref, filepath.Join}, o.Tier)
+		return o.tier(onDisk(full, ref), o.Tier)
 	case err == nil:
 		return o.file(ref, full, info)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
@@ -215,23 +214,23 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 	return o.published(version, tier)
 }
 
-// file reads a suite file, and holds it to a manifest beside it that names it.
+// file reads a suite file. If a manifest in the same directory names it, it must match the manifest.
 func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
-	if lib.IsCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come out of a pipe
+	if lib.IsCode(ref) || isYAML(ref) || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come from a pipe
 		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
 			return nil, doc.Cause(err)
 		}
 	}
 	if slices.Contains(config.Names(), filepath.Base(full)) {
 		return nil, plumb.WithHint(errors.New("a config file is not a suite"),
-			"a config file is found by its place or given with --config")
+			"plumb finds the config file by its place; another one is given with --config")
 	}
 	if hint := notASuite(ref); hint != "" {
 		return nil, plumb.WithHint(fmt.Errorf("a %s file is not a suite", filepath.Ext(ref)), hint)
 	}
 	dir := filepath.Dir(full)
 	if _, err := os.Stat(filepath.Join(dir, manifestName)); err == nil {
-		v := versionDir{os.DirFS(dir), ".", filepath.Dir(ref), filepath.Join}
+		v := onDisk(dir, filepath.Dir(ref))
 		m, err := v.manifest()
 		if err != nil {
 			return nil, err
@@ -281,7 +280,7 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	return b, b.bundle()
 }
 
-// bundle bundles a suite in code. What is wrong with its sources is found when the suite is loaded.
+// bundle bundles a suite in code. Problems of the sources are reported when the suite is loaded.
 func (b *Bundle) bundle() (err error) {
 	if b.program, err = lib.Build(b.origin); err != nil {
 		b.broken = lib.Places{Origin: b.origin, Named: b.Path}.Problems(err)
@@ -297,12 +296,12 @@ func (o ReadOptions) published(version, tier string) (*Bundle, error) {
 	case tier == "":
 		tier = o.Tier
 	case o.Tier != "" && o.Tier != tier:
-		return nil, fmt.Errorf("it names tier %s, but tier %s was asked for", tier, o.Tier)
+		return nil, fmt.Errorf("it names tier %s, but the selected tier is %s", tier, o.Tier)
 	}
-	return o.tier(versionDir{o.Published, version, version, path.Join}, tier)
+	return o.tier(builtIn(o.Published, version), tier)
 }
 
-// tier reads one tier of a version; the only one when none is named.
+// tier reads one tier of a version. Without a name the version must have only one.
 func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 	m, err := v.manifest()
 	if err != nil {
@@ -316,13 +315,13 @@ func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 		known = append(known, t.Name)
 	}
 	if name == "" {
-		return nil, plumb.WithHint(fmt.Errorf("%s has several tiers and none was chosen", m.Version),
-			"choose one of "+strings.Join(known, ", ")+", such as --tier "+known[0])
+		return nil, plumb.WithHint(fmt.Errorf("%s has several tiers and none is selected", m.Version),
+			"select one of "+strings.Join(known, ", ")+", such as --tier "+known[0])
 	}
 	return nil, plumb.WithHint(fmt.Errorf("%s has no tier %q", m.Version, name), doc.DidYouMean(name, known))
 }
 
-// splitPublished takes "v1.0", "v1.0/cheap" or "v1.0-cheap" apart, if there is such a version.
+// splitPublished splits "v1.0", "v1.0/cheap" or "v1.0-cheap" if the version exists.
 func (o ReadOptions) splitPublished(ref string) (version, tier string, ok bool) {
 	versions, err := publishedVersions(o.Published)
 	if err != nil {
@@ -353,7 +352,7 @@ func publishedVersions(fsys fs.FS) ([]string, error) {
 	return versions, nil
 }
 
-// notFound says what could have been meant.
+// notFound returns the error of a reference that names nothing, with the nearest name as a hint.
 func (o ReadOptions) notFound(ref, full string) error {
 	err := errors.New("there is no such file, directory or published suite")
 	var near []string
@@ -372,12 +371,9 @@ func (o ReadOptions) notFound(ref, full string) error {
 		return err
 	}
 	newest := versions[len(versions)-1]
-	v := versionDir{o.Published, newest, newest, path.Join}
-	if m, manifestErr := v.manifest(); manifestErr == nil {
-		for _, t := range m.Tiers {
-			if t.Name == ref {
-				return plumb.WithHint(err, "for the published suite say --tier "+ref)
-			}
+	if m, manifestErr := builtIn(o.Published, newest).manifest(); manifestErr == nil {
+		if slices.ContainsFunc(m.Tiers, func(t Tier) bool { return t.Name == ref }) {
+			return plumb.WithHint(err, "for the published suite use --tier "+ref)
 		}
 	}
 	return plumb.WithHint(err, "published suites: "+strings.Join(versions, ", "))
@@ -392,13 +388,13 @@ func noManifest(dir string) error {
 	return plumb.WithHint(err, "name one of its suite files: "+strings.Join(found[:min(len(found), 5)], ", "))
 }
 
-// notASuite says what to do with a file of a kind that is known not to be a suite.
+// notASuite returns a hint for a file whose extension is not that of a suite, or "".
 func notASuite(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".toml":
-		return "name the directory of the manifest instead"
+		return "use the directory of the manifest instead"
 	case ".csv", ".md", ".txt":
-		return "a suite is a .jsonl file with one case a line, a .yaml file, or a module such as a .ts file"
+		return "a suite is a .jsonl file with one case per line, a .yaml file, or a module such as a .ts file"
 	case ".tsx", ".jsx":
 		return "a suite in code is a .ts or .js file"
 	}

@@ -274,12 +274,12 @@ manifest.toml:6:1: warning: no tier names the file extra.jsonl
 manifest.toml:13:1: test_count is 0, but moderate.jsonl has 2 cases
 manifest.toml:13:1: estimated_tokens is 0, but those of the cases in moderate.jsonl add up to 90
 manifest.toml:13:1: warning: no hash is pinned for tier moderate (plumb suite lock pins it)
-manifest.toml:13:1: 1 case is not the same in cheap and moderate: coding-001 (an id stands for one question in all tiers)
+manifest.toml:13:1: 1 case is not the same in cheap and moderate: coding-001 (an id must name the same case in all tiers)
 manifest.toml:18:1: categories does not list "coding", which is in use
 manifest.toml:18:1: warning: categories lists "factual", which no case uses
 manifest.toml:19:1: warning: assertion_types lists "regex", which no case uses
 `
-	b, err := onDisk(dir).open(&Manifest{Version: "x"}, Tier{Name: "cheap", File: "cheap.jsonl"})
+	b, err := onDisk(dir, dir).open(&Manifest{Version: "x"}, Tier{Name: "cheap", File: "cheap.jsonl"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestNewVersion(t *testing.T) {
 	if want := filepath.Join(filepath.Dir(dir), "v1.1"); made != want {
 		t.Errorf("made %s, want %s", made, want)
 	}
-	m, err := readManifest(os.DirFS(made), ".", "m")
+	m, err := onDisk(made, "m").manifest()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
@@ -15,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// Summary tells what is in a suite.
+// Summary counts the contents of a suite.
 type Summary struct {
 	Name    string `json:"name"`
 	Path    string `json:"path,omitempty"`
@@ -26,8 +24,8 @@ type Summary struct {
 	Cases int    `json:"cases"`
 	// TokensEstimate is the sum of the cases' tokens_est.
 	TokensEstimate int64 `json:"tokensEstimate"`
-	// Categories and Difficulties count cases, Types checks by assertion type, those within others
-	// included.
+	// Categories and Difficulties count cases. Types counts checks by assertion type, including the
+	// checks within others.
 	Categories   map[string]int `json:"categories"`
 	Difficulties map[string]int `json:"difficulties"`
 	Types        map[string]int `json:"types"`
@@ -37,17 +35,17 @@ type Summary struct {
 	NeedsEmbedder int `json:"needsEmbedder"`
 }
 
-// Suite is [Bundle.SuiteIn] without limits or a world: a suite in code sees no environment and
-// prints nothing.
+// Suite is [Bundle.SuiteIn] with the zero Host: code has no environment variables and its output is
+// dropped.
 func (b *Bundle) Suite() (*plumb.Suite, []doc.Problem, error) {
 	return b.SuiteIn(context.Background(), lib.Host{})
 }
 
-// SuiteIn makes a suite of the bundle: it parses the file, or executes it where it is code, which
-// goes on running until [Bundle.Close] and whose assertions are calls of it. All problems of the
-// file are found in one go. Where one of them makes the suite unusable the error is [Problems] and
-// lists all that are not warnings; the warnings are returned in either case. Of a suite in code
-// only the last one made can judge.
+// SuiteIn makes a suite of the bundle. It parses the file, or executes it if it is code. Code runs
+// until [Bundle.Close], and its assertions are calls of it. SuiteIn finds all problems of the file
+// at once. If one of them makes the suite unusable, the error is [doc.Problems] and lists all that
+// are not warnings. The warnings are returned in both cases. If SuiteIn is called again for code,
+// only the last suite can judge.
 func (b *Bundle) SuiteIn(ctx context.Context, h lib.Host) (*plumb.Suite, []doc.Problem, error) {
 	p := b.read(ctx, h, true)
 	if err := p.problems.Err(); err != nil {
@@ -66,7 +64,7 @@ func (b *Bundle) SuiteIn(ctx context.Context, h lib.Host) (*plumb.Suite, []doc.P
 func (b *Bundle) read(ctx context.Context, h lib.Host, keep bool) parsed {
 	if keep {
 		if err := b.load(); err != nil {
-			return parsed{problems: doc.Problems{b.problem(err.Error())}}
+			return parsed{problems: doc.Problems{b.problem(err.Error(), "")}}
 		}
 	}
 	switch {
@@ -79,72 +77,67 @@ func (b *Bundle) read(ctx context.Context, h lib.Host, keep bool) parsed {
 	}
 }
 
-// Validate is [Bundle.ValidateIn] without limits or a world.
+// Validate is [Bundle.ValidateIn] with the zero Host.
 func (b *Bundle) Validate() (Summary, []doc.Problem) {
 	return b.ValidateIn(context.Background(), lib.Host{})
 }
 
 // ValidateIn does what [Bundle.SuiteIn] does without keeping the cases, and returns all problems,
-// warnings included.
+// including warnings.
 func (b *Bundle) ValidateIn(ctx context.Context, h lib.Host) (Summary, []doc.Problem) {
 	p := b.read(ctx, h, false)
 	if err := b.Close(); err != nil {
 		p.problems = append(p.problems, doc.Problem{Pos: plumb.Position{File: b.Path}, Message: err.Error(), Warning: true})
 	}
-	s := Summary{
-		Name: b.Name, Path: b.Path, Version: b.Version, Tier: b.Tier, Hash: b.hash, Cases: p.summary.cases,
-		TokensEstimate: p.summary.tokens, Categories: p.summary.categories, Difficulties: p.summary.difficulties,
-		Types: p.summary.types, NeedsJudge: p.summary.judge, NeedsEmbedder: p.summary.embedder,
-	}
+	s := p.summary
+	s.Name, s.Path, s.Version, s.Tier, s.Hash = b.Name, b.Path, b.Version, b.Tier, b.hash
 	return s, p.problems
 }
 
-// parsed is what a suite file holds.
+// parsed is the content of a suite file. The summary has only counts.
 type parsed struct {
 	config.Sections
 	cases    []plumb.Case
 	problems doc.Problems
-	summary  tally
+	summary  Summary
 }
 
-// tally counts what a suite holds.
-type tally struct {
-	cases, judge, embedder          int
-	tokens                          int64
-	categories, difficulties, types map[string]int
-}
-
-func (t *tally) add(c *plumb.Case, checks []*check.Check) {
-	if t.categories == nil {
-		t.categories, t.difficulties, t.types = map[string]int{}, map[string]int{}, map[string]int{}
+// add counts a case.
+func (s *Summary) add(c *plumb.Case, checks []*check.Check) {
+	if s.Categories == nil {
+		s.Categories, s.Difficulties, s.Types = map[string]int{}, map[string]int{}, map[string]int{}
 	}
-	t.cases++
-	t.tokens += int64(c.TokensEstimate)
+	s.Cases++
+	s.TokensEstimate += int64(c.TokensEstimate)
 	if c.Category != "" {
-		t.categories[c.Category]++
+		s.Categories[c.Category]++
 	}
 	if c.Difficulty != "" {
-		t.difficulties[c.Difficulty]++
+		s.Difficulties[c.Difficulty]++
 	}
 	needsJudge, needsEmbedder := false, false
 	for _, k := range checks {
-		t.types[k.Type()]++
+		s.Types[k.Type()]++
 		if kind := k.Type(); kind == "all_of" || kind == "any_of" {
-			t.inner(k.Canonical())
+			s.addInner(k.Canonical())
 		}
 		judge, embedder := k.Needs()
 		needsJudge, needsEmbedder = needsJudge || judge, needsEmbedder || embedder
 	}
-	if needsJudge {
-		t.judge++
+	s.need(needsJudge, needsEmbedder)
+}
+
+func (s *Summary) need(judge, embedder bool) {
+	if judge {
+		s.NeedsJudge++
 	}
-	if needsEmbedder {
-		t.embedder++
+	if embedder {
+		s.NeedsEmbedder++
 	}
 }
 
-// inner counts the types within an all_of or any_of.
-func (t *tally) inner(canonical json.RawMessage) {
+// addInner counts the types of the checks within an all_of or any_of.
+func (s *Summary) addInner(canonical json.RawMessage) {
 	var spec struct {
 		Assertions []json.RawMessage `json:"assertions"`
 	}
@@ -156,31 +149,32 @@ func (t *tally) inner(canonical json.RawMessage) {
 			Type string `json:"type"`
 		}
 		if json.Unmarshal(raw, &member) == nil {
-			t.types[member.Type]++
-			t.inner(raw)
+			s.Types[member.Type]++
+			s.addInner(raw)
 		}
 	}
 }
 
-func (t *tally) merge(o tally) {
-	t.cases += o.cases
-	t.judge += o.judge
-	t.embedder += o.embedder
-	t.tokens += o.tokens
-	for _, m := range []struct {
-		to   *map[string]int
-		from map[string]int
-	}{{&t.categories, o.categories}, {&t.difficulties, o.difficulties}, {&t.types, o.types}} {
-		if *m.to == nil {
-			*m.to = map[string]int{}
-		}
-		for k, n := range m.from {
-			(*m.to)[k] += n
-		}
+func (s *Summary) merge(o *Summary) {
+	s.Cases += o.Cases
+	s.NeedsJudge += o.NeedsJudge
+	s.NeedsEmbedder += o.NeedsEmbedder
+	s.TokensEstimate += o.TokensEstimate
+	addCounts(&s.Categories, o.Categories)
+	addCounts(&s.Difficulties, o.Difficulties)
+	addCounts(&s.Types, o.Types)
+}
+
+func addCounts(to *map[string]int, from map[string]int) {
+	if *to == nil {
+		*to = map[string]int{}
+	}
+	for k, n := range from {
+		(*to)[k] += n
 	}
 }
 
-// cutLine returns the first line of text, without its end (LF, CRLF or CR), and what follows it.
+// cutLine returns the first line of text, without its end (LF, CRLF or CR), and the rest.
 func cutLine(text []byte) (line, rest []byte) {
 	end := bytes.IndexByte(text, '\n')
 	after := end + 1
@@ -199,6 +193,3 @@ func cutLine(text []byte) (line, rest []byte) {
 func blank(line []byte) bool {
 	return len(line) == 0 || line[0] != '{' && len(bytes.TrimLeftFunc(line, isPythonSpace)) == 0
 }
-
-// names returns the keys of a count in order.
-func names(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,37 +26,30 @@ func Published() ([]*Manifest, error) {
 	}
 	manifests := make([]*Manifest, len(versions))
 	for i, v := range versions {
-		if manifests[i], err = (versionDir{suites.FS(), v, v, path.Join}).manifest(); err != nil {
+		if manifests[i], err = builtIn(suites.FS(), v).manifest(); err != nil {
 			return nil, err
 		}
 	}
 	return manifests, nil
 }
 
-// Verify holds the suite version in a directory to its manifest: hashes, counts, token sums, the
-// categories and assertion types in use, and that a case is the same in all tiers. It returns all
-// that does not agree, in order of position; the version is sound when all of it are warnings. The
-// error is that of a manifest that cannot be read at all; one with problems gives those.
+// Verify compares the suite version in a directory with its manifest: hashes, counts, token sums,
+// the categories and assertion types in use, and whether a case is the same in all tiers. It
+// returns all differences and the problems of an invalid manifest, in order of position. The
+// version is valid if all of them are warnings. The error is that of a manifest that cannot be
+// read.
 func Verify(dir string) ([]doc.Problem, error) {
-	return onDisk(dir).verify()
-}
-
-func onDisk(dir string) versionDir {
-	return versionDir{os.DirFS(dir), ".", dir, filepath.Join}
-}
-
-func (v versionDir) verify() (doc.Problems, error) {
-	shown := v.join(v.shown, manifestName)
-	data, err := doc.ReadFS(v.fsys, joinFS(v.dir, manifestName), doc.ConfigBytes)
+	v := onDisk(dir, dir)
+	data, err := v.text()
 	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", shown, doc.Cause(err))
+		return nil, err
 	}
+	shown := filepath.Join(dir, manifestName)
 	m, problems := parseManifest(shown, data)
-	if problems.Err() != nil {
-		return problems, nil
-	}
 	r := &manifestReader{file: shown, lines: indexTOML(data), problems: problems}
-	r.verify(v, m)
+	if len(problems.Errors()) == 0 {
+		r.verify(v, m)
+	}
 	return r.problems.Sorted(), nil
 }
 
@@ -72,7 +66,7 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 	r.verifyWords("categories", m.Categories, categories)
 	r.verifyWords("assertion_types", m.AssertionTypes, types)
 
-	files, err := fs.Glob(v.fsys, joinFS(v.dir, "*.jsonl"))
+	files, err := fs.Glob(v.fsys, path.Join(v.dir, "*.jsonl"))
 	if err != nil {
 		return
 	}
@@ -85,8 +79,8 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 }
 
 // verifyTier checks one tier, adds to the words in use, and returns the hashes of its cases by id.
-func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categories,
-	types map[string]int,
+func (r *manifestReader) verifyTier(
+	v versionDir, m *Manifest, t Tier, categories, types map[string]int,
 ) map[string]string {
 	at := func(key string) []string { return []string{"tiers", t.Name, key} }
 	b, err := v.open(m, t)
@@ -102,13 +96,13 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		}
 		return nil
 	}
-	if t.TestCount != p.summary.cases {
+	if t.TestCount != p.summary.Cases {
 		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
-			plural(p.summary.cases, "case", "cases")), "")
+			plural(p.summary.Cases, "case", "cases")), "")
 	}
-	if t.EstimatedTokens != p.summary.tokens {
+	if t.EstimatedTokens != p.summary.TokensEstimate {
 		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
-			t.EstimatedTokens, t.File, p.summary.tokens), "")
+			t.EstimatedTokens, t.File, p.summary.TokensEstimate), "")
 	}
 	switch {
 	case t.Hash == "":
@@ -117,12 +111,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 		r.add(at("hash"), fmt.Sprintf("tier %s pins %s, but %s has %s", t.Name, t.Hash, t.File, b.hash),
 			"published suite versions are immutable: new cases belong in a new version")
 	}
-	for k, n := range p.summary.categories {
-		categories[k] += n
-	}
-	for k, n := range p.summary.types {
-		types[k] += n
-	}
+	addCounts(&categories, p.summary.Categories)
+	addCounts(&types, p.summary.Types)
 	hashes := make(map[string]string, len(p.cases))
 	for i := range p.cases {
 		hashes[p.cases[i].ID] = p.cases[i].Hash
@@ -130,8 +120,8 @@ func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, categorie
 	return hashes
 }
 
-// verifyCases reports ids that mean different things in two tiers, and tiers of the three
-// documented names that are not part of the next larger one.
+// verifyCases reports ids with different cases in two tiers. It also reports cases of a tier with
+// one of the three documented names that the next larger tier does not have.
 func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
 	order := []string{"cheap", "moderate", "comprehensive"}
 	for i, small := range m.Tiers {
@@ -152,12 +142,12 @@ func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
 			at := []string{"tiers", large.Name}
 			if len(changed) > 0 {
 				r.add(at, fmt.Sprintf("%s not the same in %s and %s: %s", plural(len(changed), "case is", "cases are"),
-					small.Name, large.Name, some(changed)), "an id stands for one question in all tiers")
+					small.Name, large.Name, some(changed)), "an id must name the same case in all tiers")
 			}
 			rank, next := slices.Index(order, small.Name), slices.Index(order, large.Name)
 			if len(missing) > 0 && rank >= 0 && next == rank+1 {
 				r.warn(at, fmt.Sprintf("%s of %s not in %s: %s", plural(len(missing), "case", "cases"), small.Name,
-					large.Name, some(missing)), "each tier holds the smaller ones")
+					large.Name, some(missing)), "each tier contains the smaller ones")
 			}
 		}
 	}
@@ -169,7 +159,7 @@ func (r *manifestReader) verifyWords(name string, listed []string, used map[stri
 		return
 	}
 	at := []string{"metadata", name}
-	for _, word := range names(used) {
+	for _, word := range slices.Sorted(maps.Keys(used)) {
 		if !slices.Contains(listed, word) {
 			r.add(at, fmt.Sprintf("%s does not list %q, which is in use", name, word), "")
 		}
@@ -202,10 +192,10 @@ func some(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// Lock pins the hash of each tier of the suite version in a directory, and brings test_count and
-// estimated_tokens up to date; nothing else in manifest.toml changes. From then on the version is
-// published: a tier whose hash is already pinned and differs is an error, and nothing is written
-// then. Lock returns the manifest as it stands, and whether it was changed.
+// Lock pins the hash of each tier of the suite version in a directory, and updates test_count and
+// estimated_tokens; nothing else in manifest.toml changes. From then on the version is published. If
+// a tier already has another pinned hash, Lock returns an error and writes nothing. It returns the
+// resulting manifest, and whether it has changed.
 func Lock(dir string) (*Manifest, bool, error) {
 	m, changed, err := lock(dir)
 	if err != nil {
@@ -215,18 +205,17 @@ func Lock(dir string) (*Manifest, bool, error) {
 }
 
 func lock(dir string) (*Manifest, bool, error) {
-	v := onDisk(dir)
-	m, err := v.manifest()
+	v := onDisk(dir, dir)
+	old, err := v.text()
 	if err != nil {
 		return nil, false, err
 	}
 	file := filepath.Join(dir, manifestName)
-	old, err := doc.Read(file, doc.ConfigBytes)
-	if err != nil {
-		return nil, false, doc.Cause(err)
+	m, problems := parseManifest(file, old)
+	if err := problems.Err(); err != nil {
+		return nil, false, err
 	}
 	data := old
-	var problems doc.Problems
 	var errs []error
 	for _, t := range m.Tiers {
 		b, err := v.open(m, t)
@@ -252,7 +241,12 @@ func lock(dir string) (*Manifest, bool, error) {
 			{"estimated_tokens", strconv.FormatInt(max(s.TokensEstimate, 0), 10)},
 			{"hash", strconv.Quote(s.Hash)},
 		} {
-			if data, err = indexTOML(data).update([]string{"tiers", t.Name, set.key}, set.value); err != nil {
+			lines, key := indexTOML(data), []string{"tiers", t.Name, set.key}
+			i := lines.entry(key, false)
+			if i >= 0 && string(data[lines.entries[i].value:lines.entries[i].valueEnd]) == set.value {
+				continue
+			}
+			if data, err = lines.set(key, set.value); err != nil {
 				return nil, false, err
 			}
 		}
@@ -273,19 +267,9 @@ func lock(dir string) (*Manifest, bool, error) {
 	return locked, true, replaceFile(file, data, 0o644)
 }
 
-// update sets a key unless it has the value already, however that is written.
-func (l tomlLines) update(key []string, value string) ([]byte, error) {
-	for _, e := range l.entries {
-		if !e.header && slices.Equal(e.key, key) && string(l.data[e.value:e.valueEnd]) == value {
-			return l.data, nil
-		}
-	}
-	return l.set(key, value)
-}
-
-// NewVersion copies the suite version in a directory to a sibling directory, as the unpublished
-// next version: without pinned hashes and without a date. name is that of the new version, "" for
-// the next number: v1.1 after v1.0. The new directory is returned; it must not exist before.
+// NewVersion copies the suite version in a directory to a new sibling directory as the next,
+// unpublished version, without pinned hashes and without a date. name is the name of the new
+// version; "" means the next number, v1.1 after v1.0. NewVersion returns the new directory.
 func NewVersion(dir, name string) (string, error) {
 	made, err := newVersion(dir, name)
 	if err != nil {
@@ -295,29 +279,34 @@ func NewVersion(dir, name string) (string, error) {
 }
 
 func newVersion(dir, name string) (string, error) {
-	m, err := onDisk(dir).manifest()
+	v := onDisk(dir, dir)
+	data, err := v.text()
 	if err != nil {
+		return "", err
+	}
+	m, problems := parseManifest(filepath.Join(dir, manifestName), data)
+	if err := problems.Err(); err != nil {
 		return "", err
 	}
 	if name == "" {
 		if name = nextVersion(m.Version); name == "" {
-			return "", plumb.WithHint(fmt.Errorf("no version follows %q by itself", m.Version), "name the new version")
+			return "", plumb.WithHint(fmt.Errorf("version %q does not end in a number", m.Version), "name the new version")
 		}
 	}
 	if why := unsafeID(name); why != "" {
 		return "", fmt.Errorf("version %q %s", name, why)
 	}
-	data, err := doc.Read(filepath.Join(dir, manifestName), doc.ConfigBytes)
-	if err != nil {
-		return "", doc.Cause(err)
-	}
-	data, err = indexTOML(data).set([]string{"suite", "version"}, strconv.Quote(name))
-	if err != nil {
+	lines := indexTOML(data)
+	if data, err = lines.set([]string{"suite", "version"}, strconv.Quote(name)); err != nil {
 		return "", err
 	}
-	data = indexTOML(data).remove([]string{"suite", "created"})
+	removed := [][]string{{"suite", "created"}}
 	for _, t := range m.Tiers {
-		data = indexTOML(data).remove([]string{"tiers", t.Name, "hash"})
+		removed = append(removed, []string{"tiers", t.Name, "hash"})
+	}
+	for _, key := range removed {
+		lines = indexTOML(data)
+		data = lines.remove(key)
 	}
 	next, problems := parseManifest(manifestName, data)
 	if err := problems.Err(); err != nil {
@@ -338,7 +327,7 @@ func newVersion(dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(draft) // nothing is left of it after the rename
+	defer os.RemoveAll(draft) // after the rename it does not exist
 	if err := os.CopyFS(draft, os.DirFS(dir)); err != nil {
 		return "", err
 	}
@@ -354,21 +343,17 @@ func newVersion(dir, name string) (string, error) {
 	return made, nil
 }
 
-// nextVersion counts the last number of a version up, or returns "".
+// nextVersion returns the version with its last number plus one, or "".
 func nextVersion(version string) string {
-	end := len(version)
-	start := end
-	for start > 0 && version[start-1] >= '0' && version[start-1] <= '9' {
-		start--
-	}
-	n, err := strconv.Atoi(version[start:end])
+	digits := len(version) - len(strings.TrimRight(version, "0123456789"))
+	n, err := strconv.Atoi(version[len(version)-digits:])
 	if err != nil {
 		return ""
 	}
-	return version[:start] + strconv.Itoa(n+1)
+	return version[:len(version)-digits] + strconv.Itoa(n+1)
 }
 
-// compareVersions orders v1.2 before v1.10: numbers by value, all else by characters.
+// compareVersions orders v1.2 before v1.10: numbers by value, other parts by characters.
 func compareVersions(a, b string) int {
 	for a != "" && b != "" {
 		x, restA := versionPart(a)
@@ -386,7 +371,7 @@ func compareVersions(a, b string) int {
 	return len(a) - len(b)
 }
 
-// versionPart cuts a run of digits, or of anything else, off the front of s.
+// versionPart cuts a run of digits, or of other characters, from the start of s.
 func versionPart(s string) (part, rest string) {
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	i := 1
@@ -396,8 +381,8 @@ func versionPart(s string) (part, rest string) {
 	return s[:i], s[i:]
 }
 
-// replaceFile writes a file so that it is either the old or the new one whatever happens. mode is
-// for a new file; one that exists keeps its own.
+// replaceFile replaces a file atomically. mode is the mode of a new file; an existing file keeps its
+// own.
 func replaceFile(file string, data []byte, mode fs.FileMode) error {
 	_, missing := os.Stat(file)
 	return doc.Write(file, func(w *doc.File) error {

@@ -15,9 +15,8 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// parseYAML reads a suite in YAML: a list of cases with the keys that they have as JSON lines, or a
-// mapping with the cases under cases, a workspace and skills. The suite hash is that of the same
-// cases as JSON lines.
+// parseYAML reads a suite in YAML: a list of cases with the same keys as in JSON lines, or a mapping
+// with the keys cases, workspace and skills. The suite hash is that of the same cases as JSON lines.
 func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	data := bytes.TrimPrefix(b.data, []byte(byteOrderMark))
 	tree, problem := doc.ParseYAML(b.Path, data, doc.YAMLValues)
@@ -67,7 +66,7 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	}
 	hash, err := digest.Suite(lines)
 	if err != nil {
-		all.problems = append(all.problems, b.problem(err.Error()))
+		all.problems = append(all.problems, b.problem(err.Error(), ""))
 	}
 	b.hash = hash
 	return all

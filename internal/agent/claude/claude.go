@@ -1,7 +1,7 @@
 package claude
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,55 +15,57 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// claude understands what Claude Code leaves behind: the stream on standard output, which has everything but what each
-// request used, and the session files, which have that, and the rest where the stream broke off. Qwen Code writes a stream
-// of the same kind.
+// claude reads the record of a Claude Code session. The stream on standard output has everything
+// except the usage of each request. The session files have the usage, and the rest of the records
+// if the stream broke off. Qwen Code writes a stream in the same format.
 type claude struct {
 	r    *transcript.Recorder
 	qwen bool
-	// uuids are the records of the stream, by which the session files are told apart from it; nil where there are none.
+	// uuids are the records of the stream, so that the same records of the session files are
+	// skipped; nil if there are none.
 	uuids map[uint64]bool
-	// calls are the tool calls without a result yet.
+	// calls are the tool calls without a result.
 	calls map[string]claudeCall
-	// said are the texts of the message that is being said, by thread: its id, and the events that its texts are.
+	// said has the current message of each thread.
 	said map[string]*claudeMessage
-	// dirs are the directories where the shells of the threads are: cd lasts from one command to the next.
+	// dirs are the directories of the threads' shells: a cd lasts from one command to the next.
 	dirs map[string]string
-	// requests are the requests to the model, by the id of the answer.
+	// requests are the indexes of the requests to the model, by the ID of the answer.
 	requests map[string]int
-	// agents are the subagents' types by their id, names their id by the agent's own name for them.
+	// names are the subagents' IDs by the agent's own names for them.
 	names   map[string]string
 	retries int
-	// ended says that there was a result record, result is the last of them.
+	// ended means that there was a result record; result is the last one.
 	ended  bool
 	result gjson.Result
-	// message, block and about are members of the record that is being read.
+	// message, block and about are parts of the current record.
 	message, block, about transcript.Fields
-	// apiError is an error of the model API that the agent has shown as a message; trying is the one for which it tries the
-	// last request again.
+	// apiError is an error of the model API that the agent has shown as a message. trying is the
+	// error after which it repeats the last request.
 	apiError, trying string
 	status           int
-	// stop is why the model stopped, if the last record of the main thread is the model's and says so: in session files.
+	// stop is why the model stopped, if the last record of the main thread is the model's and has a
+	// reason: in session files.
 	stop string
 }
 
-// claudeCall is what is remembered of a tool call for its result.
+// claudeCall describes a tool call until its result.
 type claudeCall struct {
 	o       transcript.Origin
 	tool    string
-	path    string // of a file that it changes
+	path    string // of the file that it changes
 	command string
 }
 
-// claudeMessage is a message of the model, of which each block may be a record of its own.
+// claudeMessage is a message of the model. Each of its blocks may be a separate record.
 type claudeMessage struct {
 	id     string
-	texts  []int           // the events
-	text   strings.Builder // all of them
+	texts  []int           // the indexes of its events
+	text   strings.Builder // all texts
 	called bool
 }
 
-// add joins a text to the others.
+// add appends a text.
 func (m *claudeMessage) add(text string) {
 	if m.text.Len() > 0 {
 		m.text.WriteByte('\n')
@@ -73,61 +75,52 @@ func (m *claudeMessage) add(text string) {
 	}
 }
 
-func readClaude(t *transcript.Transcript, r *transcript.Recorder) error {
+func readClaude(r *transcript.Recorder) error {
 	r.SkillEvidence = "Loaded via Skill tool"
-	return newClaude(r).normalise(t)
+	return read(r, false)
 }
 
-func newClaude(r *transcript.Recorder) *claude {
-	return &claude{
-		r: r, calls: map[string]claudeCall{}, said: map[string]*claudeMessage{},
+// readQwen reads the stream of Qwen Code, which differs from Claude's: its usage counts the cache
+// as input and continues over resumed sessions, its tools have other names, and before 0.24 a
+// failure of the model API is a successful result with an error text.
+func readQwen(r *transcript.Recorder) error { return read(r, true) }
+
+func read(r *transcript.Recorder, qwen bool) error {
+	c := &claude{
+		r: r, qwen: qwen, calls: map[string]claudeCall{}, said: map[string]*claudeMessage{},
 		dirs: map[string]string{}, requests: map[string]int{}, names: map[string]string{},
 	}
-}
-
-func (c *claude) normalise(t *transcript.Transcript) error {
-	r := c.r
-	if t.Session != "" && !c.qwen {
+	if r.Session != "" && !qwen {
 		c.uuids = map[uint64]bool{}
+		if err := c.prompt(); err != nil {
+			return err
+		}
 	}
-	if err := c.asked(t); err != nil {
+	if err := r.Stream(r.Stdout, c.record); err != nil && (r.Session == "" || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	steps := transcript.NewSteps(r.Format)
-	err := r.Records(t.Stdout, func(rec gjson.Result) bool {
-		steps.Count(&r.Top)
-		return c.record(rec)
-	})
-	r.Report.Steps = steps.N
-	if err != nil && (t.Session == "" || !errors.Is(err, fs.ErrNotExist)) {
+	if err := c.session(); err != nil {
 		return err
 	}
-	if err := c.session(t); err != nil {
-		return err
-	}
-	c.end(t)
+	c.end()
 	return nil
 }
 
-// record takes a record of the stream, or one of the same kind from a session file.
-func (c *claude) record(rec gjson.Result) bool {
-	rep := c.r.Report
-	f := &c.r.Top
-	if rep.SessionID == "" {
-		rep.SessionID = strings.Clone(f.Text("session_id", "sessionId"))
-	}
+// record takes a record of the stream, or a record of the same kind from a session file.
+func (c *claude) record(rec *transcript.Fields) bool {
+	transcript.SetFirst(&c.r.Report.SessionID, rec.Text("session_id", "sessionId"))
 	if c.uuids != nil {
-		c.uuids[transcript.Hash("", f.Text("uuid"))] = true
+		c.uuids[transcript.Hash("", rec.Text("uuid"))] = true
 	}
-	switch f.Text("type") {
+	switch rec.Text("type") {
 	case "system":
 		c.system(rec)
 	case "assistant":
-		c.assistant(f)
+		c.assistant(rec)
 	case "user":
-		c.user(f)
+		c.user(rec)
 	case "result":
-		c.ended, c.result = true, transcript.Detached(rec)
+		c.ended, c.result = true, transcript.Detached(rec.Object())
 	case "stream_event", "keep_alive", "rate_limit_event", "auth_status", "tool_progress", "tool_use_summary", "control_request",
 		"control_response", "prompt_suggestion", "status":
 	default:
@@ -136,40 +129,34 @@ func (c *claude) record(rec gjson.Result) bool {
 	return true
 }
 
-func (c *claude) system(rec gjson.Result) {
+func (c *claude) system(rec *transcript.Fields) {
 	r := c.r
-	switch rec.Get("subtype").String() {
+	switch rec.Text("subtype") {
 	case "init":
 		c.init(rec)
 	case "api_retry":
 		c.retries++
-		said := strings.TrimSpace(rec.Get("error_status").String() + " " + rec.Get("error").String())
-		r.Note(fmt.Sprintf("the request was tried again (%d): %s", rec.Get("attempt").Int(), said))
-		c.trying, c.status = "API error: "+said, int(rec.Get("error_status").Int())
+		message := strings.TrimSpace(rec.Get("error_status").String() + " " + rec.Get("error").String())
+		r.Note(fmt.Sprintf("the request was tried again (%d): %s", rec.Get("attempt").Int(), message))
+		c.trying, c.status = "API error: "+message, int(rec.Get("error_status").Int())
 	case "permission_denied":
-		r.Denial(c.origin(&c.r.Top, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
+		r.Denial(c.origin(rec, rec.Get("tool_use_id").String()), rec.Get("tool_name").String(), rec.Get("message").String())
 	case "task_started":
 		if rec.Get("task_type").String() != "local_bash" && rec.Get("subagent_type").Exists() {
 			c.agent(rec.Get("tool_use_id").String(), rec.Get("task_id").String(), rec.Get("subagent_type").String())
 		}
 	case "compact_boundary":
 		r.Note("the agent compacted its context")
-	default: // thinking_tokens, task_progress, status and what is to come: nothing that has to be known
+	default: // thinking_tokens, task_progress, status and others are not needed
 	}
 }
 
-// init takes what the session was offered.
-func (c *claude) init(rec gjson.Result) {
+// init takes the offers to the session.
+func (c *claude) init(rec *transcript.Fields) {
 	r := c.r
-	if r.Cwd == "" {
-		r.Cwd = strings.Clone(rec.Get("cwd").String())
-	}
-	if model := rec.Get("model").String(); model != "" && r.Report.Model == "" {
-		r.Report.Model = strings.Clone(model)
-	}
-	if v := transcript.FirstText(rec, "claude_code_version", "qwen_code_version", "version"); v != "" {
-		r.Report.AgentVersion = strings.Clone(v)
-	}
+	transcript.SetFirst(&r.Cwd, rec.Get("cwd").String())
+	transcript.SetFirst(&r.Report.Model, rec.Get("model").String())
+	transcript.Set(&r.Report.AgentVersion, rec.Text("claude_code_version", "qwen_code_version", "version"))
 	for _, skill := range rec.Get("skills").Array() {
 		if skill.IsObject() {
 			r.Offer(plumb.OfferSkill, skill.Get("name").String(), skill.Get("path").String(), skill.Get("source").String())
@@ -189,7 +176,8 @@ func (c *claude) init(rec gjson.Result) {
 	})
 }
 
-// origin says where a record comes from: a subagent's has the call that started it as its parent.
+// origin returns the source of a record. A record of a subagent has the call that started it as its
+// parent.
 func (c *claude) origin(rec *transcript.Fields, call string) transcript.Origin {
 	o := transcript.Origin{At: transcript.Time(rec.Text("timestamp")), Call: call, Subagent: rec.Text("parent_tool_use_id")}
 	if o.Subagent == "" {
@@ -201,19 +189,12 @@ func (c *claude) origin(rec *transcript.Fields, call string) transcript.Origin {
 	return o
 }
 
-// agentNamed returns the id of the subagent that the agent itself calls name.
-func (c *claude) agentNamed(name string) string {
-	if id := c.names[name]; id != "" {
-		return id
-	}
-	return name
-}
+// agentNamed returns the ID of the subagent that has a name in the agent's records.
+func (c *claude) agentNamed(name string) string { return cmp.Or(c.names[name], name) }
 
-// agent makes a subagent known.
+// agent records a subagent.
 func (c *claude) agent(id, name, kind string) {
-	if id == "" {
-		id = name
-	}
+	id = cmp.Or(id, name)
 	if name != "" {
 		c.names[strings.Clone(name)] = strings.Clone(id)
 	}
@@ -239,7 +220,7 @@ func (c *claude) assistant(rec *transcript.Fields) {
 		return
 	}
 	if o.Subagent == "" {
-		c.trying, c.apiError, c.status = "", "", 0 // what went wrong before did not end the session
+		c.trying, c.apiError, c.status = "", "", 0 // an earlier error did not end the session
 		c.stop = c.r.Name(m.Text("stop_reason"))
 		if model != "" {
 			r.Report.Model = r.Name(model)
@@ -270,8 +251,9 @@ func (c *claude) assistant(rec *transcript.Fields) {
 				r.Message(o, transcript.RoleAssistant, transcript.PhaseFinal, text)
 			}
 		case "tool_use", "server_tool_use", "mcp_tool_use":
-			// A message whose blocks are records of their own was not the last word if it calls a tool. In older
-			// versions one record has all blocks, and its texts count as final, as documented.
+			// If each block is a separate record, a message that calls a tool is not the final one.
+			// In older versions one record has all blocks, and its texts count as final, as
+			// documented.
 			if len(blocks) == 1 {
 				for _, i := range said.texts {
 					r.Rephrase(i, transcript.PhaseCommentary)
@@ -288,7 +270,7 @@ func (c *claude) assistant(rec *transcript.Fields) {
 	}
 }
 
-// elements returns the elements of an array; anything else has none.
+// elements returns the elements of an array; any other value has none.
 func elements(v gjson.Result) []gjson.Result {
 	if !v.IsArray() {
 		return nil
@@ -296,45 +278,40 @@ func elements(v gjson.Result) []gjson.Result {
 	return v.Array()
 }
 
-// request records what a request used. The stream has the figures from the beginning of an answer, so that its output is
-// not known; the session files have those from its end.
+// request records the usage of a request. The stream has the counts from the beginning of an
+// answer, so that its output is not known. The session files have those from its end: whole.
 func (c *claude) request(o transcript.Origin, id string, m *transcript.Fields, whole bool) {
 	u := m.Get("usage")
 	if id == "" || !u.IsObject() {
 		return
 	}
-	in := c.input(u)
-	request := plumb.RequestUsage{
-		At: o.At, Model: m.Text("model"), Subagent: o.Subagent, InputTokens: in,
-		CacheTokens: transcript.Tokens(u.Get("cache_read_input_tokens")), CacheWriteTokens: transcript.Tokens(u.Get("cache_creation_input_tokens")),
-	}
-	if whole {
-		request.OutputTokens = transcript.Tokens(u.Get("output_tokens"))
-		request.ReasoningTokens = transcript.Tokens(u.Get("output_tokens_details.thinking_tokens"))
+	usage := c.usage(u)
+	if !whole {
+		usage.OutputTokens, usage.ReasoningTokens = nil, nil
 	}
 	requests := c.r.Report.RequestUsage
 	if i, known := c.requests[id]; !known {
-		if c.r.Request(request); len(c.r.Report.RequestUsage) > len(requests) {
+		if c.r.Request(o, m.Text("model"), usage); len(c.r.Report.RequestUsage) > len(requests) {
 			c.requests[strings.Clone(id)] = len(requests)
 		}
 	} else if whole && i < len(requests) {
 		r := &requests[i]
-		r.InputTokens, r.OutputTokens, r.ReasoningTokens = request.InputTokens, request.OutputTokens, request.ReasoningTokens
-		r.CacheTokens, r.CacheWriteTokens = request.CacheTokens, request.CacheWriteTokens
+		r.InputTokens, r.OutputTokens, r.ReasoningTokens = usage.InputTokens, usage.OutputTokens, usage.ReasoningTokens
+		r.CacheTokens, r.CacheWriteTokens = usage.CacheTokens, usage.CacheWriteTokens
 	}
 }
 
-// input returns the gross input of a usage object. Claude's leaves out what came from the cache and went into it.
-func (c *claude) input(u gjson.Result) *int64 {
-	in := transcript.Tokens(u.Get("input_tokens"))
-	if c.qwen {
-		return in
+// usage reads a usage object, with gross input. Claude's own input excludes the tokens that were
+// read from the cache and written to it.
+func (c *claude) usage(v gjson.Result) plumb.Usage {
+	u := transcript.TokenKeys{
+		Input: "input_tokens", Output: "output_tokens", Reasoning: "output_tokens_details.thinking_tokens",
+		Cache: "cache_read_input_tokens", CacheWrite: "cache_creation_input_tokens",
+	}.Of(v)
+	if !c.qwen && (u.InputTokens != nil || u.CacheTokens != nil || u.CacheWriteTokens != nil) {
+		u.InputTokens = new(transcript.OrZero(u.InputTokens) + transcript.OrZero(u.CacheTokens) + transcript.OrZero(u.CacheWriteTokens))
 	}
-	read, written := transcript.Tokens(u.Get("cache_read_input_tokens")), transcript.Tokens(u.Get("cache_creation_input_tokens"))
-	if in == nil && read == nil && written == nil {
-		return nil
-	}
-	return new(transcript.OrZero(in) + transcript.OrZero(read) + transcript.OrZero(written))
+	return u
 }
 
 // toolUse takes a tool call.
@@ -351,7 +328,7 @@ func (c *claude) toolUse(o transcript.Origin, block *transcript.Fields) {
 		r.Skill(o, transcript.FirstText(input, "skill", "name", "command"), "tool:skill")
 	}
 	if tool != "" {
-		r.ToolCall(o, tool, json.RawMessage(input.Raw))
+		r.ToolCall(o, tool, input.Raw)
 	}
 	switch tool {
 	case "Read", "read", "read_file", "NotebookRead":
@@ -376,7 +353,7 @@ func (c *claude) toolUse(o transcript.Origin, block *transcript.Fields) {
 	}
 }
 
-// user takes what the model was told: results of tools, and texts.
+// user takes the input of the model: results of tools, and texts.
 func (c *claude) user(rec *transcript.Fields) {
 	o := c.origin(rec, "")
 	if o.Subagent == "" {
@@ -406,28 +383,28 @@ func (c *claude) user(rec *transcript.Fields) {
 	}
 }
 
-// What the texts of results say.
+// Patterns in the texts of results.
 var (
 	claudeExit = regexp.MustCompile(`^(?:Error: )?Exit code (-?\d+)`)
 	claudeDir  = regexp.MustCompile(`Shell cwd was reset to (\S.*)`)
 )
 
-// toolResult takes what a tool answered.
+// toolResult takes the result of a tool.
 func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) {
 	r := c.r
 	id := block.Text("tool_use_id")
 	o.Call = id
 	text := claudeText(block.Get("content"))
 	isError := block.Get("is_error").Bool()
-	said := rec.Get("tool_use_result")
-	if !said.Exists() {
-		said = rec.Get("toolUseResult")
+	details := rec.Get("tool_use_result")
+	if !details.Exists() {
+		details = rec.Get("toolUseResult")
 	}
 	about := &c.about
-	about.Of(said)
+	about.Of(details)
 	call := c.calls[id]
 	delete(c.calls, id)
-	if text != "" || isError { // as documented: what is empty and no error has no event
+	if text != "" || isError { // as documented: an empty result without an error has no event
 		r.ToolResult(o, text, isError)
 	}
 	if c.deniedBy(rec, id) {
@@ -438,26 +415,21 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 		c.agent(id, agent, about.Text("agentType"))
 	}
 	if call.command != "" {
-		if said.Type == gjson.String {
-			text = said.Str
+		if details.Type == gjson.String {
+			text = details.Str
 		}
 		c.ran(o, call, block, about, text)
 	}
 	if call.path != "" && !isError {
 		kind := transcript.ChangeUpdate
-		switch {
-		case about.Text("type") == "create", len(about.Names) == 0 && strings.Contains(transcript.Clip(text, 200), "created"):
+		if about.Text("type") == "create" || len(about.Names) == 0 && strings.Contains(transcript.Clip(text, 200), "created") {
 			kind = transcript.ChangeAdd
 		}
-		path := about.Text("filePath")
-		if path == "" {
-			path = call.path
-		}
-		r.FileChange(o, kind, path)
+		r.FileChange(o, kind, cmp.Or(about.Text("filePath"), call.path))
 	}
 }
 
-// deniedBy reports whether a record says that a call was not allowed.
+// deniedBy reports whether a record denies a call.
 func (c *claude) deniedBy(rec *transcript.Fields, id string) bool {
 	decision := rec.Get("permissionDecision").Get("decision").String()
 	for _, meta := range rec.Get("tool_result_meta").Array() {
@@ -468,16 +440,17 @@ func (c *claude) deniedBy(rec *transcript.Fields, id string) bool {
 	return decision == "deny" || decision == "reject"
 }
 
-// ran takes the end of a command. Claude reports one that ends with anything but 0 as an error, except those, such as
-// grep, for which it knows what the code means: of these it does not say which it was.
-func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcript.Fields, said string) {
+// ran takes the end of a command. Claude reports a command with an exit code other than 0 as an
+// error, except for commands such as grep whose codes it knows. It does not report the code of
+// those.
+func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcript.Fields, output string) {
 	r := c.r
 	if c.qwen {
-		if code, ok := transcript.GeminiExit(said); ok { // it was made from Gemini's
+		if code, ok := transcript.GeminiExit(output); ok { // its tools are Gemini's
 			r.Exit(o.Call, code)
 			return
 		}
-	} else if m := claudeExit.FindStringSubmatch(said); m != nil {
+	} else if m := claudeExit.FindStringSubmatch(output); m != nil {
 		if code, err := strconv.Atoi(m[1]); err == nil {
 			r.Exit(o.Call, code)
 		}
@@ -490,11 +463,9 @@ func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcr
 	if len(about.Names) > 0 || failed.Exists() && !c.qwen {
 		r.Exit(o.Call, 0)
 	}
-	base := c.dirs[o.Subagent]
+	base := r.ShellEnds(c.dirs[o.Subagent], call.command)
 	if m := claudeDir.FindStringSubmatch(about.Text("stderr")); m != nil {
 		base = strings.TrimSpace(m[1])
-	} else if place, lost := transcript.ShellEnds(call.command); !lost && place != "" {
-		base = transcript.Resolve(transcript.Resolve(r.Cwd, base), place)
 	}
 	if base != "" && !c.qwen {
 		c.dirs[r.Name(o.Subagent)] = strings.Clone(base)

@@ -44,32 +44,19 @@ func launchQwen(l *spec.Launch) error {
 	if l.Resume != "" {
 		l.Add("--resume", l.Resume)
 	}
-	if l.Cfg.BaseURL != "" {
-		l.Env["OPENAI_BASE_URL"] = l.Cfg.BaseURL
-	}
-	if l.Key != "" {
-		l.Env["OPENAI_API_KEY"] = l.Key
-	}
+	l.SetProvider("OPENAI_BASE_URL", "OPENAI_API_KEY")
 	l.Env["OPENAI_MODEL"] = l.Cfg.Model
 	if l.Hermetic {
 		auth := "openai"
 		if l.Key == "" && l.Lent[filepath.Join(l.Home, ".qwen", "oauth_creds.json")] != "" {
 			auth = "qwen-oauth"
 		}
-		settings := map[string]any{
-			"security":  map[string]any{"auth": map[string]any{"selectedType": auth}},
-			"privacy":   map[string]any{"usageStatisticsEnabled": false},
-			"telemetry": map[string]any{"enabled": false},
-			"general":   map[string]any{"disableAutoUpdate": true, "disableUpdateNag": true},
-		}
-		if len(l.Servers) > 0 {
-			settings["mcpServers"] = spec.GeminiServers(l.Servers)
-		}
-		if _, err := l.WriteJSON(".qwen/settings.json", settings); err != nil {
+		general := map[string]any{"disableAutoUpdate": true, "disableUpdateNag": true}
+		if err := l.WriteGeminiSettings(".qwen/settings.json", auth, general); err != nil {
 			return err
 		}
 	}
 	l.Add(l.Cfg.Args...)
-	spec.PromptByFlag(l)
+	l.AddPromptFlag()
 	return nil
 }

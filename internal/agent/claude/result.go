@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,23 +12,23 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// end takes the result record, and settles what it decides.
-func (c *claude) end(t *transcript.Transcript) {
+// end takes the result record, which decides how the session ended.
+func (c *claude) end() {
 	r, rep, rec := c.r, c.r.Report, c.result
 	if !c.ended {
 		c.usageOfRequests()
 		c.broken()
-		if finish := claudeFinish(c.stop); t.Lost() && finish != "" && finish != plumb.FinishToolCalls && finish != plumb.FinishOther {
-			rep.FinishReason = finish // that is as much as a session file tells
+		if finish := claudeFinish(c.stop); r.Lost() && finish != "" && finish != plumb.FinishToolCalls && finish != plumb.FinishOther {
+			rep.FinishReason = finish // a session file has no more
 			r.Finished("", false)
 			return
 		}
-		said := c.apiError
+		message := c.apiError
 		if c.trying != "" {
-			said = fmt.Sprintf("%s\nclaude-code ended while it tried again, without a terminal record (%s)", c.trying, transcript.ExitText(t.ExitCode))
+			message = fmt.Sprintf("%s\nclaude-code ended during a retry, without a terminal record (%s)", c.trying, transcript.ExitText(r.ExitCode))
 		}
-		if said != "" {
-			f := r.FailureOf(said, c.status)
+		if message != "" {
+			f := r.FailureOf(message, c.status)
 			f.Attempts = c.retries + 1
 			r.Failed(f)
 		}
@@ -39,18 +40,15 @@ func (c *claude) end(t *transcript.Transcript) {
 	}
 	if u := rec.Get("usage"); u.IsObject() {
 		reasoning := rep.Usage.ReasoningChars
-		rep.Usage = plumb.Usage{
-			InputTokens: c.input(u), OutputTokens: transcript.Tokens(u.Get("output_tokens")), ReasoningChars: reasoning,
-			CacheTokens: transcript.Tokens(u.Get("cache_read_input_tokens")), CacheWriteTokens: transcript.Tokens(u.Get("cache_creation_input_tokens")),
-			ReasoningTokens: transcript.Tokens(u.Get("output_tokens_details.thinking_tokens")),
-		}
+		rep.Usage = c.usage(u)
+		rep.Usage.ReasoningChars = reasoning
 		c.thought()
 	}
-	if c.qwen && t.Resumed {
-		r.Note("the token figures are those of all sessions of this conversation")
+	if c.qwen && r.Resumed {
+		r.Note("the token counts are those of all sessions of this conversation")
 	}
 	c.subagents(rec)
-	c.cost(t, rec)
+	c.cost(rec)
 	if reason := rec.Get("stop_reason").String(); c.apiError == "" {
 		if rep.FinishReason = claudeFinish(reason); reason != string(rep.FinishReason) {
 			rep.ProviderFinishReason = strings.Clone(reason)
@@ -74,18 +72,13 @@ func (c *claude) outcome(rec gjson.Result) {
 		}
 	}
 	subtype, reason := rec.Get("subtype").String(), rec.Get("terminal_reason").String()
-	said := text
+	message := text
 	for _, e := range rec.Get("errors").Array() {
-		if len(said) < transcript.MaxText {
-			said = strings.TrimSpace(said + "\n" + transcript.FirstText(e, "message") + transcript.TextOf(stringOnly(e)))
+		if len(message) < transcript.MaxText {
+			message = strings.TrimSpace(message + "\n" + cmp.Or(e.Str, transcript.FirstText(e, "message")))
 		}
 	}
-	if said == "" {
-		said = rec.Get("error.message").String()
-	}
-	if said == "" {
-		said = c.apiError
-	}
+	message = cmp.Or(message, rec.Get("error.message").String(), c.apiError)
 	if text != "" && !apiError && text != c.apiError { // an error of the API is not the model's answer
 		r.Final, r.HasFinal = transcript.Whole(text), true
 	}
@@ -96,30 +89,19 @@ func (c *claude) outcome(rec gjson.Result) {
 		r.Failed(f)
 		return
 	case strings.HasPrefix(reason, "aborted"):
-		said = strings.TrimSpace("interrupted (" + reason + ")\n" + said)
-	case said == "":
-		said = strings.TrimSpace(subtype + " " + reason)
+		message = strings.TrimSpace("interrupted (" + reason + ")\n" + message)
+	case message == "":
+		message = strings.TrimSpace(subtype + " " + reason)
 	}
-	status := int(rec.Get("api_error_status").Int())
-	if status == 0 {
-		status = c.status
-	}
-	f := r.FailureOf(said, status)
+	f := r.FailureOf(message, cmp.Or(int(rec.Get("api_error_status").Int()), c.status))
 	if c.retries > 0 {
 		f.Attempts = c.retries + 1
 	}
 	r.Failed(f)
 }
 
-func stringOnly(v gjson.Result) gjson.Result {
-	if v.Type == gjson.String {
-		return v
-	}
-	return gjson.Result{}
-}
-
-// subagents gives the subagents what the main thread's usage leaves out. With one, that is all its own; with more, only
-// the session files tell them apart.
+// subagents computes the usage of the subagents, which the main thread's usage excludes. With more
+// than one subagent, only the session files have the usage of each.
 func (c *claude) subagents(rec gjson.Result) {
 	subs := c.r.Report.Subagents
 	for _, s := range subs {
@@ -139,29 +121,27 @@ func (c *claude) subagents(rec gjson.Result) {
 		out += m.Get("outputTokens").Int()
 		return true
 	})
-	main := c.r.Report.Usage
-	u := &plumb.Usage{
-		InputTokens: transcript.Since(new(in+read+written), main.InputTokens), OutputTokens: transcript.Since(&out, main.OutputTokens),
-		CacheTokens: transcript.Since(&read, main.CacheTokens), CacheWriteTokens: transcript.Since(&written, main.CacheWriteTokens),
-	}
+	u := transcript.Since(plumb.Usage{
+		InputTokens: new(in + read + written), OutputTokens: &out, CacheTokens: &read, CacheWriteTokens: &written,
+	}, c.r.Report.Usage)
 	if len(subs) == 1 {
-		c.r.Subagent(subs[0].ID, "", u)
+		c.r.Subagent(subs[0].ID, "", &u)
 		return
 	}
-	u.Total()
-	c.r.Note(fmt.Sprintf("the %d subagents used %d tokens together; which used how many is not known", len(subs), u.Tokens()))
+	c.r.Note(fmt.Sprintf("the %d subagents used %d tokens together; the usage of each is not known", len(subs), u.Tokens()))
 }
 
-// thought takes back a figure of no thinking of a session that has thought: the figure is missing.
+// thought removes a count of 0 thinking tokens from a session with thinking: the real count is
+// missing.
 func (c *claude) thought() {
 	if u := &c.r.Report.Usage; u.ReasoningTokens != nil && *u.ReasoningTokens == 0 && u.ReasoningChars > 0 {
 		u.ReasoningTokens = nil
 	}
 }
 
-// cost takes what the session cost, subagents included, if the agent knows the prices: it reports 0 where it does not. The
-// total goes on over resumed sessions.
-func (c *claude) cost(t *transcript.Transcript, rec gjson.Result) {
+// cost takes the cost of the session with its subagents, if the agent knows the prices; otherwise
+// the agent reports 0. The total continues over resumed sessions.
+func (c *claude) cost(rec gjson.Result) {
 	usd, known := 0.0, true
 	since := rec.Get("model_usage_since_last_result")
 	since.ForEach(func(_, m gjson.Result) bool {
@@ -169,7 +149,7 @@ func (c *claude) cost(t *transcript.Transcript, rec gjson.Result) {
 		known = known && m.Get("costBasis").String() != "unknown"
 		return true
 	})
-	if !since.Exists() && !t.Resumed {
+	if !since.Exists() && !c.r.Resumed {
 		usd = rec.Get("total_cost_usd").Float()
 	}
 	if usd > 0 && known {
@@ -194,8 +174,8 @@ func claudeFinish(reason string) plumb.FinishReason {
 	}
 }
 
-// broken settles the final output of a session without a result record: the texts of its last message, if that called
-// no tool.
+// broken sets the final output of a session without a result record: the texts of its last message,
+// if the message called no tool.
 func (c *claude) broken() {
 	said := c.said[""]
 	if said == nil {
@@ -207,19 +187,18 @@ func (c *claude) broken() {
 	c.r.HasFinal = true
 }
 
-// usageOfRequests adds up what the requests used, where no result record has.
+// usageOfRequests sums the usage of the requests, for a session without a result record.
 func (c *claude) usageOfRequests() {
-	u := &c.r.Report.Usage
-	known := len(c.r.Report.RequestUsage) > 0 && !slices.ContainsFunc(c.r.Report.RequestUsage, func(q plumb.RequestUsage) bool { return q.OutputTokens == nil })
-	for _, q := range c.r.Report.RequestUsage {
+	requests := c.r.Report.RequestUsage
+	unknown := slices.ContainsFunc(requests, func(q plumb.RequestUsage) bool { return q.OutputTokens == nil })
+	for _, q := range requests {
 		if q.Subagent != "" {
 			continue
 		}
-		add := plumb.Usage{InputTokens: q.InputTokens, CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens}
-		if known {
-			add.OutputTokens, add.ReasoningTokens = q.OutputTokens, q.ReasoningTokens
+		if unknown {
+			q.OutputTokens, q.ReasoningTokens = nil, nil
 		}
-		u.Add(add)
+		transcript.AddUsed(&c.r.Report.Usage, q)
 	}
 	c.thought()
 }

@@ -1,4 +1,5 @@
-// Package claude describes Claude Code and reads its transcripts, and those of Qwen Code, whose stream has the same format.
+// Package claude describes Claude Code and reads its transcripts, and those of Qwen Code, whose
+// stream has the same format.
 package claude
 
 import (
@@ -22,16 +23,23 @@ func Spec() spec.Spec {
 		Programs: []string{"claude"}, Install: "npm install -g @anthropic-ai/claude-code",
 		Native: []string{"@anthropic-ai/claude-code-PLATFORM/claude"},
 		Skills: ".claude/skills", SkillDirs: []string{".claude/skills"},
-		Instructions:        []string{"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"},
-		UserInstructions:    []string{".claude/CLAUDE.md"},
-		MachineInstructions: []string{"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json"},
-		MCP:                 []string{".mcp.json"},
-		UserMCP:             []string{".claude.json"},
-		Key:                 "ANTHROPIC_API_KEY",
-		Keys:                []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_OAUTH_TOKEN"},
+		Instructions:     []string{"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"},
+		UserInstructions: []string{".claude/CLAUDE.md"},
+		MachineInstructions: []string{
+			"/etc/claude-code/CLAUDE.md", "/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json",
+		},
+		MCP:     []string{".mcp.json"},
+		UserMCP: []string{".claude.json"},
+		Key:     "ANTHROPIC_API_KEY",
+		Keys: []string{
+			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
+			"CLAUDE_CODE_OAUTH_TOKEN",
+		},
 		Cloud: map[string][]string{
 			"CLAUDE_CODE_USE_BEDROCK": {"AWS_*", "ANTHROPIC_BEDROCK_*", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"},
-			"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_*", "VERTEX_REGION_*", "CLAUDE_CODE_SKIP_VERTEX_AUTH"},
+			"CLAUDE_CODE_USE_VERTEX": {
+				"GOOGLE_*", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_*", "VERTEX_REGION_*", "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+			},
 			"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*", "ANTHROPIC_FOUNDRY_*"},
 		},
 		Credentials:   []spec.Credentials{{Variable: "CLAUDE_CONFIG_DIR", Dir: ".claude", File: ".credentials.json"}},
@@ -59,7 +67,7 @@ func launchClaude(l *spec.Launch) error {
 	if l.Bypass {
 		l.Add("--dangerously-skip-permissions")
 		if os.Geteuid() == 0 {
-			l.Env["IS_SANDBOX"] = "1" // root is refused the flag otherwise
+			l.Env["IS_SANDBOX"] = "1" // otherwise Claude Code rejects the flag for root
 		}
 	}
 	l.Add("--model", l.Cfg.Model)
@@ -68,16 +76,12 @@ func launchClaude(l *spec.Launch) error {
 		l.Own["CLAUDE_CONFIG_DIR"] = filepath.Join(l.Home, ".claude")
 		l.Env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
 	}
-	if l.Cfg.BaseURL != "" {
-		l.Env["ANTHROPIC_BASE_URL"] = l.Cfg.BaseURL
-	}
-	if l.Key != "" {
-		l.Env["ANTHROPIC_API_KEY"] = l.Key
-	}
-	// With strict only the servers of these files are there: those of the suite, and none of an account.
+	l.SetProvider("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
+	// With --strict-mcp-config, Claude Code uses only the servers of these files, and none of the
+	// user's account.
 	var files []string
 	if len(l.Servers) > 0 {
-		file, err := l.WriteJSON("plumb-mcp.json", map[string]any{"mcpServers": spec.ClaudeServers(l.Servers)})
+		file, err := l.WriteServers("plumb-mcp.json", spec.ClaudeServers())
 		if err != nil {
 			return err
 		}
@@ -93,10 +97,6 @@ func launchClaude(l *spec.Launch) error {
 		l.Add("--strict-mcp-config")
 	}
 	l.Add(l.Cfg.Args...)
-	if !l.Plain() {
-		l.Stdin = l.Prompt
-		return nil
-	}
-	l.Add(l.Prompt)
+	l.AddPrompt()
 	return nil
 }

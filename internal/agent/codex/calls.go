@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,49 +11,48 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// codexCall is a tool call that has no result yet.
+// codexCall is a tool call without a result.
 type codexCall struct {
 	o       transcript.Origin
-	command string // that it is to run
+	command string // to run
 	script  string // of code mode
 	patch   string
 	ran     int  // commands that are recorded as run
 	changed bool // its file changes are recorded
 }
 
-// called takes a call of a function.
-func (t *codexThread) called(o transcript.Origin, p gjson.Result) {
-	tool := transcript.FirstText(p, "name", "tool")
+// called takes a function call.
+func (t *codexThread) called(o transcript.Origin, p *transcript.Fields) {
+	tool := p.Text("name", "tool")
 	args := p.Get("arguments")
 	if !args.Exists() {
 		args = p.Get("args")
 	}
-	given := args
 	if args.Type == gjson.String && gjson.Valid(args.Str) {
-		given = gjson.Parse(args.Str)
+		args = gjson.Parse(args.Str)
 	}
-	if dir := transcript.FirstText(given, "workdir", "cwd"); dir != "" {
+	if dir := transcript.FirstText(args, "workdir", "cwd"); dir != "" {
 		o.Base = transcript.Resolve(o.Base, dir)
 	}
 	c := &codexCall{o: o}
 	switch tool {
 	case "apply_patch":
-		c.patch = given.Get("input").String()
+		c.patch = args.Get("input").String()
 	case "exec_command", "shell", "shell_command", "local_shell", "container.exec", "unified_exec":
-		if command := given.Get("cmd"); command.Exists() {
-			c.command = codexUnwrap(command)
+		if command := args.Get("cmd"); command.Exists() {
+			c.command = t.unwrap(command)
 		} else {
-			c.command = codexUnwrap(given.Get("command"))
+			c.command = t.unwrap(args.Get("command"))
 		}
 	}
 	if space := p.Get("namespace").String(); strings.HasPrefix(space, "mcp__") {
 		tool = strings.TrimSuffix(space, "__") + "__" + tool
 	}
-	t.begin(c, tool, transcript.JSON(given))
+	t.begin(c, tool, args.Raw)
 }
 
-// custom takes a call of a tool that is given text: a patch, or a script of code mode.
-func (t *codexThread) custom(o transcript.Origin, p gjson.Result) {
+// custom takes a call of a tool whose input is text: a patch, or a script of code mode.
+func (t *codexThread) custom(o transcript.Origin, p *transcript.Fields) {
 	tool, input := p.Get("name").String(), p.Get("input").String()
 	c := &codexCall{o: o}
 	switch tool {
@@ -63,15 +61,15 @@ func (t *codexThread) custom(o transcript.Origin, p gjson.Result) {
 	case "exec":
 		c.script = input
 	}
-	t.begin(c, tool, transcript.JSONObject("input", input))
+	t.begin(c, tool, jsonObject("input", input))
 }
 
 // begin records a tool call.
-func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
+func (t *codexThread) begin(c *codexCall, tool, args string) {
 	c.o.Call = strings.Clone(c.o.Call)
 	t.tool(c.o, tool, args)
 	if c.o.Call == "" {
-		t.run(c) // there will be no result that could be told to be its own
+		t.run(c) // no result can be matched with it
 		return
 	}
 	if _, ran := t.ran[transcript.Hash("", c.o.Call)]; ran {
@@ -86,8 +84,8 @@ func (t *codexThread) begin(c *codexCall, tool string, args json.RawMessage) {
 	}
 }
 
-// tool records that a tool was called: what was said before was not the last word.
-func (t *codexThread) tool(o transcript.Origin, tool string, args json.RawMessage) {
+// tool records a tool call. The message before it was not the last one of the turn.
+func (t *codexThread) tool(o transcript.Origin, tool, args string) {
 	if t.spoken >= 0 {
 		t.r.Rephrase(t.spoken, transcript.PhaseCommentary)
 		t.r.Answer = ""
@@ -98,7 +96,8 @@ func (t *codexThread) tool(o transcript.Origin, tool string, args json.RawMessag
 	}
 }
 
-// running returns the script of code mode that is running, if there is one: what runs meanwhile, it does.
+// running returns the script of code mode that is running, or nil. It starts the commands that run
+// meanwhile.
 func (t *codexThread) running() *codexCall {
 	const recent = 64
 	for _, id := range slices.Backward(t.open[max(0, len(t.open)-recent):]) {
@@ -109,10 +108,10 @@ func (t *codexThread) running() *codexCall {
 	return nil
 }
 
-// executed takes a command that the agent says it ran.
-func (t *codexThread) executed(o transcript.Origin, id string, item gjson.Result) {
+// executed takes a command that the agent reports as run.
+func (t *codexThread) executed(o transcript.Origin, id string, item *transcript.Fields) {
 	o.Call = id
-	command := codexUnwrap(item.Get("command"))
+	command := t.unwrap(item.Get("command"))
 	c := t.calls[id]
 	if c == nil {
 		c = t.running()
@@ -121,11 +120,11 @@ func (t *codexThread) executed(o transcript.Origin, id string, item gjson.Result
 		o.Base = transcript.Resolve(o.Base, dir)
 	}
 	if command == "" && c != nil {
-		command = c.command // older versions say it once
+		command = c.command // older versions write it once
 	}
 	sure, recorded := t.ran[transcript.Hash("", id)]
 	if sure || command == "" {
-		return // told twice, or not at all
+		return // it is reported already, or not known
 	}
 	if id != "" {
 		t.ran[transcript.Hash("", id)] = true
@@ -135,34 +134,29 @@ func (t *codexThread) executed(o transcript.Origin, id string, item gjson.Result
 		o.Call = c.o.Call
 	}
 	t.executions[transcript.Hash("", command)] = true
-	if !recorded { // a command that goes on in the background has a result first
+	if !recorded { // a command that continues in the background has a result first
 		t.r.CommandOnly(o, command)
 	}
 	code := item.Get("exit_code")
 	if code.Type == gjson.Number {
 		t.r.Exit(o.Call, int(code.Int()))
 	}
-	if said := item.Get("aggregated_output").String(); item.Get("status").String() == "declined" ||
-		t.sandboxed && code.Int() != 0 && codexSandbox.MatchString(said) {
-		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command", transcript.LineWith(said, codexSandbox))
+	if output := item.Get("aggregated_output").String(); item.Get("status").String() == "declined" ||
+		t.sandboxed && code.Int() != 0 && codexSandbox.MatchString(output) {
+		t.r.Denial(transcript.Origin{At: o.At, Call: id, Subagent: o.Subagent}, "exec_command", transcript.LineWith(output, codexSandbox))
 	}
-	// The sandbox denies a command some of what it does, not to run: what it reads is recorded after the denial, so that it stays.
+	// The sandbox lets a command run and denies some of its actions. The reads follow the denial,
+	// so that the denial does not remove them.
 	for _, part := range item.Get("parsed_cmd").Array() {
 		if part.Get("type").String() == "read" {
 			t.r.FileRead(o, transcript.FirstText(part, "path", "name"))
 		}
 	}
-	t.reads(o, command) // the agent's own parser gives up on what is not simple
+	t.r.CommandReads(o, command) // the agent only parses simple commands
 }
 
-func (t *codexThread) reads(o transcript.Origin, command string) {
-	for _, path := range transcript.ShellReads(command) {
-		t.r.FileRead(o, path)
-	}
-}
-
-// patched takes files that the agent says it changed.
-func (t *codexThread) patched(o transcript.Origin, id string, item gjson.Result) {
+// patched takes files that the agent reports as changed.
+func (t *codexThread) patched(o transcript.Origin, id string, item *transcript.Fields) {
 	o.Call = id
 	if c := t.calls[id]; c != nil {
 		c.changed = true
@@ -175,13 +169,12 @@ func (t *codexThread) patched(o transcript.Origin, id string, item gjson.Result)
 		return
 	}
 	item.Get("changes").ForEach(func(path, change gjson.Result) bool {
-		kind := codexChange(change.Get("type"))
-		if to := change.Get("move_path").String(); to != "" {
-			t.r.FileChange(o, transcript.ChangeDelete, path.String())
-			t.r.FileChange(o, transcript.ChangeAdd, to)
-			return true
+		kind, to := codexChange(change.Get("type")), change.Get("move_path").String()
+		if to != "" {
+			kind = transcript.ChangeDelete
 		}
 		t.r.FileChange(o, kind, path.String())
+		t.r.FileChange(o, transcript.ChangeAdd, to)
 		return true
 	})
 }
@@ -199,18 +192,19 @@ func codexChange(kind gjson.Result) string {
 	}
 }
 
-// mcp takes a call of a tool of an MCP server that the model did not make by itself: a script of code mode did.
-func (t *codexThread) mcp(o transcript.Origin, id string, invocation, p gjson.Result) {
+// mcp takes a call of an MCP tool. It skips the calls of the model, so that those of scripts in
+// code mode remain.
+func (t *codexThread) mcp(o transcript.Origin, id string, invocation gjson.Result, p *transcript.Fields) {
 	if t.calls[id] != nil {
 		return
 	}
 	o.Call = id
-	t.r.ToolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(), transcript.JSON(invocation.Get("arguments")))
-	failed := p.Get("status").String() == "failed" || p.Get("result.Err").Exists() || p.Get("error.message").Exists()
+	t.r.ToolCall(o, "mcp__"+invocation.Get("server").String()+"__"+invocation.Get("tool").String(), invocation.Get("arguments").Raw)
+	failed := p.Get("status").String() == "failed" || p.Get("result").Get("Err").Exists() || p.Get("error").Get("message").Exists()
 	t.r.ToolResult(o, codexOutput(p, "result"), failed)
 }
 
-// What the texts of results say.
+// Patterns in the texts of results.
 var (
 	codexExit    = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
 	codexCommand = regexp.MustCompile(`(?m)^Command:\s+(\S.*\s-l?c\s+.*)$`)
@@ -219,8 +213,8 @@ var (
 	codexLiteral = regexp.MustCompile(`exec_command\(\s*\{[^{}]*?["']?cmd["']?\s*:\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|` + "`(?:[^`\\\\$]|\\\\.)*`" + `)`)
 )
 
-// result takes what a tool answered, and settles what is still unknown of its call.
-func (t *codexThread) result(o transcript.Origin, p gjson.Result) {
+// result takes the result of a tool call.
+func (t *codexThread) result(o transcript.Origin, p *transcript.Fields) {
 	text := codexOutput(p, "output")
 	if !p.Get("output").Exists() {
 		text = p.Raw
@@ -230,22 +224,21 @@ func (t *codexThread) result(o transcript.Origin, p gjson.Result) {
 		c = &codexCall{o: o}
 	}
 	header, _, _ := strings.Cut(transcript.Clip(text, 4<<10), "\nOutput:\n")
-	code, exited := codexExitCode(header, p)
-	failed := exited && code != 0 || p.Get("output.success").Type == gjson.False || strings.HasPrefix(text, "Script failed") ||
+	code, exited := codexExitCode(header, p.Get("output"))
+	failed := exited && code != 0 || p.Get("output").Get("success").Type == gjson.False || strings.HasPrefix(text, "Script failed") ||
 		strings.HasPrefix(text, "apply_patch verification failed") || strings.HasPrefix(text, "patch rejected") || strings.HasPrefix(text, "unsupported call")
 	t.r.ToolResult(o, text, failed)
 
 	o.Base = c.o.Base
 	if m := codexCommand.FindStringSubmatch(header); m != nil && c.ran == 0 {
-		c.command = codexUnwrap(gjson.Result{Type: gjson.String, Str: m[1]})
+		c.command = t.unwrap(gjson.Result{Type: gjson.String, Str: m[1]})
 	}
 	denied := t.sandboxed && c.ran == 0 && codexDenied.MatchString(text)
-	if denied && c.script != "" && c.command == "" {
-		if m := codexLiteral.FindStringSubmatch(c.script); m != nil {
-			c.command = transcript.JavaScriptString(m[1])
-		}
+	if denied && c.command == "" {
+		c.command = c.literal()
 	}
-	if c.command != "" && c.ran == 0 {
+	run := c.command != "" && c.ran == 0
+	if run {
 		t.r.CommandOnly(o, c.command)
 		t.ran[transcript.Hash("", c.o.Call)] = false
 		if exited {
@@ -255,8 +248,8 @@ func (t *codexThread) result(o transcript.Origin, p gjson.Result) {
 	if denied || strings.Contains(header, "rejected by user") {
 		t.r.Denial(o, "", transcript.LineWith(text, codexDenied))
 	}
-	if c.command != "" && c.ran == 0 {
-		t.reads(o, c.command)
+	if run {
+		t.r.CommandReads(o, c.command)
 	}
 	if c.patch != "" && !c.changed && !failed && !denied {
 		for change := range transcript.PatchedFiles(c.patch) {
@@ -267,24 +260,30 @@ func (t *codexThread) result(o transcript.Origin, p gjson.Result) {
 }
 
 // codexExitCode finds the exit code in the head of a result, or in a result that is JSON.
-func codexExitCode(header string, p gjson.Result) (int, bool) {
+func codexExitCode(header string, output gjson.Result) (int, bool) {
 	if m := codexExit.FindStringSubmatch(header); m != nil {
 		code, err := strconv.Atoi(m[1])
 		return code, err == nil
 	}
-	out := p.Get("output")
-	if out.Type == gjson.String && strings.HasPrefix(out.Str, "{") && gjson.Valid(out.Str) {
-		if v := gjson.Get(out.Str, "metadata.exit_code"); v.Type == gjson.Number {
-			return int(v.Int()), true
-		}
+	if output.Type == gjson.String && strings.HasPrefix(output.Str, "{") && gjson.Valid(output.Str) {
+		code := gjson.Get(output.Str, "metadata.exit_code")
+		return int(code.Int()), code.Type == gjson.Number
 	}
 	return 0, false
 }
 
-// run records the command of a call that has no result: it was begun.
+// literal returns the command that is written in a script of code mode, or "".
+func (c *codexCall) literal() string {
+	if m := codexLiteral.FindStringSubmatch(c.script); m != nil {
+		return javaScriptString(m[1])
+	}
+	return ""
+}
+
+// run records the command of a call that has no result: it began.
 func (t *codexThread) run(c *codexCall) {
-	if m := codexLiteral.FindStringSubmatch(c.script); m != nil && c.command == "" {
-		if command := transcript.JavaScriptString(m[1]); !t.executions[transcript.Hash("", command)] {
+	if c.command == "" {
+		if command := c.literal(); !t.executions[transcript.Hash("", command)] {
 			c.command = command
 		}
 	}
@@ -294,7 +293,7 @@ func (t *codexThread) run(c *codexCall) {
 	}
 }
 
-// end settles the calls that have no result, since the session broke off.
+// end records the calls that have no result because the session broke off.
 func (t *codexThread) end() {
 	for _, id := range t.open {
 		if c := t.calls[id]; c != nil {
@@ -305,10 +304,10 @@ func (t *codexThread) end() {
 	t.open = nil
 }
 
-// codexOutput returns the text of a result, which may be text, a list of parts, or an object.
-func codexOutput(p gjson.Result, field string) string {
+// codexOutput returns the text of a result, which may be a string, a list of parts, or an object.
+func codexOutput(p *transcript.Fields, field string) string {
 	v := p.Get(field)
-	if m := p.Get("error.message"); m.Exists() && !v.IsObject() {
+	if m := p.Get("error").Get("message"); m.Exists() && !v.IsObject() {
 		return m.String()
 	}
 	if ok := v.Get("Ok"); ok.Exists() {
@@ -329,4 +328,41 @@ func codexOutput(p gjson.Result, field string) string {
 		return b.String()
 	}
 	return v.String()
+}
+
+// javaScriptString returns the value of a string literal of JavaScript.
+func javaScriptString(literal string) string {
+	if len(literal) < 2 {
+		return ""
+	}
+	body := literal[1 : len(literal)-1]
+	var b strings.Builder
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' || i+1 == len(body) {
+			b.WriteByte(body[i])
+			continue
+		}
+		i++
+		switch body[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case 'r':
+			b.WriteByte('\r')
+		case '\n':
+		case 'u':
+			if i+5 <= len(body) {
+				if n, err := strconv.ParseUint(body[i+1:i+5], 16, 16); err == nil {
+					b.WriteRune(rune(n))
+					i += 4
+					continue
+				}
+			}
+			b.WriteByte('u')
+		default:
+			b.WriteByte(body[i])
+		}
+	}
+	return b.String()
 }

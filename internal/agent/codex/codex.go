@@ -2,7 +2,6 @@ package codex
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
@@ -13,62 +12,62 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// codex understands what Codex leaves behind: the stream on standard output, which tells how the session ended and little
-// else, and the rollout, which the agent writes for itself and which has times, results, usage and refused commands. The
-// rollout comes first; from the stream comes what the rollout does not have.
+// codex reads the record of a Codex session. The stream on standard output tells how the session
+// ended and little else. The rollout, which the agent writes for itself, has times, results, usage
+// and refused commands. The rollout is read first; the stream adds what the rollout does not have.
 type codex struct {
 	r *transcript.Recorder
-	// thread is the session's id, turns the number of turns that the stream has; both from a first look at the stream.
+	// thread is the session's ID and turns is the number of turns in the stream. Both come from a
+	// first look at the stream.
 	thread string
 	turns  int
 	began  bool // the stream has something like a record
-	// lost says that there is no stream, so that the rollout has the terminal record; otherwise only the stream has it.
+	// lost means that there is no stream, so that the rollout has the terminal record. Otherwise
+	// only the stream has it.
 	lost bool
-	// last is the last message of the agent, for sessions in which none is marked as final; failure is why the session
-	// failed, if only the rollout says so.
+	// last is the last message of the agent, for sessions in which no message is marked as final.
+	// failure is why the session failed, if only the rollout has the reason.
 	last    string
 	failure *plumb.Failure
-	// total are the thread's counters as the stream tells them.
+	// total are the thread's counters in the stream.
 	total gjson.Result
-	// seen counts what the rollout has, by kind and text, so that the stream does not repeat it.
+	// seen counts the content of the rollout by kind and text, so that the stream does not repeat
+	// it.
 	seen map[uint64]int
-	// begun are the commands of the stream, by their item; true are those that the rollout has.
+	// begun are the commands of the stream by their item; true means that the rollout has the
+	// command.
 	begun map[uint64]bool
+	// payload and item are parts of the current record.
+	payload, item transcript.Fields
 }
 
-func readCodex(t *transcript.Transcript, r *transcript.Recorder) error {
+func readCodex(r *transcript.Recorder) error {
 	c := &codex{r: r, seen: map[uint64]int{}, begun: map[uint64]bool{}}
-	if err := c.look(t); err != nil {
+	if err := c.look(); err != nil {
 		return err
 	}
-	rollout, children, err := c.find(t)
+	rollout, children, err := c.find()
 	if err != nil {
 		return err
 	}
 	main := newCodexThread(c, "")
 	if rollout != "" {
-		if main, err = c.read(t, rollout, ""); err != nil {
+		if main, err = c.read(rollout, ""); err != nil {
 			return err
 		}
 		r.Report.RawArtifacts.SessionPath = rollout
-		main.end()
 		for _, child := range children {
-			thread, err := c.read(t, child.path, child.id)
+			thread, err := c.read(child.path, child.id)
 			if err != nil {
 				return err
 			}
-			thread.end()
 			r.Subagent(child.id, "", new(codexUsage(thread.total, thread.before)))
 		}
 		c.remember()
 	}
-	steps := transcript.NewSteps(r.Format)
-	err = r.Records(t.Stdout, func(rec gjson.Result) bool {
-		steps.Count(&r.Top)
-		return c.stream(rec) || main.record(rec)
-	})
+	err = r.Stream(r.Stdout, func(rec *transcript.Fields) bool { return c.stream(rec) || main.record(rec) })
 	if errors.Is(err, fs.ErrNotExist) && r.SawRecords > 0 {
-		r.Note("standard output is lost: what is known is from the rollout")
+		r.Note("standard output is lost: the report is from the rollout")
 		err = nil
 	}
 	main.end()
@@ -76,19 +75,17 @@ func readCodex(t *transcript.Transcript, r *transcript.Recorder) error {
 	if c.total.Exists() {
 		main.total = c.total
 	}
-	if t.Resumed && rollout == "" && main.total.Exists() {
-		r.Note("the token figures are those of the whole thread, since its rollout is not there")
+	if r.Resumed && rollout == "" && main.total.Exists() {
+		r.Note("the token counts are those of the whole thread, because its rollout is missing")
 	}
 	rep := r.Report
 	reasoning := rep.Usage.ReasoningChars
 	rep.Usage = codexUsage(main.total, main.before)
-	if rep.Usage.ReasoningTokens == nil { // old streams do not say
+	if rep.Usage.ReasoningTokens == nil { // older streams do not have it
 		rep.Usage.ReasoningTokens = codexUsage(rolled, main.before).ReasoningTokens
 	}
 	rep.Usage.ReasoningChars = reasoning
-	if rep.Steps = steps.N; rep.Steps == 0 {
-		rep.Steps = main.said
-	}
+	rep.Steps = main.said
 	if !r.Ended && c.failure != nil {
 		r.Failed(c.failure)
 	}
@@ -98,23 +95,18 @@ func readCodex(t *transcript.Transcript, r *transcript.Recorder) error {
 	return err
 }
 
-// look finds out which thread and how many turns the stream is about.
-func (c *codex) look(t *transcript.Transcript) error {
-	if t.Stdout == "" {
-		c.lost = true
-		return nil
-	}
-	err := transcript.EachLine(t.Stdout, func(line []byte) error {
+// look finds the thread and the number of turns of the stream.
+func (c *codex) look() error {
+	rollout := false // it was passed as the stream
+	err := transcript.EachLine(c.r.Stdout, func(line []byte) error {
 		c.began = c.began || line[0] == '{'
 		switch gjson.GetBytes(line, "type").String() {
 		case "thread.started", "session.created":
-			if c.thread == "" {
-				c.thread = strings.Clone(transcript.FirstText(gjson.ParseBytes(line), "thread_id", "session_id"))
-			}
+			transcript.SetFirst(&c.thread, transcript.FirstText(gjson.ParseBytes(line), "thread_id", "session_id"))
 		case "turn.started":
 			c.turns++
 		case "session_meta", "turn_context", "event_msg", "response_item":
-			c.lost = true // a rollout was handed in as the stream
+			rollout = true
 		default:
 		}
 		return nil
@@ -123,6 +115,7 @@ func (c *codex) look(t *transcript.Transcript) error {
 		c.lost = true
 		return nil
 	}
+	c.lost = rollout
 	return err
 }
 
@@ -130,14 +123,11 @@ func (c *codex) look(t *transcript.Transcript) error {
 type codexFile struct{ path, id, parent string }
 
 // find returns the rollout of the session, and those of the threads that it started.
-func (c *codex) find(t *transcript.Transcript) (string, []codexFile, error) {
-	if t.Session == "" {
-		return "", nil, nil
+func (c *codex) find() (string, []codexFile, error) {
+	if c.r.Session == "" || !c.lost && !c.began {
+		return "", nil, nil // an agent that never began has no thread: any rollout belongs to an earlier session
 	}
-	if !c.lost && !c.began {
-		return "", nil, nil // it never began: the agent says at once which thread it is. A rollout is that of a session before
-	}
-	names, err := transcript.SessionFiles(t.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
+	names, err := transcript.SessionFiles(c.r.Session, func(path string) bool { return strings.HasSuffix(path, ".jsonl") })
 	if err != nil {
 		return "", nil, err
 	}
@@ -174,10 +164,10 @@ func (c *codex) find(t *transcript.Transcript) (string, []codexFile, error) {
 	return main.path, children, nil
 }
 
-// codexMeta finds in the first records of a rollout which thread it is of, and which thread started that.
+// codexMeta finds the thread of a rollout, and the thread that started it, in the first records.
 func codexMeta(path string) codexFile {
 	f, lines := codexFile{path: path}, 0
-	_ = transcript.EachLine(path, func(line []byte) error { // a file that cannot be read is of no thread
+	_ = transcript.EachLine(path, func(line []byte) error { // a file that cannot be read belongs to no thread
 		if gjson.GetBytes(line, "type").String() == "session_meta" {
 			meta := gjson.GetBytes(line, "payload")
 			f.id = transcript.FirstText(meta, "id", "session_id")
@@ -192,34 +182,34 @@ func codexMeta(path string) codexFile {
 	return f
 }
 
-// stream takes a record of the stream.
-func (c *codex) stream(rec gjson.Result) bool {
+// stream records a record of the stream and reports whether its type is known.
+func (c *codex) stream(rec *transcript.Fields) bool {
 	r := c.r
-	switch rec.Get("type").String() {
+	switch kind := rec.Text("type"); kind {
 	case "thread.started", "session.created":
-		if id := transcript.FirstText(rec, "thread_id", "session_id"); id != "" && r.Report.SessionID == "" {
-			r.Report.SessionID = strings.Clone(id)
-		}
+		transcript.SetFirst(&r.Report.SessionID, rec.Text("thread_id", "session_id"))
 	case "turn.started":
 	case "turn.completed":
-		// What it counts is the whole thread's, as in the rollout.
-		if u := rec.Get("usage"); u.IsObject() {
+		if u := rec.Get("usage"); u.IsObject() { // the counters of the whole thread, as in the rollout
 			c.total = transcript.Detached(u)
 		}
 		r.Finished("", false)
 	case "turn.failed":
-		r.Failed(r.FailureOf(codexError(rec.Get("error.message").String()), 0))
+		r.Failed(r.FailureOf(codexError(rec.Get("error").Get("message").String()), 0))
 	case "error":
 		r.Note(rec.Get("message").String())
 	case "item.started", "item.updated", "item.completed":
-		c.item(rec.Get("item"), rec.Get("type").String() == "item.completed")
+		c.item.Of(rec.Get("item"))
+		if kind == "item.completed" || c.item.Text("type", "item_type") == "command_execution" {
+			c.streamItem(&c.item, kind == "item.completed")
+		}
 	default:
 		return false
 	}
 	return true
 }
 
-// codexError takes the message out of an error text that is the provider's JSON.
+// codexError adds the message of the provider's JSON in an error text at its beginning.
 func codexError(text string) string {
 	if i := strings.IndexByte(text, '{'); i >= 0 && gjson.Valid(text[i:]) {
 		if m := gjson.Get(text[i:], "error.message").String(); m != "" {
@@ -229,35 +219,27 @@ func codexError(text string) string {
 	return text
 }
 
-// item takes an item of the stream.
-func (c *codex) item(item gjson.Result, completed bool) {
+// streamItem records an item of the stream: one that is completed, or a command that begins.
+func (c *codex) streamItem(item *transcript.Fields, completed bool) {
 	r := c.r
 	o := transcript.Origin{Call: item.Get("id").String()}
 	text := item.Get("text").String()
-	kind := item.Get("type").String()
-	if kind == "" {
-		kind = item.Get("item_type").String() // before 0.4x
-	}
-	switch kind {
+	switch kind := item.Text("type", "item_type"); kind { // item_type is from before 0.4x
 	case "agent_message", "assistant_message":
-		if completed {
-			c.last = strings.Clone(transcript.Clip(text, transcript.MaxText))
-			if !c.known("message", text) {
-				r.Message(o, transcript.RoleAssistant, codexPhase(item.Get("phase").String()), text)
-			}
+		c.last = strings.Clone(transcript.Clip(text, transcript.MaxText))
+		if !c.known("message", text) {
+			r.Message(o, transcript.RoleAssistant, codexPhase(item.Get("phase").String()), text)
 		}
 	case "reasoning":
-		if completed && !c.known("thinking", text) {
+		if !c.known("thinking", text) {
 			r.Message(o, transcript.RoleAssistant, transcript.PhaseThinking, text)
 		}
 	case "error":
-		if completed {
-			r.Note(item.Get("message").String())
-		}
+		r.Note(item.Get("message").String())
 	case "command_execution":
 		c.command(o, item, completed)
 	case "file_change", "patch":
-		if status := item.Get("status").String(); completed && status != "failed" && status != "declined" {
+		if status := item.Get("status").String(); status != "failed" && status != "declined" {
 			for _, change := range item.Get("changes").Array() {
 				if path := change.Get("path").String(); !c.known("change", r.Path(o, path)) {
 					r.FileChange(o, codexChange(change.Get("kind")), path)
@@ -266,35 +248,39 @@ func (c *codex) item(item gjson.Result, completed bool) {
 		}
 	case "mcp_tool_call":
 		tool := "mcp__" + item.Get("server").String() + "__" + item.Get("tool").String()
-		if completed && !c.known("tool", tool) {
-			r.ToolCall(o, tool, transcript.JSON(item.Get("arguments")))
-			r.ToolResult(o, codexOutput(item, "result"), item.Get("status").String() == "failed" || item.Get("error.message").Exists())
+		if !c.known("tool", tool) {
+			r.ToolCall(o, tool, item.Get("arguments").Raw)
+			r.ToolResult(o, codexOutput(item, "result"), item.Get("status").String() == "failed" || item.Get("error").Get("message").Exists())
 		}
 	case "web_search":
-		if completed && !c.known("tool", "web_search") {
-			r.ToolCall(o, "web_search", transcript.JSONObject("query", item.Get("query").String()))
+		if !c.known("tool", kind) {
+			r.ToolCall(o, kind, jsonObject("query", item.Get("query").String()))
 		}
 	case "todo_list":
-		if completed && !c.known("tool", "update_plan") {
-			r.ToolCall(o, "update_plan", json.RawMessage(`{"items":`+cmp.Or(item.Get("items").Raw, "[]")+`}`))
+		if !c.known("tool", "update_plan") {
+			r.ToolCall(o, "update_plan", `{"items":`+cmp.Or(item.Get("items").Raw, "[]")+`}`)
 		}
 	default:
-		r.Note("items of an unknown type " + strings.TrimSpace(transcript.Head(kind)))
+		r.Note(strings.TrimSpace("items of an unknown type " + transcript.Head(kind)))
 	}
 }
 
-// command takes a command of the stream: its start, and its end. One that the rollout has is only counted off.
-func (c *codex) command(o transcript.Origin, item gjson.Result, completed bool) {
+// jsonObject returns {"field": text}.
+func jsonObject(field, text string) string {
+	return string(append(gjson.AppendJSONString([]byte(`{"`+field+`":`), text), '}'))
+}
+
+// command records the start or the end of a command in the stream. It skips a command that the
+// rollout has.
+func (c *codex) command(o transcript.Origin, item *transcript.Fields, completed bool) {
 	r := c.r
 	id := transcript.Hash("", o.Call)
 	known, begun := c.begun[id]
 	if !begun {
-		text := codexUnwrap(item.Get("command"))
+		text := c.unwrap(item.Get("command"))
 		if known = c.known("command", text); !known {
 			r.Command(o, text)
 		}
-	}
-	if !begun {
 		c.begun[id] = known
 	}
 	if !completed || known {
@@ -303,7 +289,7 @@ func (c *codex) command(o transcript.Origin, item gjson.Result, completed bool) 
 	if code := item.Get("exit_code"); code.Type == gjson.Number {
 		r.Exit(o.Call, int(code.Int()))
 	}
-	// The stream does not say which tool it was; the output is worth keeping all the same.
+	// The stream does not name the tool, but the output is worth keeping.
 	output, status := item.Get("aggregated_output").String(), item.Get("status").String()
 	r.ToolResult(o, output, status == "failed" || status == "declined")
 	if status == "declined" {
@@ -311,7 +297,7 @@ func (c *codex) command(o transcript.Origin, item gjson.Result, completed bool) 
 	}
 }
 
-// remember counts what the rollout has.
+// remember counts the content of the rollout.
 func (c *codex) remember() {
 	for _, e := range c.r.Report.Events {
 		text, kind := "", ""
@@ -337,7 +323,8 @@ func (c *codex) remember() {
 	}
 }
 
-// known reports whether the rollout has a thing of the stream, and counts it off.
+// known reports whether the rollout has something of the stream. Each entry of the rollout counts
+// once, except for changes.
 func (c *codex) known(kind, text string) bool {
 	k := transcript.Hash(kind, text)
 	if c.seen[k] == 0 {
@@ -349,30 +336,30 @@ func (c *codex) known(kind, text string) bool {
 	return true
 }
 
-// codexUsage makes a thread's counters the session's: they go on from session to session.
-func codexUsage(total, before gjson.Result) plumb.Usage {
-	since := func(field string) *int64 {
-		return transcript.Since(transcript.Tokens(total.Get(field)), transcript.Tokens(before.Get(field)))
-	}
-	return plumb.Usage{
-		InputTokens: since("input_tokens"), OutputTokens: since("output_tokens"), ReasoningTokens: since("reasoning_output_tokens"),
-		CacheTokens: since("cached_input_tokens"), CacheWriteTokens: since("cache_write_input_tokens"),
+// codexTokens are the names of the token counters.
+func codexTokens() transcript.TokenKeys {
+	return transcript.TokenKeys{
+		Input: "input_tokens", Output: "output_tokens", Reasoning: "reasoning_output_tokens", Cache: "cached_input_tokens",
+		CacheWrite: "cache_write_input_tokens",
 	}
 }
 
-// codexUnwrap returns the command that a shell of the agent ran: it is given as a list of arguments or as one text, with
-// the shell around it or without.
-func codexUnwrap(v gjson.Result) string {
+// codexUsage returns the usage of a session from the counters of its thread, which continue from
+// session to session.
+func codexUsage(total, before gjson.Result) plumb.Usage {
+	return transcript.Since(codexTokens().Of(total), codexTokens().Of(before))
+}
+
+// unwrap returns the command that a shell of the agent ran. The record has it as a list of
+// arguments or as one text, with or without the shell around it.
+func (c *codex) unwrap(v gjson.Result) string {
 	var args []string
 	if v.IsArray() {
 		for _, arg := range v.Array() {
 			args = append(args, arg.String())
 		}
-	} else {
-		args = transcript.ShellWords(v.String())
-		if len(args) != 3 {
-			return v.String()
-		}
+	} else if args = c.r.ShellWords(v.String()); len(args) != 3 {
+		return v.String()
 	}
 	if len(args) == 3 && strings.HasPrefix(args[1], "-") && strings.HasSuffix(args[1], "c") {
 		switch strings.TrimSuffix(transcript.BaseName(args[0]), ".exe") {
@@ -384,7 +371,19 @@ func codexUnwrap(v gjson.Result) string {
 		return args[len(args)-1] // PowerShell, cmd
 	}
 	if v.IsArray() {
-		return transcript.ShellJoin(args)
+		return shellJoin(args)
 	}
 	return v.String()
+}
+
+// shellJoin writes a list of arguments as a command.
+func shellJoin(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$`;&|<>()*?[]{}~#!") {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,38 +14,41 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// codexThread reads the records of one thread's rollout.
+// codexThread reads the rollout of one thread.
 type codexThread struct {
 	*codex
-	// subagent is the thread's id where it is not the session's own.
+	// subagent is the thread's ID, or "" for the session's own thread.
 	subagent string
-	// cwd is the directory of the turn; sandboxed says that the agent may not do everything there.
+	// cwd is the directory of the turn. sandboxed means that the agent may not do everything there.
 	cwd, model string
 	sandboxed  bool
 	// before and total are the thread's counters before and after this session.
 	before, total gjson.Result
-	// requests says that there are usage records, so that the older counters are not taken for requests too.
+	// requests means that there are usage records, so that the older counters are not counted as
+	// requests.
 	requests bool
-	// calls are the tool calls without a result yet; open has their ids in order, and those of calls that have one by now.
+	// calls are the tool calls without a result. open has their IDs in order, and IDs of calls that
+	// have a result by now.
 	calls map[string]*codexCall
 	open  []string
-	// ran are the calls whose command is recorded: true where the agent itself has said that it ran.
+	// ran are the calls whose command is recorded. true means that the agent has reported the
+	// command.
 	ran map[uint64]bool
-	// executions are the commands that the agent has said it ran.
+	// executions are the commands that the agent has reported.
 	executions map[uint64]bool
-	// texts counts messages by source, since several records tell of one.
+	// texts counts messages by source, because several records have the same message.
 	texts map[uint64]*codexText
-	// spoken is the index of the last message, if no phase was given for it; -1 is none.
+	// spoken is the index of the last message, if it has no phase; otherwise -1.
 	spoken int
 	// said counts the agent's messages.
 	said int
 }
 
-// codexText counts one text in each of the sources that may tell of it.
+// codexText counts one text in each source.
 type codexText struct {
 	sources  [3]int
 	recorded int
-	at       int // the event, if no phase was given for it; -1 otherwise
+	at       int // the index of its event, if it has no phase; otherwise -1
 }
 
 // The sources of messages.
@@ -55,13 +59,16 @@ const (
 )
 
 func newCodexThread(c *codex, subagent string) *codexThread {
-	return &codexThread{codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[uint64]bool{}, executions: map[uint64]bool{}, texts: map[uint64]*codexText{}, spoken: -1}
+	return &codexThread{
+		codex: c, subagent: subagent, calls: map[string]*codexCall{}, ran: map[uint64]bool{}, executions: map[uint64]bool{},
+		texts: map[uint64]*codexText{}, spoken: -1,
+	}
 }
 
-// read takes a whole rollout. Of the turns before this session it takes the counters only, and what was offered.
-func (c *codex) read(t *transcript.Transcript, path, subagent string) (*codexThread, error) {
+// read reads a rollout. Of the turns before this session it only takes the counters and the offers.
+func (c *codex) read(path, subagent string) (*codexThread, error) {
 	skip := 0
-	if mine := c.turns; (mine > 0 || t.Resumed) && subagent == "" {
+	if mine := c.turns; (mine > 0 || c.r.Resumed) && subagent == "" {
 		err := transcript.EachLine(path, func(line []byte) error {
 			if bytes.Contains(line, []byte(`"task_started"`)) && codexBegins(gjson.ParseBytes(line)) {
 				skip++
@@ -75,9 +82,9 @@ func (c *codex) read(t *transcript.Transcript, path, subagent string) (*codexThr
 	}
 	thread := newCodexThread(c, subagent)
 	begun := 0
-	err := c.r.Records(path, func(rec gjson.Result) bool {
+	err := c.r.Records(path, func(rec *transcript.Fields) bool {
 		if begun <= skip && skip > 0 {
-			if codexBegins(rec) {
+			if codexBegins(rec.Object()) {
 				begun++
 			}
 			if begun <= skip {
@@ -86,6 +93,7 @@ func (c *codex) read(t *transcript.Transcript, path, subagent string) (*codexThr
 		}
 		return thread.record(rec) || c.stream(rec)
 	})
+	thread.end()
 	return thread, err
 }
 
@@ -94,19 +102,19 @@ func codexBegins(rec gjson.Result) bool {
 }
 
 // earlier takes a record of a turn before this session.
-func (t *codexThread) earlier(rec gjson.Result) bool {
+func (t *codexThread) earlier(rec *transcript.Fields) bool {
 	p := rec.Get("payload")
-	switch rec.Get("type").String() {
+	switch rec.Text("type") {
 	case "session_meta", "turn_context", "world_state":
 		return t.record(rec)
 	case "token_usage_record":
 		t.before = transcript.Detached(p.Get("thread_token_usage"))
 	case "event_msg":
-		if p.Get("type").String() == "token_count" && p.Get("info.total_token_usage").IsObject() {
-			t.before = transcript.Detached(p.Get("info.total_token_usage"))
+		if total := p.Get("info.total_token_usage"); p.Get("type").String() == "token_count" && total.IsObject() {
+			t.before = transcript.Detached(total)
 		}
 	case "response_item":
-		if role := p.Get("role").String(); role != transcript.RoleAssistant {
+		if p.Get("role").String() != transcript.RoleAssistant {
 			t.offers(transcript.CodexParts(p.Get("content")))
 		}
 	}
@@ -114,17 +122,16 @@ func (t *codexThread) earlier(rec gjson.Result) bool {
 }
 
 // record takes a record of a turn of this session.
-func (t *codexThread) record(rec gjson.Result) bool {
-	p := rec.Get("payload")
-	at := transcript.Time(rec.Get("timestamp").String())
-	switch rec.Get("type").String() {
+func (t *codexThread) record(rec *transcript.Fields) bool {
+	p := &t.payload
+	p.Of(rec.Get("payload"))
+	at := transcript.Time(rec.Text("timestamp"))
+	switch rec.Text("type") {
 	case "session_meta":
-		if id := rec.Get("session_id").String(); id != "" && t.r.Report.SessionID == "" {
-			t.r.Report.SessionID = strings.Clone(id)
-		}
-		t.meta(p)
+		transcript.SetFirst(&t.r.Report.SessionID, rec.Get("session_id").String())
+		t.meta(p.Object())
 	case "turn_context":
-		t.context(p)
+		t.context(p.Object())
 	case "world_state":
 		t.world(p.Get("state"))
 	case "token_usage_record":
@@ -134,9 +141,9 @@ func (t *codexThread) record(rec gjson.Result) bool {
 			t.total = transcript.Detached(total)
 		}
 	case "event_msg":
-		return t.event(at, p)
+		return t.event(t.origin(at), p)
 	case "response_item":
-		return t.reply(at, p)
+		return t.reply(t.origin(at), p)
 	case "compacted":
 		t.r.Note("the agent compacted its context")
 	default:
@@ -146,46 +153,29 @@ func (t *codexThread) record(rec gjson.Result) bool {
 }
 
 func (t *codexThread) meta(p gjson.Result) {
-	cwd := transcript.Resolve("", p.Get("cwd").String())
-	t.cwd = cwd
+	t.cwd = strings.Clone(transcript.Resolve("", p.Get("cwd").String()))
 	if t.subagent != "" {
-		kind := p.Get("agent_role").String()
-		if kind == "" {
-			kind = p.Get("source.subagent.thread_spawn.agent_role").String()
-		}
-		t.r.Subagent(t.subagent, kind, nil)
+		t.r.Subagent(t.subagent, transcript.FirstText(p, "agent_role", "source.subagent.thread_spawn.agent_role"), nil)
 		return
 	}
-	rep := t.r.Report
-	if id := p.Get("id").String(); id != "" && rep.SessionID == "" {
-		rep.SessionID = strings.Clone(id)
-	}
-	if v := p.Get("cli_version").String(); v != "" {
-		rep.AgentVersion = strings.Clone(v)
-	}
-	if cwd != "" {
-		t.r.Cwd = strings.Clone(cwd)
-	}
+	transcript.SetFirst(&t.r.Report.SessionID, p.Get("id").String())
+	transcript.Set(&t.r.Report.AgentVersion, p.Get("cli_version").String())
+	transcript.Set(&t.r.Cwd, t.cwd)
 }
 
 func (t *codexThread) context(p gjson.Result) {
-	if cwd := transcript.Resolve(t.r.Cwd, p.Get("cwd").String()); cwd != "" {
-		t.cwd = strings.Clone(cwd)
-	}
+	transcript.Set(&t.cwd, transcript.Resolve(t.r.Cwd, p.Get("cwd").String()))
 	if model := p.Get("model").String(); model != "" {
 		t.model = t.r.Name(model)
 		if t.subagent == "" {
 			t.r.Report.Model = t.model
 		}
 	}
-	policy := p.Get("sandbox_policy.type").String()
-	if policy == "" {
-		policy = p.Get("sandbox_policy.mode").String()
-	}
+	policy := transcript.FirstText(p, "sandbox_policy.type", "sandbox_policy.mode")
 	t.sandboxed = policy != "" && policy != "danger-full-access"
 }
 
-// world takes what the agent knows of its surroundings.
+// world takes the agent's description of its environment.
 func (t *codexThread) world(state gjson.Result) {
 	t.offers(state.Get("host_skills.body").String())
 	state.Get("agents_md").ForEach(func(k, v gjson.Result) bool {
@@ -201,31 +191,21 @@ func (t *codexThread) world(state gjson.Result) {
 }
 
 func (t *codexThread) origin(at *time.Time) transcript.Origin {
-	base := t.cwd
-	if base == "" {
-		base = t.r.Cwd
-	}
-	return transcript.Origin{At: at, Subagent: t.subagent, Base: base}
+	return transcript.Origin{At: at, Subagent: t.subagent, Base: cmp.Or(t.cwd, t.r.Cwd)}
 }
 
 func (t *codexThread) request(at *time.Time, u gjson.Result) {
-	if !u.IsObject() {
-		return
+	if u.IsObject() {
+		t.r.Request(transcript.Origin{At: at, Subagent: t.subagent}, t.model, codexTokens().Of(u))
 	}
-	t.r.Request(plumb.RequestUsage{
-		At: at, Model: t.model, Subagent: t.subagent,
-		InputTokens: transcript.Tokens(u.Get("input_tokens")), OutputTokens: transcript.Tokens(u.Get("output_tokens")),
-		ReasoningTokens: transcript.Tokens(u.Get("reasoning_output_tokens")),
-		CacheTokens:     transcript.Tokens(u.Get("cached_input_tokens")), CacheWriteTokens: transcript.Tokens(u.Get("cache_write_input_tokens")),
-	})
 }
 
 // event takes an event_msg.
-func (t *codexThread) event(at *time.Time, p gjson.Result) bool {
-	o := t.origin(at)
-	switch p.Get("type").String() {
+func (t *codexThread) event(o transcript.Origin, p *transcript.Fields) bool {
+	switch p.Text("type") {
 	case "item_completed":
-		t.item(o, p.Get("item"))
+		t.item.Of(p.Get("item"))
+		t.completedItem(o, &t.item)
 	case "token_count":
 		info := p.Get("info")
 		total := info.Get("total_token_usage")
@@ -233,15 +213,15 @@ func (t *codexThread) event(at *time.Time, p gjson.Result) bool {
 			break
 		}
 		if !t.requests && total.Raw != t.total.Raw {
-			t.request(at, info.Get("last_token_usage"))
+			t.request(o.At, info.Get("last_token_usage"))
 		}
 		t.total = transcript.Detached(total)
 	case "agent_message":
-		t.say(o, codexEvent, transcript.RoleAssistant, p.Get("phase"), p.Get("message").String())
+		t.say(o, codexEvent, transcript.RoleAssistant, p.Get("phase").String(), p.Get("message").String())
 	case "user_message":
-		t.say(o, codexEvent, transcript.RoleUser, p.Get("phase"), p.Get("message").String())
+		t.say(o, codexEvent, transcript.RoleUser, "", p.Get("message").String())
 	case "agent_reasoning", "agent_reasoning_raw_content":
-		t.think(o, codexEvent, p.Get("text").String())
+		t.say(o, codexEvent, transcript.RoleAssistant, transcript.PhaseThinking, p.Get("text").String())
 	case "exec_command_end":
 		t.executed(o, p.Get("call_id").String(), p)
 	case "patch_apply_end":
@@ -272,20 +252,19 @@ func (t *codexThread) event(at *time.Time, p gjson.Result) bool {
 	return true
 }
 
-// completed takes the terminal record of a rollout. Where there is a stream it counts for nothing, except that it knows
-// why a session failed of which the stream broke off.
-func (t *codexThread) completed(p gjson.Result) {
+// completed takes the terminal record of a rollout. If there is a stream, the record only gives the
+// reason for a failure that broke off the stream.
+func (t *codexThread) completed(p *transcript.Fields) {
 	if t.subagent != "" {
 		return
 	}
-	if m := p.Get("error.message"); m.Exists() {
+	if m := p.Get("error").Get("message"); m.Exists() {
 		if t.failure = t.r.FailureOf(codexError(m.String()), 0); t.lost {
 			t.r.Failed(t.failure)
 		}
 		return
 	}
-	last := p.Get("last_agent_message").String()
-	if last != "" {
+	if last := p.Get("last_agent_message").String(); last != "" {
 		t.last, t.failure = strings.Clone(transcript.Clip(last, transcript.MaxText)), nil
 	}
 	switch {
@@ -296,84 +275,67 @@ func (t *codexThread) completed(p gjson.Result) {
 	}
 }
 
-// item takes what the agent itself says that happened.
-func (t *codexThread) item(o transcript.Origin, item gjson.Result) {
+// completedItem takes the item of an item_completed event.
+func (t *codexThread) completedItem(o transcript.Origin, item *transcript.Fields) {
 	id := item.Get("id").String()
-	switch item.Get("type").String() {
+	switch item.Text("type") {
 	case "AgentMessage":
-		t.say(o, codexItem, transcript.RoleAssistant, item.Get("phase"), transcript.CodexParts(item.Get("content")))
+		t.say(o, codexItem, transcript.RoleAssistant, item.Get("phase").String(), transcript.CodexParts(item.Get("content")))
 	case "UserMessage":
-		t.say(o, codexItem, transcript.RoleUser, item.Get("phase"), transcript.CodexParts(item.Get("content")))
+		t.say(o, codexItem, transcript.RoleUser, "", transcript.CodexParts(item.Get("content")))
 	case "Reasoning":
 		for _, text := range item.Get("summary_text").Array() {
-			t.think(o, codexItem, text.String())
+			t.say(o, codexItem, transcript.RoleAssistant, transcript.PhaseThinking, text.String())
 		}
 	case "CommandExecution":
 		t.executed(o, id, item)
 	case "FileChange":
 		t.patched(o, id, item)
 	case "McpToolCall":
-		t.mcp(o, id, item, item)
-	case "WebSearch", "Plan", "ContextCompaction", "ImageView", "EnteredReviewMode", "ExitedReviewMode", "HookPrompt":
-	default:
+		t.mcp(o, id, item.Object(), item)
+	default: // WebSearch, Plan, ContextCompaction, ImageView, EnteredReviewMode, ExitedReviewMode, HookPrompt
 	}
 }
 
-// say records a message, once for all the records that tell of it.
-func (t *codexThread) say(o transcript.Origin, source int, role string, phase gjson.Result, text string) {
+// say records a message or a part of the reasoning, once for all the records that have it. The
+// phase is "" if the record has none.
+func (t *codexThread) say(o transcript.Origin, source int, role, phase, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	k := transcript.Hash(role, text)
+	kind, thinking := role, phase == transcript.PhaseThinking
+	if thinking {
+		kind = phase
+	}
+	k := transcript.Hash(kind, text)
 	c := t.texts[k]
 	if c == nil {
 		c = &codexText{at: -1}
 		t.texts[k] = c
 	}
-	word := codexPhase(phase.String())
 	if c.sources[source]++; c.sources[source] <= c.recorded {
-		if c.at >= 0 && phase.String() != "" && role == transcript.RoleAssistant {
-			t.r.Rephrase(c.at, word)
+		if c.at >= 0 && phase != "" && role == transcript.RoleAssistant {
+			t.r.Rephrase(c.at, codexPhase(phase))
 			c.at, t.spoken = -1, -1
 		}
 		return
 	}
 	c.recorded++
-	if role == transcript.RoleUser {
-		t.r.Message(o, role, "", text)
+	if thinking || role == transcript.RoleUser {
+		t.r.Message(o, role, phase, text)
 		return
 	}
 	t.said++
 	if t.subagent == "" {
-		t.failure = nil // what went wrong before did not end the session
+		t.failure = nil // an earlier error did not end the session
 	}
 	c.at, t.spoken = -1, -1
-	if phase.String() == "" {
-		c.at = len(t.r.Report.Events)
-		if source == codexItem {
-			t.spoken = c.at
+	at := len(t.r.Report.Events)
+	t.r.Message(o, role, codexPhase(phase), text)
+	if phase == "" && at < len(t.r.Report.Events) { // the report had room for it
+		if c.at = at; source == codexItem {
+			t.spoken = at
 		}
-	}
-	t.r.Message(o, role, word, text)
-	if c.at >= len(t.r.Report.Events) { // there was no room for it
-		c.at, t.spoken = -1, -1
-	}
-}
-
-// think records one part of the model's reasoning, once for all the records that tell of it.
-func (t *codexThread) think(o transcript.Origin, source int, text string) {
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	k := transcript.Hash(transcript.PhaseThinking, text)
-	c := t.texts[k]
-	if c == nil {
-		c = &codexText{at: -1}
-		t.texts[k] = c
-	}
-	if c.sources[source]++; c.sources[source] > c.recorded {
-		c.recorded++
-		t.r.Message(o, transcript.RoleAssistant, transcript.PhaseThinking, text)
 	}
 }
 
@@ -386,39 +348,34 @@ func codexPhase(word string) string {
 	}
 }
 
-// reply takes a response_item: what the model said, or what it was told.
-func (t *codexThread) reply(at *time.Time, p gjson.Result) bool {
-	o := t.origin(at)
-	o.Call = transcript.FirstText(p, "call_id", "callId")
-	switch p.Get("type").String() {
+// reply takes a response_item: a part of the conversation with the model.
+func (t *codexThread) reply(o transcript.Origin, p *transcript.Fields) bool {
+	o.Call = p.Text("call_id", "callId")
+	switch p.Text("type") {
 	case "message":
 		t.message(o, p)
 	case "reasoning":
-		if text := p.Get("text").String(); text != "" {
-			t.think(o, codexReply, text)
-		}
+		t.say(o, codexReply, transcript.RoleAssistant, transcript.PhaseThinking, p.Get("text").String())
 		for _, part := range p.Get("summary").Array() {
-			t.think(o, codexReply, part.Get("text").String())
+			t.say(o, codexReply, transcript.RoleAssistant, transcript.PhaseThinking, part.Get("text").String())
 		}
 	case "function_call":
 		t.called(o, p)
 	case "custom_tool_call":
 		t.custom(o, p)
 	case "local_shell_call":
-		if o.Call == "" {
-			o.Call = p.Get("id").String()
-		}
+		o.Call = cmp.Or(o.Call, p.Get("id").String())
 		action := p.Get("action")
 		if dir := action.Get("working_directory").String(); dir != "" {
 			o.Base = transcript.Resolve(o.Base, dir)
 		}
-		t.begin(&codexCall{o: o, command: codexUnwrap(action.Get("command"))}, "local_shell", transcript.JSON(action))
+		t.begin(&codexCall{o: o, command: t.unwrap(action.Get("command"))}, "local_shell", action.Raw)
 	case "web_search_call":
-		t.tool(o, "web_search", transcript.JSON(p.Get("action")))
+		t.tool(o, "web_search", p.Get("action").Raw)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
 		t.result(o, p)
 	case "tool_search_call":
-		t.tool(o, "tool_search", transcript.JSON(p.Get("arguments")))
+		t.tool(o, "tool_search", p.Get("arguments").Raw)
 	case "additional_tools":
 		for _, tool := range p.Get("tools").Array() {
 			if name, ok := strings.CutPrefix(tool.Get("name").String(), "mcp__"); ok && tool.Get("type").String() == "namespace" {
@@ -432,15 +389,13 @@ func (t *codexThread) reply(at *time.Time, p gjson.Result) bool {
 	return true
 }
 
-// message takes a message of the conversation with the model. What the agent itself adds to it is no message of the user.
-func (t *codexThread) message(o transcript.Origin, p gjson.Result) {
-	text := transcript.CodexParts(p.Get("content"))
-	if text == "" {
-		text = p.Get("text").String()
-	}
-	switch role := p.Get("role").String(); role {
+// message takes a message of the conversation with the model. Text that the agent adds is not a
+// message of the user.
+func (t *codexThread) message(o transcript.Origin, p *transcript.Fields) {
+	text := cmp.Or(transcript.CodexParts(p.Get("content")), p.Get("text").String())
+	switch role := p.Text("role"); role {
 	case transcript.RoleAssistant:
-		t.say(o, codexReply, role, p.Get("phase"), text)
+		t.say(o, codexReply, role, p.Get("phase").String(), text)
 	case transcript.RoleUser:
 		meta := p.Get("internal_chat_message_metadata_passthrough")
 		provenance := meta.Get("content_item_metadata.0.provenance.type").String()
@@ -451,13 +406,13 @@ func (t *codexThread) message(o transcript.Origin, p gjson.Result) {
 			}
 			return
 		}
-		t.say(o, codexReply, role, gjson.Result{}, text)
+		t.say(o, codexReply, role, "", text)
 	default:
 		t.offers(text)
 	}
 }
 
-// codexInjected reports whether a message in the user's name is the agent's own.
+// codexInjected reports whether the agent added a message of the user.
 func codexInjected(text string) bool {
 	text = strings.TrimSpace(text)
 	return slices.ContainsFunc([]string{
@@ -467,13 +422,14 @@ func codexInjected(text string) bool {
 	}, func(tag string) bool { return strings.HasPrefix(text, tag) })
 }
 
-// codexSkill is a line of the list of skills that a session is offered.
+// codexSkill matches a line of the list of skills.
 var codexSkill = regexp.MustCompile(`(?m)^- ([^:\n]+): .*\(file: ([^)\n]+)\)\s*$`)
 
-// codexRoot is a line of the table of places that the list of skills refers to.
+// codexRoot matches a line of the table of directories that the list of skills refers to.
 var codexRoot = regexp.MustCompile("(?m)^- `([^`\n]+)` = `([^`\n]+)`$")
 
-// offers takes what a text in the model's instructions offers it, and reports whether there was something.
+// offers records the skills and instructions in a text for the model, and reports whether there are
+// any.
 func (t *codexThread) offers(text string) bool {
 	if t.subagent != "" {
 		return false

@@ -38,10 +38,13 @@ func Spec() spec.Spec {
 		MCP:                 []string{".codex/config.toml"},
 		UserMCP:             []string{".codex/config.toml"},
 		Key:                 "OPENAI_API_KEY",
-		Keys:                []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"},
-		Credentials:         []spec.Credentials{{Variable: "CODEX_HOME", Dir: ".codex", File: "auth.json"}},
-		State:               []string{".codex/sessions"},
-		Launcher:            "npx", LauncherArg: "codex",
+		Keys: []string{
+			"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY",
+			"CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY",
+		},
+		Credentials: []spec.Credentials{{Variable: "CODEX_HOME", Dir: ".codex", File: "auth.json"}},
+		State:       []string{".codex/sessions"},
+		Launcher:    "npx", LauncherArg: "codex",
 		PriceOf:       func(model string) (provider, priced string) { return "openai", model },
 		SkillgymUsage: spec.SkillgymUsage(codexSkillgym),
 		Proof:         spec.Proof{Model: "gpt-5.5", Path: "/v1"},
@@ -56,8 +59,8 @@ func codexStep(s *transcript.Steps, rec *transcript.Fields) {
 	}
 }
 
-// codexSkillgym adds reasoning to the total a second time. An old version does not report reasoning; skillgym then took the
-// provider's total.
+// codexSkillgym adds reasoning to the total a second time. An old version does not report
+// reasoning; skillgym then uses the provider's total.
 func codexSkillgym(u *plumb.Usage, _, _, extra *int64) {
 	*extra = transcript.OrZero(u.ReasoningTokens)
 	if u.ReasoningTokens == nil {
@@ -74,7 +77,7 @@ func launchCodex(l *spec.Launch) error {
 	if l.Bypass {
 		l.Add("--dangerously-bypass-approvals-and-sandbox")
 	}
-	if l.Resume == "" { // a resumed session starts where the process does
+	if l.Resume == "" { // a resumed session works in the directory of the process
 		l.Add("-C", l.Workspace)
 	}
 	l.Add("--model", l.Cfg.Model)
@@ -96,7 +99,7 @@ func launchCodex(l *spec.Launch) error {
 			l.Env[l.KeyName] = l.Key
 		}
 	} else if l.Key != "" && l.Getenv("CODEX_API_KEY") == "" && (len(l.Lent) == 0 || l.Cfg.APIKeyEnv != "") {
-		l.Env["CODEX_API_KEY"] = l.Key // exec takes its key from there, and not from the variable that everybody has set
+		l.Env["CODEX_API_KEY"] = l.Key // codex exec ignores OPENAI_API_KEY
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		server, key := l.Servers[name], "mcp_servers."+name
@@ -145,7 +148,7 @@ func launchCodex(l *spec.Launch) error {
 	return nil
 }
 
-// tomlString writes a TOML string: JSON's escapes are among TOML's.
+// tomlString returns a TOML string. TOML accepts all escapes of JSON.
 func tomlString(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil {

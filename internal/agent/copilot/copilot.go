@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,36 +13,39 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// copilot understands what the GitHub Copilot CLI leaves behind: the records of --output-format json, the session's
-// events.jsonl, and the file of the OpenTelemetry exporter. Stream and events.jsonl have the same records by the same ids,
-// but for those that the stream alone shows while it lasts, and those that the log alone keeps: tokens above all.
+// copilot reads the record of a GitHub Copilot CLI session: the records of --output-format json,
+// the session's events.jsonl, and the file of the OpenTelemetry exporter. Stream and events.jsonl
+// have the same records with the same IDs, except for records that only the stream has, and records
+// that only the log has: above all, tokens.
 //
-// The terminal record is "result", and its exitCode is 0 even after a SIGTERM. A session ended well if that is 0, there was
-// no session.error, and the last message of the main thread asks for no more tools.
+// The terminal record is "result". Its exitCode is 0 even after a SIGTERM. A session ended well if
+// the exit code is 0, there was no session.error, and the last message of the main thread calls no
+// tools.
 type copilot struct {
 	r *transcript.Recorder
-	t *transcript.Transcript
-	// seen are the ids of the stream's records that may be in the log as well; nil where there is no log.
+	// seen are the IDs of the stream's records that may be in the log too; nil if there is no log.
 	seen map[uint64]bool
-	// anonymous says that the stream's records have no ids.
+	// anonymous means that the stream's records have no IDs.
 	anonymous bool
 	// agents are the subagents by the tool call that started them.
 	agents map[string]string
-	// held is what calls do that have no result yet.
-	held map[string][]deed
-	// thought is the last thinking of each thread, which comes twice.
+	// held are the effects of calls without a result.
+	held map[string][]effect
+	// thought is the last thinking of each thread, which is written twice.
 	thought map[string]uint64
-	denied  map[string]string // calls that were not allowed, by id
-	asked   map[string]string // permission requests: the calls they are for
+	denied  map[string]string // denied calls, by ID
+	asked   map[string]string // permission requests: their calls
 
 	last      *lastMessage
-	closed    bool   // the terminal record was there
-	exitCode  int64  // what it said
+	closed    bool   // there was a terminal record
+	exitCode  int64  // its exit code
 	aborted   string // why the session was aborted
 	failure   *plumb.Failure
-	callError string // what the last failed request to the model said
+	callError string // the message of the last failed request to the model
 
 	used map[string]*plumb.Usage // by subagent, "" for the main thread
+	// fields are the data of the current record.
+	fields transcript.Fields
 }
 
 // lastMessage is the latest message of the main thread.
@@ -50,10 +54,12 @@ type lastMessage struct {
 	tools bool
 }
 
-// normaliseCopilot records what Copilot left behind.
-func readCopilot(t *transcript.Transcript, r *transcript.Recorder) error {
+// maxPending bounds the maps of calls.
+const maxPending = 2500
+
+func readCopilot(r *transcript.Recorder) error {
 	c := &copilot{
-		r: r, t: t, agents: map[string]string{}, held: map[string][]deed{}, thought: map[string]uint64{},
+		r: r, agents: map[string]string{}, held: map[string][]effect{}, thought: map[string]uint64{},
 		denied: map[string]string{}, asked: map[string]string{}, used: map[string]*plumb.Usage{},
 	}
 	logs, err := c.logs()
@@ -63,21 +69,16 @@ func readCopilot(t *transcript.Transcript, r *transcript.Recorder) error {
 	if len(logs) > 0 {
 		c.seen = map[uint64]bool{}
 	}
-	counter := transcript.NewSteps(r.Format)
-	if err := r.Records(t.Stdout, func(gjson.Result) bool {
-		counter.Count(&r.Top)
-		return c.record(true)
-	}); err != nil {
+	if err := r.Stream(r.Stdout, func(rec *transcript.Fields) bool { return c.record(rec, true) }); err != nil {
 		return err
 	}
 	streamed := r.SawRecords > 0
 	if log, turn := c.choose(logs, streamed); log != nil {
 		r.Report.RawArtifacts.SessionPath = log.path
-		if err := c.readLog(log, turn, streamed, counter); err != nil {
+		if err := c.readLog(log, turn, streamed); err != nil {
 			return err
 		}
 	}
-	r.Report.Steps = counter.N
 	if err := c.usage(); err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func readCopilot(t *transcript.Transcript, r *transcript.Recorder) error {
 	return nil
 }
 
-// end tells the recorder how the session ended.
+// end records how the session ended.
 func (c *copilot) end() {
 	for _, call := range slices.Sorted(maps.Keys(c.denied)) {
 		c.r.Denial(transcript.Origin{Call: call}, "", c.denied[call])
@@ -97,19 +98,15 @@ func (c *copilot) end() {
 		f := plumb.Failuref(plumb.OriginRunner, "abort: %s", c.aborted)
 		f.Hint = "something interrupted the agent"
 		c.r.Failed(f)
-	case !c.closed: // the recorder says so
+	case !c.closed: // the recorder reports it
 	case c.exitCode != 0:
-		said := c.callError
-		if said == "" {
-			said = transcript.LastLines(c.t.Stderr)
-		}
-		f := c.r.FailureOf(said, 0)
+		f := c.r.FailureOf(cmp.Or(c.callError, transcript.LastLines(c.r.Stderr)), 0)
 		f.Message = fmt.Sprintf("%s\ncopilot ended with exit code %d", f.Message, c.exitCode)
 		c.r.Failed(f)
 	case c.last == nil:
 		c.r.Failed(plumb.Failuref(plumb.OriginRunner, "copilot ended without an answer"))
 	case c.last.tools:
-		c.r.Failed(plumb.Failuref(plumb.OriginRunner, "copilot ended in the middle of its work: its last message asks for tools"))
+		c.r.Failed(plumb.Failuref(plumb.OriginRunner, "copilot ended in the middle of its work: its last message calls tools"))
 	default:
 		if c.r.Report.FinishReason == "" {
 			c.r.Report.FinishReason = plumb.FinishStop
@@ -119,22 +116,24 @@ func (c *copilot) end() {
 }
 
 // record takes a record of the stream or the log and reports whether its type is known.
-func (c *copilot) record(streaming bool) bool {
-	top := &c.r.Top
-	kind := top.Get("type").String()
-	switch kind { // pieces of what comes whole later; there are very many of them
+func (c *copilot) record(rec *transcript.Fields, streaming bool) bool {
+	kind := rec.Get("type").String()
+	switch kind { // these are very many, and later records have the same content
 	case "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta", "assistant.streaming_delta",
 		"tool.execution_partial_result", "tool.shell_output", "tool.execution_progress", "session.background_tasks_changed":
 		return true
 	}
-	data := top.Get("data")
-	if streaming {
-		c.identify(kind, top.Get("id").String(), top.Get("ephemeral").Bool())
+	data := rec.Get("data")
+	if id := rec.Get("id").String(); streaming && c.seen != nil && !rec.Get("ephemeral").Bool() {
+		if id != "" {
+			c.seen[transcript.Hash("", id)] = true // it may be in the log too
+		}
+		c.anonymous = c.anonymous || id == "" && kind == "assistant.message"
 	}
-	o := transcript.Origin{At: transcript.Time(top.Get("timestamp").String()), Subagent: c.agent(kind, top.Get("agentId").String(), data)}
+	o := transcript.Origin{At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.agent(kind, rec.Get("agentId").String(), data)}
 	switch kind {
 	case "user.message":
-		// What copilot injects in the user's name has another source than the task that an agent gives its subagent.
+		// Messages that copilot adds have other sources. "agent-" is the task of a subagent.
 		if source := data.Get("source").String(); source == "" || source == "user" || strings.HasPrefix(source, "agent-") {
 			c.r.Message(o, transcript.RoleUser, "", data.Get("content").String())
 		}
@@ -147,21 +146,21 @@ func (c *copilot) record(streaming bool) bool {
 	case "tool.execution_complete":
 		c.complete(o, data)
 	case "permission.requested":
-		if len(c.asked) < transcript.MaxNotes*transcript.MaxNotes {
+		if len(c.asked) < maxPending {
 			c.asked[strings.Clone(data.Get("requestId").String())] = strings.Clone(data.Get("permissionRequest.toolCallId").String())
 		}
 	case "permission.completed":
 		if result := data.Get("result.kind").String(); strings.HasPrefix(result, "denied") {
-			call := data.Get("toolCallId").String()
-			if call == "" {
-				call = c.asked[data.Get("requestId").String()]
-			}
-			if call != "" {
+			if call := cmp.Or(data.Get("toolCallId").String(), c.asked[data.Get("requestId").String()]); call != "" {
 				c.denied[strings.Clone(call)] = strings.Clone(result)
 			}
 		}
 	case "session.skills_loaded":
-		c.skills(data)
+		for _, s := range data.Get("skills").Array() {
+			if enabled := s.Get("enabled"); !enabled.Exists() || enabled.Bool() {
+				c.r.Offer(plumb.OfferSkill, s.Get("name").String(), s.Get("path").String(), s.Get("source").String())
+			}
+		}
 	case "session.mcp_servers_loaded":
 		for _, server := range data.Get("servers").Array() {
 			switch name, status := server.Get("name").String(), server.Get("status").String(); status {
@@ -181,8 +180,8 @@ func (c *copilot) record(streaming bool) bool {
 	case "session.start", "session.resume":
 		c.begin(data)
 	case "session.model_change":
-		if model := data.Get("newModel").String(); model != "" && o.Subagent == "" {
-			c.r.Report.Model = strings.Clone(model)
+		if o.Subagent == "" {
+			transcript.Set(&c.r.Report.Model, data.Get("newModel").String())
 		}
 	case "session.error":
 		if o.Subagent == "" {
@@ -191,27 +190,23 @@ func (c *copilot) record(streaming bool) bool {
 	case "model.call_failure":
 		c.callFailed(data)
 	case "assistant.turn_retry":
-		c.r.Note("copilot tried a request again: " + retryReason(data))
+		c.r.Note("copilot tried a request again: " + cmp.Or(transcript.TextOf(data.Get("reason")), transcript.TextOf(data.Get("message")),
+			transcript.TextOf(data.Get("errorMessage")), transcript.TextOf(data.Get("error")), "it gives no reason"))
 	case "session.usage_record":
 		c.request(o, data.Get("usage"))
 	case "assistant.usage":
 		c.request(o, data)
 	case "abort":
 		if o.Subagent == "" {
-			c.aborted = strings.Clone(data.Get("reason").String())
-			if c.aborted == "" {
-				c.aborted = "no reason given"
-			}
+			c.aborted = strings.Clone(cmp.Or(data.Get("reason").String(), "no reason given"))
 		}
 	case "session.shutdown":
-		if !streaming && data.Get("shutdownType").String() == "routine" && c.t.Stdout == "" {
+		if !streaming && data.Get("shutdownType").String() == "routine" && c.r.Stdout == "" {
 			c.closed = true
 		}
 	case "result":
-		c.closed, c.exitCode = true, top.Get("exitCode").Int()
-		if id := top.Get("sessionId").String(); id != "" {
-			c.r.Report.SessionID = strings.Clone(id)
-		}
+		c.closed, c.exitCode = true, rec.Get("exitCode").Int()
+		transcript.Set(&c.r.Report.SessionID, rec.Get("sessionId").String())
 	case "assistant.turn_start", "assistant.turn_end", "assistant.idle", "assistant.intent", "assistant.message_start",
 		"model.call_start", "model.call_finished", "model.call_final_result", "system.message", "system.notification",
 		"session.tools_updated", "session.info", "session.idle", "session.title_changed", "session.usage_info", "session.warning",
@@ -224,21 +219,10 @@ func (c *copilot) record(streaming bool) bool {
 	return true
 }
 
-// identify remembers a record of the stream that may be in the log too.
-func (c *copilot) identify(kind, id string, ephemeral bool) {
-	switch {
-	case ephemeral || c.seen == nil:
-	case id != "":
-		c.seen[transcript.Hash("", id)] = true
-	case kind == "assistant.message":
-		c.anonymous = true
-	}
-}
-
-// agent returns the subagent that a record is of, "" for the main thread.
+// agent returns the subagent of a record, "" for the main thread.
 func (c *copilot) agent(kind, id string, data gjson.Result) string {
 	call := ""
-	if strings.Contains(data.Raw, `"parentToolCallId"`) { // few have it, and to look for it properly is slow
+	if strings.Contains(data.Raw, `"parentToolCallId"`) { // few records have it, and this search is faster
 		call = data.Get("parentToolCallId").String()
 	}
 	if call == "" && strings.HasPrefix(kind, "subagent.") {
@@ -250,39 +234,27 @@ func (c *copilot) agent(kind, id string, data gjson.Result) string {
 	if known := c.agents[call]; known != "" {
 		return known
 	}
-	if id == "" {
-		id = call
-	}
-	id = strings.Clone(id)
+	id = strings.Clone(cmp.Or(id, call))
 	c.agents[strings.Clone(call)] = id
 	return id
 }
 
-// begin takes what the log says of the session itself.
+// begin takes the description of the session in the log.
 func (c *copilot) begin(data gjson.Result) {
 	rep := c.r.Report
-	for _, f := range []struct {
-		to   *string
-		from string
-	}{
-		{&rep.SessionID, "sessionId"},
-		{&rep.AgentVersion, "copilotVersion"},
-		{&rep.Model, "selectedModel"},
-		{&c.r.Cwd, "context.cwd"},
-	} {
-		if *f.to == "" {
-			*f.to = strings.Clone(data.Get(f.from).String())
-		}
-	}
+	transcript.SetFirst(&rep.SessionID, data.Get("sessionId").String())
+	transcript.SetFirst(&rep.AgentVersion, data.Get("copilotVersion").String())
+	transcript.SetFirst(&rep.Model, data.Get("selectedModel").String())
+	transcript.SetFirst(&c.r.Cwd, data.Get("context.cwd").String())
 }
 
-// message records a message of the assistant. One that asks for tools is commentary.
+// message records a message of the assistant. A message that calls tools is commentary.
 func (c *copilot) message(o transcript.Origin, data gjson.Result) {
-	var f [5]gjson.Result
-	transcript.Members(data, f[:], "reasoningText", "content", "toolRequests", "phase", "model")
-	c.thinking(o, f[0].String())
-	text, tools := f[1].String(), f[2].Get("0").Exists()
-	phase := f[3].String()
+	m := &c.fields
+	m.Of(data)
+	c.thinking(o, m.Get("reasoningText").String())
+	text, tools := m.Get("content").String(), m.Get("toolRequests").Get("0").Exists()
+	phase := m.Get("phase").String()
 	switch {
 	case phase == transcript.PhaseThinking || phase == transcript.PhaseCommentary:
 	case tools:
@@ -294,22 +266,19 @@ func (c *copilot) message(o transcript.Origin, data gjson.Result) {
 	if o.Subagent != "" {
 		return
 	}
-	if model := f[4].String(); model != "" {
+	if model := m.Get("model").String(); model != "" {
 		c.r.Report.Model = c.r.Name(model)
 	}
-	c.failure = nil // what went wrong before did not end the session
+	c.failure = nil // an earlier error did not end the session
 	if tools || phase == transcript.PhaseFinal {
 		c.last = &lastMessage{strings.Clone(text), tools}
 	}
 }
 
-// thinking records what was thought: it comes with the message and by itself.
+// thinking records thinking, which is in a message and in a record of its own.
 func (c *copilot) thinking(o transcript.Origin, text string) {
-	if text == "" {
-		return
-	}
 	k := transcript.Hash(transcript.PhaseThinking, text)
-	if c.thought[o.Subagent] == k {
+	if text == "" || c.thought[o.Subagent] == k {
 		return
 	}
 	c.thought[strings.Clone(o.Subagent)] = k
@@ -318,7 +287,7 @@ func (c *copilot) thinking(o transcript.Origin, text string) {
 
 // failed records an error of the session.
 func (c *copilot) failed(data gjson.Result) {
-	said, detail := data.Get("message").String(), c.callError
+	message, detail := data.Get("message").String(), c.callError
 	switch data.Get("errorType").String() {
 	case "authentication", "authorization":
 		detail += "\nnot logged in"
@@ -327,24 +296,13 @@ func (c *copilot) failed(data gjson.Result) {
 	case "rate_limit":
 		detail += "\nrate limit"
 	}
-	f := c.r.FailureOf(said+"\n"+detail, int(data.Get("statusCode").Int()))
-	if said != "" {
-		f.Message = strings.Clone(transcript.Clip(said, 4<<10))
-	}
-	c.failure = f
+	c.failure = c.r.FailureOf(message+"\n"+detail, int(data.Get("statusCode").Int()))
+	transcript.Set(&c.failure.Message, transcript.Clip(message, 4<<10))
 }
 
-// callFailed records that a request to the model failed. Copilot may try again, which is no failure of the session.
+// callFailed records that a request to the model failed. Copilot may try again, so that the session
+// has not failed.
 func (c *copilot) callFailed(data gjson.Result) {
 	c.callError = strings.Clone(transcript.Clip(data.Get("errorMessage").String(), 4<<10))
 	c.r.Note(fmt.Sprintf("a request to the model failed (HTTP %d): %s", data.Get("statusCode").Int(), c.callError))
-}
-
-func retryReason(data gjson.Result) string {
-	for _, k := range []string{"reason", "message", "errorMessage", "error"} {
-		if said := transcript.TextOf(data.Get(k)); said != "" {
-			return said
-		}
-	}
-	return "it does not say why"
 }

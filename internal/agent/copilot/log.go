@@ -1,10 +1,9 @@
 package copilot
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,19 +14,22 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// request records what one request used. Copilot counts as plumb does: input with cache, output with reasoning.
-func (c *copilot) request(o transcript.Origin, v gjson.Result) {
-	u := plumb.RequestUsage{
-		At: o.At, Model: v.Get("model").String(), Subagent: o.Subagent,
-		InputTokens: transcript.Tokens(v.Get("inputTokens")), OutputTokens: transcript.Tokens(v.Get("outputTokens")),
-		ReasoningTokens: transcript.Tokens(v.Get("reasoningTokens")), CacheTokens: transcript.Tokens(v.Get("cacheReadTokens")),
-		CacheWriteTokens: transcript.Tokens(v.Get("cacheWriteTokens")),
+// copilotTokens are the names of the token counters. As in reports, input includes the cache, and
+// output includes reasoning.
+func copilotTokens() transcript.TokenKeys {
+	return transcript.TokenKeys{
+		Input: "inputTokens", Output: "outputTokens", Reasoning: "reasoningTokens", Cache: "cacheReadTokens", CacheWrite: "cacheWriteTokens",
 	}
+}
+
+// request records the usage of one request.
+func (c *copilot) request(o transcript.Origin, v gjson.Result) {
+	u := copilotTokens().Of(v)
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return
 	}
-	c.r.Request(u)
-	c.use(o.Subagent, transcript.UsageOf(u))
+	c.r.Request(o, v.Get("model").String(), u)
+	c.use(o.Subagent, u)
 	if o.Subagent == "" {
 		switch v.Get("finishReason").String() {
 		case "length":
@@ -40,7 +42,7 @@ func (c *copilot) request(o transcript.Origin, v gjson.Result) {
 	}
 }
 
-// use adds to what a thread used.
+// use adds to the usage of a thread.
 func (c *copilot) use(subagent string, u plumb.Usage) {
 	sum := c.used[subagent]
 	if sum == nil {
@@ -50,7 +52,7 @@ func (c *copilot) use(subagent string, u plumb.Usage) {
 	sum.Add(u)
 }
 
-// usage gives each thread what it used, from the telemetry file if nothing else says it.
+// usage reports the usage of each thread, from the telemetry file if no other record has it.
 func (c *copilot) usage() error {
 	if len(c.used) == 0 {
 		if err := c.telemetry(); err != nil {
@@ -73,18 +75,18 @@ type eventLog struct {
 	turns         []eventTurn
 }
 
-// eventTurn is what lies between the starts of two runs of one session.
+// eventTurn is the part of a log for one run of the session.
 type eventTurn struct {
-	// begin is the first line; stream says that the stream shows this turn.
+	// begin is the first line. stream means that the stream has this turn.
 	begin  int
 	stream bool
-	// total is what the session used up to its end, by thread.
+	// total is the usage of the session until its end, by thread.
 	total map[string]plumb.Usage
 }
 
-// logs finds the event logs, and learns the session's directory if they agree on it.
+// logs finds the event logs. A single log also has the session's directory.
 func (c *copilot) logs() ([]*eventLog, error) {
-	paths, err := transcript.SessionFiles(c.t.Session, func(path string) bool { return transcript.BaseName(path) == "events.jsonl" })
+	paths, err := transcript.SessionFiles(c.r.Session, func(path string) bool { return transcript.BaseName(path) == "events.jsonl" })
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +95,14 @@ func (c *copilot) logs() ([]*eventLog, error) {
 		log := &eventLog{path: path, session: filepath.Base(filepath.Dir(path))}
 		err := transcript.EachLine(path, func(line []byte) error {
 			if gjson.ValidBytes(line) && gjson.GetBytes(line, "type").String() == "session.start" {
-				if id := gjson.GetBytes(line, "data.sessionId").String(); id != "" {
-					log.session = strings.Clone(id)
-				}
-				if cwd := gjson.GetBytes(line, "data.context.cwd").String(); len(paths) == 1 && c.r.Cwd == "" {
-					c.r.Cwd = strings.Clone(cwd)
+				transcript.Set(&log.session, gjson.GetBytes(line, "data.sessionId").String())
+				if len(paths) == 1 {
+					transcript.SetFirst(&c.r.Cwd, gjson.GetBytes(line, "data.context.cwd").String())
 				}
 			}
 			return transcript.ErrEnough // it is the first record
 		})
-		if err != nil && !errors.Is(err, transcript.ErrEnough) {
+		if err != nil {
 			return nil, err
 		}
 		logs = append(logs, log)
@@ -110,8 +110,8 @@ func (c *copilot) logs() ([]*eventLog, error) {
 	return logs, nil
 }
 
-// choose finds the log and the turn in it that belong to the stream: those with its records. Without a stream that is all
-// of the session, or its last turn if it was resumed; turn is -1 for all.
+// choose finds the log and the turn that have the stream's records. Without a stream it returns all
+// turns, which is -1, or the last turn of a session that was resumed.
 func (c *copilot) choose(logs []*eventLog, streamed bool) (_ *eventLog, turn int) {
 	for _, log := range logs {
 		if err := c.survey(log); err != nil {
@@ -128,14 +128,14 @@ func (c *copilot) choose(logs []*eventLog, streamed bool) (_ *eventLog, turn int
 	for _, log := range logs {
 		switch only := len(logs) == 1; {
 		case log.session != id && (!only || id != "" && streamed):
-		case c.t.Resumed || streamed:
+		case c.r.Resumed || streamed:
 			return log, len(log.turns) - 1
 		default:
 			return log, -1
 		}
 	}
 	if len(logs) > 0 {
-		c.r.Note("the agent's log is not of this session: it was left out")
+		c.r.Note("the agent's log belongs to another session: it was left out")
 	}
 	return nil, 0
 }
@@ -143,9 +143,9 @@ func (c *copilot) choose(logs []*eventLog, streamed bool) (_ *eventLog, turn int
 // survey finds the turns of a log.
 func (c *copilot) survey(log *eventLog) error {
 	log.turns = []eventTurn{{}}
-	n := 0
-	err := transcript.EachLine(log.path, func(line []byte) error {
-		defer func() { n++ }()
+	n := -1
+	return transcript.EachLine(log.path, func(line []byte) error {
+		n++
 		if !gjson.ValidBytes(line) {
 			return nil
 		}
@@ -161,15 +161,11 @@ func (c *copilot) survey(log *eventLog) error {
 		}
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
-// readLog records what a log has of a turn and the stream has not. Turn is -1 for all turns.
-func (c *copilot) readLog(log *eventLog, turn int, streamed bool, steps *transcript.Steps) error {
-	begin, end, before := 0, int(^uint(0)>>1), map[string]plumb.Usage(nil)
+// readLog records the part of a turn that the stream does not have. The turn -1 means all turns.
+func (c *copilot) readLog(log *eventLog, turn int, streamed bool) error {
+	begin, end, before := 0, math.MaxInt, map[string]plumb.Usage(nil)
 	last := len(log.turns) - 1
 	if turn >= 0 {
 		begin, last = log.turns[turn].begin, turn
@@ -183,41 +179,36 @@ func (c *copilot) readLog(log *eventLog, turn int, streamed bool, steps *transcr
 		}
 	}
 	n := -1
-	err := c.r.Records(log.path, func(rec gjson.Result) bool {
+	err := c.r.Records(log.path, func(rec *transcript.Fields) bool {
 		kind := rec.Get("type").String()
 		if n++; kind == "session.start" {
-			c.begin(rec.Get("data")) // of all turns
+			c.begin(rec.Get("data")) // it is for all turns
 			return true
 		}
 		if n < begin || n >= end || c.seen[transcript.Hash("", rec.Get("id").String())] {
 			return true
 		}
 		if streamed && c.anonymous && !strings.HasPrefix(kind, "session.") {
-			return true // without ids nobody knows what the stream had
+			return true // without IDs the records of the stream cannot be recognized
 		}
 		if !streamed {
-			steps.Count(&c.r.Top)
+			c.r.Steps.Count(rec)
 		}
-		return c.record(false)
+		return c.record(rec, false)
 	})
 	if len(c.used) == 0 {
 		for thread, total := range log.turns[last].total {
-			c.use(thread, since(total, before[thread]))
+			c.use(thread, transcript.Since(total, before[thread]))
 		}
 	}
 	return err
 }
 
-// totals reads what the threads of a session used, by agent, from the record of its shutdown.
+// totals reads the usage of each thread of a session from the record of its shutdown.
 func totals(data gjson.Result) map[string]plumb.Usage {
 	sum := func(models gjson.Result) (u plumb.Usage) {
 		models.ForEach(func(_, m gjson.Result) bool {
-			v := m.Get("usage")
-			u.Add(plumb.Usage{
-				InputTokens: transcript.Tokens(v.Get("inputTokens")), OutputTokens: transcript.Tokens(v.Get("outputTokens")),
-				ReasoningTokens: transcript.Tokens(v.Get("reasoningTokens")), CacheTokens: transcript.Tokens(v.Get("cacheReadTokens")),
-				CacheWriteTokens: transcript.Tokens(v.Get("cacheWriteTokens")),
-			})
+			u.Add(copilotTokens().Of(m.Get("usage")))
 			return true
 		})
 		return u
@@ -229,19 +220,10 @@ func totals(data gjson.Result) map[string]plumb.Usage {
 			name = ""
 		}
 		all[name] = sum(m.Get("modelMetrics"))
-		return len(all) < transcript.MaxNotes*transcript.MaxNotes
+		return len(all) < maxPending
 	})
 	if len(all) == 0 {
 		all[""] = sum(data.Get("modelMetrics"))
 	}
 	return all
-}
-
-// since subtracts the counters of an earlier time.
-func since(now, before plumb.Usage) plumb.Usage {
-	return plumb.Usage{
-		InputTokens: transcript.Since(now.InputTokens, before.InputTokens), OutputTokens: transcript.Since(now.OutputTokens, before.OutputTokens),
-		ReasoningTokens: transcript.Since(now.ReasoningTokens, before.ReasoningTokens), CacheTokens: transcript.Since(now.CacheTokens, before.CacheTokens),
-		CacheWriteTokens: transcript.Since(now.CacheWriteTokens, before.CacheWriteTokens),
-	}
 }

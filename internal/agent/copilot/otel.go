@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -9,20 +10,22 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// maxSpans is how many spans of a telemetry file are looked at.
+// maxSpans is the number of spans of a telemetry file that are read.
 const maxSpans = 100_000
 
-// span is one span of Copilot's telemetry: the work of an agent, a request to the model, or something between them.
+// span is one span of Copilot's telemetry: the work of an agent, a request to the model, or
+// anything between them.
 type span struct {
-	id, parent     string
-	agent, request bool
-	used           plumb.RequestUsage
+	id, parent, model string
+	agent, request    bool
+	used              plumb.Usage
 }
 
-// telemetry takes what the session used from the file of the OpenTelemetry exporter. The span of the agent has the sums;
-// newer versions leave cache and reasoning to the spans of the requests below it.
+// telemetry takes the usage of the session from the file of the OpenTelemetry exporter. The span of
+// the agent has the sums. In newer versions only the spans of its requests have cache and
+// reasoning.
 func (c *copilot) telemetry() error {
-	paths, err := transcript.SessionFiles(c.t.Session, func(path string) bool {
+	paths, err := transcript.SessionFiles(c.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
 		return strings.Contains(name, "otel") && strings.HasSuffix(name, ".jsonl")
 	})
@@ -46,8 +49,13 @@ func (c *copilot) telemetry() error {
 		return nil
 	}
 	inside := owners(spans)
-	top := topAgent(spans, inside)
-	// Spans name agents by ids of their own: only where there is one subagent it is known which.
+	top := -1 // the main thread's agent: the first span of an agent that has counters and is not inside another
+	for i, s := range spans {
+		if top < 0 && s.agent && inside[i] < 0 && s.used.InputTokens != nil {
+			top = i
+		}
+	}
+	// Spans have their own IDs for agents, so that only a single subagent can be identified.
 	known := ""
 	if agents := c.r.Report.Subagents; len(agents) == 1 {
 		known = agents[0].ID
@@ -57,20 +65,25 @@ func (c *copilot) telemetry() error {
 		if !s.request {
 			continue
 		}
+		o := transcript.Origin{}
 		if top >= 0 && inside[i] >= 0 && inside[i] != top {
-			if s.used.Subagent = known; known == "" {
-				s.used.Subagent = spans[inside[i]].id
+			if o.Subagent = known; known == "" {
+				o.Subagent = spans[inside[i]].id
 			} else {
-				c.use(known, transcript.UsageOf(s.used))
+				c.use(known, s.used)
 			}
+		} else {
+			sum.Add(s.used)
 		}
-		c.r.Request(s.used)
-		if s.used.Subagent == "" {
-			sum.Add(transcript.UsageOf(s.used))
-		}
+		c.r.Request(o, s.model, s.used)
 	}
 	if top >= 0 {
-		sum = sumOr(spans[top].used, sum)
+		u := spans[top].used
+		sum = plumb.Usage{
+			InputTokens: cmp.Or(u.InputTokens, sum.InputTokens), OutputTokens: cmp.Or(u.OutputTokens, sum.OutputTokens),
+			ReasoningTokens: cmp.Or(u.ReasoningTokens, sum.ReasoningTokens), CacheTokens: cmp.Or(u.CacheTokens, sum.CacheTokens),
+			CacheWriteTokens: cmp.Or(u.CacheWriteTokens, sum.CacheWriteTokens),
+		}
 	}
 	if sum.InputTokens != nil {
 		c.use("", sum)
@@ -78,7 +91,7 @@ func (c *copilot) telemetry() error {
 	return nil
 }
 
-// readSpan reads a line of the telemetry file. The attributes have had two names each.
+// readSpan reads a line of the telemetry file. Most attributes have two names.
 func readSpan(line []byte) (span, bool) {
 	if !gjson.ValidBytes(line) {
 		return span{}, false
@@ -88,10 +101,6 @@ func readSpan(line []byte) (span, bool) {
 	if kind := rec.Get("type").String(); kind != "span" && kind != "" || name == "" {
 		return span{}, false
 	}
-	s := span{
-		agent:   name == "invoke_agent" || strings.HasPrefix(name, "invoke_agent "),
-		request: name == "chat" || strings.HasPrefix(name, "chat "),
-	}
 	first := func(paths ...string) gjson.Result {
 		for _, p := range paths {
 			if v := rec.Get(p); v.Exists() {
@@ -100,33 +109,25 @@ func readSpan(line []byte) (span, bool) {
 		}
 		return gjson.Result{}
 	}
-	s.id = strings.Clone(first("spanId", "span_id", "id", "spanContext.spanId", "context.span_id").String())
-	s.parent = strings.Clone(first("parentSpanId", "parent_span_id", "parentId", "parentSpanContext.spanId").String())
 	const usage = `attributes.gen_ai\.usage\.`
-	s.used = plumb.RequestUsage{
-		Model: strings.Clone(first(`attributes.gen_ai\.response\.model`, `attributes.gen_ai\.request\.model`).String()),
-
-		InputTokens:      transcript.Tokens(first(usage + "input_tokens")),
-		OutputTokens:     transcript.Tokens(first(usage + "output_tokens")),
-		ReasoningTokens:  transcript.Tokens(first(usage+`reasoning\.output_tokens`, usage+"reasoning_output_tokens")),
-		CacheTokens:      transcript.Tokens(first(usage+`cache_read\.input_tokens`, usage+"cache_read_input_tokens")),
-		CacheWriteTokens: transcript.Tokens(first(usage+`cache_creation\.input_tokens`, usage+"cache_creation_input_tokens")),
+	s := span{
+		id:     strings.Clone(first("spanId", "span_id", "id", "spanContext.spanId", "context.span_id").String()),
+		parent: strings.Clone(first("parentSpanId", "parent_span_id", "parentId", "parentSpanContext.spanId").String()),
+		model:  strings.Clone(first(`attributes.gen_ai\.response\.model`, `attributes.gen_ai\.request\.model`).String()),
+		agent:  name == "invoke_agent" || strings.HasPrefix(name, "invoke_agent "),
+		used: plumb.Usage{
+			InputTokens:      transcript.Tokens(first(usage + "input_tokens")),
+			OutputTokens:     transcript.Tokens(first(usage + "output_tokens")),
+			ReasoningTokens:  transcript.Tokens(first(usage+`reasoning\.output_tokens`, usage+"reasoning_output_tokens")),
+			CacheTokens:      transcript.Tokens(first(usage+`cache_read\.input_tokens`, usage+"cache_read_input_tokens")),
+			CacheWriteTokens: transcript.Tokens(first(usage+`cache_creation\.input_tokens`, usage+"cache_creation_input_tokens")),
+		},
 	}
-	s.request = s.request && s.used.InputTokens != nil
+	s.request = (name == "chat" || strings.HasPrefix(name, "chat ")) && s.used.InputTokens != nil
 	return s, true
 }
 
-// topAgent returns the span of the main thread's agent: the first with figures that lies in no other; -1 if there is none.
-func topAgent(spans []span, inside []int) int {
-	for i, s := range spans {
-		if s.agent && inside[i] < 0 && s.used.InputTokens != nil {
-			return i
-		}
-	}
-	return -1
-}
-
-// owners returns, for each span, the nearest span of an agent that it lies in, -1 for none.
+// owners returns, for each span, the nearest span of an agent around it, or -1.
 func owners(spans []span) []int {
 	byID := make(map[string]int, len(spans))
 	for i, s := range spans {
@@ -149,19 +150,4 @@ func owners(spans []span) []int {
 		}
 	}
 	return owner
-}
-
-// sumOr returns the figures of u, and those of other where u has none.
-func sumOr(u plumb.RequestUsage, other plumb.Usage) plumb.Usage {
-	either := func(a, b *int64) *int64 {
-		if a != nil {
-			return a
-		}
-		return b
-	}
-	return plumb.Usage{
-		InputTokens: either(u.InputTokens, other.InputTokens), OutputTokens: either(u.OutputTokens, other.OutputTokens),
-		ReasoningTokens: either(u.ReasoningTokens, other.ReasoningTokens), CacheTokens: either(u.CacheTokens, other.CacheTokens),
-		CacheWriteTokens: either(u.CacheWriteTokens, other.CacheWriteTokens),
-	}
 }

@@ -1,4 +1,5 @@
-// Package copilot describes GitHub Copilot CLI and reads its stream, its event logs and its telemetry.
+// Package copilot describes GitHub Copilot CLI and reads its stream, its event logs and its
+// telemetry.
 package copilot
 
 import (
@@ -27,7 +28,9 @@ func Spec() spec.Spec {
 		MCP:              []string{".mcp.json", ".vscode/mcp.json", ".github/mcp.json"},
 		UserMCP:          []string{".copilot/mcp-config.json"},
 		Key:              "COPILOT_PROVIDER_API_KEY",
-		Keys:             []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL"},
+		Keys: []string{
+			"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_PROVIDER_*", "COPILOT_MODEL",
+		},
 		Credentials: []spec.Credentials{{
 			Variable: "COPILOT_HOME", Dir: ".copilot", File: "config.json",
 			Only: []string{"logged_in_users", "last_logged_in_user", "copilot_tokens"},
@@ -54,7 +57,7 @@ func copilotSkillgym(u *plumb.Usage, input, _, extra *int64) {
 }
 
 func launchCopilot(l *spec.Launch) error {
-	spec.PromptByFlag(l)
+	l.AddPromptFlag()
 	if l.Resume != "" {
 		l.Add("--resume=" + l.Resume)
 	}
@@ -93,15 +96,11 @@ func launchCopilot(l *spec.Launch) error {
 		l.Env["COPILOT_GITHUB_TOKEN"] = l.Key
 	}
 	if len(l.Servers) > 0 {
-		servers := spec.ClaudeServers(l.Servers)
-		for _, s := range servers {
-			server := s.(map[string]any) //nolint:forcetypeassert // as it was made
-			if server["type"] == "stdio" {
-				server["type"] = "local"
-			}
-			server["tools"] = []string{"*"}
-		}
-		file, err := l.WriteJSON("plumb-mcp.json", map[string]any{"mcpServers": servers})
+		all := []string{"*"}
+		file, err := l.WriteServers("plumb-mcp.json", spec.ServerFormat{
+			Remote: map[string]any{"type": "http", "tools": all}, Local: map[string]any{"type": "local", "tools": all},
+			URL: "url", Env: "env",
+		})
 		if err != nil {
 			return err
 		}

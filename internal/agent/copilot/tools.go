@@ -1,7 +1,7 @@
 package copilot
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// deed is what a call does if it succeeds: it reads or changes a file, or loads a skill.
-type deed struct {
+// effect is the effect of a successful call: it reads or changes a file, or loads a skill.
+type effect struct {
 	transcript.Origin
 	kind         plumb.SessionEventType
 	name, change string
@@ -21,78 +21,63 @@ type deed struct {
 // start records a tool call.
 func (c *copilot) start(o transcript.Origin, data gjson.Result) {
 	o.Call = data.Get("toolCallId").String()
-	name, args := data.Get("toolName").String(), data.Get("arguments")
-	c.r.ToolCall(o, name, json.RawMessage(args.Raw))
-	switch path := args.Get("path").String(); name {
+	tool, args := data.Get("toolName").String(), data.Get("arguments")
+	c.r.ToolCall(o, tool, args.Raw)
+	if tool == "str_replace_editor" {
+		tool = args.Get("command").String()
+		if tool != "view" && tool != "create" {
+			tool = "edit"
+		}
+	}
+	switch path := args.Get("path").String(); tool {
 	case "bash", "powershell", "shell":
-		command := args.Get("command").String()
-		if command == "" {
-			command = data.Get("toolTelemetry.properties.command").String()
-		}
-		c.r.Command(o, command)
+		c.r.Command(o, cmp.Or(args.Get("command").String(), data.Get("toolTelemetry.properties.command").String()))
 	case "skill":
-		skill := args.Get("skill").String()
-		if skill == "" {
-			skill = args.Get("name").String()
-		}
-		c.hold(deed{o, plumb.SessionSkill, skill, ""})
+		c.hold(effect{o, plumb.SessionSkill, cmp.Or(args.Get("skill").String(), args.Get("name").String()), ""})
 	case "view":
-		c.hold(deed{o, plumb.SessionFileRead, path, ""})
+		c.hold(effect{o, plumb.SessionFileRead, path, ""})
 	case "create":
-		c.hold(deed{o, plumb.SessionFileChange, path, transcript.ChangeAdd})
+		c.hold(effect{o, plumb.SessionFileChange, path, transcript.ChangeAdd})
 	case "edit", "str_replace", "insert":
-		c.hold(deed{o, plumb.SessionFileChange, path, transcript.ChangeUpdate})
-	case "str_replace_editor":
-		switch args.Get("command").String() {
-		case "view":
-			c.hold(deed{o, plumb.SessionFileRead, path, ""})
-		case "create":
-			c.hold(deed{o, plumb.SessionFileChange, path, transcript.ChangeAdd})
-		default:
-			c.hold(deed{o, plumb.SessionFileChange, path, transcript.ChangeUpdate})
-		}
+		c.hold(effect{o, plumb.SessionFileChange, path, transcript.ChangeUpdate})
 	case "apply_patch":
-		patch := transcript.TextOf(args)
-		for _, k := range []string{"patch", "input"} {
-			if text := args.Get(k).String(); text != "" {
-				patch = text
-			}
-		}
+		patch := cmp.Or(args.Get("input").String(), args.Get("patch").String(), transcript.TextOf(args))
 		for file := range transcript.PatchedFiles(patch) {
-			c.hold(deed{o, plumb.SessionFileChange, file.Path, file.Kind})
+			c.hold(effect{o, plumb.SessionFileChange, file.Path, file.Kind})
 		}
 	}
 }
 
-// hold keeps what a call does until it is known that it succeeded. A call without an id never will be.
-func (c *copilot) hold(d deed) {
-	if d.Call == "" || len(c.held) > transcript.MaxNotes*transcript.MaxNotes {
-		c.do(d)
+// hold keeps the effect of a call until the call succeeds. The result of a call without an ID
+// cannot be found.
+func (c *copilot) hold(e effect) {
+	if e.Call == "" || len(c.held) > maxPending {
+		c.happened(e)
 		return
 	}
-	d.Call, d.Subagent, d.name = strings.Clone(d.Call), strings.Clone(d.Subagent), strings.Clone(d.name)
-	c.held[d.Call] = append(c.held[d.Call], d)
+	e.Call, e.Subagent, e.name = strings.Clone(e.Call), strings.Clone(e.Subagent), strings.Clone(e.name)
+	c.held[e.Call] = append(c.held[e.Call], e)
 }
 
-// do records what a call did.
-func (c *copilot) do(d deed) {
-	switch d.kind {
+// happened records an effect.
+func (c *copilot) happened(e effect) {
+	switch e.kind {
 	case plumb.SessionFileRead:
-		c.r.FileRead(d.Origin, d.name)
+		c.r.FileRead(e.Origin, e.name)
 	case plumb.SessionFileChange:
-		c.r.FileChange(d.Origin, d.change, d.name)
+		c.r.FileChange(e.Origin, e.change, e.name)
 	case plumb.SessionSkill:
-		c.r.Skill(d.Origin, d.name, "tool:skill")
+		c.r.Skill(e.Origin, e.name, "tool:skill")
 	default:
 	}
 }
 
 // complete records the result of a tool call.
 func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
-	var f [7]gjson.Result
-	transcript.Members(data, f[:], "toolCallId", "error", "success", "result", "toolTelemetry", "shellExecution", "fileEdits")
-	failure, success, result, telemetry := f[1], f[2], f[3], f[4]
-	o.Call = f[0].String()
+	f := &c.fields
+	f.Of(data)
+	failure, success, result := f.Get("error"), f.Get("success"), f.Get("result")
+	o.Call = f.Get("toolCallId").String()
 	content := result.Get("content")
 	output := transcript.TextOf(content)
 	if output == "" {
@@ -101,33 +86,30 @@ func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
 			output = transcript.TextOf(detailed)
 		}
 	}
-	said := failure.Get("message").String()
+	message := failure.Get("message").String()
 	if failure.Exists() {
-		if output = said; output == "" {
-			output = transcript.TextOf(failure)
-		}
+		output = cmp.Or(message, transcript.TextOf(failure))
 	}
-	// Older versions say nothing of success, and an error that says nothing leaves open what was done until then.
-	failed := said != ""
+	// Older versions have no success field. An error without a message does not mean that the call
+	// failed.
+	failed := message != ""
 	if success.Exists() {
 		failed = !success.Bool()
 	}
-	if deeds, ok := c.held[o.Call]; ok {
-		directory := telemetry.Get("properties.viewType").String() == "directory"
-		for _, d := range deeds {
-			if !failed && (d.kind != plumb.SessionFileRead || !directory) {
-				c.do(d)
-			}
+	directory := f.Get("toolTelemetry").Get("properties.viewType").String() == "directory"
+	for _, e := range c.held[o.Call] {
+		if !failed && (e.kind != plumb.SessionFileRead || !directory) {
+			c.happened(e)
 		}
-		delete(c.held, o.Call)
 	}
+	delete(c.held, o.Call)
 	c.r.ToolResult(o, output, failed)
-	if code := f[5].Get("exitCode"); code.Type == gjson.Number {
+	if code := f.Get("shellExecution").Get("exitCode"); code.Type == gjson.Number {
 		c.r.Exit(o.Call, int(code.Int()))
 	} else if code, ok := shellExit(output); ok {
 		c.r.Exit(o.Call, code)
 	}
-	for _, edit := range f[6].Array() {
+	for _, edit := range f.Get("fileEdits").Array() {
 		kind := transcript.ChangeUpdate
 		switch edit.Get("kind").String() {
 		case "create", "add":
@@ -138,16 +120,14 @@ func (c *copilot) complete(o transcript.Origin, data gjson.Result) {
 		c.r.FileChange(o, kind, edit.Get("path").String())
 	}
 	code := failure.Get("code").String()
-	if reason, ok := c.denied[o.Call]; failed && (ok || code == "denied" || code == "rejected" || transcript.Refused(said)) {
-		if said == "" {
-			said = reason
-		}
+	if reason, ok := c.denied[o.Call]; failed && (ok || code == "denied" || code == "rejected" || transcript.Refused(message)) {
 		delete(c.denied, o.Call)
-		c.r.Denial(o, "", said)
+		c.r.Denial(o, "", cmp.Or(message, reason))
 	}
 }
 
-// shellExit finds the exit code in what the shell tool says: "<shellId: 0 completed with exit code 3>".
+// shellExit finds the exit code in the output of the shell tool: "<shellId: 0 completed with exit
+// code 3>".
 func shellExit(output string) (code int, ok bool) {
 	tail := strings.TrimSpace(output)
 	tail = tail[strings.LastIndexByte(tail, '\n')+1:]
@@ -156,13 +136,4 @@ func shellExit(output string) (code int, ok bool) {
 		return code, err == nil
 	}
 	return 0, false
-}
-
-// skills records the skills that copilot found.
-func (c *copilot) skills(data gjson.Result) {
-	for _, s := range data.Get("skills").Array() {
-		if enabled := s.Get("enabled"); !enabled.Exists() || enabled.Bool() {
-			c.r.Offer(plumb.OfferSkill, s.Get("name").String(), s.Get("path").String(), s.Get("source").String())
-		}
-	}
 }

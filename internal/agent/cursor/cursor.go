@@ -1,7 +1,7 @@
 package cursor
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -14,24 +14,35 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// cursor understands the stream of the Cursor agent, which keeps nothing else that could be read. It is closed and cannot
-// be driven without its service: what is known of its format is from its documentation, and from other programs that read
-// it. So it is taken as tolerantly as can be.
+// cursor reads the stream of the Cursor agent, which keeps no other readable record. The agent is
+// closed and only works with its own service: its format is known from its documentation and from
+// other programs that read it. So the reader accepts all known variants.
 type cursor struct {
 	r *transcript.Recorder
-	// calls are the tool calls, by id.
+	// calls are the tool calls, by ID.
 	calls map[string]*cursorCall
-	// thought is the thinking that has come so far, begun at thinkAt.
-	thought strings.Builder
-	thinkAt transcript.Origin
-	// piece is what has come of a message that comes in pieces, begun at pieceAt.
-	piece   strings.Builder
-	pieceAt transcript.Origin
-	// The rest are members of the record that is being read.
+	// thought and piece are the pieces of the current thinking and of the current message.
+	thought, piece pieces
+	// The rest are parts of the current record.
 	body, outcome, success, failure transcript.Fields
 }
 
-// cursorCall is what is remembered of a tool call.
+// pieces joins a text that arrives in pieces.
+type pieces struct {
+	text strings.Builder
+	at   transcript.Origin // of the first piece
+}
+
+func (p *pieces) add(o transcript.Origin, text string) {
+	if p.text.Len() == 0 {
+		p.at = o
+	}
+	if p.text.Len() < transcript.MaxText {
+		p.text.WriteString(text)
+	}
+}
+
+// cursorCall describes a tool call.
 type cursorCall struct {
 	base             string
 	called, answered bool
@@ -39,57 +50,47 @@ type cursorCall struct {
 	path             string
 }
 
-func readCursor(t *transcript.Transcript, r *transcript.Recorder) error {
+func readCursor(r *transcript.Recorder) error {
 	c := &cursor{r: r, calls: map[string]*cursorCall{}}
-	steps := transcript.NewSteps(r.Format)
-	read := func(path string) error {
-		return r.Records(path, func(rec gjson.Result) bool {
-			steps.Count(&r.Top)
-			return c.record(rec)
-		})
-	}
-	err := read(t.Stdout)
-	if r.SawRecords == 0 && t.Stderr != "" && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+	err := r.Stream(r.Stdout, c.record)
+	if r.SawRecords == 0 && r.Stderr != "" && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		// At least one version writes its records to standard error.
 		stray := r.Strange
-		if again := read(t.Stderr); again == nil && r.SawRecords > 0 {
+		if again := r.Stream(r.Stderr, c.record); again == nil && r.SawRecords > 0 {
 			r.Note("the records were on standard error")
 			err = nil
 		} else {
 			r.Strange = stray
 		}
 	}
-	r.Report.Steps = steps.N
 	c.flush()
 	c.say("")
 	if !r.Ended {
-		c.refused(t)
+		c.refused()
 	}
 	return err
 }
 
-// refused looks for what the agent said without a record: a model that the account's plan does not have is a bare line.
-func (c *cursor) refused(t *transcript.Transcript) {
-	said := transcript.LastLines(t.Stderr)
+// refused looks for a failure without a record: a model that the account's plan does not have is a
+// plain line.
+func (c *cursor) refused() {
+	message := transcript.LastLines(c.r.Stderr)
 	if c.r.Strange > 0 && c.r.Unknown[""] > 0 {
-		said = strings.TrimSpace(transcript.LastLines(t.Stdout) + "\n" + said)
+		message = strings.TrimSpace(transcript.LastLines(c.r.Stdout) + "\n" + message)
 	}
-	if said == "" {
+	if message == "" {
 		return
 	}
-	if f := c.r.FailureOf(said, 0); f.Class != plumb.OriginRunner.Class() || f.HTTPStatus != 0 {
+	if f := c.r.FailureOf(message, 0); f.Class != plumb.OriginRunner.Class() || f.HTTPStatus != 0 {
 		c.r.Failed(f)
 	}
 }
 
-func (c *cursor) record(rec gjson.Result) bool {
+func (c *cursor) record(rec *transcript.Fields) bool {
 	r := c.r
-	f := &r.Top
-	if r.Report.SessionID == "" {
-		r.Report.SessionID = strings.Clone(f.Text("session_id", "chat_id"))
-	}
-	o := transcript.Origin{At: transcript.TimeMs(f.Get("timestamp_ms"))}
-	kind := f.Text("type")
+	transcript.SetFirst(&r.Report.SessionID, rec.Text("session_id", "chat_id"))
+	o := transcript.Origin{At: transcript.TimeMs(rec.Get("timestamp_ms"))}
+	kind := rec.Text("type")
 	if kind != "thinking" {
 		c.flush()
 	}
@@ -98,89 +99,72 @@ func (c *cursor) record(rec gjson.Result) bool {
 	}
 	switch kind {
 	case "system":
-		c.init(rec)
-	case "user":
-		r.Message(o, transcript.RoleUser, "", transcript.CodexParts(f.Get("message").Get("content")))
-	case "assistant":
-		text, whole := transcript.CodexParts(f.Get("message").Get("content")), !f.Get("timestamp_ms").Exists()
-		switch {
-		case f.Get("model_call_id").Exists(): // only the last has none
-			c.say(text)
-			r.Message(o, transcript.RoleAssistant, transcript.PhaseCommentary, text)
-		case whole:
-			c.say(text)
-			r.Message(o, transcript.RoleAssistant, transcript.PhaseFinal, text)
-		case c.piece.Len() < transcript.MaxText:
-			if c.piece.Len() == 0 {
-				c.pieceAt = o
-			}
-			c.piece.WriteString(text)
+		transcript.Set(&r.Cwd, rec.Get("cwd").String())
+		transcript.Set(&r.Report.Model, rec.Get("model").String())
+		transcript.Set(&r.Report.AgentVersion, rec.Text("version", "cli_version", "agent_version"))
+		for _, server := range rec.Get("mcp_servers").Array() {
+			r.Offer(plumb.OfferMCPServer, transcript.FirstText(server, "name"), "", "")
 		}
+	case "user":
+		r.Message(o, transcript.RoleUser, "", transcript.CodexParts(rec.Get("message").Get("content")))
+	case "assistant":
+		text, phase := transcript.CodexParts(rec.Get("message").Get("content")), transcript.PhaseFinal
+		if rec.Get("model_call_id").Exists() { // the last message has none
+			phase = transcript.PhaseCommentary
+		} else if rec.Get("timestamp_ms").Exists() {
+			c.piece.add(o, text)
+			break
+		}
+		c.say(text)
+		r.Message(o, transcript.RoleAssistant, phase, text)
 	case "thinking":
 		c.think(o, rec)
 	case "tool_call":
-		c.call(o, f)
+		c.call(o, rec)
 	case "result":
-		c.result(rec)
+		c.result(rec.Object())
 	case "error":
-		r.Failed(r.FailureOf(transcript.FirstText(rec, "message", "error.message", "error"), int(rec.Get("status").Int())))
+		r.Failed(r.FailureOf(transcript.FirstText(rec.Object(), "message", "error.message", "error"), int(rec.Get("status").Int())))
 	case "connection", "retry", "interaction_query":
-		r.Note(transcript.FirstText(rec, "message", "error"))
+		r.Note(rec.Text("message", "error"))
 	default:
 		return false
 	}
 	return true
 }
 
-func (c *cursor) init(rec gjson.Result) {
-	r := c.r
-	if cwd := rec.Get("cwd").String(); cwd != "" {
-		r.Cwd = strings.Clone(cwd)
-	}
-	if model := rec.Get("model").String(); model != "" {
-		r.Report.Model = strings.Clone(model)
-	}
-	if v := transcript.FirstText(rec, "version", "cli_version", "agent_version"); v != "" {
-		r.Report.AgentVersion = strings.Clone(v)
-	}
-	for _, server := range rec.Get("mcp_servers").Array() {
-		r.Offer(plumb.OfferMCPServer, transcript.FirstText(server, "name"), "", "")
-	}
-}
-
-// think joins the pieces of the model's thinking. The record that completes it may hold all of it, or nothing.
-func (c *cursor) think(o transcript.Origin, rec gjson.Result) {
-	if c.thought.Len() == 0 {
-		c.thinkAt = o
-	}
+// think joins the pieces of the model's thinking. The record that completes it may have all of it,
+// or nothing.
+func (c *cursor) think(o transcript.Origin, rec *transcript.Fields) {
 	text := rec.Get("text").String()
 	if rec.Get("subtype").String() != "completed" {
-		if c.thought.Len() < transcript.MaxText {
-			c.thought.WriteString(text)
-		}
+		c.thought.add(o, text)
 		return
 	}
-	if text != "" && !strings.HasSuffix(c.thought.String(), text) {
-		c.thought.Reset()
-		c.thought.WriteString(text)
+	if text != "" && !strings.HasSuffix(c.thought.text.String(), text) {
+		if c.thought.text.Len() > 0 {
+			o = c.thought.at
+		}
+		c.thought.text.Reset()
+		c.thought.add(o, text)
 	}
 	c.flush()
 }
 
-// say records what has come in pieces, unless it is what comes whole now.
+// say records the pieces of a message, unless the same text follows as a whole.
 func (c *cursor) say(whole string) {
-	if text := c.piece.String(); text != whole {
-		c.r.Message(c.pieceAt, transcript.RoleAssistant, transcript.PhaseFinal, text)
+	if text := c.piece.text.String(); text != whole {
+		c.r.Message(c.piece.at, transcript.RoleAssistant, transcript.PhaseFinal, text)
 	}
-	c.piece.Reset()
+	c.piece.text.Reset()
 }
 
 func (c *cursor) flush() {
-	c.r.Message(c.thinkAt, transcript.RoleAssistant, transcript.PhaseThinking, c.thought.String())
-	c.thought.Reset()
+	c.r.Message(c.thought.at, transcript.RoleAssistant, transcript.PhaseThinking, c.thought.text.String())
+	c.thought.text.Reset()
 }
 
-// call takes a record of a tool call: its start or its end, of which one may be missing.
+// call takes a record of a tool call: its start or its end. One of them may be missing.
 func (c *cursor) call(o transcript.Origin, rec *transcript.Fields) {
 	r := c.r
 	tool, value := cursorTool(rec.Get("tool_call"))
@@ -189,7 +173,7 @@ func (c *cursor) call(o transcript.Origin, rec *transcript.Fields) {
 	}
 	body := &c.body
 	body.Of(value)
-	// An id may hold a line break, which is part of it; the model call's id is only the next best thing.
+	// An ID may contain a line break. The ID of the model call is a substitute.
 	o.Call = rec.Text("call_id", "model_call_id")
 	args, completed := body.Get("args"), rec.Text("subtype") == "completed"
 	call := c.calls[o.Call]
@@ -199,15 +183,11 @@ func (c *cursor) call(o transcript.Origin, rec *transcript.Fields) {
 			c.calls[strings.Clone(o.Call)] = call
 		}
 	}
-	if dir := transcript.FirstText(args, "workingDirectory", "cwd", "working_directory"); dir != "" {
-		call.base = strings.Clone(dir)
-	}
+	transcript.Set(&call.base, transcript.FirstText(args, "workingDirectory", "cwd", "working_directory"))
 	o.Base = call.base
-	if !call.called && (!completed || o.Call != "") {
+	if !call.called {
 		call.called = true
-		r.ToolCall(o, tool, transcript.JSON(args))
-	} else if !call.called {
-		r.ToolCall(o, tool, transcript.JSON(args)) // an end without an id has no start that could be told to be its own
+		r.ToolCall(o, tool, args.Raw)
 	}
 	if command := args.Get("command").String(); command != "" && cursorWords(tool, "shell", "bash", "terminal") && command != call.command {
 		call.command = strings.Clone(command)
@@ -220,16 +200,14 @@ func (c *cursor) call(o transcript.Origin, rec *transcript.Fields) {
 	if cursorWords(tool, "skill") {
 		r.Skill(o, transcript.FirstText(args, "name", "skill"), "tool:skill")
 	}
-	if path != "" {
-		call.path = strings.Clone(path)
-	}
+	transcript.Set(&call.path, path)
 	if result := body.Get("result"); completed && result.Exists() && !call.answered {
 		call.answered = o.Call != ""
 		c.answer(o, tool, call, result)
 	}
 }
 
-// answer takes what a tool answered: an object whose key says how it went.
+// answer takes the result of a tool: an object whose key is the outcome.
 func (c *cursor) answer(o transcript.Origin, tool string, call *cursorCall, result gjson.Result) {
 	r := c.r
 	outcome := &c.outcome
@@ -238,13 +216,11 @@ func (c *cursor) answer(o transcript.Origin, tool string, call *cursorCall, resu
 	} else {
 		outcome.Of(result)
 	}
-	failed := false
-	for _, word := range outcome.Names {
-		switch word {
-		case "error", "failure", "rejected", "permissionDenied", "permission_denied", "timeout", "spawnError", "fileNotFound":
-			failed = true
-		}
-	}
+	failed := slices.ContainsFunc(outcome.Names, func(word string) bool {
+		return slices.Contains([]string{
+			"error", "failure", "rejected", "permissionDenied", "permission_denied", "timeout", "spawnError", "fileNotFound",
+		}, word)
+	})
 	r.ToolResult(o, transcript.TextOf(result), failed)
 	success, failure := &c.success, &c.failure
 	success.Of(outcome.Get("success"))
@@ -258,11 +234,7 @@ func (c *cursor) answer(o transcript.Origin, tool string, call *cursorCall, resu
 	}
 	for _, word := range []string{"rejected", "permissionDenied", "permission_denied"} {
 		if d := outcome.Get(word); d.Exists() {
-			message := transcript.FirstText(d, "reason", "message", "error")
-			if message == "" {
-				message = transcript.TextOf(d)
-			}
-			r.Denial(o, tool, message)
+			r.Denial(o, tool, cmp.Or(transcript.FirstText(d, "reason", "message", "error"), transcript.TextOf(d)))
 			return
 		}
 	}
@@ -283,8 +255,8 @@ func (c *cursor) answer(o transcript.Origin, tool string, call *cursorCall, resu
 	}
 }
 
-// cursorTool finds the tool of a call and what belongs to it, in each of the shapes that are known. The name is that of the
-// documentation: "shellToolCall" is "shell", "updateTodosToolCall" is "update-todos".
+// cursorTool finds the tool of a call and its body, in each of the known forms. The name is that of
+// the documentation: "shellToolCall" is "shell", "updateTodosToolCall" is "update-todos".
 func cursorTool(call gjson.Result) (string, gjson.Result) {
 	name, body := "", gjson.Result{}
 	call.ForEach(func(key, value gjson.Result) bool {
@@ -312,16 +284,9 @@ func cursorTool(call gjson.Result) (string, gjson.Result) {
 		if args.Type == gjson.String && gjson.Valid(args.Str) {
 			args = gjson.Parse(args.Str)
 		}
-		return kebab(f.Get("name").String()), gjson.Parse(withResult(`{"args":`+string(rawOr(args))+`}`, call.Get("result").Raw))
+		return kebab(f.Get("name").String()), gjson.Parse(withResult(`{"args":`+cmp.Or(args.Raw, "null")+`}`, call.Get("result").Raw))
 	}
 	return name, body
-}
-
-func rawOr(v gjson.Result) json.RawMessage {
-	if b := transcript.JSON(v); len(b) > 0 {
-		return b
-	}
-	return json.RawMessage("null")
 }
 
 // withResult adds a result to an object.
@@ -353,15 +318,11 @@ func kebab(name string) string {
 
 // cursorWords reports whether one of the words of a tool's name is among words.
 func cursorWords(tool string, words ...string) bool {
-	for part := range strings.SplitSeq(tool, "-") {
-		if slices.Contains(words, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(tool, "-"), func(part string) bool { return slices.Contains(words, part) })
 }
 
-// result takes the terminal record, which has the usage in one of two places. Input leaves out what came from the cache.
+// result takes the terminal record, which has the usage in one of two places. Its input excludes
+// the cache.
 func (c *cursor) result(rec gjson.Result) {
 	r, rep := c.r, c.r.Report
 	u := rec.Get("usage")
@@ -384,24 +345,14 @@ func (c *cursor) result(rec gjson.Result) {
 			rep.Usage.InputTokens = new(*in + transcript.OrZero(read) + transcript.OrZero(written))
 		}
 	}
-	if id := rec.Get("request_id").String(); id != "" {
-		rep.RequestID = strings.Clone(id)
-	}
+	transcript.Set(&rep.RequestID, rec.Get("request_id").String())
 	if d := rec.Get("duration_ms"); d.Type == gjson.Number && d.Int() > 0 {
 		rep.DurationMs = d.Int()
 	}
 	text := rec.Get("result")
 	if subtype := rec.Get("subtype").String(); rec.Get("is_error").Bool() || strings.HasPrefix(subtype, "error") {
-		said := text.String()
-		if said == "" {
-			said = transcript.FirstText(rec, "error", "error.message", "message")
-		}
-		r.Failed(r.FailureOf(said, 0))
+		r.Failed(r.FailureOf(cmp.Or(text.String(), transcript.FirstText(rec, "error", "error.message", "message")), 0))
 		return
 	}
-	if text.Type != gjson.String {
-		r.Finished("", false)
-		return
-	}
-	r.Finished(text.Str, true)
+	r.Finished(text.Str, text.Type == gjson.String)
 }

@@ -30,8 +30,10 @@ func Spec() spec.Spec {
 		InheritedMCPOnly: true,
 		PriceOf:          spec.NoPrice,
 		SkillgymUsage:    spec.SkillgymUsage(nil),
-		Proof:            spec.Proof{Impossible: "it only works with the service of its vendor, so that no scripted model can replace the service"},
-		Launch:           launchCursor,
+		Proof: spec.Proof{
+			Impossible: "it only works with the service of its vendor, which no scripted model can replace",
+		},
+		Launch: launchCursor,
 	}
 }
 
@@ -58,23 +60,14 @@ func launchCursor(l *spec.Launch) error {
 	if l.Hermetic {
 		l.Own["CURSOR_CONFIG_DIR"] = filepath.Join(l.Home, ".cursor")
 	}
-	if l.Cfg.BaseURL != "" {
-		l.Env["CURSOR_API_ENDPOINT"] = l.Cfg.BaseURL
-	}
-	if l.Key != "" {
-		l.Env["CURSOR_API_KEY"] = l.Key
-	}
+	l.SetProvider("CURSOR_API_ENDPOINT", "CURSOR_API_KEY")
 	if len(l.Servers) > 0 {
-		if _, err := l.WriteJSON(".cursor/mcp.json", map[string]any{"mcpServers": spec.ClaudeServers(l.Servers)}); err != nil {
+		if _, err := l.WriteServers(".cursor/mcp.json", spec.ClaudeServers()); err != nil {
 			return err
 		}
 		l.Add("--approve-mcps")
 	}
 	l.Add(l.Cfg.Args...)
-	if !l.Plain() {
-		l.Stdin = l.Prompt
-		return nil
-	}
-	l.Add(l.Prompt)
+	l.AddPrompt()
 	return nil
 }

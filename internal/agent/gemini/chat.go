@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"path/filepath"
@@ -13,19 +14,19 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// chat is the state of reading the chats that Gemini saved. Newer versions append a line to a JSONL file for each message,
-// and again when its tools have answered; changes of the chat itself are lines with "$set". Older versions save one JSON
-// document.
+// chat reads the chats that Gemini saved. Newer versions append a line to a JSONL file for each
+// message, and again when its tools have results; changes of the chat itself are lines with "$set".
+// Older versions save one JSON document.
 type chat struct {
 	g *gemini
-	// subagent is the session of a subagent; "" for the main one.
+	// subagent is the session of a subagent, "" for the main session.
 	subagent string
-	// tools are the calls that the chat has with their results; before are the messages of earlier turns, done those that
-	// were recorded.
+	// tools are the calls with their results in the chat. before are the messages of earlier turns,
+	// done those that are recorded.
 	tools, before, done map[string]bool
-	// message is the latest message, as it was last saved; a later line may add to it.
+	// message is the latest message, as it was last saved. A later line may extend it.
 	message gjson.Result
-	// tail is what the assistant said since its last tool call, answer all of it that was final.
+	// tail is the assistant's text since its last tool call, answer the part of it that was final.
 	tail, answer string
 	used         plumb.Usage
 	steps        int
@@ -33,6 +34,8 @@ type chat struct {
 
 // chatFile is one saved chat.
 type chatFile struct{ path, session, kind string }
+
+func (f chatFile) main() bool { return f.kind == "" || f.kind == "main" }
 
 // readChats records the chats of the session.
 func (g *gemini) readChats() error {
@@ -42,14 +45,12 @@ func (g *gemini) readChats() error {
 	}
 	for _, f := range files {
 		c := &g.chat
-		if f.kind != "" && f.kind != "main" {
+		if f.main() {
+			g.r.Report.RawArtifacts.ExportPath = f.path
+			transcript.SetFirst(&g.r.Report.SessionID, f.session)
+		} else {
 			c = &chat{g: g, subagent: f.session, tools: g.chat.tools, before: g.chat.before, done: g.chat.done}
 			g.r.Subagent(f.session, f.kind, nil)
-		} else {
-			g.r.Report.RawArtifacts.ExportPath = f.path
-			if g.r.Report.SessionID == "" {
-				g.r.Report.SessionID = f.session
-			}
 		}
 		if err := c.read(f.path); err != nil {
 			return err
@@ -57,18 +58,17 @@ func (g *gemini) readChats() error {
 		if c.subagent != "" || len(c.message.Get("toolCalls").Array()) > 0 {
 			c.flush(transcript.PhaseFinal)
 		}
-		if c.subagent != "" {
-			if c.used.InputTokens != nil {
-				g.r.Subagent(f.session, "", &c.used)
-			}
+		if c.subagent != "" && c.used.InputTokens != nil {
+			g.r.Subagent(f.session, "", &c.used)
 		}
 	}
 	return nil
 }
 
-// findChats finds the chats of the session, and those of subagents. Without a stream to name the session it is the last.
+// findChats finds the chats of the session and of its subagents. Without a stream, the session is
+// that of the last chat.
 func (g *gemini) findChats() ([]chatFile, error) {
-	paths, err := transcript.SessionFiles(g.t.Session, func(path string) bool {
+	paths, err := transcript.SessionFiles(g.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
 		return strings.Contains(filepath.ToSlash(path), "/chats/") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".json"))
 	})
@@ -86,23 +86,21 @@ func (g *gemini) findChats() ([]chatFile, error) {
 		}
 	}
 	id := g.id
-	if id == "" {
-		for _, f := range files {
-			if f.kind == "" || f.kind == "main" {
-				id = f.session
-			}
+	for _, f := range files {
+		if g.id == "" && f.main() {
+			id = f.session
 		}
 	}
 	if !slices.ContainsFunc(files, func(f chatFile) bool { return f.session == id }) {
 		if len(files) > 0 {
-			g.r.Note("the saved chat is not of this session: it was left out")
+			g.r.Note("the saved chat belongs to another session: it was left out")
 		}
 		return nil, nil
 	}
-	return slices.DeleteFunc(files, func(f chatFile) bool { return (f.kind == "" || f.kind == "main") && f.session != id }), nil
+	return slices.DeleteFunc(files, func(f chatFile) bool { return f.main() && f.session != id }), nil
 }
 
-// identify reads which session a chat is of.
+// identify reads the session of a chat.
 func (f *chatFile) identify() error {
 	take := func(at string, value []byte) error {
 		switch v := gjson.ParseBytes(value); at {
@@ -127,7 +125,7 @@ func (f *chatFile) identify() error {
 			return transcript.ErrEnough
 		})
 	}
-	if errors.Is(err, transcript.ErrEnough) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
 	}
 	return err
@@ -137,23 +135,19 @@ func (f *chatFile) identify() error {
 func (c *chat) read(path string) error {
 	if strings.HasSuffix(path, ".json") {
 		err := transcript.EachValue(path, []string{"", "messages"}, func(at string, value []byte) error {
-			switch {
-			case at != "messages[]":
-			case !gjson.ValidBytes(value):
-				c.g.r.Stray(value)
-			case c.line(gjson.ParseBytes(value)):
+			if at == "messages[]" && c.line(gjson.ParseBytes(value)) {
 				c.g.r.SawRecords++
 			}
 			return nil
 		})
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			c.g.r.Note("the saved chat is cut short")
+			c.g.r.Note("the saved chat is incomplete")
 			return nil
 		}
 		return err
 	}
 	resumed, n := -1, 0
-	if c.g.t.Resumed && c.g.began == nil {
+	if c.g.r.Resumed && c.g.began == nil {
 		err := transcript.EachLine(path, func(line []byte) error {
 			if gjson.ValidBytes(line) && gjson.GetBytes(line, `\$set.sessionId`).Exists() {
 				resumed = n
@@ -166,11 +160,9 @@ func (c *chat) read(path string) error {
 		}
 	}
 	n = -1
-	return c.g.r.Records(path, func(rec gjson.Result) bool {
-		if n++; n >= resumed {
-			return c.line(rec)
-		}
-		return true
+	return c.g.r.Records(path, func(rec *transcript.Fields) bool {
+		n++
+		return n < resumed || c.line(rec.Object())
 	})
 }
 
@@ -184,7 +176,7 @@ func (c *chat) line(rec gjson.Result) bool {
 		return true
 	}
 	id := rec.Get("id").String()
-	switch kind := rec.Get("type").String(); kind {
+	switch rec.Get("type").String() {
 	case "":
 		return rec.Get("sessionId").Exists() // the first line
 	case "user":
@@ -197,7 +189,7 @@ func (c *chat) line(rec gjson.Result) bool {
 			if c.subagent == "" {
 				c.g.asked = true
 			}
-			c.g.r.Message(transcript.Origin{At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.subagent}, transcript.RoleUser, "", text)
+			c.g.r.Message(c.origin(rec), transcript.RoleUser, "", text)
 		}
 	case "gemini":
 		if id != c.message.Get("id").String() || id == "" {
@@ -206,12 +198,11 @@ func (c *chat) line(rec gjson.Result) bool {
 		switch {
 		case c.earlier(rec) || c.before[id]:
 		case c.done[id]:
-			o := transcript.Origin{At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.subagent}
 			for _, tool := range rec.Get("toolCalls").Array() {
-				c.tool(o, tool)
+				c.tool(c.origin(rec), tool)
 			}
 		default:
-			c.message = gjson.Parse(strings.Clone(rec.Raw))
+			c.message = transcript.Detached(rec)
 		}
 	case "error":
 		if !c.earlier(rec) {
@@ -224,14 +215,19 @@ func (c *chat) line(rec gjson.Result) bool {
 	return true
 }
 
-// earlier reports whether a message is of an earlier turn of the session: from before the stream began.
+func (c *chat) origin(rec gjson.Result) transcript.Origin {
+	return transcript.Origin{At: transcript.Time(rec.Get("timestamp").String()), Subagent: c.subagent}
+}
+
+// earlier reports whether a message belongs to an earlier turn of the session: it is older than the
+// stream.
 func (c *chat) earlier(rec gjson.Result) bool {
 	at := transcript.Time(rec.Get("timestamp").String())
 	return at != nil && c.g.began != nil && at.Before(*c.g.began)
 }
 
-// context learns the directory of the session from what Gemini tells the model in the user's name, and reports whether the
-// message is that.
+// context reports whether a message is the context that Gemini adds as a user's message. The
+// context has the session's directory.
 func (c *chat) context(m gjson.Result) bool {
 	text := chatText(m.Get("content"))
 	if !strings.HasPrefix(text, "<session_context>") {
@@ -250,8 +246,7 @@ func chatText(content gjson.Result) string {
 		return content.Str
 	}
 	var texts []string
-	parts := content.Array()
-	for _, part := range parts {
+	for _, part := range content.Array() {
 		if part.Type == gjson.String {
 			texts = append(texts, part.Str)
 		} else if text := part.Get("text").String(); text != "" && !part.Get("thought").Bool() {
@@ -261,8 +256,8 @@ func chatText(content gjson.Result) string {
 	return strings.Join(texts, "")
 }
 
-// flush records the latest message, which is complete now. Phase is that of its text if it called no tools that the chat has;
-// "" is final.
+// flush records the latest message, which is complete now. Phase is the phase of its text if it
+// called no tools that the chat has; "" means final.
 func (c *chat) flush(phase string) {
 	m := c.message
 	if !m.Exists() {
@@ -271,9 +266,9 @@ func (c *chat) flush(phase string) {
 	c.message = gjson.Result{}
 	g := c.g
 	if id := m.Get("id").String(); id != "" {
-		c.done[strings.Clone(id)] = true // or else it keeps the whole message
+		c.done[strings.Clone(id)] = true // a part of the message would keep it in memory
 	}
-	o := transcript.Origin{At: transcript.Time(m.Get("timestamp").String()), Subagent: c.subagent}
+	o := c.origin(m)
 	for _, t := range m.Get("thoughts").Array() {
 		text := strings.TrimSpace(t.Get("subject").String() + "\n" + t.Get("description").String())
 		at := o
@@ -288,10 +283,7 @@ func (c *chat) flush(phase string) {
 	}
 	c.tokens(o, m)
 	text, tools := chatText(m.Get("content")), m.Get("toolCalls").Array()
-	if phase == "" {
-		phase = transcript.PhaseFinal
-	}
-	if len(tools) > 0 {
+	if phase = cmp.Or(phase, transcript.PhaseFinal); len(tools) > 0 {
 		phase = transcript.PhaseCommentary
 	}
 	g.r.Message(o, transcript.RoleAssistant, phase, text)
@@ -319,8 +311,8 @@ func (c *chat) tool(o transcript.Origin, tool gjson.Result) {
 	status, done := tool.Get("status").String(), true
 	switch status {
 	case "executing", "scheduled", "validating", "awaiting_approval":
-		if done = false; c.g.t.Stdout != "" {
-			return // the stream has it too, and perhaps its result
+		if done = false; c.g.r.Stdout != "" {
+			return // the stream also has it, perhaps with its result
 		}
 	}
 	c.tools[id] = true
@@ -334,7 +326,7 @@ func (c *chat) tool(o transcript.Origin, tool gjson.Result) {
 	}
 }
 
-// chatResult returns what a tool answered to the model.
+// chatResult returns the result of a tool for the model.
 func chatResult(tool gjson.Result) string {
 	var texts []string
 	for _, part := range tool.Get("result").Array() {
@@ -351,7 +343,7 @@ func chatResult(tool gjson.Result) string {
 	return strings.Join(texts, "\n")
 }
 
-// tokens records what the request behind a message used.
+// tokens records the usage of the request for a message.
 func (c *chat) tokens(o transcript.Origin, m gjson.Result) {
 	v := m.Get("tokens")
 	input, output := transcript.Tokens(v.Get("input")), transcript.Tokens(v.Get("output"))
@@ -362,10 +354,10 @@ func (c *chat) tokens(o transcript.Origin, m gjson.Result) {
 	if thoughts < 0 || tool < 0 {
 		return
 	}
-	u := plumb.RequestUsage{
-		At: o.At, Model: m.Get("model").String(), Subagent: c.subagent, InputTokens: new(*input + tool),
-		OutputTokens: new(*output + thoughts), ReasoningTokens: &thoughts, CacheTokens: transcript.Tokens(v.Get("cached")),
+	u := plumb.Usage{
+		InputTokens: new(*input + tool), OutputTokens: new(*output + thoughts), ReasoningTokens: &thoughts,
+		CacheTokens: transcript.Tokens(v.Get("cached")),
 	}
-	c.g.r.Request(u)
-	c.used.Add(transcript.UsageOf(u))
+	c.g.r.Request(o, m.Get("model").String(), u)
+	c.used.Add(u)
 }

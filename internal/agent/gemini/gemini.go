@@ -1,7 +1,7 @@
 package gemini
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"io/fs"
 	"regexp"
@@ -15,41 +15,43 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// gemini understands what the Gemini CLI leaves behind: the records of --output-format stream-json, and the chat that it
-// saves in its home. The chat has more: thoughts, what the tools answered, exit codes, tokens of each request. What is in
-// both is taken from the chat; the stream tells how the session ended, and what came after the chat was last saved.
+// gemini reads the record of a Gemini CLI session: the records of --output-format stream-json, and
+// the chat that it saves in its home. The chat has more: thoughts, results of tools, exit codes,
+// tokens of each request. Content in both is taken from the chat. The stream has the end of the
+// session, and the content after the last save of the chat.
 //
-// The terminal record is "result"; a session that a signal ended has none, and exit code 0.
+// The terminal record is "result". A session that a signal ended has none, and exit code 0.
 type gemini struct {
 	r *transcript.Recorder
-	t *transcript.Transcript
-	// id and began are those of the stream, and tell the turns of a chat apart that was resumed.
+	// id and began are those of the stream. They separate the turns of a chat that was resumed.
 	id    string
 	began *time.Time
 	chat  chat
-	// text is what the assistant said since the last record of another type.
+	// text is the assistant's text since the last record of another type.
 	text strings.Builder
 	said *time.Time
-	// tail is what it said since the last tool.
+	// tail is its text since the last tool.
 	tail    strings.Builder
 	waiting map[string]waitingCall
-	asked   bool // the user's message was recorded
+	asked   bool // the user's message is recorded
 
 	result  gjson.Result
 	closed  bool
-	trouble string // the last error that the stream told of
+	trouble string // the last error in the stream
 }
 
-// waitingCall is a tool call without a result yet.
+// waitingCall is a tool call without a result.
 type waitingCall struct {
 	transcript.Origin
 	name string
 	args gjson.Result
 }
 
-// normaliseGemini records what Gemini left behind.
-func readGemini(t *transcript.Transcript, r *transcript.Recorder) error {
-	g := &gemini{r: r, t: t, waiting: map[string]waitingCall{}}
+// maxWaiting bounds the calls without a result.
+const maxWaiting = 2500
+
+func readGemini(r *transcript.Recorder) error {
+	g := &gemini{r: r, waiting: map[string]waitingCall{}}
 	g.chat = chat{g: g, tools: map[string]bool{}, before: map[string]bool{}, done: map[string]bool{}}
 	if err := g.begin(); err != nil {
 		return err
@@ -57,30 +59,20 @@ func readGemini(t *transcript.Transcript, r *transcript.Recorder) error {
 	if err := g.readChats(); err != nil {
 		return err
 	}
-	counter := transcript.NewSteps(r.Format)
-	err := r.Records(t.Stdout, func(rec gjson.Result) bool {
-		counter.Count(&r.Top)
-		return g.record(rec)
-	})
-	if err != nil {
+	if err := r.Stream(r.Stdout, g.record); err != nil {
 		return err
 	}
 	g.speak(transcript.PhaseFinal)
 	g.chat.flush(transcript.PhaseFinal)
-	if r.Report.Steps = counter.N; counter.N == 0 {
-		r.Report.Steps = g.chat.steps
-	}
+	r.Report.Steps = g.chat.steps
 	g.usage()
 	g.end()
 	return nil
 }
 
-// begin learns from the stream which session it is, and when it began.
+// begin finds the session of the stream, and when it began.
 func (g *gemini) begin() error {
-	if g.t.Stdout == "" {
-		return nil
-	}
-	err := transcript.EachLine(g.t.Stdout, func(line []byte) error {
+	err := transcript.EachLine(g.r.Stdout, func(line []byte) error {
 		if !gjson.ValidBytes(line) || gjson.GetBytes(line, "type").String() != "init" {
 			return nil
 		}
@@ -88,25 +80,22 @@ func (g *gemini) begin() error {
 		g.began = transcript.Time(gjson.GetBytes(line, "timestamp").String())
 		return transcript.ErrEnough
 	})
-	if errors.Is(err, transcript.ErrEnough) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
 // record takes a record of the stream and reports whether its type is known.
-func (g *gemini) record(rec gjson.Result) bool {
-	top := &g.r.Top
-	at := transcript.Time(top.Get("timestamp").String())
-	switch top.Get("type").String() {
+func (g *gemini) record(rec *transcript.Fields) bool {
+	at := transcript.Time(rec.Get("timestamp").String())
+	switch rec.Get("type").String() {
 	case "init":
-		if id := rec.Get("session_id").String(); id != "" {
-			g.r.Report.SessionID = strings.Clone(id)
-		}
+		transcript.Set(&g.r.Report.SessionID, rec.Get("session_id").String())
 		g.model(rec.Get("model").String())
 	case "message":
-		text := top.Get("content").String()
-		if top.Get("role").String() == transcript.RoleUser {
+		text := rec.Get("content").String()
+		if rec.Get("role").String() == transcript.RoleUser {
 			g.speak(transcript.PhaseCommentary)
 			g.tail.Reset()
 			if !g.asked {
@@ -128,10 +117,10 @@ func (g *gemini) record(rec gjson.Result) bool {
 		g.tail.Reset()
 		g.answered(rec, at)
 	case "error":
-		said := rec.Get("message").String()
-		g.r.Note(said)
+		message := rec.Get("message").String()
+		g.r.Note(message)
 		if rec.Get("severity").String() != "warning" {
-			g.trouble = strings.Clone(transcript.Clip(said, 4<<10))
+			g.trouble = strings.Clone(transcript.Clip(message, 4<<10))
 		}
 	case "result":
 		g.closed, g.result = true, gjson.Parse(strings.Clone(transcript.Clip(rec.Raw, 1<<20)))
@@ -147,13 +136,11 @@ func (g *gemini) model(name string) {
 	}
 }
 
-// use records that a tool is called, unless the chat has the call.
-func (g *gemini) use(rec gjson.Result, at *time.Time) {
-	var f [3]gjson.Result
-	transcript.Members(rec, f[:], "tool_id", "tool_name", "parameters")
-	id := f[0].String()
+// use records a tool call, unless the chat has it.
+func (g *gemini) use(rec *transcript.Fields, at *time.Time) {
+	id := rec.Get("tool_id").String()
 	if g.chat.tools[id] {
-		g.text.Reset() // the chat has what was said before it
+		g.text.Reset() // the chat has the text before it
 		g.tail.Reset()
 		return
 	}
@@ -161,37 +148,33 @@ func (g *gemini) use(rec gjson.Result, at *time.Time) {
 	g.tail.Reset()
 	g.chat.flush(transcript.PhaseCommentary)
 	call := waitingCall{
-		Origin: transcript.Origin{At: at, Call: strings.Clone(id)}, name: g.r.Name(f[1].String()),
-		args: gjson.Parse(strings.Clone(f[2].Raw)),
+		Origin: transcript.Origin{At: at, Call: strings.Clone(id)}, name: g.r.Name(rec.Get("tool_name").String()),
+		args: transcript.Detached(rec.Get("parameters")),
 	}
 	g.call(call)
-	if len(g.waiting) < transcript.MaxNotes*transcript.MaxNotes {
+	if len(g.waiting) < maxWaiting {
 		g.waiting[call.Call] = call
 	}
 }
 
 // answered records the result of a tool call, unless the chat has it.
-func (g *gemini) answered(rec gjson.Result, at *time.Time) {
-	var f [4]gjson.Result
-	transcript.Members(rec, f[:], "tool_id", "output", "error", "status")
-	id := f[0].String()
+func (g *gemini) answered(rec *transcript.Fields, at *time.Time) {
+	id := rec.Get("tool_id").String()
 	if g.chat.tools[id] {
 		return
 	}
 	call, ok := g.waiting[id]
 	if !ok {
-		call.Origin = transcript.Origin{Call: strings.Clone(id)}
+		call.Call = strings.Clone(id)
 	}
 	delete(g.waiting, id)
-	output := transcript.TextOf(f[1])
-	if said := f[2].Get("message").String(); said != "" {
-		output = said
-	}
 	call.At = at
-	g.done(call, output, f[3].String(), gjson.Result{})
+	output := cmp.Or(rec.Get("error").Get("message").String(), transcript.TextOf(rec.Get("output")))
+	g.done(call, output, rec.Get("status").String(), gjson.Result{})
 }
 
-// speak records what the assistant said since the last record of another type, as far as the chat has not.
+// speak records the assistant's text since the last record of another type, without the part that
+// the chat has.
 func (g *gemini) speak(phase string) {
 	text := g.text.String()
 	if g.text.Reset(); text == "" {
@@ -202,7 +185,7 @@ func (g *gemini) speak(phase string) {
 	g.chat.tail = ""
 	rest, more := strings.CutPrefix(strings.TrimSpace(text), before)
 	if !more || rest == "" {
-		return // if the chat has other words, then those that were left when a request was tried again
+		return // if the chat has another text, then this one is from a request that was tried again
 	}
 	if before != "" {
 		text = strings.TrimSpace(rest)
@@ -210,21 +193,16 @@ func (g *gemini) speak(phase string) {
 	g.r.Message(transcript.Origin{At: g.said}, transcript.RoleAssistant, phase, text)
 }
 
-// call records a tool call. Commands run from here on; all else is known once there is a result.
+// call records a tool call, and its command. Other effects are known with the result.
 func (g *gemini) call(c waitingCall) {
-	g.r.ToolCall(c.Origin, c.name, json.RawMessage(c.args.Raw))
+	g.r.ToolCall(c.Origin, c.name, c.args.Raw)
 	if c.name == "run_shell_command" {
-		for _, key := range []string{"dir_path", "directory"} {
-			if dir := c.args.Get(key).String(); dir != "" {
-				c.Base = dir
-				break
-			}
-		}
+		c.Base = transcript.FirstText(c.args, "dir_path", "directory")
 		g.r.Command(c.Origin, c.args.Get("command").String())
 	}
 }
 
-// done records the result of a tool call, and what follows from it.
+// done records the result of a tool call, and its effects.
 func (g *gemini) done(c waitingCall, output, status string, display gjson.Result) {
 	failed := status != "success" && status != ""
 	g.r.ToolResult(c.Origin, output, failed)
@@ -237,12 +215,7 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 		}
 		return
 	}
-	path := ""
-	for _, key := range []string{"file_path", "absolute_path", "path"} {
-		if path = c.args.Get(key).String(); path != "" {
-			break
-		}
-	}
+	path := transcript.FirstText(c.args, "file_path", "absolute_path", "path")
 	switch c.name {
 	case "read_file":
 		g.r.FileRead(c.Origin, path)
@@ -284,19 +257,20 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 	}
 }
 
-// usage takes what the session used from the terminal record, or else from the chat. Gemini's output is without thoughts.
+// usage takes the usage of the session from the terminal record, or else from the chat. Gemini's
+// output excludes thoughts.
 func (g *gemini) usage() {
 	u := &g.r.Report.Usage
 	stats := g.result.Get("stats")
 	input, output := transcript.Tokens(stats.Get("input_tokens")), transcript.Tokens(stats.Get("output_tokens"))
-	// The terminal record has the tokens of subagents in it, too.
-	crowded := len(g.r.Report.Subagents) > 0
-	if input == nil || output == nil || (crowded || *input+*output == 0) && g.chat.used.InputTokens != nil {
+	// The terminal record includes the tokens of subagents.
+	shared := len(g.r.Report.Subagents) > 0
+	if input == nil || output == nil || (shared || *input+*output == 0) && g.chat.used.InputTokens != nil {
 		u.Add(g.chat.used)
 		return
 	}
 	if *input+*output == 0 {
-		return // no request was answered
+		return // no request had an answer
 	}
 	u.InputTokens, u.OutputTokens, u.CacheTokens = input, output, transcript.Tokens(stats.Get("cached"))
 	if total := transcript.Tokens(stats.Get("total_tokens")); total != nil && *total >= *input+*output {
@@ -305,53 +279,48 @@ func (g *gemini) usage() {
 	}
 }
 
-// end tells the recorder how the session ended.
+// end records how the session ended.
 func (g *gemini) end() {
-	status := g.result.Get("status").String()
+	r := g.r
 	switch {
 	case !g.closed && g.trouble == "":
-		if answer := g.chat.answer; answer != "" && g.t.Lost() {
-			g.r.Note("standard output is lost: what is known is from the saved chat")
-			g.r.Report.FinishReason = plumb.FinishStop
-			g.r.Finished(answer, true)
+		if g.chat.answer != "" && r.Lost() {
+			r.Note("standard output is lost: the report is from the saved chat")
+			r.Report.FinishReason = plumb.FinishStop
+			r.Finished(g.chat.answer, true)
 			return
 		}
-		said := transcript.LastLines(g.t.Stderr)
+		message := transcript.LastLines(r.Stderr)
 		switch {
-		case g.t.ExitCode != nil && *g.t.ExitCode == exitAuth:
-			g.r.Failed(g.r.FailureOf(said+"\nnot logged in", 0))
-		case g.t.Stopped == nil && g.exitStatus() != 0:
-			f := g.r.FailureOf(said, g.exitStatus())
-			f.Message = strings.TrimSpace(said + "\ngemini ended without a terminal record (" + transcript.ExitText(g.t.ExitCode) + ")")
-			g.r.Failed(f)
+		case r.ExitCode != nil && *r.ExitCode == exitAuth:
+			r.Failed(r.FailureOf(message+"\nnot logged in", 0))
+		case r.Stopped == nil && g.exitStatus() != 0:
+			f := r.FailureOf(message, g.exitStatus())
+			f.Message = strings.TrimSpace(message + "\ngemini ended without a terminal record (" + transcript.ExitText(r.ExitCode) + ")")
+			r.Failed(f)
 		}
-		return // the recorder says so
-	case status == "success":
-		g.r.Report.FinishReason = plumb.FinishStop
+		return // the recorder reports it
+	case g.result.Get("status").String() == "success":
+		r.Report.FinishReason = plumb.FinishStop
 		text, saved := g.tail.String(), strings.TrimSpace(g.chat.answer)
 		if !strings.HasPrefix(strings.TrimSpace(text), saved) {
-			text = g.chat.answer // the stream also has the words of a request that was tried again
+			text = g.chat.answer // the stream also has the text of a request that was tried again
 		}
-		g.r.Finished(text, true)
+		r.Finished(text, true)
 		return
 	}
-	said := g.result.Get("error.message").String()
-	if said == "" {
-		said = g.trouble
-	}
+	message := cmp.Or(g.result.Get("error.message").String(), g.trouble)
 	code := int(g.result.Get("error.code").Int())
 	if code == 0 {
-		code = g.status(said)
+		code = g.status(message)
 	}
-	f := g.r.FailureOf(said+"\n"+g.result.Get("error.type").String(), code)
-	if strings.Contains(strings.ToLower(said), "max session turns") || strings.Contains(said, "Maximum session turns") {
-		f = plumb.Failuref(plumb.OriginMaxSteps, "%s", said)
+	f := r.FailureOf(message+"\n"+g.result.Get("error.type").String(), code)
+	if strings.Contains(strings.ToLower(message), "max session turns") || strings.Contains(message, "Maximum session turns") {
+		f = plumb.Failuref(plumb.OriginMaxSteps, "%s", message)
 		f.Hint = "raise the agent's own limit (model.maxSessionTurns in its settings) if the case needs more"
 	}
-	if said != "" {
-		f.Message = strings.Clone(transcript.Clip(said, 4<<10))
-	}
-	g.r.Failed(f)
+	transcript.Set(&f.Message, transcript.Clip(message, 4<<10))
+	r.Failed(f)
 }
 
 // exitAuth is the exit code of Gemini when it is not logged in.
@@ -359,15 +328,12 @@ const exitAuth = 41
 
 var statusOfError = regexp.MustCompile(`\b(?:code|status)"?:\s*"?([45]\d\d)\b`)
 
-// status finds the HTTP status of the reply that ended the session: in what Gemini said, in its stderr, or in its exit code,
-// which is the status modulo 256.
-func (g *gemini) status(said string) int {
-	if n := transcript.StatusIn(said); n != 0 {
-		return n
-	}
-	n := 0
-	if g.t.Stderr != "" {
-		err := transcript.EachLine(g.t.Stderr, func(line []byte) error {
+// status finds the HTTP status of the reply that ended the session: in the message, in standard
+// error, or in the exit code, which is the status modulo 256.
+func (g *gemini) status(message string) int {
+	n := transcript.StatusIn(message)
+	if n == 0 && g.r.Stderr != "" {
+		err := transcript.EachLine(g.r.Stderr, func(line []byte) error {
 			if m := statusOfError.FindSubmatch(line); m != nil {
 				n, _ = strconv.Atoi(string(m[1])) // three digits
 			}
@@ -377,15 +343,12 @@ func (g *gemini) status(said string) int {
 			return 0
 		}
 	}
-	if n == 0 {
-		n = g.exitStatus()
-	}
-	return n
+	return cmp.Or(n, g.exitStatus())
 }
 
-// exitStatus returns the HTTP status that the exit code is, modulo 256; 0 if it is none.
+// exitStatus returns the HTTP status that the exit code has modulo 256, or 0.
 func (g *gemini) exitStatus() int {
-	if code := g.t.ExitCode; code != nil && *code >= 400-256 && *code < 256 {
+	if code := g.r.ExitCode; code != nil && *code >= 400-256 && *code < 256 {
 		return *code + 256
 	}
 	return 0

@@ -26,14 +26,19 @@ func Spec() spec.Spec {
 		MCP:                 []string{".gemini/settings.json"},
 		UserMCP:             []string{".gemini/settings.json"},
 		Key:                 "GEMINI_API_KEY",
-		Keys:                []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
-		Cloud:               map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
-		Credentials:         []spec.Credentials{{Dir: ".gemini", File: "oauth_creds.json"}, {Dir: ".gemini", File: "google_accounts.json"}},
-		State:               []string{".gemini/tmp", ".gemini/projects.json"},
-		PriceOf:             func(model string) (provider, priced string) { return "google", model },
-		SkillgymUsage:       spec.SkillgymUnknown,
-		Proof:               spec.Proof{Model: "gemini-2.5-flash"},
-		Launch:              launchGemini,
+		Keys: []string{
+			"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI",
+			"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+		},
+		Cloud: map[string][]string{"GOOGLE_GENAI_USE_VERTEXAI": {"GOOGLE_*"}},
+		Credentials: []spec.Credentials{
+			{Dir: ".gemini", File: "oauth_creds.json"}, {Dir: ".gemini", File: "google_accounts.json"},
+		},
+		State:         []string{".gemini/tmp", ".gemini/projects.json"},
+		PriceOf:       func(model string) (provider, priced string) { return "google", model },
+		SkillgymUsage: spec.SkillgymUnknown,
+		Proof:         spec.Proof{Model: "gemini-2.5-flash"},
+		Launch:        launchGemini,
 	}
 }
 
@@ -59,47 +64,38 @@ func launchGemini(l *spec.Launch) error {
 	l.Env["GEMINI_CLI_TRUST_WORKSPACE"] = "true"
 	l.Env["GEMINI_CLI_NO_RELAUNCH"] = "true"
 	l.Env["GEMINI_TELEMETRY_ENABLED"] = "false"
-	if l.Cfg.BaseURL != "" {
-		l.Env["GOOGLE_GEMINI_BASE_URL"] = l.Cfg.BaseURL
-	}
-	if l.Key != "" {
-		l.Env["GEMINI_API_KEY"] = l.Key
-	}
+	l.SetProvider("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY")
 	if l.Hermetic {
 		l.Own["GEMINI_CLI_HOME"] = l.Home
-		if _, err := l.WriteJSON(".gemini/settings.json", geminiSettings(l)); err != nil {
+		general := map[string]any{
+			"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
+			"disableAutoUpdate": true, "disableUpdateNag": true,
+		}
+		if err := l.WriteGeminiSettings(".gemini/settings.json", geminiLogin(l), general); err != nil {
 			return err
 		}
 	} else if len(l.Servers) > 0 {
-		// The user's own settings stand below those of the system, which are the only others that can be named.
-		file, err := l.WriteJSON("system-settings.json", map[string]any{"mcpServers": spec.GeminiServers(l.Servers)})
+		// Gemini CLI has no other setting for a second settings file. This file takes precedence
+		// over the user's own settings.
+		file, err := l.WriteServers("system-settings.json", spec.GeminiServers())
 		if err != nil {
 			return err
 		}
 		l.Env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = file
 	}
 	l.Add(l.Cfg.Args...)
-	spec.PromptByFlag(l)
+	l.AddPromptFlag()
 	return nil
 }
 
-func geminiSettings(l *spec.Launch) map[string]any {
-	auth := "gemini-api-key"
+// geminiLogin returns the name of the way in which Gemini CLI logs in.
+func geminiLogin(l *spec.Launch) string {
 	switch {
 	case l.Getenv("GOOGLE_GENAI_USE_VERTEXAI") == "true":
-		auth = "vertex-ai"
+		return "vertex-ai"
 	case l.Key == "" && l.Lent[filepath.Join(l.Home, ".gemini", "oauth_creds.json")] != "":
-		auth = "oauth-personal"
+		return "oauth-personal"
 	default:
+		return "gemini-api-key"
 	}
-	settings := map[string]any{
-		"security":  map[string]any{"auth": map[string]any{"selectedType": auth}},
-		"privacy":   map[string]any{"usageStatisticsEnabled": false},
-		"telemetry": map[string]any{"enabled": false},
-		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "disableAutoUpdate": true, "disableUpdateNag": true},
-	}
-	if len(l.Servers) > 0 {
-		settings["mcpServers"] = spec.GeminiServers(l.Servers)
-	}
-	return settings
 }

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -12,60 +13,53 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// errorText returns what an error says.
+// errorText returns the message of an error.
 func errorText(e gjson.Result) string {
-	data := e.Get("data")
-	for _, said := range []string{data.Get("message").String(), e.Get("message").String()} {
-		if said != "" {
-			return said
-		}
+	message := transcript.FirstText(e, "data.message", "message") // the second is from older versions
+	if message == "" && e.Get("name").String() == "ProviderModelNotFoundError" {
+		message = "Model not found: " + e.Get("data.providerID").String() + "/" + e.Get("data.modelID").String()
 	}
-	if e.Get("name").String() == "ProviderModelNotFoundError" {
-		return "Model not found: " + data.Get("providerID").String() + "/" + data.Get("modelID").String()
-	}
-	return transcript.TextOf(e)
+	return cmp.Or(message, transcript.TextOf(e))
 }
 
-// failed records an error. Older versions have its text at another place.
+// failed records an error.
 func (th *openThread) failed(e gjson.Result) {
-	data, name, said := e.Get("data"), e.Get("name").String(), errorText(e)
+	data, name, message := e.Get("data"), e.Get("name").String(), errorText(e)
 	detail, log := name+"\n"+data.Get("responseBody").String(), ""
-	if strings.Contains(said, "server logs") {
+	if strings.Contains(message, "server logs") {
 		var line string
 		if log, line = th.o.serverLog(data.Get("ref").String()); line != "" {
-			said += "\n" + line
+			message += "\n" + line
 		}
 	}
-	f := th.o.r.FailureOf(said+"\n"+detail, int(data.Get("statusCode").Int()))
-	f.Message, f.LogPath = strings.Clone(transcript.Clip(said, 4<<10)), log
+	f := th.o.r.FailureOf(message+"\n"+detail, int(data.Get("statusCode").Int()))
+	f.LogPath = log
 	switch {
 	case name == "ProviderAuthError" && f.HTTPStatus == 0:
-		f = th.o.r.FailureOf(said+"\nnot logged in", 0)
-		f.Message = strings.Clone(transcript.Clip(said, 4<<10))
+		f = th.o.r.FailureOf(message+"\nnot logged in", 0)
 	case name == "MessageAbortedError":
 		f.Hint = "something interrupted the agent"
-	case f.Hint == "" && log == "" && strings.Contains(said, "server logs"):
-		if !th.began && transcript.FileSize(th.o.t.Stderr) == 0 {
-			f = th.o.r.Troubles()[0].Apply(f) // it says no more of a model or provider that it does not know
+	case f.Hint == "" && log == "" && strings.Contains(message, "server logs"):
+		if !th.began && transcript.FileSize(th.o.r.Stderr) == 0 {
+			f = th.o.r.Troubles()[0].Apply(f) // OpenCode reports an unknown model or provider without details
 		}
-		f.Hint = "OpenCode says so of an unknown model or provider: check the runner's model; the reason is in its opencode/log directory"
+		f.Hint = "OpenCode reports an unknown model or provider like this: check the runner's model; the reason is in its opencode/log directory"
 	}
+	f.Message = strings.Clone(transcript.Clip(message, 4<<10))
 	th.failure, th.reason = f, ""
 }
 
-// serverLog finds in OpenCode's own log what it would not say: the line with the reference of the error, or else the last
-// one about an error. The log is on stderr if OpenCode was told so; its file often lacks the last lines.
+// serverLog finds the reason for an error in OpenCode's own log: the line with the reference of the
+// error, or else the last line about an error. With --print-logs, the log is on standard error. The
+// log file often lacks the last lines.
 func (o *opencode) serverLog(ref string) (path, line string) {
-	logs, err := transcript.SessionFiles(o.t.Session, func(path string) bool {
+	logs, err := transcript.SessionFiles(o.r.Session, func(path string) bool {
 		return strings.HasSuffix(path, ".log") && strings.Contains(filepath.ToSlash(path), "/log/")
 	})
 	if err != nil {
 		return "", ""
 	}
-	if o.t.Stderr != "" {
-		logs = append(logs, o.t.Stderr)
-	}
-	for _, log := range slices.Backward(logs) {
+	for _, log := range slices.Backward(append(logs, o.r.Stderr)) {
 		exact := false
 		err := transcript.EachLine(log, func(b []byte) error {
 			text := transcript.WithoutEscapes(string(b))
@@ -82,11 +76,11 @@ func (o *opencode) serverLog(ref string) (path, line string) {
 	return "", ""
 }
 
-// logError returns what a line of the log is about: its error, or the whole line.
+// logError returns the error in a line of the log, or the whole line.
 func logError(line string) string {
 	if _, after, ok := strings.Cut(line, ` error="`); ok {
-		if said, _, ok := strings.Cut(after, `"`); ok && said != "" {
-			line = said
+		if message, _, ok := strings.Cut(after, `"`); ok && message != "" {
+			line = message
 		}
 	}
 	return strings.ToValidUTF8(transcript.Clip(line, 2<<10), "\uFFFD")

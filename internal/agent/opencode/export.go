@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +12,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// findExports finds the exported sessions. Without a stream, the session is the first that is nobody's child.
+// findExports finds the exported sessions. Without a stream, the session is the first one without a
+// parent.
 func (o *opencode) findExports() error {
-	paths, err := transcript.SessionFiles(o.t.Session, func(path string) bool {
+	paths, err := transcript.SessionFiles(o.r.Session, func(path string) bool {
 		name := transcript.BaseName(path)
 		return strings.HasSuffix(name, ".json") && (strings.Contains(name, "export") || strings.Contains(name, "session") || strings.HasPrefix(name, "ses_"))
 	})
@@ -31,27 +33,22 @@ func (o *opencode) findExports() error {
 			id, parent = gjson.GetBytes(value, "id").String(), gjson.GetBytes(value, "parentID").String()
 			return transcript.ErrEnough
 		})
-		if err != nil && !errors.Is(err, transcript.ErrEnough) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		if id == "" {
-			continue
-		}
-		id = strings.Clone(id)
-		if o.exports[id] == "" {
-			o.exports[id] = path
-		}
-		if only == "" && parent == "" {
-			only = id
+		if id != "" {
+			o.exports[id] = cmp.Or(o.exports[id], path)
+			if only == "" && parent == "" {
+				only = id
+			}
 		}
 	}
-	if o.main == "" {
-		o.main = only
-	}
+	o.main = cmp.Or(o.main, only)
 	return nil
 }
 
-// export records the messages of an exported session, from the message with the id from on; "" is all of them.
+// export records the messages of an exported session, starting with the message from; "" means all
+// messages.
 func (o *opencode) export(th *openThread, path, from string) error {
 	if o.visited[path] {
 		return nil
@@ -59,21 +56,13 @@ func (o *opencode) export(th *openThread, path, from string) error {
 	o.visited[path] = true
 	m := openMessage{th: th}
 	err := transcript.EachValue(path, []string{"", "messages", "messages[]", "messages[].parts"}, func(at string, value []byte) error {
-		if !gjson.ValidBytes(value) {
-			o.r.Stray(value)
-			return nil
-		}
 		v := gjson.ParseBytes(value)
 		switch {
 		case at == "info":
-			if dir := v.Get("directory").String(); dir != "" {
-				th.base = strings.Clone(dir)
-			}
+			transcript.Set(&th.base, v.Get("directory").String())
 			if th.subagent == "" {
-				o.r.Report.AgentVersion = strings.Clone(v.Get("version").String())
-				if o.r.Cwd == "" {
-					o.r.Cwd = th.base
-				}
+				transcript.Set(&o.r.Report.AgentVersion, v.Get("version").String())
+				transcript.SetFirst(&o.r.Cwd, th.base)
 			}
 		case at == "messages[].info":
 			m.end()
@@ -85,24 +74,24 @@ func (o *opencode) export(th *openThread, path, from string) error {
 			o.r.SawRecords++
 			m.begin(v)
 		case at == "messages[].parts[]" && m.begun:
-			part := readPart(v)
-			th.part(m.Origin, part, m.role)
-			m.steps = m.steps || part.kind == "step-finish"
+			th.part(m.Origin, v, m.role)
+			m.steps = m.steps || v.Get("type").String() == "step-finish"
 		}
 		return nil
 	})
 	m.end()
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		o.r.Note("the exported session is cut short")
+		o.r.Note("the exported session is incomplete")
 		return nil
 	}
 	return err
 }
 
-// turn finds the message in an export with which this session begins, "" for the first of all. An export holds the earlier
-// turns of a session that was resumed too; first is the id of the first message in the stream, "" if there is none.
+// turn finds the first message of this session in an export, "" for the first message of the
+// export. The export of a resumed session also has earlier turns. first is the ID of the first
+// message in the stream, "" if there is none.
 func (o *opencode) turn(path, first string) (from string, found bool, err error) {
-	if first == "" && !o.t.Resumed {
+	if first == "" && !o.r.Resumed {
 		return "", true, nil
 	}
 	messages, asked := 0, ""
@@ -118,14 +107,14 @@ func (o *opencode) turn(path, first string) (from string, found bool, err error)
 		if first != "" && id == first {
 			found = true
 			from = strings.Clone(id)
-			if asked != "" && (parent == "" || parent == asked) { // older versions do not say whose answer it is
+			if asked != "" && (parent == "" || parent == asked) { // older versions have no parent
 				from = asked
 			}
 			return transcript.ErrEnough
 		}
 		return nil
 	})
-	if errors.Is(err, transcript.ErrEnough) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
 	if first == "" {
@@ -141,20 +130,16 @@ type openMessage struct {
 	role   string
 	info   gjson.Result
 	begun  bool
-	steps  bool // it has parts that say where a step ends
+	steps  bool // it has parts that end a step
 	failed bool
 }
 
-// child records the subagent that a task was given to, and what it did if its session was exported too.
+// child records the subagent of a task, and its session if that was exported.
 func (o *opencode) child(kind string, meta gjson.Result) {
-	id := meta.Get("sessionId").String()
-	if id == "" {
-		id = meta.Get("sessionID").String()
-	}
+	id := strings.Clone(transcript.FirstText(meta, "sessionId", "sessionID"))
 	if id == "" || id == o.main {
 		return
 	}
-	id = strings.Clone(id)
 	o.r.Subagent(id, kind, nil)
 	path := o.exports[id]
 	if path == "" {
@@ -169,38 +154,33 @@ func (o *opencode) child(kind string, meta gjson.Result) {
 	}
 }
 
-// begin takes a message up.
+// begin starts a message.
 func (m *openMessage) begin(info gjson.Result) {
-	m.begun, m.role = true, strings.Clone(info.Get("role").String())
-	m.info = gjson.Parse(strings.Clone(info.Raw))
+	m.begun, m.role, m.info = true, info.Get("role").String(), info
 	m.Origin = transcript.Origin{At: transcript.TimeMs(info.Get("time.created")), Subagent: m.th.subagent, Base: m.th.base}
-	if cwd := info.Get("path.cwd").String(); cwd != "" {
-		m.Base = strings.Clone(cwd)
-	}
+	transcript.Set(&m.Base, info.Get("path.cwd").String())
 	if m.role != transcript.RoleAssistant {
 		return
 	}
-	if model := info.Get("modelID").String(); model != "" {
-		m.th.model = strings.Clone(model)
-		if m.th.subagent == "" {
-			m.th.o.r.Report.Model = m.th.model
-		}
+	transcript.Set(&m.th.model, info.Get("modelID").String())
+	if m.th.subagent == "" {
+		transcript.Set(&m.th.o.r.Report.Model, m.th.model)
 	}
 	m.failed = info.Get("error").IsObject()
 }
 
-// end closes a message once all its parts were there.
+// end ends a message after its last part.
 func (m *openMessage) end() {
 	if !m.begun || m.role != transcript.RoleAssistant {
 		return
 	}
 	finish := m.info.Get("finish").String()
 	switch {
-	case m.steps && (finish == "" || finish == m.th.reason): // the step said all there is to know
+	case m.steps && (finish == "" || finish == m.th.reason): // the message has no more than the step
 	case finish != "":
 		m.th.ends(finish)
 	case !m.failed && len(m.th.texts) > 0:
-		m.th.ends("stop") // older versions say nothing: what is said after all tool calls is the answer
+		m.th.ends("stop") // older versions have no reason: the text after all tool calls is the answer
 	}
 	if m.failed {
 		m.th.flush(transcript.PhaseCommentary)

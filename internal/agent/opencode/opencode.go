@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -13,29 +14,30 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-// opencode understands what OpenCode leaves behind: the records of `opencode run --format json`, and the documents of
-// `opencode export`, one of the session and one of each session of a subagent. Stream and export describe the same session,
-// and the same parts by the same ids: what both have is taken from the export, which alone knows the user's text, the
-// directory and the model.
+// opencode reads the record of an OpenCode session: the records of `opencode run --format json`,
+// and the documents of `opencode export`, one for the session and one for each session of a
+// subagent. Stream and export have the same parts with the same IDs. Parts in both are taken from
+// the export, which alone has the user's text, the directory and the model.
 //
-// There is no terminal record. A session ended well if its last step ended with the reason "stop" and no error came after.
+// There is no terminal record. A session ended well if its last step ended with the reason "stop"
+// and no error followed.
 type opencode struct {
 	r *transcript.Recorder
-	t *transcript.Transcript
-	// main is the id of the session, exports are the files with exported sessions by id.
+	// main is the ID of the session, exports are the files with exported sessions by ID.
 	main    string
 	exports map[string]string
 	visited map[string]bool // exports that were read
-	seen    map[uint64]bool // parts that were recorded, by hash
-	counted map[string]bool // messages whose tokens were counted as a whole
-	changed map[string]bool // files that tools say they changed
-	parts   int             // parts without an id
+	seen    map[uint64]bool // recorded parts, by hash
+	counted map[string]bool // messages whose tokens are counted as a whole
+	changed map[string]bool // files that tools report as changed
+	parts   int             // parts without an ID
 	cost    float64
+	// part and state are parts of the current record.
+	part, state transcript.Fields
 }
 
-// normaliseOpencode records what OpenCode left behind.
-func readOpencode(t *transcript.Transcript, r *transcript.Recorder) error {
-	o := &opencode{r: r, t: t, visited: map[string]bool{}, seen: map[uint64]bool{}, counted: map[string]bool{}, changed: map[string]bool{}}
+func readOpencode(r *transcript.Recorder) error {
+	o := &opencode{r: r, visited: map[string]bool{}, seen: map[uint64]bool{}, counted: map[string]bool{}, changed: map[string]bool{}}
 	first, err := o.begin()
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ func readOpencode(t *transcript.Transcript, r *transcript.Recorder) error {
 			r.Note("the exported session does not have the messages of this one: it was left out")
 		}
 	} else if len(o.exports) > 0 {
-		r.Note("the exported session is not this one: it was left out")
+		r.Note("the exported session is another one: it was left out")
 	}
 	streamed := &openThread{o: o, base: exported.base}
 	if err := o.stream(streamed); err != nil {
@@ -66,14 +68,14 @@ func readOpencode(t *transcript.Transcript, r *transcript.Recorder) error {
 	r.Report.SessionID = o.main
 	r.Report.Usage.Add(exported.usage)
 	r.Report.Usage.Add(streamed.usage)
-	if o.cost > 0 { // 0 is what OpenCode says of models whose price it does not know
+	if o.cost > 0 { // 0 means that OpenCode does not know the price of the model
 		r.Report.CostUSD = new(o.cost)
 	}
 	o.verdict(exported, streamed)
 	return nil
 }
 
-// verdict tells the recorder how the session ended.
+// verdict records how the session ended.
 func (o *opencode) verdict(exported, streamed *openThread) {
 	last := streamed
 	if !last.ended() && (exported.ended() || !streamed.began) {
@@ -91,8 +93,8 @@ func (o *opencode) verdict(exported, streamed *openThread) {
 		}
 		o.r.Report.FinishReason = finishReason(last.reason)
 		o.r.Finished(strings.Join(answer, "\n"), true)
-	case last.denied != "" && o.t.Stopped == nil && (o.t.ExitCode == nil || *o.t.ExitCode == 0):
-		// OpenCode ends without another word once a permission is refused that it cannot ask for.
+	case last.denied != "" && o.r.Stopped == nil && (o.r.ExitCode == nil || *o.r.ExitCode == 0):
+		// OpenCode ends without a message after a permission that it cannot ask for.
 		f := o.r.FailureOf(last.denied, 0)
 		f.Class = plumb.FailureClass{ID: "permission-denied", Label: "Permission denied"}
 		f.Message += "\nopencode stopped after that"
@@ -101,7 +103,7 @@ func (o *opencode) verdict(exported, streamed *openThread) {
 	}
 }
 
-// finishReason translates the reason that the last step ended with.
+// finishReason translates the reason of the last step.
 func finishReason(reason string) plumb.FinishReason {
 	switch reason {
 	case "stop":
@@ -115,39 +117,30 @@ func finishReason(reason string) plumb.FinishReason {
 	}
 }
 
-// begin learns from the stream which session it is, and the id of its first message.
+// begin finds the session of the stream, and the ID of its first message.
 func (o *opencode) begin() (first string, err error) {
-	if o.t.Stdout == "" {
-		return "", nil
-	}
-	err = transcript.EachLine(o.t.Stdout, func(line []byte) error {
+	err = transcript.EachLine(o.r.Stdout, func(line []byte) error {
 		if !gjson.ValidBytes(line) {
 			return nil
 		}
-		if o.main == "" {
-			o.main = gjson.GetBytes(line, "sessionID").String()
-		}
+		o.main = cmp.Or(o.main, gjson.GetBytes(line, "sessionID").String())
 		if first = gjson.GetBytes(line, "part.messageID").String(); first != "" {
 			return transcript.ErrEnough
 		}
 		return nil
 	})
-	if errors.Is(err, transcript.ErrEnough) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	o.main, first = strings.Clone(o.main), strings.Clone(first)
 	return first, err
 }
 
-// stream records what the stream has and the export has not.
+// stream records the parts of the stream that the export does not have.
 func (o *opencode) stream(main *openThread) error {
 	children := map[string]*openThread{}
-	counter := transcript.NewSteps(o.r.Format)
-	err := o.r.Records(o.t.Stdout, func(gjson.Result) bool {
-		counter.Count(&o.r.Top)
+	err := o.r.Stream(o.r.Stdout, func(rec *transcript.Fields) bool {
 		th := main
-		top := &o.r.Top
-		if id := top.Get("sessionID").String(); id != "" && id != o.main {
+		if id := rec.Get("sessionID").String(); id != "" && id != o.main {
 			if th = children[id]; th == nil {
 				id = strings.Clone(id)
 				th = &openThread{o: o, subagent: id, base: main.base}
@@ -155,21 +148,18 @@ func (o *opencode) stream(main *openThread) error {
 				o.r.Subagent(id, "", nil)
 			}
 		}
-		og := transcript.Origin{At: transcript.TimeMs(top.Get("timestamp")), Subagent: th.subagent, Base: th.base}
-		switch top.Get("type").String() {
+		og := transcript.Origin{At: transcript.TimeMs(rec.Get("timestamp")), Subagent: th.subagent, Base: th.base}
+		switch rec.Get("type").String() {
 		case "error":
 			th.flush(transcript.PhaseCommentary)
-			th.failed(top.Get("error"))
+			th.failed(rec.Get("error"))
 		case "step_start", "step_finish", "text", "reasoning", "tool_use":
-			th.part(og, readPart(top.Get("part")), transcript.RoleAssistant)
+			th.part(og, rec.Get("part"), transcript.RoleAssistant)
 		default:
 			return false
 		}
 		return true
 	})
-	if counter.N > 0 {
-		o.r.Report.Steps = counter.N
-	}
 	main.flush(transcript.PhaseCommentary)
 	for _, id := range slices.Sorted(maps.Keys(children)) {
 		th := children[id]

@@ -1,9 +1,10 @@
 package opencode
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -17,13 +18,14 @@ type openThread struct {
 	// subagent is "" for the main session.
 	subagent, base, model string
 	usage                 plumb.Usage
-	// texts are those of the step whose phase is not known yet; answer those of the last step that was the end.
+	// texts are the texts of the current step, whose phase is not known yet. answer are the texts
+	// of the last final step.
 	texts  []openText
 	answer []string
-	// began says that there was something before an error, tools that the step called tools.
+	// began means that there was a part before an error. tools means that the step called tools.
 	began, tools bool
-	// reason is what the last step ended with; failure is set when an error came after it. denied is what was said when
-	// the last tool call was refused.
+	// reason is the reason of the last step. failure is the error that followed it. denied is the
+	// message of the last tool call, if it was denied.
 	reason  string
 	failure *plumb.Failure
 	denied  string
@@ -35,94 +37,74 @@ type openText struct {
 	seen bool
 }
 
-// openPart is one part of a message. Which fields are set depends on its kind.
-type openPart struct {
-	kind, id, call, message, tool, text, reason       string
-	state, time, tokens, cost, files, error, injected gjson.Result
+// partID returns the ID of a part, or else of its call.
+func partID(p *transcript.Fields) string {
+	return cmp.Or(p.Get("id").String(), p.Get("callID").String())
 }
 
-func readPart(v gjson.Result) openPart {
-	var f [15]gjson.Result
-	transcript.Members(v, f[:], "type", "id", "callID", "messageID", "tool", "text", "reason", "state", "time", "tokens", "cost", "files", "error",
-		"synthetic", "ignored")
-	p := openPart{
-		kind: f[0].String(), id: f[1].String(), call: f[2].String(), message: f[3].String(), tool: f[4].String(), text: f[5].String(),
-		reason: f[6].String(), state: f[7], time: f[8], tokens: f[9], cost: f[10], files: f[11], error: f[12], injected: f[13],
-	}
-	if !p.injected.Bool() {
-		p.injected = f[14]
-	}
-	return p
+// at returns the time in a field of the times of a part or its state; if there is none, it returns
+// other.
+func at(times gjson.Result, field string, other *time.Time) *time.Time {
+	return cmp.Or(transcript.TimeMs(times.Get(field)), other)
 }
 
-// part records one part of a message, unless it was recorded before.
-func (th *openThread) part(og transcript.Origin, part openPart, role string) {
+// part records one part of a message once.
+func (th *openThread) part(og transcript.Origin, value gjson.Result, role string) {
+	part := &th.o.part
+	part.Of(value)
 	seen := th.know(part)
+	r, text := th.o.r, part.Get("text").String()
 	th.began = th.began || role == transcript.RoleAssistant
-	switch part.kind {
+	switch part.Get("type").String() {
 	case "step-start", "step_start":
 		th.flush(transcript.PhaseCommentary)
 		th.tools, th.denied = false, ""
 	case "text":
-		if part.injected.Bool() {
-			return // OpenCode's own words, in the user's name
+		og.At = at(part.Get("time"), "start", og.At)
+		switch {
+		case part.Get("synthetic").Bool() || part.Get("ignored").Bool(): // OpenCode added it
+		case role != transcript.RoleUser:
+			th.texts = append(th.texts, openText{og, strings.Clone(text), seen})
+		case !seen:
+			r.Message(og, transcript.RoleUser, "", text)
 		}
-		if at := transcript.TimeMs(part.time.Get("start")); at != nil {
-			og.At = at
-		}
-		if role == transcript.RoleUser {
-			if !seen {
-				th.o.r.Message(og, transcript.RoleUser, "", part.text)
-			}
-			return
-		}
-		th.texts = append(th.texts, openText{og, strings.Clone(part.text), seen})
 	case "reasoning":
-		if at := transcript.TimeMs(part.time.Get("start")); at != nil {
-			og.At = at
-		}
-		if !seen {
-			th.o.r.Message(og, transcript.RoleAssistant, transcript.PhaseThinking, part.text)
+		if og.At = at(part.Get("time"), "start", og.At); !seen {
+			r.Message(og, transcript.RoleAssistant, transcript.PhaseThinking, text)
 		}
 	case "tool":
 		th.flush(transcript.PhaseCommentary)
-		th.tools, th.denied = true, ""
-		if denied := th.tool(og, part, seen); denied != "" {
-			th.denied = denied
-		}
+		th.tools, th.denied = true, th.tool(og, part, seen)
 	case "step-finish", "step_finish":
-		reason := part.reason
+		reason := part.Get("reason").String()
 		if reason == "" && !th.tools {
 			reason = "stop"
 		}
-		th.ends(reason)
-		if !seen {
-			if th.subagent == "" {
-				th.o.r.Step("", true)
-			}
-			if !th.o.counted[part.message] {
-				th.tokens(og, part.tokens, part.cost)
-			}
+		if th.ends(reason); seen {
+			break
+		}
+		if th.subagent == "" {
+			r.Report.Steps++
+		}
+		if !th.o.counted[part.Get("messageID").String()] {
+			th.tokens(og, part.Get("tokens"), part.Get("cost"))
 		}
 	case "retry":
 		if !seen {
-			th.o.r.Note("opencode tried a request again: " + errorText(part.error))
+			r.Note("opencode tried a request again: " + errorText(part.Get("error")))
 		}
 	case "patch":
 		if !seen {
-			th.patch(og, part.files)
+			th.patch(og, part.Get("files"))
 		}
 	}
 }
 
-// know reports whether a part was recorded before, and remembers it.
-func (th *openThread) know(part openPart) bool {
-	id := part.id
-	if id == "" {
-		id = part.call
-	}
+// know reports whether a part is recorded, and remembers it.
+func (th *openThread) know(part *transcript.Fields) bool {
+	id := partID(part)
 	if id == "" || len(th.o.exports) == 0 {
-		return false // only stream and export say things twice
+		return false // without exports, each part is written once
 	}
 	k := transcript.Hash("", id)
 	seen := th.o.seen[k]
@@ -130,7 +112,7 @@ func (th *openThread) know(part openPart) bool {
 	return seen
 }
 
-// ends closes a step.
+// ends ends a step.
 func (th *openThread) ends(reason string) {
 	phase := transcript.PhaseCommentary
 	if endOfTurn(reason) {
@@ -153,16 +135,15 @@ func (th *openThread) flush(phase string) {
 	th.texts = nil
 }
 
-// tool records a tool call and all that follows from it. It returns what was said if the call was refused.
-func (th *openThread) tool(og transcript.Origin, part openPart, seen bool) (denied string) {
-	var f [6]gjson.Result
-	transcript.Members(part.state, f[:], "status", "output", "error", "time", "input", "metadata")
-	name, status, output, times, input, meta := part.tool, f[0].String(), transcript.TextOf(f[1]), f[3], f[4], f[5]
+// tool records a tool call and its effects. It returns the message if the call was denied.
+func (th *openThread) tool(og transcript.Origin, part *transcript.Fields, seen bool) (denied string) {
+	state := &th.o.state
+	state.Of(part.Get("state"))
+	name, status, output := part.Get("tool").String(), state.Get("status").String(), transcript.TextOf(state.Get("output"))
+	times, input, meta := state.Get("time"), state.Get("input"), state.Get("metadata")
 	failed := status == "error" || name == "invalid"
 	if status == "error" {
-		if said := transcript.TextOf(f[2]); said != "" {
-			output = said
-		}
+		output = cmp.Or(transcript.TextOf(state.Get("error")), output)
 		if transcript.Refused(output) {
 			denied = strings.Clone(output)
 		}
@@ -171,29 +152,23 @@ func (th *openThread) tool(og transcript.Origin, part openPart, seen bool) (deni
 		return denied
 	}
 	r := th.o.r
-	if og.Call = part.call; og.Call == "" {
-		if og.Call = part.id; og.Call == "" {
-			th.o.parts++
-			og.Call = fmt.Sprintf("part-%d", th.o.parts)
-		}
+	if og.Call = cmp.Or(part.Get("callID").String(), partID(part)); og.Call == "" {
+		th.o.parts++
+		og.Call = fmt.Sprintf("part-%d", th.o.parts)
 	}
-	if at := transcript.TimeMs(times.Get("start")); at != nil {
-		og.At = at
-	}
-	if name == "invalid" && input.Get("tool").String() != "" {
-		name = input.Get("tool").String()
+	og.At = at(times, "start", og.At)
+	if name == "invalid" {
+		name = cmp.Or(input.Get("tool").String(), name)
 	}
 	if name == "skill" {
 		r.Skill(og, input.Get("name").String(), "tool:skill")
 	}
-	r.ToolCall(og, name, json.RawMessage(input.Raw))
+	r.ToolCall(og, name, input.Raw)
 	if name == "task" {
 		th.o.child(input.Get("subagent_type").String(), meta)
 	}
 	done := og
-	if at := transcript.TimeMs(times.Get("end")); at != nil {
-		done.At = at
-	}
+	done.At = at(times, "end", og.At)
 	if status != "running" && status != "pending" {
 		r.ToolResult(done, output, failed)
 	}
@@ -206,16 +181,13 @@ func (th *openThread) tool(og transcript.Origin, part openPart, seen bool) (deni
 	return denied
 }
 
-// effects records what a tool call did, beside having been called.
+// effects records the effects of a tool call.
 func (th *openThread) effects(og transcript.Origin, name string, input, meta gjson.Result) {
 	r, path := th.o.r, input.Get("filePath").String()
 	switch name {
 	case "bash":
-		for _, key := range []string{"workdir", "cwd"} {
-			if dir := input.Get(key).String(); dir != "" {
-				og.Base = transcript.Resolve(og.Base, dir)
-				break
-			}
+		if dir := transcript.FirstText(input, "workdir", "cwd"); dir != "" {
+			og.Base = transcript.Resolve(og.Base, dir)
 		}
 		r.Command(og, input.Get("command").String())
 		if code := meta.Get("exit"); code.Type == gjson.Number {
@@ -237,7 +209,7 @@ func (th *openThread) effects(og transcript.Origin, name string, input, meta gjs
 	case "edit", "multiedit":
 		kind := transcript.ChangeUpdate
 		if old := input.Get("oldString"); old.Exists() && old.String() == "" {
-			kind = transcript.ChangeAdd // that is how the tool makes a file
+			kind = transcript.ChangeAdd // the tool creates files this way
 		}
 		th.change(og, kind, path)
 	case "patch", "apply_patch":
@@ -251,13 +223,14 @@ func (th *openThread) effects(og transcript.Origin, name string, input, meta gjs
 	}
 }
 
-// change records a file that a tool says it changed.
+// change records a file that a tool reports as changed.
 func (th *openThread) change(og transcript.Origin, kind, path string) {
 	th.o.changed[th.o.r.Path(og, path)] = true
 	th.o.r.FileChange(og, kind, path)
 }
 
-// patch records the files that OpenCode's snapshots say were changed, unless a tool said so: commands change files too.
+// patch records the changed files of OpenCode's snapshots that no tool has reported: commands
+// change files too.
 func (th *openThread) patch(og transcript.Origin, files gjson.Result) {
 	for _, file := range files.Array() {
 		if !th.o.changed[th.o.r.Path(og, file.String())] {
@@ -266,33 +239,33 @@ func (th *openThread) patch(og transcript.Origin, files gjson.Result) {
 	}
 }
 
-// tokens records what a step used. Whether OpenCode's output tokens include reasoning depends on the provider's API;
-// the total tells.
+// tokens records the usage of a step. The provider's API decides whether OpenCode's output tokens
+// include reasoning; the total shows it.
 func (th *openThread) tokens(og transcript.Origin, v, cost gjson.Result) {
-	var f [5]gjson.Result
-	transcript.Members(v, f[:], "input", "output", "reasoning", "cache", "total")
-	input, output, reasoning := f[0].Int(), f[1].Int(), f[2].Int()
-	read, write := f[3].Get("read").Int(), f[3].Get("write").Int()
-	if input < 0 || output < 0 || reasoning < 0 || read < 0 || write < 0 || input+output+reasoning+read+write == 0 {
+	counts := &th.o.state
+	counts.Of(v)
+	input, output, reasoning := counts.Get("input").Int(), counts.Get("output").Int(), counts.Get("reasoning").Int()
+	read, write := counts.Get("cache").Get("read").Int(), counts.Get("cache").Get("write").Int()
+	if min(input, output, reasoning, read, write) < 0 || input+output+reasoning+read+write == 0 {
 		return
 	}
 	gross := input + read + write
 	out := output + reasoning
-	if total := f[4].Int() - gross; total >= output && total < out {
+	if total := counts.Get("total").Int() - gross; total >= output && total < out {
 		out = total
 	}
-	u := plumb.RequestUsage{
-		At: og.At, Model: th.model, Subagent: th.subagent, InputTokens: &gross, OutputTokens: &out, ReasoningTokens: &reasoning,
-		CacheTokens: &read, CacheWriteTokens: &write,
+	u := plumb.Usage{
+		InputTokens: &gross, OutputTokens: &out, ReasoningTokens: &reasoning, CacheTokens: &read, CacheWriteTokens: &write,
 	}
-	th.usage.Add(transcript.UsageOf(u))
-	th.o.r.Request(u)
+	th.usage.Add(u)
+	og.Subagent = th.subagent
+	th.o.r.Request(og, th.model, u)
 	if th.subagent == "" && cost.Type == gjson.Number {
 		th.o.cost += max(0, cost.Float())
 	}
 }
 
-// ended reports whether the last step was the end.
+// ended reports whether the session ended with the last step.
 func (th *openThread) ended() bool { return endOfTurn(th.reason) && th.failure == nil }
 
 // endOfTurn reports whether a step with this reason is the last of a turn.

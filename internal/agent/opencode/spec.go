@@ -31,20 +31,28 @@ func Spec() spec.Spec {
 			NoTerminal: true,
 		},
 		Programs: []string{"opencode"}, Install: "npm install -g opencode-ai",
-		Native: []string{"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode", "opencode-PLATFORM-musl/bin/opencode"},
-		Skills: ".agents/skills", SkillDirs: []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
+		Native: []string{
+			"opencode-PLATFORM/bin/opencode", "opencode-PLATFORM-baseline/bin/opencode",
+			"opencode-PLATFORM-musl/bin/opencode",
+		},
+		Skills:              ".agents/skills",
+		SkillDirs:           []string{".agents/skills", ".opencode/skill", ".opencode/skills", ".claude/skills"},
 		Instructions:        []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"},
 		UserInstructions:    []string{".config/opencode/AGENTS.md", ".claude/CLAUDE.md"},
 		MachineInstructions: []string{"/etc/opencode/opencode.json"},
 		MCP:                 []string{"opencode.json", "opencode.jsonc"},
 		UserMCP:             []string{".config/opencode/opencode.json"},
 		Keys: []string{
-			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
-			"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY",
-			"FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY", "AZURE_API_KEY", "AZURE_RESOURCE_NAME",
+			"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",
+			"OPENROUTER_API_KEY", "XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY",
+			"OPENCODE_API_KEY", "CEREBRAS_API_KEY", "TOGETHER_API_KEY", "FIREWORKS_API_KEY", "MOONSHOT_API_KEY", "ZHIPU_API_KEY",
+			"DASHSCOPE_API_KEY", "AZURE_API_KEY", "AZURE_RESOURCE_NAME",
 		},
 		Credentials: []spec.Credentials{{Dir: ".local/share/opencode", File: "auth.json"}},
-		State:       []string{".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal", ".local/share/opencode/storage", ".local/share/opencode/log"},
+		State: []string{
+			".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal",
+			".local/share/opencode/storage", ".local/share/opencode/log",
+		},
 		PriceOf: func(model string) (provider, priced string) {
 			provider, priced, _ = strings.Cut(model, "/")
 			return provider, priced
@@ -71,24 +79,28 @@ func opencodeSkillgym(u *plumb.Usage, _, output, extra *int64) {
 
 func launchOpencode(l *spec.Launch) error {
 	l.Add("run", "--model", l.Cfg.Model, "--format", "json", "--thinking")
-	l.Add("--print-logs", "--log-level", "ERROR") // or it keeps to itself what went wrong, such as that it knows no such model
+	l.Add("--print-logs", "--log-level", "ERROR") // otherwise it hides errors such as an unknown model
 	if l.Bypass {
 		l.Add("--auto")
 	}
 	if l.Resume != "" {
 		l.Add("--session", l.Resume)
 	} else {
-		l.Add("--title", "plumb") // or else the model is asked for one
+		l.Add("--title", "plumb") // otherwise opencode asks the model for one
 	}
 	l.Add(l.Cfg.Args...)
-	l.Stdin = l.Prompt // an argument with spaces reaches the model in quotes
+	l.Stdin = l.Prompt // opencode puts an argument with spaces in quotes for the model
 
 	config := map[string]any{"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled"}
 	if l.Cfg.BaseURL != "" {
 		config["provider"] = opencodeProvider(l)
 	}
 	if len(l.Servers) > 0 {
-		config["mcp"] = opencodeServers(l.Servers)
+		config["mcp"] = spec.ServerFormat{
+			Remote: map[string]any{"enabled": true, "type": "remote"},
+			Local:  map[string]any{"enabled": true, "type": "local"},
+			URL:    "url", Env: "environment", OneList: true,
+		}.Servers(l.Servers)
 	}
 	data, err := json.Marshal(config)
 	if err != nil {
@@ -107,8 +119,9 @@ func launchOpencode(l *spec.Launch) error {
 	return seedOpencode(filepath.Join(l.Home, ".config", "opencode"))
 }
 
-// seedOpencode makes a directory of configuration look as if opencode had already put its packages there. Otherwise it does
-// so in the background of each session, from the npm registry, and is deaf to signals meanwhile.
+// seedOpencode makes a configuration directory look as if opencode had already installed its
+// packages there. Otherwise opencode installs them in the background of each session, from the npm
+// registry, and ignores signals until then.
 func seedOpencode(dir string) error {
 	const dependencies = `{"dependencies":{"@opencode-ai/plugin":"*"}}`
 	for name, content := range map[string]string{
@@ -125,7 +138,8 @@ func seedOpencode(dir string) error {
 	return nil
 }
 
-// opencodeProvider sends a provider that opencode knows elsewhere, and describes one that it does not know.
+// opencodeProvider returns the configuration of the model's provider with another address. It also
+// describes a provider that opencode does not have.
 func opencodeProvider(l *spec.Launch) map[string]any {
 	provider, model, ok := strings.Cut(l.Cfg.Model, "/")
 	if !ok {
@@ -136,11 +150,12 @@ func opencodeProvider(l *spec.Launch) map[string]any {
 		options["apiKey"] = "{env:" + l.KeyName + "}"
 		l.Env[l.KeyName] = l.Key
 	} else if !slices.Contains([]string{"openai", "anthropic", "google"}, provider) {
-		options["apiKey"] = "none" // a server without keys is asked with one all the same
+		options["apiKey"] = "none" // opencode needs a key, even for a server without keys
 	}
 	described := map[string]any{"options": options}
 	entry := map[string]any{
-		"name": model, "tool_call": true, "reasoning": true, "limit": map[string]any{"context": 200_000, "output": 32_000},
+		"name": model, "tool_call": true, "reasoning": true,
+		"limit": map[string]any{"context": 200_000, "output": 32_000},
 	}
 	switch provider {
 	case "openai":
@@ -156,35 +171,16 @@ func opencodeProvider(l *spec.Launch) map[string]any {
 	return map[string]any{provider: described}
 }
 
-func opencodeServers(servers map[string]plumb.MCPServer) map[string]any {
-	out := map[string]any{}
-	for name, s := range servers {
-		server := map[string]any{"enabled": true}
-		if s.URL != "" {
-			server["type"], server["url"] = "remote", s.URL
-			if len(s.Headers) > 0 {
-				server["headers"] = s.Headers
-			}
-		} else {
-			server["type"], server["command"] = "local", append([]string{s.Command}, s.Args...)
-			if len(s.Env) > 0 {
-				server["environment"] = s.Env
-			}
-		}
-		out[name] = server
-	}
-	return out
-}
-
 const (
-	// exportLimit is how long opencode may take to export a session, exportTries how often it is asked.
+	// exportLimit is the time limit of one export, exportTries the number of attempts.
 	exportLimit = 30 * time.Second
 	exportTries = 2
-	// exportMost bounds how many sessions of subagents are exported.
+	// exportMost is the maximum number of exported sessions, with those of subagents.
 	exportMost = 50
 )
 
-// collectOpencode exports a session and those of its subagents: the stream lacks parts of them, and the state is a database.
+// collectOpencode exports a session and those of its subagents, because the stream lacks parts of
+// them, and the state is a database.
 func collectOpencode(ctx context.Context, l *spec.Launch, session string) error {
 	seen := map[string]bool{session: true}
 	name := "export.json"
@@ -206,17 +202,17 @@ func collectOpencode(ctx context.Context, l *spec.Launch, session string) error 
 	return nil
 }
 
-// exportOpencode makes opencode write one session to a file, which is kept by that name.
+// exportOpencode makes opencode write one session to a file, and keeps the file under the name.
 func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (file string, err error) {
 	if strings.ContainsAny(session, `/\`) || strings.HasPrefix(session, "-") {
-		return "", fmt.Errorf("%q is no session", session)
+		return "", fmt.Errorf("%q is not a session id", session)
 	}
 	file = filepath.Join(l.Root, name)
 	errorsFile := filepath.Join(l.Root, "export.stderr")
 	for range exportTries {
 		c := proc.Command{
-			Path: l.Program.Path, Args: slices.Concat(l.Program.Args, []string{"export", session}), Dir: l.Workspace, Env: l.Environ,
-			Stdout: file, Stderr: errorsFile, Grace: l.Grace,
+			Path: l.Program.Path, Args: slices.Concat(l.Program.Args, []string{"export", session}),
+			Dir: l.Workspace, Env: l.Environ, Stdout: file, Stderr: errorsFile, Grace: l.Grace,
 		}
 		limited, cancel := context.WithTimeoutCause(ctx, exportLimit, spec.TimeoutError(exportLimit))
 		var result proc.Result
@@ -229,7 +225,7 @@ func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (
 		case result.ExitCode == nil || *result.ExitCode != 0:
 			err = fmt.Errorf("%s: %s", result.Text(), transcript.LastLines(errorsFile))
 		case !wholeJSON(file):
-			err = errors.New("it is no JSON document")
+			err = errors.New("the export is not a JSON document")
 		default:
 			l.Keep[name] = file
 			return file, nil
@@ -238,24 +234,27 @@ func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (
 	return "", errors.Join(err, os.Remove(file))
 }
 
-// wholeJSON reports whether a file holds one JSON object, as far as its ends tell.
+// wholeJSON reports whether a file begins and ends as a JSON object.
 func wholeJSON(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // opened only for reading
 	var first, last [64]byte
-	n, _ := f.ReadAt(first[:], 0) // a short file is no trouble
+	n, _ := f.ReadAt(first[:], 0) // a short file is no error
 	at := max(0, transcript.FileSize(file)-int64(len(last)))
-	m, _ := f.ReadAt(last[:], at) // likewise
-	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") && strings.HasSuffix(strings.TrimSpace(string(last[:m])), "}")
+	m, _ := f.ReadAt(last[:], at) // the same
+	return strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") &&
+		strings.HasSuffix(strings.TrimSpace(string(last[:m])), "}")
 }
 
 // opencodeChildren lists the sessions of the subagents that an exported session started.
 func opencodeChildren(file string) []string {
 	var found []string
-	_ = transcript.EachValue(file, []string{"", "messages", "messages[]", "messages[].parts"}, func(path string, value []byte) error { // what cannot be read has none
+	descend := []string{"", "messages", "messages[]", "messages[].parts"}
+	// A document that cannot be read lists no children.
+	_ = transcript.EachValue(file, descend, func(path string, value []byte) error {
 		if part := gjson.ParseBytes(value); path == "messages[].parts[]" && part.Get("tool").Str == "task" {
 			if id := part.Get("state.metadata.sessionId").String(); id != "" {
 				found = append(found, id)

@@ -10,21 +10,21 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// text returns a copy of a text, cut to what the report has room for.
+// text returns a copy of a text, cut to the room that the report has.
 func (r *Recorder) text(s string) string {
 	mark := ""
 	switch limit := r.room(); {
 	case len(s) > limit:
 		s, mark = Clip(s, limit), cutMark
 		r.noteCut()
-	case strings.HasSuffix(s, cutMark): // while it was read
+	case strings.HasSuffix(s, cutMark): // it was cut during reading
 		r.noteCut()
 	}
 	r.texts += len(s) + len(mark)
 	return strings.Clone(s + mark)
 }
 
-// room returns how many bytes may be kept of the next text.
+// room returns how many bytes of the next text may be kept.
 func (r *Recorder) room() int {
 	switch {
 	case r.texts < maxTexts/2:
@@ -44,26 +44,27 @@ func Whole(s string) string {
 	return strings.Clone(s)
 }
 
-// args returns a copy of a call's arguments, which are JSON, cut to what the report has room for. If the rest is not JSON,
-// it becomes a string.
-func (r *Recorder) args(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
+// args returns a copy of a call's arguments, which are JSON, cut to the room that the report has.
+// If the result is not JSON, it becomes a string.
+func (r *Recorder) args(text string) json.RawMessage {
+	if text == "" {
 		return nil
 	}
+	raw := []byte(text)
 	if limit := max(r.room(), ShortText); len(raw) > limit {
 		c := cutter{limit: limit}
 		c.feed(raw)
-		raw = c.line()
+		raw = bytes.Clone(c.line()) // without the spare capacity
 		r.noteCut()
 		if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
-			raw = quoted(Clip(string(raw), limit))
+			raw = gjson.AppendJSONString(nil, Clip(string(raw), limit))
 		}
 	}
 	r.texts += len(raw)
-	return bytes.Clone(raw)
+	return raw
 }
 
-// copied returns a copy of a command, path or id, cut to what the report has room for.
+// copied returns a copy of a command, path or id, cut to the room that the report has.
 func (r *Recorder) copied(s string) string {
 	if r.longs += min(len(s), MaxName); r.longs > maxNames {
 		r.overflow = true
@@ -76,10 +77,10 @@ func (r *Recorder) copied(s string) string {
 	return strings.Clone(s)
 }
 
-// maxWords is how many words are remembered so that they are kept once.
+// maxWords is the number of words that are kept once for all their occurrences.
 const maxWords = 10_000
 
-// Name returns a copy of a short text that occurs often, the same for each occurrence.
+// Name returns a copy of a short text that occurs often, one copy for all occurrences.
 func (r *Recorder) Name(s string) string {
 	if s == "" {
 		return ""
@@ -94,13 +95,13 @@ func (r *Recorder) Name(s string) string {
 	return s
 }
 
-// noteCut remembers that a text was cut, for the event that it belongs to, which is the next.
+// noteCut records that a text of the next event was cut.
 func (r *Recorder) noteCut() {
 	r.cut = true
-	r.Note("long texts were cut short; they are whole in " + BaseName(r.Report.RawArtifacts.StdoutPath) + " or the agent's own session files")
+	r.Note("long texts were cut; " + BaseName(r.Report.RawArtifacts.StdoutPath) + " or the agent's own session files have the full texts")
 }
 
-// Clip returns at most n bytes of s, ending at a whole character.
+// Clip returns at most n bytes of s, without a part of a character at the end.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -111,7 +112,7 @@ func Clip(s string, n int) string {
 	return s[:n]
 }
 
-// chars counts as the reports do, in UTF-16 units.
+// chars counts characters as reports do, in UTF-16 units.
 func chars(s string) int64 {
 	var n int64
 	for _, c := range s {

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,25 +17,25 @@ func TestFullEvents(t *testing.T) {
 	}
 	shell := func(id, command, output string) {
 		o := Origin{Call: id}
-		r.ToolCall(o, "Bash", json.RawMessage(`{"command":"x"}`))
+		r.ToolCall(o, "Bash", `{"command":"x"}`)
 		r.Command(o, command)
 		r.ToolResult(o, output, false)
 		r.Exit(id, 0)
 	}
 	shell("a", "cat a.txt", "hello")
 	shell("b", "cat b.txt", "cat: b.txt: "+noSuchFile)
-	r.ToolCall(Origin{Call: "late"}, "Bash", json.RawMessage(`{"command":"x"}`)) // the result comes first
+	r.ToolCall(Origin{Call: "late"}, "Bash", `{"command":"x"}`) // the result comes first
 	r.ToolResult(Origin{Call: "late"}, "cat: z.txt: "+noSuchFile, false)
 	r.Command(Origin{Call: "late"}, "cat y.txt z.txt")
-	r.ToolCall(Origin{Call: "c"}, "Read", json.RawMessage(`{"file_path":"c.txt"}`))
+	r.ToolCall(Origin{Call: "c"}, "Read", `{"file_path":"c.txt"}`)
 	r.FileRead(Origin{Call: "c"}, "c.txt")
 	r.ToolResult(Origin{Call: "c"}, "it is a directory", true)
-	r.ToolCall(Origin{Call: "d"}, "Read", json.RawMessage(`{"file_path":"d/SKILL.md"}`))
+	r.ToolCall(Origin{Call: "d"}, "Read", `{"file_path":"d/SKILL.md"}`)
 	r.FileRead(Origin{Call: "d"}, "d/SKILL.md")
 	r.ToolResult(Origin{Call: "d"}, "text", false)
 	r.Message(Origin{}, RoleAssistant, PhaseFinal, "ok")
 	r.Finished("", false)
-	r.finish(&Transcript{})
+	r.finish()
 
 	var got []string
 	for _, e := range r.Report.Events[fullEvents:] {
@@ -69,9 +68,9 @@ func TestTooManyEvents(t *testing.T) {
 		r.CommandOnly(Origin{Call: fmt.Sprint(i)}, "ls")
 	}
 	r.Finished("", false)
-	r.finish(&Transcript{})
+	r.finish()
 	var f *plumb.Failure
-	if !errors.As(r.verdict(&Transcript{}), &f) || f.Origin != plumb.OriginNormalization || len(r.Report.Events) != keptAnyway {
+	if !errors.As(r.verdict(), &f) || f.Origin != plumb.OriginNormalization || len(r.Report.Events) != keptAnyway {
 		t.Errorf("failure %v with %d events", f, len(r.Report.Events))
 	}
 }

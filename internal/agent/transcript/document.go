@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,81 +9,78 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// EachValue streams one JSON document from a file: it goes down into the objects and arrays whose paths are in descend and
-// calls fn with every value that it finds there, whole. Paths are keys joined by dots, with [] for the elements of an array:
-// "messages[].parts[]". The value is only valid during the call; its strings are cut as [eachLine] cuts them, so that
-// memory stays bounded whatever the size of the document. What comes before the first brace is skipped. A document that
-// ends too early, or is none from somewhere on, is an [io.ErrUnexpectedEOF] after all that was in it.
+// EachValue streams one JSON document from a file. It descends into the objects and arrays whose
+// paths are in descend, and calls fn with each other value that it finds there. Paths are keys
+// joined by dots, with [] for the elements of an array: "messages[].parts[]". A value is only valid
+// during the call. Its long strings are cut as in [EachLine]. Text before the first brace is
+// skipped. The error is [io.ErrUnexpectedEOF] for a document that ends too early or is not JSON
+// from some point on; fn has then received all values before that point. [ErrEnough] ends the
+// reading.
 func EachValue(path string, descend []string, fn func(path string, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
-	d := document{in: bufio.NewReaderSize(f, 64<<10), descend: descend, fn: fn}
-	if err = d.begin(); err == nil {
+	in := bufio.NewReaderSize(f, 64<<10)
+	for b := byte(0); b != '{' && err == nil; {
+		b, err = in.ReadByte()
+	}
+	if err == nil {
+		err = in.UnreadByte()
+	}
+	if err == nil {
+		cut := &cutReader{in: in}
+		d := document{jsontext.NewDecoder(cut, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), cut, descend, fn}
 		err = d.value("")
+	} else {
+		err = brokenOff(err)
+	}
+	if errors.Is(err, ErrEnough) {
+		err = nil
 	}
 	return errors.Join(err, f.Close())
 }
 
-// document reads one JSON document. It trusts the document to be JSON as far as it has to, to find where values end; whoever
-// gets the values checks them.
+// document reads one JSON document.
 type document struct {
-	in      *bufio.Reader
+	*jsontext.Decoder
+	cut     *cutReader
 	descend []string
 	fn      func(path string, value []byte) error
-	cut     cutter
-}
-
-// begin skips what comes before the document.
-func (d *document) begin() error {
-	for {
-		b, err := d.in.ReadByte()
-		if err != nil {
-			return ended(err)
-		}
-		if b == '{' {
-			return d.in.UnreadByte()
-		}
-	}
 }
 
 // value reads the value at path.
 func (d *document) value(path string) error {
-	b, err := d.next()
-	if err != nil {
-		return err
-	}
-	if b != '{' && b != '[' || !slices.Contains(d.descend, path) {
-		return d.whole(path, b)
-	}
-	for first := true; ; first = false {
-		c, err := d.next()
-		switch {
-		case err != nil:
-			return err
-		case c == '}' || c == ']':
-			return nil
-		case c == ',' && !first:
-			if _, err = d.next(); err != nil {
-				return err
-			}
+	kind := d.PeekKind()
+	if kind != '{' && kind != '[' || !slices.Contains(d.descend, path) {
+		d.cut.kept = 0
+		value, err := d.ReadValue()
+		if err != nil {
+			return brokenOff(err)
 		}
-		if err := d.in.UnreadByte(); err != nil {
-			return fmt.Errorf("read the transcript: %w", err)
+		return d.fn(path, value)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return brokenOff(err)
+	}
+	for {
+		if end := d.PeekKind(); end == '}' || end == ']' {
+			_, err := d.ReadToken()
+			return brokenOff(err)
 		}
 		member := path + "[]"
-		if b == '{' {
-			key, err := d.key()
+		if kind == '{' {
+			key, err := d.ReadToken()
 			if err != nil {
-				return err
+				return brokenOff(err)
 			}
-			member = key
-			if path != "" {
-				member = path + "." + key
-			}
+			member = strings.TrimPrefix(path+"."+key.String(), ".")
 		}
 		if err := d.value(member); err != nil {
 			return err
@@ -92,130 +88,50 @@ func (d *document) value(path string) error {
 	}
 }
 
-// key reads the key of a member and the colon after it.
-func (d *document) key() (string, error) {
-	var key []byte
-	b, err := d.next()
-	if err == nil && b != '"' {
-		err = io.EOF
-	}
-	for err == nil {
-		if b, err = d.in.ReadByte(); err == nil {
-			if b == '"' {
-				break
-			}
-			if len(key) < 256 {
-				key = append(key, b)
-			}
-		}
-	}
-	if err == nil {
-		if b, err = d.next(); err == nil && b != ':' {
-			err = io.EOF
-		}
-	}
-	return string(key), ended(err)
-}
-
-// whole reads a value that is not gone down into, and hands it over.
-func (d *document) whole(path string, begin byte) error {
-	if err := d.in.UnreadByte(); err != nil {
+// brokenOff returns [io.ErrUnexpectedEOF] for a document that ends too early or is not JSON.
+func brokenOff(err error) error {
+	_, syntax := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case err == nil:
+		return nil
+	case syntax || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return io.ErrUnexpectedEOF
+	default:
 		return fmt.Errorf("read the transcript: %w", err)
 	}
-	scan := valueEnd{scalar: begin != '{' && begin != '[' && begin != '"'}
-	for {
-		if _, err := d.in.Peek(1); err != nil {
-			return ended(err)
+}
+
+// cutReader passes a document on with its long strings cut.
+type cutReader struct {
+	in io.Reader
+	cutter
+	buf   [32 << 10]byte
+	ready []byte // the part of out that may be passed on
+	given int    // bytes of out that were passed on
+	err   error
+}
+
+func (c *cutReader) Read(p []byte) (int, error) {
+	for len(c.ready) == 0 && c.err == nil {
+		c.out = slices.Delete(c.out, 0, c.given)
+		var n int
+		n, c.err = c.in.Read(c.buf[:])
+		c.feed(c.buf[:n])
+		if c.given = len(c.out); c.err == nil {
+			c.given = max(0, c.given-utf8.UTFMax) // cut may remove a part of a character at the end
 		}
-		piece, err := d.in.Peek(d.in.Buffered())
-		if err != nil {
-			return ended(err)
-		}
-		n, done := scan.find(piece)
-		d.cut.feed(piece[:n])
-		if _, err := d.in.Discard(n); err != nil {
-			return ended(err)
-		}
-		if done {
-			return d.fn(path, d.cut.line())
-		}
+		c.ready = c.out[:c.given]
 	}
-}
-
-// next returns the next byte that is not white space.
-func (d *document) next() (byte, error) {
-	for {
-		b, err := d.in.ReadByte()
-		if err != nil {
-			return 0, ended(err)
-		}
-		if b != ' ' && b != '\n' && b != '\r' && b != '\t' {
-			return b, nil
-		}
+	n := copy(p, c.ready)
+	c.ready = c.ready[n:]
+	if n == 0 {
+		return 0, c.err
 	}
+	return n, nil
 }
 
-// ended makes the end of a document in its middle an [io.ErrUnexpectedEOF].
-func ended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// valueEnd finds where a JSON value ends that comes in pieces.
-type valueEnd struct {
-	scalar  bool // neither an object, nor an array, nor a string
-	depth   int
-	quoted  bool
-	escaped bool
-}
-
-// find returns how much of piece belongs to the value, and whether the value ends there.
-func (v *valueEnd) find(piece []byte) (int, bool) {
-	quote := -1 // the next quote, as far as it is known
-	for i := 0; i < len(piece); i++ {
-		switch b := piece[i]; {
-		case v.escaped:
-			v.escaped = false
-		case v.quoted:
-			if quote < i {
-				quote = len(piece)
-				if n := bytes.IndexByte(piece[i:], '"'); n >= 0 {
-					quote = i + n
-				}
-			}
-			if n := bytes.IndexByte(piece[i:quote], '\\'); n >= 0 {
-				i += n
-				v.escaped = true
-				continue
-			}
-			if i = quote; i == len(piece) {
-				return i, false
-			}
-			v.quoted = false
-			if v.depth == 0 {
-				return i + 1, true
-			}
-		case b == '"':
-			v.quoted = true
-		case b == '{' || b == '[':
-			v.depth++
-		case b == '}' || b == ']':
-			if v.scalar {
-				return i, true
-			}
-			if v.depth--; v.depth <= 0 {
-				return i + 1, true
-			}
-		case v.scalar && (b == ',' || b == ' ' || b == '\n' || b == '\r' || b == '\t'):
-			return i, true
-		}
-	}
-	return len(piece), false
-}
-
-// SessionFiles returns the files below dir that match, in lexical order; none where there is not a directory.
+// SessionFiles returns the files below dir that match, in lexical order. A directory that does not
+// exist has none.
 func SessionFiles(dir string, match func(path string) bool) ([]string, error) {
 	if dir == "" {
 		return nil, nil

@@ -3,24 +3,24 @@ package transcript
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
 
-// Trouble is a kind of failure that users can do something about.
+// Trouble is a kind of failure that users can fix.
 type Trouble struct {
 	origin plumb.Origin
 	class  plumb.FailureClass
-	status int  // with which a provider says so
-	sure   bool // it is what a provider would have said, if the agent asked none
+	status int  // the HTTP status of a provider's reply
+	sure   bool // the status also applies if the agent did not send a request
 	hint   string
-	says   []string // what agents and providers write, in lower case
+	says   []string // the messages of agents and providers, in lower case
 }
 
-// Troubles returns the kinds of failure in the order in which they are tried: the specific before the general.
+// Troubles returns the kinds of failure in the order in which they are tried: the specific ones
+// first.
 func (r *Recorder) Troubles() []Trouble {
 	return []Trouble{
 		{
@@ -36,7 +36,7 @@ func (r *Recorder) Troubles() []Trouble {
 			plumb.OriginRunner,
 			plumb.FailureClass{ID: "quota", Label: "Quota exceeded"},
 			402, false,
-			"the account of the provider has no credit or quota left: raise it, or use another key",
+			"the provider account has no credit or quota left: raise it, or use another key",
 			[]string{
 				"quota exceeded", "exceeded your current quota", "insufficient_quota", "insufficient quota", "credit balance is too low",
 				"payment required", "usage limit", "session limit", "weekly limit", "hit your limit", "billing_hard_limit", "out of credits", "quota_exceeded", "resource_exhausted", "exhausted your",
@@ -58,7 +58,7 @@ func (r *Recorder) Troubles() []Trouble {
 			plumb.OriginRunner,
 			plumb.FailureClass{ID: "permission", Label: "Permission refused"},
 			0, false,
-			"the agent refuses to work here with these permissions: set the runner's permissions, or run as another user or in another directory",
+			"the agent does not work here with these permissions: set the runner's permissions, or run as another user or in another directory",
 			[]string{
 				"cannot be used with root", "not inside a trusted directory", "workspace trust", "workspace is not trusted", "directory is not trusted", "folder is not trusted",
 				"untrusted workspace", "is not a trusted",
@@ -74,30 +74,29 @@ func (r *Recorder) Troubles() []Trouble {
 	}
 }
 
-// noModel matches what is said of a model by its name. That a parameter is not supported with a model is something else.
+// noModel matches messages about a model with its name. It does not match a parameter that a model
+// does not support.
 var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?(?: from --model flag)? (?:is|was) not (?:available|found|supported)`)
 
-// FailureOf makes the failure of what an agent said of itself, telling its kind from the status of the provider's reply, 0
-// if that is not known, and from the text. It is for the words of the agent only: a model may say anything.
-func (r *Recorder) FailureOf(said string, status int) *plumb.Failure {
-	said = strings.TrimSpace(said)
-	f := plumb.Failuref(plumb.OriginRunner, "%s", Clip(said, 4<<10))
-	if said == "" {
-		f.Message = r.Format.Name + " says that the session failed, and not why"
+// FailureOf makes the failure for a message of the agent. The HTTP status of the provider's reply
+// (0 if it is not known) and the message decide its kind. Do not pass messages of the model.
+func (r *Recorder) FailureOf(message string, status int) *plumb.Failure {
+	message = strings.TrimSpace(message)
+	f := plumb.Failuref(plumb.OriginRunner, "%s", Clip(message, 4<<10))
+	if message == "" {
+		f.Message = r.Format.Name + " reports a failure without a reason"
 	}
 	if status == 0 {
-		status = StatusIn(said)
+		status = StatusIn(message)
 	}
 	f.HTTPStatus = status
-	low := strings.ToLower(said)
+	low := strings.ToLower(message)
 	for _, kind := range r.Troubles() {
-		for _, words := range kind.says {
-			if strings.Contains(low, words) {
-				return kind.Apply(f)
-			}
+		if containsAny(low, kind.says...) {
+			return kind.Apply(f)
 		}
 	}
-	// Most name the model in between: "The requested model 'x' does not exist."
+	// Most messages name the model in between: "The requested model 'x' does not exist."
 	if strings.Contains(low, "model") && (status == 404 || strings.Contains(low, "does not exist") || noModel.MatchString(low)) {
 		return r.Troubles()[0].Apply(f)
 	}
@@ -113,21 +112,19 @@ func (r *Recorder) FailureOf(said string, status int) *plumb.Failure {
 	return f
 }
 
-// hintOf says what can be done about a failure of no kind that has a class of its own.
+// hintOf returns a hint for a failure without a kind.
 func hintOf(low string, status int) string {
-	says := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
-	}
 	switch {
-	case says("context window", "context length", "context_length", "prompt is too long", "maximum context", "token limit", "input is too long", "maximum number of tokens"):
-		return "the session has grown beyond what the model can take in: give it less to read, or a model with a larger context"
-	case status >= 500, says("high demand", "overloaded", "internal server error", "server_error", "temporarily unavailable"):
+	case containsAny(low, "context window", "context length", "context_length", "prompt is too long", "maximum context", "token limit",
+		"input is too long", "maximum number of tokens"):
+		return "the session is longer than the model's context: give the agent less to read, or use a model with a larger context"
+	case status >= 500, containsAny(low, "high demand", "overloaded", "internal server error", "server_error", "temporarily unavailable"):
 		return "the provider failed; try again later"
-	case says("timed out", "timeout", "stream disconnected", "connection", "terminated", "fetch failed", "econnre", "enotfound", "network"):
-		return "the provider did not answer in time, or the connection to it broke; look at its address and at the network, and try again"
-	case says("no conversation found", "session not found", "no rollout found", "no session, task", "invalid session identifier"):
-		return "the session that was to go on is not there: a session is resumed with the state directory, and mostly in the directory, that it began in"
-	case says("interrupted", "aborted", "cancelled", "canceled"):
+	case containsAny(low, "timed out", "timeout", "stream disconnected", "connection", "terminated", "fetch failed", "econnre", "enotfound", "network"):
+		return "the provider did not answer in time, or the connection broke: check its address and the network, and try again"
+	case containsAny(low, "no conversation found", "session not found", "no rollout found", "no session, task", "invalid session identifier"):
+		return "the session to resume does not exist: a session needs the state directory, and usually the working directory, in which it began"
+	case containsAny(low, "interrupted", "aborted", "cancelled", "canceled"):
 		return "something interrupted the agent"
 	default:
 		return ""
@@ -143,10 +140,10 @@ func (k Trouble) Apply(f *plumb.Failure) *plumb.Failure {
 	return f
 }
 
-// StatusIn finds the HTTP status that an error text names: the first number from 400 to 599 that stands by itself after
-// a word that announces one, such as "status", "error" or "http".
-func StatusIn(said string) int {
-	low := strings.ToLower(said)
+// StatusIn finds the HTTP status in an error message: the first separate number from 400 to 599
+// after a word such as "status", "error" or "http".
+func StatusIn(message string) int {
+	low := strings.ToLower(message)
 	for i := 0; i+3 <= len(low); i++ {
 		if low[i] != '4' && low[i] != '5' {
 			continue
@@ -155,11 +152,8 @@ func StatusIn(said string) int {
 		if err != nil || n < 400 || i > 0 && wordy(low[i-1]) || i+3 < len(low) && wordy(low[i+3]) {
 			continue
 		}
-		before := low[max(0, i-24):i]
-		for _, word := range []string{"status", "error", "http", "code"} {
-			if strings.Contains(before, word) {
-				return n
-			}
+		if containsAny(low[max(0, i-24):i], "status", "error", "http", "code") {
+			return n
 		}
 	}
 	return 0

@@ -7,23 +7,24 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Fields are the members of one JSON object, found in one pass over it: a record may be a megabyte, and [gjson.Result.Get]
-// starts at its beginning each time.
+// Fields are the members of one JSON object, found in one pass. A record may have a megabyte, and
+// each call of [gjson.Result.Get] starts at its beginning.
 type Fields struct {
+	Raw    string // the object
 	Names  []string
 	Values []gjson.Result
 }
 
-// FieldsOf finds the members of an object; anything else has none.
+// FieldsOf returns the members of an object; any other value has none.
 func FieldsOf(v gjson.Result) Fields {
 	var f Fields
 	f.Of(v)
 	return f
 }
 
-// Of finds the members of an object in place of those that f has; anything else has none.
+// Of replaces f by the members of an object; any other value has none.
 func (f *Fields) Of(v gjson.Result) {
-	f.Names, f.Values = f.Names[:0], f.Values[:0]
+	f.Raw, f.Names, f.Values = v.Raw, f.Names[:0], f.Values[:0]
 	if !v.IsObject() {
 		return
 	}
@@ -33,9 +34,9 @@ func (f *Fields) Of(v gjson.Result) {
 	})
 }
 
-// readObject is of for a text that may be anything. It reports whether the text is one valid JSON object.
+// readObject is [Fields.Of] for any text. It reports whether the text is one valid JSON object.
 func (f *Fields) readObject(text string) bool {
-	// gjson goes down into nested values by recursion, and the standard library does not.
+	// gjson reads nested values by recursion, and the standard library does not.
 	const deep = 10_000
 	valid := gjson.Valid
 	if strings.Count(text, "[")+strings.Count(text, "{") > deep {
@@ -50,7 +51,7 @@ func (f *Fields) readObject(text string) bool {
 	return ok
 }
 
-// Get returns the first member of a name, as [gjson.Result.Get] does.
+// Get returns the first member with a name, as [gjson.Result.Get] does.
 func (f *Fields) Get(name string) gjson.Result {
 	for i, n := range f.Names {
 		if n == name {
@@ -60,7 +61,10 @@ func (f *Fields) Get(name string) gjson.Result {
 	return gjson.Result{}
 }
 
-// Text returns the first of the members that is text and not empty.
+// Object returns the object for lookups by path.
+func (f *Fields) Object() gjson.Result { return gjson.Result{Type: gjson.JSON, Raw: f.Raw} }
+
+// Text returns the first of the named members that is a non-empty string.
 func (f *Fields) Text(names ...string) string {
 	for _, name := range names {
 		if v := f.Get(name); v.Type == gjson.String && v.Str != "" {

@@ -1,20 +1,23 @@
-// Package transcript turns what one session of an agent left behind into a session report. A [Recorder] keeps the rules that
-// all agents share: what counts once, how texts and lists are bounded, which skills were used, how a session ended. The
-// package of each agent reads its formats and calls the recorder.
+// Package transcript turns the record of one session of an agent into a session report. A
+// [Recorder] has the rules that all agents share: what counts once, how texts and lists are
+// bounded, which skills were used, how a session ended. The package of each agent reads its formats
+// and calls the recorder.
 package transcript
 
-// Format says how the transcripts of one agent are read.
+// Format describes how the transcripts of one agent are read.
 type Format struct {
 	// Name is the agent's type in configurations.
 	Name string
-	// Login is the command that logs the user in. KeyHelp names the environment variables that can hold a key.
+	// Login is the command that logs the user in. KeyHelp names the environment variables that can
+	// hold a key.
 	Login, KeyHelp string
-	// Read reads a transcript into a recorder. Its error says that a file could not be read; what the agent reports of its
-	// own failure goes to the recorder.
-	Read func(t *Transcript, r *Recorder) error
+	// Read reads the transcript of a recorder into it. It returns an error for a file that cannot
+	// be read. A failure that the agent reports goes to the recorder.
+	Read func(r *Recorder) error
 	// Step counts the steps in one record of the stream.
 	Step func(s *Steps, rec *Fields)
-	// Terminal are the types of the records that end a session. An agent without such a record has none, and NoTerminal.
+	// Terminal are the types of the records that end a session. An agent without such a record has
+	// none, and NoTerminal.
 	Terminal   []string
 	NoTerminal bool
 }

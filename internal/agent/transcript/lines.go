@@ -11,35 +11,43 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds that keep the memory of reading a transcript independent of what the agent printed.
+// These bounds keep the memory for reading independent of what the agent printed.
 const (
-	// MaxString is how many bytes of one JSON string are read.
+	// MaxString is the number of bytes that are read of one JSON string.
 	MaxString = 256 << 10
-	// crowdedLine is the length from which on the strings of a line are cut to shortString; what is longer than maxLine
-	// even so is cut there, and no record any more.
+	// The strings of a line that is longer than crowdedLine are cut to shortString bytes. A line
+	// that is longer than maxLine even so is cut there, and is then not a record.
 	crowdedLine = 2 << 20
 	shortString = 1 << 10
 	maxLine     = 4 << 20
 )
 
-// cutMark ends every text that was cut short.
+// cutMark ends each text that was cut.
 const cutMark = "… [cut]"
 
-// EachLine calls fn with each line of a file that is not blank, without its line end; a last line without one counts. The
-// line is only valid during the call. JSON strings longer than maxString are cut while reading, and end in cutMark then:
-// valid JSON stays valid, and memory stays bounded whatever an agent prints.
+// ErrEnough ends the reading of a file without an error.
+var ErrEnough = errors.New("enough is read")
+
+// EachLine calls fn with each line of a file that is not blank, without the line end. A line is
+// only valid during the call. JSON strings longer than [MaxString] are cut during reading and then
+// end in cutMark: valid JSON stays valid, and memory is bounded. [ErrEnough] ends the reading.
 func EachLine(path string, fn func(line []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
-	err = readLines(f, fn)
+	size := int64(MaxString)
+	if info, err := f.Stat(); err == nil {
+		size = min(size, info.Size()+1)
+	}
+	if err = readLines(bufio.NewReaderSize(f, int(size)), fn); errors.Is(err, ErrEnough) {
+		err = nil
+	}
 	return errors.Join(err, f.Close())
 }
 
-// readLines is eachLine for a reader.
-func readLines(r io.Reader, fn func(line []byte) error) error {
-	in := bufio.NewReaderSize(r, MaxString)
+// readLines is [EachLine] for a reader. It returns [ErrEnough]. The buffer holds the longest line that is not cut.
+func readLines(in *bufio.Reader, fn func(line []byte) error) error {
 	var long cutter
 	for {
 		line, err := in.ReadSlice('\n')
@@ -65,19 +73,20 @@ func readLines(r io.Reader, fn func(line []byte) error) error {
 	}
 }
 
-// cutter copies one long line, given in pieces, with its JSON strings cut. It knows of JSON only where strings begin and
-// end, so that it never has to hold more than it keeps.
+// cutter copies JSON that arrives in pieces, and cuts long strings. It only tracks where strings
+// begin and end, so that it never has to hold more than it keeps.
 type cutter struct {
 	out    []byte
+	kept   int // bytes of the line or value
 	begun  bool
 	quoted bool // inside a string
 	room   int  // bytes of the string that may still be kept
 	cut    bool // the string is full: drop the rest of it
 	escape int  // bytes of an escape sequence to come; -1 right after its backslash
-	limit  int  // of a string; 0 is maxString
+	limit  int  // bytes of a string; 0 means MaxString
 }
 
-// line returns what was kept and makes c ready for the next line.
+// line returns the kept bytes and prepares c for the next line.
 func (c *cutter) line() []byte {
 	line := c.out
 	*c = cutter{out: c.out[:0], limit: c.limit}
@@ -100,7 +109,7 @@ func (c *cutter) feed(piece []byte) {
 			c.keep(piece[:i+1])
 			piece = piece[i+1:]
 			c.quoted, c.cut, c.room = true, false, cmp.Or(c.limit, MaxString)
-			if len(c.out) > crowdedLine {
+			if c.kept > crowdedLine {
 				c.room = min(c.room, shortString)
 			}
 		case c.escape != 0:
@@ -120,14 +129,14 @@ func (c *cutter) feed(piece []byte) {
 			c.escape -= n
 			piece = piece[n:]
 		default:
-			piece = piece[c.plain(piece):]
+			piece = piece[c.unescaped(piece):]
 		}
 	}
 }
 
-// plain takes from piece, inside a string, what comes before the next quote or backslash, and that byte; it returns how
-// much that was.
-func (c *cutter) plain(piece []byte) int {
+// unescaped takes the part of a string before the next quote or backslash, and that byte. It
+// returns the length of both.
+func (c *cutter) unescaped(piece []byte) int {
 	end := 0
 	for end < len(piece) && piece[end] != '"' && piece[end] != '\\' {
 		end++
@@ -135,7 +144,7 @@ func (c *cutter) plain(piece []byte) int {
 	if run := piece[:end]; !c.cut {
 		if len(run) > c.room {
 			c.keep(run[:max(0, c.room)])
-			c.shut()
+			c.truncate()
 		} else {
 			c.keep(run)
 			c.room -= len(run)
@@ -150,7 +159,7 @@ func (c *cutter) plain(piece []byte) int {
 		return end + 1
 	}
 	if !c.cut && c.room < len(`\n`) {
-		c.shut()
+		c.truncate()
 	}
 	if !c.cut {
 		c.keep(piece[end : end+1])
@@ -160,8 +169,8 @@ func (c *cutter) plain(piece []byte) int {
 	return end + 1
 }
 
-// shut ends what is kept of a string, at a whole character.
-func (c *cutter) shut() {
+// truncate ends the kept part of a string, after a whole character.
+func (c *cutter) truncate() {
 	c.cut = true
 	for range utf8.UTFMax - 1 {
 		if r, n := utf8.DecodeLastRune(c.out); r != utf8.RuneError || n != 1 {
@@ -173,8 +182,7 @@ func (c *cutter) shut() {
 }
 
 func (c *cutter) keep(b []byte) {
-	c.out = append(c.out, b[:max(0, min(len(b), maxLine-len(c.out)))]...)
+	b = b[:max(0, min(len(b), maxLine-c.kept))]
+	c.kept += len(b)
+	c.out = append(c.out, b...)
 }
-
-// ErrEnough ends the reading of a file of which enough is known.
-var ErrEnough = errors.New("enough is read")

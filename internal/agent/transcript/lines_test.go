@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 func readAll(tb testing.TB, r io.Reader) []string {
 	tb.Helper()
 	var lines []string
-	if err := readLines(r, func(line []byte) error {
+	if err := readLines(bufio.NewReaderSize(r, MaxString), func(line []byte) error {
 		lines = append(lines, string(line))
 		return nil
 	}); err != nil {
@@ -115,7 +116,7 @@ func BenchmarkLines(b *testing.B) {
 			data := strings.Repeat(line, 4<<20/len(line))
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if err := readLines(strings.NewReader(data), func([]byte) error { return nil }); err != nil {
+				if err := readLines(bufio.NewReaderSize(strings.NewReader(data), MaxString), func([]byte) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,15 +7,16 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// noSuchFile is what programs say of a file that is not there.
+// noSuchFile is the message of programs about a file that does not exist.
 const noSuchFile = "No such file or directory"
 
-// withoutMissing removes the events that did not happen: those that were retracted, and the reads of a command whose output
-// says that the file does not exist. A name in a command does not prove that there was something to read.
+// withoutMissing removes the events that did not happen: those that were retracted, and the reads
+// of a command whose output names the file as missing. A name in a command does not prove that the
+// file exists.
 func (r *Recorder) withoutMissing() {
 	ran := map[string]bool{}
-	for i := range r.Report.Events {
-		if e := &r.Report.Events[i]; e.Type == plumb.SessionCommand && r.missing[e.CallID] != nil {
+	for _, e := range r.Report.Events {
+		if e.Type == plumb.SessionCommand && r.missing[e.CallID] != nil {
 			ran[e.CallID] = true
 		}
 	}
@@ -27,7 +28,7 @@ func (r *Recorder) withoutMissing() {
 	})
 }
 
-// missingIn returns what an output says of missing files, line by line.
+// missingIn returns the part of each line of an output before the message about a missing file.
 func missingIn(output string) []string {
 	var lines []string
 	for line := range strings.Lines(output) {
@@ -38,12 +39,12 @@ func missingIn(output string) []string {
 	return lines
 }
 
-// named reports whether one of the lines has the path in it, whole or from one of its directories on.
+// named reports whether one of the lines contains the path, or its end after one of its
+// directories.
 func named(lines []string, path string) bool {
 	for _, line := range lines {
 		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t:'\"`()‘’", r) }) {
-			word = strings.TrimPrefix(word, "./")
-			if word == path || BaseName(word) == BaseName(path) && strings.HasSuffix(path, "/"+word) {
+			if word = strings.TrimPrefix(word, "./"); word == path || strings.HasSuffix(path, "/"+word) {
 				return true
 			}
 		}

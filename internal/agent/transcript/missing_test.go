@@ -30,7 +30,7 @@ func TestWithoutMissing(t *testing.T) {
 		}
 		r.ToolResult(Origin{Call: "c"}, tt.output, false)
 		r.FileRead(Origin{Call: "d"}, "/w/a.txt") // of another call
-		r.finish(&Transcript{})
+		r.finish()
 		var got []string
 		for _, e := range r.Report.Events {
 			if e.Type == plumb.SessionFileRead && e.CallID == "c" {

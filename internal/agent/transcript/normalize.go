@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,101 +10,95 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Transcript is what one session of an agent left behind.
+// Transcript is the record that one session of an agent left behind.
 type Transcript struct {
-	// Stdout and Stderr are files; "" where there is none.
+	// Stdout and Stderr are files, "" if they do not exist.
 	Stdout, Stderr string
-	// Session is a directory with the state that the agent kept, "" where there is none. It is searched recursively, since
-	// people hand in copies.
+	// Session is a directory with the state that the agent kept, "" if there is none. It is
+	// searched recursively, because people pass copies.
 	Session string
-	// Cwd is the workspace, where relative paths in the transcript start; "" learns it from the transcript.
+	// Cwd is the workspace, where relative paths in the transcript start. If it is "", the
+	// transcript decides.
 	Cwd    string
 	Prompt string
-	// ExitCode is nil when it is not known or a signal ended the agent.
+	// ExitCode is nil if it is not known or a signal ended the agent.
 	ExitCode *int
-	// Resumed says that the session goes on with an earlier one: what its state files say of earlier turns is left out.
+	// Resumed means that the session continues an earlier one: earlier turns in its state files are
+	// left out.
 	Resumed bool
-	// Stopped is why the supervisor ended the agent; nil if it ended by itself.
+	// Stopped is why Plumb stopped the agent; nil if the agent ended by itself.
 	Stopped error
 }
 
-// Lost reports whether there is no stream, and nothing that says that the agent failed.
+// Lost reports whether there is no stream, and no sign that the agent failed.
 func (t *Transcript) Lost() bool {
 	return (t.Stdout == "" || !Exists(t.Stdout)) && t.Stopped == nil && (t.ExitCode == nil || *t.ExitCode == 0)
 }
 
-// Normalize reads a transcript into the recorder and returns its report, and why the session is not a measurement.
-func (r *Recorder) Normalize(t *Transcript) (*plumb.SessionReport, error) {
-	err := r.Format.Read(t, r)
+// Normalize reads the transcript and returns the report, and the reason if the session is not a
+// measurement.
+func (r *Recorder) Normalize() (*plumb.SessionReport, error) {
+	err := r.Format.Read(r)
 	if r.SawRecords == 0 {
-		return nil, r.nothing(t, err)
+		return nil, r.nothing(err)
 	}
-	r.finish(t)
+	r.finish()
 	if err != nil {
-		return r.Report, plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.Format.Name, err)
+		return r.Report, r.unreadable(err)
 	}
-	if f := r.verdict(t); f != nil {
+	if f := r.verdict(); f != nil {
 		return r.Report, f
 	}
 	return r.Report, nil
 }
 
-// verdict says why the session is no measurement, or returns nil. A session that the agent itself called finished counts,
-// however its process ended then; only a step limit stands above that.
-func (r *Recorder) verdict(t *Transcript) *plumb.Failure {
-	if t.Stopped != nil {
-		f := plumb.Failed(plumb.OriginRunner, t.Stopped)
+func (r *Recorder) unreadable(err error) *plumb.Failure {
+	return plumb.Failuref(plumb.OriginNormalization, "normalize the transcript of %s: %w", r.Format.Name, err)
+}
+
+// verdict returns why the session is not a measurement, or nil. A session with a successful
+// terminal record counts, however its process ended then, except for a step limit.
+func (r *Recorder) verdict() *plumb.Failure {
+	if r.Stopped != nil {
+		f := plumb.Failed(plumb.OriginRunner, r.Stopped)
 		if !r.Ended || r.Failure != nil || f.Origin == plumb.OriginMaxSteps {
 			return f
 		}
 	}
-	if r.Failure != nil {
-		return r.Failure
+	if r.Failure == nil && !r.Ended {
+		return r.brokeOff("a terminal record",
+			"it was interrupted or it crashed; the report has what it did until then, and stderr.log has its own messages")
 	}
-	if !r.Ended {
-		said := LastLines(t.Stderr)
-		f := r.FailureOf(said, 0)
-		f.Message = fmt.Sprintf("%s ended without a terminal record (%s)", r.Format.Name, ExitText(t.ExitCode))
-		if said != "" {
-			f.Message = said + "\n" + f.Message
-		}
-		if f.Hint == "" {
-			f.Hint = "it was interrupted or crashed; what it did until then is in the report, its own words are in stderr.log"
-		}
-		return f
-	}
-	return nil
+	return r.Failure
 }
 
-// nothing is the failure of a transcript that holds no record that is understood.
-func (r *Recorder) nothing(t *Transcript, err error) *plumb.Failure {
-	if t.Stopped != nil {
-		return plumb.Failed(plumb.OriginRunner, t.Stopped)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return plumb.Failuref(plumb.OriginNormalization, "normalise the transcript of %s: %w", r.Format.Name, err)
-	}
-	if r.Failure != nil {
+// nothing returns the failure of a transcript without a known record.
+func (r *Recorder) nothing(err error) *plumb.Failure {
+	switch {
+	case r.Stopped != nil:
+		return plumb.Failed(plumb.OriginRunner, r.Stopped)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return r.unreadable(err)
+	case r.Failure != nil:
 		return r.Failure
+	case FileSize(r.Stdout) == 0 || r.Strange == 0:
+		return r.brokeOff("any output", "run it by hand to see why")
 	}
-	said := LastLines(t.Stderr)
-	if FileSize(t.Stdout) == 0 || r.Strange == 0 {
-		f := r.FailureOf(said, 0)
-		f.Message = fmt.Sprintf("%s ended without any output (%s)", r.Format.Name, ExitText(t.ExitCode))
-		if said != "" {
-			f.Message = said + "\n" + f.Message
-		}
-		if f.Hint == "" {
-			f.Hint = "it ended before it said anything: run it by hand to see why"
-		}
-		return f
+	f := plumb.Failuref(plumb.OriginNormalization, "the output of %s has no known record (%s); it begins with %q",
+		r.Format.Name, ExitText(r.ExitCode), r.firstStrange)
+	if message := LastLines(r.Stderr); message != "" {
+		f.Message += "\n" + message
 	}
-	f := plumb.Failuref(plumb.OriginNormalization, "nothing of the output of %s could be understood (%s); it begins %q",
-		r.Format.Name, ExitText(t.ExitCode), r.firstStrange)
-	if said != "" {
-		f.Message += "\n" + said
-	}
-	f.Hint = fmt.Sprintf("is it the output of %s, in its JSON format? A new version of the agent may have changed the format", r.Format.Name)
+	f.Hint = fmt.Sprintf("check that it is the output of %s in its JSON format; a new version of the agent may have changed the format", r.Format.Name)
+	return f
+}
+
+// brokeOff returns the failure of an agent that ended without something.
+func (r *Recorder) brokeOff(without, hint string) *plumb.Failure {
+	message := LastLines(r.Stderr)
+	f := r.FailureOf(message, 0)
+	f.Message = strings.TrimSpace(fmt.Sprintf("%s\n%s ended without %s (%s)", message, r.Format.Name, without, ExitText(r.ExitCode)))
+	f.Hint = cmp.Or(f.Hint, hint)
 	return f
 }
 
@@ -141,7 +136,7 @@ func LastLines(path string) string {
 	buf := make([]byte, tail)
 	at := max(0, FileSize(path)-tail)
 	n, _ := f.ReadAt(buf, at)
-	text := WithoutEscapes(string(buf[:n])) // opencode colours it whatever it is told
+	text := WithoutEscapes(string(buf[:n])) // opencode colors it even if it must not
 	if at > 0 {
 		_, text, _ = strings.Cut(text, "\n")
 	}
@@ -155,7 +150,7 @@ func LastLines(path string) string {
 	return strings.Join(lines[max(0, len(lines)-6):], "\n")
 }
 
-// noise reports whether a line of standard error is one that an agent always writes.
+// noise reports whether a line of standard error says nothing about a failure.
 func noise(line string) bool {
 	for _, begin := range []string{
 		"Reading additional input from stdin...",                                                               // codex

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Resolve makes a path of a transcript absolute: one that is relative starts at base. It returns "" for no path. Paths with
-// forward slashes stay so on every platform, since the transcript may be of another one.
+// Resolve makes a path of a transcript absolute. A relative path starts at base. It returns "" for
+// an empty path. Forward slashes stay on every platform, because the transcript may come from
+// another one.
 func Resolve(base, name string) string {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "file://")
 	if name == "" {
@@ -30,7 +31,7 @@ func Resolve(base, name string) string {
 	return filepath.Join(base, name)
 }
 
-// Absolute reports whether a path, possibly of another platform, starts at a root.
+// Absolute reports whether a path, possibly of another platform, starts at a root directory.
 func Absolute(name string) bool {
 	return strings.HasPrefix(name, "/") || filepath.IsAbs(name) || strings.HasPrefix(name, `\\`) ||
 		len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') && (name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
@@ -41,16 +42,16 @@ func BaseName(name string) string {
 	return name[strings.LastIndexAny(name, `/\`)+1:]
 }
 
-// skillOf returns the skill that a file belongs to: the directory of a SKILL.md, or "".
+// skillOf returns the skill of a SKILL.md, which is the name of its directory, and "" for any other
+// file.
 func skillOf(name string) string {
 	if BaseName(name) != "SKILL.md" {
 		return ""
 	}
-	dir := strings.TrimRight(strings.TrimSuffix(name, "SKILL.md"), `/\`)
-	return BaseName(dir)
+	return BaseName(strings.TrimRight(strings.TrimSuffix(name, "SKILL.md"), `/\`))
 }
 
-// Exists reports whether there is something at a path.
+// Exists reports whether a file or directory exists.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

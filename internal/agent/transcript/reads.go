@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// maxReads is how many files one command is believed to read.
+// maxReads is the number of files that one command can read; more are ignored.
 const maxReads = 1000
 
-// ShellReads returns the files that a shell command is known to read, each once: those that a command such as cat, sed,
-// head or grep is given by name, and those that are redirected to a command's input. Relative paths start where the shell
-// does; a cd before them is heeded. A name that only the shell can tell (a variable, a pattern, ~) is left out, and so are
-// the files of a search of directories: what is reported was named.
+// reads returns the files that a shell command reads, each once: the files that are named to a
+// command such as cat, sed, head or grep, and those that are redirected to a command's input.
+// Relative paths start where the shell starts; a cd before them counts. It leaves out names that
+// only the shell can expand (a variable, a pattern, ~) and the files of searches in directories.
 //
-// A file that is only counted, listed or searched for names is not read. Of the files of grep and its like those count
-// whose names have an extension, since the others may be directories.
-func ShellReads(command string) []string {
+// A file that is only counted, listed or searched for names is not read. Of the files of grep and
+// similar commands, only names with an extension count, because others may be directories.
+func (s *shell) reads(command string) []string {
 	var reads []string
-	seen := map[string]bool{}
-	eachCommand(command, func(c simpleCommand) {
+	w := &shellWalk{shell: s, fn: func(c simpleCommand) {
 		files := c.inputs
 		if len(c.words) > 0 {
 			files = append(files, operands(BaseName(c.words[0].text), c.words[1:])...)
@@ -35,29 +34,30 @@ func ShellReads(command string) []string {
 				}
 				name = path.Join(c.base, name)
 			}
-			if !seen[name] && len(reads) < maxReads {
-				seen[name] = true
+			if len(reads) < maxReads && !slices.Contains(reads, name) {
 				reads = append(reads, name)
 			}
 		}
-	})
+	}}
+	w.parse(command)
 	return reads
 }
 
-// reading says how the arguments of a command that reads files are told apart.
+// reading describes how the operands of a command that reads files are found.
 type reading struct {
-	// values are the options, without dashes, that take the next argument, as a list in spaces.
+	// values are the options, without dashes, that take the next argument, as a list with spaces.
 	values string
-	// script says that the first operand is no file, unless one of the options in scripts gives it.
+	// script means that the first operand is not a file, unless one of the options in scripts gives
+	// it.
 	script  bool
 	scripts string
-	// not are the options with which nothing is read or shown.
+	// not are the options with which the command does not read or show files.
 	not string
-	// named says that only operands with an extension are files.
+	// named means that only operands with an extension are files.
 	named bool
 }
 
-// readingOf returns how a command reads files. Most options with values are alike between commands of one kind.
+// readingOf returns how a command reads files. Similar commands have similar options with values.
 func readingOf(name string) (reading, bool) {
 	const grepValues = "e f A B C m d D include exclude exclude-dir regexp file max-count context before-context after-context"
 	switch name {
@@ -100,7 +100,7 @@ func readingOf(name string) (reading, bool) {
 	}
 }
 
-// operands returns those of a command's arguments that name files which it reads.
+// operands returns the arguments of a command that name files that it reads.
 func operands(name string, args []shellWord) []shellWord {
 	how, ok := readingOf(name)
 	if !ok {
@@ -163,30 +163,8 @@ func operands(name string, args []shellWord) []shellWord {
 	return files
 }
 
-// isShell reports whether a program runs the command that it is given with -c.
-func isShell(name string) bool {
-	switch name {
-	case "bash", "sh", "zsh", "dash", "ksh":
-		return true
-	default:
-		return false
-	}
-}
-
-// shellScript returns the command that a shell is given with -c.
-func shellScript(args []shellWord) (string, bool) {
-	for i, arg := range args {
-		if !strings.HasPrefix(arg.text, "-") {
-			return "", false
-		}
-		if strings.HasSuffix(arg.text, "c") && !strings.HasPrefix(arg.text, "--") && i+1 < len(args) {
-			return args[i+1].text, !args[i+1].dynamic
-		}
-	}
-	return "", false
-}
-
-// withoutPrefix removes what may stand before a command: keywords, variables, and programs that only start another.
+// withoutPrefix removes the words before a command: keywords, variables, and programs that only
+// start another program.
 func withoutPrefix(words []shellWord) []shellWord {
 	for len(words) > 0 {
 		w := words[0]

@@ -9,6 +9,7 @@ import (
 )
 
 func TestShellReads(t *testing.T) {
+	shell := newShell() // one for all commands
 	for command, want := range map[string]string{
 		// As documented.
 		`cat skills/x/SKILL.md && sed -n "1,5p" /abs/../b.txt; cat a.txt | head || cat -n q`: "skills/x/SKILL.md /abs/../b.txt a.txt q",
@@ -115,7 +116,7 @@ func TestShellReads(t *testing.T) {
 				reads = []string{want}
 			}
 		}
-		if diff := cmp.Diff(reads, ShellReads(command)); diff != "" {
+		if diff := cmp.Diff(reads, shell.reads(command)); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", command, diff)
 		}
 	}
@@ -125,12 +126,12 @@ func TestShellEnds(t *testing.T) {
 	for command, want := range map[string]string{
 		"ls": "", "cd a": "a", "cd a && cd ..": ".", "(cd a)": "", "cd a; ls; cd b": "a/b", "cd /x/y && ls": "/x/y", "cd $X": "lost", "cd": "lost",
 	} {
-		dir, lost := ShellEnds(command)
-		if lost {
-			dir = "lost"
+		got := newShell().ends(command)
+		if got.lost {
+			got.base = "lost"
 		}
-		if dir != want {
-			t.Errorf("%q ends in %q, want %q", command, dir, want)
+		if got.base != want {
+			t.Errorf("%q ends in %q, want %q", command, got.base, want)
 		}
 	}
 }
@@ -145,18 +146,23 @@ func FuzzShellReads(f *testing.F) {
 		if len(command) > 4<<10 {
 			return
 		}
-		reads := ShellReads(command)
+		shell := newShell()
+		reads := shell.reads(command)
 		for i, r := range reads {
 			if r == "" || slices.Contains(reads[:i], r) {
 				t.Errorf("%q reads %q", command, reads)
 			}
 		}
-		ShellEnds(command)
-		ShellWords(command)
+		shell.ends(command)
+		shell.words(command)
+		if again := shell.reads(command); !slices.Equal(reads, again) {
+			t.Errorf("%q reads %q, and then %q", command, reads, again)
+		}
 	})
 }
 
 func TestShellWords(t *testing.T) {
+	shell := newShell()
 	for command, want := range map[string][]string{
 		`/bin/bash -lc 'go test ./p5'`:         {"/bin/bash", "-lc", "go test ./p5"},
 		`bash -lc "cd a && grep -rn \"x\" $Y"`: {"bash", "-lc", `cd a && grep -rn "x" $Y`},
@@ -169,7 +175,7 @@ func TestShellWords(t *testing.T) {
 		`bash -lc 'never ends`:                 nil,
 		"bash -lc 'cat <<EOF > f\n$(cat y)\nEOF\ntrue'": {"bash", "-lc", "cat <<EOF > f\n$(cat y)\nEOF\ntrue"},
 	} {
-		if diff := cmp.Diff(want, ShellWords(command)); diff != "" {
+		if diff := cmp.Diff(want, shell.words(command)); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", command, diff)
 		}
 	}

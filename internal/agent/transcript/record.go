@@ -1,39 +1,41 @@
 package transcript
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/plumb-eval/plumb"
 )
 
-// The bounds of a report, so that a transcript of any length becomes a report of bounded size. They are the same for every
-// transcript; a report notes each bound that it has reached.
+// The bounds of a report: a transcript of any length becomes a report of bounded size. They are the
+// same for every transcript. A report notes each bound that it has reached.
 const (
-	// MaxText is how many bytes are kept of one text, maxTexts how many of all texts. After half of maxTexts only shortText
-	// is kept of each text, and after all of it nothing. The final output does not count.
+	// A report keeps MaxText bytes of one text, and maxTexts bytes of all texts. After half of
+	// maxTexts it keeps ShortText bytes of each text, and after maxTexts nothing. The final output
+	// does not count.
 	MaxText   = 256 << 10
 	maxTexts  = 8 << 20
 	ShortText = 256
-	// Commands, paths and names are kept up to maxName bytes each, whatever came before, and up to maxNames together.
+	// A report keeps MaxName bytes of each command, path and name, and maxNames bytes of all of
+	// them.
 	MaxName  = 64 << 10
 	maxNames = 24 << 20
-	// fullEvents is how many events of any kind are kept. After that, messages, results and the tool calls that commands
-	// are get no event; commands, file changes, skills and denials still do. File reads are listed without their events.
+	// A report keeps fullEvents events of any kind. After that, it keeps commands, file changes,
+	// skills and denials, but no messages, no results and no tool calls of commands. File reads are
+	// listed without their events.
 	fullEvents = 20_000
-	// maxEvents is how many events a session may have. With more it is not a measurement, and keptAnyway events are kept.
+	// A session with more than maxEvents events is not a measurement. Its report keeps keptAnyway
+	// events.
 	maxEvents  = 200_000
 	keptAnyway = 10 << 10
-	// maxRequests is how many requests have their usage listed.
+	// maxRequests bounds the list of the usage of requests.
 	maxRequests = 40_000
 	MaxNotes    = 50
-	// maxList bounds the lists of things that a session has few of.
+	// maxList bounds the other lists, which are short in a normal session.
 	maxList = 10_000
 )
 
@@ -57,61 +59,64 @@ const (
 	ChangeDelete = "delete"
 )
 
-// Origin is where something that was observed comes from.
+// Origin is the source of an observation.
 type Origin struct {
 	At *time.Time
-	// call joins a tool call, its result, and what else is derived from it.
+	// Call joins a tool call, its result, and everything that follows from it.
 	Call string
-	// subagent is "" for the main thread.
+	// Subagent is "" for the main thread.
 	Subagent string
-	// base is where relative paths start; "" is the session's directory.
+	// Base is the directory where relative paths start; "" is the session's directory.
 	Base string
 }
 
-// Recorder collects what a normaliser finds in a transcript into one session report. It keeps the rules that all agents
-// share: what is counted once, how texts and lists are bounded, which skills were used, how a session ended.
+// Recorder collects the content of a transcript into one session report. It has the rules that all
+// agents share: what counts once, how texts and lists are bounded, which skills were used, how a
+// session ended.
 type Recorder struct {
+	*Transcript
 	Format *Format
 	Report *plumb.SessionReport
-	// cwd is the session's directory.
-	Cwd string
-	// top are the members of the record that is being read.
-	Top Fields
-	// sawRecords counts the records that were understood. Without any there is no report.
+	// Steps counts the steps of the session. If it counts none, the report keeps the number that
+	// the format has set.
+	Steps *Steps
+	// SawRecords counts the records of known types. Without any there is no report.
 	SawRecords int
-	// skillEvidence is the evidence of a skill that was loaded by a tool.
+	// SkillEvidence is the evidence of a skill that was loaded by a tool.
 	SkillEvidence string
 
-	Strange      int // lines that are not understood, of which the first begins so
+	Strange      int // lines that are not known records
 	firstStrange string
-	firstStray   string         // the first of those that are no records at all
-	Unknown      map[string]int // records of unknown types
+	firstStray   string         // the first line that is not a JSON object
+	Unknown      map[string]int // records of unknown types; "" counts lines that are not JSON objects
 
 	Ended    bool // there was a terminal record
 	Failure  *plumb.Failure
 	Final    string
 	HasFinal bool
+	// Answer is the last final message of the main thread, not cut to the room of the report.
+	Answer string
 
+	top    Fields // the record that is being read
+	shell  *shell
 	calls  map[string]*call
 	names  map[string]string // interned
 	offers map[plumb.Offer]bool
-	steps  map[string]bool
 	noted  map[string]bool
-	// missing is what results say of missing files, by call.
+	// missing has the lines of results that name missing files, by call.
 	missing map[string][]string
 	late    []lateRead
-	// answer is the last final message of the main thread, whole.
-	Answer string
 
-	texts, longs int  // bytes that are kept of them
-	cut          bool // a text of the next event was
-	overflow     bool // the report cannot hold all
+	texts, longs int  // kept bytes of texts, and of commands, paths and names
+	cut          bool // a text of the next event was cut
+	full         bool // the report has fullEvents
+	overflow     bool // the session is too long for a report
 }
 
 // lateRead is a file read after fullEvents, which is listed without an event.
 type lateRead struct{ call, path string }
 
-// call is what is remembered of a tool call: its events lie between first and last.
+// call describes a tool call. Its events have indexes from first to last.
 type call struct {
 	id, tool    string
 	first, last int
@@ -120,61 +125,58 @@ type call struct {
 
 // NewRecorder returns a recorder for one transcript.
 func NewRecorder(format *Format, t *Transcript) *Recorder {
-	r := &Recorder{
-		Format: format,
+	return &Recorder{
+		Transcript: t,
+		Format:     format,
 		Report: &plumb.SessionReport{
 			Prompt: t.Prompt, ExitCode: t.ExitCode, Events: []plumb.SessionEvent{},
 			RawArtifacts: plumb.RawArtifacts{StdoutPath: t.Stdout, StderrPath: t.Stderr},
 		},
-		Cwd: t.Cwd, SkillEvidence: "Loaded via skill tool",
+		Steps: NewSteps(format), SkillEvidence: "Loaded via skill tool", shell: newShell(),
 		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{}, calls: map[string]*call{},
-		steps: map[string]bool{}, noted: map[string]bool{}, missing: map[string][]string{},
+		noted: map[string]bool{}, missing: map[string][]string{},
 	}
-	return r
 }
 
-// Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type. The recorder copies what
-// it keeps, since a part of a record would keep the whole line in memory. A file that does not exist has no records.
-func (r *Recorder) Records(path string, fn func(rec gjson.Result) bool) error {
+// Stream is [Recorder.Records] for the agent's output. It also counts the steps.
+func (r *Recorder) Stream(path string, fn func(rec *Fields) bool) error {
+	return r.Records(path, func(rec *Fields) bool {
+		r.Steps.Count(rec)
+		return fn(rec)
+	})
+}
+
+// Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type.
+// The recorder copies what it keeps, because a part of a record would keep the whole line in
+// memory. The path "" has no records.
+func (r *Recorder) Records(path string, fn func(rec *Fields) bool) error {
 	if path == "" {
 		return nil
 	}
 	return EachLine(path, func(line []byte) error {
-		text := string(line)
-		if !r.Top.readObject(text) {
-			r.Stray(line)
-			return nil
-		}
-		rec := gjson.Result{Type: gjson.JSON, Raw: text}
-		if fn(rec) {
+		if !r.top.readObject(string(line)) {
+			SetFirst(&r.firstStray, Head(string(line)))
+			r.strange(line, "")
+		} else if fn(&r.top) {
 			r.SawRecords++
-		} else if kind := rec.Get("type").String(); len(r.Unknown) < MaxNotes || r.Unknown[kind] > 0 {
-			r.Strange++
-			if r.firstStrange == "" {
-				r.firstStrange = Head(string(line))
-			}
-			r.Unknown[Head(kind)]++
+		} else if kind := r.top.Get("type").String(); len(r.Unknown) < MaxNotes || r.Unknown[kind] > 0 {
+			r.strange(line, Head(kind))
 		}
 		return nil
 	})
 }
 
-// Stray counts a line that is no record.
-func (r *Recorder) Stray(line []byte) {
+// strange counts a line that is not a known record.
+func (r *Recorder) strange(line []byte, kind string) {
+	SetFirst(&r.firstStrange, Head(string(line)))
 	r.Strange++
-	if r.firstStrange == "" {
-		r.firstStrange = Head(string(line))
-	}
-	if r.firstStray == "" {
-		r.firstStray = Head(string(line))
-	}
-	r.Unknown[""]++
+	r.Unknown[kind]++
 }
 
 // Head returns the beginning of a text, for a message.
 func Head(s string) string { return strings.Clone(Clip(s, 100)) }
 
-// Message records what was said. Phase is one of the phases for assistants and "" for users.
+// Message records a message. Phase is one of the phases for assistants and "" for users.
 func (r *Recorder) Message(o Origin, role, phase, text string) {
 	if text == "" {
 		return
@@ -192,16 +194,16 @@ func (r *Recorder) Message(o Origin, role, phase, text string) {
 	}
 }
 
-// Rephrase sets the phase of the message with the index i, which a later record tells. An index without a message is
-// ignored.
+// Rephrase sets the phase of the message with the index i, for a phase that a later record decides.
+// It ignores an index that is not of a message.
 func (r *Recorder) Rephrase(i int, phase string) {
 	if i >= 0 && i < len(r.Report.Events) && r.Report.Events[i].Type == plumb.SessionMessage {
 		r.Report.Events[i].Phase = phase
 	}
 }
 
-// ToolCall records that a tool was called; the tool is remembered for the call's result.
-func (r *Recorder) ToolCall(o Origin, tool string, args json.RawMessage) {
+// ToolCall records a tool call. The arguments are JSON.
+func (r *Recorder) ToolCall(o Origin, tool, args string) {
 	if !r.admits(plumb.SessionToolCall) {
 		return
 	}
@@ -213,9 +215,9 @@ func (r *Recorder) ToolCall(o Origin, tool string, args json.RawMessage) {
 	}
 }
 
-// ToolResult records what a tool answered. If that is an error, then what the call was taken for did not happen: files
-// that the tool was to read or change, and the skill it was to load, are no longer reported. Commands stay, and what
-// they are known to read.
+// ToolResult records the result of a tool. An error means that the call had no effect: the report
+// drops the files that the tool would have read or changed, and the skill that it would have
+// loaded. Commands and the files that they read stay.
 func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
 	if o.Call != "" && len(r.missing) < maxList && strings.Contains(output, noSuchFile) {
 		id := r.Name(o.Call)
@@ -234,37 +236,36 @@ func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
 	}
 }
 
-// Command records a command that the agent ran, and the files that its text says it reads.
+// Command records a command that the agent ran, and the files that the command reads.
 func (r *Recorder) Command(o Origin, command string) {
-	if !r.CommandOnly(o, command) {
-		return
-	}
-	for _, path := range ShellReads(command) {
+	r.CommandOnly(o, command)
+	r.CommandReads(o, command)
+}
+
+// CommandReads records the files that a command reads.
+func (r *Recorder) CommandReads(o Origin, command string) {
+	for _, path := range r.shell.reads(command) {
 		r.FileRead(o, path)
 	}
 }
 
-// CommandOnly is command for agents that say themselves which files a command reads.
-func (r *Recorder) CommandOnly(o Origin, command string) bool {
-	if strings.TrimSpace(command) == "" {
-		return false
-	}
-	if !r.admits(plumb.SessionCommand) {
-		return true
+// CommandOnly records a command without the files that it reads.
+func (r *Recorder) CommandOnly(o Origin, command string) {
+	if strings.TrimSpace(command) == "" || !r.admits(plumb.SessionCommand) {
+		return
 	}
 	e := plumb.SessionEvent{Type: plumb.SessionCommand, Command: r.copied(command)}
-	if len(r.Report.Events) >= fullEvents { // it takes the place of the tool call that it is
+	if len(r.Report.Events) >= fullEvents { // it replaces its tool call
 		for call := range r.eventsOf(o.Call) {
 			if call.Type == plumb.SessionToolCall {
 				r.incomplete(plumb.SessionToolCall)
 				e.At, e.CallID, e.Subagent, e.Truncated = call.At, call.CallID, call.Subagent, r.cut
 				*call, r.cut = e, false
-				return true
+				return
 			}
 		}
 	}
 	r.add(e, o)
-	return true
 }
 
 // Exit completes the commands of a call with their exit code.
@@ -289,7 +290,8 @@ func (r *Recorder) FileRead(o Origin, path string) {
 	}
 }
 
-// find returns the event of a call that has a type and names a path or a skill, nil if there is none.
+// find returns the event of a call that has a type and names a path or a skill, nil if there is
+// none.
 func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) *plumb.SessionEvent {
 	for e := range r.eventsOf(call) {
 		if e.Type == kind && e.Path+e.Skill == about {
@@ -299,7 +301,8 @@ func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) 
 	return nil
 }
 
-// FileChange records that the agent reports a change of a file. Kind is "add", "update" or "delete".
+// FileChange records that the agent reports a change of a file. Kind is "add", "update" or
+// "delete".
 func (r *Recorder) FileChange(o Origin, kind, path string) {
 	path = r.Path(o, path)
 	if path == "" {
@@ -321,8 +324,8 @@ func (r *Recorder) Skill(o Origin, name, signal string) {
 	}
 }
 
-// Denial records that the agent was not allowed to do something; the same call is denied once. What the call was taken
-// for did not happen; its command stays, as an attempt, and is marked as an error.
+// Denial records that the agent was not allowed to do something, once for each call. The call had
+// no effect. Its command stays as an attempt, and is marked as an error.
 func (r *Recorder) Denial(o Origin, tool, message string) {
 	c := r.calls[o.Call]
 	if c != nil {
@@ -348,8 +351,8 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 	r.Report.PermissionDenials = append(r.Report.PermissionDenials, d)
 }
 
-// retract takes back what a call was taken for. Unless all of it goes, a call that ran a command keeps what the command
-// is known to read, since a failing command may have read some of it.
+// retract removes the effects of a call. Unless all is set, a call that ran a command keeps the
+// files that the command reads, because a failing command may have read some of them.
 func (r *Recorder) retract(callID string, all bool) {
 	if !all {
 		for e := range r.eventsOf(callID) {
@@ -375,10 +378,11 @@ func (r *Recorder) retract(callID string, all bool) {
 	}
 }
 
-// retracted is the type of an event that did not happen. It is removed in the end, so that indexes stay valid until then.
+// retracted is the type of an event that did not happen. Such events are removed at the end, so
+// that indexes stay valid.
 const retracted plumb.SessionEventType = ""
 
-// Offer records what the agent found when it began, each once.
+// Offer records something that the agent found at its start, once.
 func (r *Recorder) Offer(kind plumb.OfferKind, name, path, source string) {
 	if name == "" || len(r.offers) >= maxList {
 		return
@@ -390,7 +394,7 @@ func (r *Recorder) Offer(kind plumb.OfferKind, name, path, source string) {
 	}
 }
 
-// Subagent records an agent that the session started, or adds to what is known of it.
+// Subagent records an agent that the session started, and updates it if it is known.
 func (r *Recorder) Subagent(id, kind string, usage *plumb.Usage) {
 	if id == "" {
 		return
@@ -413,15 +417,17 @@ func (r *Recorder) Subagent(id, kind string, usage *plumb.Usage) {
 	}
 }
 
-// Request records what one request to the model used.
-func (r *Recorder) Request(u plumb.RequestUsage) {
-	if n := len(r.Report.RequestUsage); n < maxRequests {
-		u.Model, u.Subagent = r.Name(u.Model), r.Name(u.Subagent)
-		r.Report.RequestUsage = append(r.Report.RequestUsage, u)
+// Request records the usage of one request to the model.
+func (r *Recorder) Request(o Origin, model string, u plumb.Usage) {
+	if len(r.Report.RequestUsage) < maxRequests {
+		r.Report.RequestUsage = append(r.Report.RequestUsage, plumb.RequestUsage{
+			At: o.At, Model: r.Name(model), Subagent: r.Name(o.Subagent), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+			ReasoningTokens: u.ReasoningTokens, CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens,
+		})
 	}
 }
 
-// Note tells the reader of the report something, once.
+// Note adds a note for the reader of the report, once.
 func (r *Recorder) Note(text string) {
 	text = strings.Clone(Clip(text, 2*ShortText))
 	if text != "" && len(r.noted) < MaxNotes && !r.noted[text] {
@@ -430,18 +436,8 @@ func (r *Recorder) Note(text string) {
 	}
 }
 
-// Step counts a step of the agent: each id once, and one without an id if anonymous.
-func (r *Recorder) Step(id string, anonymous bool) {
-	switch {
-	case id == "" && anonymous:
-		r.Report.Steps++
-	case id != "" && !r.steps[id]:
-		r.steps[strings.Clone(id)] = true
-		r.Report.Steps++
-	}
-}
-
-// Finished records the terminal record of a session that went well. If has, that record carries the final output.
+// Finished records the terminal record of a successful session. If has is set, that record has the
+// final output.
 func (r *Recorder) Finished(final string, has bool) {
 	r.Ended, r.Failure = true, nil
 	if has {
@@ -449,7 +445,8 @@ func (r *Recorder) Finished(final string, has bool) {
 	}
 }
 
-// Failed records the terminal record of a session that failed; the first such record counts unless finished follows.
+// Failed records the terminal record of a failed session. The first such record counts, unless
+// Finished follows.
 func (r *Recorder) Failed(f *plumb.Failure) {
 	r.Ended = true
 	if r.Failure == nil {
@@ -457,7 +454,8 @@ func (r *Recorder) Failed(f *plumb.Failure) {
 	}
 }
 
-// incomplete notes that the report does not have all events of a type, so that no check concludes anything from their absence.
+// incomplete records that the report does not have all events of a type, so that no check depends
+// on their absence.
 func (r *Recorder) incomplete(kind plumb.SessionEventType) {
 	if !slices.Contains(r.Report.Incomplete, string(kind)) {
 		r.Report.Incomplete = append(r.Report.Incomplete, string(kind))
@@ -468,8 +466,11 @@ func (r *Recorder) incomplete(kind plumb.SessionEventType) {
 func (r *Recorder) admits(kind plumb.SessionEventType) bool {
 	n := len(r.Report.Events)
 	if n >= fullEvents && !r.overflow {
-		r.Note(fmt.Sprintf("the session has more than %d events: the rest has neither messages, nor results, nor the tool calls of commands; "+
-			"commands, file changes and skills are complete; file reads are listed without their events", fullEvents))
+		if !r.full {
+			r.full = true
+			r.Note(fmt.Sprintf("the session has more than %d events: after them the report has no messages, no results and no tool calls of commands; "+
+				"commands, file changes and skills are complete; file reads are listed without their events", fullEvents))
+		}
 		if kind == plumb.SessionMessage || kind == plumb.SessionToolResult {
 			r.incomplete(kind)
 			return false
@@ -497,14 +498,14 @@ func (r *Recorder) add(e plumb.SessionEvent, o Origin) {
 	r.Report.Events = append(r.Report.Events, e)
 }
 
-// eventsOf yields the events of a call, the latest of very many.
+// eventsOf yields the events of a call, or the latest 1,000 of them.
 func (r *Recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
 	return func(yield func(*plumb.SessionEvent) bool) {
 		c := r.calls[callID]
 		if c == nil {
 			return
 		}
-		const most = 1000 // a call id that is used for everything must not cost the square of it
+		const most = 1000 // if all calls have the same id, the time must not grow with the square of their number
 		for i := max(c.first, c.last-most); i <= c.last; i++ {
 			if e := &r.Report.Events[i]; e.CallID == c.id && !yield(e) {
 				return
@@ -515,12 +516,5 @@ func (r *Recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
 
 // Path makes a path of the transcript absolute.
 func (r *Recorder) Path(o Origin, name string) string {
-	base := o.Base
-	if base == "" || !Absolute(base) {
-		base = Resolve(r.Cwd, base)
-	}
-	if base == "" {
-		base = r.Cwd
-	}
-	return Resolve(base, name)
+	return Resolve(cmp.Or(Resolve(r.Cwd, o.Base), r.Cwd), name)
 }

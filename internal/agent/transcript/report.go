@@ -9,11 +9,14 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// finish completes the report once everything is recorded.
-func (r *Recorder) finish(t *Transcript) {
+// finish completes the report.
+func (r *Recorder) finish() {
 	rep := r.Report
+	if r.Steps.N > 0 {
+		rep.Steps = r.Steps.N
+	}
 	if n := len(rep.Events); r.overflow && n > keptAnyway {
-		rep.Events = slices.Clone(rep.Events[:keptAnyway]) // it is not a measurement: they are only to be looked at
+		rep.Events = slices.Clone(rep.Events[:keptAnyway]) // for the reader of the report; it is not a measurement
 	}
 	r.withoutMissing()
 	r.fold()
@@ -32,9 +35,7 @@ func (r *Recorder) finish(t *Transcript) {
 	}
 	rep.Usage.InputChars, rep.Usage.OutputChars = chars(rep.Prompt), chars(rep.FinalOutput)
 	rep.Usage.Total()
-	if t.Session != "" && rep.RawArtifacts.SessionPath == "" {
-		rep.RawArtifacts.SessionPath = t.Session
-	}
+	SetFirst(&rep.RawArtifacts.SessionPath, r.Session)
 	for i := range rep.Events {
 		e := &rep.Events[i]
 		if e.At != nil && (rep.StartedAt == nil || e.At.Before(*rep.StartedAt)) {
@@ -49,20 +50,20 @@ func (r *Recorder) finish(t *Transcript) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.Unknown)) {
 		if n := r.Unknown[kind]; kind == "" {
-			r.Note(fmt.Sprintf("lines that are no record: %d, first %q", n, r.firstStray))
+			r.Note(fmt.Sprintf("lines that are not JSON objects: %d; the first is %q", n, r.firstStray))
 		} else {
 			r.Note(fmt.Sprintf("records of an unknown type %q: %d", kind, n))
 		}
 	}
 	if r.overflow {
-		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: more than %d events, or %d MiB of commands and paths; the first %d events are kept",
+		f := plumb.Failuref(plumb.OriginNormalization, "the session is too long for a report: it has more than %d events, or %d MiB of commands and paths; the report has the first %d events",
 			maxEvents, maxNames>>20, len(rep.Events))
-		f.Hint = "limit it with maxSteps or a time limit"
+		f.Hint = "limit the session with maxSteps or a time limit"
 		r.Ended, r.Failure = true, f
 	}
 }
 
-// fold derives from the events which files were read and changed and which skills were used.
+// fold derives the lists of files and skills from the events.
 func (r *Recorder) fold() {
 	rep := r.Report
 	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
@@ -120,7 +121,7 @@ func (r *Recorder) fold() {
 	}
 }
 
-// changeAfter returns what two changes of one file, one after the other, are together.
+// changeAfter returns the joint effect of two successive changes of one file.
 func changeAfter(first, then string) string {
 	switch {
 	case first == ChangeAdd && then == ChangeUpdate:

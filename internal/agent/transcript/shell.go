@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shellWord is one word of a shell command. It is dynamic if only the shell knows its value: it holds a variable, a pattern
-// or the output of a command.
+// shellWord is one word of a shell command. It is dynamic if only the shell knows its value: it
+// contains a variable, a pattern or the output of a command.
 type shellWord struct {
 	text    string
 	dynamic bool
@@ -24,8 +24,8 @@ type simpleCommand struct {
 	shellPlace
 }
 
-// shellPlace is the directory that cd commands lead to, relative to where the shell started. It is lost when only the shell
-// knows it.
+// shellPlace is the directory that cd commands lead to, relative to where the shell started. It is
+// lost when only the shell knows it.
 type shellPlace struct {
 	base string
 	lost bool
@@ -38,52 +38,67 @@ const (
 	maxShell = 64 << 10
 )
 
+// shell parses shell commands.
+type shell struct {
+	script *syntax.Parser // for scripts, of which the last command may be cut
+	plain  *syntax.Parser // for single commands
+}
+
+func newShell() *shell {
+	return &shell{syntax.NewParser(syntax.RecoverErrors(1)), syntax.NewParser()}
+}
+
 // shellWalk visits the simple commands of a shell command in the order in which they run.
 type shellWalk struct {
+	*shell
 	fn    func(simpleCommand)
 	depth int // of shells inside shells
 	where shellPlace
-	// open are the nodes that are being visited, scopes the directories outside the subshells among them.
+	// open are the nodes that are being visited, scopes the directories outside the subshells among
+	// them.
 	open   []syntax.Node
 	scopes []shellPlace
 	text   string
 }
 
-// eachCommand calls fn with each simple command of a shell command, including those in groups and substitutions. A
-// statement that is not valid Bash does not run, and neither does what follows it.
-func eachCommand(text string, fn func(simpleCommand)) {
-	(&shellWalk{fn: fn}).parse(text)
-}
-
-// ShellEnds returns the directory in which a shell command leaves its shell, relative to where the shell started. It is lost
-// when only the shell knows it.
-func ShellEnds(text string) (dir string, lost bool) {
-	if !strings.Contains(text, "cd") && !strings.Contains(text, "pushd") && !strings.Contains(text, "popd") {
-		return "", false
+// ends returns the directory in which a shell command leaves its shell, relative to where the shell
+// started. It is lost when only the shell knows it.
+func (s *shell) ends(text string) shellPlace {
+	if !containsAny(text, "cd", "pushd", "popd") {
+		return shellPlace{}
 	}
-	w := &shellWalk{fn: func(simpleCommand) {}}
+	w := &shellWalk{shell: s, fn: func(simpleCommand) {}}
 	w.parse(text)
-	return w.where.base, w.where.lost
+	return w.where
 }
 
+// parse calls w.fn with each simple command of a script, including those in groups and
+// substitutions. Bash does not run a statement that is not valid, nor those after it.
 func (w *shellWalk) parse(text string) {
-	text = Clip(text, maxShell)
-	w.text = text
-	for stmt, err := range syntax.NewParser(syntax.RecoverErrors(1)).StmtsSeq(strings.NewReader(text)) {
+	w.text = Clip(text, maxShell)
+	unclosed := ""
+	var stmts []*syntax.Stmt
+	for stmt, err := range w.script.StmtsSeq(strings.NewReader(w.text)) { // a break makes it panic
 		if err != nil {
-			if end := Between(err.Error(), "unclosed here-document `", "`"); end != "" && !strings.HasSuffix(text, "\n"+end) {
-				w.parse(text + "\n" + end) // Bash accepts it; the parser reports it before it returns any statement
-			}
-		} else { // a break here makes StmtsSeq panic
-			syntax.Walk(stmt, w.visit)
+			unclosed = Between(err.Error(), "unclosed here-document `", "`")
+		} else {
+			stmts = append(stmts, stmt)
 		}
 	}
+	if unclosed != "" && !strings.HasSuffix(w.text, "\n"+unclosed) {
+		w.parse(w.text + "\n" + unclosed) // Bash accepts it; the parser reports it before it returns any statement
+		return
+	}
+	for _, stmt := range stmts {
+		syntax.Walk(stmt, w.visit)
+	}
 }
 
-// visit keeps the directory of each subshell apart, and emits a command after the substitutions in it.
+// visit keeps the directory of each subshell apart, and emits a command after the substitutions in
+// it.
 func (w *shellWalk) visit(node syntax.Node) bool {
 	if subst, ok := node.(*syntax.CmdSubst); ok && subst.Right.IsRecovered() {
-		return false // it does not end, so that Bash does not run it
+		return false // it has no end, so that Bash does not run it
 	}
 	if node != nil {
 		w.open = append(w.open, node)
@@ -127,14 +142,14 @@ func (w *shellWalk) command(stmt *syntax.Stmt) {
 		}
 	}
 	if c.words = withoutPrefix(c.words); len(c.words) > 0 {
-		switch name := BaseName(c.words[0].text); {
-		case name == "cd" || name == "pushd":
+		switch BaseName(c.words[0].text) {
+		case "cd", "pushd":
 			w.where.change(c.words[1:])
-		case name == "popd":
+		case "popd":
 			w.where.lost = true
-		case isShell(name) && w.depth < maxNesting:
-			if script, ok := shellScript(c.words[1:]); ok {
-				(&shellWalk{fn: w.fn, depth: w.depth + 1, where: w.where}).parse(script)
+		case "bash", "sh", "zsh", "dash", "ksh":
+			if script, ok := shellScript(c.words[1:]); ok && w.depth < maxNesting {
+				(&shellWalk{shell: w.shell, fn: w.fn, depth: w.depth + 1, where: w.where}).parse(script)
 			}
 		}
 	}
@@ -143,22 +158,34 @@ func (w *shellWalk) command(stmt *syntax.Stmt) {
 	}
 }
 
-// change changes to the directory that a cd command names.
+// shellScript returns the command that a shell gets with -c.
+func shellScript(args []shellWord) (string, bool) {
+	for i, arg := range args {
+		if !strings.HasPrefix(arg.text, "-") {
+			return "", false
+		}
+		if strings.HasSuffix(arg.text, "c") && !strings.HasPrefix(arg.text, "--") && i+1 < len(args) {
+			return args[i+1].text, !args[i+1].dynamic
+		}
+	}
+	return "", false
+}
+
+// change follows a cd command.
 func (p *shellPlace) change(args []shellWord) {
-	args = slices.DeleteFunc(slices.Clone(args), func(arg shellWord) bool {
-		return len(arg.text) > 1 && arg.text[0] == '-'
-	})
+	i := slices.IndexFunc(args, func(arg shellWord) bool { return len(arg.text) < 2 || arg.text[0] != '-' })
 	switch {
-	case len(args) == 0 || args[0].dynamic || args[0].text == "-" || args[0].text == "":
+	case i < 0 || args[i].dynamic || args[i].text == "-" || args[i].text == "":
 		p.lost = true
-	case Absolute(args[0].text):
-		*p = shellPlace{base: args[0].text}
+	case Absolute(args[i].text):
+		*p = shellPlace{base: args[i].text}
 	case !p.lost:
-		p.base = path.Join(p.base, args[0].text)
+		p.base = path.Join(p.base, args[i].text)
 	}
 }
 
-// wordOf returns the value of a word in source. What only the shell can expand stays as it is written.
+// wordOf returns the value of a word in source. Text that only the shell can expand stays
+// unchanged.
 func wordOf(source string, word *syntax.Word) shellWord {
 	var w shellWord
 	var text strings.Builder
@@ -206,7 +233,8 @@ func (w *shellWord) literal(text *strings.Builder, lit string, begins bool) {
 	unescape(text, lit, "")
 }
 
-// unescape removes the backslashes before the characters in only, or before all. A line break after one goes, too.
+// unescape removes the backslashes before the characters in only, or before all characters if only
+// is empty. It also removes a line break after such a backslash.
 func unescape(text *strings.Builder, lit, only string) {
 	for i := 0; i < len(lit); i++ {
 		if lit[i] == '\\' && i+1 < len(lit) && (only == "" || strings.IndexByte(only, lit[i+1]) >= 0) {
@@ -218,25 +246,35 @@ func unescape(text *strings.Builder, lit, only string) {
 	}
 }
 
-// ShellWords returns the words of a text that is one simple command, nil for any other and for one with expansions outside
-// quotes.
-func ShellWords(text string) []string {
-	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
-	if err != nil || len(file.Stmts) != 1 {
-		return nil
-	}
-	stmt := file.Stmts[0]
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess {
-		return nil
-	}
+// ShellWords returns the words of a text that is one simple command. It returns nil for any other
+// text, and for a command with variables or with expansions outside quotes.
+func (r *Recorder) ShellWords(text string) []string { return r.shell.words(text) }
+
+func (s *shell) words(text string) []string {
 	var words []string
-	for _, arg := range call.Args {
-		w := wordOf(text, arg)
-		if w.dynamic && !w.quoted && strings.ContainsAny(text[arg.Pos().Offset():arg.End().Offset()], "`$") {
+	for word, err := range s.plain.WordsSeq(strings.NewReader(text)) {
+		if err != nil {
+			return nil
+		}
+		w := wordOf(text, word)
+		if words == nil && assigns(w) ||
+			w.dynamic && !w.quoted && strings.ContainsAny(text[word.Pos().Offset():word.End().Offset()], "`$") {
 			return nil
 		}
 		words = append(words, w.text)
 	}
 	return words
+}
+
+// maxDir is the length of a directory's path. Longer paths do not exist.
+const maxDir = 4 << 10
+
+// ShellEnds returns the directory in which a command leaves a shell that starts in base. It returns
+// base if only the shell knows the directory.
+func (r *Recorder) ShellEnds(base, command string) string {
+	place := r.shell.ends(command)
+	if place.lost || place.base == "" || len(base)+len(place.base) > maxDir {
+		return base
+	}
+	return Resolve(Resolve(r.Cwd, base), place.base)
 }

@@ -2,7 +2,8 @@ package transcript
 
 import "github.com/tidwall/gjson"
 
-// Steps counts the steps of one session in the agent's stream. The spec of each agent defines what a step is.
+// Steps counts the steps of one session in the agent's stream. The spec of each agent defines what
+// a step is.
 type Steps struct {
 	format *Format
 	N      int
@@ -13,20 +14,19 @@ type Steps struct {
 // NewSteps returns a counter of the steps of one session.
 func NewSteps(format *Format) *Steps { return &Steps{format: format, seen: map[uint64]bool{}} }
 
-// Count takes a record of the stream.
+// Count counts the steps in one record of the stream.
 func (s *Steps) Count(rec *Fields) { s.format.Step(s, rec) }
 
-// Once counts a step that has an id, and one that has none if anonymous.
+// Once counts each id once. It counts a step without an id if anonymous is set.
 func (s *Steps) Once(id gjson.Result, anonymous bool) {
-	switch {
-	case id.Type != gjson.String || id.Str == "":
+	if id.Type != gjson.String || id.Str == "" {
 		if anonymous {
 			s.N++
 		}
-	default:
-		if id := Hash("", id.Str); !s.seen[id] {
-			s.seen[id] = true
-			s.N++
-		}
+		return
+	}
+	if id := Hash("", id.Str); !s.seen[id] {
+		s.seen[id] = true
+		s.N++
 	}
 }

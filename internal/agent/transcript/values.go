@@ -1,16 +1,16 @@
 package transcript
 
 import (
-	"encoding/json"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb"
 )
 
-// FirstText returns the first of the fields that is text and not empty.
+// FirstText returns the first of the fields that is a non-empty string.
 func FirstText(v gjson.Result, fields ...string) string {
 	for _, field := range fields {
 		if f := v.Get(field); f.Type == gjson.String && f.Str != "" {
@@ -20,31 +20,12 @@ func FirstText(v gjson.Result, fields ...string) string {
 	return ""
 }
 
-// JSON returns the JSON of a value; nothing for one that is not there.
-func JSON(v gjson.Result) json.RawMessage {
-	if !v.Exists() {
-		return nil
-	}
-	return json.RawMessage(v.Raw)
-}
-
-// JSONObject returns {"field": text}.
-func JSONObject(field, text string) json.RawMessage {
-	return append(append(append(append([]byte(`{"`), field...), `":`...), quoted(text)...), '}')
-}
-
-// quoted returns a text as JSON.
-func quoted(text string) []byte { return gjson.AppendJSONString(nil, text) }
-
-// Detached returns a small value that does not keep its whole line in memory.
+// Detached copies a small value, so that it does not keep its whole line in memory.
 func Detached(v gjson.Result) gjson.Result { return gjson.Parse(strings.Clone(v.Raw)) }
 
-// Between returns what stands between two marks, trimmed, or "".
+// Between returns the text between two marks, without surrounding white space, or "".
 func Between(text, before, after string) string {
-	_, rest, ok := strings.Cut(text, before)
-	if !ok {
-		return ""
-	}
+	_, rest, _ := strings.Cut(text, before)
 	inner, _, ok := strings.Cut(rest, after)
 	if !ok {
 		return ""
@@ -52,7 +33,7 @@ func Between(text, before, after string) string {
 	return strings.TrimSpace(inner)
 }
 
-// LineWith returns the first line that matches, or all of a text without one.
+// LineWith returns the first line that matches, or the whole text if no line matches.
 func LineWith(text string, match *regexp.Regexp) string {
 	for line := range strings.Lines(text) {
 		if match.MatchString(line) {
@@ -62,52 +43,16 @@ func LineWith(text string, match *regexp.Regexp) string {
 	return strings.TrimSpace(text)
 }
 
-// JavaScriptString returns what a string literal of JavaScript means.
-func JavaScriptString(literal string) string {
-	if len(literal) < 2 {
-		return ""
-	}
-	body := literal[1 : len(literal)-1]
-	var b strings.Builder
-	for i := 0; i < len(body); i++ {
-		if body[i] != '\\' || i+1 == len(body) {
-			b.WriteByte(body[i])
-			continue
-		}
-		i++
-		switch body[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case '\n':
-		case 'u':
-			if i+5 <= len(body) {
-				if n, err := strconv.ParseUint(body[i+1:i+5], 16, 16); err == nil {
-					b.WriteRune(rune(n))
-					i += 4
-					continue
-				}
-			}
-			b.WriteByte('u')
-		default:
-			b.WriteByte(body[i])
-		}
-	}
-	return b.String()
-}
-
-// Hash stands for a text of a kind where many have to be remembered; it is an FNV-1a hash. White space does not count, since
-// the records that tell of one text join its parts differently. Neither does the end of a long text, which may have been cut.
+// Hash identifies a text of a kind; it is an FNV-1a hash. It ignores white space, because the
+// records with one text join its parts differently, and the end of a long text, which may have been
+// cut.
 func Hash(kind, text string) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
 	for i := range len(kind) {
 		h = (h ^ uint64(kind[i])) * prime
 	}
-	h *= prime // a zero, which is in no kind
+	h *= prime // a zero byte separates kind and text
 	text = Clip(text, 4<<10)
 	for i := range len(text) {
 		if c := text[i]; c != ' ' && (c < '\t' || c > '\r') {
@@ -117,15 +62,57 @@ func Hash(kind, text string) uint64 {
 	return h
 }
 
-// Since subtracts a counter's earlier value. A counter that has begun anew since counts as it is.
-func Since(now, before *int64) *int64 {
-	if now == nil || before == nil || *before > *now {
-		return now
+// Set copies a text to a field of a report. An empty text leaves the field as it is.
+func Set(to *string, text string) {
+	if text != "" {
+		*to = strings.Clone(text)
 	}
-	return new(*now - *before)
 }
 
-// Time reads a time of a transcript; nil if it is none.
+// SetFirst is [Set] for a field that keeps its first text.
+func SetFirst(to *string, text string) {
+	if *to == "" {
+		*to = strings.Clone(text)
+	}
+}
+
+// TokenKeys are the names of a format's token counters, "" for a counter that the format does not
+// have.
+type TokenKeys struct{ Input, Output, Reasoning, Cache, CacheWrite string }
+
+// Of reads the counters in v.
+func (k TokenKeys) Of(v gjson.Result) plumb.Usage {
+	return plumb.Usage{
+		InputTokens: Tokens(v.Get(k.Input)), OutputTokens: Tokens(v.Get(k.Output)), ReasoningTokens: Tokens(v.Get(k.Reasoning)),
+		CacheTokens: Tokens(v.Get(k.Cache)), CacheWriteTokens: Tokens(v.Get(k.CacheWrite)),
+	}
+}
+
+// AddUsed adds the tokens of one request to a sum.
+func AddUsed(sum *plumb.Usage, q plumb.RequestUsage) {
+	sum.Add(plumb.Usage{
+		InputTokens: q.InputTokens, OutputTokens: q.OutputTokens, ReasoningTokens: q.ReasoningTokens,
+		CacheTokens: q.CacheTokens, CacheWriteTokens: q.CacheWriteTokens,
+	})
+}
+
+// Since subtracts earlier values of the counters. A counter that was reset in between counts in
+// full.
+func Since(now, before plumb.Usage) plumb.Usage {
+	since := func(now, before *int64) *int64 {
+		if now == nil || before == nil || *before > *now {
+			return now
+		}
+		return new(*now - *before)
+	}
+	return plumb.Usage{
+		InputTokens: since(now.InputTokens, before.InputTokens), OutputTokens: since(now.OutputTokens, before.OutputTokens),
+		ReasoningTokens: since(now.ReasoningTokens, before.ReasoningTokens), CacheTokens: since(now.CacheTokens, before.CacheTokens),
+		CacheWriteTokens: since(now.CacheWriteTokens, before.CacheWriteTokens),
+	}
+}
+
+// Time parses a time of a transcript; nil if the text is not a time.
 func Time(text string) *time.Time {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -134,7 +121,7 @@ func Time(text string) *time.Time {
 	return new(at.UTC())
 }
 
-// TimeMs reads a time in milliseconds since 1970; nil if there is none.
+// TimeMs reads a time in milliseconds since 1970; nil if v is not such a time.
 func TimeMs(v gjson.Result) *time.Time {
 	if v.Type != gjson.Number || v.Float() <= 0 || v.Float() > 253402300799999 {
 		return nil
@@ -142,7 +129,7 @@ func TimeMs(v gjson.Result) *time.Time {
 	return new(time.UnixMilli(v.Int()).UTC())
 }
 
-// Tokens reads a number of tokens; nil if it is none.
+// Tokens reads a number of tokens; nil if v is not such a number.
 func Tokens(v gjson.Result) *int64 {
 	if v.Type != gjson.Number || v.Float() < 0 || v.Float() > 1e15 {
 		return nil
@@ -150,7 +137,7 @@ func Tokens(v gjson.Result) *int64 {
 	return new(v.Int())
 }
 
-// OrZero returns the number, or 0 where there is none.
+// OrZero returns the number, or 0 for nil.
 func OrZero(p *int64) int64 {
 	if p == nil {
 		return 0

@@ -1,10 +1,9 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
 	"iter"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// TextOf returns a value as text: a string as it is, nothing as "", and everything else as JSON.
+// TextOf returns a value as text: a string unchanged, null and a missing value as "", and any other
+// value as JSON.
 func TextOf(v gjson.Result) string {
 	switch v.Type {
 	case gjson.String:
@@ -21,30 +21,8 @@ func TextOf(v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	default:
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(v.Raw)); err != nil {
-			return v.Raw
-		}
-		return compact.String()
+		return v.Get("@ugly").Raw
 	}
-}
-
-// Members reads several members of an object in one pass: into[i] becomes the one with the name keys[i].
-func Members(obj gjson.Result, into []gjson.Result, keys ...string) {
-	if !obj.IsObject() {
-		return
-	}
-	left := len(keys)
-	obj.ForEach(func(name, value gjson.Result) bool {
-		for i, k := range keys {
-			if name.Str == k && !into[i].Exists() {
-				into[i] = value
-				left--
-				break
-			}
-		}
-		return left > 0
-	})
 }
 
 // ansi matches the escape sequences of terminals.
@@ -58,20 +36,20 @@ func WithoutEscapes(s string) string {
 	return ansi.ReplaceAllString(s, "")
 }
 
-// Refused reports whether a tool's error is that it was not allowed to run. The words are those of the agents themselves,
-// not of tools: a command that is denied a file says "permission denied" too.
-func Refused(said string) bool {
-	low := strings.ToLower(Clip(said, 1<<10))
-	for _, words := range []string{
+// Refused reports whether a tool failed because it was not allowed to run. It looks for the words
+// of the agents themselves, because a command that cannot open a file also prints "permission
+// denied".
+func Refused(message string) bool {
+	return containsAny(strings.ToLower(Clip(message, 1<<10)),
 		"rejected permission to use", "rule which prevents you from using", // opencode
 		"permission denied and could not request permission", "the user rejected this tool call", "command not executed", // copilot
 		"denied by policy", "tool execution denied", "cancelled by user", "declined by user", // gemini
-	} {
-		if strings.Contains(low, words) {
-			return true
-		}
-	}
-	return false
+	)
+}
+
+// containsAny reports whether a text contains one of the words.
+func containsAny(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // PatchedFiles yields the files that a patch in the format of apply_patch changes.
@@ -107,16 +85,8 @@ func CodexParts(content gjson.Result) string {
 	return strings.Join(texts, "\n")
 }
 
-// UsageOf returns what one request used as a sum of one.
-func UsageOf(u plumb.RequestUsage) plumb.Usage {
-	return plumb.Usage{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, ReasoningTokens: u.ReasoningTokens,
-		CacheTokens: u.CacheTokens, CacheWriteTokens: u.CacheWriteTokens,
-	}
-}
-
-// GeminiExit finds the exit code in what the shell tool answered: lines after the output, each with a label. Newer versions
-// leave out what went well.
+// GeminiExit finds the exit code in the result of Gemini's shell tool: labeled lines after the
+// output. Newer versions omit the labels of values that are 0 or empty.
 func GeminiExit(output string) (code int, ok bool) {
 	rest := strings.TrimSpace(clipStart(output, 4<<10))
 	for end := len(rest); end >= 0; {

@@ -92,17 +92,17 @@ function sideNode(side, other, head, which) {
   };
   const select = (label, options, onchange) => el("select", {"aria-label": label, onchange: (e) => onchange(e.target.value)}, options);
   const runners = index.executions.filter((x) => x.case === side.x.case && x.sessions);
-  const word = wordOf(side.s), t = head.tokens && head.tokens[0];
+  const word = wordOf(side.s), t = (head.report || {}).usage;
   return el("div.card." + word, el("div.pick",
     cases.length > 1 && select("Case", cases.map((c) => el("option", {selected: c === side.x.case}, c)), (c) => open(c, side.x.runner)),
     index.runners.length > 1 && select("Runner", runners.map((x) => el("option", {value: x.runner, selected: x === side.x}, index.runners[x.runner])), (r) => open(side.x.case, Number(r))),
     side.x.sessions.length > 1 && select("Session", side.x.sessions.map((s, i) => el("option", {value: i, selected: s === side.s}, sessionName(side.x, s))), (i) => go(side.x, side.x.sessions[i]))),
-    el("p.dim", [words[word], duration(side.s.durationMs), plural(head.steps, "step"), t && count(t.in) + " in, " + count(t.out) + " out"].filter(Boolean).join(" · ")),
+    el("p.dim", [words[word], duration(side.s.durationMs), plural(head.steps, "step"), t && (t.inputTokens !== undefined || t.outputTokens !== undefined) && count(t.inputTokens) + " in, " + count(t.outputTokens) + " out"].filter(Boolean).join(" · ")),
     head.failure && el("pre.why", head.failure.message.slice(0, 600)));
 }
 
 function pairNode(r, sa, sb, ha, hb, first) {
-  const side = (s, head, there) => el("div." + (s ? "there" : "gone"), s && stepNode(s, {subagents: head.subagents, raw: head.show, workspace: head.workspace}));
+  const side = (s, head, there) => el("div." + (s ? "there" : "gone"), s && stepNode(s, {subagents: subagentsOf(head), raw: head.show, workspace: (head.report || {}).workspace}));
   return el("div.pair." + r.kind + (first ? ".first" : ""), {tabindex: "-1"}, side(sa[r.a], ha), side(sb[r.b], hb));
 }
 
@@ -110,7 +110,7 @@ async function stepsOf(head) {
   const all = [];
   for (const [id] of head.blocks || []) all.push(...await block(id));
   all.left = head.steps - all.length;
-  all.workspace = head.workspace;
+  all.workspace = (head.report || {}).workspace;
   return all;
 }
 

@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -58,8 +59,8 @@ type anthropicOutput struct {
 
 func (anthropic) encode(r request) ([]byte, error) {
 	p := anthropicRequest{
-		MaxTokens: DefaultMaxOutputTokens, Model: r.model, Temperature: r.parameters.Temperature, TopP: r.parameters.TopP,
-		OutputConfig: anthropicOutput{effort(r.parameters)},
+		MaxTokens: DefaultMaxOutputTokens, Model: r.model, Temperature: r.parameters.Temperature,
+		TopP: r.parameters.TopP, OutputConfig: anthropicOutput{effort(r.parameters)},
 	}
 	if v := r.parameters.MaxOutputTokens; v != nil {
 		p.MaxTokens = *v
@@ -104,6 +105,13 @@ type anthropicBlock struct {
 	Input    jsontext.Value `json:"input"`
 }
 
+// anthropicFinish are the finish reasons.
+var anthropicFinish = map[string]plumb.FinishReason{
+	"end_turn": plumb.FinishStop, "stop_sequence": plumb.FinishStop, "": plumb.FinishStop,
+	"max_tokens": plumb.FinishTruncated, "model_context_window_exceeded": plumb.FinishTruncated,
+	"refusal": plumb.FinishRefused, "tool_use": plumb.FinishToolCalls,
+}
+
 func (anthropic) decode(body []byte) (reply, error) {
 	m, err := parse[anthropicReply](body)
 	switch {
@@ -120,18 +128,8 @@ func (anthropic) decode(body []byte) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r := reply{id: m.ID.value, model: m.Model.value, word: word}
-	switch word {
-	case "end_turn", "stop_sequence", "":
-		r.finish = plumb.FinishStop
-	case "max_tokens", "model_context_window_exceeded":
-		r.finish = plumb.FinishTruncated
-	case "refusal":
-		r.finish = plumb.FinishRefused
-	case "tool_use":
-		r.finish = plumb.FinishToolCalls
-	default:
-		r.finish = plumb.FinishOther
+	r := reply{
+		id: m.ID.value, model: m.Model.value, word: word, finish: cmp.Or(anthropicFinish[word], plumb.FinishOther),
 	}
 	var answer strings.Builder
 	given := false
@@ -160,7 +158,7 @@ func (anthropic) decode(body []byte) (reply, error) {
 		}
 	}
 	r.text = answer.String()
-	r.doubtUsage("usage", m.Usage.kind)
+	r.checkUsage("usage", m.Usage.kind)
 	u := &m.Usage.value
 	r.usage = plumb.Usage{
 		OutputTokens:     r.count("output_tokens", u.Output),
@@ -176,7 +174,7 @@ func (anthropic) decode(body []byte) (reply, error) {
 		}
 		r.usage.InputTokens = in
 	}
-	return r, r.whole("the text in content", given, 0)
+	return r, r.complete("the text in content", given, 0)
 }
 
 func (anthropic) listQuery() url.Values { return url.Values{"limit": {"1000"}} }

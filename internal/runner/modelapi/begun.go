@@ -7,67 +7,52 @@ import (
 	"strings"
 )
 
-// partialLimit bounds what is recorded of a reply that broke off, in bytes.
+// partialLimit bounds the recorded part of an incomplete reply, in bytes.
 const partialLimit = 64 << 10
 
-// beginningLimit is how much of the reply is examined, in bytes.
+// beginningLimit bounds the examined part of the reply, in bytes.
 const beginningLimit = 1 << 20
 
 // begun returns the beginning of an incomplete reply if it has some text of the answer, and nil
-// otherwise. A connection that was kept alive, or the head of a reply, does not show that the model
-// had begun to answer.
+// otherwise. White space that keeps a connection open, or a reply without text, does not show that
+// the model had begun to answer.
 func begun(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	body = body[:min(len(body), beginningLimit)]
-	var seen struct { // the places of the text of an answer in all wire formats
-		Choices []struct {
-			Message struct {
-				Content json.RawMessage
-				Refusal string
+	var reply map[string]any
+	_ = json.Unmarshal(completed(body), &reply) // everything but an object has no answer
+	for _, place := range []string{"choices", "output", "content", "candidates"} {
+		if list, ok := reply[place].([]any); ok && hasText(list) {
+			return bytes.Clone(body[:min(len(body), partialLimit)])
+		}
+	}
+	return nil
+}
+
+// hasText reports whether a value in a reply has text of the answer: a message, a part of it, or a
+// list of them, in any wire format.
+func hasText(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return strings.TrimSpace(v) != ""
+	case []any:
+		return slices.ContainsFunc(v, hasText)
+	case map[string]any:
+		if v["thought"] == true || v["type"] == "thinking" || v["type"] == "reasoning" {
+			return false
+		}
+		for _, name := range []string{"message", "content", "parts", "text", "refusal"} {
+			if hasText(v[name]) {
+				return true
 			}
 		}
-		Output     []outputPart
-		Content    []outputPart
-		Candidates []struct {
-			Content struct{ Parts []outputPart }
-		}
 	}
-	_ = json.Unmarshal(mended(body), &seen) // a field of another type is no text, and the others are read
-	parts := slices.Concat(seen.Output, seen.Content)
-	for _, c := range seen.Choices {
-		var list []outputPart
-		var plain string
-		if json.Unmarshal(c.Message.Content, &plain) != nil {
-			_ = json.Unmarshal(c.Message.Content, &list)
-		}
-		parts = append(append(parts, list...), outputPart{Text: plain, Refusal: c.Message.Refusal})
-	}
-	for _, c := range seen.Candidates {
-		parts = append(parts, c.Content.Parts...)
-	}
-	if !slices.ContainsFunc(parts, outputPart.hasText) {
-		return nil
-	}
-	return bytes.Clone(body[:min(len(body), partialLimit)])
+	return false
 }
 
-// outputPart is a part of an answer: a text, or a message with parts of its own.
-type outputPart struct {
-	Type, Text, Refusal string
-	Thought             bool
-	Content             []outputPart
-}
-
-func (p outputPart) hasText() bool {
-	if p.Thought || p.Type == "thinking" || p.Type == "reasoning" {
-		return false
-	}
-	return strings.TrimSpace(p.Text+p.Refusal) != "" || slices.ContainsFunc(p.Content, outputPart.hasText)
-}
-
-// mended closes the open values of truncated JSON, and drops an incomplete token at its end. It
+// completed closes the open values of truncated JSON, and drops an incomplete token at its end. It
 // returns JSON that it cannot complete unchanged.
-func mended(torn []byte) []byte {
+func completed(torn []byte) []byte {
 	var closers []byte
 	inString, escape := false, 0
 	for i, b := range torn {

@@ -1,12 +1,11 @@
 package modelapi
 
 import (
-	"container/list"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
@@ -25,7 +25,7 @@ const (
 	embedBatch = 100
 	embedBytes = 400_000
 	embedLanes = 4
-	// embedKept is how many vectors are kept in memory: those of the texts that were used last.
+	// embedKept is the number of vectors in memory: those of the newest texts.
 	embedKept = 4096
 )
 
@@ -83,7 +83,6 @@ type embedded struct {
 	text   string // until it is sent
 	state  embedState
 	vector []float32
-	kept   *list.Element
 }
 
 type embedState int
@@ -103,12 +102,11 @@ type embedder struct {
 	url     *url.URL
 	timeout time.Duration
 
-	mu    sync.Mutex
-	texts map[textKey]*embedded
-	queue []*embedded
-	busy  int
-	// order has the known texts, the most recently used first.
-	order    list.List
+	mu       sync.Mutex
+	texts    map[textKey]*embedded
+	queue    []*embedded
+	busy     int
+	known    []*embedded   // in the order of their requests
 	changed  chan struct{} // closed and replaced at each change
 	reported string        // the model, as the provider names it
 }
@@ -179,7 +177,6 @@ func (e *embedder) collect(texts []string, keys []textKey, vectors [][]float32) 
 		}
 		if t.state == known {
 			vectors[i] = t.vector
-			e.order.MoveToFront(t.kept)
 		} else {
 			missing++
 		}
@@ -224,11 +221,11 @@ func (e *embedder) settle(batch []*embedded, vectors [][]float32) {
 			continue
 		}
 		t.state, t.vector, t.text = known, vectors[i], ""
-		t.kept = e.order.PushFront(t)
+		e.known = append(e.known, t)
 	}
-	for e.order.Len() > embedKept {
-		old, _ := e.order.Remove(e.order.Back()).(*embedded)
-		delete(e.texts, old.key)
+	for len(e.known) > embedKept {
+		delete(e.texts, e.known[0].key)
+		e.known = e.known[1:]
 	}
 	close(e.changed)
 	e.changed = make(chan struct{})
@@ -255,7 +252,7 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 		},
 	})
 	if p != nil {
-		if p.kind == stopped && !outOfTime(ctx) {
+		if p.kind == stopped && !OutOfTime(ctx) {
 			return plumb.Embedding{}, fmt.Errorf("ask %s: %w", e.name(), p.err)
 		}
 		return plumb.Embedding{}, e.failure(p)
@@ -269,44 +266,23 @@ func (e *embedder) request(ctx context.Context, batch []*embedded) (plumb.Embedd
 	return out, nil
 }
 
-var errVectors = noAnswer("not one vector of numbers for each text, all of one length")
+var errVectors = noAnswer("it does not have one vector of the same length for each text")
 
 // vector is a list of finite numbers; nil for anything else.
 type vector []float32
 
-// UnmarshalJSONFrom reads the numbers. The vector is nil if an element is not a number. Errors mean
-// invalid JSON.
+// UnmarshalJSONFrom reads the numbers. Errors mean invalid JSON.
 func (v *vector) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*v = nil
-	if d.PeekKind() != '[' {
-		return d.SkipValue()
-	}
-	if _, err := d.ReadToken(); err != nil {
+	raw, err := d.ReadValue()
+	if err != nil || raw.Kind() != '[' || bytes.Contains(raw, []byte("null")) { // which Unmarshal would read as 0
 		return err
 	}
 	var numbers []float32
-	good := true
-	for d.PeekKind() != ']' {
-		if d.PeekKind() != '0' {
-			good = false
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-			continue
-		}
-		t, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		f, err := t.Float()
-		good = good && err == nil && math.Abs(f) <= math.MaxFloat32
-		numbers = append(numbers, float32(f))
-	}
-	if good {
+	if json.Unmarshal(raw, &numbers) == nil {
 		*v = numbers
 	}
-	_, err := d.ReadToken()
-	return err
+	return nil
 }
 
 // usable checks that all vectors have the same length, and that each has a direction.
@@ -316,7 +292,7 @@ func usable(vectors [][]float32) error {
 			return errVectors
 		}
 		if !slices.ContainsFunc(v, func(f float32) bool { return f != 0 }) {
-			return noAnswer("a vector has no direction: all its numbers are 0")
+			return noAnswer("all numbers of a vector are 0")
 		}
 	}
 	return nil

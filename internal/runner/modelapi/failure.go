@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,7 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// failure explains why a session has no answer, and what the user can do about it.
+// failure returns the reason why a session has no answer, and a hint for the user.
 func (t *target) failure(p *problem) *plumb.Failure {
 	origin := plumb.OriginRunner
 	switch {
@@ -20,7 +21,7 @@ func (t *target) failure(p *problem) *plumb.Failure {
 	}
 	text := p.describe()
 	if p.kind == stopped {
-		text = t.tooLate(p)
+		text = t.timeLimitText(p)
 	}
 	err := errors.New(t.provider.Name + ": " + t.safe(text))
 	if p.err != nil {
@@ -42,22 +43,23 @@ type described struct {
 func (d *described) Error() string { return d.text }
 func (d *described) Unwrap() error { return d.cause }
 
-// tooLate describes the state of the request when the time limit ended.
-func (t *target) tooLate(p *problem) string {
-	text := "the time was up before an answer came"
+// timeLimitText describes the state of the request when the time limit ended.
+func (t *target) timeLimitText(p *problem) string {
+	text := "the time limit ended before an answer arrived"
 	var more []string
 	switch {
 	case len(p.partial) > 0:
-		text = "the time was up while the answer came in"
+		text = "the time limit ended while the answer arrived"
 	case p.arrived > 0:
-		text = fmt.Sprintf("the time was up before any text of an answer came: the reply had begun, with %d bytes", p.arrived)
+		text = fmt.Sprintf("the time limit ended before any text of the answer arrived, after %d bytes of the reply",
+			p.arrived)
 	}
 	if p.status >= 300 {
-		more = append(more, fmt.Sprintf("last: %d %s", p.status, firstOf(p.api.summary(), statusText(p.status))))
+		more = append(more, fmt.Sprintf("last: %d %s", p.status, cmp.Or(p.api.summary(), statusText(p.status))))
 	}
 	switch p.attempts {
 	case 0:
-		more = append(more, "no request made: the provider's limits left no room")
+		more = append(more, "no request sent: the limits of the provider were reached")
 	case 1:
 	default:
 		more = append(more, fmt.Sprintf("%d attempts", p.attempts))
@@ -80,11 +82,11 @@ func (t *target) hint(p *problem) string {
 	switch p.kind {
 	case stopped:
 		if p.attempts == 0 {
-			return "raise the case's time limit, or lower --parallel"
+			return "raise the time limit of the case, or lower --parallel"
 		}
-		return "raise the case's time limit, if the model is slow"
+		return "raise the time limit of the case if the model is slow"
 	case timedOut:
-		return "raise the runner's timeoutMs, if the model is slow"
+		return "raise timeoutMs of the runner if the model is slow"
 	case oversized:
 		return "lower maxOutputTokens"
 	case malformed:
@@ -123,7 +125,8 @@ func (t *target) statusHint(p *problem) string {
 	case p.status == http.StatusRequestEntityTooLarge, p.api.code == "context_length_exceeded":
 		return "the prompt and maxOutputTokens together are too long for the model"
 	case p.throttles():
-		return "the provider's rate limits are too low for this load: lower --parallel, or continue later with `plumb resume`"
+		return "the provider's rate limits are too low for this load: lower --parallel, " +
+			"or continue later with `plumb resume`"
 	case p.status == http.StatusBadRequest, p.status == http.StatusUnprocessableEntity:
 		return "the provider rejected the request: read its message, and check the parameters of the runner"
 	case p.status >= 500:

@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -180,10 +181,11 @@ func (google) decode(body []byte) (reply, error) {
 	r.googleUsage(&res.Usage)
 	if blocked.value != "" && blocked.value != "BLOCK_REASON_UNSPECIFIED" {
 		if len(res.Candidates.value) > 0 || res.Candidates.wrong() {
-			return reply{}, noAnswer(fmt.Sprintf("the prompt is blocked (%s), and there are candidates", oneLine(blocked.value)))
+			why := oneLine(blocked.value)
+			return reply{}, noAnswer("the prompt is blocked (" + why + "), but the reply has candidates")
 		}
 		r.finish, r.word = plumb.FinishRefused, blocked.value
-		return r, r.whole("candidates", false, res.Candidates.kind)
+		return r, r.complete("candidates", false, res.Candidates.kind)
 	}
 	if len(res.Candidates.value) == 0 {
 		return reply{}, unanswered(body, "candidates", res.Candidates.kind)
@@ -198,7 +200,7 @@ func (google) decode(body []byte) (reply, error) {
 	if r.word, err = endedBy("finishReason", &c.value.FinishReason); err != nil {
 		return reply{}, err
 	}
-	r.finish = googleFinish(r.word)
+	r.finish = cmp.Or(googleFinish[r.word], plumb.FinishOther)
 	content := &c.value.Content
 	switch {
 	case content.wrong():
@@ -210,7 +212,7 @@ func (google) decode(body []byte) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return r, r.whole("the text in content.parts", given, 0)
+	return r, r.complete("the text in content.parts", given, 0)
 }
 
 // googleParts reads the parts of a content. given reports whether there is a text among them.
@@ -228,7 +230,7 @@ func (r *reply) googleParts(parts []member[googlePart]) (given bool, err error) 
 			return false, missing(place+".thought", part.Thought.kind)
 		case call.wrong(), call.ok && !call.value.Name.ok:
 			return false, missing("the name of the tool in "+place, call.value.Name.kind)
-		case part.InlineData.came(), part.FileData.came():
+		case part.InlineData.present(), part.FileData.present():
 			return false, noAnswer(place + " is media, not text")
 		case call.ok:
 			r.toolCalls = append(r.toolCalls, toolCall{name: call.value.Name.value, args: arguments(call.value.Args)})
@@ -244,23 +246,18 @@ func (r *reply) googleParts(parts []member[googlePart]) (given bool, err error) 
 	return given, nil
 }
 
-func googleFinish(word string) plumb.FinishReason {
-	switch word {
-	case "STOP", "FINISH_REASON_UNSPECIFIED", "":
-		return plumb.FinishStop
-	case "MAX_TOKENS":
-		return plumb.FinishTruncated
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
-		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return plumb.FinishRefused
-	default:
-		return plumb.FinishOther
-	}
+// googleFinish are the finish reasons.
+var googleFinish = map[string]plumb.FinishReason{
+	"STOP": plumb.FinishStop, "FINISH_REASON_UNSPECIFIED": plumb.FinishStop, "": plumb.FinishStop,
+	"MAX_TOKENS": plumb.FinishTruncated, "SAFETY": plumb.FinishRefused, "RECITATION": plumb.FinishRefused,
+	"BLOCKLIST": plumb.FinishRefused, "PROHIBITED_CONTENT": plumb.FinishRefused, "SPII": plumb.FinishRefused,
+	"IMAGE_SAFETY": plumb.FinishRefused, "IMAGE_PROHIBITED_CONTENT": plumb.FinishRefused,
+	"IMAGE_RECITATION": plumb.FinishRefused,
 }
 
 // googleUsage reads the usage. Google counts thoughts apart from the output, and omits counts of 0.
 func (r *reply) googleUsage(u *member[googleUsage]) {
-	r.doubtUsage("usageMetadata", u.kind)
+	r.checkUsage("usageMetadata", u.kind)
 	if !u.ok {
 		return
 	}
@@ -283,8 +280,9 @@ func (r *reply) googleUsage(u *member[googleUsage]) {
 		return n
 	}
 	thoughts := count("thoughtsTokenCount", u.value.Thoughts)
+	prompt := count("promptTokenCount", u.value.Prompt)
 	r.usage = plumb.Usage{
-		InputTokens:     sum(count("promptTokenCount", u.value.Prompt), count("toolUsePromptTokenCount", u.value.ToolPrompt)),
+		InputTokens:     sum(prompt, count("toolUsePromptTokenCount", u.value.ToolPrompt)),
 		OutputTokens:    sum(count("candidatesTokenCount", u.value.Candidates), thoughts),
 		ReasoningTokens: some(thoughts),
 		CacheTokens:     some(count("cachedContentTokenCount", u.value.Cached)),
@@ -307,7 +305,8 @@ func (google) encodeEmbed(model string, texts []string) ([]byte, error) {
 	var list googleEmbedRequests
 	for _, text := range texts {
 		list.Requests = append(list.Requests, googleEmbedRequest{
-			Model: googleModel(model), Content: googleContent{Parts: []googleText{{text}}}, TaskType: "SEMANTIC_SIMILARITY",
+			Model: googleModel(model), Content: googleContent{Parts: []googleText{{text}}},
+			TaskType: "SEMANTIC_SIMILARITY",
 		})
 	}
 	return marshal(list)

@@ -13,26 +13,27 @@ import (
 type effect int
 
 const (
-	neutral   effect = iota // a fault that is not about load
+	neutral   effect = iota // an error that does not depend on the load
 	relaxed                 // an answer
 	congested               // "too many requests", "overloaded"
 )
 
-// limiter bounds the concurrent requests of one provider and key. It starts with half of what is
-// allowed, or with what the provider accepted in an earlier run. Until the provider first
-// complains, each answer raises the limit by one. From then on each complaint halves the limit, and
-// each round trip raises it by one. Complaints about requests that were sent before the last
-// halving do not count. The limiter can also stop the lane until a given time.
+// limiter bounds the concurrent requests of one provider and key. It starts with half of the
+// allowed number, or with the number that the provider accepted in an earlier run. Until the
+// provider first rejects a request because of the load, each answer raises the limit by one. From
+// then on each such rejection halves the limit, and each round trip raises it by one. Rejections of
+// requests that were sent before the last halving do not count. The limiter can also stop the lane
+// until a given time.
 type limiter struct {
 	mu       sync.Mutex
 	max      int
 	limit    float64
-	settled  bool // the provider has complained: grow slowly
+	settled  bool // the provider has rejected a request because of the load: grow slowly
 	inFlight int
-	most     int    // the most requests that were in flight when one of them was answered
+	most     int    // the largest number of concurrent requests when one of them was answered
 	epoch    uint64 // counts halvings
 	until    time.Time
-	queue    []*waiter // first come, first served
+	queue    []*waiter // in order of arrival
 	timer    *time.Timer
 }
 
@@ -80,7 +81,7 @@ func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	l.queue = append(l.queue, w)
 	l.admit()
 	l.mu.Unlock()
-	defer plumb.Waiting(ctx)() // the time limit of a case is for the model, not for its turn
+	defer plumb.Waiting(ctx)() // the time limit of a case does not include this wait
 
 	select {
 	case <-w.ready:
@@ -90,7 +91,7 @@ func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-w.ready: // admitted at the same moment: pass the place on
+	case <-w.ready: // admitted at the same moment: give the place to another waiter
 		l.inFlight--
 		l.admit()
 	default:
@@ -176,31 +177,32 @@ func (l *limiter) state() (inFlight, waiting, limit int, until time.Time) {
 	return l.inFlight, len(l.queue), int(l.limit), l.until
 }
 
-// retryBudget keeps retries from multiplying the load on a provider that is down: each retry takes
-// a token, and each answer returns one. A provider that fails rarely never uses them up.
-type retryBudget struct {
-	mu          sync.Mutex
-	tokens, max int
+// retryBudget prevents that retries multiply the load on a provider that is down: each retry takes
+// a token, and each answer returns one. A provider that fails rarely never uses up the tokens.
+type retryBudget chan struct{}
+
+// newRetryBudget returns a budget for all retries of all concurrent requests.
+func newRetryBudget(inFlight, attempts int) retryBudget {
+	b := make(retryBudget, max(100, inFlight*(attempts-1)))
+	for range cap(b) {
+		b <- struct{}{}
+	}
+	return b
 }
 
-// newRetryBudget returns a budget for all retries of all requests in flight.
-func newRetryBudget(inFlight, attempts int) *retryBudget {
-	n := max(100, inFlight*(attempts-1))
-	return &retryBudget{tokens: n, max: n}
-}
-
-func (b *retryBudget) take() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.tokens == 0 {
+// take reports whether there was a token left.
+func (b retryBudget) take() bool {
+	select {
+	case <-b:
+		return true
+	default:
 		return false
 	}
-	b.tokens--
-	return true
 }
 
-func (b *retryBudget) refund() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tokens = min(b.max, b.tokens+1)
+func (b retryBudget) refund() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
 }

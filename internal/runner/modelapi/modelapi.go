@@ -12,6 +12,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -27,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/plumb-eval/plumb"
@@ -40,9 +42,9 @@ const (
 	DefaultRequestTimeout = 5 * time.Minute
 )
 
-// Config describes a model to ask. Provider, Model and Transport are required.
+// Config describes a model. Provider, Model and Transport are required.
 type Config struct {
-	// ID names the runner; "" takes "provider:model".
+	// ID is the name of the runner; "" means "provider:model".
 	ID string
 	// Provider and Model are what [Resolve] returns. The provider may be any name or alias of
 	// [ProviderNamed].
@@ -54,14 +56,14 @@ type Config struct {
 	APIKey string
 	// Headers are added to each request, and replace those that would be sent otherwise.
 	Headers map[string]string
-	// Parameters are what the run asks for. The provider decides nil fields, except that a nil
-	// MaxOutputTokens means DefaultMaxOutputTokens. A MaxOutputTokens of 0 sends no cap if the
-	// provider does not require one.
+	// Parameters are the requested parameters. The provider chooses the nil fields, except that a
+	// nil MaxOutputTokens means DefaultMaxOutputTokens. With a MaxOutputTokens of 0, requests have
+	// no cap if the provider does not require one.
 	Parameters plumb.Parameters
 	// RequestTimeout limits one request, including the reading of its answer; 0 means
 	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// MaxParallel bounds the concurrent calls to Run; 0 leaves the bound to the caller.
+	// MaxParallel bounds the concurrent calls to Run; 0 means no bound.
 	MaxParallel int
 	Transport   *Transport
 	// Note is called with messages for the user, at most once for each text, from the goroutines of
@@ -69,7 +71,7 @@ type Config struct {
 	Note func(plumb.Note)
 }
 
-// Model asks one model. It is a [plumb.Runner].
+// Model sends prompts to one model. It is a [plumb.Runner].
 type Model struct {
 	target
 	info     plumb.RunnerInfo
@@ -80,7 +82,7 @@ type Model struct {
 	note     func(plumb.Note)
 }
 
-// target is where requests go, and what errors about it need.
+// target is the target of requests, with the data that errors name.
 type target struct {
 	provider  Provider
 	wire      wire
@@ -92,7 +94,7 @@ type target struct {
 	lane      *lane
 }
 
-// New returns the model that cfg describes. It sends no request. Its errors are mistakes in the
+// New returns the model that cfg describes. It sends no request. Its errors report mistakes in the
 // configuration.
 func New(cfg Config) (*Model, error) {
 	t, err := newTarget(cfg)
@@ -136,7 +138,7 @@ func newTarget(cfg Config) (target, error) {
 	case !ok:
 		return target{}, unknownProvider(cfg.Provider)
 	case cfg.Model == "":
-		return target{}, fmt.Errorf("%s: no model named", p.Name)
+		return target{}, fmt.Errorf("%s: no model name", p.Name)
 	case cfg.Transport == nil:
 		return target{}, fmt.Errorf("%s:%s: no transport", p.Name, cfg.Model)
 	}
@@ -164,17 +166,18 @@ func newTarget(cfg Config) (target, error) {
 	}
 	w.authorize(t.header, cfg.APIKey)
 	for name, value := range cfg.Headers {
-		if !validHeader(name, value) {
-			return target{}, fmt.Errorf("%s: header %q has characters that a header cannot have", p.Name, name)
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return target{}, fmt.Errorf("%s: header %q has invalid characters", p.Name, name)
 		}
 		t.header.Set(name, value)
 	}
-	if !validHeader("Authorization", cfg.APIKey) {
+	if !httpguts.ValidHeaderFieldValue(cfg.APIKey) {
 		return target{}, plumb.Failuref(plumb.OriginRunner,
-			"%s: the API key has characters that a header cannot have, for example a line break", p.Name)
+			"%s: the API key has invalid characters, for example a line break", p.Name)
 	}
 	if cfg.APIKey == "" && !carriesKey(cfg.Headers) && p.NeedsKey(cfg.BaseURL) {
-		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(fmt.Errorf("%s: no API key", p.Name), keyHint(p)))
+		err := fmt.Errorf("%s: no API key", p.Name)
+		return target{}, plumb.Failed(plumb.OriginRunner, plumb.WithHint(err, keyHint(p)))
 	}
 	t.lane = cfg.Transport.lane(p.Name, base.Scheme+"://"+base.Host, cfg.APIKey)
 	return t, nil
@@ -191,13 +194,6 @@ func carriesKey(headers map[string]string) bool {
 	return false
 }
 
-// validHeader reports whether a header can be sent.
-func validHeader(name, value string) bool {
-	return name != "" && !strings.ContainsAny(name, " \t\r\n:") && !strings.ContainsFunc(value, func(r rune) bool {
-		return r < ' ' && r != '\t' || r == 0x7f
-	})
-}
-
 // at returns the address of a path below the base URL.
 func (t *target) at(path string) *url.URL {
 	u := *t.base
@@ -212,8 +208,8 @@ func (t *target) name() string { return t.provider.Name + ":" + t.model }
 // headers.
 func configHash(info plumb.RunnerInfo, cfg Config) string {
 	doc, _ := json.Marshal(map[string]any{ //nolint:errchkjson // made of strings and numbers
-		"provider": info.Agent.Type, "model": info.Agent.Model, "baseURL": info.BaseURL, "api": strings.ToLower(cfg.API),
-		"headers": slices.Sorted(maps.Keys(cfg.Headers)), "parameters": info.Parameters,
+		"provider": info.Agent.Type, "model": info.Agent.Model, "baseURL": info.BaseURL,
+		"api": strings.ToLower(cfg.API), "headers": slices.Sorted(maps.Keys(cfg.Headers)), "parameters": info.Parameters,
 	})
 	sum := sha256.Sum256(doc)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -222,7 +218,7 @@ func configHash(info plumb.RunnerInfo, cfg Config) string {
 // Info returns the description and the configuration of the model.
 func (m *Model) Info() plumb.RunnerInfo { return m.info }
 
-// Run asks the model one question. See [plumb.Runner] for the contract.
+// Run sends one prompt to the model. See [plumb.Runner] for the contract.
 func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	if m.parallel != nil {
 		resume := plumb.Waiting(ctx)
@@ -258,7 +254,7 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 		case s.yields(p, a):
 			continue
 		case p.kind == refusedByAPI && p.api.blocked():
-			s.reply = reply{finish: plumb.FinishRefused, word: firstOf(p.api.code, p.api.message)}
+			s.reply = reply{finish: plumb.FinishRefused, word: cmp.Or(p.api.code, p.api.message)}
 			return s.report(ex), nil
 		}
 		p.attempts = s.attempts
@@ -266,10 +262,10 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 	}
 }
 
-// broken ends a session without an answer. It keeps an answer that had begun to arrive at the time
-// limit.
+// broken ends a session without a complete answer. At the time limit it keeps the part that
+// arrived.
 func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
-	if p.kind == stopped && !outOfTime(ctx) {
+	if p.kind == stopped && !OutOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {
 			return nil, fmt.Errorf("ask %s: %w: %w", m.name(), p.err, cause)
 		}

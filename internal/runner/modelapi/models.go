@@ -41,7 +41,7 @@ func ListModels(ctx context.Context, cfg Config) ([]ModelInfo, error) {
 			},
 		})
 		if p != nil {
-			if p.kind == stopped && !outOfTime(ctx) {
+			if p.kind == stopped && !OutOfTime(ctx) {
 				return nil, ctx.Err()
 			}
 			f := t.failure(p)

@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -14,13 +15,13 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// chat is the wire format of OpenAI's chat completions, which most other servers speak too.
+// chat is the wire format of OpenAI's chat completions, which most other servers implement too.
 type chat struct {
-	// compatible is set for servers that know only the older names of roles and parameters.
+	// compatible is set for servers that have only the older names of roles and parameters.
 	compatible bool
-	// root is the path of an address that a person wrote without its version; "" means "/v1".
+	// root is the path of an address that a user wrote without its version; "" means "/v1".
 	root string
-	// keyHeader is the header that carries the key; "" means Authorization, with a bearer token.
+	// keyHeader is the header with the key; "" means Authorization, with a bearer token.
 	keyHeader string
 	// port is the port of an address that has none. It also marks servers that listen on 0.0.0.0.
 	port string
@@ -29,7 +30,7 @@ type chat struct {
 func (chat) parameters() support { return support{renamed: maxOutputTokens} }
 
 func (c chat) address(u *url.URL) {
-	root := firstOf(c.root, "/v1")
+	root := cmp.Or(c.root, "/v1")
 	if strings.HasPrefix(root, u.Path+"/") {
 		u.Path = root
 	}
@@ -163,6 +164,14 @@ type chatUsage struct {
 	}] `json:"completion_tokens_details"`
 }
 
+// chatFinish are the finish reasons. "model_length" is Mistral's, "sensitive" Zhipu's.
+var chatFinish = map[string]plumb.FinishReason{
+	"stop": plumb.FinishStop, "": plumb.FinishStop,
+	"length": plumb.FinishTruncated, "model_length": plumb.FinishTruncated,
+	"content_filter": plumb.FinishRefused, "sensitive": plumb.FinishRefused,
+	"tool_calls": plumb.FinishToolCalls, "function_call": plumb.FinishToolCalls,
+}
+
 func (chat) decode(body []byte) (reply, error) {
 	c, err := parse[chatReply](body)
 	switch {
@@ -187,24 +196,13 @@ func (chat) decode(body []byte) (reply, error) {
 		return reply{}, missing("message", msg.kind)
 	}
 	r := reply{id: c.ID.value, model: c.Model.value, fingerprint: c.Fingerprint.value, word: word}
-	switch word {
-	case "stop", "":
-		r.finish = plumb.FinishStop
-	case "length", "model_length": // the second is Mistral's
-		r.finish = plumb.FinishTruncated
-	case "content_filter", "sensitive": // the second is Zhipu's
-		r.finish = plumb.FinishRefused
-	case "tool_calls", "function_call":
-		r.finish = plumb.FinishToolCalls
-	default:
-		r.finish = plumb.FinishOther
-	}
+	r.finish = cmp.Or(chatFinish[word], plumb.FinishOther)
 	given, err := r.chatMessage(&msg.value)
 	if err != nil {
 		return reply{}, err
 	}
 	r.chatUsage(&c.Usage)
-	return r, r.whole("message.content", given, msg.value.Content.text.kind)
+	return r, r.complete("message.content", given, msg.value.Content.text.kind)
 }
 
 // chatMessage reads the text, the thoughts, and the tool calls of a message. given reports whether
@@ -232,7 +230,7 @@ func (r *reply) chatMessage(msg *chatMessage) (given bool, err error) {
 			r.text = refusal
 		}
 	}
-	if s := firstOf(msg.ReasoningContent.value, msg.Reasoning.value); s != "" {
+	if s := cmp.Or(msg.ReasoningContent.value, msg.Reasoning.value); s != "" {
 		r.thinking = append(r.thinking, s)
 	}
 	if msg.ToolCalls.wrong() {
@@ -314,7 +312,7 @@ func (r *reply) chatCall(place string, f *member[chatFunction]) error {
 }
 
 func (r *reply) chatUsage(u *member[chatUsage]) {
-	r.doubtUsage("usage", u.kind)
+	r.checkUsage("usage", u.kind)
 	in, out := &u.value.Details.value, &u.value.OutputDetails.value
 	r.usage = plumb.Usage{
 		InputTokens:      r.count("prompt_tokens", u.value.Input),

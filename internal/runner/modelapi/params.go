@@ -19,21 +19,49 @@ const (
 	reasoningEffort
 )
 
-// names lists the parameters of the set by their JSON keys in [plumb.Parameters].
+// parameters is the table of all parameters: their JSON keys in [plumb.Parameters], patterns of
+// their names in the errors of providers, and their fields.
+var parameters = [...]struct {
+	bit      parameter
+	name     string
+	spelling string
+	given    func(plumb.Parameters) bool
+	drop     func(*plumb.Parameters)
+}{
+	{
+		temperature, "temperature", `temperature`,
+		func(p plumb.Parameters) bool { return p.Temperature != nil },
+		func(p *plumb.Parameters) { p.Temperature = nil },
+	},
+	{
+		topP, "topP", `top[_ -]?p`,
+		func(p plumb.Parameters) bool { return p.TopP != nil },
+		func(p *plumb.Parameters) { p.TopP = nil },
+	},
+	{
+		seed, "seed", `seed`,
+		func(p plumb.Parameters) bool { return p.Seed != nil },
+		func(p *plumb.Parameters) { p.Seed = nil },
+	},
+	{
+		maxOutputTokens, "maxOutputTokens", `max[_ -]?(?:completion|output|new)?[_ -]?tokens`,
+		func(p plumb.Parameters) bool { return p.MaxOutputTokens != nil },
+		func(p *plumb.Parameters) { p.MaxOutputTokens = nil },
+	},
+	{
+		reasoningEffort, "reasoningEffort",
+		`reasoning(?:[_. -]?effort)?|effort|thinking(?:[_. -]?(?:config|level|budget))?|output[_ ]?config`,
+		func(p plumb.Parameters) bool { return p.ReasoningEffort != nil },
+		func(p *plumb.Parameters) { p.ReasoningEffort = nil },
+	},
+}
+
+// names lists the parameters of the set.
 func (p parameter) names() []string {
 	var out []string
-	for _, n := range [...]struct {
-		bit  parameter
-		name string
-	}{
-		{temperature, "temperature"},
-		{topP, "topP"},
-		{seed, "seed"},
-		{maxOutputTokens, "maxOutputTokens"},
-		{reasoningEffort, "reasoningEffort"},
-	} {
-		if p&n.bit != 0 {
-			out = append(out, n.name)
+	for _, known := range parameters {
+		if p&known.bit != 0 {
+			out = append(out, known.name)
 		}
 	}
 	return out
@@ -42,40 +70,20 @@ func (p parameter) names() []string {
 // given returns the set of parameters that p has.
 func given(p plumb.Parameters) parameter {
 	var set parameter
-	if p.Temperature != nil {
-		set |= temperature
-	}
-	if p.TopP != nil {
-		set |= topP
-	}
-	if p.Seed != nil {
-		set |= seed
-	}
-	if p.MaxOutputTokens != nil {
-		set |= maxOutputTokens
-	}
-	if p.ReasoningEffort != nil {
-		set |= reasoningEffort
+	for _, known := range parameters {
+		if known.given(p) {
+			set |= known.bit
+		}
 	}
 	return set
 }
 
 // without returns p without the parameters of the set.
 func without(p plumb.Parameters, set parameter) plumb.Parameters {
-	if set&temperature != 0 {
-		p.Temperature = nil
-	}
-	if set&topP != 0 {
-		p.TopP = nil
-	}
-	if set&seed != 0 {
-		p.Seed = nil
-	}
-	if set&maxOutputTokens != 0 {
-		p.MaxOutputTokens = nil
-	}
-	if set&reasoningEffort != 0 {
-		p.ReasoningEffort = nil
+	for _, known := range parameters {
+		if set&known.bit != 0 {
+			known.drop(&p)
+		}
 	}
 	return p
 }
@@ -111,16 +119,7 @@ func refusedParameter(e apiError, sent parameter) parameter {
 // spelling, or 0.
 func parametersNamed(text string, sent parameter) parameter {
 	best, at := parameter(0), len(text)
-	for _, p := range [...]struct {
-		bit      parameter
-		spelling string
-	}{
-		{temperature, `temperature`},
-		{topP, `top[_ -]?p`},
-		{seed, `seed`},
-		{maxOutputTokens, `max[_ -]?(?:completion|output|new)?[_ -]?tokens`},
-		{reasoningEffort, `reasoning(?:[_. -]?effort)?|effort|thinking(?:[_. -]?(?:config|level|budget))?|output[_ ]?config`},
-	} {
+	for _, p := range parameters {
 		if sent&p.bit == 0 {
 			continue
 		}

@@ -116,7 +116,7 @@ func TestRefusedParametersAreDroppedAlone(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(notes) != 2 || !strings.Contains(notes[0].Text, "openai:gpt-5 does not take temperature") {
+	if len(notes) != 2 || !strings.Contains(notes[0].Text, "openai:gpt-5 rejects temperature") {
 		t.Errorf("notes %v", notes)
 	}
 }

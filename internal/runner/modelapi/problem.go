@@ -2,6 +2,7 @@ package modelapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -220,7 +221,7 @@ func statusOf(word string) int {
 func (e *apiError) summary() string {
 	switch {
 	case e.message == "":
-		return firstOf(e.code, e.kind)
+		return cmp.Or(e.code, e.kind)
 	case e.code != "" && e.number == 0 && !strings.Contains(e.message, e.code):
 		return e.message + " [" + e.code + "]"
 	}
@@ -230,7 +231,8 @@ func (e *apiError) summary() string {
 // outOfMoney reports whether the quota of an account is used up, so that waiting does not help.
 func (e *apiError) outOfMoney() bool {
 	for _, word := range []string{
-		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits", "billing_error",
+		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits",
+		"billing_error",
 	} {
 		if e.code == word || e.kind == word {
 			return true
@@ -297,15 +299,15 @@ func parseAPIError(body []byte) apiError {
 		if json.Unmarshal(inner, &nested) == nil && nested != nil {
 			fields = nested
 		} else if isError(jsontext.Value(inner)) {
-			s := firstOf(text(inner), "an error without a message: "+string(inner))
+			s := cmp.Or(text(inner), "an error without a message: "+string(inner))
 			fields = map[string]json.RawMessage{"code": top["code"], "type": top["type"]}
 			fields["message"], _ = json.Marshal(s) //nolint:errchkjson // a string always has a form
 		}
 	}
 	e := apiError{
-		message: oneLine(firstOf(text(fields["message"]), text(fields["detail"]), text(fields["error_message"]))),
+		message: oneLine(cmp.Or(text(fields["message"]), text(fields["detail"]), text(fields["error_message"]))),
 		code:    text(fields["code"]),
-		kind:    firstOf(text(fields["type"]), text(fields["status"])),
+		kind:    cmp.Or(text(fields["type"]), text(fields["status"])),
 		param:   text(fields["param"]),
 	}
 	if e.param == "None" { // a relay written in Python
@@ -337,15 +339,6 @@ func text(raw json.RawMessage) string {
 	var n json.Number
 	if len(raw) > 0 && json.Unmarshal(raw, &n) == nil {
 		return n.String()
-	}
-	return ""
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
 	}
 	return ""
 }
@@ -407,7 +400,7 @@ func notJSON(contentType string, body []byte) error {
 	switch {
 	case looksLikeStream(contentType, body):
 		return errors.New("a stream of events instead of one JSON object: " +
-			"the server streams although Plumb did not ask for it")
+			"the server streams although Plumb did not request a stream")
 	case looksLikeHTML(body):
 		return fmt.Errorf("%s instead of JSON", plainText(body))
 	case contentType != "" && !strings.Contains(contentType, "json"):
@@ -433,8 +426,8 @@ func statusProblem(res *http.Response, body []byte, requestID string) *problem {
 	return p
 }
 
-// outOfTime reports whether ctx reached a time limit, rather than being canceled.
-func outOfTime(ctx context.Context) (deadline bool) {
+// OutOfTime reports whether ctx reached a time limit, rather than being canceled.
+func OutOfTime(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, plumb.ErrTimeLimit) || errors.Is(cause, context.DeadlineExceeded) ||
 		errors.Is(ctx.Err(), context.DeadlineExceeded)

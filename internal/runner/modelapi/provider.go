@@ -9,38 +9,37 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// Provider describes one provider, or one kind of server that many people run themselves.
+// Provider describes one provider, or one kind of server that users run themselves.
 type Provider struct {
 	// Name is the part before the colon of "provider:model".
 	Name string
-	// KeyEnv are the environment variables that hold the key, in the order of preference.
+	// OtherNames are accepted instead of Name.
+	OtherNames []string
+	// KeyEnv are the environment variables for the key, in the order of preference.
 	KeyEnv []string
-	// BaseURLEnv is the environment variable that replaces BaseURL; "" where there is none.
+	// BaseURLEnv is the environment variable that replaces BaseURL; "" if there is none.
 	BaseURLEnv string
 	// BaseURL is the address; "" if each user has a different one.
 	BaseURL string
 	// Local is set for servers that usually run on this machine and need no key.
 	Local bool
-	// KeyURL is the page where a key can be made, BillingURL the one where credit is bought.
+	// KeyURL is the page for creating keys, BillingURL the page for buying credit.
 	KeyURL, BillingURL string
-	// Start is the command that starts a local server, pull the one that fetches a model for it.
+	// Start is the command that starts a local server, pull the one that downloads a model for it.
 	Start, pull string
 
-	// otherNames are accepted in the place of Name.
-	otherNames []string
-	// apis are the wire formats by the name of the setting "api"; "" is the usual one.
+	// apis are the wire formats by the value of the setting "api"; "" is the default.
 	apis map[string]wire
-	// models and embeddings are known by their bare names, and so is what the pattern matches.
+	// models and embeddings are the names that need no provider. So are names that match pattern.
 	models, embeddings []string
 	pattern            string
-	// embedding is the embedding model that is used by default; "" where not every account or
-	// server has one.
+	// embedding is the default embedding model; "" if not every account or server has one.
 	embedding string
 	// aliases are short names of models.
 	aliases map[string]string
 }
 
-// Custom is the provider of servers that speak OpenAI's wire format and have no preset.
+// Custom is the provider for other servers with OpenAI's wire format.
 const Custom = "openai-compatible"
 
 // Providers lists the known providers.
@@ -62,25 +61,29 @@ func Providers() []Provider {
 		},
 		{
 			Name: "anthropic", KeyEnv: []string{"ANTHROPIC_API_KEY"}, BaseURLEnv: "ANTHROPIC_BASE_URL",
-			BaseURL: "https://api.anthropic.com", otherNames: []string{"claude"},
-			KeyURL: "https://console.anthropic.com/settings/keys", BillingURL: "https://console.anthropic.com/settings/billing",
-			apis: map[string]wire{"": anthropic{}},
+			BaseURL: "https://api.anthropic.com", OtherNames: []string{"claude"},
+			KeyURL:     "https://console.anthropic.com/settings/keys",
+			BillingURL: "https://console.anthropic.com/settings/billing",
+			apis:       map[string]wire{"": anthropic{}},
 			models: []string{
-				"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-opus-5", "claude-sonnet-5",
-				"claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-4-5",
+				"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-opus-5",
+				"claude-sonnet-5", "claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6", "claude-sonnet-4-6",
+				"claude-haiku-4-5", "claude-opus-4-5",
 			},
 			pattern: `claude-[a-z0-9]`,
-			aliases: map[string]string{"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"},
+			aliases: map[string]string{
+				"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5",
+			},
 		},
 		{
 			Name: "google", KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, BaseURLEnv: "GOOGLE_GEMINI_BASE_URL",
-			BaseURL: "https://generativelanguage.googleapis.com", otherNames: []string{"gemini"},
+			BaseURL: "https://generativelanguage.googleapis.com", OtherNames: []string{"gemini"},
 			KeyURL: "https://aistudio.google.com/apikey", BillingURL: "https://ai.google.dev/gemini-api/docs/billing",
 			apis: map[string]wire{"": google{}}, embedding: "gemini-embedding-001",
 			models: []string{
 				"gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.6-flash", "gemini-3.5-flash", "gemini-3.5-flash-lite",
-				"gemini-3.1-pro-preview", "gemini-3.1-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite",
-				"gemini-pro-latest", "gemini-flash-latest", "gemini-flash-lite-latest",
+				"gemini-3.1-pro-preview", "gemini-3.1-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash",
+				"gemini-2.5-flash-lite", "gemini-pro-latest", "gemini-flash-latest", "gemini-flash-lite-latest",
 			},
 			embeddings: []string{"gemini-embedding-001"},
 			pattern:    `gemini-[a-z0-9]`,
@@ -97,12 +100,12 @@ func Providers() []Provider {
 		{
 			Name: "lmstudio", KeyEnv: []string{"LMSTUDIO_API_KEY"}, BaseURLEnv: "LMSTUDIO_BASE_URL",
 			BaseURL: "http://127.0.0.1:1234/v1", Local: true, Start: "lms server start",
-			otherNames: []string{"lm-studio"}, apis: compatible,
+			OtherNames: []string{"lm-studio"}, apis: compatible,
 		},
 		{
 			Name: "llamacpp", KeyEnv: []string{"LLAMACPP_API_KEY", "LLAMA_API_KEY"}, BaseURLEnv: "LLAMACPP_BASE_URL",
 			BaseURL: "http://127.0.0.1:8080/v1", Local: true, Start: "llama-server -m MODEL.gguf",
-			otherNames: []string{"llama.cpp", "llama-cpp"}, apis: compatible,
+			OtherNames: []string{"llama.cpp", "llama-cpp"}, apis: compatible,
 		},
 		{
 			Name: "openrouter", KeyEnv: []string{"OPENROUTER_API_KEY"}, BaseURLEnv: "OPENROUTER_BASE_URL",
@@ -120,7 +123,7 @@ func Providers() []Provider {
 		},
 		{
 			Name: Custom, KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
-			otherNames: []string{"custom"}, apis: compatible,
+			OtherNames: []string{"custom"}, apis: compatible,
 		},
 	}
 }
@@ -134,7 +137,7 @@ func chatAPIs(c chat) map[string]wire {
 func ProviderNamed(name string) (Provider, bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for _, p := range Providers() {
-		if p.Name == name || slices.Contains(p.otherNames, name) {
+		if p.Name == name || slices.Contains(p.OtherNames, name) {
 			return p, true
 		}
 	}
@@ -178,7 +181,7 @@ func (p Provider) NeedsKey(baseURL string) bool {
 	return !p.Local && p.BaseURL != "" && (baseURL == "" || strings.TrimRight(baseURL, "/") == p.BaseURL)
 }
 
-// endpoint turns the base URL that a person wrote into the address that paths are appended to.
+// endpoint returns the address, before the paths, for the base URL that a user wrote.
 func (p Provider) endpoint(baseURL string) (*url.URL, error) {
 	raw := strings.TrimSpace(baseURL)
 	if raw == "" {

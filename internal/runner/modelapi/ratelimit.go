@@ -2,6 +2,7 @@ package modelapi
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"regexp"
@@ -64,30 +65,24 @@ func serverTime(h http.Header, now time.Time) time.Time {
 // spentQuota returns how long the provider takes to restore a quota that is used up; 0 if something
 // is left, or the reply does not have it. It is often the time until the quota is full again.
 func spentQuota(h http.Header, now time.Time) (wait time.Duration) {
-	for _, what := range [...][2]string{
+	for _, quota := range [...]struct{ left, reset string }{
 		{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
 		{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
-	} {
-		if left := h[what[0]]; len(left) > 0 && left[0] == "0" {
-			reset := h.Get(what[1])
-			d, err := time.ParseDuration(reset)
-			if err != nil {
-				s, _ := decimal(reset)
-				d = seconds(s)
-			}
-			wait = max(wait, d)
-		}
-	}
-	for _, what := range [...][2]string{
 		{"Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset"},
 		{"Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset"},
 		{"Anthropic-Ratelimit-Input-Tokens-Remaining", "Anthropic-Ratelimit-Input-Tokens-Reset"},
 		{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset"},
 	} {
-		if left := h[what[0]]; len(left) > 0 && left[0] == "0" {
-			if at, err := time.Parse(time.RFC3339, h.Get(what[1])); err == nil {
-				wait = max(wait, at.Sub(serverTime(h, now)))
-			}
+		if left := h[quota.left]; len(left) == 0 || left[0] != "0" {
+			continue
+		}
+		reset := h.Get(quota.reset)
+		if d, err := time.ParseDuration(reset); err == nil {
+			wait = max(wait, d)
+		} else if at, err := time.Parse(time.RFC3339, reset); err == nil {
+			wait = max(wait, at.Sub(serverTime(h, now)))
+		} else if s, ok := decimal(reset); ok {
+			wait = max(wait, seconds(s))
 		}
 	}
 	return wait
@@ -101,23 +96,21 @@ func quotaWait(wait time.Duration) time.Duration {
 	return min(wait, maxQuotaPause)
 }
 
-// inWords writes a duration in the largest unit that it has at least two of.
-func inWords(d time.Duration) string {
-	switch {
-	case d >= longestWait:
+// roundedDuration writes a duration in the largest unit that it has at least two of.
+func roundedDuration(d time.Duration) string {
+	if d >= longestWait {
 		return "a year or more"
-	case d >= 48*time.Hour:
-		return count(d, 24*time.Hour, "days")
-	case d >= 2*time.Hour:
-		return count(d, time.Hour, "hours")
-	case d >= 2*time.Minute:
-		return count(d, time.Minute, "minutes")
 	}
-	return count(d, time.Second, "seconds")
-}
-
-func count(d, unit time.Duration, name string) string {
-	return strconv.FormatInt(int64((d+unit/2)/unit), 10) + " " + name
+	unit, name := time.Second, "seconds"
+	switch {
+	case d >= 48*time.Hour:
+		unit, name = 24*time.Hour, "days"
+	case d >= 2*time.Hour:
+		unit, name = time.Hour, "hours"
+	case d >= 2*time.Minute:
+		unit, name = time.Minute, "minutes"
+	}
+	return fmt.Sprintf("%d %s", (d+unit/2)/unit, name)
 }
 
 // retryDelay reads Google's RetryInfo from the details of an error.

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// maxRemembered bounds a number of concurrent requests that is believed, and maxRememberedFiles
-	// how many are kept.
+	// maxRemembered is the largest valid number of concurrent requests, maxRememberedFiles the
+	// largest number of files.
 	maxRemembered      = 10_000
 	maxRememberedFiles = 100
 )
 
-// memory is a directory that keeps, from run to run, how many concurrent requests a provider
-// accepted from a key. Each lane has a file of its own, which is replaced as a whole, so that
-// several processes can use the directory. What is read from it is only where a lane starts: a file
-// that is missing or damaged does no harm. "" keeps nothing.
+// memory is a directory that stores the number of concurrent requests that a provider accepted from
+// a key. Each lane has its own file, which is replaced atomically, so that several processes can
+// use the directory. A lane only starts with the number, so a missing or damaged file does no harm.
+// "" stores nothing.
 type memory string
 
-// file names the file of a lane by a hash, from which neither the key nor the host can be read. The
-// port is not part of it: local servers change theirs.
+// file returns the file of a lane. Its name is a hash, which does not reveal the key or the host.
+// The port is not part of it, because local servers change their ports.
 func (m memory) file(k laneKey) string {
 	host := k.host
 	if u, err := url.Parse(k.host); err == nil {
@@ -38,7 +38,7 @@ func (m memory) file(k laneKey) string {
 	return filepath.Join(string(m), hex.EncodeToString(sum[:16]))
 }
 
-// read returns the number that a lane accepted last time, or 0.
+// read returns the stored number of a lane, or 0.
 func (m memory) read(k laneKey) int {
 	if m == "" {
 		return 0
@@ -51,7 +51,7 @@ func (m memory) read(k laneKey) int {
 	return n
 }
 
-// write keeps a number. Its errors have no consequence: the next run starts as a first run does.
+// write stores a number. After an error, the next run starts without one.
 func (m memory) write(k laneKey, n int) {
 	if m == "" || os.MkdirAll(string(m), 0o700) != nil {
 		return
@@ -63,7 +63,7 @@ func (m memory) write(k laneKey, n int) {
 	m.prune()
 }
 
-// prune removes the files that were written first, when there are too many.
+// prune removes the oldest files if there are too many.
 func (m memory) prune() {
 	entries, err := os.ReadDir(string(m))
 	if err != nil || len(entries) <= maxRememberedFiles {

@@ -17,7 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// replyRow is one row of the tables of docs/providers.md that say what becomes of a reply.
+// replyRow is one row of the tables of docs/providers.md with the decisions about replies.
 type replyRow struct {
 	section, member, state, reply, decision, outcome string
 }
@@ -29,12 +29,12 @@ func replyRows(tb testing.TB) []replyRow {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(doc), "\n## What becomes of a reply\n")
+	_, text, _ := strings.Cut(string(doc), "\n## How Plumb interprets a reply\n")
 	text, _, found := strings.Cut(text, "\n## ")
 	if !found {
-		tb.Fatal("docs/providers.md does not say what becomes of a reply")
+		tb.Fatal("docs/providers.md has no section on the interpretation of replies")
 	}
-	row := regexp.MustCompile("^\\| (.+?) \\| (.+?) \\| `(.*)` \\| (answer|made again|error) \\| `(.*)` \\|$")
+	row := regexp.MustCompile("^\\| (.+?) \\| (.+?) \\| `(.*)` \\| (answer|retry|error) \\| `(.*)` \\|$")
 	var rows []replyRow
 	var section string
 	for line := range strings.Lines(text) {
@@ -121,7 +121,7 @@ func checkRequests(t *testing.T, row replyRow, got int64, err error) {
 		t.Fatalf("error %v, want %q in it", err, row.outcome)
 	}
 	want := int64(1)
-	if row.decision == "made again" {
+	if row.decision == "retry" {
 		want = defaultMaxAttempts
 		if f.HTTPStatus == http.StatusTooManyRequests || f.HTTPStatus == statusOverloaded {
 			want *= throttleFactor
@@ -162,7 +162,7 @@ func checkReply(t *testing.T, row replyRow, cfg Config, good string) {
 	switch {
 	case row.decision == "error" && (err == nil || requests != 1):
 		t.Errorf("before a good reply: %v, %d requests", err, requests)
-	case row.decision == "made again" && (err != nil || requests != 2 || rep.FinalOutput == ""):
+	case row.decision == "retry" && (err != nil || requests != 2 || rep.FinalOutput == ""):
 		t.Errorf("before a good reply: %v, %d requests", err, requests)
 	}
 }

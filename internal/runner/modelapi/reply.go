@@ -69,14 +69,14 @@ func (m *member[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &m.value)
 }
 
-// came reports whether there is a value other than null.
-func (m *member[T]) came() bool { return m.kind != 0 && m.kind != 'n' }
+// present reports whether there is a value other than null.
+func (m *member[T]) present() bool { return m.kind != 0 && m.kind != 'n' }
 
 // wrong reports whether there is a value that the wire format does not allow.
-func (m *member[T]) wrong() bool { return m.came() && !m.ok }
+func (m *member[T]) wrong() bool { return m.present() && !m.ok }
 
-// words names a kind of value for error messages.
-func words(k jsontext.Kind) string {
+// kindName names a kind of value for error messages.
+func kindName(k jsontext.Kind) string {
 	switch k {
 	case 0:
 		return "absent"
@@ -96,7 +96,7 @@ func words(k jsontext.Kind) string {
 }
 
 // missing is the error of a reply with a wrong or absent value in the place of the answer.
-func missing(place string, k jsontext.Kind) error { return noAnswer(place + " is " + words(k)) }
+func missing(place string, k jsontext.Kind) error { return noAnswer(place + " is " + kindName(k)) }
 
 func noAnswer(reason string) error { return fmt.Errorf("%w: %s", errNoAnswer, reason) }
 
@@ -109,11 +109,11 @@ func unknownPart(place string, k jsontext.Kind, kind *member[string]) error {
 	case !kind.ok:
 		return missing(place+".type", kind.kind)
 	}
-	return noAnswer(fmt.Sprintf("%s is of a type that Plumb does not know, %q", place, oneLine(kind.value)))
+	return noAnswer(fmt.Sprintf("%s has the unknown type %q", place, oneLine(kind.value)))
 }
 
 // errNoAnswer is in all errors of replies that are valid JSON without an answer.
-var errNoAnswer = errors.New("the reply holds no answer")
+var errNoAnswer = errors.New("the reply has no answer")
 
 // failing has the members that mark a body with status 200 as an error.
 type failing struct {
@@ -212,16 +212,17 @@ func endedBy(place string, m *member[string]) (word string, err error) {
 	case m.wrong():
 		return "", missing(place, m.kind)
 	case BrokeOff(m.value):
-		return "", &apiError{message: fmt.Sprintf("the provider broke the answer off: %s is %q", place, oneLine(m.value))}
+		text := fmt.Sprintf("the provider ended the answer early: %s is %q", place, oneLine(m.value))
+		return "", &apiError{message: text}
 	}
 	return m.value, nil
 }
 
-// whole decides about a reply when all members have been read. place is where its text should be,
-// given reports whether a text is there, even an empty one, and k is the kind of another value
+// complete decides about a reply when all members have been read. place is where its text should
+// be, given reports whether a text is there, even an empty one, and k is the kind of another value
 // there. A reply without a text is an answer if the model called a tool, or if the provider reports
 // that it truncated or withheld the text.
-func (r *reply) whole(place string, given bool, k jsontext.Kind) error {
+func (r *reply) complete(place string, given bool, k jsontext.Kind) error {
 	switch {
 	case len(r.toolCalls) > 0:
 		if r.finish == plumb.FinishStop && r.text == "" {
@@ -232,7 +233,7 @@ func (r *reply) whole(place string, given bool, k jsontext.Kind) error {
 	case !given && r.finish != plumb.FinishTruncated && r.finish != plumb.FinishRefused:
 		return missing(place, k)
 	}
-	r.reckon()
+	r.dropContradictions()
 	return nil
 }
 
@@ -251,33 +252,33 @@ func (r *reply) count(name string, raw jsontext.Value) *int64 {
 			return &n
 		}
 	}
-	r.disbelieve(name, raw)
+	r.noteInvalid(name, raw)
 	return nil
 }
 
-// doubtUsage notes a usage that is not an object.
-func (r *reply) doubtUsage(name string, k jsontext.Kind) {
+// checkUsage notes a usage that is not an object.
+func (r *reply) checkUsage(name string, k jsontext.Kind) {
 	if k != 0 && k != 'n' && k != '{' {
-		r.notes = append(r.notes, "the provider says that "+name+" is "+words(k)+": it counts as not reported")
+		r.notes = append(r.notes, "in the reply, "+name+" is "+kindName(k)+": Plumb ignores it")
 	}
 }
 
-func (r *reply) disbelieve(name string, raw jsontext.Value) {
+func (r *reply) noteInvalid(name string, raw jsontext.Value) {
 	const most = 40
 	shown := oneLine(string(raw))
 	if len(shown) > most {
 		shown = oneLine(shown[:most]) + "…"
 	}
 	r.notes = append(r.notes, fmt.Sprintf(
-		"the provider says that %s is %s, which is no count of tokens: it counts as not reported", name, shown))
+		"in the reply, %s is %s, which is not a valid token count: Plumb ignores it", name, shown))
 }
 
-// reckon drops figures that contradict each other: a text has at least one token, and a part is not
-// more than the whole.
-func (r *reply) reckon() {
+// dropContradictions drops figures that contradict each other: a text has at least one token, and a
+// part is not more than the whole.
+func (r *reply) dropContradictions() {
 	u := &r.usage
 	if u.InputTokens != nil && *u.InputTokens > MaxTokens {
-		r.disbelieve("the sum of all input tokens", jsontext.Value(strconv.FormatInt(*u.InputTokens, 10)))
+		r.noteInvalid("the sum of all input tokens", jsontext.Value(strconv.FormatInt(*u.InputTokens, 10)))
 		u.InputTokens = nil
 	}
 	if u.InputTokens != nil && *u.InputTokens == 0 {
@@ -287,13 +288,13 @@ func (r *reply) reckon() {
 		u.OutputTokens = nil
 	}
 	if u.OutputTokens != nil && *u.OutputTokens > MaxTokens {
-		r.disbelieve("the sum of all output tokens", jsontext.Value(strconv.FormatInt(*u.OutputTokens, 10)))
+		r.noteInvalid("the sum of all output tokens", jsontext.Value(strconv.FormatInt(*u.OutputTokens, 10)))
 		u.OutputTokens = nil
 	}
 	for _, part := range []**int64{&u.CacheTokens, &u.CacheWriteTokens} {
 		if n := *part; n != nil && u.InputTokens != nil && *n > *u.InputTokens {
 			r.notes = append(r.notes, fmt.Sprintf(
-				"the provider says that %d of %d input tokens are of a prompt cache: that counts as not reported",
+				"in the reply, %d of %d input tokens are cached, which is impossible: Plumb ignores it",
 				*n, *u.InputTokens))
 			*part = nil
 		}

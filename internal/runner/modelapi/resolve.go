@@ -31,8 +31,8 @@ type ModelInfo struct {
 	Created string `json:"created,omitempty"`
 }
 
-// KnownModels lists the models that [Resolve] knows by their bare names. It is as old as this
-// program. Any other model can be named as "provider:model".
+// KnownModels lists the models that [Resolve] knows without a provider. The list is part of this
+// program, so it can be old. Any other model can be named as "provider:model".
 func KnownModels() []ModelInfo {
 	var out []ModelInfo
 	for _, p := range Providers() {
@@ -57,7 +57,7 @@ func Resolve(name string) (Target, error) {
 	name = strings.TrimSpace(name)
 	lower := strings.ToLower(name)
 	if name == "" {
-		return Target{}, errors.New("no model named")
+		return Target{}, errors.New("no model name")
 	}
 	if before, model, ok := strings.Cut(name, ":"); ok && !strings.HasPrefix(lower, "ft:") {
 		p, ok := ProviderNamed(before)
@@ -65,7 +65,7 @@ func Resolve(name string) (Target, error) {
 		case !ok:
 			return Target{}, unknownProvider(before)
 		case model == "":
-			return Target{}, fmt.Errorf("%q names no model after the colon", name)
+			return Target{}, fmt.Errorf("%q has no model after the colon", name)
 		}
 		if id, ok := p.aliases[strings.ToLower(model)]; ok {
 			model = id
@@ -85,10 +85,6 @@ func Resolve(name string) (Target, error) {
 		}
 	}
 	known = append(known, short...)
-	err := fmt.Errorf("unknown model %q", name)
-	if near := plumb.Nearest(lower, known); near != "" {
-		err = fmt.Errorf("unknown model %q (did you mean %q?)", name, near)
-	}
 	hint := "name it as provider:model, for example ollama:" + name
 	if owner, model, ok := strings.Cut(name, "/"); ok {
 		hint = "name it as provider:model, for example openrouter:" + name
@@ -96,7 +92,8 @@ func Resolve(name string) (Target, error) {
 			hint += " or " + p.Name + ":" + model
 		}
 	}
-	return Target{}, plumb.WithHint(err, hint+"; `plumb models` lists the names that need no provider")
+	hint += "; `plumb models` lists the names that need no provider"
+	return Target{}, plumb.WithHint(unknown("model", name, known), hint)
 }
 
 // lowerUnlessTuned keeps the names of tuned models, which have parts that a user chose.
@@ -107,15 +104,19 @@ func lowerUnlessTuned(name string) string {
 	return name
 }
 
+// unknown is the error of an unknown name, with the nearest known one.
+func unknown(what, name string, known []string) error {
+	if near := plumb.Nearest(strings.ToLower(name), known); near != "" {
+		return fmt.Errorf("unknown %s %q (did you mean %q?)", what, name, near)
+	}
+	return fmt.Errorf("unknown %s %q", what, name)
+}
+
 func unknownProvider(name string) error {
 	var known []string
 	for _, p := range Providers() {
 		known = append(known, p.Name)
 	}
-	err := fmt.Errorf("unknown provider %q", name)
-	if near := plumb.Nearest(strings.ToLower(name), known); near != "" {
-		err = fmt.Errorf("unknown provider %q (did you mean %q?)", name, near)
-	}
-	return plumb.WithHint(err, "the providers are "+strings.Join(known, ", ")+
+	return plumb.WithHint(unknown("provider", name, known), "the providers are "+strings.Join(known, ", ")+
 		"; a model whose own name has a colon needs its provider before it, as in ollama:qwen3:8b")
 }

@@ -29,7 +29,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]struct{ text, hint string }{
-		"":                 {"no model named", ""},
+		"":                 {"no model name", ""},
 		"gptq-x":           {`unknown model "gptq-x"`, "ollama:gptq-x"},
 		"gpt-oss-20b":      {`unknown model "gpt-oss-20b"`, "provider:model"},
 		"opsu":             {`did you mean "opus"?`, "plumb models"},
@@ -37,7 +37,7 @@ func TestResolve(t *testing.T) {
 		"openai/gpt-4o":    {`unknown model "openai/gpt-4o"`, "openrouter:openai/gpt-4o or openai:gpt-4o"},
 		"opanai:gpt-4o":    {`unknown provider "opanai" (did you mean "openai"?)`, "the providers are openai,"},
 		"qwen3:8b":         {`unknown provider "qwen3"`, "ollama:qwen3:8b"},
-		"openai:":          {"names no model", ""},
+		"openai:":          {"has no model", ""},
 		"claud-sonnet-4-5": {"did you mean", ""},
 	} {
 		_, err := Resolve(name)
@@ -139,18 +139,18 @@ func TestMistakes(t *testing.T) {
 		text, hint string
 	}{
 		{Config{Provider: "opnai", Model: "m", Transport: tr}, `did you mean "openai"?`, "the providers are"},
-		{Config{Provider: "openai", Transport: tr}, "no model named", ""},
+		{Config{Provider: "openai", Transport: tr}, "no model name", ""},
 		{Config{Provider: "openai", Model: "m"}, "no transport", ""},
-		{Config{Provider: "openai", Model: "m", Transport: tr}, "openai: no API key", "set OPENAI_API_KEY (keys are made at https://"},
+		{Config{Provider: "openai", Model: "m", Transport: tr}, "openai: no API key", "set OPENAI_API_KEY (create keys at https://"},
 		{Config{Provider: "openai", Model: "m", Transport: tr, Headers: map[string]string{"X-Team": "x"}}, "openai: no API key", ""},
 		{Config{Provider: "google", Model: "m", Transport: tr}, "google: no API key", "set GEMINI_API_KEY or GOOGLE_API_KEY"},
 		{Config{Provider: "azure", Model: "m", Transport: tr, APIKey: "k"}, "azure needs a base URL", "AZURE_OPENAI_ENDPOINT"},
 		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", BaseURL: "ftp://user:secret@x"}, `base URL "ftp://…@x" is not an http address`, ""},
-		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k\nX: y"}, "the API key has characters", ""},
+		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k\nX: y"}, "the API key has invalid characters", ""},
 		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", API: "completions"}, `unknown api "completions" of openai`, ""},
 		{Config{Provider: "anthropic", Model: "m", Transport: tr, APIKey: "k", API: "responses"}, "has only one API", ""},
 		{Config{Provider: "google", Model: "m", Transport: tr, APIKey: "k", Parameters: plumb.Parameters{Seed: new(int64(1 << 40))}}, "does not fit the 32 bits", ""},
-		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", Headers: map[string]string{"X-A": "a\r\nb"}}, `header "X-A" has characters`, ""},
+		{Config{Provider: "openai", Model: "m", Transport: tr, APIKey: "k", Headers: map[string]string{"X-A": "a\r\nb"}}, `header "X-A" has invalid characters`, ""},
 	} {
 		_, err := New(c.cfg)
 		if err == nil || !strings.Contains(err.Error(), c.text) || !strings.Contains(plumb.Hint(err), c.hint) {

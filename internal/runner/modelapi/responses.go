@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // responses is the wire format of OpenAI's newer interface. It has no seed, and its replies report
-// which parameters were used. All but the requests for answers are those of chat completions.
+// the parameters that were used. Everything except requests for answers is as in chat completions.
 type responses struct{ chat }
 
 func (responses) parameters() support { return support{missing: seed} }
@@ -25,7 +26,8 @@ type responsesRequest struct {
 	Temperature     *float64           `json:"temperature,omitzero"`
 	TopP            *float64           `json:"top_p,omitzero"`
 	Reasoning       responsesReasoning `json:"reasoning,omitzero"`
-	Store           bool               `json:"store"` // always false: the provider keeps nothing of a measurement
+	// Store is always false, so that the provider does not store the conversation.
+	Store bool `json:"store"`
 }
 
 type responsesReasoning struct {
@@ -128,12 +130,12 @@ func (responses) decode(body []byte) (reply, error) {
 			return reply{}, unknownPart(place, item.kind, &item.value.Type)
 		}
 	}
-	r.text = firstOf(answer.String(), refusal.String())
+	r.text = cmp.Or(answer.String(), refusal.String())
 	if refusal.Len() > 0 && r.finish == plumb.FinishStop {
 		r.finish, r.word = plumb.FinishRefused, "refusal"
 	}
 	r.responsesUsage(&res)
-	return r, r.whole("the text in output", given, 0)
+	return r, r.complete("the text in output", given, 0)
 }
 
 // responsesStatus reads how a response ended.
@@ -149,7 +151,7 @@ func (r *reply) responsesStatus(res *responsesReply) error {
 	case reason.wrong():
 		return missing("incomplete_details.reason", reason.kind)
 	}
-	r.word = firstOf(reason.value, status)
+	r.word = cmp.Or(reason.value, status)
 	switch {
 	case status != "" && status != "completed" && status != "incomplete":
 		return noAnswer(fmt.Sprintf("status is %q", oneLine(status)))
@@ -167,7 +169,7 @@ func (r *reply) responsesStatus(res *responsesReply) error {
 
 // responsesUsage reads the usage of a response, and the parameters that it reports.
 func (r *reply) responsesUsage(res *responsesReply) {
-	r.doubtUsage("usage", res.Usage.kind)
+	r.checkUsage("usage", res.Usage.kind)
 	u := &res.Usage.value
 	in, out := &u.Details.value, &u.OutputDetails.value
 	r.usage = plumb.Usage{

@@ -82,8 +82,8 @@ func (s *session) yields(p *problem, a request) bool {
 	if s.m.refused.add(culprit) && s.m.note != nil {
 		s.m.note(plumb.Note{
 			Level: "warning",
-			Text:  fmt.Sprintf("%s does not take %s: it is not sent from here on", s.m.name(), culprit.names()[0]),
-			Hint:  "results record it as refused; the provider says: " + s.m.safe(p.api.summary()),
+			Text:  fmt.Sprintf("%s rejects %s: Plumb no longer sends it", s.m.name(), culprit.names()[0]),
+			Hint:  "results record it as refused; message of the provider: " + s.m.safe(p.api.summary()),
 		})
 	}
 	return true
@@ -103,7 +103,7 @@ func (s *session) rename(e apiError, a request) bool {
 // refused lists the parameters that were requested and rejected.
 func (s *session) refused() []string { return (given(s.wanted) & s.dropped).names() }
 
-// base is the part of the report that any session has.
+// base returns the part of the report that all sessions have.
 func (s *session) base() *plumb.SessionReport {
 	ended := time.Now()
 	var chars int64
@@ -130,7 +130,7 @@ func (s *session) report(ex exchange) *plumb.SessionReport {
 	r.Usage = rep.usage
 	r.Usage.InputChars, r.Usage.OutputChars = chars, int64(utf8.RuneCountInString(rep.text))
 	if rep.finish == plumb.FinishStop && rep.text == "" && s.capSpent() {
-		r.FinishReason = plumb.FinishTruncated // some servers call it a stop when thinking took the whole cap
+		r.FinishReason = plumb.FinishTruncated // some servers report a stop when thinking used all output tokens
 	}
 	if rep.word != string(r.FinishReason) {
 		r.ProviderFinishReason = rep.word

@@ -26,56 +26,55 @@ const (
 	defaultMaxAttempts = 6
 	defaultBackoff     = 500 * time.Millisecond
 	maxBackoff         = 30 * time.Second
-	// throttleFactor multiplies the attempts while a provider only asks for fewer requests, or
-	// while connections break that the request shares with others.
+	// throttleFactor multiplies the attempts while a provider only requests a lower load, or while
+	// shared connections break.
 	throttleFactor = 2
 	// maxSharedBackoff bounds the wait after a shared connection broke.
 	maxSharedBackoff = 4 * time.Second
 	// deadAttempts is the number of attempts when no server listens at the address.
 	deadAttempts = 3
-	// maxElapsed ends the retries of one request, and bounds what a provider may ask to wait.
+	// maxElapsed ends the retries of one request, and bounds the wait that a provider can request.
 	maxElapsed = 10 * time.Minute
-	// maxQuotaPause bounds the pause after a reply that spent the last of a quota.
+	// maxQuotaPause bounds the pause after a reply that used up a quota.
 	maxQuotaPause = time.Minute
 	// maxBody bounds a response, and maxErrorBody an error response.
 	maxBody      = 64 << 20
 	maxErrorBody = 1 << 20
 	// maxHeld bounds the large replies in memory at one time, for all lanes together. A reply up to
-	// smallReply does not count. Bytes that are not read yet wait in the buffers of the system and,
-	// on HTTP/2, in one of maxStreamBuffer.
+	// smallReply does not count. Other bytes stay in the buffers of the system and, on HTTP/2, in
+	// one of maxStreamBuffer.
 	maxHeld         = 2 * maxBody
 	smallReply      = 256 << 10
 	maxStreamBuffer = 1 << 20
-	// maxKeptBuffer is the largest buffer that is used again.
+	// maxKeptBuffer is the largest buffer that is reused.
 	maxKeptBuffer = 1 << 20
 )
 
 // TransportOptions configure a [Transport]. The zero value works.
 type TransportOptions struct {
-	// MaxInFlight bounds the requests on the wire for each provider and key; 0 means 64.
+	// MaxInFlight bounds the concurrent requests for each provider and key; 0 means 64.
 	MaxInFlight int
-	// Getenv is asked for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case of letters. Nil
-	// means no proxy.
+	// Getenv looks up HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in upper and lower case. Nil means no
+	// proxy.
 	Getenv func(string) string
-	// MaxAttempts is how often a request is sent before a fault is final, including the first time;
-	// 0 means 6. After "too many requests" it is sent twice as often.
+	// MaxAttempts is the number of attempts of a request, including the first one; 0 means 6. It is
+	// doubled for the reply "too many requests".
 	MaxAttempts int
 	// Backoff is the mean wait before the first retry, doubled for each further one; 0 means half a
 	// second.
 	Backoff time.Duration
-	// Limits is a directory that keeps, from run to run, how many concurrent requests each provider
-	// and key accepted; a lane starts with that many. "" means that each run starts anew.
+	// Limits is a directory that stores the number of concurrent requests that each provider and
+	// key accepted. The next run starts with this number. "" stores nothing.
 	Limits string
-	// UserAgent names the client to the provider.
+	// UserAgent is the name of the client in requests.
 	UserAgent string
-	// Base carries single requests; nil means an http.Transport made for many requests to few
-	// hosts.
+	// Base sends single requests; nil means an http.Transport for many requests to few hosts.
 	Base http.RoundTripper
 }
 
-// Transport carries the requests of all models and embedders of a process. It keeps connections
+// Transport sends the requests of all models and embedders of a process. It keeps connections
 // alive, learns how many concurrent requests each provider and key accepts, waits when the provider
-// asks for it, and retries requests after temporary failures. It is safe for concurrent use.
+// requests it, and retries requests after temporary failures. It is safe for concurrent use.
 type Transport struct {
 	opts TransportOptions
 	base http.RoundTripper
@@ -90,17 +89,17 @@ type Transport struct {
 	throttle atomic.Int64
 }
 
-// laneKey names what shares one rate limit: an address and a key, kept as a hash.
+// laneKey identifies a rate limit: an address and the hash of a key.
 type laneKey struct {
 	provider, host string
 	key            [sha256.Size]byte
 }
 
-// lane is what the requests of one provider and key share.
+// lane is the shared state of the requests with one provider and key.
 type lane struct {
 	*limiter
-	remembered int // what the limiter started with from an earlier run
-	budget     *retryBudget
+	remembered int // the number from an earlier run that the limiter started with
+	budget     retryBudget
 	// shares is set when requests share connections, as on HTTP/2.
 	shares atomic.Bool
 }
@@ -130,7 +129,8 @@ func newBase(opts TransportOptions) *http.Transport {
 		DialContext:       dialer.DialContext,
 		ForceAttemptHTTP2: true,
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, MaxReceiveBufferPerStream: maxStreamBuffer,
+			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second,
+			MaxReceiveBufferPerStream: maxStreamBuffer,
 		},
 		MaxIdleConnsPerHost:   opts.MaxInFlight,
 		IdleConnTimeout:       90 * time.Second,
@@ -155,8 +155,8 @@ func newBase(opts TransportOptions) *http.Transport {
 	return base
 }
 
-// Close drops idle connections and keeps what was learned about concurrency. It does not end
-// running requests; their contexts do.
+// Close closes idle connections and stores the accepted numbers of concurrent requests. It does not
+// end running requests.
 func (t *Transport) Close() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -165,7 +165,7 @@ func (t *Transport) Close() {
 	defer t.mu.Unlock()
 	for k, l := range t.lanes {
 		l.stop()
-		// A run that needed few requests does not forget that more were accepted.
+		// A run with few requests does not lower the stored number.
 		if n, settled := l.accepted(); n > 0 && (settled || n > l.remembered) && n != l.remembered {
 			memory(t.opts.Limits).write(k, n)
 			l.remembered = n
@@ -175,16 +175,17 @@ func (t *Transport) Close() {
 
 // Stats shows how busy a transport is, for all its providers and keys together.
 type Stats struct {
-	// InFlight counts requests on the wire, Waiting those that wait for a place, Limit the places.
+	// InFlight counts requests that were sent, Waiting those that wait for a place, Limit the
+	// places.
 	InFlight, Waiting, Limit int
-	// PausedUntil is when the last pause that a provider asked for ends; zero when there is none.
+	// PausedUntil is the end of the last pause that a provider requested; zero if there is none.
 	PausedUntil time.Time
 	// Requests counts the requests that were sent, Retries those among them that had failed before,
 	// Throttled the replies "too many requests" and "overloaded".
 	Requests, Retries, Throttled int64
 }
 
-// Stats returns the present figures. It can be called many times a second.
+// Stats returns the current figures. It is fast enough for many calls per second.
 func (t *Transport) Stats() Stats {
 	s := Stats{Requests: t.requests.Load(), Retries: t.retries.Load(), Throttled: t.throttle.Load()}
 	t.mu.Lock()
@@ -208,7 +209,8 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	defer t.mu.Unlock()
 	l, ok := t.lanes[k]
 	if !ok {
-		l = &lane{limiter: newLimiter(t.opts.MaxInFlight), budget: newRetryBudget(t.opts.MaxInFlight, t.opts.MaxAttempts)}
+		n := t.opts.MaxInFlight
+		l = &lane{limiter: newLimiter(n), budget: newRetryBudget(n, t.opts.MaxAttempts)}
 		l.remembered = memory(t.opts.Limits).read(k)
 		l.widen(l.remembered)
 		t.lanes[k] = l
@@ -224,8 +226,8 @@ type call struct {
 	header  http.Header
 	body    []byte
 	timeout time.Duration
-	// decode reads the answer. Its error means that the reply has no answer, and the request is
-	// retried; an *apiError is an error that the provider reports. It must not keep the bytes.
+	// decode reads the answer. Its error means that the reply has no answer, so the request is
+	// retried. An *apiError is an error that the provider reports. decode must not keep the bytes.
 	decode func([]byte) error
 }
 
@@ -238,7 +240,7 @@ type exchange struct {
 
 // do makes the call. It returns soon after ctx ends. The problem is nil when the call was answered.
 func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
-	var own, others *backoff.ExponentialBackOff // after faults of this request, and of its connection
+	var own, others *backoff.ExponentialBackOff // after errors of this request, and of its connection
 	started, faults := time.Now(), 0
 	var ex exchange
 	for {
@@ -258,7 +260,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		switch {
 		case p.throttles():
 			t.throttle.Add(1)
-		case p.shared: // any of the requests on the connection may be to blame, or none
+		case p.shared: // any request on the connection can be the cause
 		default:
 			faults++
 		}
@@ -267,7 +269,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		}
 		pause := p.wait
 		if pause > 0 {
-			if pause <= maxElapsed { // the whole lane waits, not this request alone
+			if pause <= maxElapsed { // all requests of the lane wait
 				c.lane.pause(time.Now().Add(pause))
 			}
 		} else {
@@ -287,7 +289,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		}
 		t.retries.Add(1)
 		resume := func() {}
-		if p.throttles() { // the time limit of a case is for the model, not for its turn
+		if p.throttles() { // the time limit of a case does not include this wait
 			resume = plumb.Waiting(ctx)
 		}
 		err = sleep(ctx, pause)
@@ -306,7 +308,7 @@ func (t *Transport) giveUp(
 	limit := t.opts.MaxAttempts
 	switch {
 	case p.wait > maxElapsed:
-		return "the provider asks to wait " + inWords(p.wait)
+		return "the provider asks to wait " + roundedDuration(p.wait)
 	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit,
 		p.unreachable() && faults >= min(limit, deadAttempts):
 		return "all attempts failed"
@@ -314,10 +316,10 @@ func (t *Transport) giveUp(
 		return "no answer in " + elapsed.Round(time.Second).String()
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
-		return "the next attempt would come after the time limit"
+		return "the next attempt would be after the time limit"
 	}
 	if !p.throttles() && !c.lane.budget.take() {
-		return "too many requests to this provider fail to make each again"
+		return "too many requests to this provider fail to retry each one"
 	}
 	return ""
 }
@@ -377,7 +379,7 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 		if err == nil || p.temporary() {
 			return p
 		}
-		// What the provider objects to is not known: the complaint broke off.
+		// The reason for the rejection is unknown, because the body is incomplete.
 	}
 	if err != nil {
 		p := interrupted(ctx, attempt, err)
@@ -390,14 +392,14 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 	return t.read(c, res, buf.Bytes(), ex.requestID)
 }
 
-// receive reads the body of a reply into buf, decompressed, up to its bound. A large body waits
-// until there is room for it, which counts neither against the time limit of the request nor
-// against that of the case. The caller calls done when it does not need the bytes any more.
+// receive reads the decompressed body of a reply into buf, up to its bound. A large body waits for
+// free memory. The wait counts neither for the time limit of the request nor for that of the case.
+// The caller calls done when it no longer needs the bytes.
 func (t *Transport) receive(
 	ctx, attempt context.Context, res *http.Response, buf *bytes.Buffer,
 ) (done func(), err error) {
 	done = func() {}
-	limit, size := int64(maxBody), res.ContentLength // -1 where the size is not known, as with what is compressed
+	limit, size := int64(maxBody), res.ContentLength // -1 if the size is unknown, as for compressed bodies
 	if res.StatusCode >= 300 {
 		limit = maxErrorBody
 	}
@@ -416,7 +418,7 @@ func (t *Transport) receive(
 		return done, err
 	}
 	if res.ContentLength >= 0 {
-		buf.Grow(int(size-n) + 1 + bytes.MinRead) // at once: a buffer that doubles takes half as much again
+		buf.Grow(int(size-n) + 1 + bytes.MinRead) // a buffer that doubles would use more memory
 	}
 	_, err = buf.ReadFrom(io.LimitReader(res.Body, limit+1-n))
 	return func() { t.held.Release(size) }, err
@@ -438,14 +440,14 @@ func (t *Transport) read(c *call, res *http.Response, body []byte, requestID str
 			return nil
 		}
 		p.err = err
-		if api, ok := errors.AsType[*apiError](err); ok { // an error with a status of success, as relays send it
+		if api, ok := errors.AsType[*apiError](err); ok { // some relays send errors with a status of success
 			p.kind, p.api, p.status = refusedByAPI, *api, api.status(res.StatusCode)
 		}
 	}
 	return p
 }
 
-// interrupted distinguishes the ways in which an attempt is interrupted.
+// interrupted distinguishes the reasons why an attempt was interrupted.
 func interrupted(ctx, attempt context.Context, err error) *problem {
 	switch {
 	case ctx.Err() != nil:

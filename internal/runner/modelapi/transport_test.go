@@ -119,7 +119,7 @@ func TestFinality(t *testing.T) {
 		hint     string
 	}{
 		"400":                {step(400, `{"error":{"message":"bad"}}`), 1, plumb.OriginRunner, ""},
-		"401":                {step(401, `{"error":{"message":"Incorrect API key provided: sk-test-0123456789"}}`), 1, plumb.OriginRunner, "the key is not accepted: check OPENAI_API_KEY"},
+		"401":                {step(401, `{"error":{"message":"Incorrect API key provided: sk-test-0123456789"}}`), 1, plumb.OriginRunner, "the key was rejected: check OPENAI_API_KEY"},
 		"402":                {step(402, `{}`), 1, plumb.OriginRunner, "billing"},
 		"403":                {step(403, `{"error":{"message":"Country not supported"}}`), 1, plumb.OriginRunner, "permissions"},
 		"403 model":          {step(403, `{"error":{"message":"Project does not have access to model x","code":"model_not_found"}}`), 1, plumb.OriginModelRejected, "plumb models"},

@@ -10,11 +10,11 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// wire is one wire format: pure functions between the vocabulary of Plumb and what goes over HTTP.
+// wire is one wire format: pure functions between the vocabulary of Plumb and the bodies in HTTP.
 // Each implementation is one file, with the structs of its requests and replies.
 type wire interface {
 	parameters() support
-	// address completes the base URL that a person wrote, for example with the version of the API.
+	// address completes the base URL that a user wrote, for example with the version of the API.
 	// Its path does not end in a slash.
 	address(u *url.URL)
 	// authorize sets the headers of each request: the key, unless it is "", and the version of the
@@ -23,7 +23,7 @@ type wire interface {
 	// path follows the base URL in a request for an answer.
 	path(model string) string
 	encode(r request) ([]byte, error)
-	// decode reads a reply that is valid JSON. An error means that the reply holds no answer. It is
+	// decode reads a reply that is valid JSON. An error means that the reply has no answer. It is
 	// an *apiError if the reply reports an error, whether or not it also has an answer.
 	decode(body []byte) (reply, error)
 	// listQuery is the query of the first page of the list of models.
@@ -39,12 +39,11 @@ type embedWire interface {
 	decodeEmbed(body []byte, texts int) (plumb.Embedding, error)
 }
 
-// support describes which parameters a wire format takes.
+// support describes the parameters of a wire format.
 type support struct {
-	// missing are the parameters that the format does not have, required those that each request
-	// must have.
+	// missing are the parameters that the format lacks, required those that each request must have.
 	missing, required parameter
-	// renamed are the parameters that some servers know by a second name.
+	// renamed are the parameters that have a second name on some servers.
 	renamed parameter
 	// seed32 limits the seed to 32 bits.
 	seed32 bool

@@ -39,7 +39,7 @@ type tb interface {
 }
 
 // exchange runs Plumb on one request and one reply, and returns the bytes that it sends. The report
-// is nil when the reply holds no answer.
+// is nil when the reply has no answer.
 func exchange(t tb, cfg modelapi.Config, messages []plumb.Message, reply []byte) ([]byte, *plumb.SessionReport) {
 	t.Helper()
 	c := &carrier{reply: reply}

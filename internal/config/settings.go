@@ -1,0 +1,360 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// Settings are the settings of plumb run. [List] describes each of them. The zero value means that
+// the user did not choose.
+type Settings struct {
+	run.Settings
+
+	Config, OutputDir string
+	Plan              bool
+	Tier              string
+
+	Models, RunnerIDs, Agents []string
+	Command, Replay           string
+	BaseURL, API, APIKeyEnv   string
+	Headers                   []string
+	Temperature               Optional[float64]
+	Seed                      Optional[int64]
+	MaxOutputTokens           int64
+	ReasoningEffort           string
+	RequestTimeoutMs          run.Milliseconds
+
+	WorkspaceMode plumb.WorkspaceMode
+	Template      string
+	// Workspace is the workspace of the config. Its paths are absolute.
+	Workspace       *plumb.WorkspaceConfig
+	InheritConfig   bool
+	Baselines       string
+	UpdateBaselines bool
+
+	Judge, Embedder string
+	Reports         []string
+	// Redact names environment variables whose values are secrets.
+	Redact []string
+}
+
+// Defaults returns the settings of a run for which the user chose nothing.
+func Defaults() Settings {
+	return Settings{Settings: run.Settings{
+		Repeat: 1, TimeoutMs: run.Milliseconds(run.DefaultTimeout.Milliseconds()), Cache: "off",
+	}}
+}
+
+// DefaultParallel is the default number of sessions in flight, except for agents.
+const DefaultParallel = 16
+
+// A Setting describes one setting of plumb run: a flag, a key of run in the config, or both.
+type Setting struct {
+	// Key is "" for a setting without a key, Flag for one without a flag. Short is a flag with one
+	// letter. The other names are those of other tools.
+	Key, Flag, Short      string
+	OtherKeys, OtherFlags []string
+	// At points to the field of the setting. Its type decides the type of the setting.
+	At any
+	// Format restricts a text.
+	Format Format
+	// Values are the only allowed values. Known are suggested to the shell, beside others.
+	Values, Known []string
+	// Min is the smallest allowed number. With NoLimit the flag can also be 0, which has no effect.
+	Min     int
+	NoLimit bool
+	// Odd demands an odd number.
+	Odd bool
+	// Commas lets one value of the flag hold several, separated by commas.
+	Commas bool
+	// Help describes the setting, with the name of the flag's value in backquotes. Doc replaces it
+	// in the description of the key.
+	Help, Doc string
+	// Resume and Score are the help of the flag in plumb resume and plumb score; "" if these
+	// commands do not have it.
+	Resume, Score string
+}
+
+// Format is the form of a text.
+type Format string
+
+// The formats. A relative path in the config starts at the folder of the config. A variable is the
+// name of an environment variable.
+const (
+	Path     Format = "path"
+	URL      Format = "URL"
+	Variable Format = "variable name"
+	Report   Format = "`name` or `name:path`"
+)
+
+// A Group is a list of settings with a heading in the help.
+type Group struct {
+	Title    string
+	Settings []Setting
+}
+
+// Groups describes all settings, in the order of the help and of the documentation.
+func (s *Settings) Groups() []Group {
+	const (
+		fileHelp    = "config `file`"
+		outputHelp  = "also append a block in the results.json list format to this `file`"
+		outDirHelp  = "`directory` of runs and cache (default .plumb)"
+		unpriceHelp = "run although a budget cannot be enforced, because a price or the usage is unknown"
+		resumed     = " (default: as in the run); 0 is no limit"
+	)
+	return []Group{
+		{"What to test", []Setting{
+			{
+				Key: "tier", Flag: "tier", At: &s.Tier, Known: []string{"cheap", "moderate", "comprehensive"},
+				Help:  "tier of a published suite: cheap, moderate or comprehensive",
+				Score: "tier of the suite, if it has several",
+			},
+			{
+				Key: "model", Flag: "model", Short: "m", At: &s.Models,
+				Help: "model to test: `provider:model`, an alias, or a known name",
+				Doc:  "models to test: provider:model, an alias, or a known name",
+			},
+			{
+				Key: "runner", Flag: "runner", At: &s.RunnerIDs,
+				Help: "`id` of a runner in the config",
+				Doc:  "ids of the runners to use; all by default",
+			},
+			{
+				Flag: "agent", At: &s.Agents, Known: agent.Types(),
+				Help: "coding agent to test: `type:model`, such as codex:gpt-5.5 or claude-code:sonnet",
+			},
+			{Key: "command", Flag: "command", At: &s.Command, Help: "`program` that answers prompts, run by the shell"},
+			{Key: "replay", Flag: "replay", At: &s.Replay, Help: "earlier `run` whose recorded sessions are replayed"},
+		}},
+		{"Cases", []Setting{
+			{
+				Key: "case", Flag: "case", At: &s.Filter.IDs,
+				Help: "run only the case with this `id`",
+				Doc:  "run only the cases with these ids",
+			},
+			{
+				Key: "tag", Flag: "tag", OtherKeys: []string{"tags"}, At: &s.Filter.Tags, Commas: true,
+				Help: "run only cases with one of these tags",
+			},
+			{
+				Key: "category", Flag: "category", At: &s.Filter.Categories, Commas: true, Values: Categories(),
+				Help: "run only cases of these categories",
+			},
+			{
+				Key: "difficulty", Flag: "difficulty", At: &s.Filter.Difficulties, Commas: true,
+				Values: Difficulties(),
+				Help:   "run only cases of these difficulties",
+			},
+			{
+				Key: "limit", Flag: "limit", At: &s.Filter.Limit, Min: 1, NoLimit: true,
+				Help: "run only the first `n` of the selected cases",
+			},
+		}},
+		{"Sessions", []Setting{
+			{
+				Key: "schedule", Flag: "schedule", At: (*string)(&s.Schedule), Values: run.Schedules(),
+				Help: "serial, parallel or isolated-by-runner (default parallel; serial for agents)",
+				Doc:  "which sessions may overlap (default parallel; serial for agents)",
+			},
+			{
+				Key: "parallel", Flag: "parallel", Short: "j", OtherKeys: []string{"maxParallel"},
+				OtherFlags: []string{"max-parallel"}, At: &s.Parallel, Min: 1,
+				Help: fmt.Sprintf("largest number of sessions in flight "+
+					"(default %d; for agents the number of processors)", DefaultParallel),
+				Resume: "largest number of sessions in flight (default: as in the run)",
+				Score:  fmt.Sprintf("sessions judged at the same time (default %d)", DefaultParallel),
+			},
+			{Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1, Help: "samples of each case"},
+			{
+				Key: "retry", Flag: "retry", OtherKeys: []string{"repeatFailure", "retryFailed"},
+				OtherFlags: []string{"repeat-failure", "retry-failed"}, At: &s.Retry,
+				Help: "how often to repeat a failed sample",
+			},
+			{
+				Key: "allRepetitions", Flag: "all-repetitions", At: &s.AllRepetitions,
+				Help: "run every --repeat sample for agents, even after a failure",
+				Doc:  "run every sample of repeat for agents, even after a failure",
+			},
+			{
+				Key: "timeoutMs", Flag: "timeout", At: &s.TimeoutMs,
+				Help: "longest working time of one session, without waits for rate limits",
+			},
+			{
+				Key: "cache", Flag: "cache", At: &s.Cache, Values: []string{"off", "on", "only"},
+				Help:  "use stored answers of earlier runs: off, on or only",
+				Doc:   "whether to use stored answers of earlier runs, or nothing else",
+				Score: "use stored answers of earlier runs for the embedder: off, on or only",
+			},
+		}},
+		{"Limits of the run", []Setting{
+			{
+				Key: "maxFailures", Flag: "max-failures", At: &s.MaxFailures, Min: 1, NoLimit: true,
+				Help: "stop after `n` failed or unmeasured cases",
+			},
+			{
+				Key: "maxCostUSD", Flag: "max-cost", At: &s.MaxCostUSD, NoLimit: true,
+				Help:   "stop before spending more than this number of US `dollars`",
+				Resume: "budget in US `dollars` for the whole run" + resumed,
+			},
+			{
+				Key: "maxTokens", Flag: "max-tokens", At: &s.MaxTokens, Min: 1, NoLimit: true,
+				Help:   "stop before using more than this number of `tokens`",
+				Resume: "budget in `tokens` for the whole run" + resumed,
+			},
+			{
+				Key: "maxDurationMs", Flag: "max-duration", At: &s.MaxDurationMs,
+				Help:   "start no session after this time",
+				Resume: "time for the whole run" + resumed,
+			},
+			{
+				Key: "allowUnmetered", Flag: "allow-unmetered", At: &s.AllowUnmetered,
+				Help:   unpriceHelp,
+				Resume: unpriceHelp,
+			},
+		}},
+		{"Judging", []Setting{
+			{
+				Key: "judge", Flag: "judge", At: &s.Judge,
+				Help:  "`model` or runner id that answers llm_judge (default: each model judges itself)",
+				Doc:   "model or runner id that answers llm_judge, instead of the judge at the top level",
+				Score: "`model` or runner id that answers llm_judge (default: as in the run)",
+			},
+			{
+				Key: "judgeVotes", Flag: "judge-votes", At: &s.JudgeVotes, Min: 1, NoLimit: true, Odd: true,
+				Help:  "answers per question to the judge, an odd number; the majority counts (default 1)",
+				Score: "answers per question to the judge, an odd number",
+			},
+			{
+				Key: "embedder", Flag: "embedder", At: &s.Embedder,
+				Help:  "embedding `model` for semantic_similarity, such as openai:text-embedding-3-small",
+				Doc:   "embedding model for semantic_similarity, instead of the embedder at the top level",
+				Score: "embedding `model` for semantic_similarity",
+			},
+		}},
+		{"Requests to models", []Setting{
+			{
+				Key: "baseURL", Flag: "base-url", At: &s.BaseURL, Format: URL,
+				Help: "address of an OpenAI-compatible server, or a replacement for the provider's own address",
+			},
+			{
+				Key: "api", Flag: "api", At: &s.API, Values: apis(),
+				Help: "interface of openai to use: chat or responses",
+				Doc:  "interface of openai to use",
+			},
+			{
+				Key: "apiKeyEnv", Flag: "api-key-env", At: &s.APIKeyEnv, Format: Variable,
+				Help: "environment `variable` that holds the key",
+			},
+			{
+				Key: "header", Flag: "header", At: &s.Headers,
+				Help: "`name=value` header to send with each request; ${NAME} is expanded",
+				Doc:  "headers to send with each request, as name=value; ${NAME} is expanded",
+			},
+			{
+				Key: "temperature", Flag: "temperature", At: &s.Temperature,
+				Help: "sampling temperature, or none for the provider's default (default 0)",
+				Doc:  "sampling temperature; 0 by default; null sends none; for runners that do not set it",
+			},
+			{
+				Key: "seed", Flag: "seed", At: &s.Seed,
+				Help: "sampling seed, or none to send no seed (default 42)",
+				Doc:  "sampling seed; 42 by default; null sends none; for runners that do not set it",
+			},
+			{
+				Key: "maxOutputTokens", Flag: "max-output-tokens", At: &s.MaxOutputTokens, Min: 1, NoLimit: true,
+				Help: "limit on the tokens of an answer, including reasoning",
+				Doc:  "limit on the tokens of an answer, including reasoning; for runners that do not set it",
+			},
+			{
+				Key: "reasoningEffort", Flag: "reasoning-effort", At: &s.ReasoningEffort,
+				Help: "reasoning effort in the provider's words, such as low or high",
+				Doc:  "reasoning effort in the provider's words, such as low or high; for runners that do not set it",
+			},
+			{
+				Key: "requestTimeoutMs", Flag: "request-timeout", At: &s.RequestTimeoutMs,
+				Help: "time limit of one request",
+			},
+		}},
+		{"Agents and workspaces", []Setting{
+			{
+				Key: "cwd", Flag: "cwd", At: &s.Cwd, Format: Path,
+				Help: "`directory` that agents work in, if Plumb makes no workspace for them",
+			},
+			{Key: "workspace", At: &s.Workspace, Help: "where sessions work, if the suite does not set it"},
+			{
+				Flag: "workspace", At: (*string)(&s.WorkspaceMode), Values: workspaceModes(),
+				Help: "none, shared or isolated, if the suite does not set it " +
+					"(default: isolated; none for suites in code)",
+			},
+			{
+				Flag: "template", At: &s.Template,
+				Help: "`directory` to copy into each workspace, if the suite sets none",
+			},
+			{
+				Key: "workspaces", Flag: "workspaces", At: &s.WorkspaceRoot, Format: Path,
+				Help: "`directory` to make workspaces in, outside any project " +
+					"(default: the system's directory for temporary files)",
+			},
+			{
+				Key: "keepWorkspaces", Flag: "keep-workspaces", At: &s.KeepWorkspaces,
+				Help: "also keep the workspaces of sessions that passed",
+			},
+			{
+				Key: "maxSteps", Flag: "max-steps", At: &s.MaxSteps, Min: 1, NoLimit: true,
+				Help: "stop an agent that takes more steps",
+			},
+			{
+				Flag: "inherit-config", At: &s.InheritConfig,
+				Help: "let agents use your own configuration, skills and memory",
+			},
+			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
+			{Flag: "update-snapshots", At: &s.UpdateBaselines, Help: "save the measured tokens as the new baselines"},
+		}},
+		{"Output", []Setting{
+			{Flag: "plan", At: &s.Plan, Help: "show what would run, with its tokens, cost and time, and spend nothing"},
+			{
+				Key: "report", Flag: "report", OtherKeys: []string{"reporter"}, OtherFlags: []string{"reporter"},
+				At: &s.Reports, Format: Report, Known: report.Names(),
+				Help:   "`name[:path]` of a report: " + strings.Join(report.Names(), ", ") + "; or a TypeScript module",
+				Doc:    "reports to write: " + strings.Join(report.Names(), ", ") + "; or a TypeScript module",
+				Resume: "`name[:path]` of a report",
+				Score:  "`name[:path]` of a report",
+			},
+			{Key: "output", Flag: "output", At: &s.Output, Format: Path, Help: outputHelp, Score: outputHelp},
+		}},
+		{"Project", []Setting{
+			{
+				Flag: "config", At: &s.Config,
+				Resume: fileHelp,
+				Score:  fileHelp,
+				Help: fileHelp +
+					" (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)",
+			},
+			{
+				Key: "outputDir", Flag: "output-dir", At: &s.OutputDir, Format: Path,
+				Help:   outDirHelp,
+				Resume: outDirHelp,
+				Score:  outDirHelp,
+			},
+			{
+				Key: "redact", At: &s.Redact, Format: Variable,
+				Help: "environment variables whose values are removed from everything that is written, " +
+					"beside those that Plumb knows to be secret",
+			},
+		}},
+	}
+}
+
+// List returns the settings of all groups.
+func (s *Settings) List() []Setting {
+	var all []Setting
+	for _, g := range s.Groups() {
+		all = append(all, g.Settings...)
+	}
+	return all
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+)
+
+// agentSections returns what is generated from [agent.All].
+func agentSections() []section {
+	names := `"` + strings.Join(agent.Types(), `", "`) + `"`
+	union := `"` + strings.Join(agent.Types(), `" | "`) + `"`
+	return []section{
+		{"schema/plumb.config.schema.json", "agents", func(string) (string, error) {
+			return "    \"agentType\": {\"enum\": [" + names + "]},\n", nil
+		}},
+		{"internal/suite/plumb.d.ts", "agents", func(string) (string, error) {
+			return "\texport type AgentType = " + union + ";\n", nil
+		}},
+		{"docs/agents.md", "agents", table(agentTable())},
+	}
+}
+
+func agentTable() [][]string {
+	rows := [][]string{{"`type`", "program", "install", "log in with", "or set"}}
+	for _, s := range agent.All() {
+		rows = append(rows, []string{
+			"`" + s.Name + "`", codes(s.Programs...), installation(s.Install), "`" + s.Login + "`", s.KeyHelp,
+		})
+	}
+	return rows
+}
+
+// installation formats a command as code, and leaves a sentence as it is.
+func installation(how string) string {
+	if strings.HasPrefix(how, "see ") {
+		return how
+	}
+	return "`" + how + "`"
+}
+
+// providerSections returns what is generated from [modelapi.Providers].
+func providerSections() []section {
+	return []section{{"docs/providers.md", "providers", table(providerTable())}}
+}
+
+func providerTable() [][]string {
+	rows := [][]string{{
+		"name", "other names", "key: the first variable that is set", "address", "variable that replaces the address",
+	}}
+	for _, p := range modelapi.Providers() {
+		keys := codes(p.KeyEnv...)
+		if p.KeyURL == "" {
+			keys = "optional: " + keys
+		}
+		rows = append(rows, []string{"`" + p.Name + "`", codes(p.OtherNames...), keys, codes(p.BaseURL), codes(p.BaseURLEnv)})
+	}
+	return rows
+}
+
+// codes formats the words that are not empty as code, with commas.
+func codes(words ...string) string {
+	var all []string
+	for _, w := range words {
+		if w != "" {
+			all = append(all, "`"+w+"`")
+		}
+	}
+	return strings.Join(all, ", ")
+}
