@@ -113,7 +113,7 @@ func (p *Project) reporters(
 			continue
 		}
 		name, _, toFile := strings.Cut(spec, ":")
-		if !toFile && name != report.GitHubActions && name != report.HTML {
+		if !toFile && !report.Mixes(name) {
 			if stdout != "" {
 				err := fmt.Errorf("the reports %s and %s both write to standard output", stdout, name)
 				return nil, plumb.WithHint(err, "give one a file: --report "+name+":FILE")

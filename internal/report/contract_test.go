@@ -2,6 +2,9 @@ package report_test
 
 import (
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -31,5 +34,18 @@ func TestContract(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// TestReportsAreDocumented checks that docs/reports.md has a section about each reporter.
+func TestReportsAreDocumented(t *testing.T) {
+	manual, err := os.ReadFile(filepath.FromSlash("../../docs/reports.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range report.Names() {
+		if !regexp.MustCompile(`(?m)^## (.*, )?` + name + `(,.*)?$`).Match(manual) {
+			t.Errorf("docs/reports.md has no section about the reporter %s", name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
@@ -48,7 +49,7 @@ func TestGolden(t *testing.T) {
 			if reporter == HTML {
 				continue // see TestHTMLData
 			}
-			golden(t, name+extension[reporter], l.render(t, reporter, Options{Unicode: true}))
+			golden(t, name+cmp.Or(extension[reporter], "."+reporter), l.render(t, reporter, Options{Unicode: true}))
 		}
 	}
 	golden(t, "mixed.ascii.txt", mixed().render(t, Terminal, Options{}))

@@ -82,9 +82,49 @@ const (
 	HTML          = "html"
 )
 
+// kind is one kind of reporter.
+type kind struct {
+	name string
+	make func(Options) plumb.Reporter
+	// mixes is set if the report can share standard output with another one.
+	mixes bool
+}
+
+// kinds is the only list of the reporters.
+func kinds() []kind {
+	return []kind{
+		{name: Terminal, make: func(o Options) plumb.Reporter { return newTerminal(o) }},
+		{name: JSON, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, full), o.Out} }},
+		{name: JSONSummary, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, brief), o.Out} }},
+		{name: JUnit, make: func(o Options) plumb.Reporter { return &atEnd{o, writeJUnit} }},
+		{name: GitHubActions, make: func(o Options) plumb.Reporter { return &atEnd{o, writeActions} }, mixes: true},
+		{name: Markdown, make: func(o Options) plumb.Reporter { return &atEnd{o, writeComment} }},
+		{name: HTML, make: func(o Options) plumb.Reporter { return &htmlReport{o: o, size: htmlSize} }, mixes: true},
+	}
+}
+
+// find returns the kind with the given name, or nil.
+func find(name string) *kind {
+	all := kinds()
+	if i := slices.IndexFunc(all, func(k kind) bool { return k.name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
 // Names returns the names of all reporters.
 func Names() []string {
-	return []string{Terminal, JSON, JSONSummary, JUnit, GitHubActions, Markdown, HTML}
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// Mixes reports whether a report can share standard output with another one.
+func Mixes(name string) bool {
+	k := find(name)
+	return k != nil && k.mixes
 }
 
 // New returns the reporter with the given name. The run-finished event makes it write its report.
@@ -99,29 +139,8 @@ func New(name string, o Options) (plumb.Reporter, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	reporter, err := newReporter(name, o.guarded())
-	if err != nil {
-		return nil, err
-	}
-	return o.guard(reporter), nil
-}
-
-func newReporter(name string, o Options) (plumb.Reporter, error) {
-	switch name {
-	case Terminal:
-		return newTerminal(o), nil
-	case JSON:
-		return &resultsReport{newResults(&o, full), o.Out}, nil
-	case JSONSummary:
-		return &resultsReport{newResults(&o, brief), o.Out}, nil
-	case JUnit:
-		return &atEnd{o, writeJUnit}, nil
-	case GitHubActions:
-		return &atEnd{o, writeActions}, nil
-	case Markdown:
-		return &atEnd{o, writeComment}, nil
-	case HTML:
-		return &htmlReport{o: o, size: htmlSize}, nil
+	if k := find(name); k != nil {
+		return o.guard(k.make(o.guarded())), nil
 	}
 	err := fmt.Errorf("unknown reporter %q", name)
 	if near := plumb.Nearest(name, Names()); near != "" {
