@@ -102,7 +102,7 @@ func (k *Key) wants(v *doc.Value) string {
 			return notEmpty
 		}
 	case "boolean":
-		if _, ok := lenientFlag(v); v.Kind != doc.Bool && !(k.Lenient && ok) {
+		if _, ok := lenientFlag(v); v.Kind != doc.Bool && (!k.Lenient || !ok) {
 			return "true or false"
 		}
 	case "number", "integer":
