@@ -7,8 +7,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-func TestCodexRecordings(t *testing.T) { sameAsRecorded(t, "codex", "codex") }
-
 func TestCodexTorn(t *testing.T) {
 	neverMoreThanRecorded(t, "codex", "codex", func(stdout []byte, _ recording) bool { return hasRecord(stdout, "type", "turn.completed") })
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,15 +11,27 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
+// folderOf returns the folder of an agent in internal/agent and in testdata.
+func folderOf(agent string) string {
+	named := map[string]string{"claude-code": "claude", "qwen": "claude", "cursor-agent": "cursor"}
+	return cmp.Or(named[agent], agent)
+}
+
+// TestRecordings reads the recorded sessions of each agent. Those of Cursor are written by hand, after its documentation.
+func TestRecordings(t *testing.T) {
+	for _, s := range All() {
+		if s.Name != "qwen" { // vectors.json has its records
+			sameAsRecorded(t, s.Name, folderOf(s.Name))
+		}
+	}
+}
+
 // TestSpecsAreComplete fails when an agent is registered incompletely, and names the file to complete.
 func TestSpecsAreComplete(t *testing.T) {
 	installs, realTests := text(t, "../../.ci/agents.sh"), text(t, "real_test.go")
 	seen := map[string]bool{}
 	for _, s := range All() {
-		folder := s.Name
-		if named, ok := map[string]string{"claude-code": "claude", "qwen": "claude", "cursor-agent": "cursor"}[s.Name]; ok {
-			folder = named
-		}
+		folder := folderOf(s.Name)
 		need := func(file, what string, ok bool) {
 			t.Helper()
 			if !ok {

@@ -13,8 +13,6 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-func TestCopilotRecordings(t *testing.T) { sameAsRecorded(t, "copilot", "copilot") }
-
 func TestCopilotTorn(t *testing.T) {
 	neverMoreThanRecorded(t, "copilot", "copilot", func(stdout []byte, _ recording) bool { return hasRecord(stdout, "type", "result") })
 }

@@ -44,6 +44,13 @@ var models = map[string]string{
 	"gemini": "gemini-2.5-flash", "qwen": "qwen3-coder",
 }
 
+func modelOf(agent string) string {
+	if model := models[agent]; model != "" {
+		return model
+	}
+	return "a-model"
+}
+
 // TestLaunch compares all that each agent is given, in several configurations, with what it was given before.
 func TestLaunch(t *testing.T) {
 	t.Parallel()
@@ -72,7 +79,7 @@ func TestLaunch(t *testing.T) {
 			t.Run(agent+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				s := newScene(t, agent, "dump")
-				s.cfg.Agent.Model = models[agent]
+				s.cfg.Agent.Model = modelOf(agent)
 				if tt.edit != nil {
 					own := s.cfg.Agent.Env
 					tt.edit(s.cfg.Agent)
@@ -99,7 +106,7 @@ func TestLaunchResumed(t *testing.T) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, agent, "dump")
-			s.cfg.Agent.Model = models[agent]
+			s.cfg.Agent.Model = modelOf(agent)
 			s.environ = userEnvironment
 			s.open().Explain(t.Context(), plumb.SessionRef{SessionID: "session-1", Workspace: s.req.Workspace, ArtifactDir: s.req.ArtifactDir}, "-- Why?")
 			s.golden(filepath.Join("testdata", "launch", agent+"-resumed.txt"))

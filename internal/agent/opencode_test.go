@@ -16,8 +16,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
-func TestOpencodeRecordings(t *testing.T) { sameAsRecorded(t, "opencode", "opencode") }
-
 func TestOpencodeTorn(t *testing.T) {
 	neverMoreThanRecorded(t, "opencode", "opencode", func(stdout []byte, r recording) bool {
 		return r.t.Session != "" || hasRecord(stdout, "part.reason", "stop") // the export knows the end too
