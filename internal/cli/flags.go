@@ -40,11 +40,8 @@ func (w *words) Set(s string) error {
 	return nil
 }
 
-// Help texts of flags that several commands have.
-const (
-	reportHelp = "`name[:path]` of a report; repeatable"
-	trustHelp  = "start what the run names, although it was not made in this project"
-)
+// trustHelp is the help of --trust, which several commands have.
+const trustHelp = "start what the run names, although it was not made in this project"
 
 // register adds the flags of the settings for which help returns a text.
 func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) string) {
