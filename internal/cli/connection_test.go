@@ -25,6 +25,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 	}
 	for _, p := range fakemodel.Protocols() {
 		t.Run(string(p), func(t *testing.T) {
+			t.Parallel()
 			if p != fakemodel.HTTP && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
 				t.Skip("the system decides which certificates are trusted")
 			}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
@@ -50,6 +51,20 @@ Several suites are separate runs, one after the other; {suite} in the path of a 
 	return cmd
 }
 
+// checkNewRunners returns an error for a flag that no runner uses, because it is only for new ones.
+func (c *runCmd) checkNewRunners(flags *pflag.FlagSet) error {
+	if len(c.want.Models)+len(c.want.Agents) > 0 {
+		return nil
+	}
+	for _, s := range c.want.List() {
+		if s.NewRunner && changed(flags, &s) {
+			return plumb.WithHint(fmt.Errorf("--%s applies only to the runners of --model and --agent", s.Flag),
+				"give --model or --agent, or set it in the runner of the config")
+		}
+	}
+	return nil
+}
+
 func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
 	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
@@ -63,6 +78,9 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 		return err
 	}
 	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	if err := c.checkNewRunners(flags); err != nil {
+		return err
+	}
 	if len(suites) == 0 && c.want.Tier == "" {
 		for _, s := range p.Config.Suites {
 			suites = append(suites, suiteRef(p, s))

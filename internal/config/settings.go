@@ -70,6 +70,8 @@ type Setting struct {
 	NoLimit bool
 	// Odd demands an odd number.
 	Odd bool
+	// NewRunner is set if the setting applies only to the runners of --model and --agent.
+	NewRunner bool
 	// Commas lets one value of the flag hold several, separated by commas.
 	Commas bool
 	// Help describes the setting, with the name of the flag's value in backquotes. Doc replaces it
@@ -238,20 +240,20 @@ func (s *Settings) Groups() []Group {
 		}},
 		{"Requests to models", []Setting{
 			{
-				Key: "baseURL", Flag: "base-url", At: &s.BaseURL, Format: URL,
+				Key: "baseURL", Flag: "base-url", At: &s.BaseURL, Format: URL, NewRunner: true,
 				Help: "address of an OpenAI-compatible server, or a replacement for the provider's own address",
 			},
 			{
-				Key: "api", Flag: "api", At: &s.API, Values: apis(),
+				Key: "api", Flag: "api", At: &s.API, Values: apis(), NewRunner: true,
 				Help: "interface of openai to use: chat or responses",
 				Doc:  "interface of openai to use",
 			},
 			{
-				Key: "apiKeyEnv", Flag: "api-key-env", At: &s.APIKeyEnv, Format: Variable,
+				Key: "apiKeyEnv", Flag: "api-key-env", At: &s.APIKeyEnv, Format: Variable, NewRunner: true,
 				Help: "environment `variable` that holds the key",
 			},
 			{
-				Key: "header", Flag: "header", At: &s.Headers,
+				Key: "header", Flag: "header", At: &s.Headers, NewRunner: true,
 				Help: "`name=value` header to send with each request; ${NAME} is expanded",
 				Doc:  "headers to send with each request, as name=value; ${NAME} is expanded",
 			},
@@ -276,7 +278,7 @@ func (s *Settings) Groups() []Group {
 				Doc:  "reasoning effort in the provider's words, such as low or high; for runners that do not set it",
 			},
 			{
-				Key: "requestTimeoutMs", Flag: "request-timeout", At: &s.RequestTimeoutMs,
+				Key: "requestTimeoutMs", Flag: "request-timeout", At: &s.RequestTimeoutMs, NewRunner: true,
 				Help: "time limit of one request",
 			},
 		}},
@@ -309,7 +311,7 @@ func (s *Settings) Groups() []Group {
 				Help: "stop an agent that takes more steps",
 			},
 			{
-				Flag: "inherit-config", At: &s.InheritConfig,
+				Flag: "inherit-config", At: &s.InheritConfig, NewRunner: true,
 				Help: "let agents use your own configuration, skills and memory",
 			},
 			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
