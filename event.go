@@ -153,7 +153,7 @@ type Note struct {
 	Level string `json:"level" redact:"-"`
 	Text  string `json:"text"`
 	Hint  string `json:"hint,omitempty"`
-	// Live marks a note that only matters during the run. The log does not record it.
+	// Live marks a note that only matters during the run. The log and the run do not record it.
 	Live bool `json:"-"`
 }
 

@@ -178,7 +178,7 @@ func (r *Run) Apply(ev Event) error {
 		}
 		r.Totals.Planned = len(r.Executions)
 	case EventNote:
-		if ev.Note != nil {
+		if ev.Note != nil && !ev.Note.Live {
 			r.Notes = append(r.Notes, *ev.Note)
 		}
 	case EventRunFinished:

@@ -43,7 +43,7 @@ type terminal struct {
 	single   bool // there is only one runner, so names omit it
 	parallel int
 	lines    int // lines written below the header
-	notes    int // how many of them belong to notes
+	notes    int // recorded notes among them
 	queue    []string
 	explain  string // the first command that asks an agent why it failed
 	begun    bool
@@ -110,7 +110,9 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		delete(r.excerpts, x)
 	case plumb.EventNote:
 		if ev.Note != nil {
-			r.notes++
+			if !ev.Note.Live {
+				r.notes++
+			}
 			r.print(noteLines(r.t, *ev.Note)...)
 		}
 	default:
