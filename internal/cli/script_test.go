@@ -44,6 +44,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"same-json": sameJSON,
 		"alone":     alone,
 		"living":    living,
+		"exclusive": exclusive,
 	}
 }
 
@@ -324,6 +325,18 @@ func living(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.Remove(ts.MkAbs(args[0]))) // for the next one
 	}
 }
+
+// exclusive waits until no other script is after its own exclusive. It is for scripts that look for
+// processes of killed runs, because plumb gc ends those of all scripts.
+func exclusive(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: exclusive")
+	}
+	collecting.Lock()
+	ts.Defer(collecting.Unlock)
+}
+
+var collecting sync.Mutex
 
 // normalize replaces what differs from run to run in files: run ids, hashes, times, paths. Lines
 // about the slowest cases go, since that is a matter of luck.
