@@ -111,7 +111,7 @@ func caseKeyHint(name string) string {
 			return place.hint
 		}
 	}
-	return "what is free to choose belongs in metadata"
+	return "put your own keys under metadata"
 }
 
 func (r *caseReader) id(id *doc.Value) string {

@@ -147,7 +147,7 @@ class CaseReader {
 		c.hasAssert = this.#hook("assert");
 		c.hasClassify = this.#hook("classifyFailure");
 		if (this.value.assert === undefined && c.assertions === undefined) {
-			this.#bad("assert", "the case checks nothing", "give it an assert function, or assertions");
+			this.#bad("assert", "the case has no assertions", "give it an assert function, or assertions");
 		}
 		c.own = this.#own();
 		return c;
