@@ -14,8 +14,8 @@ const (
 	// EnvBytes limits a .env file, and EnvExpanded its values after variables are expanded.
 	EnvBytes    = 64 << 10
 	EnvExpanded = 1 << 20
-	// Depth is the maximum nesting of lists and mappings in any document except a manifest.
-	Depth = 100
+	// maxDepth is the maximum nesting of lists and mappings in any document except a manifest.
+	maxDepth = 100
 
 	// SuiteBytes limits a suite file. In JSON lines, CaseBytes and CaseValues limit each case.
 	SuiteBytes = 1 << 30

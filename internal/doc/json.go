@@ -127,7 +127,7 @@ func (p *JSON) value(v *Value) (err error) {
 	}
 	start := int(p.decoder.InputOffset()) - 1
 	v.Place = p.places.at(start)
-	if p.depth++; p.depth > Depth {
+	if p.depth++; p.depth > maxDepth {
 		return &fault{start, deepMessage(), ""}
 	}
 	if v.Kind == Map {
@@ -261,7 +261,7 @@ func Position(file string, text []byte, offset int) plumb.Position {
 
 // deepMessage is the message about a text that is nested too deep.
 func deepMessage() string {
-	return fmt.Sprintf("lists and mappings are nested more than %d deep", Depth)
+	return fmt.Sprintf("lists and mappings are nested more than %d deep", maxDepth)
 }
 
 // invalidUTF8 returns the problem of the first byte that is not UTF-8.

@@ -45,7 +45,7 @@ func yamlTokens(file string, data []byte, most int) (token.Tokens, *Problem) {
 		}
 		tokens.Add(next...)
 		for _, t := range next {
-			if depth.add(t) > Depth {
+			if depth.add(t) > maxDepth {
 				return nil, &Problem{Pos: placeOf(t).In(file), Message: deepMessage()}
 			}
 		}
@@ -199,7 +199,7 @@ func (r *yamlReader) value(n ast.Node) Value {
 	switch {
 	case r.values > r.most:
 		return r.fail(n, manyMessage(r.most))
-	case r.depth > Depth:
+	case r.depth > maxDepth:
 		return r.fail(n, deepMessage())
 	}
 	v := Value{Place: r.start(n)}

@@ -23,8 +23,8 @@ import (
 
 // The documented defaults of sampling parameters.
 const (
-	DefaultTemperature = 0.0
-	DefaultSeed        = 42
+	defaultTemperature = 0.0
+	defaultSeed        = 42
 )
 
 // Env is the environment of runners. The zero value works, without environment variables and
@@ -192,13 +192,13 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	case cfg.NoTemperature:
 		p.Temperature = nil
 	case p.Temperature == nil:
-		p.Temperature = new(DefaultTemperature)
+		p.Temperature = new(defaultTemperature)
 	}
 	switch {
 	case cfg.NoSeed:
 		p.Seed = nil
 	case p.Seed == nil:
-		p.Seed = new(int64(DefaultSeed))
+		p.Seed = new(int64(defaultSeed))
 	}
 	return p
 }

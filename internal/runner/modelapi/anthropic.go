@@ -58,7 +58,7 @@ type anthropicOutput struct {
 
 func (anthropic) encode(r request) ([]byte, error) {
 	p := anthropicRequest{
-		MaxTokens: DefaultMaxOutputTokens, Model: r.model, Temperature: r.parameters.Temperature,
+		MaxTokens: defaultMaxOutputTokens, Model: r.model, Temperature: r.parameters.Temperature,
 		TopP: r.parameters.TopP, OutputConfig: anthropicOutput{effort(r.parameters)},
 	}
 	if v := r.parameters.MaxOutputTokens; v != nil {

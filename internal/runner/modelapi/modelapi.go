@@ -35,11 +35,11 @@ import (
 )
 
 const (
-	// DefaultMaxOutputTokens caps an answer by default. It leaves room for a model to think.
-	DefaultMaxOutputTokens = 4096
-	// DefaultRequestTimeout limits one request by default. It is long because replies are not
+	// defaultMaxOutputTokens caps an answer by default. It leaves room for a model to think.
+	defaultMaxOutputTokens = 4096
+	// defaultRequestTimeout limits one request by default. It is long because replies are not
 	// streamed: a model that thinks for minutes sends nothing for minutes.
-	DefaultRequestTimeout = 5 * time.Minute
+	defaultRequestTimeout = 5 * time.Minute
 )
 
 // Config describes a model. Provider, Model and Transport are required.
@@ -57,11 +57,11 @@ type Config struct {
 	// Headers are added to each request, and replace those that would be sent otherwise.
 	Headers map[string]string
 	// Parameters are the requested parameters. The provider chooses the nil fields, except that a
-	// nil MaxOutputTokens means DefaultMaxOutputTokens. With a MaxOutputTokens of 0, requests have
+	// nil MaxOutputTokens means defaultMaxOutputTokens. With a MaxOutputTokens of 0, requests have
 	// no cap if the provider does not require one.
 	Parameters plumb.Parameters
 	// RequestTimeout limits one request, including the reading of its answer; 0 means
-	// DefaultRequestTimeout.
+	// defaultRequestTimeout.
 	RequestTimeout time.Duration
 	// MaxParallel bounds the concurrent calls to Run; 0 means no bound.
 	MaxParallel int
@@ -103,7 +103,7 @@ func New(cfg Config) (*Model, error) {
 	}
 	m := &Model{target: t, timeout: cfg.RequestTimeout, note: cfg.Note}
 	if m.timeout <= 0 {
-		m.timeout = DefaultRequestTimeout
+		m.timeout = defaultRequestTimeout
 	}
 	if cfg.MaxParallel > 0 {
 		m.parallel = semaphore.NewWeighted(int64(cfg.MaxParallel))
@@ -112,7 +112,7 @@ func New(cfg Config) (*Model, error) {
 	m.header.Set("Content-Type", "application/json")
 	p := cfg.Parameters
 	if p.MaxOutputTokens == nil {
-		p.MaxOutputTokens = new(int64(DefaultMaxOutputTokens))
+		p.MaxOutputTokens = new(int64(defaultMaxOutputTokens))
 	}
 	if p.Seed != nil && t.wire.parameters().seed32 && (*p.Seed > math.MaxInt32 || *p.Seed < math.MinInt32) {
 		return nil, fmt.Errorf("seed %d does not fit the 32 bits that %s accepts", *p.Seed, t.provider.Name)

@@ -99,7 +99,7 @@ func TestRefusedParametersAreDroppedAlone(t *testing.T) {
 		if !slices.Equal(rep.Refused, []string{"temperature", "seed"}) {
 			t.Errorf("refused %v", rep.Refused)
 		}
-		want := plumb.Parameters{TopP: new(0.5), MaxOutputTokens: new(int64(DefaultMaxOutputTokens))}
+		want := plumb.Parameters{TopP: new(0.5), MaxOutputTokens: new(int64(defaultMaxOutputTokens))}
 		if diff := cmp.Diff(want, rep.Sent); diff != "" {
 			t.Errorf("sent (-want +got):\n%s", diff)
 		}

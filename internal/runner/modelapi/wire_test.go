@@ -215,7 +215,7 @@ func TestCaseCapReplacesTheRunners(t *testing.T) {
 	if !bytes.Contains(base.bodies[0], []byte(`"max_completion_tokens":7`)) || *rep.Sent.MaxOutputTokens != 7 || *rep.Requested.MaxOutputTokens != 7 {
 		t.Errorf("sent %s, report %v", base.bodies[0], rep.Sent)
 	}
-	if got := *m.Info().Parameters.MaxOutputTokens; got != DefaultMaxOutputTokens {
+	if got := *m.Info().Parameters.MaxOutputTokens; got != defaultMaxOutputTokens {
 		t.Errorf("runner's own cap is %d", got)
 	}
 }

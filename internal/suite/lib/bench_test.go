@@ -47,7 +47,7 @@ func BenchmarkStart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{Entry}})
+	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{entryName}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func Build(file string) (*script.Program, error) {
 	for name := range Modules() {
 		names[name] = true
 	}
-	return script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{Entry}})
+	return script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{entryName}})
 }
 
 // Start executes a program. The error is what the program threw, or that it did not end in time.

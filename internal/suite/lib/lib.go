@@ -12,9 +12,9 @@ import (
 //
 //go:generate env UPDATE=1 go test -run ^TestModulesAreFresh$ .
 
-// Entry is the name of the module with what Go calls. It must be evaluated in each VM before the
+// entryName is the name of the module with what Go calls. Each VM must evaluate it before the
 // suite.
-const Entry = "plumb/entry"
+const entryName = "plumb/entry"
 
 var (
 	//go:embed modules/plumb.bin
@@ -31,6 +31,6 @@ func Modules() map[string]string {
 		"skillgym":         `module.exports=require("plumb")`,
 		"plumb/testing":    testing,
 		"skillgym/testing": testing,
-		Entry:              entryModule,
+		entryName:          entryModule,
 	}
 }

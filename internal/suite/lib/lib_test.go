@@ -25,7 +25,7 @@ func vm(tb testing.TB, name string, o script.Options) *script.VM {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{Entry}})
+	program, err := script.Build(script.BuildOptions{Entry: entry, Modules: names(Modules()), Preload: []string{entryName}})
 	if err != nil {
 		tb.Fatal(err)
 	}
