@@ -194,7 +194,11 @@ func neverMoreThanRecorded(t *testing.T, agent, dir string, whole func(stdout []
 			}
 			if os.Getenv("PLUMB_CI") == "" { // CI makes all cuts
 				random.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
-				cuts = cuts[:min(10, len(cuts))]
+				few := 10
+				if testing.Short() {
+					few = 3
+				}
+				cuts = cuts[:min(few, len(cuts))]
 			}
 			torn := filepath.Join(t.TempDir(), "stdout")
 			for _, session := range []string{r.t.Session, ""} {

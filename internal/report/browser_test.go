@@ -42,6 +42,9 @@ type browser struct {
 // newBrowser starts a browser, or skips the test where there is none.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the page is not concurrent: too slow with the race detector")
+	}
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil && program == "" {
