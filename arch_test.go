@@ -90,9 +90,11 @@ var homes = map[string][]string{
 	"modernc.org/libc":                       {"internal/script"},
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
-	"github.com/tidwall/gjson":               {"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel"},
-	"mvdan.cc/sh":                            {"internal/agent/transcript"},
-	"testing":                                {"plumbtest"},
+	"github.com/tidwall/gjson": {
+		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel",
+	},
+	"mvdan.cc/sh": {"internal/agent/transcript"},
+	"testing":     {"plumbtest"},
 	"os/exec": {
 		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
 		"internal/cli", "internal/bench",

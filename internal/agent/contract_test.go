@@ -17,7 +17,8 @@ func folderOf(agent string) string {
 	return cmp.Or(named[agent], agent)
 }
 
-// TestRecordings reads the recorded sessions of each agent. Those of Cursor are written by hand, after its documentation.
+// TestRecordings reads the recorded sessions of each agent. We wrote those of Cursor by hand, after
+// its documentation.
 func TestRecordings(t *testing.T) {
 	for _, s := range All() {
 		if s.Name != "qwen" { // vectors.json has its records

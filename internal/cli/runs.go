@@ -158,8 +158,8 @@ the last run.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
 	}
-	cmd.Flags().StringArrayVar(&c.reports, "report", nil, "`name[:path]` of a report: "+strings.Join(report.Names(), ", ")+
-		"; or a TypeScript module; repeatable (default terminal)")
+	cmd.Flags().StringArrayVar(&c.reports, "report", nil, "`name[:path]` of a report: "+
+		strings.Join(report.Names(), ", ")+"; or a TypeScript module; repeatable (default terminal)")
 	c.register(cmd.Flags())
 	return cmd
 }

@@ -52,7 +52,9 @@ func providerTable() [][]string {
 		if p.KeyURL == "" {
 			keys = "optional: " + keys
 		}
-		rows = append(rows, []string{"`" + p.Name + "`", codes(p.OtherNames...), keys, codes(p.BaseURL), codes(p.BaseURLEnv)})
+		rows = append(rows, []string{
+			"`" + p.Name + "`", codes(p.OtherNames...), keys, codes(p.BaseURL), codes(p.BaseURLEnv),
+		})
 	}
 	return rows
 }

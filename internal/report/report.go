@@ -95,7 +95,9 @@ func kinds() []kind {
 	return []kind{
 		{name: Terminal, make: func(o Options) plumb.Reporter { return newTerminal(o) }},
 		{name: JSON, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, full), o.Out} }},
-		{name: JSONSummary, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, brief), o.Out} }},
+		{name: JSONSummary, make: func(o Options) plumb.Reporter {
+			return &resultsReport{newResults(&o, brief), o.Out}
+		}},
 		{name: JUnit, make: func(o Options) plumb.Reporter { return &atEnd{o, writeJUnit} }},
 		{name: GitHubActions, make: func(o Options) plumb.Reporter { return &atEnd{o, writeActions} }, mixes: true},
 		{name: Markdown, make: func(o Options) plumb.Reporter { return &atEnd{o, writeComment} }},
