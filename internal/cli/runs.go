@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -158,8 +159,7 @@ the last run.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
 	}
-	cmd.Flags().StringArrayVar(&c.reports, "report", nil, "`name[:path]` of a report: "+
-		strings.Join(report.Names(), ", ")+"; or a TypeScript module; repeatable (default terminal)")
+	cmd.Flags().StringArrayVar(&c.reports, "report", nil, config.ReportHelp()+"; repeatable (default terminal)")
 	c.register(cmd.Flags())
 	return cmd
 }

@@ -322,10 +322,7 @@ func (s *Settings) Groups() []Group {
 			{
 				Key: "report", Flag: "report", OtherKeys: []string{"reporter"}, OtherFlags: []string{"reporter"},
 				At: &s.Reports, Format: Report, Known: report.Names(),
-				Help:   "`name[:path]` of a report: " + strings.Join(report.Names(), ", ") + "; or a TypeScript module",
-				Doc:    "reports to write: " + strings.Join(report.Names(), ", ") + "; or a TypeScript module",
-				Resume: "`name[:path]` of a report",
-				Score:  "`name[:path]` of a report",
+				Help: ReportHelp(), Doc: "reports to write: " + reports(), Resume: ReportHelp(), Score: ReportHelp(),
 			},
 			{Key: "output", Flag: "output", At: &s.Output, Format: Path, Help: outputHelp, Score: outputHelp},
 		}},
@@ -360,3 +357,8 @@ func (s *Settings) List() []Setting {
 	}
 	return all
 }
+
+// ReportHelp is the help of the flags that name reports.
+func ReportHelp() string { return "`name[:path]` of a report: " + reports() }
+
+func reports() string { return strings.Join(report.Names(), ", ") + "; or a TypeScript module" }
