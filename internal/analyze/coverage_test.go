@@ -102,7 +102,9 @@ func TestSimulatedClusteredWilson(t *testing.T) {
 		mean   float64
 		lo, hi float64
 	}{{"mixed", mixed, mixedMean, 0.946, 0.997}, {"mostly pass", mostly, 0.951, 0.85, 0.99}} {
-		for _, size := range [][2]int{{5, 1}, {5, 3}, {5, 10}, {10, 3}, {10, 10}, {20, 3}, {20, 10}, {50, 5}, {100, 1}, {100, 5}} {
+		for _, size := range [][2]int{
+			{5, 1}, {5, 3}, {5, 10}, {10, 3}, {10, 10}, {20, 3}, {20, 10}, {50, 5}, {100, 1}, {100, 5},
+		} {
 			cases, repeats := size[0], size[1]
 			got := share(n, fmt.Sprint("wilson", suite.name, size), func(random *rand.Rand) bool {
 				rates := make([]float64, cases)
@@ -114,7 +116,7 @@ func TestSimulatedClusteredWilson(t *testing.T) {
 			})
 			t.Logf("| %s | %d × %d | %.3f |", suite.name, cases, repeats, got)
 			if !inRange(got, n, suite.lo, suite.hi) {
-				t.Errorf("%s, %d cases × %d: coverage %.3f, want %v to %v", suite.name, cases, repeats, got, suite.lo, suite.hi)
+				t.Errorf("%s, %v: coverage %.3f, want %v to %v", suite.name, size, got, suite.lo, suite.hi)
 			}
 		}
 	}
@@ -125,7 +127,9 @@ func TestSimulatedClusteredWilson(t *testing.T) {
 func TestSimulatedDifferences(t *testing.T) {
 	t.Parallel()
 	n := replicates(t, 150, 1500)
-	for _, size := range [][3]int{{5, 3, 3}, {10, 10, 10}, {20, 1, 1}, {20, 3, 3}, {50, 20, 3}, {100, 1, 1}, {100, 5, 5}} {
+	for _, size := range [][3]int{
+		{5, 3, 3}, {10, 10, 10}, {20, 1, 1}, {20, 3, 3}, {50, 20, 3}, {100, 1, 1}, {100, 5, 5},
+	} {
 		got := share(n, fmt.Sprint("differences", size), func(random *rand.Rand) bool {
 			rates := bank(size[0], random)
 			changed := lowered(rates, 0.1)
@@ -170,7 +174,9 @@ func TestSimulatedIntervals(t *testing.T) {
 		covers func(random *rand.Rand) bool
 	}{
 		{"median of 25", 0.95, 1, func(random *rand.Rand) bool { return quantile(normals(25, 0, random), 0.5, 0) }},
-		{"p90 of 100", 0.95, 1, func(random *rand.Rand) bool { return quantile(normals(100, 0, random), 0.9, 1.2815515655446004) }},
+		{"p90 of 100", 0.95, 1, func(random *rand.Rand) bool {
+			return quantile(normals(100, 0, random), 0.9, 1.2815515655446004)
+		}},
 		{"t over 10 cases", 0.95, 0.95, func(random *rand.Rand) bool {
 			e := analyze.CaseT(normals(10, 0.5, random), nil, 0.95)
 			return e.Lo <= 0.5 && 0.5 <= e.Hi
