@@ -33,7 +33,7 @@ func detection(alpha, power float64) float64 {
 }
 
 // PairedSampleSize returns the number of cases, not rounded, with which a two-sided test of level
-// alpha finds a mean effect of delta with probability power (Miller 2024):
+// alpha finds a mean effect of delta with probability power:
 //
 //	variance = between + withinBase/repeatsBase + withinCand/repeatsCand
 //	cases    = (z_(1-alpha/2) + z_power)^2 variance / delta^2
