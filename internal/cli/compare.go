@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,15 +77,11 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	open := compare.OpenOptions{
-		Dir: c.Dir, Runs: p.Runs(), Baselines: filepath.Join(cmp.Or(p.Config.Dir, c.Dir), compare.BaselinesDir),
-		RedactorOf: p.RedactorOf,
-	}
-	base, err := compare.Open(baseRef, open)
+	base, err := p.OpenSide(baseRef)
 	if err != nil {
 		return err
 	}
-	cand, err := compare.Open(candRef, open)
+	cand, err := p.OpenSide(candRef)
 	if err != nil {
 		return err
 	}
