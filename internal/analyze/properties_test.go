@@ -206,6 +206,11 @@ func TestTails(t *testing.T) {
 	near("stratified", analyze.Stratified([]analyze.PairCounts{lost, lost}).Worse, math.Pow(118264581564861424, -2))
 	near("e-value", analyze.LogMcNemarE(5000, 0), 5001*math.Ln2-math.Log(5001))
 	near("e-value of a win", -analyze.LogMcNemarE(0, 5000), math.Log(5001))
+	// gonum's quantile of this beta distribution is 0.937 instead of 0.999.
+	_, lo, _ := analyze.BetaInterval(16093, 16093, 0.999999, 0.5, 0.5)
+	if _, below, _ := analyze.FlakyPosterior(16093, 16093, lo, 1); math.Abs(below-5e-7) > 1e-15 {
+		t.Errorf("a posterior has %v below its quantile %v of 5e-7", below, lo)
+	}
 	flips := slices.Repeat([]float64{1}, 400)
 	near("sign flip", analyze.SignFlip(flips, analyze.NewSeed("")).Greater, math.Ldexp(1, -400))
 }
@@ -250,8 +255,10 @@ func TestExamples(t *testing.T) {
 	}
 	no := math.NaN()
 	raters := [][]float64{
-		{1, 2, 3, 3, 2, 1, 4, 1, 2, no, no, no}, {1, 2, 3, 3, 2, 2, 4, 1, 2, 5, no, 3},
-		{no, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, no}, {1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, no},
+		{1, 2, 3, 3, 2, 1, 4, 1, 2, no, no, no},
+		{1, 2, 3, 3, 2, 2, 4, 1, 2, 5, no, 3},
+		{no, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, no},
+		{1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, no},
 	}
 	units := make([][]float64, 12)
 	for _, ratings := range raters {
