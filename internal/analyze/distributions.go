@@ -157,9 +157,11 @@ func total(values []float64) float64 {
 			}
 		}
 		slices.Sort(sizes)
-		sum := 0.0
+		sum, lost := 0.0, 0.0 // Kahan's summation: 100,000 equal numbers must not drift off a tie
 		for _, v := range sizes {
-			sum += v
+			next := sum + (v - lost)
+			lost = (next - sum) - (v - lost)
+			sum = next
 		}
 		return sum
 	}
