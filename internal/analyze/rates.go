@@ -20,6 +20,8 @@ type Rate struct {
 	Skipped int
 	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
 	ExpectedFailed, UnexpectedPassed int
+	// Executions are the indices in run.Executions of all Planned executions.
+	Executions []int
 }
 
 // Measured counts executions that passed or failed.
@@ -51,8 +53,10 @@ func (r Rate) Coverage() float64 {
 	return float64(r.Measured()) / float64(r.Planned)
 }
 
-func (r *Rate) add(e *plumb.Execution) {
+// add adds the execution e, which is at index i.
+func (r *Rate) add(i int, e *plumb.Execution) {
 	r.Planned++
+	r.Executions = append(r.Executions, i)
 	if e.State != plumb.ExecutionDone {
 		return
 	}
@@ -111,13 +115,14 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 			if !include(r) {
 				continue
 			}
-			e := &run.Executions[c*len(run.Info.Runners)+r]
-			b.Overall.add(e)
-			categories.row(info.Category, Rate{Name: info.Category}).add(e)
-			difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}).add(e)
-			runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}).add(e)
+			i := c*len(run.Info.Runners) + r
+			e := &run.Executions[i]
+			b.Overall.add(i, e)
+			categories.row(info.Category, Rate{Name: info.Category}).add(i, e)
+			difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}).add(i, e)
+			runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}).add(i, e)
 			for _, t := range info.Tags {
-				tags.row(t, Rate{Name: t}).add(e)
+				tags.row(t, Rate{Name: t}).add(i, e)
 			}
 		}
 	}
