@@ -41,7 +41,7 @@ func ClusteredError(scores []float64, clusters []int) StandardErrors {
 	if math.Abs(miller) < tieTolerance*iid {
 		miller = 0 // what rounding leaves of an exact 0
 	}
-	cr1 := nan // one cluster: what rounding leaves of its residuals says nothing
+	cr1 := nan
 	if g > 1 {
 		cr1 = math.Sqrt(cr0 * g / (g - 1))
 	}
