@@ -79,9 +79,8 @@ func repeatNotes(run *plumb.Run, r analyze.Rate) []string {
 	x, s := r.Repetitions(run), r.Score(run)
 	switch {
 	case x.Stopped > 0:
-		notes = append(notes, fmt.Sprintf("%s of %s stopped at the first repetition that was not green, so their "+
-			"repetitions give no pass rate (all of them run with --all-repetitions)", count(x.Stopped),
-			plural(x.Cases, "measured case")))
+		notes = append(notes, fmt.Sprintf("%s stopped at the first repetition that was not green, so there is no pass "+
+			"rate of the samples; with --all-repetitions there is one", plural(x.Stopped, "case")))
 	case x.Repeated && x.Cases == 0:
 		notes = append(notes, "no repetition was measured, so there is no pass rate of the samples")
 	}
