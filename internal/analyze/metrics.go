@@ -57,6 +57,9 @@ func (r Rate) Metrics(run *plumb.Run) Metrics {
 		latency.add(c, float64(Elapsed(e)))
 		steps.add(c, float64(e.Steps)/n)
 	}
+	if r.oneRunner(run) { // each value is of another case
+		tokens.clusters, cost.clusters, latency.clusters, steps.clusters = nil, nil, nil, nil
+	}
 	return Metrics{tokens.metric(), cost.metric(), latency.metric(), steps.metric()}
 }
 
@@ -126,6 +129,9 @@ func (r Rate) Score(run *plumb.Run) Score {
 	}
 	if s.N = len(scores); s.N == 0 || s.Stopped > 0 {
 		return s
+	}
+	if r.oneRunner(run) {
+		clusters = nil
 	}
 	s.Mean = CaseT(scores, clusters, confidence)
 	slices.Sort(scores)

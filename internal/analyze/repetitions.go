@@ -67,18 +67,22 @@ func SamplesOf(run *plumb.Run, i int) (s CaseSamples, ok bool) {
 	}
 	_, s.Lo, s.Hi = BetaInterval(s.Passed, s.Measured, confidence, 0.5, 0.5)
 	s.Flips, _ = FlipRate(s.Count)
-	flaky, below, above := FlakyPosterior(s.Passed, s.Measured, stableBelow, stableAbove)
+	s.Label, s.Sure = label(s.Count)
+	return s, true
+}
+
+// label returns the label of a case and its posterior probability.
+func label(n Count) (l Label, sure float64) {
+	flaky, below, above := FlakyPosterior(n.Passed, n.Measured, stableBelow, stableAbove)
 	switch {
 	case above >= labelMass:
-		s.Label, s.Sure = StablePass, above
+		return StablePass, above
 	case below >= labelMass:
-		s.Label, s.Sure = StableFail, below
+		return StableFail, below
 	case flaky >= labelMass:
-		s.Label, s.Sure = Flaky, flaky
-	default:
-		s.Label, s.Sure = Undetermined, math.NaN()
+		return Flaky, flaky
 	}
-	return s, true
+	return Undetermined, math.NaN()
 }
 
 // FlakyCase is an execution whose case is flaky.
@@ -91,6 +95,9 @@ type FlakyCase struct {
 func FlakyCases(run *plumb.Run) []FlakyCase {
 	var flaky []FlakyCase
 	for i := range run.Executions {
+		if e := &run.Executions[i]; e.Passed == 0 || e.Failed == 0 {
+			continue // the posterior of repetitions that agree is below labelMass
+		}
 		if s, ok := SamplesOf(run, i); ok && s.Label == Flaky {
 			flaky = append(flaky, FlakyCase{i, s})
 		}
@@ -153,7 +160,7 @@ func (r *Repetitions) Alike() bool { return r.Rate.OK && r.DesignEffect > notice
 type sampled struct {
 	counts     []Count
 	rates      []float64
-	clusters   []int // by execution: the index of its case, because runners share cases
+	clusters   []int // the case of each execution, because runners share cases; nil for one runner
 	categories []string
 	measured   int
 }
@@ -164,6 +171,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 		Rate: unknown(""), DesignEffect: math.NaN(), Flips: unknown(""), Labels: map[Label]int{},
 	}
 	var s sampled
+	counts := map[Count]int{}
 	for _, i := range r.Executions {
 		planned, _ := repeats(run, i)
 		out.Planned += planned
@@ -179,14 +187,22 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 		out.Cases++
 		out.Measured += n.Measured
 		out.Passed += n.Passed
-		if label, ok := SamplesOf(run, i); ok {
-			out.Labels[label.Label]++
+		if n.Measured > 1 && !StoppedEarly(run, i) {
+			counts[n]++
 		}
 		c := i / len(run.Info.Runners)
 		s.add(n, c, run.Cases[c].Category)
 	}
+	for n, executions := range counts {
+		l, _ := label(n)
+		out.Labels[l] += executions
+	}
 	if out.Repeated && out.Cases > 0 && out.Stopped == 0 {
-		s.fill(&out, r.oneRunner(run))
+		grouped := r.oneRunner(run)
+		if grouped {
+			s.clusters = nil
+		}
+		s.fill(&out, grouped)
 	}
 	return out
 }
@@ -235,8 +251,11 @@ func (s *sampled) mean(of func(Count) (float64, bool)) (cases int, e Estimate) {
 	var clusters []int
 	for i, n := range s.counts {
 		if v, ok := of(n); ok {
-			values, clusters = append(values, v), append(clusters, s.clusters[i])
+			values = append(values, v)
 			repetitions += n.Measured
+			if s.clusters != nil {
+				clusters = append(clusters, s.clusters[i])
+			}
 		}
 	}
 	if len(values) == 0 {

@@ -312,7 +312,24 @@ func (c *showCmd) showCase(path, caseID string) error {
 	for _, ev := range all {
 		c.showSession(ev)
 	}
+	for _, r := range state.Info.Runners {
+		i, err := state.Index(caseID, r.ID)
+		if err != nil {
+			return err
+		}
+		if words := report.CaseWords(state, i, c.dash()); words != "" && (c.runner == "" || c.runner == r.ID) {
+			fmt.Fprintf(c.Stdout, "%s on %s: %s\n", caseID, c.clean(r.ID), words)
+		}
+	}
 	return nil
+}
+
+// dash returns the dash of ranges.
+func (c *showCmd) dash() string {
+	if unicode(c.Getenv) {
+		return "–"
+	}
+	return "-"
 }
 
 // showSession prints one session, or the judgement of one.

@@ -169,7 +169,7 @@ func oneDecimal(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f"
 
 // figureHead is the heading of figureRows.
 func figureHead() []string {
-	return []string{"a case", "cases", "median", "95 %", "p90", "95 %", "mean", "95 %"}
+	return []string{"a case", "cases", "median", "95 %", "p90", "95 %", "geometric mean", "95 %"}
 }
 
 // figureRows describes what the cases of a group used: tokens, cost, latency and steps, with
@@ -257,6 +257,28 @@ func SampleCells(run *plumb.Run, i int) (samples, label string) {
 		}
 	}
 	return samples, label
+}
+
+// CaseWords describes the samples of the execution at index i, if there are several: the pass rate
+// with its interval, the flip rate and the label.
+func CaseWords(run *plumb.Run, i int, dash string) string {
+	c := cellAt(run, i)
+	s, ok := analyze.SamplesOf(run, i)
+	switch {
+	case ok:
+		words := fmt.Sprintf("%s/%s passed, %s (95 %% %s), flip rate %s, %s", count(s.Passed), count(s.Measured),
+			percent(s.Rate()), shares(s.Lo, s.Hi, dash), percent(s.Flips), s.Label)
+		if s.Label != analyze.Undetermined {
+			words += ", " + sureWords(s.Sure)
+		}
+		return words
+	case analyze.StoppedEarly(run, i):
+		return fmt.Sprintf("%d of %d tried, so there is no pass rate of the case", c.tried(), c.repeats())
+	case c.repeats() > 1:
+		return fmt.Sprintf("%d of %d repetitions measured: too few for a pass rate of the case", c.Passed+c.Failed,
+			c.repeats())
+	}
+	return ""
 }
 
 // samplesWords returns how many repetitions passed: of the planned ones, or if the execution stopped

@@ -195,8 +195,12 @@ func (s *summary) flaky() {
 	}
 	s.line("")
 	s.line("%s", s.t.yellow("flaky"))
+	width := 0
 	for _, l := range lines {
-		s.line("  %s  %s", l.name, s.t.dim(l.words))
+		width = max(width, min(ansi.StringWidth(l.name), 40))
+	}
+	for _, l := range lines {
+		s.line("  %s  %s", pad(l.name, width), s.t.dim(l.words))
 	}
 	if more > 0 {
 		s.line("  %s", s.t.dim(fmt.Sprintf("(%s more)", count(more))))
