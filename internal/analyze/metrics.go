@@ -38,56 +38,62 @@ func (m *Metrics) named() map[string]*Metric {
 
 // Metrics returns what the executions of r used. An answer from the local cache has no cost.
 func (r Rate) Metrics(run *plumb.Run) Metrics {
-	var tokens, cost, latency, steps values
-	for _, i := range r.Executions {
+	v := values{of: make([]float64, 0, len(r.Executions)), logs: make([]float64, 0, len(r.Executions))}
+	return Metrics{
+		Tokens: v.metric(run, r, func(e *plumb.Execution) float64 {
+			switch {
+			case e.Reported&plumb.ReportedTotal != 0:
+				return float64(e.TotalTokens) / float64(e.Sessions)
+			case e.Reported&plumb.ReportedInput != 0 && e.Reported&plumb.ReportedOutput != 0:
+				return float64(e.InputTokens+e.OutputTokens) / float64(e.Sessions)
+			}
+			return 0
+		}),
+		CostUSD: v.metric(run, r, func(e *plumb.Execution) float64 {
+			if !e.Priced {
+				return 0
+			}
+			return e.CostUSD / float64(e.Sessions-e.Cached)
+		}),
+		LatencyMs: v.metric(run, r, func(e *plumb.Execution) float64 { return float64(Elapsed(e)) }),
+		Steps: v.metric(run, r, func(e *plumb.Execution) float64 {
+			return float64(e.Steps) / float64(e.Sessions)
+		}),
+	}
+}
+
+// values is a quantity of several executions. One is used for all metrics, because a run can have a
+// million executions.
+type values struct {
+	of, logs []float64
+}
+
+// metric describes a quantity of the executions of r. Its value is not positive if it was not
+// reported.
+func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) float64) Metric {
+	v.of, v.logs = v.of[:0], v.logs[:0]
+	var clusters []int // nil if each value is of another case
+	shared := !r.oneRunner(run)
+	for _, at := range r.Executions {
+		i := int(at)
 		e := &run.Executions[i]
 		if e.State != plumb.ExecutionDone || e.Sessions == 0 {
 			continue
 		}
-		c, n := i/len(run.Info.Runners), float64(e.Sessions)
-		switch {
-		case e.Reported&plumb.ReportedTotal != 0:
-			tokens.add(c, float64(e.TotalTokens)/n)
-		case e.Reported&plumb.ReportedInput != 0 && e.Reported&plumb.ReportedOutput != 0:
-			tokens.add(c, float64(e.InputTokens+e.OutputTokens)/n)
+		if x := value(e); x > 0 && !math.IsInf(x, 0) {
+			v.of, v.logs = append(v.of, x), append(v.logs, math.Log(x))
+			if shared {
+				clusters = append(clusters, i/len(run.Info.Runners))
+			}
 		}
-		if e.Priced {
-			cost.add(c, e.CostUSD/float64(e.Sessions-e.Cached))
-		}
-		latency.add(c, float64(Elapsed(e)))
-		steps.add(c, float64(e.Steps)/n)
 	}
-	if r.oneRunner(run) { // each value is of another case
-		tokens.clusters, cost.clusters, latency.clusters, steps.clusters = nil, nil, nil, nil
-	}
-	return Metrics{tokens.metric(), cost.metric(), latency.metric(), steps.metric()}
-}
-
-// values is a quantity of several executions, with the cases they belong to.
-type values struct {
-	of       []float64
-	clusters []int
-}
-
-// add adds a value. One that is not positive was not reported.
-func (v *values) add(c int, x float64) {
-	if x > 0 && !math.IsInf(x, 0) {
-		v.of, v.clusters = append(v.of, x), append(v.clusters, c)
-	}
-}
-
-func (v *values) metric() Metric {
 	nan := math.NaN()
 	m := Metric{N: len(v.of), Median: Quantile{nan, nan, nan}, P90: Quantile{nan, nan, nan}, Mean: unknown("")}
 	if m.N == 0 {
 		return m
 	}
-	logs := make([]float64, m.N)
-	for i, x := range v.of {
-		logs[i] = math.Log(x)
-	}
-	e := CaseT(logs, v.clusters, confidence)
-	m.Mean = Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi), math.NaN(), e.Method, e.OK}
+	e := CaseT(v.logs, clusters, confidence)
+	m.Mean = Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi), nan, e.Method, e.OK}
 	slices.Sort(v.of)
 	m.Median, m.P90 = quantile(v.of, 0.5), quantile(v.of, 0.9)
 	return m
@@ -115,23 +121,25 @@ type Score struct {
 // Score returns the scores of the measured executions of r.
 func (r Rate) Score(run *plumb.Run) Score {
 	s := Score{Mean: unknown(""), Min: math.NaN(), Median: math.NaN(), Max: math.NaN()}
-	var scores []float64
-	var clusters []int
-	for _, i := range r.Executions {
+	scores := make([]float64, 0, len(r.Executions))
+	var clusters []int // nil if each score is of another case
+	shared := !r.oneRunner(run)
+	for _, at := range r.Executions {
+		i := int(at)
 		e := &run.Executions[i]
 		if StoppedEarly(run, i) {
 			s.Stopped++
 		}
 		if n := e.Passed + e.Failed; e.State == plumb.ExecutionDone && n > 0 {
-			scores, clusters = append(scores, e.Score), append(clusters, i/len(run.Info.Runners))
+			scores = append(scores, e.Score)
+			if shared {
+				clusters = append(clusters, i/len(run.Info.Runners))
+			}
 			s.Graded = s.Graded || math.Abs(e.Score-float64(e.Passed)/float64(n)) > 1e-9
 		}
 	}
 	if s.N = len(scores); s.N == 0 || s.Stopped > 0 {
 		return s
-	}
-	if r.oneRunner(run) {
-		clusters = nil
 	}
 	s.Mean = CaseT(scores, clusters, confidence)
 	slices.Sort(scores)

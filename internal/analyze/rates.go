@@ -21,7 +21,7 @@ type Rate struct {
 	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
 	ExpectedFailed, UnexpectedPassed int
 	// Executions are the indices in run.Executions of all Planned executions.
-	Executions []int
+	Executions []int32
 }
 
 // Measured counts executions that passed or failed.
@@ -53,10 +53,8 @@ func (r Rate) Coverage() float64 {
 	return float64(r.Measured()) / float64(r.Planned)
 }
 
-// add adds the execution e, which is at index i.
-func (r *Rate) add(i int, e *plumb.Execution) {
+func (r *Rate) add(e *plumb.Execution) {
 	r.Planned++
-	r.Executions = append(r.Executions, i)
 	if e.State != plumb.ExecutionDone {
 		return
 	}
@@ -109,23 +107,31 @@ func RunnerRates(run *plumb.Run, i int) Breakdown {
 func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 	var categories, difficulties, tags, runners table[Rate]
 	b := Breakdown{}
-	for c := range run.Cases {
-		info := &run.Cases[c]
-		for r := range run.Info.Runners {
-			if !include(r) {
-				continue
-			}
-			i := c*len(run.Info.Runners) + r
-			e := &run.Executions[i]
-			b.Overall.add(i, e)
-			categories.row(info.Category, Rate{Name: info.Category}).add(i, e)
-			difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}).add(i, e)
-			runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}).add(i, e)
-			for _, t := range info.Tags {
-				tags.row(t, Rate{Name: t}).add(i, e)
+	each := func(visit func(r *Rate, i int)) {
+		for c := range run.Cases {
+			info := &run.Cases[c]
+			for r := range run.Info.Runners {
+				if !include(r) {
+					continue
+				}
+				i := c*len(run.Info.Runners) + r
+				visit(&b.Overall, i)
+				visit(categories.row(info.Category, Rate{Name: info.Category}), i)
+				visit(difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}), i)
+				visit(runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}), i)
+				for _, t := range info.Tags {
+					visit(tags.row(t, Rate{Name: t}), i)
+				}
 			}
 		}
 	}
+	each(func(r *Rate, i int) { r.add(&run.Executions[i]) })
+	each(func(r *Rate, i int) {
+		if r.Executions == nil {
+			r.Executions = make([]int32, 0, r.Planned) // a run can have a million executions
+		}
+		r.Executions = append(r.Executions, int32(i)) //nolint:gosec // memory holds fewer
+	})
 	b.Categories, b.Difficulties, b.Tags, b.Runners = categories.rows, difficulties.rows, tags.rows, runners.rows
 	return b
 }

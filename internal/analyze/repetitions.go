@@ -118,8 +118,8 @@ type AtK struct {
 // Repetitions is what the repetitions of a group of executions say. The executions are the cases
 // of its means: one for each case and runner.
 type Repetitions struct {
-	// Repeated is set when more than one repetition of an execution is planned. Otherwise the figures
-	// say no more than the [Rate] of the executions.
+	// Repeated is set when more than one repetition of an execution is planned. Otherwise the other
+	// figures are not computed: they would say no more than the [Rate] of the executions.
 	Repeated bool
 	// Planned, Measured and Passed count repetitions.
 	Planned, Measured, Passed int
@@ -170,12 +170,19 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 	out := Repetitions{
 		Rate: unknown(""), DesignEffect: math.NaN(), Flips: unknown(""), Labels: map[Label]int{},
 	}
-	var s sampled
-	counts := map[Count]int{}
-	for _, i := range r.Executions {
+	for _, at := range r.Executions {
+		i := int(at)
 		planned, _ := repeats(run, i)
 		out.Planned += planned
 		out.Repeated = out.Repeated || planned > 1
+	}
+	if !out.Repeated {
+		return out
+	}
+	var s sampled
+	counts := map[Count]int{}
+	for _, at := range r.Executions {
+		i := int(at)
 		e := &run.Executions[i]
 		n := Count{Passed: int(e.Passed), Measured: int(e.Passed) + int(e.Failed)}
 		if StoppedEarly(run, i) {
@@ -197,7 +204,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 		l, _ := label(n)
 		out.Labels[l] += executions
 	}
-	if out.Repeated && out.Cases > 0 && out.Stopped == 0 {
+	if out.Cases > 0 && out.Stopped == 0 {
 		grouped := r.oneRunner(run)
 		if grouped {
 			s.clusters = nil
@@ -209,8 +216,8 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 
 // oneRunner reports whether all executions of r are on the same runner.
 func (r Rate) oneRunner(run *plumb.Run) bool {
-	n := len(run.Info.Runners)
-	return !slices.ContainsFunc(r.Executions, func(i int) bool { return i%n != r.Executions[0]%n })
+	n := int32(len(run.Info.Runners))
+	return !slices.ContainsFunc(r.Executions, func(i int32) bool { return i%n != r.Executions[0]%n })
 }
 
 func (s *sampled) add(n Count, c int, category string) {
