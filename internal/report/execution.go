@@ -315,12 +315,12 @@ type runnerResult struct {
 	CompletedRepetitions  int              `json:"completedRepetitions"`
 	SuccessfulRepetitions int              `json:"successfulRepetitions"`
 	StoppedAtRepetition   int              `json:"stoppedAtRepetition,omitempty"`
+	RetryCount            int              `json:"retryCount"`
 	// Samples and Label are absent if fewer than two repetitions were measured, or if the execution
 	// stopped early. Sure is absent if the label is undetermined.
 	Samples              *analyze.CaseSampleFigures `json:"samples,omitempty"`
 	Label                analyze.Label              `json:"label,omitempty"`
 	Sure                 *float64                   `json:"sure,omitempty"`
-	RetryCount           int                        `json:"retryCount"`
 	Cached               int                        `json:"cached,omitempty"`
 	DurationMs           int64                      `json:"durationMs"`
 	LatencyMs            int64                      `json:"latencyMs,omitempty"`
