@@ -102,6 +102,9 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	if target := c.repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
 	}
+	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+		lines = append(lines, "flaky: "+flakyWords(&s))
+	}
 	if n := rec.retries(); n > 0 {
 		lines = append(lines, fmt.Sprintf("retries: %d", n))
 	}
