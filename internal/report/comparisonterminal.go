@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -60,16 +61,32 @@ func (w *comparisonText) ascii(s string) string {
 func (w *comparisonText) line(n int, s string) {
 	s = w.ascii(s)
 	if w.o.Terminal {
-		indent := strings.Repeat(" ", n)
-		first, rest, _ := strings.Cut(ansi.Wordwrap(s, w.width, ""), "\n")
-		fmt.Fprintln(&w.text, strings.TrimRight(first, " "))
-		for rest != "" {
-			first, rest, _ = strings.Cut(ansi.Wordwrap(strings.ReplaceAll(rest, "\n", " "), w.width-n, ""), "\n")
-			fmt.Fprintln(&w.text, strings.TrimRight(indent+first, " "))
-		}
-		return
+		s = wrapWords(s, w.width, n)
 	}
 	fmt.Fprintln(&w.text, strings.TrimRight(s, " "))
+}
+
+// wrapWords breaks a line between words so that it fits the width. Further lines are indented by n.
+func wrapWords(s string, width, n int) string {
+	start := len(s) - len(strings.TrimLeft(s, " "))
+	var b strings.Builder
+	b.WriteString(s[:start])
+	used, first := start, true
+	for word := range strings.SplitSeq(s[start:], " ") {
+		cells := ansi.StringWidth(word)
+		switch {
+		case first:
+		case used+1+cells > width:
+			b.WriteString("\n" + strings.Repeat(" ", n))
+			used = n
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used, first = used+cells, false
+	}
+	return b.String()
 }
 
 // paint gives a conclusion or a result its color. The word itself always says the same.
@@ -130,7 +147,7 @@ func (w *comparisonText) difference(d *compare.Difference) string {
 	if d.Case != "" {
 		name += " of " + d.Case
 	}
-	return w.clean(fmt.Sprintf("%s  %s → %s", name, Line(d.Base, 60), Line(d.Cand, 60)))
+	return fmt.Sprintf("%s  %s → %s", w.clean(name), Line(d.Base, 60), Line(d.Cand, 60))
 }
 
 // someOf lists the first names.
@@ -173,6 +190,9 @@ func (w *comparisonText) table(rows [][]string) {
 
 // metrics writes the table of metrics, for each pair of runners.
 func (w *comparisonText) metrics() {
+	fmt.Fprintln(&w.text)
+	w.line(4, "  A  "+w.subject(&w.c.Baseline))
+	w.line(4, "  B  "+w.subject(&w.c.Candidate))
 	for i := range w.c.Runners {
 		r := &w.c.Runners[i]
 		fmt.Fprintln(&w.text)
@@ -183,7 +203,7 @@ func (w *comparisonText) metrics() {
 			}
 			w.line(4, "  "+w.theme.bold(w.clean(name))+": "+w.paint(string(r.Conclusion)))
 		}
-		rows := [][]string{{"", "baseline", "candidate", "effect", "p", ""}}
+		rows := [][]string{{"", "A", "B", "effect", "p", ""}}
 		for x := range w.c.Metrics {
 			if f := &w.c.Metrics[x]; f.Runner == r.Candidate {
 				rows = append(rows, w.metric(f))
@@ -194,6 +214,21 @@ func (w *comparisonText) metrics() {
 	if size := w.familySize(); size > 1 {
 		w.line(4, fmt.Sprintf("  p of all but the pass rate: Holm over %d tests", size))
 	}
+}
+
+// subject names one side.
+func (w *comparisonText) subject(s *compare.Subject) string {
+	text := s.Name
+	if s.ID != "" && s.ID != s.Name {
+		text += " (" + s.ID + ")"
+	}
+	if s.Suite != "" {
+		text += ", " + s.Suite
+	}
+	if s.StartedAt != nil {
+		text += ", " + s.StartedAt.Format("2006-01-02 15:04")
+	}
+	return w.clean(text)
 }
 
 // familySize returns the number of tests of the metrics other than the pass rate.
@@ -211,7 +246,7 @@ func (w *comparisonText) metric(f *compare.Figure) []string {
 	n := repetitions(f)
 	name := strings.ReplaceAll(string(f.Metric), "_", " ")
 	if f.Among != "" {
-		name += ", " + f.Among
+		name = "passed " + name
 	}
 	relation, p := pNumber(f.AdjustedP)
 	if relation == "=" {
@@ -219,7 +254,9 @@ func (w *comparisonText) metric(f *compare.Figure) []string {
 	}
 	word := w.paint(string(f.Conclusion))
 	if f.Pairs == 0 {
-		word = "no value on both sides"
+		word = "no values"
+	} else if !f.Effect.OK() {
+		word = "no interval"
 	}
 	return []string{
 		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&f.Effect, n), relation + p, word,
@@ -240,7 +277,7 @@ func levelOf(f *compare.Figure, l *compare.Level) string {
 		return duration(int64(math.Round(v)))
 	case f.Metric == compare.Score:
 		return fmt.Sprintf("%.3f", v)
-	case v < 100:
+	case v < 99.95:
 		return fmt.Sprintf("%.1f", v)
 	default:
 		return count(int64(math.Round(v)))
@@ -455,3 +492,55 @@ func (w *comparisonText) notes(r *compare.RunnerResult) {
 	}
 }
 
+// comparisonKind is one kind of report of a comparison.
+type comparisonKind struct {
+	name  string
+	write func(Options, *compare.Comparison) error
+	// mixes is set if the report can share standard output with another one.
+	mixes bool
+}
+
+// comparisonKinds is the only list of the reports of a comparison.
+func comparisonKinds() []comparisonKind {
+	return []comparisonKind{
+		{name: Terminal, write: WriteComparison},
+		{name: JSON, write: writeComparisonJSON},
+	}
+}
+
+// ComparisonNames returns the names of the reports of a comparison.
+func ComparisonNames() []string {
+	var names []string
+	for _, k := range comparisonKinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// ComparisonMixes reports whether a report of a comparison can share standard output.
+func ComparisonMixes(name string) bool {
+	return slices.ContainsFunc(comparisonKinds(), func(k comparisonKind) bool { return k.name == name && k.mixes })
+}
+
+// Compared writes the report of a comparison with the given name.
+func Compared(name string, o Options, c *compare.Comparison) error {
+	for _, k := range comparisonKinds() {
+		if k.name == name {
+			return k.write(o, c)
+		}
+	}
+	return fmt.Errorf("unknown report %q", name)
+}
+
+// writeComparisonJSON writes the document of a comparison.
+func writeComparisonJSON(o Options, c *compare.Comparison) error {
+	var doc bytes.Buffer
+	enc := json.NewEncoder(&doc)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(without(o.Redact, c)); err != nil {
+		return fmt.Errorf("write the comparison: %w", err)
+	}
+	_, err := o.Out.Write(EscapeJSON(doc.Bytes()))
+	return err
+}
