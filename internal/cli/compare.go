@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +13,6 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 )
 
@@ -56,7 +55,8 @@ cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 if on
 	f.Float64Var(&c.alpha, "alpha", defaults.Alpha, "two-sided level of the tests")
 	f.StringArrayVar(&c.margins, "margin", nil,
 		"largest `effect` that does not matter: 2pp, or METRIC=VALUE such as tokens=15%; repeatable (default 2pp)")
-	f.Float64Var(&c.minCoverage, "min-coverage", defaults.MinCoverage, "conclude nothing if a smaller share of the pairs was measured")
+	f.Float64Var(&c.minCoverage, "min-coverage", defaults.MinCoverage,
+		"conclude nothing if a smaller `share` of the pairs was measured")
 	f.StringArrayVar(&c.gates, "gate", nil, "`condition` that B must meet, such as \"pass_rate >= -2pp\"; repeatable")
 	f.StringVar(&c.unproven, "unproven", "", "`pass`: a gate that is unproven does not change the exit code")
 	f.StringVar(&c.cluster, "cluster", "", "cases that share a source: `category`, tag:PREFIX, or a key of the cases")
@@ -80,7 +80,8 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	open := compare.OpenOptions{
-		Dir: c.Dir, Runs: p.Runs(), Baselines: p.Baselines(), RedactorOf: p.RedactorOf,
+		Dir: c.Dir, Runs: p.Runs(), Baselines: filepath.Join(cmp.Or(p.Config.Dir, c.Dir), compare.BaselinesDir),
+		RedactorOf: p.RedactorOf,
 	}
 	base, err := compare.Open(baseRef, open)
 	if err != nil {
@@ -114,7 +115,8 @@ func (c *compareCmd) sides(args []string) (base, cand string, err error) {
 		return "", "", plumb.WithHint(fmt.Errorf("compare: --baseline %s and two runs are three sides", c.baseline),
 			"plumb compare B --baseline "+c.baseline)
 	case len(args) == 1:
-		return "", "", plumb.WithHint(fmt.Errorf("compare: missing argument"), "plumb compare A B, or plumb compare B --baseline NAME")
+		return "", "", plumb.WithHint(errors.New("compare: missing argument"),
+			"plumb compare A B, or plumb compare B --baseline NAME")
 	default:
 		return args[0], args[1], nil
 	}

@@ -174,9 +174,25 @@ func (w *comparisonText) warnings() {
 	}
 }
 
-// table writes rows of cells in columns, with two spaces before each line. Only the last column is
-// shortened to the width.
-func (w *comparisonText) table(rows [][]string) {
+// table writes rows of cells in columns, with two spaces before each line. If they are wider than
+// the terminal, it leaves out the column at index spare, unless that is negative, and then shortens
+// the lines.
+func (w *comparisonText) table(rows [][]string, spare int) {
+	total := 0
+	for i := range slices.MaxFunc(rows, func(x, y []string) int { return len(x) - len(y) }) {
+		widest := 0
+		for _, cells := range rows {
+			if i < len(cells) {
+				widest = max(widest, ansi.StringWidth(cells[i]))
+			}
+		}
+		total += 2 + widest
+	}
+	if spare >= 0 && total > w.width {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], spare, spare+1)
+		}
+	}
 	var aligned bytes.Buffer
 	columns := NewColumns(&aligned)
 	for _, cells := range rows {
@@ -209,7 +225,8 @@ func (w *comparisonText) metrics() {
 				rows = append(rows, w.metric(f))
 			}
 		}
-		w.table(rows)
+		const pColumn = 4
+		w.table(rows, pColumn)
 	}
 	if size := w.familySize(); size > 1 {
 		w.line(4, fmt.Sprintf("  p of all but the pass rate: Holm over %d tests", size))
@@ -298,7 +315,7 @@ func (w *comparisonText) gates() {
 		}
 		rows = append(rows, append(cells, gateWords(w.c, g)))
 	}
-	w.table(rows)
+	w.table(rows, -1)
 	if w.c.UnprovenPass && slices.ContainsFunc(w.c.Gates, func(g compare.GateOutcome) bool {
 		return g.Result == compare.Unproven
 	}) {
@@ -330,7 +347,7 @@ func (w *comparisonText) groups() {
 		return
 	}
 	fmt.Fprintln(&w.text)
-	w.table(rows)
+	w.table(rows, -1)
 	w.line(4, fmt.Sprintf("  hints only: Benjamini-Hochberg over %d groups at 0.1", size))
 }
 
@@ -419,8 +436,8 @@ func (w *comparisonText) oneCase(c *compare.CaseResult) {
 	}
 	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(parts, ", "))
 	if d := c.Difference; d != nil && d.Event > 0 {
-		text := fmt.Sprintf("        event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
-		w.line(10, Line(text, 3*w.width))
+		text := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
+		w.line(10, "        "+Line(text, 3*w.width))
 	}
 }
 
