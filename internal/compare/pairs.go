@@ -3,17 +3,21 @@ package compare
 // Change says how the pass rate of a case changed.
 type Change string
 
-// The changes of a case. Unmeasured means that a side has no measured repetition.
+// The changes of a case. Unmeasured means that a side has no measured repetition, and SameAnswer
+// that both sides hold the same recorded answer.
 const (
 	Lost       Change = "lost"
 	Won        Change = "won"
 	Same       Change = "same"
 	Unmeasured Change = "unmeasured"
+	SameAnswer Change = "same-answer"
 )
 
-// Change returns how the pass rate of the case changed.
-func (c *CaseResult) Change() Change {
+// changeOf returns how the pass rate of the case of a pair changed.
+func changeOf(p *Pair, c *CaseResult) Change {
 	switch b, d := c.Baseline, c.Candidate; {
+	case p.SameAnswer:
+		return SameAnswer
 	case b.Measured == 0 || d.Measured == 0:
 		return Unmeasured
 	case d.Passed*b.Measured < b.Passed*d.Measured:
@@ -25,19 +29,14 @@ func (c *CaseResult) Change() Change {
 	}
 }
 
-// EachPair calls fn for each pair of a matching, with the counts of its case. The result has neither
-// p-values nor a failure class.
-func (m *Matching) EachPair(fn func(r *RunnerPair, p *Pair, c CaseResult)) {
+// EachPair calls fn for each pair of a matching, with the counts of its case and how it changed. The
+// result has neither p-values nor a failure class.
+func (m *Matching) EachPair(fn func(r *RunnerPair, p *Pair, c CaseResult, change Change)) {
 	for i := range m.Runners {
 		r := &m.Runners[i]
 		for k := range r.Pairs {
-			p := &r.Pairs[k]
-			counts, whole := passCounts(p, leaveOut)
-			c := caseResult(r, p)
-			c.Whole = whole
-			c.Baseline = Count{counts.BasePassed, counts.BaseMeasured, unmeasuredOf(p.Base)}
-			c.Candidate = Count{counts.CandPassed, counts.CandMeasured, unmeasuredOf(p.Cand)}
-			fn(r, p, c)
+			c := caseResult(r, &r.Pairs[k])
+			fn(r, &r.Pairs[k], c, changeOf(&r.Pairs[k], &c))
 		}
 	}
 }

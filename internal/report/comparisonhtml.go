@@ -60,7 +60,7 @@ type comparisonRunner struct {
 	Rows             [][]string
 }
 
-// conclusionWords maps a conclusion to a word of the page, for its color and mark.
+// conclusionPageWord maps a conclusion to a word of the page, for its color and mark.
 func conclusionPageWord(c *compare.Comparison) word {
 	switch c.ExitCode {
 	case 0:
@@ -72,7 +72,7 @@ func conclusionPageWord(c *compare.Comparison) word {
 	}
 }
 
-// front returns the first part of the page.
+// comparisonFrontOf returns the first part of the page.
 func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	w := conclusionPageWord(c)
 	f := &comparisonFront{
@@ -208,12 +208,14 @@ func htmlPairs(c *Compared) []htmlPair {
 			attention[key{list[i].Case, list[i].Runner}] = word
 		}
 	}
-	rank := map[compare.Change]int{compare.Lost: 2, compare.Won: 3, compare.Unmeasured: 4, compare.Same: 5}
+	rank := map[compare.Change]int{
+		compare.Lost: 2, compare.Won: 3, compare.Unmeasured: 4, compare.SameAnswer: 5, compare.Same: 6,
+	}
 	pairs := []htmlPair{}
 	m := c.Matching
-	m.EachPair(func(r *compare.RunnerPair, p *compare.Pair, result compare.CaseResult) {
+	m.EachPair(func(r *compare.RunnerPair, p *compare.Pair, result compare.CaseResult, change compare.Change) {
 		row := htmlPair{
-			Case: oneLine(caseName(&result)), Runner: oneLine(r.Cand), Category: oneLine(result.Category), Change: result.Change(),
+			Case: oneLine(caseName(&result)), Runner: oneLine(r.Cand), Category: oneLine(result.Category), Change: change,
 			Baseline: pageCount(result.Baseline), Candidate: pageCount(result.Candidate),
 			Broken: attention[key{result.Case, result.Runner}], At: [2]int{-1, -1},
 			executions: [2]int{p.BaseIndex*len(m.Base.Runners) + r.BaseIndex, p.CandIndex*len(m.Cand.Runners) + r.CandIndex},

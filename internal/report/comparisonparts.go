@@ -19,7 +19,7 @@ func differenceWords(d *compare.Difference) string {
 	if d.Case != "" {
 		name += " of " + d.Case
 	}
-	return fmt.Sprintf("%s  %s → %s", name, Line(d.Base, 60), Line(d.Cand, 60))
+	return fmt.Sprintf("%s  %s → %s", oneLine(name), Line(d.Base, 60), Line(d.Cand, 60))
 }
 
 // unknownNames lists the properties that a side did not record.
@@ -40,15 +40,18 @@ func metricHead() []string { return []string{"", "baseline", "candidate", "effec
 func metricCells(f *compare.Figure) []string {
 	name := strings.ReplaceAll(string(f.Metric), "_", " ")
 	if f.Among != "" {
-		name += ", " + f.Among
+		name = "passed " + name
 	}
 	relation, p := pNumber(f.AdjustedP)
 	if relation == "=" {
 		relation = ""
 	}
 	word := string(f.Conclusion)
-	if f.Pairs == 0 {
-		word = "no value on both sides"
+	switch {
+	case f.Pairs == 0:
+		word = "no values"
+	case !f.Effect.OK():
+		word = "no interval"
 	}
 	return []string{
 		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&f.Effect, repetitions(f)),

@@ -1,9 +1,12 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/compare"
@@ -19,24 +22,42 @@ type Compared struct {
 	Baseline, Candidate Sessions
 }
 
+// FindDifferences looks for the first event at which the sessions of a case differ, for the cases
+// that reports show with it. It reads only their sessions, and only if both sides are runs.
+func (c *Compared) FindDifferences() error {
+	if c.Baseline == nil || c.Candidate == nil {
+		return nil
+	}
+	for _, list := range [][]compare.CaseResult{c.Cases.Regressed, c.Cases.Fixed} {
+		for i := range list[:min(shownCases, len(list))] {
+			if err := compare.FindDifference(&list[i], compare.Sessions(c.Baseline), compare.Sessions(c.Candidate)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // comparisonKind is one kind of report of a comparison.
 type comparisonKind struct {
 	name  string
 	write func(o *Options, c *Compared) error
+	// mixes is set if the report can share standard output with another one.
+	mixes bool
 }
 
 // comparisonKinds is the only list of the reports of a comparison.
 func comparisonKinds() []comparisonKind {
 	return []comparisonKind{
-		{Terminal, func(o *Options, c *Compared) error { return WriteComparison(*o, c.Comparison) }},
-		{JSON, writeComparisonJSON},
-		{Markdown, func(o *Options, c *Compared) error {
+		{name: Terminal, write: func(o *Options, c *Compared) error { return WriteComparison(*o, c.Comparison) }},
+		{name: JSON, write: writeComparisonJSON},
+		{name: Markdown, write: func(o *Options, c *Compared) error {
 			_, err := io.WriteString(o.Out, comparisonMarkdown(o, c.Comparison))
 			return err
 		}},
-		{HTML, writeComparisonHTML},
-		{JUnit, writeComparisonJUnit},
-		{GitHubActions, writeComparisonActions},
+		{name: HTML, write: writeComparisonHTML, mixes: true},
+		{name: JUnit, write: writeComparisonJUnit},
+		{name: GitHubActions, write: writeComparisonActions, mixes: true},
 	}
 }
 
@@ -47,6 +68,11 @@ func ComparisonNames() []string {
 		names = append(names, k.name)
 	}
 	return names
+}
+
+// ComparisonMixes reports whether a report of a comparison can share standard output.
+func ComparisonMixes(name string) bool {
+	return slices.ContainsFunc(comparisonKinds(), func(k comparisonKind) bool { return k.name == name && k.mixes })
 }
 
 // NewComparison writes the report with the given name, one of [ComparisonNames], to o.Out.
@@ -63,14 +89,17 @@ func NewComparison(name string, o Options, c *Compared) error {
 	return fmt.Errorf("unknown report %q of a comparison", name)
 }
 
-// writeComparisonJSON writes the documented document, on many lines.
+// writeComparisonJSON writes the document of a comparison.
 func writeComparisonJSON(o *Options, c *Compared) error {
-	d := newDocument(o.Out)
-	text := d.encode(without(o.Redact, c.Comparison))
-	if _, err := d.Write(append(EscapeJSON(text), '\n')); err != nil {
-		return err
+	var doc bytes.Buffer
+	enc := json.NewEncoder(&doc)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(without(o.Redact, c.Comparison)); err != nil {
+		return fmt.Errorf("write the comparison: %w", err)
 	}
-	return d.Flush()
+	_, err := o.Out.Write(EscapeJSON(doc.Bytes()))
+	return err
 }
 
 // The limits of a comparison in Markdown.

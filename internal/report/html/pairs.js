@@ -2,8 +2,8 @@
 // list at a time, so that a page with 100,000 pairs opens at once.
 function pairsView() {
   if (!$("pairtools")) return; // the page of a run
-  const changes = {broken: "broken", suspect: "suspect", lost: "lost", won: "won", unmeasured: "not measured", same: "same"};
-  const of = {broken: "fail", suspect: "fail", lost: "fail", won: "pass", unmeasured: "error", same: "skipped"};
+  const changes = {broken: "broken", suspect: "suspect", lost: "lost", won: "won", unmeasured: "not measured", "same-answer": "same answer", same: "same"};
+  const of = {broken: "fail", suspect: "fail", lost: "fail", won: "pass", unmeasured: "error", "same-answer": "skipped", same: "skipped"};
   const wordsOf = (p) => p.broken ? [p.broken, p.change] : [p.change];
   const body = $("pairs").querySelector("tbody"), more = $("morepairs"), hits = el("span", {role: "status"});
   const state = {text: "", change: new Set(), runner: "", category: ""};
