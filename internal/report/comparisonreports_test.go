@@ -152,7 +152,7 @@ func TestComparisonActions(t *testing.T) {
 	t.Parallel()
 	summary := filepath.Join(t.TempDir(), "summary.md")
 	o := Options{Getenv: func(name string) string { return map[string]string{"GITHUB_STEP_SUMMARY": summary}[name] }}
-	text := renderComparison(t, GitHubActions, o, lostRun(t, "pass_rate >= -5pp", "broken <= 0"))
+	text := renderComparison(t, GitHubActions, o, lostRun(t, "pass_rate >= 90%", "broken <= 0"))
 	golden(t, "comparison-actions.txt", text)
 	data, err := os.ReadFile(summary)
 	if err != nil || !bytes.Contains(data, []byte("## ❌ Plumb: worse")) {
