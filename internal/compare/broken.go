@@ -62,8 +62,10 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 				ps = [2]float64{greater, less}
 				known[key] = ps
 			}
-			t := caseTest{result: r, worse: ps[0], better: ps[1],
-				change: rate(c.CandPassed, c.CandMeasured) - rate(c.BasePassed, c.BaseMeasured)}
+			t := caseTest{
+				result: r, worse: ps[0], better: ps[1],
+				change: rate(c.CandPassed, c.CandMeasured) - rate(c.BasePassed, c.BaseMeasured),
+			}
 			t.result.P, t.result.AdjustedP = Number(t.worse), missing()
 			if t.change < 0 {
 				t.result.Class = frequentClass(p.Cand)
