@@ -41,20 +41,27 @@ type CaseSamples struct {
 	Sure float64
 }
 
-// repeats returns how many repetitions of the execution at index i are planned, and how many ended.
-func repeats(run *plumb.Run, i int) (planned, tried int) {
-	e := &run.Executions[i]
+// Tried returns how many repetitions of the execution at index i were tried, and how many are
+// planned. A recorded session of an agent that does not exist counts as not tried; playing it is an
+// error.
+func Tried(run *plumb.Run, i int) (tried, planned int) {
+	e, info := &run.Executions[i], &run.Info.Runners[i%len(run.Info.Runners)]
 	planned = max(1, cmp.Or(run.Cases[i/len(run.Info.Runners)].Repeat, run.Info.Repeat))
-	return planned, int(e.Passed) + int(e.Failed) + int(e.Errored)
+	tried = int(e.Passed) + int(e.Failed)
+	if info.RecordedKind != plumb.RunnerAgent {
+		tried += int(e.Errored)
+	}
+	return tried, planned
 }
 
 // StoppedEarly reports whether the execution at index i ended before its planned repetitions: agents
 // stop at the first repetition that is not green. The share of passed repetitions is then no
 // estimate of a pass rate, because it depends on the results when the repetitions end.
 func StoppedEarly(run *plumb.Run, i int) bool {
-	planned, tried := repeats(run, i)
+	tried, planned := Tried(run, i)
+	info := &run.Info.Runners[i%len(run.Info.Runners)]
 	return run.Executions[i].State == plumb.ExecutionDone && tried > 0 && tried < planned &&
-		run.Info.Runners[i%len(run.Info.Runners)].Kind == plumb.RunnerAgent
+		(info.Kind == plumb.RunnerAgent || info.RecordedKind == plumb.RunnerAgent)
 }
 
 // SamplesOf returns what the repetitions of the execution at index i say. ok is false if fewer than
@@ -172,7 +179,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 	}
 	for _, at := range r.Executions {
 		i := int(at)
-		planned, _ := repeats(run, i)
+		_, planned := Tried(run, i)
 		out.Planned += planned
 		out.Repeated = out.Repeated || planned > 1
 	}
