@@ -17,12 +17,12 @@ type trial struct{ passed, failed, errored int }
 
 // repeatedRun is a run of cases with the given repetitions, one runner after the other. Cases with
 // an even index have the category "even", the others "odd".
-func repeatedRun(t testing.TB, repeat int, kind plumb.RunnerKind, cases [][]trial) *plumb.Run {
-	t.Helper()
+func repeatedRun(tb testing.TB, repeat int, kind plumb.RunnerKind, cases [][]trial) *plumb.Run {
+	tb.Helper()
 	run := &plumb.Run{}
 	apply := func(ev plumb.Event) {
 		if err := run.Apply(ev); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	info := plumb.RunInfo{Repeat: repeat}
