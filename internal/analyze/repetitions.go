@@ -238,7 +238,7 @@ func (s *sampled) add(n Count, c int, category string) {
 // fill computes the rates of out. grouped is set when categories group the executions: they do not
 // when a case has several executions.
 func (s *sampled) fill(out *Repetitions, grouped bool) {
-	out.Rate = ClusteredWilson(s.rates, s.measured, s.clusters, confidence)
+	out.Rate = bounded(ClusteredWilson(s.rates, s.measured, s.clusters, confidence))
 	if grouped {
 		var groups table[[]float64]
 		for i, rate := range s.rates {
@@ -275,7 +275,16 @@ func (s *sampled) mean(of func(Count) (float64, bool)) (cases int, e Estimate) {
 	if len(values) == 0 {
 		return 0, unknown("")
 	}
-	return len(values), ClusteredWilson(values, repetitions, clusters, confidence)
+	return len(values), bounded(ClusteredWilson(values, repetitions, clusters, confidence))
+}
+
+// bounded returns e, or nothing if e has no interval: a rate is not shown without one. The rate of
+// one case on several runners has none.
+func bounded(e Estimate) Estimate {
+	if !e.OK {
+		return unknown(e.Method)
+	}
+	return e
 }
 
 // ks returns the k of pass@k and pass^k: some small ones, the smallest number of measured

@@ -146,6 +146,10 @@ func TestRunnersShareCases(t *testing.T) {
 	if math.Abs(both.Lo-one.Lo) > 1e-9 || math.Abs(both.Hi-one.Hi) > 1e-9 {
 		t.Errorf("two equal runners make the interval narrower: %+v, %+v", both, one)
 	}
+	run = repeatedRun(t, 3, plumb.RunnerModel, cases[1:2])
+	if x := analyze.Rates(run).Overall.Repetitions(run).Rate; x.OK || !math.IsNaN(x.Value) {
+		t.Errorf("one case on two runners has a rate without an interval: %+v", x)
+	}
 }
 
 // TestStoppedEarly: the repetitions of an agent that stops at the first that is not green give no
