@@ -34,7 +34,7 @@ func pageScript() string {
 	var b strings.Builder
 	b.WriteString("(function(){\n\"use strict\";\n")
 	for _, name := range []string{
-		"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js",
+		"dom.js", "blocks.js", "overview.js", "pairs.js", "steps.js", "session.js", "compare.js",
 		"main.js",
 	} {
 		b.WriteString(htmlFile(name))
