@@ -66,34 +66,7 @@ func (c *runCmd) checkNewRunners(flags *pflag.FlagSet) error {
 }
 
 func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
-	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
-	if err != nil {
-		return err
-	}
-	flags := cmd.Flags()
-	if flags.Changed("command") && p.Config.Dir != c.Dir {
-		c.commandDir = c.Dir
-	}
-	if err := c.check(flags); err != nil {
-		return err
-	}
-	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
-	if err := c.checkNewRunners(flags); err != nil {
-		return err
-	}
-	if len(suites) == 0 && c.want.Tier == "" {
-		for _, s := range p.Config.Suites {
-			suites = append(suites, suiteRef(p, s))
-		}
-	}
-	if len(suites) == 0 {
-		if c.want.Tier == "" {
-			return plumb.WithHint(errors.New("no suite given"),
-				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
-		}
-		suites = []string{""}
-	}
-	jobs, err := c.prepareAll(ctx, p, suites)
+	p, jobs, err := c.prepare(ctx, cmd, suites)
 	for _, j := range jobs {
 		defer j.Close()
 	}
@@ -104,6 +77,40 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 		return c.showPlans(jobs)
 	}
 	return c.performAll(ctx, p, jobs)
+}
+
+// prepare opens the project and prepares the runs of the suites. The caller closes the jobs, also on
+// an error.
+func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*job.Project, []*job.Job, error) {
+	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
+	if err != nil {
+		return nil, nil, err
+	}
+	flags := cmd.Flags()
+	if flags.Changed("command") && p.Config.Dir != c.Dir {
+		c.commandDir = c.Dir
+	}
+	if err := c.check(flags); err != nil {
+		return nil, nil, err
+	}
+	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	if err := c.checkNewRunners(flags); err != nil {
+		return nil, nil, err
+	}
+	if len(suites) == 0 && c.want.Tier == "" {
+		for _, s := range p.Config.Suites {
+			suites = append(suites, suiteRef(p, s))
+		}
+	}
+	if len(suites) == 0 {
+		if c.want.Tier == "" {
+			return nil, nil, plumb.WithHint(errors.New("no suite given"),
+				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
+		}
+		suites = []string{""}
+	}
+	jobs, err := c.prepareAll(ctx, p, suites)
+	return p, jobs, err
 }
 
 // suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from
