@@ -135,14 +135,10 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 
 // detectable renders the smallest difference that can be found.
 func detectable(metric string, difference *float64) string {
-	switch {
-	case difference == nil:
-		return "–"
-	case metric == job.MetricTokens:
-		return fmt.Sprintf("%.1f %%", math.Ceil(*difference*1000)/10)
-	default:
-		return fmt.Sprintf("%.1f pp", math.Ceil(*difference*1000)/10)
+	if metric == job.MetricTokens {
+		return rounded(difference, math.Ceil, " %")
 	}
+	return points(difference)
 }
 
 // variationWords says how much repetitions vary, and how that is known.

@@ -199,6 +199,14 @@ func worse(a, b int) bool {
 
 // perform performs a job, and returns the exit code.
 func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports []string) (code int, err error) {
+	_, code, err = a.performed(ctx, p, j, reports)
+	return code, err
+}
+
+// performed is perform, and also returns what the job left. It is nil if the run could not begin.
+func (a *app) performed(
+	ctx context.Context, p *job.Project, j *job.Job, reports []string,
+) (_ *job.Result, code int, err error) {
 	if a.json {
 		reports = append([]string{report.JSONSummary}, reports...)
 	}
@@ -206,22 +214,22 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 	result, err := j.Perform(ctx, job.Options{Reports: reports, Watch: w.watch})
 	switch {
 	case result == nil:
-		return 0, err
+		return nil, 0, err
 	case err != nil:
 		a.complain(err)
 		fmt.Fprintf(a.Stderr, "  Results so far are in %s. To continue: %s\n", a.shown(result.Dir),
 			strings.TrimSpace("plumb resume "+result.ID+" "+p.Flags))
-		return exitNotMeasured, nil
+		return result, exitNotMeasured, nil
 	case w.first != nil:
-		return w.code(), nil
+		return result, w.code(), nil
 	}
 	switch t := result.Run.Totals; {
 	case t.NotOK() > 0:
-		return exitFailed, nil
+		return result, exitFailed, nil
 	case t.Errored > 0 || t.Finished < t.Planned:
-		return exitNotMeasured, nil
+		return result, exitNotMeasured, nil
 	default:
-		return exitOK, nil
+		return result, exitOK, nil
 	}
 }
 

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 
@@ -48,7 +47,7 @@ func (h *history) variance() (v Variation, ok bool) {
 		repetitions += w.weight + 1
 	}
 	if v.Steady = v.Variance == 0; v.Steady {
-		v.Variance = 1 / repetitions
+		v.Variance = analyze.LeastVariance(int(repetitions))
 	}
 	return v, true
 }
@@ -117,7 +116,7 @@ func (h *history) add(state *plumb.Run, samples [][]analyze.Sample, of plumb.Run
 			w.add(f/2, float64(count.Measured-1))
 			h.rates[info.Hash], used = w, true
 		}
-		if logs := logTokens(samples[x]); len(logs) > 1 && e.Cached == 0 {
+		if logs := analyze.LogTokens(samples[x]); len(logs) > 1 && e.Cached == 0 {
 			h.tokens, used = append(h.tokens, logs), true
 		}
 	}
@@ -144,15 +143,4 @@ func (h *history) spend(e *plumb.Execution, kind plumb.RunnerKind) {
 	add(&h.ms, float64(ms)*n)
 	h.sessions += n
 	h.priced = h.priced && e.Priced
-}
-
-// logTokens returns the logarithms of the tokens of measured samples that report them.
-func logTokens(samples []analyze.Sample) []float64 {
-	var logs []float64
-	for i := range samples {
-		if s := &samples[i]; s.Measured() && s.Tokens > 0 {
-			logs = append(logs, math.Log(s.Tokens))
-		}
-	}
-	return logs
 }
