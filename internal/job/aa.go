@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/run"
 )
 
 const (
@@ -112,16 +113,17 @@ type SteadyCase struct {
 
 // AA reads the run at path and compares it with itself.
 func (p *Project) AA(path string) (*AA, error) {
-	state, samples, err := samplesOf(path)
+	var samples analyze.Samples
+	state, err := run.ReadFigures(path, p.RedactorOf(path), samples.Report)
 	if err != nil {
 		return nil, err
 	}
 	a := &AA{
 		RunID: state.Info.ID, Suite: state.Info.SuiteName, SuiteHash: state.Info.SuiteHash, Complete: true,
-		NeverDiscriminate: steadyCases(state, samples),
+		NeverDiscriminate: steadyCases(state, &samples),
 	}
 	for n := range state.Info.Runners {
-		r := aaRunner(state, samples, n)
+		r := aaRunner(state, &samples, n)
 		a.Complete = a.Complete && r.Coverage >= minCoverage && r.RepeatedCases > 0
 		a.Runners = append(a.Runners, r)
 	}
@@ -129,13 +131,13 @@ func (p *Project) AA(path string) (*AA, error) {
 }
 
 // aaRunner returns the figures of the runner at index n.
-func aaRunner(state *plumb.Run, samples [][]analyze.Sample, n int) AARunner {
+func aaRunner(state *plumb.Run, samples *analyze.Samples, n int) AARunner {
 	info := &state.Info.Runners[n]
 	r := AARunner{Runner: info.ID, Cases: len(state.Cases), Flips: []CaseFlips{}}
 	var kept [][]analyze.Sample
 	units := []string{state.Info.ID, info.ID}
 	for c := range state.Cases {
-		ofCase := samplesAt(samples, c*len(state.Info.Runners)+n)
+		ofCase := samples.Of(c*len(state.Info.Runners) + n)
 		planned := max(1, cmp.Or(state.Cases[c].Repeat, state.Info.Repeat))
 		r.Planned += planned
 		count := analyze.CountOf(ofCase)
@@ -197,13 +199,13 @@ func stoppedEarly(r *plumb.RunnerInfo, samples []analyze.Sample, planned int) bo
 
 // steadyCases returns the cases whose measured repetitions all passed, or all failed, on all
 // runners.
-func steadyCases(state *plumb.Run, samples [][]analyze.Sample) []SteadyCase {
+func steadyCases(state *plumb.Run, samples *analyze.Samples) []SteadyCase {
 	steady := []SteadyCase{}
 	for c := range state.Cases {
 		var all analyze.Count
 		seen := true
 		for n := range state.Info.Runners {
-			count := analyze.CountOf(samplesAt(samples, c*len(state.Info.Runners)+n))
+			count := analyze.CountOf(samples.Of(c*len(state.Info.Runners) + n))
 			seen = seen && count.Measured > 0
 			all.Passed, all.Measured = all.Passed+count.Passed, all.Measured+count.Measured
 		}
@@ -218,14 +220,6 @@ func steadyCases(state *plumb.Run, samples [][]analyze.Sample) []SteadyCase {
 		steady = append(steady, s)
 	}
 	return steady
-}
-
-// samplesAt returns the samples of an execution.
-func samplesAt(samples [][]analyze.Sample, i int) []analyze.Sample {
-	if i >= len(samples) {
-		return nil
-	}
-	return samples[i]
 }
 
 // known returns a finite figure, or nil.

@@ -76,13 +76,14 @@ func (j *Job) histories() []*history {
 		if run.ReadSpec(path, &s) != nil || s.Suite != j.Suite.Name || s.ScoredFrom != "" || s.Sessions != nil {
 			continue
 		}
-		state, samples, err := samplesOf(path)
+		var samples analyze.Samples
+		state, err := run.ReadFigures(path, nil, samples.Report)
 		if err != nil {
 			continue // a run that only began, or is damaged, has no history
 		}
 		used := false
 		for i, r := range j.runners {
-			used = all[i].add(state, samples, r.Info(), hashes) || used
+			used = all[i].add(state, &samples, r.Info(), hashes) || used
 		}
 		if used {
 			if read++; read == historyRuns {
@@ -94,7 +95,7 @@ func (j *Job) histories() []*history {
 }
 
 // add adds what a run measured on a runner.
-func (h *history) add(state *plumb.Run, samples [][]analyze.Sample, of plumb.RunnerInfo, hashes map[string]bool) bool {
+func (h *history) add(state *plumb.Run, samples *analyze.Samples, of plumb.RunnerInfo, hashes map[string]bool) bool {
 	n := slices.IndexFunc(state.Info.Runners, func(r plumb.RunnerInfo) bool {
 		return r.Config == of.Config && r.Kind == of.Kind && r.Kind != plumb.RunnerReplay
 	})
@@ -116,7 +117,7 @@ func (h *history) add(state *plumb.Run, samples [][]analyze.Sample, of plumb.Run
 			w.add(f/2, float64(count.Measured-1))
 			h.rates[info.Hash], used = w, true
 		}
-		if logs := analyze.LogTokens(samples[x]); len(logs) > 1 && e.Cached == 0 {
+		if logs := analyze.LogTokens(samples.Of(x)); len(logs) > 1 && e.Cached == 0 {
 			h.tokens, used = append(h.tokens, logs), true
 		}
 	}

@@ -26,7 +26,7 @@ type ResumeOptions struct {
 	RetryErrors bool
 	// Repeat raises the planned repetitions of each case to at least this number; 0 changes nothing.
 	Repeat int
-	Trust       Trust
+	Trust  Trust
 }
 
 // Resume opens the job of an earlier run, which [Job.Perform] continues. ref is the id of the run,
