@@ -38,6 +38,8 @@ type Settings struct {
 	UpdateBaselines bool
 
 	Judge, Embedder string
+	// BaselineFrom names the run whose repetitions are taken over.
+	BaselineFrom string
 	Reports         []string
 	// Redact names environment variables whose values are secrets.
 	Redact []string
@@ -195,6 +197,10 @@ func (s *Settings) Groups() []Group {
 				Help:  "use stored answers of earlier runs: off, on or only",
 				Doc:   "whether to use stored answers of earlier runs, or nothing else",
 				Score: "use stored answers of earlier runs for the embedder: off, on or only",
+			},
+			{
+				Flag: "baseline-from", At: &s.BaselineFrom,
+				Help: "earlier `run` whose repetitions are taken over where nothing differs; the rest is measured",
 			},
 		}},
 		{"Limits of the run", []Setting{

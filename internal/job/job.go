@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,15 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if s.Output != "" {
 		s.Output = p.env.Path(s.Output)
 		if err := report.CheckBlockFile(s.Output); err != nil {
+			return nil, err
+		}
+	}
+	if r.BaselineFrom != "" {
+		path, err := run.Find(p.Runs(), r.BaselineFrom)
+		if err != nil {
+			return nil, fmt.Errorf("--baseline-from: %w", err)
+		}
+		if s.BaselineFrom, err = filepath.Abs(path); err != nil {
 			return nil, err
 		}
 	}
@@ -221,6 +231,11 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	j.options.Forecast = j.forecast.of
 	if err := j.checkBudget(); err != nil {
 		return nil, err
+	}
+	if s.BaselineFrom != "" && !planning {
+		if err := j.takeFrom(s.BaselineFrom); err != nil {
+			return nil, err
+		}
 	}
 	return j, nil
 }

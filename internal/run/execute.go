@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -151,6 +152,9 @@ func (q *queue) plan(i int) ([]task, error) {
 		index: i, c: &e.Suite.Cases[i/n], runner: i % n, info: e.Runners[i%n].Info(),
 		repetitions: make([][]session, max(1, cmp.Or(e.state.Cases[i/n].Repeat, e.state.Info.Repeat))),
 	}
+	if done, err = e.takeOver(x, done); err != nil {
+		return nil, err
+	}
 	var tasks []task
 	for r := range x.repetitions {
 		sessions := done[r+1]
@@ -171,6 +175,36 @@ func (q *queue) plan(i int) ([]task, error) {
 		tasks = []task{{x, 0, nil}}
 	}
 	return tasks, nil
+}
+
+// takeOver records the sessions of an earlier run for the repetitions of x that have none. It
+// returns all sessions of x.
+func (e *engine) takeOver(x *execution, done pending) (pending, error) {
+	if e.Take == nil {
+		return done, nil
+	}
+	events, err := e.Take(x.c, x.runner)
+	if err != nil {
+		return nil, err
+	}
+	taken := pending{}
+	for _, ev := range events {
+		if ev.Repetition < 1 || ev.Repetition > len(x.repetitions) || len(done[ev.Repetition]) > 0 {
+			continue
+		}
+		own := e.event(ev.Type, task{execution: x, repetition: ev.Repetition}, ev.Session)
+		own.Report, own.Failure, own.Judgement = ev.Report, ev.Failure, ev.Judgement
+		stored, _, err := e.log.append(own, ev.Type == plumb.EventSessionJudged)
+		if err != nil {
+			return nil, err
+		}
+		taken.add(stored)
+	}
+	if done == nil {
+		return taken, nil
+	}
+	maps.Copy(done, taken)
+	return done, nil
 }
 
 // sequential reports whether the repetitions of an execution run one after the other and end with

@@ -56,6 +56,11 @@ type Options struct {
 	// an error, and 0 changes nothing.
 	Raise int
 
+	// Take, if set, returns the finished and judged sessions of an earlier run that stand for those of
+	// a case on the runner at the given index. They are recorded as sessions of this run, and only the
+	// repetitions without one are performed.
+	Take func(c *plumb.Case, runner int) ([]plumb.Event, error)
+
 	// Emit is called with each durable event, in the order of the log and never concurrently. It
 	// also gets the state of the run after the event, which it must neither change nor keep. An
 	// error ends the run.
