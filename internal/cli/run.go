@@ -199,7 +199,10 @@ func worse(a, b int) bool {
 
 // perform performs a job, and returns the exit code.
 func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports []string) (code int, err error) {
-	_, code, err = a.performed(ctx, p, j, reports)
+	result, code, err := a.performed(ctx, p, j, reports)
+	if err == nil && result != nil && code < exitInterrupted {
+		err = a.showLifts(j, result, p.Flags)
+	}
 	return code, err
 }
 

@@ -38,6 +38,8 @@ type Settings struct {
 	UpdateBaselines bool
 
 	Judge, Embedder string
+	// Ablate is what each agent is also measured without.
+	Ablate string
 	// BaselineFrom names the run whose repetitions are taken over.
 	BaselineFrom string
 	Reports         []string
@@ -323,6 +325,10 @@ func (s *Settings) Groups() []Group {
 			{
 				Flag: "inherit-config", At: &s.InheritConfig, NewRunner: true,
 				Help: "let agents use your own configuration, skills and memory",
+			},
+			{
+				Flag: "ablate", At: &s.Ablate,
+				Help: "also measure each agent without an `offer`: skill, instructions, mcp, skill=NAME or mcp=NAME",
 			},
 			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
 			{Flag: "update-snapshots", At: &s.UpdateBaselines, Help: "save the measured tokens as the new baselines"},

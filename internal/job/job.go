@@ -86,12 +86,20 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		}
 	}()
 	s := p.newSpec(source, r.Settings.Settings)
-	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
+	configs, err := withTwins(r.Runners, r.Ablate)
+	if err != nil {
+		return nil, err
+	}
+	s.Runners, s.Selected, s.Demo = specsOf(configs), r.RunnerIDs, r.Demo
+	s.AllRepetitions = s.AllRepetitions || r.Ablate != ""
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
 	}
 	if err := p.directories(&s, &r, source); err != nil {
+		return nil, err
+	}
+	if err := checkTwins(&s, r.Ablate); err != nil {
 		return nil, err
 	}
 	if s.Output != "" {
@@ -216,6 +224,9 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 		}
 	}
 	j.setOptions(source.Suite)
+	if err := j.withhold(); err != nil {
+		return nil, err
+	}
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
