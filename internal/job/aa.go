@@ -62,7 +62,7 @@ type AARunner struct {
 	Detectable []AADetectable `json:"detectable"`
 	Check      AACheck        `json:"check"`
 	// Flips are the cases, those that differ most first.
-	Flips []CaseFlips `json:"cases"`
+	Flips []CaseFlips `json:"flips"`
 }
 
 // Interval is a figure with its 95 % interval.
@@ -137,12 +137,13 @@ func aaRunner(state *plumb.Run, samples *analyze.Samples, n int) AARunner {
 	var kept [][]analyze.Sample
 	units := []string{state.Info.ID, info.ID}
 	for c := range state.Cases {
-		ofCase := samples.Of(c*len(state.Info.Runners) + n)
+		x := c*len(state.Info.Runners) + n
+		ofCase := samples.Of(x)
 		planned := max(1, cmp.Or(state.Cases[c].Repeat, state.Info.Repeat))
 		r.Planned += planned
 		count := analyze.CountOf(ofCase)
 		r.Measured, r.Passed = r.Measured+count.Measured, r.Passed+count.Passed
-		if stoppedEarly(info, ofCase, planned) {
+		if analyze.StoppedEarly(state, x) {
 			r.StoppedEarly++
 			continue
 		}
@@ -189,12 +190,6 @@ func (r *AARunner) noise(n analyze.Noise) {
 		r.Check.P = known(h.P)
 	}
 	r.Check.Unsteady = h.Odd.Measured > 0 && h.P <= unsteady || h.TokenP <= unsteady
-}
-
-// stoppedEarly reports whether an agent ended the repetitions of a case at the first that was not
-// green. The share of passed repetitions of such a case is biased.
-func stoppedEarly(r *plumb.RunnerInfo, samples []analyze.Sample, planned int) bool {
-	return r.Kind == plumb.RunnerAgent && len(samples) > 0 && len(samples) < planned && !samples[len(samples)-1].Green
 }
 
 // steadyCases returns the cases whose measured repetitions all passed, or all failed, on all

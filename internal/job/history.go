@@ -111,13 +111,15 @@ func (h *history) add(state *plumb.Run, samples *analyze.Samples, of plumb.Runne
 		}
 		h.spend(e, of.Kind)
 		count := analyze.Count{Passed: int(e.Passed), Measured: int(e.Passed + e.Failed)}
-		stopped := int(e.Passed+e.Failed+e.Errored) < info.Repeat
-		if f, ok := analyze.FlipRate(count); ok && !stopped && e.Cached == 0 {
+		if analyze.StoppedEarly(state, x) || e.Cached > 0 {
+			continue
+		}
+		if f, ok := analyze.FlipRate(count); ok {
 			w := h.rates[info.Hash]
 			w.add(f/2, float64(count.Measured-1))
 			h.rates[info.Hash], used = w, true
 		}
-		if logs := analyze.LogTokens(samples.Of(x)); len(logs) > 1 && e.Cached == 0 {
+		if logs := analyze.LogTokens(samples.Of(x)); len(logs) > 1 {
 			h.tokens, used = append(h.tokens, logs), true
 		}
 	}
