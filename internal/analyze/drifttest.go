@@ -1,0 +1,442 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// windowTest is the test of one window: it compares the runs of the new days with those of the old
+// days. Submitters without runs on one of the sides are left out, and the mean of each submitter over
+// both sides is taken out of the data, so that a submitter has an influence only if its runs change.
+type windowTest struct {
+	span      *driftSpanData
+	window    driftWindow
+	statistic string
+	// runs are indexes of span.runs; the first old of them are old. submitter has the index in names
+	// of each, day the number of its day, from 0 without gaps.
+	runs           []int
+	old            int
+	submitter, day []int
+	names          []string
+	days, oldDays  int
+	// submitters counts all submitters of the window, also those on one side only.
+	submitters int
+	// y has the centered values of a linear scan, gram the centered Gram matrix of the others.
+	y, gram []float64
+}
+
+// testResult is a p-value, and the direction of the change for linear scans.
+type testResult struct {
+	p    float64
+	sign int
+}
+
+// test returns the test of a window, or nil if there is too little data.
+func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
+	t := &windowTest{span: s, window: w, statistic: statistic}
+	oldest, onset := w.oldest(), w.onset()
+	from, _ := slices.BinarySearchFunc(s.runs, oldest, func(r *driftRun, d int) int { return cmp.Compare(r.day, d) })
+	sides := map[string]int{}
+	for _, r := range s.runs[from:] {
+		if r.day < onset {
+			sides[r.submitter] |= 1
+		} else {
+			sides[r.submitter] |= 2
+		}
+	}
+	t.submitters = len(sides)
+	for name, side := range sides {
+		if side == 3 {
+			t.names = append(t.names, name)
+		}
+	}
+	slices.Sort(t.names)
+	number := make(map[string]int, len(t.names))
+	for i, name := range t.names {
+		number[name] = i
+	}
+	last := math.MinInt
+	for i := from; i < len(s.runs); i++ {
+		r := s.runs[i]
+		if sides[r.submitter] != 3 {
+			continue
+		}
+		if r.day != last {
+			last = r.day
+			t.days++
+			if r.day < onset {
+				t.oldDays++
+			}
+		}
+		if r.day < onset {
+			t.old++
+		}
+		t.runs, t.day = append(t.runs, i), append(t.day, t.days-1)
+		t.submitter = append(t.submitter, number[r.submitter])
+	}
+	if w.runs && (t.old < 8 || len(t.runs) == t.old) || !w.runs && (t.oldDays < 10 || t.days-t.oldDays < 3) {
+		return nil
+	}
+	switch statistic {
+	case DriftMMD, DriftLogprobs, driftRaw:
+		t.centerGram(s.grams(from))
+	default:
+		t.y = make([]float64, len(t.runs))
+		for i, at := range t.runs {
+			t.y[i] = s.y[at]
+		}
+		t.centerValues(t.y)
+	}
+	return t
+}
+
+// centerValues takes the mean of each submitter out of y.
+func (t *windowTest) centerValues(y []float64) {
+	sums, counts := make([]float64, len(t.names)), make([]float64, len(t.names))
+	for i, s := range t.submitter {
+		sums[s] += y[i]
+		counts[s]++
+	}
+	for i, s := range t.submitter {
+		y[i] -= sums[s] / counts[s]
+	}
+}
+
+// centerGram copies the part of the Gram matrix with the runs of the test and takes the mean of each
+// submitter out of the rows and columns.
+func (t *windowTest) centerGram(gram []float64) {
+	m, n, g := len(t.runs), len(t.span.runs), len(t.names)
+	t.gram = make([]float64, m*m)
+	counts := make([]float64, g)
+	for _, s := range t.submitter {
+		counts[s]++
+	}
+	rows := make([]float64, m*g) // the mean of row i over the runs of submitter s
+	for i, a := range t.runs {
+		source, row, means := gram[a*n:][:n], t.gram[i*m:][:m], rows[i*g:][:g]
+		for j, b := range t.runs {
+			row[j] = source[b]
+			means[t.submitter[j]] += source[b]
+		}
+		for s := range means {
+			means[s] /= counts[s]
+		}
+	}
+	blocks := make([]float64, g*g) // the mean over the runs of two submitters
+	for i, s := range t.submitter {
+		for u := range g {
+			blocks[s*g+u] += rows[i*g+u] / counts[s]
+		}
+	}
+	for i, s := range t.submitter {
+		row, means := t.gram[i*m:][:m], rows[i*g:][:g]
+		for j, u := range t.submitter {
+			row[j] += blocks[s*g+u] - means[u] - rows[j*g+s]
+		}
+	}
+}
+
+// pooled tests the window with all submitters.
+func (t *windowTest) pooled() testResult { return t.without(nil) }
+
+// without tests the window without some submitters; skip has a value for each name.
+func (t *windowTest) without(skip []bool) testResult {
+	switch {
+	case t.gram != nil && t.window.runs:
+		return testResult{p: t.mmdRuns(skip).p(t.seed(skip))}
+	case t.gram != nil:
+		return testResult{p: t.mmdDays(skip).p(t.seed(skip))}
+	case t.window.runs:
+		return t.linearRuns(skip)
+	default:
+		r, _ := t.linearDays(skip)
+		return r
+	}
+}
+
+// seed identifies a test, for its random permutations.
+func (t *windowTest) seed(skip []bool) func() [32]byte {
+	return func() [32]byte {
+		units := make([]string, 0, len(t.runs))
+		for i, at := range t.runs {
+			if skip == nil || !skip[t.submitter[i]] {
+				r := t.span.runs[at]
+				units = append(units, r.submitter+"\x00"+r.id)
+			}
+		}
+		return driftSeed(t.statistic, t.window, units)
+	}
+}
+
+// linear is a fitted linear scan at the day level.
+type linear struct{ effect, se, df float64 }
+
+// linearDays compares the means of the days. With the values of the runs without the mean of their
+// submitter, day d has the mean y_d of c_d runs. The new and the old days have the means m1 and m0,
+// weighted with c, and s^2 = sum c_d r_d^2 / (D - 2) for the residuals r of D days. Then
+// t = (m1 - m0) / sqrt(s^2 (1/C1 + 1/C0)) with the sums C of the weights, and D - 2 degrees of
+// freedom.
+func (t *windowTest) linearDays(skip []bool) (testResult, linear) {
+	sums, counts := make([]float64, t.days), make([]float64, t.days)
+	for i, d := range t.day {
+		if skip == nil || !skip[t.submitter[i]] {
+			sums[d] += t.y[i]
+			counts[d]++
+		}
+	}
+	var total, weight, days [2]float64
+	side := func(d int) int {
+		if d >= t.oldDays {
+			return 1
+		}
+		return 0
+	}
+	for d, c := range counts {
+		if c > 0 {
+			total[side(d)] += sums[d]
+			weight[side(d)] += c
+			days[side(d)]++
+		}
+	}
+	df := days[0] + days[1] - 2
+	if days[0] == 0 || days[1] == 0 || df < 1 {
+		return testResult{p: 1}, linear{math.NaN(), math.NaN(), df}
+	}
+	var squares float64
+	for d, c := range counts {
+		if c > 0 {
+			r := sums[d]/c - total[side(d)]/weight[side(d)]
+			squares += c * r * r
+		}
+	}
+	fit := linear{
+		total[1]/weight[1] - total[0]/weight[0], math.Sqrt(squares / df * (1/weight[0] + 1/weight[1])), df,
+	}
+	return studentTest(fit.effect, fit.se, df), fit
+}
+
+// linearRuns compares the runs within each submitter: z is the sum of the new values, divided by its
+// standard deviation over the choices of k of the N runs of each submitter; its p-value is that of
+// Student's t with max(3, runs - submitters - 1) degrees of freedom.
+func (t *windowTest) linearRuns(skip []bool) testResult {
+	g := len(t.names)
+	chosen, all, squares := make([]float64, g), make([]float64, g), make([]float64, g)
+	sum, runs, submitters := 0.0, 0, 0
+	for i, s := range t.submitter {
+		if skip != nil && skip[s] {
+			continue
+		}
+		if all[s] == 0 {
+			submitters++
+		}
+		all[s]++
+		runs++
+		squares[s] += t.y[i] * t.y[i]
+		if i >= t.old {
+			chosen[s]++
+			sum += t.y[i]
+		}
+	}
+	variance := 0.0
+	for s, n := range all {
+		if n > 1 {
+			variance += chosen[s] * (n - chosen[s]) / (n * (n - 1)) * squares[s]
+		}
+	}
+	return studentTest(sum, math.Sqrt(variance), float64(max(3, runs-submitters-1)))
+}
+
+// studentTest is the two-sided test that an effect with a standard error is 0.
+func studentTest(effect, se, df float64) testResult {
+	if !(se > 0) {
+		return testResult{p: 1}
+	}
+	r := testResult{sign: 1, p: min(1, 2*distuv.StudentsT{Sigma: 1, Nu: df}.Survival(math.Abs(effect)/se))}
+	if effect < 0 {
+		r.sign = -1
+	}
+	return r
+}
+
+// influences returns how much the new runs of each submitter contribute to the result.
+func (t *windowTest) influences(sign int) []float64 {
+	influence := make([]float64, len(t.names))
+	m := len(t.runs)
+	for i := t.old; i < m; i++ {
+		if t.gram == nil {
+			influence[t.submitter[i]] += float64(sign) * t.y[i]
+			continue
+		}
+		for j := t.old; j < m; j++ {
+			influence[t.submitter[i]] += t.gram[i*m+j]
+		}
+	}
+	return influence
+}
+
+// agreeing counts the submitters whose own new runs differ from their old ones in the same way as
+// those of the others.
+func (t *windowTest) agreeing() int {
+	influence := t.influences(t.pooled().sign)
+	if m := len(t.runs); t.gram != nil {
+		for i := t.old; i < m; i++ {
+			for j := t.old; j < m; j++ {
+				if t.submitter[i] == t.submitter[j] && len(t.names) > 1 {
+					influence[t.submitter[i]] -= t.gram[i*m+j]
+				}
+			}
+		}
+	}
+	n := 0
+	for _, v := range influence {
+		if v > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// quorum returns the number of submitters that may lie, and whether at least two others are left.
+func (t *windowTest) quorum() (liars int, ok bool) {
+	liars = (t.submitters + 3) / 4
+	return liars, len(t.names)-liars >= 2
+}
+
+// deleted repeats the test without each group of as many submitters as may lie. It returns the
+// largest p-value, and the submitters without whom it is above the level. At most that many of the
+// submitters lie, so one of the groups holds all liars, and the largest p-value is valid. Without a
+// quorum the p-value is 1 and no submitter is named.
+func (t *windowTest) deleted(level float64, pooled testResult) (largest float64, blamed []string) {
+	const most = 80
+	f, ok := t.quorum()
+	if !ok {
+		return 1, nil
+	}
+	g := len(t.names)
+	influence := t.influences(pooled.sign)
+	order := make([]int, g)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(influence[b], influence[a]) })
+	test := func(skip []bool) float64 {
+		r := t.without(skip)
+		if r.sign != pooled.sign {
+			return 1
+		}
+		return r.p
+	}
+	var groups [][]int
+	if combin.LogGeneralizedBinomial(float64(g), float64(f)) <= math.Log(most+0.5) {
+		groups = combin.Combinations(g, f)
+		sum := func(group []int) (s float64) {
+			for _, i := range group {
+				s += influence[order[i]]
+			}
+			return s
+		}
+		slices.SortStableFunc(groups, func(a, b []int) int { return cmp.Compare(sum(b), sum(a)) })
+		for _, group := range groups {
+			for k, i := range group {
+				group[k] = order[i]
+			}
+		}
+	} else {
+		groups = [][]int{t.greedy(order, f, test)}
+	}
+	for _, group := range groups {
+		skip := make([]bool, g)
+		for _, i := range group {
+			skip[i] = true
+		}
+		if p := test(skip); p > largest || blamed == nil {
+			largest, blamed = max(p, largest), nil
+			for _, i := range group {
+				blamed = append(blamed, t.names[i])
+			}
+		}
+		if largest > level {
+			slices.Sort(blamed)
+			return largest, blamed
+		}
+	}
+	return largest, nil
+}
+
+// greedy returns one group of f submitters: f times the one, of the 2f+2 most influential that are
+// left, without whom the p-value is largest.
+func (t *windowTest) greedy(order []int, f int, test func([]bool) float64) []int {
+	skip := make([]bool, len(t.names))
+	left := slices.Clone(order)
+	var group []int
+	for range f {
+		best, worst := 0, -1.0
+		for k := range min(2*f+2, len(left)) {
+			skip[left[k]] = true
+			if p := test(skip); p > worst {
+				best, worst = k, p
+			}
+			skip[left[k]] = false
+		}
+		skip[left[best]] = true
+		group = append(group, left[best])
+		left = slices.Delete(left, best, best+1)
+	}
+	return group
+}
+
+// mixed reports whether the days differ more than the runs within a day, over the old days: then
+// the runs are not exchangeable, and only the day level counts. The limit for the ratio of the mean
+// squares is 1.5.
+func (t *windowTest) mixed() bool {
+	y := make([]float64, len(t.runs))
+	for i, at := range t.runs {
+		if t.span.y == nil {
+			return false
+		}
+		y[i] = t.span.y[at]
+	}
+	return varianceRatio(y[:t.old], t.submitter[:t.old], t.day[:t.old]) > 1.5
+}
+
+// varianceRatio is the mean square between days over that within days, of values without the mean of
+// their submitter. Without enough data it is 0.
+func varianceRatio(y []float64, submitter, day []int) float64 {
+	bySubmitter, byDay := map[int][]float64{}, map[int][]float64{}
+	for i, v := range y {
+		bySubmitter[submitter[i]] = append(bySubmitter[submitter[i]], v)
+	}
+	means := map[int]float64{}
+	for s, values := range bySubmitter {
+		for _, v := range values {
+			means[s] += v / float64(len(values))
+		}
+	}
+	var days []int
+	for i, v := range y {
+		if byDay[day[i]] == nil {
+			days = append(days, day[i])
+		}
+		byDay[day[i]] = append(byDay[day[i]], v-means[submitter[i]])
+	}
+	between, within, n := 0.0, 0.0, 0
+	for _, d := range days {
+		mean := 0.0
+		for _, v := range byDay[d] {
+			mean += v / float64(len(byDay[d]))
+		}
+		between += float64(len(byDay[d])) * mean * mean
+		for _, v := range byDay[d] {
+			within += (v - mean) * (v - mean)
+		}
+		n += len(byDay[d])
+	}
+	if len(days) < 2 || n <= len(days) || within == 0 {
+		return 0
+	}
+	return between / float64(len(days)-1) / (within / float64(n-len(days)))
+}
