@@ -146,9 +146,7 @@ type DriftPanel struct {
 	dense   []float32
 	stamp   uint32
 
-	conformal *conformalState
-	status    DriftStatus
-	buffers   driftBuffers
+	status  DriftStatus
 }
 
 // NewDriftPanel returns a panel without runs.
@@ -230,9 +228,6 @@ func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 	if p.Empty() {
 		p.status.State = StateGap
 		return nil
-	}
-	if p.options.Conformal {
-		return p.evaluateConformal(day)
 	}
 	spans := &spanCache{panel: p, day: day, made: map[spanKey]*driftSpanData{}}
 	var alarms []DriftAlarm
@@ -350,7 +345,7 @@ func (p *DriftPanel) scan(spans *spanCache, name string, runs bool) (best DriftA
 func (p *DriftPanel) describe(spans *spanCache, a *DriftAlarm, test *windowTest) {
 	a.Agreeing = test.agreeing()
 	a.Effect = spans.effect(a, test)
-	if a.Kind == DriftConfirmed && spans.belowFloor(a) {
+	if a.Kind == DriftConfirmed && spans.belowFloor(a, test) {
 		a.Kind = DriftTrace
 	}
 	if a.Kind == DriftConfirmed {

@@ -1,11 +1,9 @@
 package analyze
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -161,7 +159,7 @@ func (x *mmdTest) moments() (mean, variance float64) {
 // p returns the p-value, in stages: the moments with skewness 0.6; if that is at most 0.1, the moments
 // of 99 random choices; if that is below 0.02, the share of 499 or 4,999 random choices that are at
 // least as extreme.
-func (x *mmdTest) p(seed func() [32]byte) float64 {
+func (x *mmdTest) p(seed func() Seed) float64 {
 	const skewness, first, second, enough = 0.6, 0.1, 0.02, 8
 	observed := x.observed()
 	mean, variance := x.moments()
@@ -171,13 +169,13 @@ func (x *mmdTest) p(seed func() [32]byte) float64 {
 	if p := pearsonTail((observed-mean)/math.Sqrt(variance), skewness); p > first {
 		return p
 	}
-	draws := newDraws(x, seed())
-	if p := draws.fitted(observed, 99); p >= second {
+	random := newShuffles(x, seed())
+	if p := random.fitted(observed, 99); p >= second {
 		return p
 	}
-	n, hits := 499, draws.hits(observed, 499, 499)
+	n, hits := 499, random.hits(observed, 499)
 	if hits < enough {
-		n, hits = 4999, hits+draws.hits(observed, 4500, 4500)
+		n, hits = 4999, hits+random.hits(observed, 4500)
 	}
 	return float64(1+hits) / float64(n+1)
 }
@@ -186,11 +184,11 @@ func (x *mmdTest) p(seed func() [32]byte) float64 {
 func (t *windowTest) precise() float64 {
 	x := t.mmdDays(nil)
 	observed := x.observed()
-	draws := newDraws(x, t.seed(nil)())
+	random := newShuffles(x, t.seed(nil)())
 	const most, enough = 99999, 8
 	hits := 0
 	for n := range most {
-		if draws.atLeast(observed) {
+		if random.atLeast(observed) {
 			if hits++; hits == enough {
 				return float64(1+hits) / float64(n+2)
 			}
@@ -212,21 +210,21 @@ func pearsonTail(z, skewness float64) float64 {
 	return 1
 }
 
-// draws makes random choices of the units of a test.
-type draws struct {
+// shuffles makes random choices of the units of a test.
+type shuffles struct {
 	x      *mmdTest
 	random *rand.Rand
 	picked []int     // the chosen units, or those that are not chosen
 	signs  []float64 // 1, or -1 for units that are not chosen
 }
 
-func newDraws(x *mmdTest, seed [32]byte) *draws {
-	return &draws{x: x, random: rand.New(rand.NewChaCha8(seed))}
+func newShuffles(x *mmdTest, seed Seed) *shuffles {
+	return &shuffles{x: x, random: rand.New(rand.NewChaCha8(seed))}
 }
 
 // next returns the statistic of a random choice. The rows add up to 0 within a stratum, so a stratum
 // can be represented by its units that are not chosen, with the sign changed. It uses the fewer.
-func (d *draws) next() float64 {
+func (d *shuffles) next() float64 {
 	d.picked, d.signs = d.picked[:0], d.signs[:0]
 	for _, stratum := range d.x.strata {
 		k, sign := 0, 1.0
@@ -256,25 +254,23 @@ func (d *draws) next() float64 {
 }
 
 // atLeast reports whether a random choice is at least as extreme as the observed one.
-func (d *draws) atLeast(observed float64) bool {
+func (d *shuffles) atLeast(observed float64) bool {
 	return d.next() >= observed-1e-12*max(1, math.Abs(observed))
 }
 
 // hits counts the random choices that are at least as extreme, of n.
-func (d *draws) hits(observed float64, n, most int) int {
+func (d *shuffles) hits(observed float64, n int) int {
 	hits := 0
 	for range n {
 		if d.atLeast(observed) {
-			if hits++; hits == most {
-				break
-			}
+			hits++
 		}
 	}
 	return hits
 }
 
 // fitted returns the tail of the Pearson type III distribution with the moments of n random choices.
-func (d *draws) fitted(observed float64, n int) float64 {
+func (d *shuffles) fitted(observed float64, n int) float64 {
 	values := make([]float64, n)
 	mean := 0.0
 	for i := range values {
@@ -293,13 +289,6 @@ func (d *draws) fitted(observed float64, n int) float64 {
 }
 
 // driftSeed is the seed of a test on one window with the given runs.
-func driftSeed(statistic string, w driftWindow, units []string) [32]byte {
-	units = slices.Clone(units)
-	slices.Sort(units)
-	h := sha256.New()
-	fmt.Fprintf(h, "drift %s %d %d %t", statistic, w.day, w.length, w.runs)
-	for _, unit := range units {
-		fmt.Fprintf(h, "\x00%d\x00%s", len(unit), unit)
-	}
-	return [32]byte(h.Sum(nil))
+func driftSeed(statistic string, w driftWindow, units []string) Seed {
+	return NewSeed(fmt.Sprintf("drift %s %d %d %t", statistic, w.day, w.length, w.runs), units...)
 }

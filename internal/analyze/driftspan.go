@@ -18,9 +18,6 @@ const (
 	modeScore                     // no kernel
 )
 
-// driftBuffers is memory that a panel uses again every day.
-type driftBuffers struct{ gram, sums []float64 }
-
 type spanKey struct {
 	start int
 	mode  driftMode

@@ -23,6 +23,7 @@ type windowTest struct {
 	submitter, day []int
 	names          []string
 	days, oldDays  int
+	first          int // the index of the first run of the window in span.runs
 	// submitters counts all submitters of the window, also those on one side only.
 	submitters int
 	// y has the centered values of a linear scan, gram the centered Gram matrix of the others.
@@ -37,11 +38,32 @@ type testResult struct {
 
 // test returns the test of a window, or nil if there is too little data.
 func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
-	t := &windowTest{span: s, window: w, statistic: statistic}
-	oldest, onset := w.oldest(), w.onset()
+	t := s.split(w.oldest(), w.onset(), w.day)
+	t.window, t.statistic = w, statistic
+	if w.runs && (t.old < 8 || len(t.runs) == t.old) || !w.runs && (t.oldDays < 10 || t.days-t.oldDays < 3) {
+		return nil
+	}
+	switch statistic {
+	case DriftMMD, DriftLogprobs, driftRaw:
+		t.centerGram(s.grams(t.first))
+	default:
+		t.y = make([]float64, len(t.runs))
+		for i, at := range t.runs {
+			t.y[i] = s.y[at]
+		}
+		t.centerValues(t.y)
+	}
+	return t
+}
+
+// split returns the runs of the days oldest to last, with those from onset on as the new ones.
+func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
+	t := &windowTest{span: s}
 	from, _ := slices.BinarySearchFunc(s.runs, oldest, func(r *driftRun, d int) int { return cmp.Compare(r.day, d) })
+	to, _ := slices.BinarySearchFunc(s.runs, last+1, func(r *driftRun, d int) int { return cmp.Compare(r.day, d) })
+	t.first = from
 	sides := map[string]int{}
-	for _, r := range s.runs[from:] {
+	for _, r := range s.runs[from:to] {
 		if r.day < onset {
 			sides[r.submitter] |= 1
 		} else {
@@ -59,14 +81,13 @@ func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
 	for i, name := range t.names {
 		number[name] = i
 	}
-	last := math.MinInt
-	for i := from; i < len(s.runs); i++ {
-		r := s.runs[i]
+	day := math.MinInt
+	for i, r := range s.runs[from:to] {
 		if sides[r.submitter] != 3 {
 			continue
 		}
-		if r.day != last {
-			last = r.day
+		if r.day != day {
+			day = r.day
 			t.days++
 			if r.day < onset {
 				t.oldDays++
@@ -75,21 +96,8 @@ func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
 		if r.day < onset {
 			t.old++
 		}
-		t.runs, t.day = append(t.runs, i), append(t.day, t.days-1)
+		t.runs, t.day = append(t.runs, from+i), append(t.day, t.days-1)
 		t.submitter = append(t.submitter, number[r.submitter])
-	}
-	if w.runs && (t.old < 8 || len(t.runs) == t.old) || !w.runs && (t.oldDays < 10 || t.days-t.oldDays < 3) {
-		return nil
-	}
-	switch statistic {
-	case DriftMMD, DriftLogprobs, driftRaw:
-		t.centerGram(s.grams(from))
-	default:
-		t.y = make([]float64, len(t.runs))
-		for i, at := range t.runs {
-			t.y[i] = s.y[at]
-		}
-		t.centerValues(t.y)
 	}
 	return t
 }
@@ -159,8 +167,8 @@ func (t *windowTest) without(skip []bool) testResult {
 }
 
 // seed identifies a test, for its random permutations.
-func (t *windowTest) seed(skip []bool) func() [32]byte {
-	return func() [32]byte {
+func (t *windowTest) seed(skip []bool) func() Seed {
+	return func() Seed {
 		units := make([]string, 0, len(t.runs))
 		for i, at := range t.runs {
 			if skip == nil || !skip[t.submitter[i]] {
@@ -389,6 +397,9 @@ func (t *windowTest) greedy(order []int, f int, test func([]bool) float64) []int
 	return group
 }
 
+// mixedRatio is the ratio of the mean squares between and within days above which a fleet is mixed.
+const mixedRatio = 1.5
+
 // mixed reports whether the days differ more than the runs within a day, over the old days: then
 // the runs are not exchangeable, and only the day level counts. The limit for the ratio of the mean
 // squares is 1.5.
@@ -400,7 +411,7 @@ func (t *windowTest) mixed() bool {
 		}
 		y[i] = t.span.y[at]
 	}
-	return varianceRatio(y[:t.old], t.submitter[:t.old], t.day[:t.old]) > 1.5
+	return varianceRatio(y[:t.old], t.submitter[:t.old], t.day[:t.old]) > mixedRatio
 }
 
 // varianceRatio is the mean square between days over that within days, of values without the mean of

@@ -1,0 +1,124 @@
+package analyze
+
+// DriftState is the state of a panel.
+type DriftState string
+
+// The states of a panel.
+const (
+	StateLearning DriftState = "learning"
+	StateStable   DriftState = "stable"
+	StateSuspect  DriftState = "suspect"
+	StateChanged  DriftState = "changed"
+	StateLocal    DriftState = "local"
+	StateFormat   DriftState = "format"
+	StateMixed    DriftState = "mixed fleet"
+	StateThin     DriftState = "thin"
+	StateGap      DriftState = "gap"
+)
+
+// DriftStatus is what the latest evaluation of a panel found.
+type DriftStatus struct {
+	Day   int
+	State DriftState
+	// Tested means that at least one test of the day level was possible, with enough submitters.
+	Tested bool
+	// Days is the number of days since the epoch began, Submitters the number of submitters in the
+	// trailing days, and Experienced the number of those with at least 8 runs.
+	Days, Submitters, Experienced int
+}
+
+// Status returns the result of the latest evaluation.
+func (p *DriftPanel) Status() DriftStatus { return p.status }
+
+// measured records a test of the day level.
+func (s *DriftStatus) measured(t *windowTest) {
+	if _, ok := t.quorum(); ok || t.span.cache.panel.options.Own {
+		s.Tested = true
+	}
+}
+
+// settle sets the state after the tests of a day.
+func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
+	const experience = 8
+	s := &p.status
+	runs := map[string]int{}
+	latest := p.runs[0].day
+	for _, r := range p.runs {
+		runs[r.submitter]++
+		latest = max(latest, r.day)
+	}
+	s.Submitters = len(runs)
+	for _, n := range runs {
+		if n >= experience {
+			s.Experienced++
+		}
+	}
+	start := p.epochs[driftFirst]
+	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
+		start = max(start, p.epoch(name))
+	}
+	s.Days = s.Day - start + 1
+	liars := (s.Submitters + 3) / 4
+	if p.options.Own {
+		liars = -1 // the one submitter is enough
+	}
+	kinds := map[string]bool{}
+	for _, a := range alarms {
+		kinds[a.Kind] = true
+	}
+	recent := func(key string, days int) bool {
+		day, ok := p.epochs[key]
+		return ok && s.Day-day < days
+	}
+	anyRecent := func(suffix string, days int) bool {
+		return recent(DriftMMD+suffix, days) || recent(DriftTypicality+suffix, days) ||
+			recent(DriftScore+suffix, days) || recent(DriftLogprobs+suffix, days)
+	}
+	switch {
+	case s.Day-latest >= driftLearning:
+		s.State = StateGap
+	case kinds[DriftConfirmed] || anyRecent("", driftSame):
+		s.State = StateChanged
+	case s.Days < driftLearning || s.Experienced < 2+liars:
+		s.State = StateLearning
+	case !s.Tested:
+		s.State = StateThin
+	case kinds[DriftSuspect] || anyRecent("/run", driftSame):
+		s.State = StateSuspect
+	case kinds[DriftLocal] || anyRecent("/local", driftOld):
+		s.State = StateLocal
+	case kinds[DriftFormat] || recent(driftRaw, driftSame):
+		s.State = StateFormat
+	case p.mixedFleet(spans):
+		s.State = StateMixed
+	default:
+		s.State = StateStable
+	}
+}
+
+// mixedFleet reports whether the runs of one day differ less than those of different days, over the
+// last 30 days.
+func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
+	for _, name := range []string{DriftTypicality, DriftScore} {
+		span := spans.of(p.epoch(name), name)
+		if span == nil {
+			continue
+		}
+		var y []float64
+		var submitter, day []int
+		number := map[string]int{}
+		for i, r := range span.runs {
+			if r.day <= spans.day-driftOld {
+				continue
+			}
+			if _, ok := number[r.submitter]; !ok {
+				number[r.submitter] = len(number)
+			}
+			y, submitter, day = append(y, span.y[i]), append(submitter, number[r.submitter]), append(day, r.day)
+		}
+		if varianceRatio(y, submitter, day) > mixedRatio {
+			return true
+		}
+	}
+	return false
+}
