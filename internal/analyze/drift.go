@@ -146,7 +146,7 @@ type DriftPanel struct {
 	dense   []float32
 	stamp   uint32
 
-	status  DriftStatus
+	status DriftStatus
 }
 
 // NewDriftPanel returns a panel without runs.

@@ -19,9 +19,9 @@ type driftRun struct {
 
 	texts    [][]answerText // the answers to each prompt with a text or a hash
 	logprobs [][]tokenValue
-	// hasText, hasHash and hasLogprobs mean that at least 80 % of the prompts have such answers,
-	// full that all have a text.
-	hasText, hasHash, hasLogprobs, full bool
+	single   []*driftText // the text of each prompt, if each has one
+	// hasText, hasHash and hasLogprobs mean that at least 80 % of the prompts have such answers.
+	hasText, hasHash, hasLogprobs bool
 
 	// The rest is set for runs in the pool. row has the kernels with the runs base to seq-1, for
 	// each prompt; a kernel of a missing answer is negative. diagonal has the kernels with the run
@@ -111,7 +111,13 @@ func (p *DriftPanel) fill(d *driftRun, answers []DriftAnswer) {
 		d.score = sum / float64(scores)
 	}
 	enough := func(k int) bool { return k > 0 && float64(k) >= driftCoverage*float64(n) }
-	d.hasText, d.hasHash, d.hasLogprobs, d.full = enough(texts), enough(hashes), enough(logged), texts == n
+	d.hasText, d.hasHash, d.hasLogprobs = enough(texts), enough(hashes), enough(logged)
+	if texts == n && len(answers) == n {
+		d.single = make([]*driftText, n)
+		for i := range d.single {
+			d.single[i] = d.texts[i][0].driftText
+		}
+	}
 }
 
 // setOf returns the prompt set of answers, which order sorts by prompt, and counts its use.
@@ -291,6 +297,7 @@ func (p *DriftPanel) addKernels(r *driftRun) {
 		own := known(r.texts[i])
 		p.promptRow(r, i, prompt, own)
 	}
+	p.addSums(r)
 	p.pool = append(p.pool, r)
 }
 
@@ -312,6 +319,10 @@ func (p *DriftPanel) promptRow(r *driftRun, i int, prompt *driftPrompt, own []an
 			*k = -1
 			continue
 		}
+		if len(own) == 1 && b.single != nil {
+			*k = p.kernel(own[0].driftText, b.single[j])
+			continue
+		}
 		others := b.texts[j]
 		switch {
 		case len(own) == 1 && len(others) == 1 && others[0].known:
@@ -320,10 +331,26 @@ func (p *DriftPanel) promptRow(r *driftRun, i int, prompt *driftPrompt, own []an
 			*k = p.meanKernel(own, known(others))
 		default:
 			*k = -1
-			continue
 		}
-		r.sums[i] += float64(*k)
-		b.sums[j] += float64(*k)
+	}
+}
+
+// addSums adds the kernels of a run to its sums and to those of the pool.
+func (p *DriftPanel) addSums(r *driftRun) {
+	n := len(r.set.prompts)
+	for _, b := range p.pool {
+		row, sums := r.row[(b.seq-r.base)*n:][:n], b.sums
+		for i, k := range row {
+			if k < 0 {
+				continue
+			}
+			r.sums[i] += float64(k)
+			if b.set == r.set {
+				sums[i] += float64(k)
+			} else {
+				sums[b.at(r.set.prompts[i])] += float64(k)
+			}
+		}
 	}
 }
 

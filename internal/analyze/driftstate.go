@@ -1,5 +1,7 @@
 package analyze
 
+import "math"
+
 // DriftState is the state of a panel.
 type DriftState string
 
@@ -25,6 +27,20 @@ type DriftStatus struct {
 	// Days is the number of days since the epoch began, Submitters the number of submitters in the
 	// trailing days, and Experienced the number of those with at least 8 runs.
 	Days, Submitters, Experienced int
+	// Needed is the number of submitters with at least 8 runs that a test needs. Latest is the day of
+	// the latest run, Since the first day of the latest change.
+	Needed, Latest, Since int
+	// RunsPerDay and ScoreSD describe the scores of the last 30 days: ScoreSD is the standard
+	// deviation of the scores of runs within submitters, or NaN.
+	RunsPerDay, ScoreSD float64
+}
+
+// Detectable returns the smallest drop of the mean score, in percentage points, that the detectors
+// are likely to see within a number of days; NaN without scores. With m runs a day and the standard
+// deviation s of their scores, a drop d takes a/(1-a/30) days, a = (4.13 s/d)^2/m.
+func (s DriftStatus) Detectable(days float64) float64 {
+	a := days / (1 + days/driftOld)
+	return 100 * 4.13 * s.ScoreSD / math.Sqrt(a*s.RunsPerDay)
 }
 
 // Status returns the result of the latest evaluation.
@@ -62,6 +78,8 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 	if p.options.Own {
 		liars = -1 // the one submitter is enough
 	}
+	s.Needed, s.Latest = 2+liars, latest
+	p.describeScores()
 	kinds := map[string]bool{}
 	for _, a := range alarms {
 		kinds[a.Kind] = true
@@ -79,7 +97,7 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 		s.State = StateGap
 	case kinds[DriftConfirmed] || anyRecent("", driftSame):
 		s.State = StateChanged
-	case s.Days < driftLearning || s.Experienced < 2+liars:
+	case s.Days < driftLearning || s.Experienced < s.Needed:
 		s.State = StateLearning
 	case !s.Tested:
 		s.State = StateThin
@@ -93,6 +111,14 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 		s.State = StateMixed
 	default:
 		s.State = StateStable
+	}
+	suffix := ""
+	if s.State == StateSuspect {
+		suffix = "/run"
+	}
+	s.Since = p.epochs[driftFirst]
+	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
+		s.Since = max(s.Since, p.epoch(name+suffix))
 	}
 }
 
@@ -121,4 +147,29 @@ func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
 		}
 	}
 	return false
+}
+
+// describeScores sets the figures of the scores of the last 30 days.
+func (p *DriftPanel) describeScores() {
+	s := &p.status
+	sums, counts := map[string]float64{}, map[string]float64{}
+	recent := func(yield func(*driftRun)) {
+		for _, r := range p.runs {
+			if r.day > s.Day-driftOld && !math.IsNaN(r.score) {
+				yield(r)
+			}
+		}
+	}
+	runs, squares := 0.0, 0.0
+	recent(func(r *driftRun) {
+		sums[r.submitter] += r.score
+		counts[r.submitter]++
+		runs++
+	})
+	recent(func(r *driftRun) {
+		d := r.score - sums[r.submitter]/counts[r.submitter]
+		squares += d * d
+	})
+	s.RunsPerDay = runs / float64(min(driftOld, s.Day-p.epochs[driftFirst]+1))
+	s.ScoreSD = math.Sqrt(squares / (runs - float64(len(counts)))) // NaN without enough runs
 }

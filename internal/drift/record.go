@@ -86,8 +86,8 @@ func Read(file string, in io.Reader, yield func(*Record) error) error {
 
 // parser reads the lines of one file.
 type parser struct {
-	json   doc.JSON
-	words  map[string]string // one copy of each repeated word
+	json    doc.JSON
+	words   map[string]string // one copy of each repeated word
 	current Record
 }
 

@@ -25,12 +25,12 @@ type Stream struct {
 	Status   analyze.DriftStatus
 	Tested   bool
 	own      bool
+	possible bool
 	panel    *analyze.DriftPanel
-	first    int
 	day      int
 	runs     map[runKey]*openRun
 	changed  []*openRun // since the last evaluation, in order
-	capped   map[capKey]runKey
+	capped   map[capKey]bool
 	lastDrop int
 }
 
@@ -52,6 +52,13 @@ func NewReplay(o analyze.DriftOptions) *Replay {
 	return &Replay{options: o, names: map[string]*Stream{}}
 }
 
+func newStream(name string, day int, o analyze.DriftOptions) *Stream {
+	return &Stream{
+		Name: name, own: o.Own, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
+		runs: map[runKey]*openRun{}, capped: map[capKey]bool{},
+	}
+}
+
 // keep is the number of days that a stream remembers runs, in order to add later records to them.
 const keep = 62
 
@@ -61,10 +68,7 @@ func (r *Replay) Add(rec *Record) error {
 	day := DayOf(rec.Time)
 	s := r.names[rec.Stream]
 	if s == nil {
-		s = &Stream{
-			Name: rec.Stream, own: r.options.Own, panel: analyze.NewDriftPanel(r.options), first: day, day: day,
-			runs: map[runKey]*openRun{}, capped: map[capKey]runKey{}, lastDrop: day,
-		}
+		s = newStream(rec.Stream, day, r.options)
 		r.names[rec.Stream] = s
 		r.Streams = append(r.Streams, s)
 	}
@@ -92,11 +96,8 @@ func (s *Stream) add(rec *Record, day int) {
 		s.runs[key] = run
 		if !s.own {
 			limit := capKey{rec.Submitter, day}
-			if _, ok := s.capped[limit]; ok {
-				run.excluded = true
-			} else {
-				s.capped[limit] = key
-			}
+			run.excluded = s.capped[limit]
+			s.capped[limit] = true
 		}
 	}
 	if run.excluded {

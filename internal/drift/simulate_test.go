@@ -1,6 +1,7 @@
 package drift_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -272,6 +273,33 @@ func (w *world) produce() {
 			}
 		}
 	}
+}
+
+// line returns a record as a line of JSON.
+func line(r *drift.Record) []byte {
+	record := map[string]any{
+		"v": 1, "ts": r.Time.Format(time.RFC3339), "stream": r.Stream, "run_id": r.Run, "submitter": r.Submitter,
+		"model": "sim/1", "params": map[string]any{"temperature": 1}, "suite": "simsuite-1",
+		"prompt_id": r.Answer.Prompt, "repeat": 0, "output": nil, "score": nil,
+	}
+	if r.Answer.HasText {
+		record["output"] = r.Answer.Text
+	}
+	if !math.IsNaN(r.Answer.Score) {
+		record["score"] = r.Answer.Score
+	}
+	var pairs [][]any
+	for _, l := range r.Answer.Logprobs {
+		pairs = append(pairs, []any{l.Token, l.Value})
+	}
+	if pairs != nil {
+		record["logprobs"] = pairs
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	return append(text, '\n')
 }
 
 // beta22 draws from Beta(2,2): the median of three uniform numbers.

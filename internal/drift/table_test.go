@@ -1,8 +1,11 @@
 package drift_test
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,5 +77,29 @@ func TestMeasure(t *testing.T) {
 		}
 		fmt.Printf("%-22s n=%d detected %v median %d alarms %v %.2f ms/day\n", scenario, n, within, median, alarms,
 			float64(time.Since(start).Milliseconds())/float64(days))
+	}
+}
+
+// TestWriteStreams writes the streams that PLUMB_DRIFT_ROWS names to the directory
+// PLUMB_DRIFT_STREAMS, a file each, for other programs.
+func TestWriteStreams(t *testing.T) {
+	dir := os.Getenv("PLUMB_DRIFT_STREAMS")
+	if dir == "" {
+		t.Skip("PLUMB_DRIFT_STREAMS is not set")
+	}
+	for row := range strings.SplitSeq(os.Getenv("PLUMB_DRIFT_ROWS"), ",") {
+		scenario, count, _ := strings.Cut(row, ":")
+		n, _ := strconv.Atoi(count)
+		for i := range n {
+			f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%s_%d.jsonl", strings.ReplaceAll(scenario, "/", "_"), i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := bufio.NewWriter(f)
+			simulate(scenario, uint64(i), func(r *drift.Record) { out.Write(line(r)) })
+			if err := errors.Join(out.Flush(), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
