@@ -107,7 +107,7 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 		s.State = StateLocal
 	case kinds[DriftFormat] || recent(driftRaw, driftSame):
 		s.State = StateFormat
-	case p.mixedFleet(spans):
+	case s.Days >= driftOld && p.mixedFleet(spans):
 		s.State = StateMixed
 	default:
 		s.State = StateStable

@@ -258,7 +258,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		first += fmt.Sprintf(" (%s to %s)", drift.Date(e.Low).Format("2 January"), drift.Date(e.High).Format("2 January"))
 	}
 	if f := a.Effect; !math.IsNaN(f.LostSimilarity) {
-		first += fmt.Sprintf(": new answers are %.1f %% less like the old ones than those are like each other",
+		first += fmt.Sprintf(": old and new answers are %.1f %% less alike than answers of one time",
 			100*f.LostSimilarity)
 		switch {
 		case f.Alike > 0.01:
