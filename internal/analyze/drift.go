@@ -229,6 +229,9 @@ func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 		p.status.State = StateGap
 		return nil
 	}
+	if p.options.Conformal {
+		return p.evaluateConformal(day)
+	}
 	spans := &spanCache{panel: p, day: day, made: map[spanKey]*driftSpanData{}}
 	var alarms []DriftAlarm
 	confirmed := map[string]bool{}

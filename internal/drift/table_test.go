@@ -45,7 +45,7 @@ func TestMeasure(t *testing.T) {
 		alarms := map[string]int{}
 		within := [3]int{}
 		for i := range n {
-			s := replayed(t, scenario, uint64(first+i), analyze.DriftOptions{})
+			s := replayed(t, scenario, uint64(first+i), analyze.DriftOptions{Conformal: os.Getenv("PLUMB_DRIFT_CONFORMAL") != ""})
 			delay, last := 0, map[string]int{}
 			days += s.Status.Day + 1
 			for _, a := range s.Alarms {
