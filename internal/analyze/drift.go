@@ -146,7 +146,11 @@ type DriftPanel struct {
 	dense   []float32
 	stamp   uint32
 
-	status DriftStatus
+	// day is the latest evaluated day, kinds has the kinds of its alarms, and tested reports whether a
+	// test was possible. latest is the day of the latest run.
+	day, latest int
+	kinds       map[string]bool
+	tested      bool
 }
 
 // NewDriftPanel returns a panel without runs.
@@ -156,7 +160,7 @@ func NewDriftPanel(o DriftOptions) *DriftPanel {
 	}
 	return &DriftPanel{
 		options: o, epochs: map[string]int{}, byID: map[string]*driftRun{}, prompts: map[string]*driftPrompt{},
-		sets: map[string]*promptSet{}, dense: make([]float32, driftBuckets),
+		sets: map[string]*promptSet{}, kinds: map[string]bool{}, dense: make([]float32, driftBuckets),
 	}
 }
 
@@ -224,25 +228,29 @@ func (w driftWindow) onset() int { return w.day - w.length + 1 }
 // evaluated in ascending order, each day once.
 func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 	p.forget(day - driftSpan + 1)
-	p.status = DriftStatus{Day: day}
+	p.day, p.tested = day, false
+	clear(p.kinds)
 	if p.Empty() {
-		p.status.State = StateGap
 		return nil
 	}
-	if p.options.Conformal {
-		return p.evaluateConformal(day)
-	}
-	spans := &spanCache{panel: p, day: day, made: map[spanKey]*driftSpanData{}}
+	p.latest = p.runs[len(p.runs)-1].day
+	spans := p.newSpans(day)
 	var alarms []DriftAlarm
-	confirmed := map[string]bool{}
-	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs, driftRaw} {
-		if name == driftRaw && confirmed[DriftMMD] {
-			p.epochs[driftRaw] = p.epochs[DriftMMD]
-			continue
+	if p.options.Conformal {
+		alarms = p.evaluateConformal(spans)
+	} else {
+		confirmed := map[string]bool{}
+		for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs, driftRaw} {
+			if name == driftRaw && confirmed[DriftMMD] {
+				p.epochs[driftRaw] = p.epochs[DriftMMD]
+				continue
+			}
+			alarms = append(alarms, p.evaluateStatistic(spans, name, confirmed)...)
 		}
-		alarms = append(alarms, p.evaluateStatistic(spans, name, confirmed)...)
 	}
-	p.settle(spans, alarms)
+	for i := range alarms {
+		p.kinds[alarms[i].Kind] = true
+	}
 	return alarms
 }
 
@@ -307,7 +315,7 @@ func (p *DriftPanel) scan(spans *spanCache, name string, runs bool) (best DriftA
 			continue
 		}
 		if !runs {
-			p.status.measured(test)
+			p.measured(test)
 		}
 		pooled := test.pooled()
 		if pooled.p <= 10*driftAlpha {

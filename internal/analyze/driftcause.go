@@ -74,8 +74,10 @@ func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
 	return c
 }
 
-// around returns the last run of a submitter before the onset range, and its first one after it.
+// around returns the last run of a submitter before the onset range, and its first one after it: two
+// days later, because an onset can be too early by as much, or its last one.
 func (t *windowTest) around(submitter int, a *DriftAlarm) (before, after *driftRun) {
+	const tolerance = 2
 	for i, at := range t.runs {
 		r := t.span.runs[at]
 		if t.submitter[i] != submitter {
@@ -84,7 +86,7 @@ func (t *windowTest) around(submitter int, a *DriftAlarm) (before, after *driftR
 		if r.day < a.OnsetLow {
 			before = r
 		}
-		if r.day >= a.OnsetHigh && after == nil {
+		if r.day >= a.OnsetLow && (after == nil || after.day < a.OnsetHigh+tolerance) {
 			after = r
 		}
 	}

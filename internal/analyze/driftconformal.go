@@ -23,8 +23,8 @@ const (
 // (m(p) + m(1-p))/2 with the mixture calibrator m; the e-values of a day are multiplied without the
 // largest quarter, because their submitters may lie; and the products drive the Shiryaev-Roberts
 // statistic.
-func (p *DriftPanel) evaluateConformal(day int) []DriftAlarm {
-	spans := &spanCache{panel: p, day: day, made: map[spanKey]*driftSpanData{}}
+func (p *DriftPanel) evaluateConformal(spans *spanCache) []DriftAlarm {
+	day := spans.day
 	epoch := p.epoch(conformalEpoch)
 	span := spans.of(epoch, DriftMMD)
 	if span == nil {
@@ -39,10 +39,9 @@ func (p *DriftPanel) evaluateConformal(day int) []DriftAlarm {
 		liars = 0
 	}
 	if len(e)-liars < 1 {
-		p.settle(spans, nil)
 		return nil
 	}
-	p.status.Tested = true
+	p.tested = true
 	value := (1 + float64(p.epochs[conformalValue])/1e6) * TrimmedE(e, liars)
 	if _, rising := p.epochs[conformalRise]; !rising {
 		p.epochs[conformalRise] = day
@@ -70,7 +69,6 @@ func (p *DriftPanel) evaluateConformal(day int) []DriftAlarm {
 		delete(p.epochs, conformalValue)
 		delete(p.epochs, conformalRise)
 	}
-	p.settle(spans, alarms)
 	return alarms
 }
 

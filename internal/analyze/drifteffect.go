@@ -42,6 +42,7 @@ func (c *spanCache) scoreChange(a *DriftAlarm, test *windowTest) (*windowTest, l
 			scored.runs = append(scored.runs, r)
 		}
 	}
+	scored.number()
 	oldest, last := a.sides(test.window.epoch)
 	t := scored.split(oldest, a.Onset, last)
 	for _, at := range t.runs {

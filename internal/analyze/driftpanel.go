@@ -70,7 +70,10 @@ func (p *DriftPanel) fill(d *driftRun, answers []DriftAnswer) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(answers[a].Prompt, answers[b].Prompt) })
+	byPrompt := func(a, b int) int { return cmp.Compare(answers[a].Prompt, answers[b].Prompt) }
+	if !slices.IsSortedFunc(order, byPrompt) {
+		slices.SortStableFunc(order, byPrompt)
+	}
 	d.set = p.setOf(answers, order)
 	n := len(d.set.prompts)
 	scores, sum := 0, 0.0

@@ -23,12 +23,17 @@ type spanKey struct {
 	mode  driftMode
 }
 
+func (p *DriftPanel) newSpans(day int) *spanCache {
+	return &spanCache{panel: p, day: day, made: map[spanKey]*driftSpanData{}, runs: map[int]*testedRuns{}}
+}
+
 // spanCache makes the spans of one day. Statistics with the same epoch share one.
 type spanCache struct {
 	panel  *DriftPanel
 	day    int
 	made   map[spanKey]*driftSpanData
-	active *promptSet // the prompts of the panel
+	runs   map[int]*testedRuns // by first day
+	active *promptSet          // the prompts of the panel
 }
 
 // driftSpanData is what the tests of one day have in common: the runs from the start of the epoch,
@@ -38,6 +43,9 @@ type driftSpanData struct {
 	mode  driftMode
 	set   *promptSet // the prompts
 	runs  []*driftRun
+	// names are the submitters, submitter has the index of that of each run.
+	names     []string
+	submitter []int
 	// mean is the mean kernel of two runs, for each prompt; member has, for each run and prompt, the
 	// mean kernel with the other runs.
 	mean   []float64
@@ -98,51 +106,66 @@ func (c *spanCache) covers(r *driftRun) bool {
 	return n > 0 && float64(n) >= driftCoverage*float64(len(active.prompts))
 }
 
-// of returns the span of a statistic whose epoch began on a day, or nil if its runs have no data for
-// the statistic.
-func (c *spanCache) of(epoch int, statistic string) *driftSpanData {
-	start := max(epoch, c.day-driftSpan+1)
-	var tested []*driftRun
-	texts, hashes, scores, logprobs := 0, 0, 0, 0
-	at, _ := slices.BinarySearchFunc(c.panel.runs, start, func(r *driftRun, day int) int { return cmp.Compare(r.day, day) })
+// testedRuns are the runs from a day on that have enough prompts, and how many of them have each kind
+// of data.
+type testedRuns struct {
+	runs                            []*driftRun
+	texts, hashes, scores, logprobs int
+}
+
+// tested returns the runs of the days from start on that have enough prompts.
+func (c *spanCache) tested(start int) *testedRuns {
+	if t := c.runs[start]; t != nil {
+		return t
+	}
+	at, _ := slices.BinarySearchFunc(c.panel.runs, start, compareDay)
+	t := &testedRuns{runs: make([]*driftRun, 0, len(c.panel.runs)-at)}
+	c.runs[start] = t
+	count := func(n *int, ok bool) {
+		if ok {
+			*n++
+		}
+	}
 	for _, r := range c.panel.runs[at:] {
 		if r.day > c.day || !c.covers(r) {
 			continue
 		}
-		tested = append(tested, r)
-		count := func(n *int, ok bool) {
-			if ok {
-				*n++
-			}
-		}
-		count(&texts, r.hasText)
-		count(&hashes, r.hasHash)
-		count(&scores, !math.IsNaN(r.score))
-		count(&logprobs, r.hasLogprobs)
+		t.runs = append(t.runs, r)
+		count(&t.texts, r.hasText)
+		count(&t.hashes, r.hasHash)
+		count(&t.scores, !math.IsNaN(r.score))
+		count(&t.logprobs, r.hasLogprobs)
 	}
-	most := func(n int) bool { return n > 0 && 5*(len(tested)-n) < len(tested) }
-	keep := func(mode driftMode, ok bool, has func(*driftRun) bool) *driftSpanData {
-		if !ok {
-			return nil
-		}
-		return c.make(spanKey{start, mode}, tested, has)
-	}
+	return t
+}
+
+func compareDay(r *driftRun, day int) int { return cmp.Compare(r.day, day) }
+
+// of returns the span of a statistic whose epoch began on a day, or nil if its runs have no data for
+// the statistic. Runs without the data are left out if they are fewer than a fifth.
+func (c *spanCache) of(epoch int, statistic string) *driftSpanData {
+	start := max(epoch, c.day-driftSpan+1)
+	t := c.tested(start)
+	most := func(n int) bool { return n > 0 && 5*(len(t.runs)-n) < len(t.runs) }
 	hasText := func(r *driftRun) bool { return r.hasText }
+	mode, ok, has := modeText, most(t.texts), hasText
 	switch statistic {
 	case DriftMMD:
-		if most(texts) {
-			return keep(modeText, true, hasText)
+		if !ok {
+			mode, ok, has = modeHash, most(t.hashes), func(r *driftRun) bool { return r.hasHash }
 		}
-		return keep(modeHash, most(hashes), func(r *driftRun) bool { return r.hasHash })
 	case DriftTypicality:
-		return keep(modeText, most(texts), hasText)
 	case driftRaw:
-		return keep(modeRaw, most(texts), hasText)
+		mode = modeRaw
 	case DriftLogprobs:
-		return keep(modeLogprobs, most(logprobs), func(r *driftRun) bool { return r.hasLogprobs })
+		mode, ok, has = modeLogprobs, most(t.logprobs), func(r *driftRun) bool { return r.hasLogprobs }
 	default:
-		return keep(modeScore, !most(texts) && most(scores), func(r *driftRun) bool { return !math.IsNaN(r.score) })
+		mode, ok, has = modeScore, !ok && most(t.scores), func(r *driftRun) bool { return !math.IsNaN(r.score) }
 	}
+	if !ok {
+		return nil
+	}
+	return c.make(spanKey{start, mode}, t.runs, has)
 }
 
 // make returns the span of the runs that have what a mode needs.
@@ -152,11 +175,13 @@ func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bo
 	}
 	s := &driftSpanData{cache: c, mode: key.mode, set: c.prompts()}
 	c.made[key] = s
+	s.runs = make([]*driftRun, 0, len(tested))
 	for _, r := range tested {
 		if has(r) {
 			s.runs = append(s.runs, r)
 		}
 	}
+	s.number()
 	n := len(s.runs)
 	s.from = n
 	switch key.mode {
@@ -173,6 +198,21 @@ func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bo
 		s.gram = make([]float64, n*n)
 	}
 	return s
+}
+
+// number numbers the submitters of the runs.
+func (s *driftSpanData) number() {
+	numbers := map[string]int{}
+	s.submitter = make([]int, len(s.runs))
+	for i, r := range s.runs {
+		n, ok := numbers[r.submitter]
+		if !ok {
+			n = len(numbers)
+			numbers[r.submitter] = n
+			s.names = append(s.names, r.submitter)
+		}
+		s.submitter[i] = n
+	}
 }
 
 // direct reports whether the sums that the pool keeps are those of the span.

@@ -43,25 +43,26 @@ func (s DriftStatus) Detectable(days float64) float64 {
 	return 100 * 4.13 * s.ScoreSD / math.Sqrt(a*s.RunsPerDay)
 }
 
-// Status returns the result of the latest evaluation.
-func (p *DriftPanel) Status() DriftStatus { return p.status }
+// Tested reports whether the latest evaluation had a test of the day level, with enough submitters.
+func (p *DriftPanel) Tested() bool { return p.tested }
 
 // measured records a test of the day level.
-func (s *DriftStatus) measured(t *windowTest) {
-	if _, ok := t.quorum(); ok || t.span.cache.panel.options.Own {
-		s.Tested = true
+func (p *DriftPanel) measured(t *windowTest) {
+	if _, ok := t.quorum(); ok || p.options.Own {
+		p.tested = true
 	}
 }
 
-// settle sets the state after the tests of a day.
-func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
+// Status returns the state of the panel after the latest evaluation.
+func (p *DriftPanel) Status() DriftStatus {
 	const experience = 8
-	s := &p.status
+	s := DriftStatus{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap}
+	if p.Empty() {
+		return s
+	}
 	runs := map[string]int{}
-	latest := p.runs[0].day
 	for _, r := range p.runs {
 		runs[r.submitter]++
-		latest = max(latest, r.day)
 	}
 	s.Submitters = len(runs)
 	for _, n := range runs {
@@ -78,12 +79,9 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 	if p.options.Own {
 		liars = -1 // the one submitter is enough
 	}
-	s.Needed, s.Latest = 2+liars, latest
-	p.describeScores()
-	kinds := map[string]bool{}
-	for _, a := range alarms {
-		kinds[a.Kind] = true
-	}
+	s.Needed = 2 + liars
+	p.describeScores(&s)
+	kinds := p.kinds
 	recent := func(key string, days int) bool {
 		day, ok := p.epochs[key]
 		return ok && s.Day-day < days
@@ -93,7 +91,7 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 			recent(DriftScore+suffix, days) || recent(DriftLogprobs+suffix, days)
 	}
 	switch {
-	case s.Day-latest >= driftLearning:
+	case s.Day-p.latest >= driftLearning:
 		s.State = StateGap
 	case kinds[DriftConfirmed] || anyRecent("", driftSame):
 		s.State = StateChanged
@@ -107,7 +105,7 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 		s.State = StateLocal
 	case kinds[DriftFormat] || recent(driftRaw, driftSame):
 		s.State = StateFormat
-	case s.Days >= driftOld && p.mixedFleet(spans):
+	case s.Days >= driftOld && p.mixedFleet(p.newSpans(p.day)):
 		s.State = StateMixed
 	default:
 		s.State = StateStable
@@ -120,6 +118,7 @@ func (p *DriftPanel) settle(spans *spanCache, alarms []DriftAlarm) {
 	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
 		s.Since = max(s.Since, p.epoch(name+suffix))
 	}
+	return s
 }
 
 // mixedFleet reports whether the runs of one day differ less than those of different days, over the
@@ -150,8 +149,7 @@ func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
 }
 
 // describeScores sets the figures of the scores of the last 30 days.
-func (p *DriftPanel) describeScores() {
-	s := &p.status
+func (p *DriftPanel) describeScores(s *DriftStatus) {
 	sums, counts := map[string]float64{}, map[string]float64{}
 	recent := func(yield func(*driftRun)) {
 		for _, r := range p.runs {

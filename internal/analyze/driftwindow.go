@@ -59,31 +59,38 @@ func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
 // split returns the runs of the days oldest to last, with those from onset on as the new ones.
 func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 	t := &windowTest{span: s}
-	from, _ := slices.BinarySearchFunc(s.runs, oldest, func(r *driftRun, d int) int { return cmp.Compare(r.day, d) })
-	to, _ := slices.BinarySearchFunc(s.runs, last+1, func(r *driftRun, d int) int { return cmp.Compare(r.day, d) })
+	from, _ := slices.BinarySearchFunc(s.runs, oldest, compareDay)
+	to, _ := slices.BinarySearchFunc(s.runs, last+1, compareDay)
 	t.first = from
-	sides := map[string]int{}
-	for _, r := range s.runs[from:to] {
+	sides := make([]int, len(s.names)) // 1: has old runs, 2: has new runs
+	for i, r := range s.runs[from:to] {
 		if r.day < onset {
-			sides[r.submitter] |= 1
+			sides[s.submitter[from+i]] |= 1
 		} else {
-			sides[r.submitter] |= 2
+			sides[s.submitter[from+i]] |= 2
 		}
 	}
-	t.submitters = len(sides)
-	for name, side := range sides {
+	var both []int
+	for n, side := range sides {
+		if side > 0 {
+			t.submitters++
+		}
 		if side == 3 {
-			t.names = append(t.names, name)
+			both = append(both, n)
 		}
 	}
-	slices.Sort(t.names)
-	number := make(map[string]int, len(t.names))
-	for i, name := range t.names {
-		number[name] = i
+	slices.SortFunc(both, func(a, b int) int { return cmp.Compare(s.names[a], s.names[b]) })
+	number := make([]int, len(s.names))
+	for i, n := range both {
+		number[n] = i
+		t.names = append(t.names, s.names[n])
 	}
+	n := to - from
+	t.runs, t.day, t.submitter = make([]int, 0, n), make([]int, 0, n), make([]int, 0, n)
 	day := math.MinInt
 	for i, r := range s.runs[from:to] {
-		if sides[r.submitter] != 3 {
+		n := s.submitter[from+i]
+		if sides[n] != 3 {
 			continue
 		}
 		if r.day != day {
@@ -97,7 +104,7 @@ func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 			t.old++
 		}
 		t.runs, t.day = append(t.runs, from+i), append(t.day, t.days-1)
-		t.submitter = append(t.submitter, number[r.submitter])
+		t.submitter = append(t.submitter, number[n])
 	}
 	return t
 }

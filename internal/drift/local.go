@@ -99,7 +99,7 @@ func replayLocal(all []localRun, o analyze.DriftOptions) []*Panel {
 		p.changed = append(p.changed, &openRun{DriftRun: r.run})
 	}
 	for _, p := range panels {
-		p.evaluate()
+		p.finish()
 	}
 	return panels
 }

@@ -20,7 +20,7 @@ type Replay struct {
 type Stream struct {
 	Name   string
 	Alarms []analyze.DriftAlarm
-	// Status is that of the last evaluated day. Tested means that a test of the day level was
+	// Status is that after the last day. Tested means that a test of the day level was
 	// possible on some day.
 	Status   analyze.DriftStatus
 	Tested   bool
@@ -143,13 +143,18 @@ func (s *Stream) evaluate() {
 	}
 	s.changed = s.changed[:0]
 	s.Alarms = append(s.Alarms, s.panel.Evaluate(s.day)...)
-	s.Status = s.panel.Status()
-	s.Tested = s.Tested || s.Status.Tested
+	s.Tested = s.Tested || s.panel.Tested()
 }
 
 // Finish evaluates the last day of each stream, with the records so far.
 func (r *Replay) Finish() {
 	for _, s := range r.Streams {
-		s.evaluate()
+		s.finish()
 	}
+}
+
+// finish evaluates the last day.
+func (s *Stream) finish() {
+	s.evaluate()
+	s.Status = s.panel.Status()
 }
