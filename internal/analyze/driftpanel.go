@@ -125,6 +125,9 @@ func (p *DriftPanel) fill(d *driftRun, answers []DriftAnswer) {
 
 // setOf returns the prompt set of answers, which order sorts by prompt, and counts its use.
 func (p *DriftPanel) setOf(answers []DriftAnswer, order []int) *promptSet {
+	if n := len(p.runs); n > 0 && p.runs[n-1].set.matches(answers, order) { // usually all runs have the same
+		return p.runs[n-1].set.use()
+	}
 	var names []string
 	for k, i := range order {
 		if k == 0 || answers[i].Prompt != answers[order[k-1]].Prompt {
@@ -148,11 +151,30 @@ func (p *DriftPanel) setOf(answers []DriftAnswer, order []int) *promptSet {
 		}
 		p.sets[key] = set
 	}
-	set.runs++
-	for _, prompt := range set.prompts {
+	return set.use()
+}
+
+// use counts a run with the set.
+func (s *promptSet) use() *promptSet {
+	s.runs++
+	for _, prompt := range s.prompts {
 		prompt.runs++
 	}
-	return set
+	return s
+}
+
+// matches reports whether answers, which order sorts by prompt, have one answer to each prompt of the
+// set.
+func (s *promptSet) matches(answers []DriftAnswer, order []int) bool {
+	if len(answers) != len(s.prompts) {
+		return false
+	}
+	for k, i := range order {
+		if answers[i].Prompt != s.prompts[k].name {
+			return false
+		}
+	}
+	return true
 }
 
 // intern returns the shared text of an answer.

@@ -70,7 +70,7 @@ func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 			sides[s.submitter[from+i]] |= 2
 		}
 	}
-	var both []int
+	both := make([]int, 0, len(s.names))
 	for n, side := range sides {
 		if side > 0 {
 			t.submitters++
@@ -81,6 +81,7 @@ func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 	}
 	slices.SortFunc(both, func(a, b int) int { return cmp.Compare(s.names[a], s.names[b]) })
 	number := make([]int, len(s.names))
+	t.names = make([]string, 0, len(both))
 	for i, n := range both {
 		number[n] = i
 		t.names = append(t.names, s.names[n])
