@@ -229,6 +229,34 @@ func TestKindsOfAlarms(t *testing.T) {
 	}
 }
 
+// TestTrace checks that a change that is surely too small to matter is not drift, and that a change of
+// scores is found.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[float64]string{0.003: DriftTrace, 0.02: DriftConfirmed} {
+		random := rand.New(rand.NewPCG(3, 3))
+		p := NewDriftPanel(DriftOptions{})
+		kinds := map[string]bool{}
+		for day := range 41 {
+			crowd(p, day, 5, func(int, int) DriftAnswer {
+				score := 0.8 + 0.003*random.NormFloat64()
+				if day >= 30 {
+					score -= change
+				}
+				return DriftAnswer{Score: score}
+			})
+			for _, a := range p.Evaluate(day) {
+				if kinds[a.Kind] = true; a.Statistic != DriftScore || !(a.Effect.Score < 0) {
+					t.Errorf("%s of %s: %+v", a.Kind, a.Statistic, a.Effect)
+				}
+			}
+		}
+		if !kinds[want] || kinds[DriftTrace] && kinds[DriftConfirmed] {
+			t.Errorf("a change by %v: alarms %v, want %s", change, kinds, want)
+		}
+	}
+}
+
 // TestHashesOnly checks that runs that share only the hashes of their texts are tested, too.
 func TestHashesOnly(t *testing.T) {
 	t.Parallel()

@@ -192,6 +192,9 @@ func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bo
 	case modeLogprobs:
 		s.vectors = s.standardized()
 		s.gram = make([]float64, n*n)
+	case modeRaw: // with the weights of the normalized texts
+		s.mean = c.make(spanKey{key.start, modeText}, tested, has).mean
+		s.gram = make([]float64, n*n)
 	default:
 		s.sums()
 		s.typicality()
@@ -312,7 +315,7 @@ func (s *driftSpanData) kernels(a, b int, k []float32) []float32 {
 		if j, ok := set.index[prompt]; ok {
 			k[i] = row[j]
 		}
-		if s.mode == modeRaw && k[i] >= 0 {
+		if s.mode == modeRaw && k[i] >= 0 && x != y {
 			k[i] = max(0, k[i]-quantize(rawDifference(x, y, prompt)/2))
 		}
 	}
@@ -338,7 +341,11 @@ func hashKernel(x, y *driftRun, prompt *driftPrompt) float32 {
 
 // rawDifference is the share of pairs of answers that are equal only after normalization.
 func rawDifference(x, y *driftRun, prompt *driftPrompt) float64 {
-	as, bs := known(x.texts[x.at(prompt)]), known(y.texts[y.at(prompt)])
+	i, j := x.at(prompt), y.at(prompt)
+	if x.single != nil && y.single != nil && x.single[i] != y.single[j] {
+		return 0
+	}
+	as, bs := known(x.texts[i]), known(y.texts[j])
 	differ := 0
 	for _, a := range as {
 		for _, b := range bs {

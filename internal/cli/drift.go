@@ -154,6 +154,9 @@ func (c *driftCmd) replay(ctx context.Context, o analyze.DriftOptions) error {
 		}
 	}
 	r.Finish()
+	if len(r.Streams) == 0 && !c.json {
+		fmt.Fprintln(c.Stdout, "There are no records.")
+	}
 	return c.conclude(r.Streams, false)
 }
 

@@ -72,6 +72,7 @@ func Local(root, model string, o analyze.DriftOptions, warn func(id string, err 
 		o.Precise = true
 		panels = replayLocal(all, o)
 		screen(panels)
+		blameSetup(panels)
 	}
 	return panels, nil
 }
@@ -252,6 +253,32 @@ func screen(panels []*Panel) {
 	for _, p := range panels {
 		if adjusted[slices.Index(models, p.Provider+":"+p.Model)] > rate {
 			p.possible = true
+		}
+	}
+}
+
+// blameSetup finds the changes that panels of several providers have in common: if no provider
+// reports a change, the setup that they share changed.
+func blameSetup(panels []*Panel) {
+	const tolerance = 2
+	for _, p := range panels {
+		for i := range p.Alarms {
+			a := &p.Alarms[i]
+			if a.Kind != analyze.DriftConfirmed || a.Cause.Cause != analyze.CauseUnknown {
+				continue
+			}
+			for _, other := range panels {
+				if other.Provider == p.Provider {
+					continue
+				}
+				for k := range other.Alarms {
+					b := &other.Alarms[k]
+					if b.Kind == analyze.DriftConfirmed && b.Cause.Cause != analyze.CauseProvider &&
+						b.OnsetLow <= a.OnsetHigh+tolerance && a.OnsetLow <= b.OnsetHigh+tolerance {
+						a.Cause.Cause = analyze.CauseSetup
+					}
+				}
+			}
 		}
 	}
 }
