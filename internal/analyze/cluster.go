@@ -8,8 +8,8 @@ type StandardErrors struct {
 	Mean float64
 	// IID takes all scores as independent.
 	IID float64
-	// Miller adds the covariance of the scores within a cluster (Miller 2024). It can have a
-	// negative square; then it is NaN.
+	// Miller adds to IID the covariance of the scores within a cluster. Its square can be negative;
+	// then it is NaN.
 	Miller float64
 	// CR0 and CR1 are the cluster-robust sandwich estimates without and with the correction
 	// G/(G-1) for a small number G of clusters. CR1 is NaN for one cluster.
