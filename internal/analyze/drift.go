@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -168,9 +169,7 @@ func NewDriftPanel(o DriftOptions) *DriftPanel {
 // the trailing 62 days to it before the next evaluation.
 func RestoreDriftPanel(o DriftOptions, epochs map[string]int) *DriftPanel {
 	p := NewDriftPanel(o)
-	for name, day := range epochs {
-		p.epochs[name] = day
-	}
+	maps.Copy(p.epochs, epochs)
 	return p
 }
 
@@ -179,11 +178,7 @@ const driftFirst = "first"
 
 // Epochs returns what the panel keeps between days: for each statistic the first day of its epoch.
 func (p *DriftPanel) Epochs() map[string]int {
-	all := make(map[string]int, len(p.epochs))
-	for name, day := range p.epochs {
-		all[name] = day
-	}
-	return all
+	return maps.Clone(p.epochs)
 }
 
 // Empty reports whether no run of the trailing days is left.

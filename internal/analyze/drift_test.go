@@ -187,6 +187,7 @@ func TestKindsOfAlarms(t *testing.T) {
 		"no quorum": {2, func(_ int, text string) string { return "well, " + text }, "", StateLearning},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			random := rand.New(rand.NewPCG(3, 3))
 			p := NewDriftPanel(DriftOptions{})
 			kinds := map[string]*DriftAlarm{}
@@ -304,6 +305,7 @@ func TestCause(t *testing.T) {
 		}, func(int) bool { return true }, true, CauseProvider},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			random := rand.New(rand.NewPCG(3, 3))
 			p := NewDriftPanel(DriftOptions{Own: test.own})
 			var alarm *DriftAlarm

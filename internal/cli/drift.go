@@ -249,12 +249,9 @@ func stateWords(s *drift.Stream, own bool) string {
 // eventLines describes a drift event: when, how much, for whom, and why.
 func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	a := e.Alarm
-	word := "changed"
-	switch {
-	case a.Kind != analyze.DriftConfirmed:
-		word = kindWords[a.Kind]
-	case s.Possible():
-		word = "possible change"
+	word := kindWord(a.Kind)
+	if a.Kind == analyze.DriftConfirmed && s.Possible() {
+		word = kindWord(analyze.DriftSuspect)
 	}
 	first := fmt.Sprintf("%s around %s", word, drift.Date(e.Onset).Format("2 January 2006"))
 	if e.Low != e.High {
@@ -294,9 +291,20 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), pValue(a.P)))
 }
 
-var kindWords = map[string]string{
-	analyze.DriftSuspect: "possible change", analyze.DriftLocal: "some submitters differ", analyze.DriftFormat: "the format changed",
-	analyze.DriftTrace: "a change too small to matter",
+// kindWord describes the kind of an alarm.
+func kindWord(kind string) string {
+	switch kind {
+	case analyze.DriftSuspect:
+		return "possible change"
+	case analyze.DriftLocal:
+		return "some submitters differ"
+	case analyze.DriftFormat:
+		return "the format changed"
+	case analyze.DriftTrace:
+		return "a change too small to matter"
+	default:
+		return "changed"
+	}
 }
 
 // scoreWords tells whether scores are worse. That is another statement than whether answers changed.

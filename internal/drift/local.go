@@ -174,7 +174,7 @@ func readRun(path string) ([]localRun, error) {
 
 // describe names the panel of a runner and the facts about its setup.
 func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRun {
-	parameters, _ := json.Marshal(r.Parameters) // it has only numbers and texts
+	parameters := words(r.Parameters)
 	l := localRun{
 		provider: r.Agent.Type, model: r.Agent.Model, suite: info.SuiteName, start: start,
 		run: analyze.DriftRun{
@@ -183,13 +183,22 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 		},
 	}
 	if !r.Parameters.IsZero() {
-		l.settings = strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(string(parameters))
+		l.settings = parameters
 	}
 	l.key = strings.Join([]string{
-		string(r.Kind), r.Agent.Type, r.Agent.Model, r.BaseURL, string(parameters), info.SuiteHash, info.Judge,
+		string(r.Kind), r.Agent.Type, r.Agent.Model, r.BaseURL, parameters, info.SuiteHash, info.Judge,
 		fmt.Sprint(info.SelfJudged),
 	}, "\x00")
 	return l
+}
+
+// words describes parameters, as "temperature 0, seed 42".
+func words(p plumb.Parameters) string {
+	text, err := json.Marshal(p)
+	if err != nil { // a number that JSON cannot represent
+		return fmt.Sprint(err)
+	}
+	return strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(string(text))
 }
 
 // facts collects what the sessions of a run report.
@@ -206,8 +215,7 @@ func (f *facts) add(r *plumb.SessionReport) {
 	}
 	note(f.client, "agent version", r.AgentVersion)
 	if !r.Effective.IsZero() {
-		effective, _ := json.Marshal(r.Effective) // it has only numbers and texts
-		note(f.client, "effective parameters", string(effective))
+		note(f.client, "effective parameters", words(r.Effective))
 	}
 	note(f.provider, "served model", r.Model)
 	note(f.provider, "fingerprint", r.Fingerprint)

@@ -30,13 +30,13 @@ type Record struct {
 	Answer    analyze.DriftAnswer
 }
 
-// epoch is day 0.
-var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// dayZero is day 0.
+func dayZero() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // DayOf returns the number of UTC days since 2026-01-01.
 func DayOf(t time.Time) int {
 	const seconds = 24 * 60 * 60
-	s := t.Unix() - epoch.Unix()
+	s := t.Unix() - dayZero().Unix()
 	day := s / seconds
 	if s%seconds < 0 {
 		day--
@@ -45,7 +45,7 @@ func DayOf(t time.Time) int {
 }
 
 // Date returns the start of a day.
-func Date(day int) time.Time { return epoch.AddDate(0, 0, day) }
+func Date(day int) time.Time { return dayZero().AddDate(0, 0, day) }
 
 // Read calls yield with each record of a file. An error names the file and the line.
 func Read(file string, in io.Reader, yield func(*Record) error) error {
@@ -78,7 +78,7 @@ func Read(file string, in io.Reader, yield func(*Record) error) error {
 				return p.problem(number, 0, bad.Error(), plumb.Hint(bad))
 			}
 		}
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 	}
@@ -89,6 +89,8 @@ type parser struct {
 	json    doc.JSON
 	words   map[string]string // one copy of each repeated word
 	current Record
+	// output and score report whether the record has these keys.
+	output, score bool
 }
 
 func (p *parser) problem(line, column int, message, hint string) error {
@@ -111,9 +113,6 @@ func (p *parser) word(text string) string {
 	return text
 }
 
-// the keys that a record must have
-var required = [...]string{"ts", "stream", "run_id", "submitter", "prompt_id", "output", "score"}
-
 // record parses one line.
 func (p *parser) record(text []byte, line int) (*Record, error) {
 	v, problems, ok := p.json.Parse(text, line)
@@ -125,81 +124,93 @@ func (p *parser) record(text []byte, line int) (*Record, error) {
 	}
 	r := &p.current
 	*r = Record{Answer: analyze.DriftAnswer{Score: math.NaN()}}
-	found := 0
+	p.output, p.score = false, false
 	for i := range v.Members {
 		m := &v.Members[i]
-		needed, err := p.set(r, m.Key, &m.Value)
-		if err != nil {
+		if err := p.set(r, m.Key, &m.Value); err != nil {
 			return nil, p.problem(line, int(m.Value.Column), fmt.Sprintf("%s: %v", m.Key, err), plumb.Hint(err))
 		}
-		if needed {
-			found++
-		}
 	}
-	if found >= len(required) {
-		return r, nil
-	}
-	for _, key := range required {
-		if v.Get(key) == nil {
-			return nil, p.problem(line, 1, "the record has no "+key,
-				"a record has ts, stream, run_id, submitter, prompt_id, output (a text or null) and score (a number or null)")
-		}
+	if key := p.missing(r); key != "" {
+		return nil, p.problem(line, 1, "the record has no "+key,
+			"a record has ts, stream, run_id, submitter, prompt_id, output (a text or null) and score (a number or null)")
 	}
 	return r, nil
 }
 
-// set sets the field of one key. needed reports whether it is a required key.
-func (p *parser) set(r *Record, key string, v *doc.Value) (needed bool, err error) {
+// missing returns the first key that the record lacks, or "".
+func (p *parser) missing(r *Record) string {
+	switch {
+	case r.Time.IsZero():
+		return "ts"
+	case r.Stream == "":
+		return "stream"
+	case r.Run == "":
+		return "run_id"
+	case r.Submitter == "":
+		return "submitter"
+	case r.Answer.Prompt == "":
+		return "prompt_id"
+	case !p.output:
+		return "output"
+	case !p.score:
+		return "score"
+	default:
+		return ""
+	}
+}
+
+// set sets the field of one key.
+func (p *parser) set(r *Record, key string, v *doc.Value) error {
 	switch key {
 	case "ts":
 		if v.Kind != doc.String {
-			return false, errors.New("want a time such as 2026-03-02T14:07:31Z")
+			return errors.New("want a time such as 2026-03-02T14:07:31Z")
 		}
 		t, err := time.Parse(time.RFC3339, v.Text())
 		if err != nil {
-			return false, fmt.Errorf("%q is not a time such as 2026-03-02T14:07:31Z", v.Text())
+			return fmt.Errorf("%q is not a time such as 2026-03-02T14:07:31Z", v.Text())
 		}
 		r.Time = t
-		return true, nil
 	case "stream":
-		return true, p.name(&r.Stream, v)
+		return p.name(&r.Stream, v)
 	case "run_id":
-		return true, p.name(&r.Run, v)
+		return p.name(&r.Run, v)
 	case "submitter":
-		return true, p.name(&r.Submitter, v)
+		return p.name(&r.Submitter, v)
 	case "prompt_id":
-		return true, p.name(&r.Answer.Prompt, v)
+		return p.name(&r.Answer.Prompt, v)
 	case "output":
 		if v.Kind != doc.Null && v.Kind != doc.String {
-			return false, fmt.Errorf("want a text or null, not %s", v.Kind.JSON())
+			return fmt.Errorf("want a text or null, not %s", v.Kind.JSON())
 		}
-		r.Answer.HasText = v.Kind == doc.String
+		p.output, r.Answer.HasText = true, v.Kind == doc.String
 		if r.Answer.HasText {
 			r.Answer.Text = v.Text()
 		}
-		return true, nil
 	case "score":
+		p.score = true
 		if v.Kind == doc.Null {
-			return true, nil
+			return nil
 		}
 		score, err := number(v)
 		r.Answer.Score = score
-		return true, err
+		return err
 	case "output_sha256":
 		if v.Kind != doc.Null && v.Kind != doc.String {
-			return false, fmt.Errorf("want a text or null, not %s", v.Kind.JSON())
+			return fmt.Errorf("want a text or null, not %s", v.Kind.JSON())
 		}
 		if v.Kind == doc.String {
 			r.Answer.Hash = v.Text()
 		}
 	case "logprobs":
-		return false, logprobs(r, v)
+		return logprobs(r, v)
 	case "v":
 		if n, err := number(v); err != nil || n != 1 {
-			return false, errors.New("this version of plumb reads records of version 1")
+			return errors.New("this version of plumb reads records of version 1")
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // name sets a name, which is a text that is not empty.

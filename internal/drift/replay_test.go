@@ -26,12 +26,12 @@ func recordsOf(scenario string, seed uint64, days int) []drift.Record {
 	return all
 }
 
-func alarmsOf(t testing.TB, records []drift.Record) []analyze.DriftAlarm {
-	t.Helper()
+func alarmsOf(tb testing.TB, records []drift.Record) []analyze.DriftAlarm {
+	tb.Helper()
 	r := drift.NewReplay(analyze.DriftOptions{})
 	for i := range records {
 		if err := r.Add(&records[i]); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	r.Finish()
@@ -42,12 +42,12 @@ func alarmsOf(t testing.TB, records []drift.Record) []analyze.DriftAlarm {
 }
 
 // asJSON makes alarms comparable: they hold figures that are NaN.
-func asJSON(t testing.TB, alarms []analyze.DriftAlarm) string {
-	t.Helper()
+func asJSON(tb testing.TB, alarms []analyze.DriftAlarm) string {
+	tb.Helper()
 	var b bytes.Buffer
 	for i := range alarms {
 		if err := drift.JSON("s", &alarms[i]).Write(&b); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return b.String()

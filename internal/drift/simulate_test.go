@@ -128,7 +128,7 @@ func (m *model) answer(random *rand.Rand, prompt int, temperature float64) (stri
 		last = m.prefix
 	}
 	for n := range most {
-		word := 0
+		var word int
 		if temperature == 0 {
 			word = m.greedy(random, prompt, state, n < least)
 		} else {
@@ -512,7 +512,7 @@ func (w *world) scores(change string) {
 	daily := map[int]float64{}
 	w.run = func(day, s int, hour float64) []analyze.DriftAnswer {
 		now := rates
-		if day >= changeDay && !strings.HasPrefix(change, "null") && !(strings.HasSuffix(change, "_mask2") && s < 2) {
+		if day >= changeDay && !strings.HasPrefix(change, "null") && (s >= 2 || !strings.HasSuffix(change, "_mask2")) {
 			now = after
 		}
 		switch {

@@ -28,23 +28,38 @@ type row struct {
 
 // reference is the table that the detectors must reach, from 8 or 20 replicates a row.
 var reference = []row{
-	{"text/quant", 8, [3]int{6, 8, 8}, true}, {"text/quant_mask2", 8, [3]int{2, 4, 8}, false},
-	{"text/quant_sparse", 8, [3]int{0, 2, 5}, false}, {"text/ramp14", 8, [3]int{0, 5, 8}, false},
-	{"text/rollout16", 8, [3]int{8, 8, 8}, false}, {"text/temp_down", 8, [3]int{6, 8, 8}, false},
+	{"text/quant", 8, [3]int{6, 8, 8}, true},
+	{"text/quant_mask2", 8, [3]int{2, 4, 8}, false},
+	{"text/quant_sparse", 8, [3]int{0, 2, 5}, false},
+	{"text/ramp14", 8, [3]int{0, 5, 8}, false},
+	{"text/rollout16", 8, [3]int{8, 8, 8}, false},
+	{"text/temp_down", 8, [3]int{6, 8, 8}, false},
 	{"det/quant_sparse", 8, [3]int{8, 8, 8}, true},
-	{"score/drop2", 20, [3]int{10, 14, 18}, false}, {"score/drop5", 20, [3]int{20, 20, 20}, true},
-	{"score/drop5_dayfx", 20, [3]int{20, 20, 20}, false}, {"score/drop5_noise5", 20, [3]int{20, 20, 20}, false},
+	{"score/drop2", 20, [3]int{10, 14, 18}, false},
+	{"score/drop5", 20, [3]int{20, 20, 20}, true},
+	{"score/drop5_dayfx", 20, [3]int{20, 20, 20}, false},
+	{"score/drop5_noise5", 20, [3]int{20, 20, 20}, false},
 	{"score/drop5_mask2", 20, [3]int{19, 20, 20}, false},
-	{"score/drop10", 20, [3]int{20, 20, 20}, false}, {"score/drop5_conc", 20, [3]int{20, 20, 20}, false},
-	{"text/swap", 20, [3]int{20, 20, 20}, false}, {"text/swap_family", 20, [3]int{20, 20, 20}, false},
-	{"text/prefix", 20, [3]int{20, 20, 20}, false}, {"text/blip3", 20, [3]int{20, 20, 20}, false},
-	{"text/conc20", 20, [3]int{20, 20, 20}, false}, {"text/temp_up", 20, [3]int{18, 20, 20}, false},
-	{"text/quant_lite", 20, [3]int{0, 0, 3}, false}, {"logprobs/quant_lite", 20, [3]int{20, 20, 20}, false},
-	{"det/swap", 20, [3]int{20, 20, 20}, false}, {"det/swap_family", 20, [3]int{20, 20, 20}, false},
-	{"det/quant", 20, [3]int{20, 20, 20}, false}, {"det/quant_lite", 20, [3]int{20, 20, 20}, false},
-	{"det/prefix", 20, [3]int{20, 20, 20}, false}, {"det/conc20", 20, [3]int{20, 20, 20}, false},
-	{"det/rollout16", 20, [3]int{20, 20, 20}, false}, {"det/ramp14", 20, [3]int{20, 20, 20}, false},
-	{"det/blip3", 20, [3]int{20, 20, 20}, false}, {"det/quant_mask2", 20, [3]int{20, 20, 20}, false},
+	{"score/drop10", 20, [3]int{20, 20, 20}, false},
+	{"score/drop5_conc", 20, [3]int{20, 20, 20}, false},
+	{"text/swap", 20, [3]int{20, 20, 20}, false},
+	{"text/swap_family", 20, [3]int{20, 20, 20}, false},
+	{"text/prefix", 20, [3]int{20, 20, 20}, false},
+	{"text/blip3", 20, [3]int{20, 20, 20}, false},
+	{"text/conc20", 20, [3]int{20, 20, 20}, false},
+	{"text/temp_up", 20, [3]int{18, 20, 20}, false},
+	{"text/quant_lite", 20, [3]int{0, 0, 3}, false},
+	{"logprobs/quant_lite", 20, [3]int{20, 20, 20}, false},
+	{"det/swap", 20, [3]int{20, 20, 20}, false},
+	{"det/swap_family", 20, [3]int{20, 20, 20}, false},
+	{"det/quant", 20, [3]int{20, 20, 20}, false},
+	{"det/quant_lite", 20, [3]int{20, 20, 20}, false},
+	{"det/prefix", 20, [3]int{20, 20, 20}, false},
+	{"det/conc20", 20, [3]int{20, 20, 20}, false},
+	{"det/rollout16", 20, [3]int{20, 20, 20}, false},
+	{"det/ramp14", 20, [3]int{20, 20, 20}, false},
+	{"det/blip3", 20, [3]int{20, 20, 20}, false},
+	{"det/quant_mask2", 20, [3]int{20, 20, 20}, false},
 }
 
 // nulls are the scenarios without a change of the model, by regime.
@@ -74,12 +89,12 @@ func (m *measured) String() string {
 }
 
 // replayed returns the stream of one simulated replicate after its replay.
-func replayed(t testing.TB, scenario string, seed uint64, o analyze.DriftOptions) *drift.Stream {
-	t.Helper()
+func replayed(tb testing.TB, scenario string, seed uint64, o analyze.DriftOptions) *drift.Stream {
+	tb.Helper()
 	r := drift.NewReplay(o)
 	simulate(scenario, seed, func(rec *drift.Record) {
 		if err := r.Add(rec); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	})
 	r.Finish()
@@ -87,14 +102,14 @@ func replayed(t testing.TB, scenario string, seed uint64, o analyze.DriftOptions
 }
 
 // measure replays replicates of a scenario. Alarms of a kind within 14 days after one count once.
-func measure(t testing.TB, scenario string, seed, n int) *measured {
-	t.Helper()
+func measure(tb testing.TB, scenario string, seed, n int) *measured {
+	tb.Helper()
 	m := &measured{n: n, alarms: map[string]int{}}
 	null := strings.Contains(scenario, "null")
 	o := analyze.DriftOptions{Conformal: os.Getenv("PLUMB_DRIFT_DETECTOR") == analyze.DriftConformal}
 	for i := range n {
 		start := time.Now()
-		s := replayed(t, scenario, uint64(seed+i), o)
+		s := replayed(tb, scenario, uint64(seed+i), o)
 		m.time += time.Since(start)
 		m.days += s.Status.Day + 1 - 14
 		delay, last := 0, map[string]int{}
@@ -138,6 +153,7 @@ func TestSimulatedChanges(t *testing.T) {
 	}
 	for _, r := range reference {
 		t.Run(r.scenario, func(t *testing.T) {
+			t.Parallel()
 			n := 1
 			switch {
 			case full() && strings.HasPrefix(r.scenario, "score/"):
@@ -233,18 +249,18 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func writeStream(t testing.TB, dir, scenario string, seed int) {
-	t.Helper()
+func writeStream(tb testing.TB, dir, scenario string, seed int) {
+	tb.Helper()
 	name := fmt.Sprintf("%s_%d.jsonl", strings.ReplaceAll(scenario, "/", "_"), seed)
 	f, err := os.Create(filepath.Join(dir, name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	out := bufio.NewWriter(f)
 	simulate(scenario, uint64(seed), func(r *drift.Record) {
 		_, _ = out.Write(line(r)) // Flush returns its error
 	})
 	if err := errors.Join(out.Flush(), f.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
