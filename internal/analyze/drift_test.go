@@ -180,9 +180,11 @@ func TestKindsOfAlarms(t *testing.T) {
 		kind       string
 		state      DriftState
 	}{
-		"nothing":   {6, func(_ int, text string) string { return text }, "", StateStable},
-		"all":       {6, func(_ int, text string) string { return "well, " + text }, DriftConfirmed, StateChanged},
-		"one":       {6, func(s int, text string) string { return strings.Repeat("well, ", 1-min(s, 1)) + text }, DriftLocal, StateLocal},
+		"nothing": {6, func(_ int, text string) string { return text }, "", StateStable},
+		"all":     {6, func(_ int, text string) string { return "well, " + text }, DriftConfirmed, StateChanged},
+		"one": {6, func(s int, text string) string {
+			return strings.Repeat("well, ", 1-min(s, 1)) + text
+		}, DriftLocal, StateLocal},
 		"space":     {6, func(_ int, text string) string { return text + "\n" }, DriftFormat, StateFormat},
 		"no quorum": {2, func(_ int, text string) string { return "well, " + text }, "", StateLearning},
 	} {

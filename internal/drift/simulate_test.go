@@ -309,70 +309,46 @@ func beta22(random *rand.Rand) float64 {
 	return u[1]
 }
 
-// texts sets the runs of a stream with texts.
-func (w *world) texts(kind, change string) {
-	old := newModel(w.random)
-	other := old
-	temperature, changedTemperature := 1.0, 1.0
-	odd := 0.6 // the temperature of a submitter with another configuration
-	if kind == "det" {
-		temperature, changedTemperature, odd = 0, 0, 0.5
-	}
+// changedModel returns the model of a scenario that some or all requests reach.
+func changedModel(random *rand.Rand, old *model, change string) *model {
 	base, _, _ := strings.Cut(change, "_sparse")
 	base, _, _ = strings.Cut(base, "_mask")
 	switch base {
 	case "swap", "rollout16", "blip3", "null_mal1", "null_mal2", "null_flood":
-		other = old.swapped(w.random, worldPrompts)
+		return old.swapped(random, worldPrompts)
 	case "swap_family":
-		fresh := old.swapped(w.random, worldPrompts)
-		other = old.changed(func(logits []float32) {
+		fresh := old.swapped(random, worldPrompts)
+		return old.changed(func(logits []float32) {
 			for i := range logits {
 				logits[i] = 0.8*logits[i] + 0.6*fresh.logits[i]
 			}
 		})
 	case "quant", "ramp14":
-		other = old.noisy(w.random, 0.75)
+		return old.noisy(random, 0.75)
 	case "quant_lite":
-		other = old.noisy(w.random, 0.25)
-	case "temp_down":
-		changedTemperature = 0.8
-	case "temp_up":
-		temperature, changedTemperature = 0.7, 0.9
+		return old.noisy(random, 0.25)
 	case "prefix":
 		c := *old
-		other = &c
-		other.prefix, other.starts = 1+w.random.IntN(worldWords-1), slices.Clone(old.starts)
+		c.prefix, c.starts = 1+random.IntN(worldWords-1), slices.Clone(old.starts)
 		for p := range worldPrompts {
-			if w.random.Float64() < 0.3 {
-				other.starts[p] = old.next[p*worldStates*worldWords+other.prefix]
+			if random.Float64() < 0.3 {
+				c.starts[p] = old.next[p*worldStates*worldWords+c.prefix]
 			}
 		}
+		return &c
 	case "conc20":
-		other = old.swapped(w.random, 5)
+		return old.swapped(random, 5)
 	case "null_fleet":
-		other = old.noisy(w.random, 0.12)
+		return old.noisy(random, 0.12)
+	default: // the temperature changes, or nothing
+		return old
 	}
-	if strings.HasSuffix(change, "_sparse") {
-		w.crowd, w.activity = 3, 0.5
-	}
-	if change == "null_misconf" {
-		w.present = func(day int) int {
-			if day >= 100 {
-				return crowdSize + 1
-			}
-			return crowdSize
-		}
-	}
-	if change == "null_flood" {
-		w.perDay = func(day, s int) int {
-			if day >= 100 && s == 0 {
-				return 10
-			}
-			return 1
-		}
-	}
+}
+
+// share returns the probability that a request reaches the changed model.
+func (w *world) share(change string) func(day, submitter int) float64 {
 	fleet := map[int]float64{}
-	share := func(day, s int) float64 {
+	return func(day, s int) float64 {
 		switch {
 		case change == "null_fleet":
 			if _, ok := fleet[day]; !ok {
@@ -396,10 +372,56 @@ func (w *world) texts(kind, change string) {
 		}
 		return 1
 	}
+}
+
+// temperatures returns the temperature before and after a change, and that of a submitter with another
+// configuration.
+func temperatures(kind, change string) (before, after, odd float64) {
+	switch {
+	case kind == "det":
+		return 0, 0, 0.5
+	case change == "temp_down":
+		return 1, 0.8, 0.6
+	case change == "temp_up":
+		return 0.7, 0.9, 0.6
+	default:
+		return 1, 1, 0.6
+	}
+}
+
+// newcomer lets a ninth submitter join on day 100.
+func (w *world) newcomer() {
+	w.present = func(day int) int {
+		if day >= 100 {
+			return crowdSize + 1
+		}
+		return crowdSize
+	}
+}
+
+// texts sets the runs of a stream with texts.
+func (w *world) texts(kind, change string) {
+	old := newModel(w.random)
+	other, share := changedModel(w.random, old, change), w.share(change)
+	before, after, odd := temperatures(kind, change)
+	if strings.HasSuffix(change, "_sparse") {
+		w.crowd, w.activity = 3, 0.5
+	}
+	switch change {
+	case "null_misconf":
+		w.newcomer()
+	case "null_flood":
+		w.perDay = func(day, s int) int {
+			if day >= 100 && s == 0 {
+				return 10
+			}
+			return 1
+		}
+	}
 	w.run = func(day, s int, _ float64) []analyze.DriftAnswer {
-		of, t := share(day, s), temperature
+		of, t := share(day, s), before
 		if day >= changeDay && !strings.HasPrefix(change, "null") {
-			t = changedTemperature
+			t = after
 		}
 		if change == "null_misconf" && (s == crowdSize || s == 0 && day >= 200) {
 			t = odd
@@ -502,12 +524,7 @@ func (w *world) scores(change string) {
 	}
 	misconfigured := dropped(rates, 0.15)
 	if change == "null_misconf" {
-		w.present = func(day int) int {
-			if day >= 100 {
-				return crowdSize + 1
-			}
-			return crowdSize
-		}
+		w.newcomer()
 	}
 	daily := map[int]float64{}
 	w.run = func(day, s int, hour float64) []analyze.DriftAnswer {
