@@ -124,24 +124,16 @@ func (p *DriftPanel) Status() DriftStatus {
 // mixedFleet reports whether the runs of one day differ less than those of different days, over the
 // last 30 days.
 func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
-	for _, name := range []string{DriftTypicality, DriftScore} {
+	for _, name := range []string{DriftMMD, DriftScore} {
 		span := spans.of(p.epoch(name), name)
 		if span == nil {
 			continue
 		}
-		var y []float64
-		var submitter, day []int
-		number := map[string]int{}
-		for i, r := range span.runs {
-			if r.day <= spans.day-driftOld {
-				continue
-			}
-			if _, ok := number[r.submitter]; !ok {
-				number[r.submitter] = len(number)
-			}
-			y, submitter, day = append(y, span.y[i]), append(submitter, number[r.submitter]), append(day, r.day)
+		t := span.split(spans.day-driftOld+1, spans.day+1, spans.day)
+		if span.mode != modeScore {
+			t.centerGram(span.grams(t.first))
 		}
-		if varianceRatio(y, submitter, day) > mixedRatio {
+		if t.mixed() {
 			return true
 		}
 	}

@@ -56,7 +56,8 @@ func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
 	return t
 }
 
-// split returns the runs of the days oldest to last, with those from onset on as the new ones.
+// split returns the runs of the days oldest to last, with those from onset on as the new ones. If the
+// onset is after the last day, all runs are old ones.
 func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 	t := &windowTest{span: s}
 	from, _ := slices.BinarySearchFunc(s.runs, oldest, compareDay)
@@ -75,7 +76,8 @@ func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 		if side > 0 {
 			t.submitters++
 		}
-		if side == 3 {
+		if side == 3 || side == 1 && onset > last {
+			sides[n] = 3
 			both = append(both, n)
 		}
 	}
@@ -409,17 +411,50 @@ func (t *windowTest) greedy(order []int, f int, test func([]bool) float64) []int
 const mixedRatio = 1.5
 
 // mixed reports whether the days differ more than the runs within a day, over the old days: then
-// the runs are not exchangeable, and only the day level counts. The limit for the ratio of the mean
-// squares is 1.5.
+// the runs are not exchangeable, and only the day level counts.
 func (t *windowTest) mixed() bool {
-	y := make([]float64, len(t.runs))
-	for i, at := range t.runs {
-		if t.span.y == nil {
-			return false
-		}
+	if t.gram != nil && t.kernelRatio() > mixedRatio {
+		return true
+	}
+	if t.span.y == nil {
+		return false
+	}
+	y := make([]float64, t.old)
+	for i, at := range t.runs[:t.old] {
 		y[i] = t.span.y[at]
 	}
-	return varianceRatio(y[:t.old], t.submitter[:t.old], t.day[:t.old]) > mixedRatio
+	return varianceRatio(y, t.submitter[:t.old], t.day[:t.old]) > mixedRatio
+}
+
+// kernelRatio is the mean square between the old days over that within them, in the space of the
+// kernel. Without enough data it is 0.
+func (t *windowTest) kernelRatio() float64 {
+	m := len(t.runs)
+	counts, sums := make([]float64, t.oldDays), make([]float64, t.oldDays)
+	all, diagonal := 0.0, 0.0
+	for i, d := range t.day[:t.old] {
+		counts[d]++
+		diagonal += t.gram[i*m+i]
+		for j, e := range t.day[:t.old] {
+			v := t.gram[i*m+j]
+			all += v
+			if d == e {
+				sums[d] += v
+			}
+		}
+	}
+	days, n := 0.0, float64(t.old)
+	squares := 0.0 // of the means of the days, weighted by their runs
+	for d, c := range counts {
+		if c > 0 {
+			days++
+			squares += sums[d] / c
+		}
+	}
+	if days < 2 || n <= days || diagonal <= squares {
+		return 0
+	}
+	return (squares - all/n) / (days - 1) / ((diagonal - squares) / (n - days))
 }
 
 // varianceRatio is the mean square between days over that within days, of values without the mean of
