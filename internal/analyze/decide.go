@@ -28,6 +28,8 @@ type Question struct {
 	// rate of the candidate, without a baseline; otherwise it is the mean difference.
 	Gate     float64
 	Absolute bool
+	// Coverage is the least share of measured draws with which anything is decided.
+	Coverage float64
 	// Stock is the number of pairs that each case can have. Nil means no limit.
 	Stock []int
 	Seed  [32]byte
@@ -285,6 +287,8 @@ func one(passed bool) int32 {
 func (d *Decider) decide() Decision {
 	side, each := math.Log(2/d.q.Alpha), math.Log(1/d.q.Alpha)
 	switch {
+	case float64(d.measured) < d.q.Coverage*float64(d.revealed):
+		return Undecided
 	case !math.IsNaN(d.q.Gate) && d.above.reaches(side):
 		return DecidedAbove
 	case !math.IsNaN(d.q.Gate) && d.below.reaches(side):

@@ -1,0 +1,165 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// The defaults of a run until a decision.
+const (
+	DecideMargin   = 0.05
+	DecideRepeat   = 20
+	decideCoverage = 0.8
+	decideAlpha    = 0.05
+)
+
+// Question is what a run decides, as run.json has it. It holds the results of the baseline, so that
+// a resumed run does not depend on whether the baseline has changed.
+type Question struct {
+	// Against is the baseline as the user named it; "" for a gate without a baseline.
+	Against string `json:"against,omitempty" redact:"-"`
+	// Gate is "" if the question is which side is better.
+	Gate   string  `json:"gate,omitempty" redact:"-"`
+	Alpha  float64 `json:"alpha"`
+	Margin float64 `json:"margin"`
+	// Repeat is the largest mean number of pairs of a case.
+	Repeat int `json:"repeat"`
+	// Batch is the number of draws with the same probabilities.
+	Batch int `json:"batch"`
+	// Baseline has the measured results of each case, in suite order; empty without a baseline.
+	Baseline []BaselineResults `json:"baseline,omitempty"`
+}
+
+// BaselineResults are the measured repetitions of one case of the baseline, in their order: a "p"
+// for each one that passed and an "f" for each one that failed.
+type BaselineResults struct {
+	Case    string `json:"case" redact:"-"`
+	Results string `json:"results" redact:"-"`
+}
+
+// Sampler returns the sampler of the run with the given id, which has cases cases.
+func (q *Question) Sampler(runID string, cases int) (run.Sampler, error) {
+	s := &sampler{q: q, pairs: map[int]bool{}, used: make([]int, cases)}
+	a := analyze.Question{
+		Cases: cases, Draws: q.Repeat * cases, Batch: q.Batch, Alpha: q.Alpha, Margin: q.Margin, Gate: math.NaN(),
+		Coverage: decideCoverage, Seed: sha256.Sum256([]byte("until-decided\n" + runID)),
+	}
+	if q.Gate != "" {
+		var err error
+		if s.gate, err = ParseGate(q.Gate); err != nil {
+			return nil, err
+		}
+		a.Gate, a.Absolute = s.gate.Bound, !s.gate.Relative
+	}
+	if q.Against != "" {
+		if len(q.Baseline) != cases {
+			return nil, fmt.Errorf("the baseline in run.json has %d cases, and the run has %d", len(q.Baseline), cases)
+		}
+		for _, b := range q.Baseline {
+			a.Stock = append(a.Stock, len(b.Results))
+		}
+	}
+	s.limit, s.d = a.Draws, analyze.NewDecider(a)
+	return s, nil
+}
+
+// sampler is the [run.Sampler] of a question.
+type sampler struct {
+	q     *Question
+	gate  Gate
+	d     *analyze.Decider
+	limit int
+	used  []int        // repetitions of the baseline, by case
+	pairs map[int]bool // by draw without a result: whether the baseline passed
+}
+
+func (s *sampler) Next() (draw, index int, ok bool) {
+	draw, index, state := s.d.Next()
+	if state != analyze.Drawn {
+		return 0, 0, false
+	}
+	if len(s.q.Baseline) > 0 {
+		s.pairs[draw] = s.q.Baseline[index].Results[s.used[index]] == 'p'
+		s.used[index]++
+	}
+	return draw, index, true
+}
+
+func (s *sampler) Reveal(draw int, o plumb.Outcome) {
+	s.d.Reveal(draw, analyze.Result{
+		Measured: o.Measured(), Base: s.pairs[draw], Cand: o == plumb.OutcomePass,
+	})
+	delete(s.pairs, draw)
+}
+
+func (s *sampler) Decided() bool { return s.d.Standing().Decision != analyze.Undecided }
+
+// conclusion returns the word for a decision.
+func (s *sampler) conclusion(d analyze.Decision) string {
+	switch {
+	case d == analyze.DecidedBetter:
+		return string(Better)
+	case d == analyze.DecidedWorse:
+		return string(Worse)
+	case d == analyze.DecidedEquivalent:
+		return string(Equivalent)
+	case d == analyze.Undecided && s.q.Gate == "":
+		return string(NotDecisive)
+	case d == analyze.Undecided:
+		return string(Unproven)
+	case (d == analyze.DecidedAbove) == s.gate.AtLeast:
+		return string(Holds)
+	default:
+		return string(Violated)
+	}
+}
+
+func (s *sampler) Decision(ended bool) *plumb.Decision {
+	is := s.d.Standing()
+	d := &plumb.Decision{
+		Question: s.question(), Unit: s.unit(), Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
+		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted,
+	}
+	if !math.IsNaN(is.Effect) {
+		d.Value = &is.Effect
+	}
+	if s.q.Gate != "" {
+		holds, violated := is.Above, is.Below
+		if !s.gate.AtLeast {
+			holds, violated = violated, holds
+		}
+		d.Evidence = []plumb.Evidence{{For: string(Holds), Part: holds}, {For: string(Violated), Part: violated}}
+	} else {
+		d.Evidence = []plumb.Evidence{
+			{For: string(Better), Part: is.Better}, {For: string(Worse), Part: is.Worse},
+			{For: string(Equivalent), Part: is.Settled},
+		}
+	}
+	if ended || is.Decision != analyze.Undecided {
+		d.Conclusion = s.conclusion(is.Decision)
+	}
+	if ended {
+		d.Words = s.words(d, is)
+	}
+	return d
+}
+
+func (s *sampler) question() string {
+	if s.q.Gate == "" {
+		return "against " + s.q.Against
+	}
+	return s.gate.Text
+}
+
+func (s *sampler) unit() string {
+	if s.q.Against != "" {
+		return "pair"
+	}
+	return "repetition"
+}
