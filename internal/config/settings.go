@@ -171,7 +171,11 @@ func (s *Settings) Groups() []Group {
 				Resume: "largest number of sessions in flight (default: as in the run)",
 				Score:  fmt.Sprintf("sessions judged at the same time (default %d)", DefaultParallel),
 			},
-			{Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1, Help: "samples of each case"},
+			{
+				Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1,
+				Help:   "samples of each case",
+				Resume: "raise the samples of each case to at least `n`, and make those that are missing",
+			},
 			{
 				Key: "retry", Flag: "retry", OtherKeys: []string{"repeatFailure", "retryFailed"},
 				OtherFlags: []string{"repeat-failure", "retry-failed"}, At: &s.Retry,
