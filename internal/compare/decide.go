@@ -123,43 +123,80 @@ func (s *sampler) conclusion(d analyze.Decision) string {
 func (s *sampler) Decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
-		Question: s.question(), Unit: s.unit(), Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
-		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted,
-	}
-	if !math.IsNaN(is.Effect) {
-		d.Value = &is.Effect
+		Against: s.q.Against, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
+		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: known(is.Effect), Alpha: s.q.Alpha,
 	}
 	if s.q.Gate != "" {
 		holds, violated := is.Above, is.Below
 		if !s.gate.AtLeast {
 			holds, violated = violated, holds
 		}
-		d.Evidence = []plumb.Evidence{{For: string(Holds), Part: holds}, {For: string(Violated), Part: violated}}
+		d.Evidence = []plumb.EvidenceFor{
+			{Conclusion: string(Holds), Part: holds}, {Conclusion: string(Violated), Part: violated},
+		}
 	} else {
-		d.Evidence = []plumb.Evidence{
-			{For: string(Better), Part: is.Better}, {For: string(Worse), Part: is.Worse},
-			{For: string(Equivalent), Part: is.Settled},
+		d.Margin = s.q.Margin
+		d.Evidence = []plumb.EvidenceFor{
+			{Conclusion: string(Worse), Part: is.Worse}, {Conclusion: string(Better), Part: is.Better},
+			{Conclusion: string(Equivalent), Part: is.Settled},
 		}
 	}
 	if ended || is.Decision != analyze.Undecided {
 		d.Conclusion = s.conclusion(is.Decision)
 	}
 	if ended {
-		d.Words = s.words(d, is)
+		s.estimate(d)
 	}
 	return d
 }
 
-func (s *sampler) question() string {
-	if s.q.Gate == "" {
-		return "against " + s.q.Against
+// estimate sets the interval, and what the draws could have shown.
+func (s *sampler) estimate(d *plumb.Decision) {
+	var pairs []analyze.PairCounts
+	var rates []float64
+	for i := range s.used {
+		n, base, cand := s.d.Counts(i)
+		if n > 0 {
+			pairs = append(pairs, analyze.PairCounts{BaseMeasured: n, BasePassed: base, CandMeasured: n, CandPassed: cand})
+			rates = append(rates, float64(cand)/float64(n))
+		}
 	}
-	return s.gate.Text
+	d.Cases, d.Confidence = len(pairs), 1-s.q.Alpha
+	if d.Conclusion == string(Equivalent) {
+		d.Confidence = 1 - 2*s.q.Alpha
+	}
+	if s.q.Against == "" {
+		if e := analyze.ClusteredWilson(rates, d.Measured, nil, d.Confidence); e.OK {
+			d.Low, d.High = known(e.Lo), known(e.Hi)
+		}
+		return
+	}
+	e := analyze.RateDifference(pairs, d.Confidence)
+	if !e.OK {
+		return
+	}
+	d.Low, d.High = known(e.Lo), known(e.Hi)
+	se := (e.Hi - e.Lo) / 2 / upper((1-d.Confidence)/2)
+	d.Detectable = known((upper(s.q.Alpha/2) + upper(0.2)) * se)
 }
 
-func (s *sampler) unit() string {
-	if s.q.Against != "" {
-		return "pair"
+// known returns a figure, or nil for NaN.
+func known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
 	}
-	return "repetition"
+	return &x
+}
+
+// ParseMargin reads a margin of pass rates: percentage points, such as 5pp. "" is the default.
+func ParseMargin(text string) (float64, error) {
+	number, _ := strings.CutSuffix(strings.TrimSpace(text), "pp")
+	if text == "" {
+		return DecideMargin, nil
+	}
+	margin, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(margin > 0 && margin < 100) {
+		return 0, plumb.WithHint(fmt.Errorf("--margin %q is not a number of percentage points", text), "such as 5pp")
+	}
+	return margin / 100, nil
 }

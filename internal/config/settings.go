@@ -39,6 +39,13 @@ type Settings struct {
 
 	Judge, Embedder string
 	Reports         []string
+
+	// UntilDecided ends the run when the question of Against and Gate is decided. Alpha and Margin
+	// are its level and its margin.
+	UntilDecided          bool
+	Against, Gate, Margin string
+	Alpha                 float64
+
 	// Redact names environment variables whose values are secrets.
 	Redact []string
 }
@@ -222,6 +229,19 @@ func (s *Settings) Groups() []Group {
 				Help:   unpriceHelp,
 				Resume: unpriceHelp,
 			},
+		}},
+		{"A run until a decision", []Setting{
+			{
+				Flag: "until-decided", At: &s.UntilDecided,
+				Help: "draw cases until --against or --gate is decided, at most --repeat samples a case (default 20)",
+			},
+			{
+				Flag: "against", At: &s.Against,
+				Help: "`baseline` to compare with: a run, last, prev, or a name of plumb baseline",
+			},
+			{Flag: "gate", At: &s.Gate, Help: "`condition` to decide, such as \"pass_rate >= 85%\""},
+			{Flag: "margin", At: &s.Margin, Help: "largest `difference` of pass rates that does not matter (default 5pp)"},
+			{Flag: "alpha", At: &s.Alpha, Help: "probability of a wrong `conclusion` (default 0.05)"},
 		}},
 		{"Judging", []Setting{
 			{

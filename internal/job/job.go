@@ -84,6 +84,9 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 			err = hide(p.redact, errors.Join(err, source.Close()))
 		}
 	}()
+	if err := checkQuestion(&r.Settings); err != nil {
+		return nil, err
+	}
 	s := p.newSpec(source, r.Settings.Settings)
 	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
@@ -92,6 +95,12 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	}
 	if err := p.directories(&s, &r, source); err != nil {
 		return nil, err
+	}
+	if r.UntilDecided {
+		if s.Decide, err = p.question(&s, &r, source); err != nil {
+			return nil, err
+		}
+		s.AllRepetitions = true
 	}
 	if s.Output != "" {
 		s.Output = p.env.Path(s.Output)

@@ -56,6 +56,10 @@ type Options struct {
 	// an error, and 0 changes nothing.
 	Raise int
 
+	// Sampler, if set, chooses the cases of the repetitions instead of the plan, which has one
+	// repetition of each case. A run with a Sampler has one runner.
+	Sampler Sampler
+
 	// Emit is called with each durable event, in the order of the log and never concurrently. It
 	// also gets the state of the run after the event, which it must neither change nor keep. An
 	// error ends the run.
@@ -89,6 +93,8 @@ type engine struct {
 	log   *log
 	spent *ledger
 	queue *queue
+	// samples replaces the queue of a run with a Sampler.
+	samples *samples
 
 	slots   chan struct{}
 	blocked []blocker // by runner
@@ -120,6 +126,9 @@ func newEngine(o Options) (*engine, error) {
 		o.Parallel = 1
 	}
 	o.Repeat = max(o.Repeat, 1)
+	if o.Sampler != nil {
+		o.Repeat, o.AllRepetitions = 1, true
+	}
 	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
@@ -165,6 +174,11 @@ func newEngine(o Options) (*engine, error) {
 		return nil, errors.Join(err, e.close())
 	}
 	e.queue = newQueue(e)
+	if e.Sampler != nil {
+		if e.samples, err = newSamples(e); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	return e, nil
 }
 
@@ -234,6 +248,9 @@ func (e *engine) plan() error {
 			infos[i] = plumb.CaseInfo{
 				ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
 				Repeat: cmp.Or(c.Repeat, e.Repeat), ExpectedFail: c.ExpectedFail,
+			}
+			if e.Sampler != nil {
+				infos[i].Repeat = 1
 			}
 		}
 		var err error
@@ -359,7 +376,11 @@ func (e *engine) run(ctx context.Context) error {
 		cancelWorkers(err)
 		e.end(plumb.StopInterrupted)
 	}
-	for _, next := range e.queue.sources() {
+	sources := e.queue.sources()
+	if e.samples != nil {
+		sources = []source{e.samples.next}
+	}
+	for _, next := range sources {
 		for range e.workers() {
 			work.Go(func() {
 				for {
@@ -387,20 +408,47 @@ func (e *engine) run(ctx context.Context) error {
 	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		err = nil // an interruption is not an error
 	}
-	remaining := e.queue.remaining()
-	if cerr := e.places.close(remaining == 0 && e.queue.allGreen()); cerr != nil && err == nil {
-		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
-	}
-	if remaining == 0 {
-		e.stop = ""
-	}
-	if err == nil {
-		_, err = e.log.commit(plumb.Event{Type: plumb.EventRunFinished, At: time.Now(), End: &plumb.RunEnd{
-			Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds(),
-		}})
+	if ferr := e.finishRun(began, err != nil); err == nil {
+		err = ferr
 	}
 	if cerr := e.close(); err == nil {
 		err = cerr
+	}
+	return err
+}
+
+// finishRun deletes the workspaces and records the end of this process's work. After an error it
+// records nothing.
+func (e *engine) finishRun(began time.Time, broken bool) (err error) {
+	remaining, green := e.queue.remaining(), e.queue.allGreen()
+	ended := plumb.Event{Type: plumb.EventRunFinished}
+	switch {
+	case e.samples == nil:
+		if remaining == 0 {
+			e.stop = ""
+		}
+	case broken:
+		green = false
+	default:
+		if remaining, err = e.samples.finish(); err != nil {
+			return err
+		}
+		green = e.state.Totals.OK() == e.state.Totals.Planned
+		ended.Decision = e.Sampler.Decision(true)
+		if e.Sampler.Decided() {
+			e.stop = plumb.StopDecided
+		}
+		if e.stop == plumb.StopDecided && remaining == 0 {
+			e.stop = ""
+		}
+	}
+	if cerr := e.places.close(remaining == 0 && green); cerr != nil && !broken {
+		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
+	}
+	if err == nil && !broken {
+		ended.At = time.Now()
+		ended.End = &plumb.RunEnd{Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds()}
+		_, err = e.log.commit(ended)
 	}
 	return err
 }

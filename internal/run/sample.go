@@ -3,7 +3,6 @@ package run
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -35,7 +34,6 @@ type samples struct {
 	ready      []*task      // drawn by an earlier process, and not done
 	flying     int          // tasks of the workers
 	changed    chan struct{}
-	err        error
 }
 
 // newSamples repeats the draws of the earlier processes, with the results of the log.
@@ -80,8 +78,8 @@ func (q *samples) draw() *task {
 		x = &execution{index: i, c: &q.e.Suite.Cases[i], info: q.e.Runners[0].Info()}
 		q.executions[i] = x
 	}
-	x.repetitions = append(x.repetitions, nil)
-	return &task{execution: x, repetition: len(x.repetitions), draw: n}
+	x.repetitions, x.draws = append(x.repetitions, nil), append(x.draws, n)
+	return &task{execution: x, repetition: len(x.repetitions)}
 }
 
 // reveal stores the sessions of a repetition that is done, without the parts that no result needs.
@@ -90,7 +88,7 @@ func (q *samples) reveal(t *task) {
 		t.sessions[i].shrink()
 	}
 	t.repetitions[t.repetition-1] = t.sessions
-	q.e.Sampler.Reveal(t.draw, t.sessions[len(t.sessions)-1].judgement.Outcome)
+	q.e.Sampler.Reveal(t.draws[t.repetition-1], t.sessions[len(t.sessions)-1].judgement.Outcome)
 }
 
 // next returns the next task. It waits while the choice depends on running sessions. It returns nil
@@ -110,6 +108,17 @@ func (q *samples) next() (*task, error) {
 	}
 }
 
+// canary returns the first repetition on an agent.
+func (q *samples) canary() (tasks []task, err error) {
+	if q.e.Runners[0].Info().Kind == plumb.RunnerAgent {
+		if t := q.take(); t != nil {
+			tasks = append(tasks, *t)
+		}
+	}
+	return tasks, nil
+}
+
+// take returns the next task if there is one.
 func (q *samples) take() *task {
 	if q.e.stopped() || q.e.Sampler.Decided() {
 		return nil
@@ -195,9 +204,4 @@ func (s *session) shrink() {
 		}
 		s.judgement = &small
 	}
-}
-
-// ended returns the event with which the run ends.
-func (q *samples) ended(end plumb.RunEnd) plumb.Event {
-	return plumb.Event{Type: plumb.EventRunFinished, At: time.Now(), End: &end, Decision: q.e.Sampler.Decision(true)}
 }
