@@ -1,12 +1,15 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // Metric is the name of a figure that a comparison tests.
@@ -268,5 +271,125 @@ func (g *Gate) judge(strict, plain [2]float64) GateResult {
 		return Holds
 	default:
 		return Unproven
+	}
+}
+
+// gates judges each gate for each pair of runners.
+func (a *analysis) gates() {
+	a.out.Gates = []GateOutcome{}
+	count := len(a.o.Gates) * len(a.m.Runners)
+	plain, strict := 1-a.o.Alpha, 1-a.o.Alpha/float64(max(1, count))
+	for _, g := range a.o.Gates {
+		for i := range a.m.Runners {
+			out := GateOutcome{
+				Text: g.Text, Metric: g.Metric, Runner: a.m.Runners[i].Cand, Relative: g.Relative, Confidence: plain,
+			}
+			shown, wide := a.gateEffect(&g, i, plain), a.gateEffect(&g, i, strict)
+			out.Value, out.Low, out.High, out.Unit = shown.Value, shown.Low, shown.High, shown.Unit
+			if !shown.OK() {
+				out.Why = fmt.Sprintf("there are too few values of %s for an interval", g.Metric)
+			}
+			out.Result = g.judge([2]float64{float64(wide.Low), float64(wide.High)},
+				[2]float64{float64(shown.Low), float64(shown.High)})
+			a.out.Gates = append(a.out.Gates, out)
+		}
+	}
+}
+
+// gateEffect returns the figure that a gate is about: the effect on the pair of runners, or the
+// value of the candidate, with its interval.
+func (a *analysis) gateEffect(g *Gate, runner int, conf float64) Effect {
+	b := a.builders[runner]
+	switch {
+	case g.Metric == Broken:
+		n := Number(a.broken(a.m.Runners[runner].Cand))
+		return Effect{Value: n, Low: n, High: n, Confidence: conf}
+	case !g.Relative:
+		return a.candidate(g.Metric, runner, conf)
+	case g.Metric == Errors:
+		s := b.shares(Errors, errorCounts)
+		return s.effect(s.interval(conf), conf)
+	case g.Metric == PassRate:
+		return a.passes[runner].effect(a.passes[runner].interval(conf), conf)
+	default:
+		s := b.graded(g.Metric, nil)
+		return s.effect(s.interval(conf), conf)
+	}
+}
+
+// candidate returns a metric of all cases of the candidate on one runner. A gate without a sign is
+// about the candidate alone, so cases without a pair count, too.
+func (a *analysis) candidate(m Metric, runner int, conf float64) Effect {
+	side, r := a.m.Cand, a.m.Runners[runner].CandIndex
+	clusters := map[int]string{}
+	stopped := map[int]bool{}
+	for i := range a.m.Runners[runner].Pairs {
+		p := &a.m.Runners[runner].Pairs[i]
+		clusters[p.CandIndex], stopped[p.CandIndex] = p.Cluster, p.EarlyStop
+	}
+	var rates []float64
+	var names []string
+	passed, measured, repeated := 0, 0, false
+	for c := range side.Cases {
+		samples := side.At(c, r)
+		p := &Pair{EarlyStop: stopped[c], CandPlanned: side.Cases[c].Repeat, BasePlanned: side.Cases[c].Repeat, Cand: samples}
+		k, n := 0, 0
+		value := math.NaN()
+		switch m {
+		case Errors:
+			k, n = countErrors(samples)
+		case PassRate:
+			counts, _ := passCounts(p, leaveOut)
+			k, n = counts.CandPassed, counts.CandMeasured
+		default:
+			if v := values(p, samples, m, nil); len(v) > 0 {
+				value, n = mean(v), len(v)
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if m == Errors || m == PassRate {
+			value = rate(k, n)
+		}
+		passed, measured, repeated = passed+k, measured+n, repeated || n > 1
+		rates = append(rates, value)
+		name, ok := clusters[c]
+		if !ok || !a.m.Clustered {
+			name = side.Cases[c].ID
+		}
+		names = append(names, name)
+	}
+	return candidateEffect(m, rates, names, passed, measured, repeated || a.m.Clustered, conf)
+}
+
+// candidateEffect returns the mean of the values of cases with its interval: for shares Wilson's
+// with one repetition, and the one for clusters otherwise.
+func candidateEffect(
+	m Metric, values []float64, names []string, passed, measured int, repeated bool, conf float64,
+) Effect {
+	order := make([]int, len(values)) // the order of the cases must not change a sum
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(names[x], names[y]), cmp.Compare(values[x], values[y]))
+	})
+	sorted := make([]float64, len(values))
+	for i, x := range order {
+		sorted[i] = values[x]
+	}
+	clusters := clusterNumbers(len(order), func(i int) string { return names[order[i]] })
+	s := &series{metric: m}
+	switch {
+	case len(sorted) == 0:
+		return s.effect(none(), conf)
+	case m == Score:
+		return s.effect(analyze.CaseT(sorted, clusters, conf), conf)
+	case repeated:
+		return s.effect(analyze.ClusteredWilson(sorted, measured, clusters, conf), conf)
+	default:
+		lo, hi := analyze.Wilson(passed, measured, conf)
+		return s.effect(analyze.Estimate{Value: rate(passed, measured), Lo: lo, Hi: hi, Method: "Wilson", OK: true}, conf)
 	}
 }

@@ -193,10 +193,12 @@ type Sensitivity struct {
 
 // RunnerResult is the comparison of one pair of runners by its pass rate.
 type RunnerResult struct {
-	Baseline    string       `json:"baseline" redact:"-"`
-	Candidate   string       `json:"candidate" redact:"-"`
-	Conclusion  Conclusion   `json:"conclusion" redact:"-"`
-	Reason      string       `json:"reason" redact:"-"`
+	Baseline   string     `json:"baseline" redact:"-"`
+	Candidate  string     `json:"candidate" redact:"-"`
+	Conclusion Conclusion `json:"conclusion" redact:"-"`
+	Reason     string     `json:"reason" redact:"-"`
+	// Suite is the conclusion without regard to broken cases.
+	Suite       Conclusion   `json:"suite" redact:"-"`
 	Figure      Figure       `json:"passRate"`
 	Pairs       Pairs        `json:"pairs"`
 	Coverage    Number       `json:"coverage"`
