@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -78,6 +79,9 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 		return err
 	}
 	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	if c.want.UntilDecided && !flags.Changed("repeat") {
+		c.want.Repeat = compare.DecideRepeat
+	}
 	if err := c.checkNewRunners(flags); err != nil {
 		return err
 	}
@@ -208,6 +212,9 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 	case w.first != nil:
 		return w.code(), nil
 	}
+	if d := result.Run.Decision; d != nil {
+		return decisionCode(d), nil
+	}
 	switch t := result.Run.Totals; {
 	case t.NotOK() > 0:
 		return exitFailed, nil
@@ -215,6 +222,18 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 		return exitNotMeasured, nil
 	default:
 		return exitOK, nil
+	}
+}
+
+// decisionCode returns the exit code of a run until a decision: that of plumb compare.
+func decisionCode(d *plumb.Decision) int {
+	switch d.Conclusion {
+	case string(compare.Worse), string(compare.Violated):
+		return exitFailed
+	case string(compare.Better), string(compare.Equivalent), string(compare.Holds):
+		return exitOK
+	default:
+		return exitNotMeasured
 	}
 }
 

@@ -131,3 +131,48 @@ func baselineResults(path string) (map[string]string, error) {
 	})
 	return found, err
 }
+
+// setSampler makes the sampler of a run until a decision. Its random numbers follow from the id of
+// the run, so that every process makes the same draws.
+func (j *Job) setSampler(dir *run.Dir) (err error) {
+	q := j.Spec.Decide
+	if q == nil {
+		return nil
+	}
+	j.options.Sampler, err = q.Sampler(dir.ID, len(j.Suite.Cases))
+	if j.options.Verify != nil {
+		j.options.Verify = nil
+		j.Note(plumb.Note{
+			Level: "info", Text: "token snapshots are not checked, because the question decides how often a case runs",
+		})
+	}
+	return err
+}
+
+// resumeQuestion raises the limit of a run until a decision that is resumed. The decision stays
+// valid: it holds for any number of pairs.
+func (j *Job) resumeQuestion() error {
+	q, o := j.Spec.Decide, &j.options
+	if q == nil {
+		return nil
+	}
+	raise := o.Raise
+	o.Raise = 0 // the sampler plans the repetitions
+	switch {
+	case o.RetryErrors:
+		return plumb.WithHint(errors.New("--retry-errors would change the draws of a run until a decision"),
+			"leave it out: pairs that could not be measured stay out of the decision")
+	case raise > 0 && raise < q.Repeat:
+		return plumb.WithHint(fmt.Errorf("--repeat %d is below the %d of the run", raise, q.Repeat),
+			"give a larger number, or leave it out")
+	case raise <= q.Repeat:
+		return nil
+	}
+	q.Repeat = raise
+	var s Spec // as it is on disk, without secrets
+	if err := run.ReadSpec(j.dir.Path, &s); err != nil {
+		return err
+	}
+	s.Decide.Repeat, s.Repeat = raise, raise
+	return j.dir.WriteSpec(s)
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
+)
+
+// decided reports whether a run had a question and answered it.
+func decided(run *plumb.Run) bool {
+	d := run.Decision
+	return d != nil && d.Conclusion != "" && d.Conclusion != string(compare.NotDecisive) &&
+		d.Conclusion != string(compare.Unproven)
+}
+
+// drawsWords counts what is drawn: pairs, or repetitions without a baseline.
+func drawsWords(d *plumb.Decision, n int) string {
+	if d.Against == "" {
+		return plural(n, "repetition")
+	}
+	return plural(n, "pair")
+}
+
+// standingWords says how far a running question is from its decision.
+func standingWords(d *plumb.Decision, dot string) string {
+	var parts []string
+	for _, e := range d.Evidence {
+		parts = append(parts, e.Conclusion+" "+strconv.Itoa(int(100*e.Part))+" %")
+	}
+	return fmt.Sprintf("%s of at most %s%sevidence: %s", count(d.Drawn), drawsWords(d, d.Limit), dot,
+		strings.Join(parts, ", "))
+}
+
+// decisionLines describes the answer to the question of a run that has ended; none for a run without
+// a question.
+func decisionLines(run *plumb.Run) []string {
+	d := run.Decision
+	if d == nil || run.End == nil || d.Conclusion == "" {
+		return nil
+	}
+	lines := []string{d.Conclusion + ": " + answerWords(d)}
+	made := fmt.Sprintf("%s of at most %s", count(d.Drawn), drawsWords(d, d.Limit))
+	if saved := d.Limit - d.Drawn; decided(run) {
+		lines = append(lines, fmt.Sprintf("  decided after %s: %s not made", made, count(saved)))
+	} else {
+		lines = append(lines, "  not decided after "+made+"; "+evidenceWords(d))
+	}
+	if d.Measured < d.Drawn {
+		lines = append(lines, fmt.Sprintf("  coverage %s/%s: a pair without a result on a side does not count",
+			count(d.Measured), count(d.Drawn)))
+	}
+	if d.Exhausted > 0 {
+		lines = append(lines, fmt.Sprintf("  %s no more results in the baseline, so nothing can be called equivalent; "+
+			"to add some: plumb resume BASELINE --repeat N", plural(d.Exhausted, "case")+" had"))
+	}
+	if d.Detectable != nil && !decided(run) {
+		lines = append(lines, fmt.Sprintf("  these pairs could have seen %s pp", decimal(100**d.Detectable, precision(d.Measured))))
+	}
+	return append(lines, fmt.Sprintf("  e-processes at level %s, which hold whenever the run stops; "+
+		"the interval is for a fixed number of %s", decimal(d.Alpha, 3), strings.Fields(drawsWords(d, 2))[1]))
+}
+
+// evidenceWords names the conclusion with the most evidence.
+func evidenceWords(d *plumb.Decision) string {
+	best := plumb.EvidenceFor{}
+	for _, e := range d.Evidence {
+		if e.Part > best.Part {
+			best = e
+		}
+	}
+	if best.Part < 0.01 {
+		return "no evidence yet"
+	}
+	return fmt.Sprintf("the most evidence is for %s, %d %% of what decides", best.Conclusion, int(100*best.Part))
+}
+
+// answerWords describes the figures of a decision.
+func answerWords(d *plumb.Decision) string {
+	if d.Value == nil {
+		return "nothing could be measured"
+	}
+	e := compare.Effect{
+		Value: compare.Number(*d.Value), Low: compare.Number(math.NaN()), High: compare.Number(math.NaN()),
+		Confidence: d.Confidence, Unit: compare.UnitRate,
+	}
+	if d.Low != nil && d.High != nil {
+		e.Low, e.High = compare.Number(*d.Low), compare.Number(*d.High)
+	}
+	n := d.Measured
+	if d.Against == "" {
+		text := fmt.Sprintf("%s: pass rate %s %%", d.Gate, decimal(100**d.Value, precision(n)))
+		if e.OK() {
+			low, high := outward(100**d.Low, 100**d.High, precision(n))
+			text += fmt.Sprintf(", %s between %s and %s", levelWords(d.Confidence), decimal(low, precision(n)),
+				decimal(high, precision(n)))
+		}
+		return text + fmt.Sprintf(" (%s of %s)", plural(n, "repetition"), plural(d.Cases, "case"))
+	}
+	changed := fmt.Sprintf("%s lost, %s won, of %s", count(d.Lost), count(d.Won), plural(n, "pair"))
+	switch {
+	case d.Gate != "":
+		return fmt.Sprintf("%s: %s pass rate, %s (%s)", d.Gate, effectWords(&e, n), betweenWords(&e, n), changed)
+	case d.Conclusion == string(compare.Equivalent):
+		return fmt.Sprintf("within %s (%s, %s; %s)", marginWords(compare.PassRate, d.Margin), effectWords(&e, n),
+			betweenWords(&e, n), changed)
+	default:
+		return fmt.Sprintf("%s pass rate, %s (%s)", effectWords(&e, n), betweenWords(&e, n), changed)
+	}
+}
+
+func decimal(x float64, digits int) string {
+	text := strconv.FormatFloat(x, 'f', digits, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
