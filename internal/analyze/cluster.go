@@ -41,7 +41,11 @@ func ClusteredError(scores []float64, clusters []int) StandardErrors {
 	if math.Abs(miller) < tieTolerance*iid {
 		miller = 0 // what rounding leaves of an exact 0
 	}
-	return StandardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), math.Sqrt(cr0 * g / (g - 1))}
+	cr1 := nan
+	if g > 1 {
+		cr1 = math.Sqrt(cr0 * g / (g - 1))
+	}
+	return StandardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), cr1}
 }
 
 // PairedClusteredError is [ClusteredError] of the differences baseline minus candidate.

@@ -218,7 +218,7 @@ func medianDifference(base, cand []float64) float64 {
 		lo := ordinal(cand[0]-base[len(base)-1]) - 1
 		hi := ordinal(cand[len(cand)-1] - base[0])
 		for lo+1 < hi {
-			if middle := lo + (hi-lo)/2; count(fromOrdinal(middle)) >= k {
+			if middle := lo>>1 + hi>>1 + lo&hi&1; count(fromOrdinal(middle)) >= k { // lo + hi can overflow
 				hi = middle
 			} else {
 				lo = middle
