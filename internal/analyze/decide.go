@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-
-	"gonum.org/v1/gonum/mathext"
 )
 
 // A Question is what [Decider] decides: whether a candidate is better than, worse than, or
@@ -98,8 +96,8 @@ type Decider struct {
 
 	revealed, measured int
 	lost, won          int
-	worse, better      float64 // log e-values
-	above, below       *bet    // against: the mean is at most, or at least, a value
+	worse, better      float64  // log e-values
+	above, below       *Betting // against: the mean is at most, or at least, a value
 	decision           Decision
 }
 
@@ -127,9 +125,9 @@ func NewDecider(q Question) *Decider {
 	}
 	switch {
 	case !math.IsNaN(q.Gate):
-		d.above, d.below = newBet(q.Gate, lowest, 1), newBet(q.Gate, highest, -1)
+		d.above, d.below = BetAbove(q.Gate, lowest), BetBelow(q.Gate, highest)
 	case q.Margin > 0:
-		d.above, d.below = newBet(-q.Margin, lowest, 1), newBet(q.Margin, highest, -1)
+		d.above, d.below = BetAbove(-q.Margin, lowest), BetBelow(q.Margin, highest)
 	}
 	d.prepare()
 	return d
@@ -263,15 +261,15 @@ func (d *Decider) count(n drawn, r Result) {
 		d.won++
 	}
 	if r.Base != r.Cand {
-		d.worse, d.better = logMcNemarE(d.lost, d.won), logMcNemarE(d.won, d.lost)
+		d.worse, d.better = LogMcNemarE(d.lost, d.won), LogMcNemarE(d.won, d.lost)
 	}
 	if d.above != nil && n.scale > 0 {
 		z := n.scale * float64(one(r.Cand))
 		if !d.q.Absolute {
 			z -= n.scale * float64(one(r.Base))
 		}
-		d.above.add(z)
-		d.below.add(z)
+		d.above.Add(z)
+		d.below.Add(z)
 	}
 	d.decision = d.decide()
 }
@@ -289,9 +287,9 @@ func (d *Decider) decide() Decision {
 	switch {
 	case float64(d.measured) < d.q.Coverage*float64(d.revealed):
 		return Undecided
-	case !math.IsNaN(d.q.Gate) && d.above.reaches(side):
+	case !math.IsNaN(d.q.Gate) && d.above.LogE() >= side:
 		return DecidedAbove
-	case !math.IsNaN(d.q.Gate) && d.below.reaches(side):
+	case !math.IsNaN(d.q.Gate) && d.below.LogE() >= side:
 		return DecidedBelow
 	case !math.IsNaN(d.q.Gate):
 		return Undecided
@@ -299,7 +297,7 @@ func (d *Decider) decide() Decision {
 		return DecidedWorse
 	case d.better >= side && d.Effect() > 0:
 		return DecidedBetter
-	case d.above != nil && d.above.reaches(each) && d.below.reaches(each):
+	case d.above != nil && d.above.LogE() >= each && d.below.LogE() >= each:
 		return DecidedEquivalent
 	}
 	return Undecided
@@ -352,10 +350,10 @@ func (d *Decider) Standing() Standing {
 	part := func(log, threshold float64) float64 { return max(0, min(log/threshold, 1)) }
 	switch {
 	case !math.IsNaN(d.q.Gate):
-		s.Above, s.Below = part(d.above.log(), side), part(d.below.log(), side)
+		s.Above, s.Below = part(d.above.LogE(), side), part(d.below.LogE(), side)
 		return s
 	case d.above != nil:
-		s.Settled = part(min(d.above.log(), d.below.log()), each)
+		s.Settled = part(min(d.above.LogE(), d.below.LogE()), each)
 	}
 	s.Better, s.Worse = part(d.better, side), part(d.worse, side)
 	return s
@@ -365,54 +363,4 @@ func (d *Decider) Standing() Standing {
 func (d *Decider) Counts(i int) (pairs, base, cand int) {
 	t := &d.cases[i]
 	return int(t.pairs), int(t.base), int(t.cand)
-}
-
-// bet is an e-process against a null hypothesis about a bounded mean: the mean over a grid of rates
-// λ of Π(1 + λ·x), where x = sign·(z - value) has a mean of at most 0 under the hypothesis
-// (Waudby-Smith and Ramdas 2024).
-type bet struct {
-	value, sign float64
-	rates, logs [16]float64
-}
-
-// newBet returns a bet against the hypothesis that the mean is at most value (sign 1), or at least
-// (sign -1). end is the end of the range of z on the side of the hypothesis.
-func newBet(value, end, sign float64) *bet {
-	b := &bet{value: value, sign: sign}
-	for j := range b.rates {
-		b.rates[j] = 0.99 / math.Abs(value-end) * math.Pow(2, -float64(j)/2)
-	}
-	return b
-}
-
-func (b *bet) add(z float64) {
-	x := b.sign * (z - b.value)
-	for j, rate := range b.rates {
-		b.logs[j] += math.Log1p(rate * x)
-	}
-}
-
-// log returns the logarithm of the e-value.
-func (b *bet) log() float64 {
-	most, sum := slices.Max(b.logs[:]), 0.0
-	for _, l := range b.logs {
-		sum += math.Exp(l - most)
-	}
-	return most + math.Log(sum/float64(len(b.logs)))
-}
-
-func (b *bet) reaches(threshold float64) bool {
-	return slices.Max(b.logs[:]) >= threshold && b.log() >= threshold
-}
-
-// logMcNemarE is temporary.
-func logMcNemarE(b, c int) float64 {
-	if b+c == 0 {
-		return 0
-	}
-	n := float64(b + c + 1)
-	lb, _ := math.Lgamma(float64(b) + 1)
-	lc, _ := math.Lgamma(float64(c) + 1)
-	ln, _ := math.Lgamma(n + 1)
-	return n*math.Ln2 + lb + lc - ln + math.Log(mathext.RegIncBeta(n-float64(b), float64(b)+1, 0.5))
 }

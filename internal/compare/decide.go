@@ -176,7 +176,7 @@ func (s *sampler) estimate(d *plumb.Decision) {
 	if !e.OK {
 		return
 	}
-	d.Low, d.High = known(e.Lo), known(e.Hi)
+	d.Low, d.High = known(max(e.Lo, -1)), known(min(e.Hi, 1))
 	se := (e.Hi - e.Lo) / 2 / upper((1-d.Confidence)/2)
 	d.Detectable = known((upper(s.q.Alpha/2) + upper(0.2)) * se)
 }

@@ -53,6 +53,10 @@ func decisionLines(run *plumb.Run) []string {
 		lines = append(lines, fmt.Sprintf("  coverage %s/%s: a pair without a result on a side does not count",
 			count(d.Measured), count(d.Drawn)))
 	}
+	if d.Low != nil && d.High != nil && *d.Low <= 0 && *d.High >= 0 &&
+		(d.Conclusion == string(compare.Worse) || d.Conclusion == string(compare.Better)) {
+		lines = append(lines, "  the interval is wider than the test allows, because it counts cases and not pairs, and they are few")
+	}
 	if d.Exhausted > 0 {
 		lines = append(lines, fmt.Sprintf("  %s no more results in the baseline, so nothing can be called equivalent; "+
 			"to add some: plumb resume BASELINE --repeat N", plural(d.Exhausted, "case")+" had"))

@@ -31,6 +31,7 @@ type samples struct {
 
 	mu         sync.Mutex
 	executions []*execution // by case; nil before its first repetition
+	known      []pending    // by case: the sessions of earlier processes
 	ready      []*task      // drawn by an earlier process, and not done
 	flying     int          // tasks of the workers
 	changed    chan struct{}
@@ -38,36 +39,34 @@ type samples struct {
 
 // newSamples repeats the draws of the earlier processes, with the results of the log.
 func newSamples(e *engine) (*samples, error) {
-	q := &samples{e: e, executions: make([]*execution, len(e.state.Cases)), changed: make(chan struct{})}
-	known := make([]pending, len(q.executions))
+	n := len(e.state.Cases)
+	q := &samples{
+		e: e, executions: make([]*execution, n), known: make([]pending, n), changed: make(chan struct{}),
+	}
 	left := 0
-	for i := range known {
+	for i := range q.known {
 		var err error
-		if known[i], err = e.Index.earlier(i); err != nil {
+		if q.known[i], err = e.Index.earlier(i); err != nil {
 			return nil, err
 		}
-		for _, sessions := range known[i] {
-			if e.settled(sessions) {
-				left++
-			}
-		}
+		left += len(q.known[i])
 	}
 	for left > 0 {
 		t := q.draw()
 		if t == nil {
 			break
 		}
-		if t.sessions = known[t.index][t.repetition]; !e.settled(t.sessions) {
+		left -= min(len(t.sessions), 1)
+		if e.settled(t.sessions) {
+			q.reveal(t)
+		} else {
 			q.ready = append(q.ready, t)
-			continue
 		}
-		left--
-		q.reveal(t)
 	}
 	return q, nil
 }
 
-// draw returns the next repetition, or nil.
+// draw returns the next repetition with its sessions so far, or nil.
 func (q *samples) draw() *task {
 	n, i, ok := q.e.Sampler.Next()
 	if !ok {
@@ -79,7 +78,10 @@ func (q *samples) draw() *task {
 		q.executions[i] = x
 	}
 	x.repetitions, x.draws = append(x.repetitions, nil), append(x.draws, n)
-	return &task{execution: x, repetition: len(x.repetitions)}
+	t := &task{execution: x, repetition: len(x.repetitions)}
+	t.sessions = q.known[i][t.repetition]
+	delete(q.known[i], t.repetition)
+	return t
 }
 
 // reveal stores the sessions of a repetition that is done, without the parts that no result needs.
@@ -164,6 +166,7 @@ func (q *samples) record(x *execution) (<-chan struct{}, error) {
 // finish records the repetitions whose result an earlier process did not record, because it was
 // killed. It returns the number of executions without a result. No worker may be running.
 func (q *samples) finish() (remaining int, err error) {
+	q.e.log.drain() // so that the state is complete
 	for i, x := range q.executions {
 		made := 0
 		if x != nil {
