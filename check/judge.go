@@ -177,6 +177,12 @@ func (j *judgeMatcher) rule(h *judging, votes int) plumb.Verdict {
 	return v
 }
 
+// JudgeTemplateHash identifies the wording in which [LLMJudge] puts its questions.
+func JudgeTemplateHash() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{judgeTemplate, judgeSystem, judgeUser, judgeAgain}, "\x00")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 func (j *judgeMatcher) promptHash() string {
 	sum := sha256.Sum256([]byte(judgeTemplate + "\x00" + j.question))
 	return "sha256:" + hex.EncodeToString(sum[:])

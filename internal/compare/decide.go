@@ -17,7 +17,6 @@ const (
 	DecideMargin   = 0.05
 	DecideRepeat   = 20
 	decideCoverage = 0.8
-	decideAlpha    = 0.05
 )
 
 // Question is what a run decides, as run.json has it. It holds the results of the baseline, so that
@@ -42,6 +41,20 @@ type Question struct {
 type BaselineResults struct {
 	Case    string `json:"case" redact:"-"`
 	Results string `json:"results" redact:"-"`
+}
+
+// Results returns the measured results of samples in the form of [BaselineResults].
+func Results(samples []analyze.Sample) string {
+	var results strings.Builder
+	for i := range samples {
+		switch {
+		case samples[i].Passed():
+			results.WriteByte('p')
+		case samples[i].Measured():
+			results.WriteByte('f')
+		}
+	}
+	return results.String()
 }
 
 // Sampler returns the sampler of the run with the given id, which has cases cases.
@@ -125,7 +138,7 @@ func (s *sampler) Decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
 		Against: s.q.Against, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
-		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: known(is.Effect), Alpha: s.q.Alpha,
+		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: figure(is.Effect), Alpha: s.q.Alpha,
 	}
 	if s.q.Gate != "" {
 		holds, violated := is.Above, is.Below
@@ -168,7 +181,7 @@ func (s *sampler) estimate(d *plumb.Decision) {
 	}
 	if s.q.Against == "" {
 		if e := analyze.ClusteredWilson(rates, d.Measured, nil, d.Confidence); e.OK {
-			d.Low, d.High = known(e.Lo), known(e.Hi)
+			d.Low, d.High = figure(e.Lo), figure(e.Hi)
 		}
 		return
 	}
@@ -176,13 +189,13 @@ func (s *sampler) estimate(d *plumb.Decision) {
 	if !e.OK {
 		return
 	}
-	d.Low, d.High = known(max(e.Lo, -1)), known(min(e.Hi, 1))
+	d.Low, d.High = figure(max(e.Lo, -1)), figure(min(e.Hi, 1))
 	se := (e.Hi - e.Lo) / 2 / upper((1-d.Confidence)/2)
-	d.Detectable = known((upper(s.q.Alpha/2) + upper(0.2)) * se)
+	d.Detectable = figure((upper(s.q.Alpha/2) + upper(0.2)) * se)
 }
 
-// known returns a figure, or nil for NaN.
-func known(x float64) *float64 {
+// figure returns x, or nil for NaN.
+func figure(x float64) *float64 {
 	if math.IsNaN(x) {
 		return nil
 	}

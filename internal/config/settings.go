@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -44,6 +45,7 @@ type Settings struct {
 	// are its level and its margin.
 	UntilDecided          bool
 	Against, Gate, Margin string
+	Vary                  []string
 	Alpha                 float64
 
 	// Redact names environment variables whose values are secrets.
@@ -240,6 +242,10 @@ func (s *Settings) Groups() []Group {
 				Help: "`baseline` to compare with: a run, last, prev, or a name of plumb baseline",
 			},
 			{Flag: "gate", At: &s.Gate, Help: "`condition` to decide, such as \"pass_rate >= 85%\""},
+			{
+				Flag: "vary", At: &s.Vary, Commas: true, Known: vary(),
+				Help: "`kinds` of differences from the baseline that are wanted, such as model or prompt",
+			},
 			{Flag: "margin", At: &s.Margin, Help: "largest `difference` of pass rates that does not matter (default 5pp)"},
 			{Flag: "alpha", At: &s.Alpha, Help: "probability of a wrong `conclusion` (default 0.05)"},
 		}},
@@ -380,6 +386,15 @@ func (s *Settings) List() []Setting {
 		all = append(all, g.Settings...)
 	}
 	return all
+}
+
+// vary returns the kinds of differences between two runs.
+func vary() []string {
+	var words []string
+	for _, k := range compare.Kinds() {
+		words = append(words, string(k))
+	}
+	return words
 }
 
 // ReportHelp is the help of the flags that name reports.

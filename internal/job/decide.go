@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -46,25 +48,22 @@ func checkQuestion(s *config.Settings) error {
 	return nil
 }
 
-// question returns what a run until a decision decides, and keeps only the cases that it can be
-// decided with.
-func (p *Project) question(s *Spec, r *Request, source *Source) (*compare.Question, error) {
-	if len(s.Runners) != 1 {
-		return nil, plumb.WithHint(fmt.Errorf("--until-decided decides about one runner, and the run has %d", len(s.Runners)),
+// question returns what a run until a decision decides, without the results of the baseline.
+func (r *Request) question(s *Spec) (*compare.Question, error) {
+	if n := len(s.Runners); n != 1 {
+		return nil, plumb.WithHint(fmt.Errorf("--until-decided decides about one runner, and the run has %d", n),
 			"choose one with --runner, --model or --agent")
 	}
 	q := &compare.Question{
-		Against: r.Against, Gate: r.Gate, Alpha: cmp.Or(r.Alpha, 0.05), Repeat: s.Repeat, Batch: max(s.Parallel, 1),
+		Against: r.Against, Gate: r.Gate, Alpha: cmp.Or(r.Alpha, compare.DefaultOptions().Alpha), Repeat: s.Repeat,
+		Batch: max(s.Parallel, 1),
 	}
 	if s.Schedule == run.Serial {
 		q.Batch = 1
 	}
-	margin, err := compare.ParseMargin(r.Margin)
-	if err != nil {
-		return nil, err
-	}
-	if q.Margin = margin; q.Gate == "" {
-		return q, p.readBaseline(q, s, source)
+	var err error
+	if q.Margin, err = compare.ParseMargin(r.Margin); err != nil || q.Gate == "" {
+		return q, err
 	}
 	g, err := compare.ParseGate(q.Gate)
 	switch {
@@ -78,58 +77,91 @@ func (p *Project) question(s *Spec, r *Request, source *Source) (*compare.Questi
 	case !g.Relative && q.Against != "":
 		return nil, plumb.WithHint(fmt.Errorf("the gate %q needs no baseline", g.Text),
 			"leave out --against, or compare with the baseline: pass_rate >= -2pp")
-	case g.Relative:
-		return q, p.readBaseline(q, s, source)
 	}
 	return q, nil
 }
 
-// readBaseline sets the results of the baseline. Cases without one are left out of the run.
-func (p *Project) readBaseline(q *compare.Question, s *Spec, source *Source) error {
-	path, err := run.Find(p.Runs(), q.Against)
+// readBaseline pairs the cases with those of the baseline, and records the results of the baseline.
+// Cases without a result are left out of the run.
+func (j *Job) readBaseline(words []string) error {
+	q, p := j.Spec.Decide, j.project
+	if q == nil || q.Against == "" {
+		return nil
+	}
+	vary, err := compare.ParseVary(words)
 	if err != nil {
 		return err
 	}
-	results, err := baselineResults(path)
+	base, err := compare.Open(q.Against, compare.OpenOptions{
+		Dir: p.env.Dir, Runs: p.Runs(), Baselines: filepath.Join(p.Config.Dir, compare.BaselinesDir),
+		RedactorOf: p.RedactorOf,
+	})
 	if err != nil {
 		return err
 	}
-	cases, err := s.Filter.Select(source.Suite)
+	j.options.Info.Setup = j.setup()
+	planned, err := run.Planned(j.options, p.env.Now())
 	if err != nil {
 		return err
 	}
-	var missing []string
-	s.Filter = run.Filter{}
-	for i := range cases {
-		if results[cases[i].ID] == "" {
-			missing = append(missing, cases[i].ID)
-			continue
-		}
-		q.Baseline = append(q.Baseline, compare.BaselineResults{Case: cases[i].ID, Results: results[cases[i].ID]})
-		s.Filter.IDs = append(s.Filter.IDs, cases[i].ID)
+	cand := compare.OfRun(planned, &analyze.Samples{}, "")
+	cand.Name = "this run"
+	m, err := compare.Match(base, cand, compare.MatchOptions{Vary: vary})
+	if err != nil {
+		return err
 	}
-	switch {
-	case len(q.Baseline) == 0:
-		return plumb.WithHint(fmt.Errorf("no case of the suite has a result in the baseline %s", q.Against),
-			"a case needs the same id, prompt and checks: list them with plumb show "+q.Against)
-	case len(missing) > 0:
-		p.printf("not in the run, because the baseline has no result of them: %s", strings.Join(missing, ", "))
+	for _, w := range m.Warnings {
+		j.Note(plumb.Note{Level: "warning", Text: w})
 	}
-	return nil
+	if len(m.VariedKinds) > 0 {
+		j.Note(plumb.Note{Level: "info", Text: "varied: " + joined(m.VariedKinds)})
+	}
+	return j.keepPairs(q, m.Runners[0].Pairs)
 }
 
-// baselineResults returns the measured results of the cases of a run.
-func baselineResults(path string) (map[string]string, error) {
-	found := map[string]string{}
-	err := run.Read(path, func(ev plumb.Event) error {
-		if j := ev.Judgement; j != nil && j.Outcome == plumb.OutcomePass {
-			found[ev.Case] += "p"
-		} else if j != nil && j.Outcome == plumb.OutcomeFail {
-			found[ev.Case] += "f"
+func joined(kinds []compare.Kind) string {
+	words := make([]string, len(kinds))
+	for i, k := range kinds {
+		words[i] = string(k)
+	}
+	return strings.Join(words, ", ")
+}
+
+// keepPairs records the measured results of the baseline, and keeps only the cases that have some.
+func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair) error {
+	results := make([]string, len(j.Suite.Cases))
+	for i := range pairs {
+		results[pairs[i].CandIndex] = compare.Results(pairs[i].Base)
+	}
+	var kept []plumb.Case
+	var missing []string
+	j.Spec.Filter = run.Filter{}
+	for i := range results {
+		c := j.Suite.Cases[i]
+		if results[i] == "" {
+			missing = append(missing, c.ID)
+			continue
 		}
-		return nil
-	})
-	return found, err
+		kept = append(kept, c)
+		q.Baseline = append(q.Baseline, compare.BaselineResults{Case: c.ID, Results: results[i]})
+		j.Spec.Filter.IDs = append(j.Spec.Filter.IDs, c.ID)
+	}
+	if len(kept) == 0 {
+		return plumb.WithHint(fmt.Errorf("no case of the suite has a result in the baseline %s", q.Against),
+			"measure the baseline first: plumb run, or plumb resume --retry-errors")
+	}
+	if len(missing) > 0 {
+		const most = 8
+		names := strings.Join(missing[:min(len(missing), most)], ", ")
+		if len(missing) > most {
+			names += fmt.Sprintf(" and %d more", len(missing)-most)
+		}
+		j.Note(plumb.Note{
+			Level: "warning", Text: "not in this run, because the baseline has no result of them: " + names,
+		})
+	}
+	j.Suite.Cases = kept
+	return nil
 }
 
 // setSampler makes the sampler of a run until a decision. Its random numbers follow from the id of

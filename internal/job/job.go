@@ -97,7 +97,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		return nil, err
 	}
 	if r.UntilDecided {
-		if s.Decide, err = p.question(&s, &r, source); err != nil {
+		if s.Decide, err = r.question(&s); err != nil {
 			return nil, err
 		}
 		s.AllRepetitions = true
@@ -108,7 +108,15 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 			return nil, err
 		}
 	}
-	return p.assemble(s, source, r.Plan, r.OwnRunners)
+	j, err := p.assemble(s, source, r.Plan, r.OwnRunners)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.readBaseline(r.Vary); err != nil {
+		j.factory.close()
+		return nil, err
+	}
+	return j, nil
 }
 
 // newSpec returns the spec of a run of source that begins now.

@@ -120,6 +120,9 @@ func (j *Job) begin(
 		if err := j.record(dir); err != nil {
 			return nil, err
 		}
+		if j.options.Info.Setup == nil {
+			j.options.Info.Setup = j.setup()
+		}
 	}
 	return j.project.reporters(ctx, specs, o, &reported{spec: &j.Spec, suite: j.Suite})
 }

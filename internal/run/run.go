@@ -120,19 +120,7 @@ type blocker struct {
 }
 
 func newEngine(o Options) (*engine, error) {
-	o.Schedule = cmp.Or(o.Schedule, Parallel)
-	o.Parallel = max(o.Parallel, 1)
-	if o.Schedule == Serial {
-		o.Parallel = 1
-	}
-	o.Repeat = max(o.Repeat, 1)
-	if o.Sampler != nil {
-		o.Repeat, o.AllRepetitions = 1, true
-	}
-	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
-	if o.Emit == nil {
-		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
-	}
+	o = o.complete()
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
@@ -182,22 +170,75 @@ func newEngine(o Options) (*engine, error) {
 	return e, nil
 }
 
+// complete returns o with defaults.
+func (o Options) complete() Options {
+	o.Schedule = cmp.Or(o.Schedule, Parallel)
+	o.Parallel = max(o.Parallel, 1)
+	if o.Schedule == Serial {
+		o.Parallel = 1
+	}
+	o.Repeat = max(o.Repeat, 1)
+	if o.Sampler != nil {
+		o.Repeat, o.AllRepetitions = 1, true
+	}
+	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
+	if o.Emit == nil {
+		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
+	}
+	return o
+}
+
+// Planned returns the state of the run that o describes, before its first session. It writes
+// nothing.
+func Planned(o Options, at time.Time) (*plumb.Run, error) {
+	o = o.complete()
+	info, state := o.info(), &plumb.Run{}
+	if err := state.Apply(plumb.Event{Type: plumb.EventRunStarted, At: at, Info: &info}); err != nil {
+		return nil, err
+	}
+	return state, state.Apply(plumb.Event{Type: plumb.EventPlanned, At: at, Cases: o.planned(o.Suite.Cases)})
+}
+
+// info returns what a run records when it starts, without its id and directory.
+func (o *Options) info() plumb.RunInfo {
+	info := o.Info
+	info.Runners = nil
+	for _, r := range o.Runners {
+		info.Runners = append(info.Runners, r.Info())
+	}
+	info.Cases = len(o.Suite.Cases)
+	info.SuiteCases = max(info.SuiteCases, info.Cases)
+	info.Schedule, info.Parallel = string(o.Schedule), o.Parallel
+	info.Repeat, info.Retry, info.MaxSteps = o.Repeat, o.Retry, o.MaxSteps
+	if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
+		o.Workspaces.Config.Mode != "" {
+		info.Workspace = &o.Workspaces.Config
+	}
+	return info
+}
+
+// planned returns what a run records about its cases.
+func (o *Options) planned(cases []plumb.Case) []plumb.CaseInfo {
+	infos := make([]plumb.CaseInfo, len(cases))
+	for i := range cases {
+		c := &cases[i]
+		infos[i] = plumb.CaseInfo{
+			ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
+			Repeat: cmp.Or(c.Repeat, o.Repeat), ExpectedFail: c.ExpectedFail,
+			PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
+			TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
+		}
+		if o.Sampler != nil {
+			infos[i].Repeat = 1
+		}
+	}
+	return infos
+}
+
 // open records the start of the run, or of this process's part of it.
 func (e *engine) open(resumed, torn bool) error {
 	if !resumed {
-		info := e.Info
-		info.Runners = nil
-		for _, r := range e.Runners {
-			info.Runners = append(info.Runners, r.Info())
-		}
-		info.Cases = len(e.Suite.Cases)
-		info.SuiteCases = max(info.SuiteCases, info.Cases)
-		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
-		info.Repeat, info.Retry, info.MaxSteps = e.Repeat, e.Retry, e.MaxSteps
-		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
-			e.Workspaces.Config.Mode != "" {
-			info.Workspace = &e.Workspaces.Config
-		}
+		info := e.info()
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
 		if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
 			return err
@@ -242,20 +283,9 @@ func (e *engine) plan() error {
 	planned := len(e.state.Cases)
 	for from := planned; from < len(e.Suite.Cases); from += chunk {
 		cases := e.Suite.Cases[from:min(from+chunk, len(e.Suite.Cases))]
-		infos := make([]plumb.CaseInfo, len(cases))
-		for i := range cases {
-			c := &cases[i]
-			infos[i] = plumb.CaseInfo{
-				ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
-				Repeat: cmp.Or(c.Repeat, e.Repeat), ExpectedFail: c.ExpectedFail,
-			}
-			if e.Sampler != nil {
-				infos[i].Repeat = 1
-			}
-		}
 		var err error
 		if _, done, err = e.log.append(
-			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true,
+			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: e.planned(cases)}, true,
 		); err != nil {
 			return err
 		}
