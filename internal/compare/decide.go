@@ -138,7 +138,7 @@ func (s *sampler) Decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
 		Against: s.q.Against, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
-		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: figure(is.Effect), Alpha: s.q.Alpha,
+		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: orNil(is.Effect), Alpha: s.q.Alpha,
 	}
 	if s.q.Gate != "" {
 		holds, violated := is.Above, is.Below
@@ -181,7 +181,7 @@ func (s *sampler) estimate(d *plumb.Decision) {
 	}
 	if s.q.Against == "" {
 		if e := analyze.ClusteredWilson(rates, d.Measured, nil, d.Confidence); e.OK {
-			d.Low, d.High = figure(e.Lo), figure(e.Hi)
+			d.Low, d.High = orNil(e.Lo), orNil(e.Hi)
 		}
 		return
 	}
@@ -189,13 +189,13 @@ func (s *sampler) estimate(d *plumb.Decision) {
 	if !e.OK {
 		return
 	}
-	d.Low, d.High = figure(max(e.Lo, -1)), figure(min(e.Hi, 1))
+	d.Low, d.High = orNil(max(e.Lo, -1)), orNil(min(e.Hi, 1))
 	se := (e.Hi - e.Lo) / 2 / upper((1-d.Confidence)/2)
-	d.Detectable = figure((upper(s.q.Alpha/2) + upper(0.2)) * se)
+	d.Detectable = orNil((upper(s.q.Alpha/2) + upper(0.2)) * se)
 }
 
-// figure returns x, or nil for NaN.
-func figure(x float64) *float64 {
+// orNil returns x, or nil for NaN.
+func orNil(x float64) *float64 {
 	if math.IsNaN(x) {
 		return nil
 	}

@@ -383,7 +383,7 @@ func candidateEffect(
 	s := &series{metric: m}
 	switch {
 	case len(sorted) == 0:
-		return s.effect(none(), conf)
+		return s.effect(noEstimate(), conf)
 	case m == Score:
 		return s.effect(analyze.CaseT(sorted, clusters, conf), conf)
 	case repeated:

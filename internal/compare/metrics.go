@@ -119,7 +119,7 @@ func (s *series) test() (p float64, method string) {
 func (s *series) interval(conf float64) analyze.Estimate {
 	switch {
 	case s.len() == 0:
-		return none()
+		return noEstimate()
 	case s.clusters != nil:
 		return analyze.CaseT(s.diffs(), s.clusters, conf)
 	case s.counts != nil:
@@ -132,12 +132,12 @@ func (s *series) interval(conf float64) analyze.Estimate {
 // population returns the effect on other cases like these.
 func (s *series) population(conf float64) analyze.Estimate {
 	if s.len() == 0 {
-		return none()
+		return noEstimate()
 	}
 	return analyze.CaseT(s.diffs(), s.clusters, conf)
 }
 
-func none() analyze.Estimate {
+func noEstimate() analyze.Estimate {
 	return analyze.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), SE: math.NaN()}
 }
 
@@ -155,6 +155,9 @@ func (s *series) effect(e analyze.Estimate, conf float64) Effect {
 	out.Value = scale(e.Value)
 	if e.OK {
 		out.Low, out.High = scale(e.Lo), scale(e.Hi)
+	}
+	if out.Unit != UnitRatio { // shares and scores lie between 0 and 1
+		out.Low, out.High = max(out.Low, -1), min(out.High, 1)
 	}
 	return out
 }
