@@ -37,12 +37,12 @@ func (s Seed) Block(j int) *rand.ChaCha8 {
 type Permutation struct {
 	// Mean is the mean difference over cases, baseline minus candidate: a positive one is a loss.
 	Mean float64
-	// Greater is the share of arrangements whose sum is at least the observed one, Less that with at
-	// most the observed one, and TwoSided that with at least its absolute value. The observed
+	// Greater is the share of arrangements whose sum is at least the observed one, Less that with
+	// at most the observed one, and TwoSided that with at least its absolute value. The observed
 	// arrangement is among them, so no share is 0.
 	Greater, Less, TwoSided float64
-	// Exact is true if all arrangements were enumerated. Otherwise the shares come from 9,999 random
-	// draws as (1+hits)/10,000 (Phipson and Smyth 2010), or from the normal approximation.
+	// Exact is true if all arrangements were enumerated. Otherwise the shares come from 9,999
+	// random draws as (1+hits)/10,000 (Phipson and Smyth 2010), or from the normal approximation.
 	Exact bool
 }
 
@@ -53,14 +53,15 @@ func (p Permutation) mirrored() Permutation {
 }
 
 const (
-	// draws is the number of random arrangements, so that a level of 0.05 is a whole number of them.
+	// draws is the number of random arrangements, so that a level of 0.05 is a whole number of
+	// them.
 	draws = 9_999
 	// drawBlock is the number of draws with one seed.
 	drawBlock = 1_000
 	// arrangements is the largest number of arrangements that are enumerated.
 	arrangements = 1 << 20
-	// normalAbove is the number of repetitions above which a stratified permutation with repetitions
-	// uses the normal approximation.
+	// normalAbove is the number of repetitions above which a stratified permutation with
+	// repetitions uses the normal approximation.
 	normalAbove = 200_000
 )
 
@@ -431,12 +432,12 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 	return e
 }
 
-// minClusters is the smallest number of clusters that can give a conclusion: with five, the smallest
-// one-sided p-value is 1/32, which is above 0.025.
+// minClusters is the smallest number of clusters that can give a conclusion: with five, the
+// smallest one-sided p-value is 1/32, which is above 0.025.
 const minClusters = 6
 
-// ClusterPermutation is [SignFlip] of the sums of the differences, baseline minus candidate, of each
-// cluster: cases that share a source change their signs together. It needs the same number of
+// ClusterPermutation is [SignFlip] of the sums of the differences, baseline minus candidate, of
+// each cluster: cases that share a source change their signs together. It needs the same number of
 // repetitions on both sides of a case. Mean is the mean over cases. ok is false for fewer than six
 // clusters: the p-value is computed, but cannot reach a level of 0.025 a side.
 func ClusterPermutation(diffs []float64, clusters []int, seed Seed) (p Permutation, ok bool) {
@@ -450,6 +451,6 @@ func ClusterPermutation(diffs []float64, clusters []int, seed Seed) (p Permutati
 }
 
 // Equivalent reports whether an interval lies strictly within -margin and margin. With an interval
-// at level 1 - 2 alpha this is the pair of one-sided tests of Schuirmann (1987) at level alpha (TOST).
-// For a ratio, compare its logarithms with log(1+margin).
+// at level 1 - 2 alpha this is the pair of one-sided tests of Schuirmann (1987) at level alpha
+// (TOST). For a ratio, compare its logarithms with log(1+margin).
 func Equivalent(lo, hi, margin float64) bool { return -margin < lo && lo <= hi && hi < margin }

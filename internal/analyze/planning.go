@@ -55,9 +55,9 @@ func PairedMDE(n int, d PairedDesign, alpha, power float64) float64 {
 	return detection(alpha, power) * math.Sqrt(d.variance()/float64(n))
 }
 
-// McNemarPower returns the probability that the one-sided exact test [McNemar] of n cases rejects at
-// level alpha. pBaseOnly is the probability that a case passes on the baseline only, pCandOnly that
-// it passes on the candidate only:
+// McNemarPower returns the probability that the one-sided exact test [McNemar] of n cases rejects
+// at level alpha. pBaseOnly is the probability that a case passes on the baseline only, pCandOnly
+// that it passes on the candidate only:
 //
 //	sum over d of P(Bin(n, pBaseOnly+pCandOnly) = d) P(Bin(d, pBaseOnly/(pBaseOnly+pCandOnly)) >= b_d)
 //

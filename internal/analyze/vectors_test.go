@@ -160,7 +160,7 @@ var vectorFunctions = map[string]struct {
 	"shiryaev_roberts": {"e", "path", func(in vectorInput) []any {
 		return []any{analyze.ShiryaevRoberts(in.floats("e"))}
 	}},
-	"cusum_e":   {"e", "path", func(in vectorInput) []any { return []any{analyze.CUSUME(in.floats("e"))} }},
+	"cusum_e": {"e", "path", func(in vectorInput) []any { return []any{analyze.CUSUME(in.floats("e"))} }},
 	"trimmed_e": {"e drop", "product", func(in vectorInput) []any {
 		return []any{analyze.TrimmedE(in.floats("e"), in.int("drop"))}
 	}},
@@ -237,7 +237,9 @@ var vectorFunctions = map[string]struct {
 	}},
 }
 
-func standardErrors(e analyze.StandardErrors) []any { return []any{e.Mean, e.IID, e.Miller, e.CR0, e.CR1} }
+func standardErrors(e analyze.StandardErrors) []any {
+	return []any{e.Mean, e.IID, e.Miller, e.CR0, e.CR1}
+}
 
 // computed returns values, or null for each of them if they could not be computed.
 func computed(ok bool, values ...float64) []any {
@@ -366,8 +368,8 @@ func readVectors(t *testing.T, path string) []vector {
 	return file.Cases
 }
 
-// TestVectors runs the vectors of the method, further ones for the edges, and those of the file that
-// PLUMB_STATS_VECTORS names.
+// TestVectors runs the vectors of the method, further ones for the edges, and those of the file
+// that PLUMB_STATS_VECTORS names.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	files := []string{"testdata/stats-vectors.json", "testdata/stats-vectors-edges.json"}
@@ -402,8 +404,8 @@ func runVector(t *testing.T, v vector) {
 	}
 }
 
-// matches compares a figure or a list. A figure that is not computable is null. If a single figure is
-// wanted of a path, it is the last one.
+// matches compares a figure or a list. A figure that is not computable is null. If a single figure
+// is wanted of a path, it is the last one.
 func matches(got, want any, tolerance float64) bool {
 	list, isList := want.([]any)
 	values, isPath := got.([]float64)

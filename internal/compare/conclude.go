@@ -88,9 +88,7 @@ func Analyze(m *Matching, o Options) *Comparison {
 	a.groups()
 	a.gates()
 	a.warn()
-	if a.out.Conclusion == NotDecisive {
-		a.out.Settle = a.settle()
-	}
+	a.out.Settle = a.settle()
 	a.out.ExitCode = a.out.exitCode()
 	return a.out
 }
@@ -189,18 +187,16 @@ func adjust(figures []*Figure, name string) {
 
 // state is what a conclusion depends on besides the figure.
 type state struct {
-	broken int
 	// coverage is NaN if there is no pair.
 	coverage, least float64
 	// clusters is the number of declared clusters; 0 without them.
 	clusters int
 }
 
-// conclude applies the rules of a conclusion, in order.
+// conclude applies the rules of a conclusion, in order. The first rule of all, that a broken case
+// makes the candidate worse, is not among them.
 func (f *Figure) conclude(alpha float64, s state) (Conclusion, string) {
 	switch {
-	case s.broken > 0:
-		return Worse, brokeWords(s.broken)
 	case f.Pairs == 0:
 		return NotDecisive, "no pair was measured on both sides"
 	case !(s.coverage >= s.least):
@@ -251,17 +247,20 @@ func brokeWords(n int) string {
 
 // runners concludes for each pair of runners.
 func (a *analysis) runners() {
-	figures, suites := a.passFigures(a.passes)
-	worst, best := a.imputed(asWorst), a.imputed(asBest)
+	figures, all := a.passFigures(a.passes)
+	_, worst := a.imputed(asWorst)
+	_, best := a.imputed(asBest)
 	for i := range a.m.Runners {
 		r := RunnerResult{
 			Baseline: a.m.Runners[i].Base, Candidate: a.m.Runners[i].Cand, Figure: figures[i],
-			Conclusion: figures[i].Conclusion, Reason: figures[i].Reason, Suite: suites[i], Pairs: a.pairs(i),
-			Errors: a.errors(i),
+			Conclusion: all[i], Reason: figures[i].Reason, Pairs: a.pairs(i), Errors: a.errors(i),
+		}
+		if n := a.broken(r.Candidate); n > 0 {
+			r.Reason = brokeWords(n)
 		}
 		r.Coverage = r.Pairs.Coverage()
 		if n := a.incomplete(i); n > 0 {
-			r.Sensitivity = &Sensitivity{Worst: worst[i].Conclusion, Best: best[i].Conclusion, Pairs: n}
+			r.Sensitivity = &Sensitivity{Worst: worst[i], Best: best[i], Pairs: n}
 		}
 		a.out.Runners = append(a.out.Runners, r)
 	}
@@ -269,10 +268,10 @@ func (a *analysis) runners() {
 	a.out.Runners = list(a.out.Runners)
 }
 
-// passFigures returns the figures of the pass rate of all runners with their conclusions, and the
-// conclusions without regard to broken cases.
-func (a *analysis) passFigures(all []*series) (figures []Figure, suites []Conclusion) {
-	figures, suites = make([]Figure, len(all)), make([]Conclusion, len(all))
+// passFigures returns the figures of the pass rate of all runners, with their conclusions without
+// regard to broken cases, and the conclusions about the runners.
+func (a *analysis) passFigures(all []*series) (figures []Figure, conclusions []Conclusion) {
+	figures, conclusions = make([]Figure, len(all)), make([]Conclusion, len(all))
 	family := make([]*Figure, len(all))
 	for i, s := range all {
 		figures[i] = a.figure(s, a.m.Runners[i].Cand)
@@ -286,23 +285,24 @@ func (a *analysis) passFigures(all []*series) (figures []Figure, suites []Conclu
 		if all[i] != a.passes[i] {
 			coverage = 1 // what could not be measured is imputed
 		}
-		is := state{coverage: coverage, least: a.o.MinCoverage, clusters: all[i].clusterCount()}
-		suites[i], _ = f.conclude(a.o.Alpha, is)
-		is.broken = a.broken(a.m.Runners[i].Cand)
-		f.Conclusion, f.Reason = f.conclude(a.o.Alpha, is)
+		f.Conclusion, f.Reason = f.conclude(a.o.Alpha,
+			state{coverage: coverage, least: a.o.MinCoverage, clusters: all[i].clusterCount()})
+		conclusions[i] = f.Conclusion
+		if a.broken(f.Runner) > 0 { // the first of all rules
+			conclusions[i] = Worse
+		}
 	}
-	return figures, suites
+	return figures, conclusions
 }
 
 // imputed returns the figures of the pass rate if what could not be measured had been the worst or
 // the best for the candidate.
-func (a *analysis) imputed(how impute) []Figure {
+func (a *analysis) imputed(how impute) ([]Figure, []Conclusion) {
 	all := make([]*series, len(a.builders))
 	for i, b := range a.builders {
 		all[i] = b.passRate(how)
 	}
-	figures, _ := a.passFigures(all)
-	return figures
+	return a.passFigures(all)
 }
 
 // incomplete counts the pairs of a runner with a repetition that could not be measured.
@@ -317,7 +317,7 @@ func (a *analysis) incomplete(runner int) (n int) {
 }
 
 // sensitivity returns the conclusions of the whole for both extremes, or nil if nothing is missing.
-func (a *analysis) sensitivity(worst, best []Figure) *Sensitivity {
+func (a *analysis) sensitivity(worst, best []Conclusion) *Sensitivity {
 	s := Sensitivity{}
 	for i := range a.m.Runners {
 		s.Pairs += a.incomplete(i)
@@ -330,15 +330,15 @@ func (a *analysis) sensitivity(worst, best []Figure) *Sensitivity {
 }
 
 // combine returns the conclusion of several runners.
-func combine(figures []Figure) Conclusion {
+func combine(runners []Conclusion) Conclusion {
 	count := map[Conclusion]int{}
-	for i := range figures {
-		count[figures[i].Conclusion]++
+	for _, c := range runners {
+		count[c]++
 	}
 	switch {
 	case count[Worse] > 0:
 		return Worse
-	case len(figures) > 0 && count[Equivalent] == len(figures):
+	case len(runners) > 0 && count[Equivalent] == len(runners):
 		return Equivalent
 	case count[Better] > 0:
 		return Better
@@ -401,19 +401,19 @@ func (a *analysis) errors(runner int) ErrorCounts {
 // whole concludes for all runners together, and sets the figures of the deciding one.
 func (a *analysis) whole() {
 	out := a.out
-	figures := make([]Figure, 0, len(out.Runners))
+	conclusions := make([]Conclusion, 0, len(out.Runners))
 	for i := range out.Runners {
-		figures = append(figures, out.Runners[i].Figure)
+		conclusions = append(conclusions, out.Runners[i].Conclusion)
 	}
-	out.Conclusion, out.Reason = combine(figures), "there is no runner on both sides"
+	out.Conclusion, out.Reason = combine(conclusions), "there is no runner on both sides"
 	best := math.Inf(1)
 	out.Deciding = -1
 	out.Effect, out.P, out.AdjustedP, out.MDE = noEffect(a.o.Alpha), missing(), missing(), missing()
 	out.Population, out.Equivalence = noEffect(a.o.Alpha), noEffect(2*a.o.Alpha)
 	out.Coverage = missing()
-	for i := range figures {
-		f := &figures[i]
-		if f.Conclusion != out.Conclusion {
+	for i := range out.Runners {
+		f := &out.Runners[i].Figure
+		if out.Runners[i].Conclusion != out.Conclusion {
 			continue
 		}
 		p := float64(f.P)

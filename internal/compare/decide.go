@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -200,17 +199,4 @@ func orNil(x float64) *float64 {
 		return nil
 	}
 	return &x
-}
-
-// ParseMargin reads a margin of pass rates: percentage points, such as 5pp. "" is the default.
-func ParseMargin(text string) (float64, error) {
-	number, _ := strings.CutSuffix(strings.TrimSpace(text), "pp")
-	if text == "" {
-		return DecideMargin, nil
-	}
-	margin, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !(margin > 0 && margin < 100) {
-		return 0, plumb.WithHint(fmt.Errorf("--margin %q is not a number of percentage points", text), "such as 5pp")
-	}
-	return margin / 100, nil
 }

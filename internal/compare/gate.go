@@ -287,7 +287,7 @@ func (a *analysis) gates() {
 			shown, wide := a.gateEffect(&g, i, plain), a.gateEffect(&g, i, strict)
 			out.Value, out.Low, out.High, out.Unit = shown.Value, shown.Low, shown.High, shown.Unit
 			if !shown.OK() {
-				out.Why = fmt.Sprintf("there are too few values of %s for an interval", g.Metric)
+				out.Why = fmt.Sprintf("too few values of %s", g.Metric)
 			}
 			out.Result = g.judge([2]float64{float64(wide.Low), float64(wide.High)},
 				[2]float64{float64(shown.Low), float64(shown.High)})

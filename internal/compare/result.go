@@ -197,8 +197,8 @@ type RunnerResult struct {
 	Candidate  string     `json:"candidate" redact:"-"`
 	Conclusion Conclusion `json:"conclusion" redact:"-"`
 	Reason     string     `json:"reason" redact:"-"`
-	// Suite is the conclusion without regard to broken cases.
-	Suite       Conclusion   `json:"suite" redact:"-"`
+	// Figure is the pass rate. Its conclusion is about the suite as a whole, without regard to broken
+	// cases.
 	Figure      Figure       `json:"passRate"`
 	Pairs       Pairs        `json:"pairs"`
 	Coverage    Number       `json:"coverage"`

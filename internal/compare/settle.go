@@ -15,12 +15,19 @@ const mostRepeats = 100
 // equivalencePower is the probability with which a plan to show that there is no effect succeeds.
 const equivalencePower = 0.9
 
-// settle says what would make the comparison decisive. With V the variance of the effect for one
+// settle says what would make the comparison decisive, and what --confirm would cost; nil if there
+// is nothing to say. With V the variance of the effect for one
 // repetition of each case on each side, an effect d is seen with probability power after
 // (z_{1-alpha/2} + z_power)^2 V / d^2 repetitions. That there is no effect beyond a margin is seen
 // after (z_{1-alpha} + z_.9)^2 V / (margin - |d|)^2.
 func (a *analysis) settle() *Settle {
 	s := &Settle{Confirm: a.confirmPlan()}
+	if a.out.Conclusion != NotDecisive {
+		if s.Confirm == nil {
+			return nil
+		}
+		return s
+	}
 	if a.out.Deciding < 0 {
 		s.Why = "there is no runner on both sides"
 		return s

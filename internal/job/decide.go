@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -61,8 +60,7 @@ func (r *Request) question(s *Spec) (*compare.Question, error) {
 	if s.Schedule == run.Serial {
 		q.Batch = 1
 	}
-	var err error
-	if q.Margin, err = compare.ParseMargin(r.Margin); err != nil || q.Gate == "" {
+	if err := setMargin(q, r.Margin); err != nil || q.Gate == "" {
 		return q, err
 	}
 	g, err := compare.ParseGate(q.Gate)
@@ -81,6 +79,24 @@ func (r *Request) question(s *Spec) (*compare.Question, error) {
 	return q, nil
 }
 
+// setMargin reads --margin.
+func setMargin(q *compare.Question, text string) error {
+	q.Margin = compare.DecideMargin
+	if text == "" {
+		return nil
+	}
+	margins, err := compare.ParseMargins([]string{text})
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if q.Margin, ok = margins[compare.PassRate]; !ok {
+		return plumb.WithHint(fmt.Errorf("--margin %s: a run until a decision only decides about pass rates", text),
+			"such as --margin 5pp")
+	}
+	return nil
+}
+
 // readBaseline pairs the cases with those of the baseline, and records the results of the baseline.
 // Cases without a result are left out of the run.
 func (j *Job) readBaseline(words []string) error {
@@ -92,10 +108,7 @@ func (j *Job) readBaseline(words []string) error {
 	if err != nil {
 		return err
 	}
-	base, err := compare.Open(q.Against, compare.OpenOptions{
-		Dir: p.env.Dir, Runs: p.Runs(), Baselines: filepath.Join(p.Config.Dir, compare.BaselinesDir),
-		RedactorOf: p.RedactorOf,
-	})
+	base, err := p.OpenSide(q.Against)
 	if err != nil {
 		return err
 	}

@@ -267,7 +267,7 @@ func suiteWords(c *compare.Comparison) string {
 	words := []string{}
 	for i := range c.Runners {
 		r := &c.Runners[i]
-		word := string(r.Suite)
+		word := string(r.Figure.Conclusion)
 		if len(c.Runners) > 1 {
 			word += " on " + r.Candidate
 		}
@@ -378,7 +378,7 @@ type advice struct{ Text, Command string }
 
 // settleWords says what would settle a comparison that is not decisive.
 func settleWords(c *compare.Comparison) []advice {
-	if c.Settle == nil {
+	if c.Settle == nil || c.Conclusion != compare.NotDecisive {
 		return suspectWords(c)
 	}
 	var out []advice
