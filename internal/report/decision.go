@@ -61,11 +61,35 @@ func decisionLines(run *plumb.Run) []string {
 		lines = append(lines, fmt.Sprintf("  %s no more results in the baseline, so nothing can be called equivalent; "+
 			"to add some: plumb resume BASELINE --repeat N", plural(d.Exhausted, "case")+" had"))
 	}
-	if d.Detectable != nil && !decided(run) {
-		lines = append(lines, fmt.Sprintf("  these pairs could have seen %s pp", decimal(100**d.Detectable, precision(d.Measured))))
+	if !decided(run) {
+		lines = append(lines, settleLines(d)...)
 	}
 	return append(lines, fmt.Sprintf("  e-processes at level %s, which hold whenever the run stops; "+
 		"the interval is for a fixed number of %s", decimal(d.Alpha, 3), strings.Fields(drawsWords(d, 2))[1]))
+}
+
+// settleLines says what difference the pairs could have seen, and about how many pairs would decide.
+// The number of pairs grows with the square of the ratio of the detectable difference to the real one.
+func settleLines(d *plumb.Decision) []string {
+	if d.Detectable == nil || d.Value == nil {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("  these pairs could have seen %s pp", decimal(100**d.Detectable, precision(d.Measured)))}
+	needed := func(difference float64) string {
+		n := float64(d.Measured) * *d.Detectable * *d.Detectable / (difference * difference)
+		scale := math.Pow(10, max(0, math.Floor(math.Log10(n))-1))
+		return count(int(math.Ceil(n/scale) * scale))
+	}
+	const least = 1e-3 // of a difference, for which a number of pairs says something
+	if v := math.Abs(*d.Value); v >= least {
+		e := compare.Effect{Value: compare.Number(*d.Value), Unit: compare.UnitRate}
+		lines = append(lines, fmt.Sprintf("  if %s is real, about %s pairs would show it", effectWords(&e, d.Measured), needed(v)))
+	}
+	if room := d.Margin - math.Abs(*d.Value); room >= least && d.Gate == "" {
+		lines = append(lines, fmt.Sprintf("  if there is no difference, about %s pairs would show that it is within %s",
+			needed(room), marginWords(compare.PassRate, d.Margin)))
+	}
+	return lines
 }
 
 // evidenceWords names the conclusion with the most evidence.
@@ -99,8 +123,8 @@ func answerWords(d *plumb.Decision) string {
 		text := fmt.Sprintf("%s: pass rate %s %%", d.Gate, decimal(100**d.Value, precision(n)))
 		if e.OK() {
 			low, high := outward(100**d.Low, 100**d.High, precision(n))
-			text += fmt.Sprintf(", %s between %s and %s", levelWords(d.Confidence), decimal(low, precision(n)),
-				decimal(high, precision(n)))
+			text += fmt.Sprintf(", %s between %s and %s for other cases like these", levelWords(d.Confidence),
+				decimal(low, precision(n)), decimal(high, precision(n)))
 		}
 		return text + fmt.Sprintf(" (%s of %s)", plural(n, "repetition"), plural(d.Cases, "case"))
 	}
