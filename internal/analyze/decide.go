@@ -36,8 +36,8 @@ type Question struct {
 // A Decision is the result of a question.
 type Decision uint8
 
-// The decisions. DecidedAbove and DecidedBelow answer a question with a gate: on which side of it the
-// mean is.
+// The decisions. DecidedAbove and DecidedBelow answer a question with a gate: on which side of it
+// the mean is.
 const (
 	Undecided Decision = iota
 	DecidedBetter
@@ -50,8 +50,8 @@ const (
 // NextDraw says whether there is a next draw.
 type NextDraw uint8
 
-// Waiting means that the next draw depends on results that are not revealed yet. Ended means that the
-// question is decided, or that no more draws are allowed.
+// Waiting means that the next draw depends on results that are not revealed yet. Ended means that
+// the question is decided, or that no more draws are allowed.
 const (
 	Drawn NextDraw = iota
 	Waiting
@@ -77,8 +77,8 @@ type Result struct{ Measured, Base, Cand bool }
 // that only uses revealed pairs. So the probability to ever decide one of them is at most alpha
 // (Ville 1939). Equivalent is decided by betting (Waudby-Smith and Ramdas 2024) on z = d/(M·π),
 // whose mean is the mean difference: both one-sided null hypotheses at the margin have to reach
-// 1/alpha. A gate is decided in the same way, at 2/alpha. These use the draws after the first sweep,
-// and none after a case is exhausted, because then the mean is one of fewer cases.
+// 1/alpha. A gate is decided in the same way, at 2/alpha. These use the draws after the first
+// sweep, and none after a case is exhausted, because then the mean is one of fewer cases.
 type Decider struct {
 	q     Question
 	rng   *rand.Rand
@@ -328,11 +328,12 @@ type Standing struct {
 	Lost, Won int
 	// Effect is [Decider.Effect].
 	Effect float64
-	// The evidence is an e-value as a part of the one that decides, in logarithms from 0 to 1: 0 is no
-	// evidence, 1 decides. Settled is the evidence that the sides are equivalent. Above and Below
-	// are those of a gate.
+	// The evidence is an e-value as a part of the one that decides, in logarithms from 0 to 1: 0 is
+	// no evidence, 1 decides. Settled is the evidence that the sides are equivalent. Above and
+	// Below are those of a gate.
 	Better, Worse, Settled, Above, Below float64
-	// Exhausted counts the cases whose pairs all count. Equivalence cannot be decided after the first.
+	// Exhausted counts the cases whose pairs all count. Equivalence cannot be decided after the
+	// first.
 	Exhausted int
 }
 

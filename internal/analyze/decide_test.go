@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// decideBank draws the pass rates of a suite: 45 % are .97, 15 % are .03, the others spread around .5.
+// decideBank draws the pass rates of a suite: 45 % are .97, 15 % are .03, the others spread around
+// .5.
 func decideBank(rng *rand.Rand, cases int) []float64 {
 	rates := make([]float64, cases)
 	for i := range rates {
@@ -226,9 +227,11 @@ func TestSimulatedDecisions(t *testing.T) {
 			count := map[Decision]float64{}
 			var rounds, squares float64
 			for r := range runs {
-				s := decideRun{rng: rng, world: newDecideWorld(rng, row.cases, row.truth), log: map[int]Result{}, q: Question{
-					Cases: row.cases, Draws: row.cases * row.repeats, Batch: 8, Alpha: .05, Margin: row.margin, Gate: math.NaN(),
-				}}
+				s := decideRun{rng: rng, world: newDecideWorld(rng, row.cases, row.truth), log: map[int]Result{}}
+				s.q = Question{
+					Cases: row.cases, Draws: row.cases * row.repeats, Batch: 8, Alpha: .05, Margin: row.margin,
+					Gate: math.NaN(),
+				}
 				binary.BigEndian.PutUint64(s.q.Seed[:], uint64(r*100+n))
 				s.perform(t, null)
 				is := s.d.Standing()
@@ -258,8 +261,8 @@ func TestSimulatedDecisions(t *testing.T) {
 	}
 }
 
-// TestSimulatedGates checks that a gate at the true pass rate is decided in at most 5 % of runs, and
-// that one away from it is decided correctly.
+// TestSimulatedGates checks that a gate at the true pass rate is decided in at most 5 % of runs,
+// and that one away from it is decided correctly.
 func TestSimulatedGates(t *testing.T) {
 	t.Parallel()
 	runs := simulations(t, 60, 3000)

@@ -22,7 +22,7 @@ const (
 // a resumed run does not depend on whether the baseline has changed.
 type Question struct {
 	// Against is the baseline as the user named it; "" for a gate without a baseline.
-	Against string `json:"against,omitempty" redact:"-"`
+	Against string `json:"against,omitempty"`
 	// Gate is "" if the question is which side is better.
 	Gate   string  `json:"gate,omitempty" redact:"-"`
 	Alpha  float64 `json:"alpha"`
@@ -150,7 +150,8 @@ func (s *sampler) Decision(ended bool) *plumb.Decision {
 	} else {
 		d.Margin = s.q.Margin
 		d.Evidence = []plumb.EvidenceFor{
-			{Conclusion: string(Worse), Part: is.Worse}, {Conclusion: string(Better), Part: is.Better},
+			{Conclusion: string(Worse), Part: is.Worse},
+			{Conclusion: string(Better), Part: is.Better},
 			{Conclusion: string(Equivalent), Part: is.Settled},
 		}
 	}
@@ -170,7 +171,9 @@ func (s *sampler) estimate(d *plumb.Decision) {
 	for i := range s.used {
 		n, base, cand := s.d.Counts(i)
 		if n > 0 {
-			pairs = append(pairs, analyze.PairCounts{BaseMeasured: n, BasePassed: base, CandMeasured: n, CandPassed: cand})
+			pairs = append(pairs, analyze.PairCounts{
+				BaseMeasured: n, BasePassed: base, CandMeasured: n, CandPassed: cand,
+			})
 			rates = append(rates, float64(cand)/float64(n))
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// decideRunner passes or fails as the case, the repetition and a rate say, so that each process gets
-// the same results. One of forty sessions cannot be measured.
+// decideRunner passes or fails as the case, the repetition and a rate say, so that each process
+// gets the same results. One of forty sessions cannot be measured.
 type decideRunner struct {
 	rate  uint32 // of 100
 	mu    sync.Mutex
@@ -61,8 +61,8 @@ func decideOptions(t *testing.T, d *run.Dir, r *decideRunner, q *compare.Questio
 	s := &plumb.Suite{Name: "test", Hash: "sha256:0"}
 	for i := range 8 {
 		s.Cases = append(s.Cases, plumb.Case{
-			ID: fmt.Sprint("c", i), Hash: fmt.Sprint("sha256:", i), Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "?"}},
-			Assertions: []plumb.Assertion{says("yes")},
+			ID: fmt.Sprint("c", i), Hash: fmt.Sprint("sha256:", i), Assertions: []plumb.Assertion{says("yes")},
+			Messages: []plumb.Message{{Role: plumb.RoleUser, Content: "?"}},
 		})
 	}
 	if q.Against != "" {
@@ -97,8 +97,8 @@ func newDecideDir(t *testing.T) *run.Dir {
 }
 
 // TestDecideAnywhere cuts the log of a run until a decision at many places, as a crash would, and
-// resumes. The decision must be that of the whole run, with the same draws, and no repetition with a
-// result is made again.
+// resumes. The decision must be that of the whole run, with the same draws, and no repetition with
+// a result is made again.
 func TestDecideAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -148,7 +148,8 @@ func TestDecideAnywhere(t *testing.T) {
 					id, n, _ := strings.Cut(name, "/")
 					done := fmt.Sprintf(`"case":%q,"runner":"r","repetition":%s,`, id, n)
 					for line := range strings.Lines(string(log[:cut])) {
-						if strings.Contains(line, `"type":"session-judged"`) && strings.Contains(line, done) && strings.HasSuffix(line, "\n") {
+						if strings.Contains(line, `"type":"session-judged"`) && strings.Contains(line, done) &&
+							strings.HasSuffix(line, "\n") {
 							t.Errorf("cut at %d: repetition %s was made again", cut, name)
 						}
 					}
@@ -176,7 +177,8 @@ func checkDecided(t *testing.T, path string, state *plumb.Run) {
 	for i := range state.Executions {
 		x, c := &state.Executions[i], &state.Cases[i]
 		if n := int(x.Passed + x.Failed + x.Errored); n != made[c.ID] || max(n, 1) != c.Repeat {
-			t.Errorf("%s: case %s has %d repetitions of %d, and the log has %d", filepath.Base(path), c.ID, n, c.Repeat, made[c.ID])
+			t.Errorf("%s: case %s has %d repetitions of %d, and the log has %d", filepath.Base(path), c.ID, n, c.Repeat,
+				made[c.ID])
 		}
 	}
 }

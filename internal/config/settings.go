@@ -246,7 +246,10 @@ func (s *Settings) Groups() []Group {
 				Flag: "vary", At: &s.Vary, Commas: true, Known: vary(),
 				Help: "`kinds` of differences from the baseline that are wanted, such as model or prompt",
 			},
-			{Flag: "margin", At: &s.Margin, Help: "largest `difference` of pass rates that does not matter (default 5pp)"},
+			{
+				Flag: "margin", At: &s.Margin,
+				Help: "largest `difference` of pass rates that does not matter (default 5pp)",
+			},
 			{Flag: "alpha", At: &s.Alpha, Help: "probability of a wrong `conclusion` (default 0.05)"},
 		}},
 		{"Judging", []Setting{

@@ -35,8 +35,8 @@ func standingWords(d *plumb.Decision, dot string) string {
 		strings.Join(parts, ", "))
 }
 
-// decisionLines describes the answer to the question of a run that has ended; none for a run without
-// a question.
+// decisionLines describes the answer to the question of a run that has ended; none for a run
+// without a question.
 func decisionLines(run *plumb.Run) []string {
 	d := run.Decision
 	if d == nil || run.End == nil || d.Conclusion == "" {
@@ -55,7 +55,7 @@ func decisionLines(run *plumb.Run) []string {
 	}
 	if d.Low != nil && d.High != nil && *d.Low <= 0 && *d.High >= 0 &&
 		(d.Conclusion == string(compare.Worse) || d.Conclusion == string(compare.Better)) {
-		lines = append(lines, "  the interval is wider than the test allows, because it counts cases and not pairs, and they are few")
+		lines = append(lines, "  the interval contains 0, because it counts cases and not pairs, and the cases are few")
 	}
 	if d.Exhausted > 0 {
 		lines = append(lines, fmt.Sprintf("  %s no more results in the baseline, so nothing can be called equivalent; "+
@@ -68,13 +68,14 @@ func decisionLines(run *plumb.Run) []string {
 		"the interval is for a fixed number of %s", decimal(d.Alpha, 3), strings.Fields(drawsWords(d, 2))[1]))
 }
 
-// settleLines says what difference the pairs could have seen, and about how many pairs would decide.
-// The number of pairs grows with the square of the ratio of the detectable difference to the real one.
+// settleLines says what difference the pairs could have seen, and about how many pairs would
+// decide. The number of pairs grows with the square of the ratio of the detectable difference to
+// the real one.
 func settleLines(d *plumb.Decision) []string {
 	if d.Detectable == nil || d.Value == nil {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("  these pairs could have seen %s pp", decimal(100**d.Detectable, precision(d.Measured)))}
+	lines := []string{"  these pairs could have seen " + decimal(100**d.Detectable, precision(d.Measured)) + " pp"}
 	needed := func(difference float64) string {
 		n := float64(d.Measured) * *d.Detectable * *d.Detectable / (difference * difference)
 		scale := math.Pow(10, max(0, math.Floor(math.Log10(n))-1))
@@ -83,7 +84,8 @@ func settleLines(d *plumb.Decision) []string {
 	const least = 1e-3 // of a difference, for which a number of pairs says something
 	if v := math.Abs(*d.Value); v >= least {
 		e := compare.Effect{Value: compare.Number(*d.Value), Unit: compare.UnitRate}
-		lines = append(lines, fmt.Sprintf("  if %s is real, about %s pairs would show it", effectWords(&e, d.Measured), needed(v)))
+		lines = append(lines, fmt.Sprintf("  if %s is real, about %s pairs would show it",
+			effectWords(&e, d.Measured), needed(v)))
 	}
 	if room := d.Margin - math.Abs(*d.Value); room >= least && d.Gate == "" {
 		lines = append(lines, fmt.Sprintf("  if there is no difference, about %s pairs would show that it is within %s",

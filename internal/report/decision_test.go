@@ -10,7 +10,10 @@ import (
 func TestDecisionLines(t *testing.T) {
 	t.Parallel()
 	evidence := func(worse, better, equivalent float64) []plumb.EvidenceFor {
-		return []plumb.EvidenceFor{{"worse", worse}, {"better", better}, {"equivalent", equivalent}}
+		return []plumb.EvidenceFor{
+			{Conclusion: "worse", Part: worse}, {Conclusion: "better", Part: better},
+			{Conclusion: "equivalent", Part: equivalent},
+		}
 	}
 	for want, d := range map[string]plumb.Decision{
 		`worse: -10.0 pp pass rate, 95 % between -16.9 and -2.8 (15 lost, 3 won, of 120 pairs)
@@ -23,8 +26,8 @@ func TestDecisionLines(t *testing.T) {
   decided after 210 of at most 2,000 pairs: 1,790 not made
   coverage 200/210: a pair without a result on a side does not count
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
-			Against: "main", Conclusion: "equivalent", Drawn: 210, Measured: 200, Limit: 2000, Lost: 6, Won: 5, Margin: .05,
-			Value: new(-.005), Low: new(-.0345), High: new(.0243), Confidence: .9, Evidence: evidence(0, 0, 1),
+			Against: "main", Conclusion: "equivalent", Drawn: 210, Measured: 200, Limit: 2000, Lost: 6, Won: 5,
+			Margin: .05, Value: new(-.005), Low: new(-.0345), High: new(.0243), Confidence: .9, Evidence: evidence(0, 0, 1),
 		},
 		`not decisive: -5.0 pp pass rate, 95 % between -12.3 and +2.5 (9 lost, 4 won, of 100 pairs)
   not decided after 100 of at most 100 pairs; the most evidence is for worse, 42 % of what decides
@@ -32,8 +35,8 @@ func TestDecisionLines(t *testing.T) {
   these pairs could have seen 10.6 pp
   if -5.0 pp is real, about 450 pairs would show it
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
-			Against: "main", Conclusion: "not decisive", Drawn: 100, Measured: 100, Limit: 100, Lost: 9, Won: 4, Margin: .05,
-			Value: new(-.05), Low: new(-.123), High: new(.0248), Detectable: new(.1057), Exhausted: 2,
+			Against: "main", Conclusion: "not decisive", Drawn: 100, Measured: 100, Limit: 100, Lost: 9, Won: 4,
+			Margin: .05, Value: new(-.05), Low: new(-.123), High: new(.0248), Detectable: new(.1057), Exhausted: 2,
 			Evidence: evidence(.421, 0, .1),
 		},
 		`violated: pass_rate >= 85%: pass rate 71.5 %, 95 % between 60 and 80.8 for other cases like these (130 repetitions of 20 cases)

@@ -54,11 +54,11 @@ func (e *engine) artifacts(t task, number int) string {
 // rejected model or a broken agent is found before everything starts.
 func (e *engine) canary(ctx context.Context) error {
 	tasks, err := e.queue.canary()
-	if e.samples != nil {
-		tasks, err = e.samples.canary()
-	}
 	if err != nil {
 		return err
+	}
+	if e.samples != nil {
+		tasks = e.samples.canary()
 	}
 	for _, t := range tasks {
 		if e.stopped() {

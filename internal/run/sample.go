@@ -111,13 +111,16 @@ func (q *samples) next() (*task, error) {
 }
 
 // canary returns the first repetition on an agent.
-func (q *samples) canary() (tasks []task, err error) {
-	if q.e.Runners[0].Info().Kind == plumb.RunnerAgent {
-		if t := q.take(); t != nil {
-			tasks = append(tasks, *t)
-		}
+func (q *samples) canary() []task {
+	if q.e.Runners[0].Info().Kind != plumb.RunnerAgent {
+		return nil
 	}
-	return tasks, nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.take(); t != nil {
+		return []task{*t}
+	}
+	return nil
 }
 
 // take returns the next task if there is one.
