@@ -143,7 +143,11 @@ func (a *analysis) figure(s *series, runner string) Figure {
 	conf := 1 - a.o.Alpha
 	e := s.interval(conf)
 	f.Effect = s.effect(e, conf)
-	f.Population = s.effect(s.population(conf), conf)
+	others := e
+	if !s.caseLevel() {
+		others = s.population(conf)
+	}
+	f.Population = s.effect(others, conf)
 	f.Equivalence = s.effect(s.interval(1-2*a.o.Alpha), 1-2*a.o.Alpha)
 	p, method := s.test()
 	f.P, f.Method = Number(p), method

@@ -214,8 +214,7 @@ func parseResults(path string, text []byte) (*Side, error) {
 		for j := range f.Cases[i].RunnerResults {
 			e := &f.Cases[i].RunnerResults[j]
 			if e.Runner.ID == "" {
-				return nil, problem(path, 1, text, int64(len(text)),
-					fmt.Sprintf("cases.%d.runnerResults.%d.runner.id is missing", i, j))
+				return nil, inFile(path, fmt.Sprintf("cases.%d.runnerResults.%d.runner.id is missing", i, j))
 			}
 			s.runnerAt(resultsRunner(&e.Runner, f.Schema > 0))
 		}
@@ -223,11 +222,10 @@ func parseResults(path string, text []byte) (*Side, error) {
 	for i := range f.Cases {
 		c := &f.Cases[i]
 		if c.CaseID == "" {
-			return nil, problem(path, 1, text, int64(len(text)), fmt.Sprintf("cases.%d.caseId is missing", i))
+			return nil, inFile(path, fmt.Sprintf("cases.%d.caseId is missing", i))
 		}
 		if _, twice := s.at[c.CaseID]; twice {
-			return nil, problem(path, 1, text, int64(len(text)),
-				fmt.Sprintf("cases.%d.caseId: %s is in the file twice", i, c.CaseID))
+			return nil, inFile(path, fmt.Sprintf("cases.%d.caseId: %s is in the file twice", i, c.CaseID))
 		}
 		at := s.caseAt(Case{
 			ID: c.CaseID, Hash: c.CaseHash, Tags: c.Tags, Category: c.Category, Difficulty: c.Difficulty,
@@ -398,7 +396,7 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 	for i := range blocks {
 		b := &blocks[i]
 		if b.runner() == "" {
-			return nil, problem(path, 1, text, int64(len(text)), fmt.Sprintf("%d.run_metadata.model_id is missing", i))
+			return nil, inFile(path, fmt.Sprintf("%d.run_metadata.model_id is missing", i))
 		}
 		last[b.runner()] = b
 	}
@@ -425,7 +423,7 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 	s.History = len(kept) > len(s.Runners)
 	for _, b := range kept {
 		if err := s.block(b); err != nil {
-			return nil, problem(path, 1, text, int64(len(text)), err.Error())
+			return nil, inFile(path, err.Error())
 		}
 	}
 	return s.Side, nil

@@ -342,7 +342,7 @@ func (a *analysis) candidate(m Metric, runner int, conf float64) Effect {
 			counts, _ := passCounts(p, leaveOut)
 			k, n = counts.CandPassed, counts.CandMeasured
 		default:
-			if v := values(p, samples, m, nil); len(v) > 0 {
+			if v := appendValues(nil, p, samples, m, nil); len(v) > 0 {
 				value, n = mean(v), len(v)
 			}
 		}

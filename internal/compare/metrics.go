@@ -129,6 +129,12 @@ func (s *series) interval(conf float64) analyze.Estimate {
 	}
 }
 
+// caseLevel reports whether [series.interval] is already about other cases like these.
+func (s *series) caseLevel() bool {
+	_, single := s.shape()
+	return s.clusters != nil || s.counts == nil && single
+}
+
 // population returns the effect on other cases like these.
 func (s *series) population(conf float64) analyze.Estimate {
 	if s.len() == 0 {
@@ -253,7 +259,7 @@ func (b *builder) add(s *series, i int) {
 }
 
 func (b *builder) series(m Metric) *series {
-	s := &series{metric: m, units: slices.Clone(b.runs)}
+	s := &series{metric: m, units: slices.Grow(slices.Clone(b.runs), len(b.pairs))}
 	if b.clusters != nil {
 		s.clusters = []int{}
 	}
@@ -263,7 +269,7 @@ func (b *builder) series(m Metric) *series {
 // shares makes a series of counts. A pair whose count has nothing measured on a side is missing.
 func (b *builder) shares(m Metric, count func(*Pair) analyze.PairCounts) *series {
 	s := b.series(m)
-	s.counts = []analyze.PairCounts{}
+	s.counts = make([]analyze.PairCounts, 0, len(b.pairs))
 	for i, p := range b.pairs {
 		c := count(p)
 		s.found = s.found || c.BaseMeasured+c.CandMeasured > 0
@@ -280,8 +286,19 @@ func (b *builder) shares(m Metric, count func(*Pair) analyze.PairCounts) *series
 // graded makes the series of a metric with a value for each sample.
 func (b *builder) graded(m Metric, include func(*analyze.Sample) bool) *series {
 	s := b.series(m)
+	s.base, s.cand = make([][]float64, 0, len(b.pairs)), make([][]float64, 0, len(b.pairs))
+	n := 0
+	for _, p := range b.pairs {
+		n += len(p.Base) + len(p.Cand)
+	}
+	all := make([]float64, 0, n) // one array for the values of all pairs
+	take := func(p *Pair, samples []analyze.Sample) []float64 {
+		from := len(all)
+		all = appendValues(all, p, samples, m, include)
+		return all[from:len(all):len(all)]
+	}
 	for i, p := range b.pairs {
-		base, cand := values(p, p.Base, m, include), values(p, p.Cand, m, include)
+		base, cand := take(p, p.Base), take(p, p.Cand)
 		s.found = s.found || len(base)+len(cand) > 0
 		if len(base) == 0 || len(cand) == 0 {
 			s.missing++
@@ -293,21 +310,24 @@ func (b *builder) graded(m Metric, include func(*analyze.Sample) bool) *series {
 	return s
 }
 
-// values returns the values of one side of a pair. If the repetitions ended early, only the first
-// one counts, because whether there are more depends on the results.
-func values(p *Pair, samples []analyze.Sample, m Metric, include func(*analyze.Sample) bool) []float64 {
-	var out []float64
+// appendValues appends the values of one side of a pair, sorted, because the order of repetitions must
+// not change a sum. If the repetitions ended early, only the first one counts, because whether there
+// are more depends on the results.
+func appendValues(
+	to []float64, p *Pair, samples []analyze.Sample, m Metric, include func(*analyze.Sample) bool,
+) []float64 {
+	from := len(to)
 	for i := range samples {
 		s := &samples[i]
 		if !s.Measured() || include != nil && !include(s) || p.EarlyStop && s.Repetition > 1 {
 			continue
 		}
 		if v := m.value(s); !math.IsNaN(v) {
-			out = append(out, v)
+			to = append(to, v)
 		}
 	}
-	slices.Sort(out) // the order of repetitions must not change a sum
-	return out
+	slices.Sort(to[from:])
+	return to
 }
 
 // value returns the value of a sample: the logarithm for a ratio, or NaN if there is none.
