@@ -5,6 +5,8 @@ type Decision struct {
 	// Against is the baseline as the user named it, and Gate the condition; one of them may be "".
 	Against string `json:"against,omitempty"`
 	Gate    string `json:"gate,omitempty" redact:"-"`
+	// BaselineRun is the id of the run of the baseline; "" if the baseline is not a single run.
+	BaselineRun string `json:"baselineRun,omitempty" redact:"-"`
 	// Conclusion is better, worse, equivalent or not decisive; for a gate it is holds, violated or
 	// unproven. It is "" while the run continues.
 	Conclusion string `json:"conclusion,omitempty" redact:"-"`

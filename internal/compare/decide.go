@@ -31,6 +31,8 @@ type Question struct {
 	Repeat int `json:"repeat"`
 	// Batch is the number of draws with the same probabilities.
 	Batch int `json:"batch"`
+	// BaselineRun is the id of the run of the baseline; "" if more repetitions cannot be added to it.
+	BaselineRun string `json:"baselineRun,omitempty" redact:"-"`
 	// Baseline has the measured results of each case, in suite order; empty without a baseline.
 	Baseline []BaselineResults `json:"baseline,omitempty"`
 }
@@ -40,6 +42,22 @@ type Question struct {
 type BaselineResults struct {
 	Case    string `json:"case" redact:"-"`
 	Results string `json:"results" redact:"-"`
+}
+
+// Stock returns the largest number of pairs that the baseline allows.
+func (q *Question) Stock() (pairs int) {
+	for _, b := range q.Baseline {
+		pairs += len(b.Results)
+	}
+	return pairs
+}
+
+// Extendable returns the id of the run of a side to which plumb resume can add repetitions, or "".
+func Extendable(s *Side) string {
+	if !s.extendable() {
+		return ""
+	}
+	return s.ID
 }
 
 // Results returns the measured results of samples in the form of [BaselineResults].
@@ -136,7 +154,7 @@ func (s *sampler) conclusion(d analyze.Decision) string {
 func (s *sampler) Decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
-		Against: s.q.Against, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
+		Against: s.q.Against, BaselineRun: s.q.BaselineRun, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
 		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: orNil(is.Effect), Alpha: s.q.Alpha,
 	}
 	if s.q.Gate != "" {

@@ -130,7 +130,22 @@ func (j *Job) readBaseline(words []string) error {
 	if len(m.VariedKinds) > 0 {
 		j.Note(plumb.Note{Level: "info", Text: "varied: " + joined(m.VariedKinds)})
 	}
-	return j.keepPairs(q, m.Runners[0].Pairs)
+	q.BaselineRun = compare.Extendable(base)
+	if err := j.keepPairs(q, m.Runners[0].Pairs); err != nil {
+		return err
+	}
+	if most := q.Repeat * len(q.Baseline); q.Stock() < most {
+		n := plumb.Note{Level: "warning", Text: fmt.Sprintf(
+			"the baseline has %d repetitions of %d cases, so this run ends after %d of at most %d pairs",
+			q.Stock(), len(q.Baseline), q.Stock(), most,
+		)}
+		if q.BaselineRun != "" {
+			n.Hint = fmt.Sprintf("add repetitions to the baseline first: plumb resume %s --repeat %d",
+				q.BaselineRun, 2*q.Repeat)
+		}
+		j.Note(n)
+	}
+	return nil
 }
 
 func joined(kinds []compare.Kind) string {

@@ -208,7 +208,7 @@ AgentInfo: Model Type
 Asked: PromptHash
 CaseInfo: Category ChecksHash Difficulty Hash ID PromptHash Tags
 Content: Hash
-Decision: Conclusion Gate
+Decision: BaselineRun Conclusion Gate
 Event: Blob Case Marker Runner
 EvidenceFor: Conclusion
 Failure: LogPath Provider

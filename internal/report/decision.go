@@ -43,11 +43,17 @@ func decisionLines(run *plumb.Run) []string {
 		return nil
 	}
 	lines := []string{d.Conclusion + ": " + answerWords(d)}
-	made := fmt.Sprintf("%s of at most %s", count(d.Drawn), drawsWords(d, d.Limit))
-	if saved := d.Limit - d.Drawn; decided(run) {
-		lines = append(lines, fmt.Sprintf("  decided after %s: %s not made", made, count(saved)))
+	made := 0 // more than the draws that count: those in flight at the decision, too
+	for i := range run.Executions {
+		x := &run.Executions[i]
+		made += int(x.Passed + x.Failed + x.Errored)
+	}
+	if decided(run) {
+		lines = append(lines, fmt.Sprintf("  decided after %s; %s of at most %s were made, so %s were saved",
+			drawsWords(d, d.Drawn), count(made), count(d.Limit), count(d.Limit-made)))
 	} else {
-		lines = append(lines, "  not decided after "+made+"; "+evidenceWords(d))
+		lines = append(lines, fmt.Sprintf("  not decided after %s of at most %s; %s", count(d.Drawn),
+			drawsWords(d, d.Limit), evidenceWords(d)))
 	}
 	if d.Measured < d.Drawn {
 		lines = append(lines, fmt.Sprintf("  coverage %s/%s: a pair without a result on a side does not count",
@@ -58,8 +64,11 @@ func decisionLines(run *plumb.Run) []string {
 		lines = append(lines, "  the interval contains 0, because it counts cases and not pairs, and the cases are few")
 	}
 	if d.Exhausted > 0 {
-		lines = append(lines, fmt.Sprintf("  %s no more results in the baseline, so nothing can be called equivalent; "+
-			"to add some: plumb resume BASELINE --repeat N", plural(d.Exhausted, "case")+" had"))
+		line := "  " + plural(d.Exhausted, "case") + " had no more results in the baseline, so nothing can be called equivalent"
+		if d.BaselineRun != "" {
+			line += "; to add some for the next run: plumb resume " + ShellWord(d.BaselineRun) + " --repeat N"
+		}
+		lines = append(lines, line)
 	}
 	if !decided(run) {
 		lines = append(lines, settleLines(d)...)

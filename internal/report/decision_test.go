@@ -17,13 +17,13 @@ func TestDecisionLines(t *testing.T) {
 	}
 	for want, d := range map[string]plumb.Decision{
 		`worse: -10.0 pp pass rate, 95 % between -16.9 and -2.8 (15 lost, 3 won, of 120 pairs)
-  decided after 120 of at most 2,000 pairs: 1,880 not made
+  decided after 120 pairs; 130 of at most 2,000 were made, so 1,870 were saved
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
 			Against: "main", Conclusion: "worse", Drawn: 120, Measured: 120, Limit: 2000, Lost: 15, Won: 3,
 			Value: new(-.1), Low: new(-.1689), High: new(-.0281), Evidence: evidence(1, 0, .1),
 		},
 		`equivalent: within ±5 pp (-0.5 pp, 90 % between -3.5 and +2.5; 6 lost, 5 won, of 200 pairs)
-  decided after 210 of at most 2,000 pairs: 1,790 not made
+  decided after 210 pairs; 130 of at most 2,000 were made, so 1,870 were saved
   coverage 200/210: a pair without a result on a side does not count
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
 			Against: "main", Conclusion: "equivalent", Drawn: 210, Measured: 200, Limit: 2000, Lost: 6, Won: 5,
@@ -31,16 +31,16 @@ func TestDecisionLines(t *testing.T) {
 		},
 		`not decisive: -5.0 pp pass rate, 95 % between -12.3 and +2.5 (9 lost, 4 won, of 100 pairs)
   not decided after 100 of at most 100 pairs; the most evidence is for worse, 42 % of what decides
-  2 cases had no more results in the baseline, so nothing can be called equivalent; to add some: plumb resume BASELINE --repeat N
+  2 cases had no more results in the baseline, so nothing can be called equivalent; to add some for the next run: plumb resume B --repeat N
   these pairs could have seen 10.6 pp
   if -5.0 pp is real, about 450 pairs would show it
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
-			Against: "main", Conclusion: "not decisive", Drawn: 100, Measured: 100, Limit: 100, Lost: 9, Won: 4,
+			Against: "main", BaselineRun: "B", Conclusion: "not decisive", Drawn: 100, Measured: 100, Limit: 100, Lost: 9, Won: 4,
 			Margin: .05, Value: new(-.05), Low: new(-.123), High: new(.0248), Detectable: new(.1057), Exhausted: 2,
 			Evidence: evidence(.421, 0, .1),
 		},
 		`violated: pass_rate >= 85%: pass rate 71.5 %, 95 % between 60 and 80.8 for other cases like these (130 repetitions of 20 cases)
-  decided after 130 of at most 400 repetitions: 270 not made
+  decided after 130 repetitions; 130 of at most 400 were made, so 270 were saved
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of repetitions`: {
 			Gate: "pass_rate >= 85%", Conclusion: "violated", Drawn: 130, Measured: 130, Limit: 400, Cases: 20,
 			Value: new(.7149), Low: new(.6003), High: new(.8078),
@@ -57,7 +57,9 @@ func TestDecisionLines(t *testing.T) {
 		if d.Confidence == 0 {
 			d.Confidence = .95
 		}
-		run := &plumb.Run{Decision: &d, End: &plumb.RunEnd{}}
+		run := &plumb.Run{
+			Decision: &d, End: &plumb.RunEnd{}, Executions: []plumb.Execution{{Passed: 100, Failed: 20}, {Failed: 9, Errored: 1}},
+		}
 		if got := strings.Join(decisionLines(run), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
