@@ -50,6 +50,11 @@ func newSamples(e *engine) (*samples, error) {
 			return nil, err
 		}
 		left += len(q.known[i])
+		for _, sessions := range q.known[i] {
+			if e.settled(sessions) {
+				shrink(sessions) // before the next case is read
+			}
+		}
 	}
 	for left > 0 {
 		t := q.draw()
@@ -84,11 +89,9 @@ func (q *samples) draw() *task {
 	return t
 }
 
-// reveal stores the sessions of a repetition that is done, without the parts that no result needs.
+// reveal stores the sessions of a repetition that is done.
 func (q *samples) reveal(t *task) {
-	for i := range t.sessions {
-		t.sessions[i].shrink()
-	}
+	shrink(t.sessions)
 	t.repetitions[t.repetition-1] = t.sessions
 	q.e.Sampler.Reveal(t.draws[t.repetition-1], t.sessions[len(t.sessions)-1].judgement.Outcome)
 }
@@ -192,8 +195,14 @@ func (q *samples) finish() (remaining int, err error) {
 	return remaining, q.e.log.failed()
 }
 
-// shrink removes the parts of a session that no result of an execution needs: a run until a
-// decision keeps all of its sessions in memory.
+// shrink removes the parts of sessions that no result of an execution needs: a run until a decision
+// keeps all of its sessions in memory.
+func shrink(sessions []session) {
+	for i := range sessions {
+		sessions[i].shrink()
+	}
+}
+
 func (s *session) shrink() {
 	s.stored, s.workspace = nil, nil
 	if r := s.report; r != nil {
