@@ -164,9 +164,9 @@ func (s *decideRun) resume(t *testing.T) {
 	}
 }
 
-// near fails the test if a share differs from the table by more than three standard errors. The
+// closeTo fails the test if a share differs from the table by more than three standard errors. The
 // table rests on tabled runs, and is rounded.
-func near(t *testing.T, what string, got, want float64, runs, tabled int) {
+func closeTo(t *testing.T, what string, got, want float64, runs, tabled int) {
 	t.Helper()
 	rounding := .0005
 	if want == 0 || want > .05 {
@@ -242,9 +242,9 @@ func TestSimulatedDecisions(t *testing.T) {
 			worse, better, equivalent := count[DecidedWorse], count[DecidedBetter], count[DecidedEquivalent]
 			t.Logf("%d runs: worse %.4f, better %.4f, equivalent %.4f, not decisive %.4f, pairs a case %.1f",
 				runs, worse, better, equivalent, count[Undecided], rounds)
-			near(t, "worse", worse, row.worse, runs, tabled)
-			near(t, "better", better, row.better, runs, tabled)
-			near(t, "equivalent", equivalent, row.equivalent, runs, tabled)
+			closeTo(t, "worse", worse, row.worse, runs, tabled)
+			closeTo(t, "better", better, row.better, runs, tabled)
+			closeTo(t, "equivalent", equivalent, row.equivalent, runs, tabled)
 			sd := math.Sqrt(max(squares-rounds*rounds, 0))
 			allowed := 3*sd*math.Sqrt(1/float64(runs)+1/float64(tabled)) + .05
 			if math.Abs(rounds-row.rounds) > allowed {
