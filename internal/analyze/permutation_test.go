@@ -169,3 +169,14 @@ func TestStratifiedPermutationNormal(t *testing.T) {
 		t.Errorf("got %+v, want p of about %v", p, want)
 	}
 }
+
+func BenchmarkStratifiedPermutationOfTwo(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	base, cand := make([][]float64, 50_000), make([][]float64, 50_000)
+	for i := range base {
+		base[i], cand[i] = normals(2, 0, random), normals(2, 0, random)
+	}
+	for b.Loop() {
+		analyze.StratifiedPermutation(base, cand, analyze.NewSeed("bench"))
+	}
+}

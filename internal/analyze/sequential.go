@@ -155,8 +155,8 @@ func ConformalP(score float64, past []float64, u float64) float64 {
 	return (float64(above) + u*float64(equal+1)) / float64(len(past)+1)
 }
 
-// ShiryaevRoberts returns the path of the detector R_t = (1+R_(t-1)) e_t, R_0 = 0, of e-values. An
-// alarm at R >= c comes on average at the earliest after c steps without a change (Shin, Ramdas and
+// ShiryaevRoberts returns the path of the detector R_t = (1+R_(t-1)) e_t, R_0 = 0, of e-values.
+// Without a change, the first R >= c comes after at least c steps on average (Shin, Ramdas and
 // Rinaldo 2022).
 func ShiryaevRoberts(e []float64) []float64 {
 	return path(e, func(at, e float64) float64 { return (1 + at) * e })

@@ -206,10 +206,10 @@ func cosine(a, b map[string]float64) float64 {
 	for _, v := range b {
 		squaresB += v * v
 	}
-	if squaresA == squaresB && squaresA == 0 {
+	switch {
+	case len(a) == 0 && len(b) == 0:
 		return 1
-	}
-	if squaresA == 0 || squaresB == 0 {
+	case len(a) == 0 || len(b) == 0:
 		return 0
 	}
 	return product / math.Sqrt(squaresA*squaresB)

@@ -426,8 +426,11 @@ func matches(got, want any, tolerance float64) bool {
 		return matches(0.0, want, tolerance)
 	}
 	f, isNumber := got.(float64)
-	if want == nil {
+	switch strings.ToLower(strings.TrimPrefix(fmt.Sprint(want), "+")) {
+	case "<nil>", "null", "nan":
 		return !isNumber || math.IsNaN(f)
+	case "inf", "infinity":
+		return math.IsInf(f, 1)
 	}
 	w := number(want)
 	return isNumber && math.Abs(f-w) <= tolerance*max(math.Abs(w), 1e-3)

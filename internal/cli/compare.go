@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,15 +77,11 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	open := compare.OpenOptions{
-		Dir: c.Dir, Runs: p.Runs(), Baselines: filepath.Join(cmp.Or(p.Config.Dir, c.Dir), compare.BaselinesDir),
-		RedactorOf: p.RedactorOf,
-	}
-	base, err := compare.Open(baseRef, open)
+	base, err := p.OpenSide(baseRef)
 	if err != nil {
 		return err
 	}
-	cand, err := compare.Open(candRef, open)
+	cand, err := p.OpenSide(candRef)
 	if err != nil {
 		return err
 	}
@@ -95,9 +89,8 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Flags = p.Flags
-	result := compare.Analyze(m, o)
-	if err := findDifferences(p, m, result); err != nil {
+	result, err := p.Compare(m, o)
+	if err != nil {
 		return err
 	}
 	if err := p.ReportComparison(result, reports); err != nil {
@@ -160,22 +153,4 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 	}
 	reports, err = reports.Check()
 	return o, m, reports, err
-}
-
-// findDifferences looks for the first event at which the sessions of a shown case differ. It reads
-// only those sessions, and only if both sides are runs.
-func findDifferences(p *job.Project, m *compare.Matching, c *compare.Comparison) (err error) {
-	if m.Base.Kind != compare.SourceRun || m.Cand.Kind != compare.SourceRun {
-		return nil
-	}
-	sessions := func(s *compare.Side) compare.Sessions {
-		return compare.Sessions(report.Without(p.RedactorOf(s.Path), job.Sessions(s.Path)))
-	}
-	base, cand := sessions(m.Base), sessions(m.Cand)
-	report.ShownCases(c, func(x *compare.CaseResult) {
-		if err == nil {
-			err = compare.FindDifference(x, base, cand)
-		}
-	})
-	return err
 }
