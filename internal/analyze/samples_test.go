@@ -43,7 +43,8 @@ func judged(repetition, session int, o plumb.Outcome, score float64) plumb.Event
 	return plumb.Event{Type: plumb.EventSessionJudged, Repetition: repetition, Session: session, Judgement: j}
 }
 
-// TestSamplesOfRetries: the last session of a repetition decides, in whatever order repetitions end.
+// TestSamplesOfRetries: the last session of a repetition decides, in whatever order repetitions
+// end.
 func TestSamplesOfRetries(t *testing.T) {
 	t.Parallel()
 	report := func(tokens int64) *plumb.SessionReport {
@@ -97,7 +98,8 @@ func TestSamplesOfFigures(t *testing.T) {
 		CostUSD: new(0.5), LatencyMs: 20, DurationMs: 40, Steps: 2, StartedAt: &started, FinalOutput: "x",
 	}
 	x = collect(t, finished(1, 1, &full)).Of(0)[0]
-	if x.InputTokens != 7 || x.OutputTokens != 3 || x.Tokens != 9 || x.CostUSD != 0.5 || x.LatencyMs != 20 || x.Steps != 2 {
+	if x.InputTokens != 7 || x.OutputTokens != 3 || x.Tokens != 9 || x.CostUSD != 0.5 || x.LatencyMs != 20 ||
+		x.Steps != 2 {
 		t.Errorf("%+v", x)
 	}
 	replayed, cached := full, full
@@ -119,7 +121,10 @@ func TestObserved(t *testing.T) {
 	r := func(version string) *plumb.SessionReport {
 		return &plumb.SessionReport{
 			AgentVersion: version, Model: "m", Effective: plumb.Parameters{Temperature: new(1.0)},
-			Offered: []plumb.Offer{{Kind: plumb.OfferSkill, Name: "x", Undeclared: true}, {Kind: plumb.OfferSkill, Name: "y"}},
+			Offered: []plumb.Offer{
+				{Kind: plumb.OfferSkill, Name: "x", Undeclared: true},
+				{Kind: plumb.OfferSkill, Name: "y"},
+			},
 		}
 	}
 	s := collect(t, finished(1, 1, r("1")), finished(2, 1, r("2")), finished(3, 1, r("1")))

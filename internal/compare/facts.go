@@ -164,8 +164,11 @@ func (f *facts) parameters(p *plumb.Parameters) {
 		name  string
 		value string
 	}{
-		{"temperature", number(p.Temperature)}, {"topP", number(p.TopP)}, {"seed", number(p.Seed)},
-		{"maxOutputTokens", number(p.MaxOutputTokens)}, {"reasoningEffort", number(p.ReasoningEffort)},
+		{"temperature", number(p.Temperature)},
+		{"topP", number(p.TopP)},
+		{"seed", number(p.Seed)},
+		{"maxOutputTokens", number(p.MaxOutputTokens)},
+		{"reasoningEffort", number(p.ReasoningEffort)},
 	} {
 		f.configured(VaryParameters, one.name, one.value, true)
 	}
