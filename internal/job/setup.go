@@ -24,8 +24,8 @@ import (
 // unknownHash replaces the hash of a file that cannot be read.
 const unknownHash = "unknown"
 
-// setup returns what the run records for a later comparison. It reads the workspace template and the
-// skills.
+// setup returns what the run records for a later comparison. It reads the workspace template and
+// the skills.
 func (j *Job) setup() *plumb.Setup {
 	s := &j.Spec
 	out := &plumb.Setup{
@@ -66,8 +66,8 @@ func (j *Job) setup() *plumb.Setup {
 	return out
 }
 
-// recordedSetup returns the setup of the runner that a replay plays. It is empty if the recorded run
-// has none.
+// recordedSetup returns the setup of the runner that a replay plays. It is empty if the recorded
+// run has none.
 func recordedSetup(ref, id string) plumb.RunnerSetup {
 	dir, recorded, chosen := strings.Cut(ref, "#")
 	if chosen {

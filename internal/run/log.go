@@ -344,7 +344,7 @@ func ReadInfo(path string) (*plumb.RunInfo, error) {
 		if err := unmarshal(line, &h); err != nil {
 			return err
 		}
-		info = h.Event.Info
+		info = h.Info
 		return found
 	})
 	if errors.Is(err, found) {
