@@ -30,12 +30,16 @@ func ClusteredError(scores []float64, clusters []int) StandardErrors {
 		return StandardErrors{nan, nan, nan, nan, nan}
 	}
 	m := average(scores)
-	residuals := make([]float64, len(scores))
-	for i, s := range scores {
-		residuals[i] = s - m
+	g, all := n, squares(scores, m)
+	within := all // of clusters of one score each
+	if clusters != nil {
+		residuals := make([]float64, len(scores))
+		for i, s := range scores {
+			residuals[i] = s - m
+		}
+		sums := clusterSums(residuals, clusters)
+		g, within = float64(len(sums)), squares(sums, 0)
 	}
-	sums := clusterSums(residuals, clusters)
-	g, all, within := float64(len(sums)), squares(scores, m), squares(sums, 0)
 	iid, cr0 := all/(n*(n-1)), within/(n*n) // 0/0 is NaN for one score
 	miller := iid + cr0 - all/(n*n)
 	if math.Abs(miller) < tieTolerance*iid {

@@ -251,6 +251,27 @@ func TestSimulatedIntervals(t *testing.T) {
 	}
 }
 
+// TestSimulatedAlpha measures the coverage of the bootstrap interval of Krippendorff's alpha.
+func TestSimulatedAlpha(t *testing.T) {
+	t.Parallel()
+	n := replicates(t, 20, 1000)
+	got := share(n, "alpha", func(random *rand.Rand) bool {
+		units := make([][]float64, 80)
+		for i := range units { // both raters name the true label with probability 0.9
+			label := random.IntN(2)
+			for range 2 {
+				units[i] = append(units[i], float64(label^passes(1, 0.1, random)))
+			}
+		}
+		e := analyze.AlphaInterval(units, false, 0.95, analyze.NewSeed(fmt.Sprint(random.Uint64())))
+		return e.Lo <= 0.64 && 0.64 <= e.Hi
+	})
+	t.Logf("| alpha | %.3f |", got)
+	if !inRange(got, n, 0.92, 0.965) {
+		t.Errorf("coverage %.3f", got)
+	}
+}
+
 // TestSimulatedLevels measures p-values when nothing changed. Those of counts are discrete: they
 // must not be small more often than they say. Those of continuous values must be uniform.
 func TestSimulatedLevels(t *testing.T) {

@@ -64,6 +64,8 @@ func binomial(k, n int, p float64) float64 {
 			return 1
 		}
 		return 0
+	case k == 0 && p >= 0.5:
+		return math.Pow(q, float64(n)) // q is exact
 	case k == 0:
 		return math.Exp(float64(n) * math.Log1p(-p))
 	case k == n:
@@ -157,9 +159,11 @@ func total(values []float64) float64 {
 			}
 		}
 		slices.Sort(sizes)
-		sum := 0.0
+		sum, lost := 0.0, 0.0 // Kahan's summation: 100,000 equal numbers must not drift off a tie
 		for _, v := range sizes {
-			sum += v
+			next := sum + (v - lost)
+			lost = (next - sum) - (v - lost)
+			sum = next
 		}
 		return sum
 	}

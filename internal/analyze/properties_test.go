@@ -25,9 +25,10 @@ func pairCounts(t *rapid.T, least, most int) []analyze.PairCounts {
 	return pairs
 }
 
-// scores draws up to 30 cases with up to 4 values on a side.
+// scores draws up to 30 cases with up to 4 values on a side. A small range gives many ties.
 func scores(t *rapid.T) (base, cand [][]float64) {
-	value := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(-30, 30).Draw(t, "value")) / 7 })
+	most := rapid.SampledFrom([]int{1, 3, 30}).Draw(t, "range")
+	value := rapid.Map(rapid.IntRange(-most, most), func(v int) float64 { return float64(v) / 7 })
 	values := rapid.SliceOfN(value, 0, 4)
 	for range rapid.IntRange(0, 30).Draw(t, "cases") {
 		base, cand = append(base, values.Draw(t, "base")), append(cand, values.Draw(t, "cand"))
@@ -211,6 +212,26 @@ func TestTails(t *testing.T) {
 	if _, below, _ := analyze.FlakyPosterior(16093, 16093, lo, 1); math.Abs(below-5e-7) > 1e-15 {
 		t.Errorf("a posterior has %v below its quantile %v of 5e-7", below, lo)
 	}
+	if p := analyze.Stouffer([]float64{0, 0.5}); p != 0 {
+		t.Errorf("Stouffer with p = 0: %v", p)
+	}
+	if p := analyze.Stouffer([]float64{1, 0.5}); p != 1 {
+		t.Errorf("Stouffer with p = 1: %v", p)
+	}
+	if p := analyze.FisherCombination([]float64{0, 0.5}); p != 0 {
+		t.Errorf("Fisher with p = 0: %v", p)
+	}
+	// Many equal differences keep their ties: only one arrangement is as extreme as all of them.
+	thirds := slices.Repeat([]float64{1.0 / 3}, 100_000)
+	if p := analyze.SignFlip(thirds[:1000], analyze.NewSeed("")); p.Greater != math.Ldexp(1, -1000) {
+		t.Errorf("1,000 losses of 1/3: %v", p.Greater)
+	}
+	half := slices.Clone(thirds)
+	for i := range half[:50_100] {
+		half[i] = -half[i]
+	}
+	worse, _, _ = analyze.McNemar(49_900, 50_100)
+	near("sign flips of many thirds", analyze.SignFlip(half, analyze.NewSeed("")).Greater, worse)
 	flips := slices.Repeat([]float64{1}, 400)
 	near("sign flip", analyze.SignFlip(flips, analyze.NewSeed("")).Greater, math.Ldexp(1, -400))
 }
@@ -483,4 +504,26 @@ func TestBetting(t *testing.T) {
 	if math.Abs(twice.E()-want) > 1e-12 {
 		t.Errorf("one draw: %v, want %v", twice.E(), want)
 	}
+}
+
+// TestPosteriorsInvert checks that the quantiles of a posterior have the probability that they are
+// asked for.
+func TestPosteriorsInvert(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(0, 50), rapid.IntRange(0, 1_000_000)).Draw(t, "n")
+		few, many := rapid.IntRange(0, min(n, 5)), rapid.IntRange(max(0, n-5), n)
+		k := rapid.OneOf(few, many, rapid.IntRange(0, n)).Draw(t, "k")
+		conf := rapid.SampledFrom([]float64{0.5, 0.9, 0.95, 0.99, 0.9999}).Draw(t, "conf")
+		mean, lo, hi := analyze.BetaInterval(k, n, conf, 0.5, 0.5)
+		_, below, above := analyze.FlakyPosterior(k, n, lo, hi)
+		tail := (1 - conf) / 2
+		// 1 - hi keeps only the digits that hi has, which matters where nearly all passed.
+		if math.Abs(below-tail) > 1e-9*tail || k < n-5 && math.Abs(above-tail) > 1e-8*tail {
+			t.Fatalf("%v below %v and %v above %v, want %v", below, lo, above, hi, tail)
+		}
+		if !(0 <= lo && lo <= mean && mean <= hi && hi <= 1) && k > 0 && k < n {
+			t.Fatalf("mean %v is not in %v to %v", mean, lo, hi)
+		}
+	})
 }

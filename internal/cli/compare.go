@@ -98,14 +98,13 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	o.Flags, o.Compare = p.Flags, c.again(baseRef, candRef, p.Flags)
-	result := compare.Analyze(m, o)
 	if c.confirm {
-		if o.Confirmed, err = c.fresh(ctx, m, result); err != nil {
+		if o.Confirmed, err = c.fresh(ctx, m, compare.Analyze(m, o)); err != nil {
 			return err
 		}
-		result = compare.Analyze(m, o)
 	}
-	if err := findDifferences(p, m, result); err != nil {
+	result, err := p.Compare(m, o)
+	if err != nil {
 		return err
 	}
 	if err := p.ReportComparison(result, reports); err != nil {
@@ -168,24 +167,6 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 	}
 	reports, err = reports.Check()
 	return o, m, reports, err
-}
-
-// findDifferences looks for the first event at which the sessions of a shown case differ. It reads
-// only those sessions, and only if both sides are runs.
-func findDifferences(p *job.Project, m *compare.Matching, c *compare.Comparison) (err error) {
-	if m.Base.Kind != compare.SourceRun || m.Cand.Kind != compare.SourceRun {
-		return nil
-	}
-	sessions := func(s *compare.Side) compare.Sessions {
-		return compare.Sessions(report.Without(p.RedactorOf(s.Path), job.Sessions(s.Path)))
-	}
-	base, cand := sessions(m.Base), sessions(m.Cand)
-	report.ShownCases(c, func(x *compare.CaseResult) {
-		if err == nil {
-			err = compare.FindDifference(x, base, cand)
-		}
-	})
-	return err
 }
 
 // again returns the command of this comparison, without its flags for output.

@@ -56,11 +56,8 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 	known := map[table][2]float64{} // most pairs have one of few tables
 	for i := range m.Runners {
 		for _, p := range builders[i].pairs {
-			c, whole := passCounts(p, leaveOut)
+			c, _ := passCounts(p, leaveOut)
 			r := caseResult(&m.Runners[i], p)
-			r.Whole = whole
-			r.Baseline = Count{c.BasePassed, c.BaseMeasured, unmeasuredOf(p.Base)}
-			r.Candidate = Count{c.CandPassed, c.CandMeasured, unmeasuredOf(p.Cand)}
 			if c.BaseMeasured == 0 || c.CandMeasured == 0 {
 				unmeasured = append(unmeasured, r)
 				continue
@@ -93,9 +90,14 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 	return tested, unmeasured
 }
 
+// caseResult returns the counts of a pair.
 func caseResult(r *RunnerPair, p *Pair) CaseResult {
+	counts, whole := passCounts(p, leaveOut)
 	c := CaseResult{
-		Case: p.CandCase, Runner: r.Cand, Category: p.Case.Category, Difficulty: p.Case.Difficulty, Tags: p.Case.Tags,
+		Baseline:  Count{counts.BasePassed, counts.BaseMeasured, unmeasuredOf(p.Base)},
+		Candidate: Count{counts.CandPassed, counts.CandMeasured, unmeasuredOf(p.Cand)},
+		Whole:     whole,
+		Case:      p.CandCase, Runner: r.Cand, Category: p.Case.Category, Difficulty: p.Case.Difficulty, Tags: p.Case.Tags,
 		P: missing(), AdjustedP: missing(),
 	}
 	if p.BaseCase != p.CandCase {

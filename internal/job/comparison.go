@@ -50,13 +50,35 @@ func (r ComparisonReports) Check() (ComparisonReports, error) {
 	return r, nil
 }
 
-// ReportComparison writes the reports of a comparison, which [ComparisonReports.Check] returned.
-func (p *Project) ReportComparison(c *compare.Comparison, reports ComparisonReports) error {
+// Compare concludes from a matching, and finds the first event at which the sessions of the cases
+// differ that reports show.
+func (p *Project) Compare(m *compare.Matching, o compare.Options) (*report.Compared, error) {
+	o.Flags = p.Flags
+	c := &report.Compared{
+		Comparison: compare.Analyze(m, o), Matching: m, Baseline: p.sessionsOf(m.Base), Candidate: p.sessionsOf(m.Cand),
+	}
+	return c, c.FindDifferences()
+}
+
+// sessionsOf reads the sessions of a side without secrets. It returns nil if the side is not a run.
+func (p *Project) sessionsOf(s *compare.Side) report.Sessions {
+	if s.Kind != compare.SourceRun {
+		return nil
+	}
+	return report.Without(p.RedactorOf(s.Path), Sessions(s.Path))
+}
+
+// ReportComparison writes the reports of a comparison, which [ComparisonReports.Check] returned. The
+// html report without a file name is comparison.html in the directory of the candidate.
+func (p *Project) ReportComparison(c *report.Compared, reports ComparisonReports) error {
 	var all []error
 	for _, spec := range reports {
 		name, path, toFile := strings.Cut(spec, ":")
 		o := p.reportOptions("")
 		o.Out = p.env.Stdout
+		if c.Matching.Cand.Kind == compare.SourceRun {
+			o.RunDir = c.Matching.Cand.Path
+		}
 		var file *doc.File
 		if toFile {
 			path = p.env.Path(path)
@@ -70,7 +92,7 @@ func (p *Project) ReportComparison(c *compare.Comparison, reports ComparisonRepo
 			}
 			o.Out, o.Terminal, o.Color, o.RunDir, o.Unicode = file, false, false, "", true
 		}
-		err := report.Compared(name, o, c)
+		err := report.NewComparison(name, o, c)
 		switch {
 		case file == nil:
 		case err == nil:

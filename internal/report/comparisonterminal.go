@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -125,29 +124,11 @@ func (w *comparisonText) differences() {
 			w.line(4, fmt.Sprintf("  varied   and %s", plural(len(w.c.Varied)-most, "more difference")))
 			break
 		}
-		w.line(11, "  varied   "+w.difference(&d))
+		w.line(11, "  varied   "+differenceWords(&d))
 	}
-	if len(w.c.Unknown) > 0 {
-		var names []string
-		for _, d := range w.c.Unknown {
-			if !slices.Contains(names, d.Name) {
-				names = append(names, d.Name)
-			}
-		}
+	if names := unknownNames(w.c); len(names) > 0 {
 		w.line(11, "  unknown  "+w.clean(someOf(names, most))+": not recorded on both sides, so not compared")
 	}
-}
-
-// difference renders one difference with both values.
-func (w *comparisonText) difference(d *compare.Difference) string {
-	name := string(d.Kind)
-	if d.Name != "" && d.Name != name {
-		name += " (" + d.Name + ")"
-	}
-	if d.Case != "" {
-		name += " of " + d.Case
-	}
-	return fmt.Sprintf("%s  %s → %s", w.clean(name), Line(d.Base, 60), Line(d.Cand, 60))
 }
 
 // someOf lists the first names.
@@ -260,24 +241,11 @@ func (w *comparisonText) familySize() int {
 
 // metric renders one row of the table of metrics.
 func (w *comparisonText) metric(f *compare.Figure) []string {
-	n := repetitions(f)
-	name := strings.ReplaceAll(string(f.Metric), "_", " ")
-	if f.Among != "" {
-		name = "passed " + name
+	cells := metricCells(f)
+	if last := len(cells) - 1; f.Pairs > 0 {
+		cells[last] = w.paint(cells[last])
 	}
-	relation, p := pNumber(f.AdjustedP)
-	if relation == "=" {
-		relation = ""
-	}
-	word := w.paint(string(f.Conclusion))
-	if f.Pairs == 0 {
-		word = "no values"
-	} else if !f.Effect.OK() {
-		word = "no interval"
-	}
-	return []string{
-		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&f.Effect, n), relation + p, word,
-	}
+	return cells
 }
 
 // levelOf renders the value of a metric on one side.
@@ -316,9 +284,7 @@ func (w *comparisonText) gates() {
 		rows = append(rows, append(cells, gateWords(w.c, g)))
 	}
 	w.table(rows, -1)
-	if w.c.UnprovenPass && slices.ContainsFunc(w.c.Gates, func(g compare.GateOutcome) bool {
-		return g.Result == compare.Unproven
-	}) {
+	if unprovenPasses(w.c) {
 		w.line(4, "  note: unproven gates do not fail, because of --unproven pass")
 	}
 }
@@ -353,16 +319,6 @@ func (w *comparisonText) groups() {
 
 // shownCases is the number of cases of one list that the terminal shows.
 const shownCases = 12
-
-// ShownCases calls fn for each case that [WriteComparison] shows with its sessions, so that only
-// their sessions need to be read.
-func ShownCases(c *compare.Comparison, fn func(*compare.CaseResult)) {
-	for _, list := range [][]compare.CaseResult{c.Cases.Regressed, c.Cases.Fixed} {
-		for i := range list[:min(shownCases, len(list))] {
-			fn(&list[i])
-		}
-	}
-}
 
 // cases lists the cases that became worse or better, by failure class.
 func (w *comparisonText) cases(word string, list []compare.CaseResult) {
@@ -414,27 +370,11 @@ func classesOf(list []compare.CaseResult) []*compare.CaseResult {
 }
 
 func (w *comparisonText) oneCase(c *compare.CaseResult) {
-	name := c.Case
-	if c.BaselineCase != "" {
-		name = c.BaselineCase + " → " + c.Case
-	}
+	name := caseName(c)
 	if len(w.c.Runners) > 1 {
 		name += " on " + c.Runner
 	}
-	parts := []string{countsWords(c)}
-	if c.Whole {
-		parts[0] += " executions"
-	}
-	if c.Baseline.Measured > 1 || c.Candidate.Measured > 1 {
-		parts = append(parts, pWords(c.P))
-	}
-	if c.Label != "" {
-		parts = append(parts, c.Label+" before")
-	}
-	if f := c.Confirmation; f != nil {
-		parts = append(parts, fmt.Sprintf("again %d/%d", f.Candidate.Passed, f.Candidate.Measured))
-	}
-	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(parts, ", "))
+	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(caseFacts(c), ", "))
 	if d := c.Difference; d != nil && d.Event > 0 {
 		text := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
 		w.line(10, "        "+Line(text, 3*w.width))
@@ -450,29 +390,12 @@ func sessionEnd(event string) string {
 }
 
 func (w *comparisonText) unpaired() {
-	const most = 8
-	first := true
-	list := func(label string, names []string) {
-		if len(names) == 0 {
-			return
-		}
-		if first {
+	for i, l := range unpairedLists(w.c) {
+		if i == 0 {
 			fmt.Fprintln(&w.text)
-			first = false
 		}
-		w.line(4, fmt.Sprintf("  %s: %s", label, w.clean(someOf(names, most))))
+		w.line(4, fmt.Sprintf("  %s: %s", l.label, w.clean(someOf(l.names, 8))))
 	}
-	list("only in the baseline", w.c.Cases.OnlyBaseline)
-	list("only in the candidate", w.c.Cases.OnlyCandidate)
-	var unmeasured []string
-	for i := range w.c.Cases.Unmeasured {
-		name := w.c.Cases.Unmeasured[i].Case
-		if len(w.c.Runners) > 1 {
-			name += " on " + w.c.Cases.Unmeasured[i].Runner
-		}
-		unmeasured = append(unmeasured, name)
-	}
-	list("not measured on both sides", unmeasured)
 }
 
 // method writes how the comparison was made, as the last lines.
@@ -507,57 +430,4 @@ func (w *comparisonText) notes(r *compare.RunnerResult) {
 		w.dim(fmt.Sprintf("%s ended at the first failure: %d count as executions, %d with the first repetition",
 			plural(p.EarlyStop, "pair"), p.Whole, p.EarlyStop-p.Whole))
 	}
-}
-
-// comparisonKind is one kind of report of a comparison.
-type comparisonKind struct {
-	name  string
-	write func(Options, *compare.Comparison) error
-	// mixes is set if the report can share standard output with another one.
-	mixes bool
-}
-
-// comparisonKinds is the only list of the reports of a comparison.
-func comparisonKinds() []comparisonKind {
-	return []comparisonKind{
-		{name: Terminal, write: WriteComparison},
-		{name: JSON, write: writeComparisonJSON},
-	}
-}
-
-// ComparisonNames returns the names of the reports of a comparison.
-func ComparisonNames() []string {
-	var names []string
-	for _, k := range comparisonKinds() {
-		names = append(names, k.name)
-	}
-	return names
-}
-
-// ComparisonMixes reports whether a report of a comparison can share standard output.
-func ComparisonMixes(name string) bool {
-	return slices.ContainsFunc(comparisonKinds(), func(k comparisonKind) bool { return k.name == name && k.mixes })
-}
-
-// Compared writes the report of a comparison with the given name.
-func Compared(name string, o Options, c *compare.Comparison) error {
-	for _, k := range comparisonKinds() {
-		if k.name == name {
-			return k.write(o, c)
-		}
-	}
-	return fmt.Errorf("unknown report %q", name)
-}
-
-// writeComparisonJSON writes the document of a comparison.
-func writeComparisonJSON(o Options, c *compare.Comparison) error {
-	var doc bytes.Buffer
-	enc := json.NewEncoder(&doc)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(without(o.Redact, c)); err != nil {
-		return fmt.Errorf("write the comparison: %w", err)
-	}
-	_, err := o.Out.Write(EscapeJSON(doc.Bytes()))
-	return err
 }
