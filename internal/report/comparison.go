@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -202,9 +203,17 @@ func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 	return fmt.Sprintf("%s pass rate, %s (%s; %s)", effectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed, p)
 }
 
+// nameWords names a case, with its runner if there are several.
+func nameWords(all *compare.Comparison, c *compare.CaseResult) string {
+	if len(all.Runners) > 1 {
+		return c.Case + " on " + c.Runner
+	}
+	return c.Case
+}
+
 // brokenWords describes a broken case: "refund-3, 20/20 → 0/3, then 0/5 again (p < 0.0001)".
-func brokenWords(c *compare.CaseResult) string {
-	text := fmt.Sprintf("%s, %s", c.Case, countsWords(c))
+func brokenWords(all *compare.Comparison, c *compare.CaseResult) string {
+	text := fmt.Sprintf("%s, %s", nameWords(all, c), countsWords(c))
 	p := c.AdjustedP
 	if f := c.Confirmation; f != nil {
 		text += fmt.Sprintf(", then %d/%d again", f.Candidate.Passed, f.Candidate.Measured)
@@ -255,7 +264,7 @@ func undecidedByRule(c *compare.Comparison, r *compare.RunnerResult) bool {
 
 func brokeLine(c *compare.Comparison) string {
 	broken := c.Cases.Broken
-	text := c.Reason + ": " + brokenWords(&broken[0])
+	text := c.Reason + ": " + brokenWords(c, &broken[0])
 	if more := len(broken) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
@@ -292,6 +301,23 @@ func kindWords(c *compare.Comparison) string {
 		return "nothing"
 	}
 	return strings.Join(kinds, ", ")
+}
+
+// variedWords describes the declared differences, each once: runners often differ in the same way.
+func variedWords(c *compare.Comparison) []string {
+	var out []string
+	for i := range c.Varied {
+		if text := differenceWords(&c.Varied[i]); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// conclusionLine is the first line of a comparison.
+func conclusionLine(c *compare.Comparison) string {
+	word, rest := conclusionWord(c)
+	return word + ": " + rest
 }
 
 // sensitivityWords says whether the conclusion depends on what could not be measured; "" if all was
@@ -428,7 +454,7 @@ func suspectWords(c *compare.Comparison) []advice {
 	const most = 3
 	var names []string
 	for i := range suspects[:min(most, len(suspects))] {
-		name := suspects[i].Case + ": " + countsWords(&suspects[i])
+		name := nameWords(c, &suspects[i]) + ": " + countsWords(&suspects[i])
 		if f := suspects[i].Confirmation; f != nil {
 			name += fmt.Sprintf(", then %d/%d", f.Candidate.Passed, f.Candidate.Measured)
 		}
@@ -450,6 +476,17 @@ func suspectWords(c *compare.Comparison) []advice {
 	return []advice{a}
 }
 
+// gateEffect returns the figure of a gate as an effect, and the repetitions that it rests on.
+func gateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect, n int) {
+	n = 100
+	for i := range c.Runners {
+		if c.Runners[i].Candidate == g.Runner {
+			n = repetitions(&c.Runners[i].Figure)
+		}
+	}
+	return compare.Effect{Value: g.Value, Low: g.Low, High: g.High, Confidence: g.Confidence, Unit: g.Unit}, n
+}
+
 // gateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
 func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	if g.Metric == compare.Broken {
@@ -458,13 +495,7 @@ func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	if g.Why != "" {
 		return g.Why
 	}
-	n := 100
-	for i := range c.Runners {
-		if c.Runners[i].Candidate == g.Runner {
-			n = repetitions(&c.Runners[i].Figure)
-		}
-	}
-	e := compare.Effect{Value: g.Value, Low: g.Low, High: g.High, Confidence: g.Confidence, Unit: g.Unit}
+	e, n := gateEffect(c, g)
 	switch {
 	case g.Relative:
 		return effectWords(&e, n) + ", " + betweenWords(&e, n)
