@@ -50,7 +50,9 @@ func ParseWithheld(text string) (Withheld, error) {
 }
 
 // Has reports whether the offer of a kind with a name is withheld.
-func (w Withheld) Has(kind, name string) bool { return w.Kind == kind && (w.Name == "" || w.Name == name) }
+func (w Withheld) Has(kind, name string) bool {
+	return w.Kind == kind && (w.Name == "" || w.Name == name)
+}
 
 // skills returns the directories of skills that are not withheld.
 func (w Withheld) skills(dirs []string) []string {

@@ -42,7 +42,7 @@ type Settings struct {
 	Ablate string
 	// BaselineFrom names the run whose repetitions are taken over.
 	BaselineFrom string
-	Reports         []string
+	Reports      []string
 	// Redact names environment variables whose values are secrets.
 	Redact []string
 }

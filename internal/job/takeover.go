@@ -99,7 +99,6 @@ func (t *takeover) count() int {
 // planned returns the number of planned repetitions of a case.
 func (t *takeover) planned(c *plumb.Case) int { return max(1, cmp.Or(c.Repeat, t.job.Spec.Repeat)) }
 
-
 // plannedSide returns the run of the job as a side of a comparison, without samples.
 func (j *Job) plannedSide() *compare.Side {
 	s, info := &j.Spec, j.options.Info
