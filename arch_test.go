@@ -41,6 +41,7 @@ var layers = map[string]int{
 	"internal/suite/lib":       3,
 	"internal/runner":          3,
 	"internal/compare":         4,
+	"internal/drift":           4,
 	"internal/report":          5,
 	"internal/config":          6,
 	"internal/suite":           7,
