@@ -29,6 +29,10 @@ func withTwins(configs []plumb.RunnerConfig, ablate string) ([]plumb.RunnerConfi
 		if all = append(all, c); c.Agent == nil {
 			continue
 		}
+		if c.Agent.InheritConfig {
+			return nil, plumb.WithHint(fmt.Errorf("--ablate cannot withhold what %s inherits from your own configuration",
+				cmp.Or(c.ID, c.Agent.Type)), "leave inheritConfig out")
+		}
 		agents++
 		twin, a := c, *c.Agent
 		twin.ID, a.Without = TwinID(cmp.Or(c.ID, c.Agent.Type), without.Kind), ablate

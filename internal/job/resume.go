@@ -108,6 +108,9 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if s.Demo {
 		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
 	}
+	if !run.MadeHere(p.Runs(), path) {
+		s.BaselineFrom = "" // a run from elsewhere must not read other runs
+	}
 	if err := p.restoreRunners(&s); err != nil {
 		return nil, err
 	}
