@@ -61,7 +61,7 @@ func (r *Request) question(s *Spec) (*compare.Question, error) {
 		Against: r.Against, Gate: r.Gate, Alpha: cmp.Or(r.Alpha, compare.DefaultOptions().Alpha), Repeat: s.Repeat,
 		Batch: max(s.Parallel, 1),
 	}
-	if s.Schedule == run.Serial {
+	if s.Schedule == run.Serial || s.Schedule == run.IsolatedByRunner {
 		q.Batch = 1
 	}
 	if err := setMargin(q, r.Margin); err != nil || q.Gate == "" {

@@ -489,11 +489,18 @@ func (e *engine) finishRun(began time.Time, broken bool) (err error) {
 
 // workers returns the number of workers per source. Where sessions may overlap there are more
 // workers than slots, so that a slot is free again while its last session is recorded and judged.
+//
+// With a Sampler there are as many workers as slots, so that no repetition is drawn before it can
+// start: after a decision it would be missing between others.
 func (e *engine) workers() int {
-	if e.Schedule == Parallel && e.Parallel > 1 {
+	switch {
+	case e.Schedule != Parallel || e.Parallel == 1:
+		return 1
+	case e.Sampler != nil:
+		return e.Parallel
+	default:
 		return 2*e.Parallel + 8
 	}
-	return 1
 }
 
 // watch ends the run when Drain is closed, ctx ends, or the time budget (left) is spent.
