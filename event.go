@@ -13,7 +13,8 @@ const (
 	// EventPlanned lists cases of the run, in suite order. A run has as many of these events as it
 	// needs. Cases is set.
 	EventPlanned EventType = "planned"
-	// EventRunResumed means that a later process continues the run.
+	// EventRunResumed means that a later process continues the run. If Repeat is set, the process
+	// raises the planned repetitions of each case to at least this number.
 	EventRunResumed EventType = "run-resumed"
 	// EventSessionStarted means that a session is about to begin. For an agent, the event is in the
 	// log before the agent starts, with Marker set. For other runners it is only emitted, for live
@@ -45,8 +46,9 @@ type Event struct {
 	// Marker identifies the processes of a session; see [MarkerEnv].
 	Marker string `json:"marker,omitempty" redact:"-"`
 
-	Info  *RunInfo   `json:"info,omitempty"`
-	Cases []CaseInfo `json:"cases,omitempty"`
+	Info   *RunInfo   `json:"info,omitempty"`
+	Repeat int        `json:"repeat,omitempty"`
+	Cases  []CaseInfo `json:"cases,omitempty"`
 	// Report is the record of the session. On disk, Blob replaces a large one: the name of a file
 	// beside the log.
 	Report    *SessionReport   `json:"report,omitempty"`

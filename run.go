@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -30,6 +31,9 @@ type Run struct {
 	runners map[string]int
 	classes map[FailureClass]*FailureClass
 	resumed time.Time
+	// raised is the number to which a later process raised the planned repetitions of all cases; 0
+	// if none did.
+	raised int
 }
 
 // ExecutionState is the progress of an execution.
@@ -165,10 +169,14 @@ func (r *Run) Apply(ev Event) error {
 				r.Executions[i].State = ExecutionPlanned
 			}
 		}
+		r.raise(ev.Repeat)
 	case EventPlanned:
 		for _, c := range ev.Cases {
 			if _, ok := r.cases[c.ID]; ok {
 				return fmt.Errorf("case %q is planned twice", c.ID)
+			}
+			if r.raised > 0 {
+				c.Repeat = max(c.Repeat, r.raised)
 			}
 			r.cases[c.ID] = len(r.Cases)
 			r.Cases = append(r.Cases, c)
@@ -198,6 +206,29 @@ func (r *Run) Apply(ev Event) error {
 		}
 	}
 	return nil
+}
+
+// raise raises the planned repetitions of each case to at least n. The executions of the raised
+// cases are planned again; their sessions so far count when they finish.
+func (r *Run) raise(n int) {
+	if n <= r.raised {
+		return
+	}
+	runners, was := len(r.Info.Runners), max(1, r.Info.Repeat)
+	r.raised, r.Info.Repeat = n, max(n, was)
+	for i := range r.Cases {
+		if c := &r.Cases[i]; cmp.Or(c.Repeat, was) < n {
+			c.Repeat = n
+		} else {
+			continue
+		}
+		for x := i * runners; x < (i+1)*runners; x++ {
+			if r.Executions[x].State == ExecutionDone {
+				r.count(&r.Executions[x], -1)
+			}
+			r.Executions[x] = Execution{}
+		}
+	}
 }
 
 // Index returns the index in Executions of one case on one runner, by their ids.

@@ -287,7 +287,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		}
 	}
 	names := strings.Join(e.Statistics, ", ")
-	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, p %s",
+	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, p-value %s",
 		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), pValue(a.P)))
 }
 
@@ -346,11 +346,4 @@ func causeWords(a *analyze.DriftAlarm, own bool) []string {
 			strings.Join(f.Submitters, ", ")))
 	}
 	return lines
-}
-
-func pValue(p float64) string {
-	if p < 0.0001 {
-		return "< 0.0001"
-	}
-	return "= " + strconv.FormatFloat(p, 'g', 2, 64)
 }

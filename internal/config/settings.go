@@ -38,6 +38,10 @@ type Settings struct {
 	UpdateBaselines bool
 
 	Judge, Embedder string
+	// Ablate is what each agent is also measured without.
+	Ablate string
+	// BaselineFrom names the run whose repetitions are taken over.
+	BaselineFrom string
 	Reports         []string
 	// Redact names environment variables whose values are secrets.
 	Redact []string
@@ -171,7 +175,11 @@ func (s *Settings) Groups() []Group {
 				Resume: "largest number of sessions in flight (default: as in the run)",
 				Score:  fmt.Sprintf("sessions judged at the same time (default %d)", DefaultParallel),
 			},
-			{Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1, Help: "samples of each case"},
+			{
+				Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1,
+				Help:   "samples of each case",
+				Resume: "raise the samples of each case to at least `n`, and make those that are missing",
+			},
 			{
 				Key: "retry", Flag: "retry", OtherKeys: []string{"repeatFailure", "retryFailed"},
 				OtherFlags: []string{"repeat-failure", "retry-failed"}, At: &s.Retry,
@@ -191,6 +199,10 @@ func (s *Settings) Groups() []Group {
 				Help:  "use stored answers of earlier runs: off, on or only",
 				Doc:   "whether to use stored answers of earlier runs, or nothing else",
 				Score: "use stored answers of earlier runs for the embedder: off, on or only",
+			},
+			{
+				Flag: "baseline-from", At: &s.BaselineFrom,
+				Help: "earlier `run` whose repetitions are taken over where nothing differs; the rest is measured",
 			},
 		}},
 		{"Limits of the run", []Setting{
@@ -313,6 +325,10 @@ func (s *Settings) Groups() []Group {
 			{
 				Flag: "inherit-config", At: &s.InheritConfig, NewRunner: true,
 				Help: "let agents use your own configuration, skills and memory",
+			},
+			{
+				Flag: "ablate", At: &s.Ablate,
+				Help: "also measure each agent without an `offer`: skill, instructions, mcp, skill=NAME or mcp=NAME",
 			},
 			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
 			{Flag: "update-snapshots", At: &s.UpdateBaselines, Help: "save the measured tokens as the new baselines"},

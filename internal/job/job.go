@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,8 @@ type Job struct {
 	baselines *snapshot.Baselines
 	// dir is the directory of a run that is resumed, until Perform takes it.
 	dir *run.Dir
+	// root is the directory in which a new run is made; "" means that of the project's runs.
+	root string
 	// closers end the code of suites.
 	closers []func() error
 }
@@ -85,7 +88,12 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		}
 	}()
 	s := p.newSpec(source, r.Settings.Settings)
-	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
+	configs, err := withTwins(r.Runners, r.Ablate)
+	if err != nil {
+		return nil, err
+	}
+	s.Runners, s.Selected, s.Demo = specsOf(configs), r.RunnerIDs, r.Demo
+	s.AllRepetitions = s.AllRepetitions || r.Ablate != ""
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
@@ -93,9 +101,21 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if err := p.directories(&s, &r, source); err != nil {
 		return nil, err
 	}
+	if err := checkTwins(&s, r.Ablate); err != nil {
+		return nil, err
+	}
 	if s.Output != "" {
 		s.Output = p.env.Path(s.Output)
 		if err := report.CheckBlockFile(s.Output); err != nil {
+			return nil, err
+		}
+	}
+	if r.BaselineFrom != "" {
+		path, err := run.Find(p.Runs(), r.BaselineFrom)
+		if err != nil {
+			return nil, fmt.Errorf("--baseline-from: %w", err)
+		}
+		if s.BaselineFrom, err = filepath.Abs(path); err != nil {
 			return nil, err
 		}
 	}
@@ -206,6 +226,9 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 		}
 	}
 	j.setOptions(source.Suite)
+	if err := j.withhold(); err != nil {
+		return nil, err
+	}
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
@@ -221,6 +244,11 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	j.options.Forecast = j.forecast.of
 	if err := j.checkBudget(); err != nil {
 		return nil, err
+	}
+	if s.BaselineFrom != "" && !planning {
+		if err := j.takeFrom(s.BaselineFrom); err != nil {
+			return nil, err
+		}
 	}
 	return j, nil
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,7 +39,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	dir, resumed := j.dir, j.dir != nil
 	j.dir = nil
 	if !resumed {
-		if dir, err = j.project.newRun(); err != nil {
+		if dir, err = j.project.newRun(cmp.Or(j.root, j.project.Runs())); err != nil {
 			return nil, err
 		}
 	}
@@ -60,6 +61,11 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	j.options.Dir, j.options.Index = dir, index
 	//nolint:contextcheck // results are written after an interruption, too
 	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
+		if ev.Type == plumb.EventRunResumed {
+			if err := recordRaise(dir, state); err != nil {
+				return err
+			}
+		}
 		// A documented promise: results.json exists when reporters get the end of the run.
 		if ev.Type == plumb.EventRunFinished {
 			notWritten = j.writeResults(dir, results, state, index)

@@ -191,8 +191,8 @@ func (p *Project) Runs() string { return filepath.Join(p.Root, "runs") }
 
 func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
 
-// newRun makes a run directory, and keeps the output directory out of version control.
-func (p *Project) newRun() (*run.Dir, error) {
+// newRun makes a run directory in root, and keeps the output directory out of version control.
+func (p *Project) newRun(root string) (*run.Dir, error) {
 	if err := os.MkdirAll(p.Root, 0o700); err != nil {
 		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err),
 			"choose another one with --output-dir")
@@ -203,7 +203,7 @@ func (p *Project) newRun() (*run.Dir, error) {
 			return nil, fmt.Errorf("write %s: %w", ignore, err)
 		}
 	}
-	return run.Create(p.Runs(), p.env.Now())
+	return run.Create(root, p.env.Now())
 }
 
 // printf writes a line about the project to standard error.

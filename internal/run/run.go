@@ -51,6 +51,15 @@ type Options struct {
 	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast
 	// RetryErrors makes a resumed run repeat the sessions that could not be measured.
 	RetryErrors bool
+	// Raise makes a resumed run plan at least this number of repetitions of each case. The log
+	// records it, so that every later process continues with it. A number below that of the run is
+	// an error, and 0 changes nothing.
+	Raise int
+
+	// Take, if set, returns the finished and judged sessions of an earlier run that stand for those of
+	// a case on the runner at the given index. They are recorded as sessions of this run, and only the
+	// repetitions without one are performed.
+	Take func(c *plumb.Case, runner int) ([]plumb.Event, error)
 
 	// Emit is called with each durable event, in the order of the log and never concurrently. It
 	// also gets the state of the run after the event, which it must neither change nor keep. An
@@ -91,6 +100,8 @@ type engine struct {
 	judges  []*plumb.Judge
 	places  *workspaces
 	started atomic.Int64 // sessions of agents that this process started
+
+	ownIndex bool // no caller closes the index
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -137,14 +148,13 @@ func newEngine(o Options) (*engine, error) {
 		e.judges = append(e.judges, j)
 	}
 
-	var open map[int]pending
 	var whole extent
 	var err error
 	if e.Index == nil {
-		e.Index = &Index{}
+		e.Index, e.ownIndex = &Index{}, true
 	}
 	if e.state = (&plumb.Run{}); exists(o.Dir.Join(EventsFile)) {
-		if e.state, open, whole, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
+		if e.state, whole, err = recoverLog(o.Dir.Path, e.Index); err != nil {
 			return nil, err
 		}
 	}
@@ -154,10 +164,12 @@ func newEngine(o Options) (*engine, error) {
 		return nil, err
 	}
 	if err := e.open(resumed, whole.torn); err != nil {
-		return nil, errors.Join(err, e.log.close())
+		return nil, errors.Join(err, e.close())
 	}
-	e.spent = newLedger(e, open)
-	e.queue = newQueue(e, open)
+	if e.spent, err = newLedger(e); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	e.queue = newQueue(e)
 	return e, nil
 }
 
@@ -189,8 +201,19 @@ func (e *engine) open(resumed, torn bool) error {
 	for _, n := range e.state.Notes {
 		e.noted[n.Text] = true
 	}
-	if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunResumed, At: time.Now()}); err != nil {
+	resume, was := plumb.Event{Type: plumb.EventRunResumed, At: time.Now()}, max(1, e.state.Info.Repeat)
+	if e.Raise > was {
+		resume.Repeat = e.Raise
+	}
+	if _, err := e.log.commit(resume); err != nil {
 		return err
+	}
+	if resume.Repeat > 0 {
+		if err := e.note(plumb.Note{
+			Level: "info", Text: fmt.Sprintf("repetitions raised from %d to %d; earlier sessions are kept", was, e.Raise),
+		}); err != nil {
+			return err
+		}
 	}
 	if torn {
 		if err := e.note(plumb.Note{
@@ -215,7 +238,7 @@ func (e *engine) plan() error {
 			c := &cases[i]
 			infos[i] = plumb.CaseInfo{
 				ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
-				Repeat: e.repeat(c), ExpectedFail: c.ExpectedFail,
+				Repeat: cmp.Or(c.Repeat, e.Repeat), ExpectedFail: c.ExpectedFail,
 				PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
 				TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
 			}
@@ -233,10 +256,16 @@ func (e *engine) plan() error {
 	return e.log.failed()
 }
 
-// same makes sure that a resumed run has the cases and runners it began with. A log may end before
-// all of its plan.
+// checkSame makes sure that a resumed run has the cases and runners it began with, and not fewer
+// repetitions. A log may end before all of its plan.
 func (e *engine) checkSame() error {
 	was := e.state.Info
+	if e.Raise > 0 && e.Raise < was.Repeat {
+		return plumb.WithHint(
+			fmt.Errorf("resume run %s: %d repetitions are fewer than the %d that it plans", was.ID, e.Raise, was.Repeat),
+			fmt.Sprintf("plumb never removes sessions: give --repeat %d or more, or leave --repeat out", was.Repeat),
+		)
+	}
 	if was.Cases != len(e.Suite.Cases) || len(was.Runners) != len(e.Runners) {
 		return fmt.Errorf("resume run %s: it has %d cases on %d runners, not %d on %d",
 			was.ID, was.Cases, len(was.Runners), len(e.Suite.Cases), len(e.Runners))
@@ -267,7 +296,14 @@ func describeDifference(was, is *plumb.RunnerInfo) error {
 		"an environment variable may set the address: restore it, or start a new run")
 }
 
-func (e *engine) repeat(c *plumb.Case) int { return cmp.Or(c.Repeat, e.Repeat) }
+// close closes the log, and the index if no caller does.
+func (e *engine) close() error {
+	err := e.log.close()
+	if e.ownIndex {
+		err = errors.Join(err, e.Index.Close())
+	}
+	return err
+}
 
 // apply folds a durable event and emits it. Only the log's goroutine calls it.
 func (e *engine) apply(ev plumb.Event) error {
@@ -334,11 +370,14 @@ func (e *engine) run(ctx context.Context) error {
 		for range e.workers() {
 			work.Go(func() {
 				for {
-					t, ok := next()
-					if !ok {
+					t, err := next()
+					if t == nil && err == nil {
 						return
 					}
-					if err := e.perform(workers, t); err != nil {
+					if err == nil {
+						err = e.perform(workers, *t)
+					}
+					if err != nil {
 						cancelWorkers(err)
 						e.end(plumb.StopInterrupted)
 						return
@@ -367,7 +406,7 @@ func (e *engine) run(ctx context.Context) error {
 			Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds(),
 		}})
 	}
-	if cerr := e.log.close(); err == nil {
+	if cerr := e.close(); err == nil {
 		err = cerr
 	}
 	return err
