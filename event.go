@@ -145,6 +145,34 @@ type ExecutionResult struct {
 	CostUSD      *float64 `json:"costUsd,omitempty"`
 	JudgeUsage   Usage    `json:"judgeUsage,omitzero"`
 	JudgeCostUSD *float64 `json:"judgeCostUsd,omitempty"`
+	// Snapshot is the comparison with the samples of the baseline, if the tolerance is auto.
+	Snapshot *SnapshotCheck `json:"snapshot,omitempty"`
+}
+
+// The metrics of snapshots that are not token counts.
+const (
+	MetricCostUSD   = "costUsd"
+	MetricLatencyMs = "latencyMs"
+)
+
+// SnapshotCheck compares the repetitions of a green execution with the samples of its baseline.
+type SnapshotCheck struct {
+	Metric string `json:"metric" redact:"-"`
+	// Samples is the number of samples of the baseline, and Repetitions that of this execution.
+	Samples     int `json:"samples"`
+	Repetitions int `json:"repetitions"`
+	// Ratio is the geometric mean of the repetitions divided by that of the samples, 0 without
+	// samples. Mean, Low and High are the geometric mean and the range of the samples.
+	Ratio float64 `json:"ratio,omitempty"`
+	Mean  float64 `json:"mean,omitempty"`
+	Low   float64 `json:"low,omitempty"`
+	High  float64 `json:"high,omitempty"`
+	// P is the p-value of an increase; nil means that nothing was tested. Needs is then the number
+	// of samples that are missing for a test.
+	P     *float64 `json:"p,omitempty"`
+	Needs int      `json:"needs,omitempty"`
+	// Failed means that the execution used more than its samples.
+	Failed bool `json:"failed,omitempty"`
 }
 
 // Note is information for the user that is neither a result nor fatal. A run emits each note once.

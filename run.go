@@ -69,6 +69,8 @@ type Execution struct {
 	// JudgeCostUSD is the known cost of judging, and JudgeTokens is the number of tokens it used.
 	JudgeCostUSD float64
 	JudgeTokens  int64
+	// Snapshot is the comparison with the samples of the baseline; nil if there is none.
+	Snapshot *SnapshotCheck
 }
 
 // The bits of Execution.Reported.
@@ -268,6 +270,7 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		ReasoningChars: count32(res.Usage.ReasoningChars),
 		JudgeTokens:    res.JudgeUsage.Tokens(),
 		Priced:         res.CostUSD != nil,
+		Snapshot:       res.Snapshot,
 	}
 	u := &res.Usage
 	for i, p := range [...]*int64{

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -209,7 +210,7 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 		return w.code(), nil
 	}
 	switch t := result.Run.Totals; {
-	case t.NotOK() > 0:
+	case analyze.NotOK(result.Run):
 		return exitFailed, nil
 	case t.Errored > 0 || t.Finished < t.Planned:
 		return exitNotMeasured, nil

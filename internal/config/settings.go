@@ -36,6 +36,8 @@ type Settings struct {
 	InheritConfig   bool
 	Baselines       string
 	UpdateBaselines bool
+	// ResetBaselines saves the measured tokens without the earlier samples.
+	ResetBaselines bool
 
 	Judge, Embedder string
 	Reports         []string
@@ -315,7 +317,14 @@ func (s *Settings) Groups() []Group {
 				Help: "let agents use your own configuration, skills and memory",
 			},
 			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
-			{Flag: "update-snapshots", At: &s.UpdateBaselines, Help: "save the measured tokens as the new baselines"},
+			{
+				Flag: "update-snapshots", At: &s.UpdateBaselines,
+				Help: "save the measured tokens as the new baselines, or add them to the samples (tolerance: auto)",
+			},
+			{
+				Flag: "reset-snapshots", At: &s.ResetBaselines,
+				Help: "save the measured tokens as the new baselines, without the earlier samples",
+			},
 		}},
 		{"Output", []Setting{
 			{Flag: "plan", At: &s.Plan, Help: "show what would run, with its tokens, cost and time, and spend nothing"},

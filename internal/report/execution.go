@@ -316,8 +316,10 @@ type runnerResult struct {
 	Steps                 int32            `json:"steps,omitempty"`
 	CostUSD               *float64         `json:"costUsd,omitempty"`
 	JudgeCostUSD          float64          `json:"judgeCostUsd,omitempty"`
-	ExecutionArtifactDir  string           `json:"executionArtifactDir,omitempty"`
-	ArtifactDir           string           `json:"artifactDir,omitempty"`
+	// Snapshot is the comparison with the samples of the token baseline.
+	Snapshot             *plumb.SnapshotCheck `json:"snapshot,omitempty"`
+	ExecutionArtifactDir string               `json:"executionArtifactDir,omitempty"`
+	ArtifactDir          string               `json:"artifactDir,omitempty"`
 	trouble
 	Verdicts    []plumb.Verdict      `json:"verdicts,omitempty"`
 	Usage       *plumb.Usage         `json:"usage,omitempty"`
@@ -368,7 +370,7 @@ func (c *cell) result(rec *recording, d detail) runnerResult {
 		Runner: *c.runner, Passed: c.Status.OK(), Status: c.Status, Outcome: c.Outcome,
 		RepeatTarget: c.repeats(), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
 		Cached: int(c.Cached), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs, JudgeCostUSD: c.JudgeCostUSD,
-		Steps: c.Steps, ExecutionArtifactDir: c.dir(root),
+		Steps: c.Steps, Snapshot: c.Snapshot, ExecutionArtifactDir: c.dir(root),
 	}
 	if c.State != plumb.ExecutionDone { // the run is over, but this execution is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped

@@ -111,14 +111,18 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 	cells := rateCells(rate, "-")
 	properties := start("properties")
 	w.token(properties)
-	for _, p := range nonEmpty(
+	facts := []string{
 		"run", run.Info.ID, "plumb", run.Info.PlumbVersion, "suite", run.Info.SuiteName,
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
-	) {
+	}
+	for _, c := range conclusionsOf(run) {
+		facts = append(facts, c.key, c.text)
+	}
+	for _, p := range nonEmpty(facts...) {
 		if w.err == nil {
 			w.err = w.Encode(without(w.o.Redact, p))
 		}

@@ -136,6 +136,13 @@ func (m *page) figures(run *plumb.Run) {
 		parts = append(parts, cacheWords(spent))
 	}
 	m.add("%s\n\n", strings.Join(parts, " · "))
+	for _, c := range conclusionsOf(run) {
+		mark := ""
+		if c.warning {
+			mark = "⚠️ "
+		}
+		m.add("%s%s: %s\n\n", mark, c.label, code(c.text))
+	}
 }
 
 func (m *page) findings(o *Options, run *plumb.Run) error {

@@ -57,6 +57,8 @@ type provenance struct {
 	Stop         plumb.StopReason    `json:"stop,omitempty"`
 	Complete     bool                `json:"complete"`
 	Notes        []plumb.Note        `json:"notes"`
+	// Snapshots compares each runner with the samples of its token baselines.
+	Snapshots []analyze.SnapshotSuite `json:"snapshots,omitempty"`
 
 	RunID        string `json:"runId"`
 	PlumbVersion string `json:"plumbVersion"`
@@ -320,8 +322,8 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 			JudgeCostUSD: spent.JudgeCostUSD, Unpriced: spent.Unpriced, Sessions: spent.Sessions, Cached: spent.Cached,
 		},
 		Complete: run.End != nil && run.Totals.Finished == run.Totals.Planned && run.End.Stop == "",
-		Notes:    list(run.Notes),
-		RunID:    info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,
+		Notes:    list(run.Notes), Snapshots: analyze.Snapshots(run),
+		RunID: info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,
 		Tier: info.Tier, SuiteHash: info.SuiteHash, SuiteCases: info.SuiteCases, Judge: info.Judge,
 		SelfJudged: info.SelfJudged, Embedder: info.Embedder, Schedule: info.Schedule, Parallel: info.Parallel,
 		Repeat: max(1, info.Repeat), Retry: info.Retry, ScoredFrom: info.ScoredFrom,
@@ -340,7 +342,7 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 func runOutcome(run *plumb.Run) plumb.Outcome {
 	t := run.Totals
 	switch {
-	case t.NotOK() > 0:
+	case analyze.NotOK(run):
 		return plumb.OutcomeFail
 	case t.Errored > 0:
 		return plumb.OutcomeError

@@ -45,7 +45,8 @@ type Options struct {
 	Workspaces Workspaces
 	// Verify, if set, checks the sessions that decided the repetitions of a green execution, and
 	// may return a failure. It is called once per execution, from many goroutines.
-	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure
+	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) (
+		*plumb.SnapshotCheck, *plumb.Failure)
 	// Forecast returns the expected usage of a session of the case on a runner; nil means that
 	// nothing is known.
 	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast

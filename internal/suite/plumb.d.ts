@@ -1253,8 +1253,10 @@ declare module "plumb" {
 		runners: Record<RunnerId, RunnerConfig | string>;
 		snapshots?: {
 			path?: string;
-			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens";
-			tolerance: { absolute?: number; percent?: number };
+			/** costUsd and latencyMs need the tolerance "auto". */
+			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens" | "costUsd" | "latencyMs";
+			/** "auto": what the variance of the samples allows. */
+			tolerance: "auto" | { absolute?: number; percent?: number };
 		};
 		$schema?: string;
 		suites?: string | string[];
