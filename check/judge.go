@@ -16,7 +16,8 @@ import (
 
 type judgeMatcher struct {
 	question string
-	votes    int // 0 means the number of the run
+	votes    int       // 0 means the number of the run
+	asked    *Question // set for a question outside of a suite
 }
 
 // LLMJudge passes if the judge model answers the question about the output with YES. votes is how
@@ -27,7 +28,7 @@ type judgeMatcher struct {
 // If a reply is neither YES nor NO, or takes its first word back, the judge is asked again, at most
 // twice. Because of the nonce, no two requests are equal, so a cache never answers for the judge.
 func LLMJudge(question string, votes int) *Check {
-	return newCheck("llm_judge", &judgeMatcher{question, max(votes, 0)})
+	return newCheck("llm_judge", &judgeMatcher{question: question, votes: max(votes, 0)})
 }
 
 // asksPerVote is the most requests for one vote.
@@ -81,7 +82,7 @@ func llmJudgeKind() Kind {
 			if s.Get("votes") != nil && votes%2 == 0 {
 				s.bad("votes", "votes must be an odd number, so that there is a majority")
 			}
-			return &judgeMatcher{s.textOr("judge_prompt"), votes}
+			return &judgeMatcher{question: s.textOr("judge_prompt"), votes: votes}
 		},
 	}
 }
@@ -116,7 +117,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 	if votes == 0 {
 		votes = max(ev.Judge.Votes, 1)
 	}
-	h := judging{ev: ev, question: j.question, asked: &plumb.Asked{
+	h := judging{ev: ev, question: j.question, outside: j.asked, asked: &plumb.Asked{
 		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(),
 	}}
 	var failure *plumb.Failure
@@ -178,7 +179,17 @@ func (j *judgeMatcher) rule(h *judging, votes int) plumb.Verdict {
 }
 
 func (j *judgeMatcher) promptHash() string {
-	sum := sha256.Sum256([]byte(judgeTemplate + "\x00" + j.question))
+	if j.asked != nil && j.asked.Other != "" {
+		return hashOf(pairTemplate, j.question)
+	}
+	return hashOf(judgeTemplate, j.question)
+}
+
+// QuestionHash identifies a question of [LLMJudge], with its wording.
+func QuestionHash(question string) string { return hashOf(judgeTemplate, question) }
+
+func hashOf(template, question string) string {
+	sum := sha256.Sum256([]byte(template + "\x00" + question))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
@@ -186,6 +197,7 @@ func (j *judgeMatcher) promptHash() string {
 type judging struct {
 	ev       *plumb.Evidence
 	question string
+	outside  *Question
 	asks     int
 	asked    *plumb.Asked
 	// cost is the sum of the known prices, and unpriced means that one is not known.
@@ -239,6 +251,9 @@ func (h *judging) messages() []plumb.Message {
 	task, answer := h.ev.Report.Prompt, h.ev.Report.FinalOutput
 	if h.ev.Case != nil {
 		task = h.ev.Case.Prompt()
+	}
+	if h.outside != nil {
+		return h.outside.messages(h.asks + 1)
 	}
 	nonce := rand.Text()
 	for strings.Contains(task, nonce) || strings.Contains(answer, nonce) {
