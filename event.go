@@ -1,6 +1,10 @@
 package plumb
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
 
 // EventType is the type of a line of the run log.
 type EventType string
@@ -92,6 +96,9 @@ type RunInfo struct {
 	ArtifactDir string `json:"artifactDir,omitempty" redact:"-"`
 	// ScoredFrom is the id of the run whose sessions this run judged again.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
+	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of earlier
+	// versions.
+	MinKappa float64 `json:"minKappa,omitempty"`
 }
 
 // CaseInfo is the part of a case that reports need.
@@ -147,6 +154,29 @@ type ExecutionResult struct {
 	JudgeCostUSD *float64 `json:"judgeCostUsd,omitempty"`
 	// Snapshot is the comparison with the samples of the baseline, if the tolerance is auto.
 	Snapshot *SnapshotCheck `json:"snapshot,omitempty"`
+	// Judged are the decisions of the judge about the sessions that decided the repetitions.
+	Judged []Judged `json:"judged,omitempty"`
+}
+
+// Judged is the decision of a judge about one question and one output. Logs of earlier versions have
+// none.
+type Judged struct {
+	Repetition int `json:"repetition"`
+	// Question is [Asked.PromptHash], and Model the name of the judge as it was reported.
+	Question string `json:"question" redact:"-"`
+	Model    string `json:"model" redact:"-"`
+	// Votes is the number of planned votes. Yes and No are those it gave.
+	Votes int `json:"votes"`
+	Yes   int `json:"yes"`
+	No    int `json:"no"`
+	// Output is the [OutputHash] of the output.
+	Output string `json:"output" redact:"-"`
+}
+
+// OutputHash returns the beginning of the SHA-256 of an output.
+func OutputHash(output string) string {
+	sum := sha256.Sum256([]byte(output))
+	return hex.EncodeToString(sum[:8])
 }
 
 // The metrics of snapshots that are not token counts.

@@ -29,6 +29,7 @@ type Run struct {
 	cases   map[string]int
 	runners map[string]int
 	classes map[FailureClass]*FailureClass
+	words   map[string]string
 	resumed time.Time
 }
 
@@ -71,6 +72,8 @@ type Execution struct {
 	JudgeTokens  int64
 	// Snapshot is the comparison with the samples of the baseline; nil if there is none.
 	Snapshot *SnapshotCheck
+	// Judged are the decisions of the judge.
+	Judged []Judged
 }
 
 // The bits of Execution.Reported.
@@ -271,6 +274,7 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		JudgeTokens:    res.JudgeUsage.Tokens(),
 		Priced:         res.CostUSD != nil,
 		Snapshot:       res.Snapshot,
+		Judged:         r.judged(res.Judged),
 	}
 	u := &res.Usage
 	for i, p := range [...]*int64{
@@ -328,6 +332,24 @@ func (r *Run) count(e *Execution, sign int) {
 	if !e.Priced && e.Sessions > 0 {
 		t.Unpriced += sign
 	}
+}
+
+// judged returns decisions that share the texts that many of them have.
+func (r *Run) judged(all []Judged) []Judged {
+	for i := range all {
+		for _, s := range []*string{&all[i].Question, &all[i].Model} {
+			known, ok := r.words[*s]
+			if !ok {
+				if r.words == nil {
+					r.words = map[string]string{}
+				}
+				known = strings.Clone(*s)
+				r.words[known] = known
+			}
+			*s = known
+		}
+	}
+	return all
 }
 
 // class returns one shared value for each class, so that a million failures with the same class use

@@ -118,7 +118,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 		votes = max(ev.Judge.Votes, 1)
 	}
 	h := judging{ev: ev, question: j.question, outside: j.asked, asked: &plumb.Asked{
-		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(),
+		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(), Votes: votes,
 	}}
 	var failure *plumb.Failure
 	for range votes {

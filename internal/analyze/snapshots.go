@@ -55,7 +55,7 @@ func SnapshotMargin(metric string) float64 {
 func NewSnapshotTest(metric string, samples [][]float64, planned int) SnapshotTest {
 	t := SnapshotTest{margin: math.Log(SnapshotMargin(metric)), level: snapshotAlpha / 2 / float64(max(planned, 1))}
 	for _, s := range samples {
-		if l := logs(s); len(l) >= 2 {
+		if l := positiveLogs(s); len(l) >= 2 {
 			t.variance += stat.Variance(l, nil)
 			t.cases++
 		}
@@ -72,7 +72,7 @@ func NewSnapshotTest(metric string, samples [][]float64, planned int) SnapshotTe
 // freedom (a moderated t-test: Smyth 2004; the limit is ours). Values that are not positive have no
 // logarithm and are left out.
 func (t SnapshotTest) Case(measured, samples []float64) plumb.SnapshotCheck {
-	y, x := logs(measured), logs(samples)
+	y, x := positiveLogs(measured), positiveLogs(samples)
 	r, k := float64(len(y)), float64(len(x))
 	c := plumb.SnapshotCheck{Samples: len(x), Repetitions: len(y)}
 	if len(y) == 0 || len(x) == 0 {
@@ -96,8 +96,8 @@ func (t SnapshotTest) Case(measured, samples []float64) plumb.SnapshotCheck {
 	return c
 }
 
-// logs returns the logarithms of the positive values.
-func logs(values []float64) []float64 {
+// positiveLogs returns the logarithms of the positive values.
+func positiveLogs(values []float64) []float64 {
 	var all []float64
 	for _, v := range values {
 		if v > 0 && !math.IsInf(v, 1) {

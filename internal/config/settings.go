@@ -7,6 +7,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -49,6 +50,7 @@ type Settings struct {
 func Defaults() Settings {
 	return Settings{Settings: run.Settings{
 		Repeat: 1, TimeoutMs: run.Milliseconds(run.DefaultTimeout.Milliseconds()), Cache: "off",
+		MinKappa: calibrate.DefaultMinKappa,
 	}}
 }
 
@@ -232,6 +234,12 @@ func (s *Settings) Groups() []Group {
 				Key: "judgeVotes", Flag: "judge-votes", At: &s.JudgeVotes, Min: 1, NoLimit: true, Odd: true,
 				Help:  "answers per question to the judge, an odd number; the majority counts (default 1)",
 				Score: "answers per question to the judge, an odd number",
+			},
+			{
+				Key: "minKappa", Flag: "min-kappa", At: &s.MinKappa, NoLimit: true,
+				Help:  "warn if Cohen's kappa of the judge with its gold labels is lower; see plumb judge calibrate",
+				Doc:   "warn if Cohen's kappa of the judge with its gold labels is lower; 0.6 by default",
+				Score: "warn if Cohen's kappa of the judge with its gold labels is lower",
 			},
 			{
 				Key: "embedder", Flag: "embedder", At: &s.Embedder,

@@ -80,7 +80,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 // setScoring sets the settings of s that do not depend on how the sessions were made.
 func (p *Project) setScoring(s *Spec, o *ScoreOptions) {
 	s.Schedule, s.Parallel = run.Parallel, cmp.Or(o.Parallel, config.DefaultParallel)
-	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s.Cache, s.Output, s.MinKappa = o.Cache, p.env.Path(o.Output), o.MinKappa
 }
 
 // keepRecorded leaves the cases in a suite that the earlier run has sessions of.

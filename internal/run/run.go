@@ -173,7 +173,7 @@ func (e *engine) open(resumed, torn bool) error {
 		info.Cases = len(e.Suite.Cases)
 		info.SuiteCases = max(info.SuiteCases, info.Cases)
 		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
-		info.Repeat, info.Retry, info.MaxSteps = e.Repeat, e.Retry, e.MaxSteps
+		info.Repeat, info.Retry, info.MaxSteps, info.MinKappa = e.Repeat, e.Retry, e.MaxSteps, e.MinKappa
 		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
 			e.Workspaces.Config.Mode != "" {
 			info.Workspace = &e.Workspaces.Config
