@@ -99,6 +99,8 @@ type RunInfo struct {
 	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of earlier
 	// versions.
 	MinKappa float64 `json:"minKappa,omitempty"`
+	// Setup records the rest of what a comparison needs; nil in runs of earlier versions.
+	Setup *Setup `json:"setup,omitempty"`
 }
 
 // CaseInfo is the part of a case that reports need.
@@ -110,6 +112,14 @@ type CaseInfo struct {
 	Tags         []string `json:"tags,omitempty" redact:"-"`
 	Repeat       int      `json:"repeat,omitempty"`
 	ExpectedFail bool     `json:"expectedFail,omitempty"`
+	// PromptHash and ChecksHash are the two parts of Hash; see [Case].
+	PromptHash string `json:"promptHash,omitempty" redact:"-"`
+	ChecksHash string `json:"checksHash,omitempty" redact:"-"`
+	// TimeoutMs and MaxSteps are the limits that the case sets.
+	TimeoutMs int64 `json:"timeoutMs,omitempty"`
+	MaxSteps  int   `json:"maxSteps,omitempty"`
+	// Metadata are the author's own keys of the case with a text, a number or a boolean.
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 // Judgement is the result of all assertions on one session.

@@ -91,7 +91,11 @@ type Case struct {
 	ID string
 	// Hash identifies the prompt and the checks. It does not depend on the id, the tier or the
 	// suite version.
-	Hash       string
+	Hash string
+	// PromptHash identifies the messages and the cap of the answer, and ChecksHash the checks: 16
+	// hex digits each. They are "" if Hash is.
+	PromptHash, ChecksHash string
+
 	Category   string
 	Difficulty string
 	Tags       []string
@@ -118,6 +122,8 @@ type Case struct {
 	// Own holds the keys of the case that Plumb does not use, as a JSON object for reporters; nil
 	// if there are none.
 	Own json.RawMessage
+	// Metadata are the author's own keys with a text, a number or a boolean; nil if there are none.
+	Metadata map[string]string `json:"-"`
 	// Source is the place where the case is written.
 	Source Position
 }

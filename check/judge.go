@@ -178,6 +178,12 @@ func (j *judgeMatcher) rule(h *judging, votes int) plumb.Verdict {
 	return v
 }
 
+// JudgeTemplateHash identifies the wording in which [LLMJudge] puts its questions.
+func JudgeTemplateHash() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{judgeTemplate, judgeSystem, judgeUser, judgeAgain}, "\x00")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 func (j *judgeMatcher) promptHash() string {
 	if j.asked != nil && j.asked.Other != "" {
 		return hashOf(pairTemplate, j.question)

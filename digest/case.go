@@ -62,6 +62,15 @@ func Case(c CaseContent) string {
 	return Bytes(append(out, "]}"...))
 }
 
+// Parts returns the short hashes of the two parts of a case: the prompt with the cap of the answer,
+// and the checks. Each is the first 16 hex digits of the hash that [Case] returns for a case with
+// only that part.
+func Parts(c CaseContent) (prompt, checks string) {
+	short := func(part CaseContent) string { return Case(part)[len("sha256:"):][:16] }
+	return short(CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}),
+		short(CaseContent{Assertions: c.Assertions})
+}
+
 // canonicalValue returns one JSON value in canonical form, and a text that is not JSON as a string.
 func canonicalValue(text []byte) []byte {
 	p := &parser{data: text, lines: true}

@@ -47,6 +47,8 @@ type Side struct {
 	History bool
 	// Run is the state of the run; nil for every kind but SourceRun.
 	Run *plumb.Run
+	// runs are the ids of the runs of Samples, in the same order; nil if all are of one run.
+	runs [][]string
 }
 
 // At returns the samples of the case at index c on the runner at index r.
@@ -65,6 +67,9 @@ type Case struct {
 	// Repeat is the number of planned repetitions; 0 means unknown.
 	Repeat       int
 	ExpectedFail bool
+	// TimeoutMs and MaxSteps are the limits that the case sets.
+	TimeoutMs int64
+	MaxSteps  int
 }
 
 // Runner is a runner of a side. The kind and the agent are "" if they are not known.
@@ -72,6 +77,8 @@ type Runner struct {
 	ID    string
 	Kind  plumb.RunnerKind
 	Agent plumb.AgentInfo
+	// Config is the hash of the configuration; "" if it is not known.
+	Config string
 	// Facts describe the runner.
 	Facts []Fact
 }
@@ -101,13 +108,16 @@ const (
 // Fact is one property of a run or a runner that must be equal on both sides of a comparison.
 type Fact struct {
 	// Kind is the word of --vary that allows the property to differ.
-	Kind Kind
+	Kind Kind `json:"kind"`
 	// Name is the property, such as "temperature", and Value its value for a reader.
-	Name, Value string
+	Name  string `json:"name"`
+	Value string `json:"value"`
 	// Known is false if the run did not record the property.
-	Known bool
+	Known bool `json:"known"`
 	// Warn means that the provider reported the property: a difference is a warning.
-	Warn bool
+	Warn bool `json:"warn,omitempty"`
+	// Configured means that equal hashes of the configuration imply equal values.
+	Configured bool `json:"configured,omitempty"`
 }
 
 // Difference is a property that differs between the two sides, or is not known on one of them.

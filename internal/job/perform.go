@@ -109,6 +109,7 @@ func (j *Job) begin(
 		if err := j.record(dir); err != nil {
 			return nil, err
 		}
+		j.options.Info.Setup = j.setup()
 	}
 	return j.project.reporters(ctx, specs, o, &reported{spec: &j.Spec, suite: j.Suite})
 }

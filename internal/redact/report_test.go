@@ -206,10 +206,12 @@ const declared = `
 AgentConfig: APIKeyEnv Model Permissions Type Version
 AgentInfo: Model Type
 Asked: PromptHash
-CaseInfo: Category Difficulty Hash ID Tags
+CaseInfo: Category ChecksHash Difficulty Hash ID PromptHash Tags
+Content: Hash
 Event: Blob Case Marker Runner
 Failure: LogPath Provider
 FileChange: Kind
+JudgeSetup: Config Question
 Note: Level
 Parameters: ReasoningEffort
 Position: File
@@ -217,8 +219,10 @@ RawArtifacts: ExportPath SessionPath StderrPath StdoutPath TelemetryPath
 RunInfo: ArtifactDir DeclaredTags Embedder ID Judge PlumbVersion Schedule ScoredFrom SelectedTags SuiteHash SuiteName SuitePath SuiteVersion Tier
 RunnerConfig: API APIKeyEnv ID Model ReasoningEffort Replay
 RunnerInfo: Config ID PathKey
+RunnerSetup: API Permissions Program Version
 SessionEvent: Change Phase Role
 SessionReport: Incomplete Redacted Refused Workspace
+Setup: Embedder Template
 SkillDetection: Confidence
 UsageSource: Input Output Reasoning
 WorkspaceConfig: Cwd TemplateDir

@@ -322,6 +322,28 @@ func Read(path string, fn func(plumb.Event) error) error {
 	return err
 }
 
+// ReadInfo returns the description of the run in the run directory at path. It reads only the
+// beginning of the log.
+func ReadInfo(path string) (*plumb.RunInfo, error) {
+	var info *plumb.RunInfo
+	found := errors.New("found")
+	_, err := scan(path, func(line []byte, _ int64) error {
+		var h head
+		if err := unmarshal(line, &h); err != nil {
+			return err
+		}
+		info = h.Event.Info
+		return found
+	})
+	if errors.Is(err, found) {
+		err = nil
+	}
+	if err == nil && info == nil {
+		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
+	}
+	return info, err
+}
+
 // Fold reads the run directory at path and returns the state of its run.
 func Fold(path string) (*plumb.Run, error) { return FoldWithout(path, nil) }
 
@@ -360,6 +382,89 @@ type head struct {
 	plumb.Event
 	Report    struct{} `json:"report"`
 	Judgement struct{} `json:"judgement"`
+}
+
+// ReadFigures calls fn with the events of the run directory at path, in order, and the state of the
+// run after each. Of sessions and judgements the events have only what comparisons need, so that
+// reading them costs a fraction of [Read]. It removes the given secrets.
+func ReadFigures(path string, secrets *redact.Redactor, fn func(plumb.Event, *plumb.Run) error) (*plumb.Run, error) {
+	r := &plumb.Run{}
+	_, err := scan(path, func(line []byte, _ int64) error {
+		var b brief
+		if err := unmarshal(line, &b); err != nil {
+			return err
+		}
+		if b.Blob != "" {
+			data, err := readBlob(path, b.Blob)
+			if err == nil {
+				err = unmarshal(data, &b.Report)
+			}
+			if err != nil {
+				return fmt.Errorf("read session %s: %w", b.Blob, err)
+			}
+		}
+		ev, _ := redact.Clean(secrets, b.event())
+		if err := r.Apply(ev); err != nil {
+			return err
+		}
+		return fn(ev, r)
+	})
+	if err == nil && r.StartedAt.IsZero() {
+		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
+	}
+	return r, err
+}
+
+// brief is the part of an event that [ReadFigures] reads. Its own fields hide the rest of sessions
+// and judgements, so that it is skipped.
+type brief struct {
+	plumb.Event
+	Report    *briefReport    `json:"report"`
+	Judgement *briefJudgement `json:"judgement"`
+}
+
+type briefReport struct {
+	SessionID    string           `json:"sessionId"`
+	Usage        plumb.Usage      `json:"usage"`
+	FinalOutput  string           `json:"finalOutput"`
+	StartedAt    *time.Time       `json:"startedAt"`
+	DurationMs   int64            `json:"durationMs"`
+	LatencyMs    int64            `json:"latencyMs"`
+	Model        string           `json:"model"`
+	Fingerprint  string           `json:"fingerprint"`
+	RequestID    string           `json:"requestId"`
+	Effective    plumb.Parameters `json:"effective"`
+	CostUSD      *float64         `json:"costUsd"`
+	Cached       bool             `json:"cached"`
+	Recorded     bool             `json:"recorded"`
+	AgentVersion string           `json:"agentVersion"`
+	Steps        int              `json:"steps"`
+	Offered      []plumb.Offer    `json:"offered"`
+}
+
+type briefJudgement struct {
+	Outcome plumb.Outcome  `json:"outcome"`
+	Status  plumb.Status   `json:"status"`
+	Score   float64        `json:"score"`
+	Failure *plumb.Failure `json:"failure"`
+}
+
+// event returns b as an event.
+func (b *brief) event() plumb.Event {
+	ev := b.Event
+	ev.Report, ev.Judgement, ev.Blob = nil, nil, ""
+	if r := b.Report; r != nil {
+		ev.Report = &plumb.SessionReport{
+			SessionID: r.SessionID, Usage: r.Usage, FinalOutput: r.FinalOutput, StartedAt: r.StartedAt,
+			DurationMs: r.DurationMs, LatencyMs: r.LatencyMs, Model: r.Model, Fingerprint: r.Fingerprint,
+			RequestID: r.RequestID, Effective: r.Effective, CostUSD: r.CostUSD, Cached: r.Cached,
+			Recorded: r.Recorded, AgentVersion: r.AgentVersion, Steps: r.Steps, Offered: r.Offered,
+		}
+	}
+	if j := b.Judgement; j != nil {
+		ev.Judgement = &plumb.Judgement{Outcome: j.Outcome, Status: j.Status, Score: j.Score, Failure: j.Failure}
+	}
+	return ev
 }
 
 func decode(path string, line []byte) (plumb.Event, error) {

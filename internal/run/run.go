@@ -217,6 +217,8 @@ func (e *engine) plan() error {
 			infos[i] = plumb.CaseInfo{
 				ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
 				Repeat: e.repeat(c), ExpectedFail: c.ExpectedFail,
+				PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
+				TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
 			}
 		}
 		var err error

@@ -15,7 +15,7 @@ func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	}
 	r, err := agent.New(cfg, agent.Env{
 		Getenv: env.Getenv, Environ: env.Environ, Note: env.Note, Dir: env.Dir, Planning: env.Planning,
-		Secret: SecretName, Redact: env.Redact, Config: configHash(cfg), Shared: env.Agents,
+		Secret: SecretName, Redact: env.Redact, Config: ConfigHash(cfg), Shared: env.Agents,
 	})
 	if err != nil {
 		return nil, err
@@ -89,10 +89,10 @@ func publicAgent(a *plumb.AgentConfig) *plumb.AgentConfig {
 		return nil
 	}
 	shown := *a
-	shown.Env, shown.BaseURL = public(a.Env), withoutPassword(a.BaseURL)
+	shown.Env, shown.BaseURL = PublicEnv(a.Env), withoutPassword(a.BaseURL)
 	shown.MCPServers = maps.Clone(a.MCPServers)
 	for name, server := range shown.MCPServers {
-		server.Env, server.Headers, server.URL = public(server.Env), public(server.Headers), withoutPassword(server.URL)
+		server.Env, server.Headers, server.URL = PublicEnv(server.Env), PublicEnv(server.Headers), withoutPassword(server.URL)
 		shown.MCPServers[name] = server
 	}
 	return &shown

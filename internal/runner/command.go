@@ -103,7 +103,7 @@ func newCommand(cfg plumb.RunnerConfig, env Env) (*command, error) {
 		info: plumb.RunnerInfo{
 			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerCommand,
 			Agent: plumb.AgentInfo{Type: string(plumb.RunnerCommand)}, Parameters: parameters(cfg),
-			Config: configHash(cfg),
+			Config: ConfigHash(cfg),
 		},
 		argv: argv, dir: dir, environ: environ, timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond,
 		note: env.Note, grace: commandGrace, limit: commandOutputLimit,

@@ -38,7 +38,7 @@ func openModel(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 		Runner: m, cache: env.Cache, only: env.CacheMode == CacheOnly, note: env.Note,
 		target: cacheTarget{
 			Provider: info.Agent.Type, Model: info.Agent.Model, BaseURL: info.BaseURL, API: cfg.API,
-			Headers: public(cfg.Headers), Parameters: info.Parameters,
+			Headers: PublicEnv(cfg.Headers), Parameters: info.Parameters,
 		},
 	}, nil
 }

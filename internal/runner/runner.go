@@ -203,14 +203,14 @@ func parameters(cfg plumb.RunnerConfig) plumb.Parameters {
 	return p
 }
 
-// configHash is the SHA-256 of the configuration of a runner in JSON, with the defaults, without
+// ConfigHash is the SHA-256 of the configuration of a runner in JSON, with the defaults, without
 // secrets and without settings that do not change answers.
-func configHash(cfg plumb.RunnerConfig) string {
+func ConfigHash(cfg plumb.RunnerConfig) string {
 	if cfg.Agent == nil { // agents choose their own parameters
 		p := parameters(cfg)
 		cfg.Temperature, cfg.Seed = p.Temperature, p.Seed
 	}
-	cfg.Env, cfg.MaxParallel, cfg.Agent = public(cfg.Env), 0, publicAgent(cfg.Agent)
+	cfg.Env, cfg.MaxParallel, cfg.Agent = PublicEnv(cfg.Env), 0, publicAgent(cfg.Agent)
 	data, err := marshal(cfg)
 	if err != nil { // JSON has no form for a temperature of NaN
 		data = fmt.Append(nil, cfg.Command, err)
@@ -219,8 +219,8 @@ func configHash(cfg plumb.RunnerConfig) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public returns values without those with a secret name. A reference to a variable is public.
-func public(values map[string]string) map[string]string {
+// PublicEnv returns variables without the values of those with a secret name. A reference to a variable is public.
+func PublicEnv(values map[string]string) map[string]string {
 	shown := maps.Clone(values)
 	for name, value := range shown {
 		if SecretName(name) && !strings.Contains(value, "${") {

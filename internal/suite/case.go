@@ -84,7 +84,7 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		for i, k := range checks {
 			c.Assertions[i], specs[i] = k, k.Canonical()
 		}
-		c.Hash = digest.Case(digest.CaseContent{
+		setHashes(&c, digest.CaseContent{
 			Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens, Assertions: specs,
 		})
 	}
@@ -229,6 +229,9 @@ func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
 		return
 	}
 	c.Difficulty = r.enum(v, "difficulty", config.Difficulties(), "")
+	if r.keep {
+		c.Metadata = ownMetadata(v, "difficulty", "tokens_est")
+	}
 	if tags := v.Get("tags"); tags != nil {
 		c.Tags = r.tags(tags)
 	}
@@ -238,6 +241,31 @@ func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
 			r.add(tokens.Place, "tokens_est must be a whole number", "")
 		}
 	}
+}
+
+// setHashes sets the hashes of a case.
+func setHashes(c *plumb.Case, content digest.CaseContent) {
+	c.Hash = digest.Case(content)
+	c.PromptHash, c.ChecksHash = digest.Parts(content)
+}
+
+// ownMetadata returns the members of an object that have a text, a number or a boolean, without
+// those with a meaning for Plumb.
+func ownMetadata(v *doc.Value, known ...string) map[string]string {
+	var own map[string]string
+	for i := range v.Members {
+		m := &v.Members[i]
+		name := m.Key
+		if m.Value.Kind != doc.String && m.Value.Kind != doc.Number && m.Value.Kind != doc.Bool ||
+			slices.Contains(known, name) {
+			continue
+		}
+		if own == nil {
+			own = map[string]string{}
+		}
+		own[name] = m.Value.Text()
+	}
+	return own
 }
 
 func (r *caseReader) tags(n *doc.Value) []string {

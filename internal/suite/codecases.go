@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -191,13 +192,33 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	if d.HasClassify {
 		c.Classify = (&codeClassifier{r.bundle.code, c.ID}).classify
 	}
-	c.Hash = digest.Case(content)
+	setHashes(&c, content)
+	c.Metadata = codeMetadata(c.Own)
 	r.summary.add(&c, checks)
 	if d.HasAssert {
 		r.summary.Types["code"]++
 		r.summary.need(r.judge, r.embedder)
 	}
 	return c
+}
+
+// codeMetadata returns the author's own keys of a case in code, those under metadata included.
+func codeMetadata(own json.RawMessage) map[string]string {
+	if len(own) == 0 {
+		return nil
+	}
+	v, problem := doc.ParseJSON("", own)
+	if problem != nil {
+		return nil
+	}
+	found := ownMetadata(&v)
+	if under := v.Get("metadata"); under != nil {
+		if found == nil {
+			return ownMetadata(under)
+		}
+		maps.Copy(found, ownMetadata(under))
+	}
+	return found
 }
 
 // directories checks the directories that a suite refers to. Those of a stored bundle may be

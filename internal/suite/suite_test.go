@@ -88,7 +88,8 @@ func TestSuiteValues(t *testing.T) {
 				ID: "a-1", Category: "coding", Difficulty: "hard", Tags: []string{"x", "y"},
 				Messages:        []plumb.Message{{Role: "system", Content: "Be brief."}, {Role: "user", Content: "hi"}},
 				MaxOutputTokens: 100, Timeout: 1500 * time.Millisecond, ExpectedFail: true, Repeat: 3, TokensEstimate: 40,
-				Source: plumb.Position{File: "a.jsonl", Line: 1, Column: 1},
+				Metadata: map[string]string{"n": "1"},
+				Source:   plumb.Position{File: "a.jsonl", Line: 1, Column: 1},
 			},
 			{
 				ID: "b", Category: "safety",
@@ -99,7 +100,8 @@ func TestSuiteValues(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, suite, cmpopts.IgnoreFields(plumb.Case{}, "Hash", "Assertions")); diff != "" {
+	hashes := cmpopts.IgnoreFields(plumb.Case{}, "Hash", "PromptHash", "ChecksHash", "Assertions")
+	if diff := cmp.Diff(want, suite, hashes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	var types []string

@@ -1,0 +1,187 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// OpenOptions say where [Open] looks for the sides of a comparison.
+type OpenOptions struct {
+	// Dir is the directory to which paths are relative. Runs is the directory of the project's
+	// runs, and Baselines that of its baselines.
+	Dir, Runs, Baselines string
+	// RedactorOf returns the redactor for the run directory at path, for logs of earlier versions.
+	// Nil removes nothing.
+	RedactorOf func(path string) *redact.Redactor
+}
+
+func (o *OpenOptions) path(name string) string {
+	if filepath.IsAbs(name) || o.Dir == "" {
+		return name
+	}
+	return filepath.Join(o.Dir, name)
+}
+
+// Open opens one side of a comparison. ref is the name of a baseline, a run directory, a result file,
+// "last", "prev" (the run before the last one), or the id of a run, its unique beginning or its
+// unique end. "#RUNNER" at the end of ref keeps only one runner, so that two runners of one run can
+// be compared.
+func Open(ref string, o OpenOptions) (*Side, error) {
+	name, runner := ref, ""
+	if at := strings.LastIndexByte(ref, '#'); at >= 0 && !exists(o.path(ref)) {
+		name, runner = ref[:at], ref[at+1:]
+	}
+	s, err := open(name, &o)
+	if err != nil {
+		return nil, err
+	}
+	s.Name = ref
+	if runner != "" {
+		return s.only(runner)
+	}
+	return s, nil
+}
+
+func open(name string, o *OpenOptions) (*Side, error) {
+	path := o.path(name)
+	if exists(filepath.Join(path, run.SpecFile)) && name != "" {
+		return openRun(path, o)
+	}
+	if validName(name) == nil && exists(BaselinePath(o.Baselines, name)) {
+		return openBaseline(o.Baselines, name)
+	}
+	if info, err := os.Stat(path); err == nil && name != "" {
+		if !info.IsDir() {
+			return openFile(path)
+		}
+		if exists(filepath.Join(path, run.EventsFile)) {
+			return openRun(path, o)
+		}
+		if file := filepath.Join(path, run.ResultsFile); exists(file) { // a run of skillgym
+			return openFile(file)
+		}
+		return nil, plumb.WithHint(fmt.Errorf("%s is not a run directory", name),
+			"it has neither "+run.SpecFile+" nor "+run.ResultsFile)
+	}
+	if name == "prev" {
+		ids, err := run.List(o.Runs)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) < 2 {
+			return nil, plumb.WithHint(fmt.Errorf("there is no run before the last one in %s", o.Runs),
+				"start a run with: plumb run")
+		}
+		return openRun(filepath.Join(o.Runs, ids[len(ids)-2]), o)
+	}
+	dir, err := run.Find(o.Runs, name)
+	if err != nil {
+		return nil, notFound(name, err, o)
+	}
+	return openRun(dir, o)
+}
+
+// notFound explains that name is neither a run nor anything else.
+func notFound(name string, err error, o *OpenOptions) error {
+	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl") {
+		return fmt.Errorf("there is no file %s", name)
+	}
+	baselines, listErr := Baselines(o.Baselines)
+	if listErr != nil || len(baselines) == 0 || name == "last" {
+		return err
+	}
+	names := make([]string, len(baselines))
+	for i, b := range baselines {
+		names[i] = b.Name
+	}
+	if near := plumb.Nearest(name, names); near != "" {
+		return plumb.WithHint(fmt.Errorf("there is no baseline, run or file %q", name), "did you mean "+near+"?")
+	}
+	return plumb.WithHint(err, "the baselines are "+strings.Join(names, ", ")+"; "+plumb.Hint(err))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// openRun reads the run directory at path.
+func openRun(path string, o *OpenOptions) (*Side, error) {
+	var secrets *redact.Redactor
+	if o.RedactorOf != nil {
+		secrets = o.RedactorOf(path)
+	}
+	collected := &analyze.Samples{}
+	state, err := run.ReadFigures(path, secrets, collected.Report)
+	if err != nil {
+		return nil, err
+	}
+	return OfRun(state, collected, path), nil
+}
+
+// OfRun returns the side of a run from its state and the samples that were collected from its events.
+func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
+	info := &state.Info
+	s := &Side{
+		Name: info.ID, ID: info.ID, Kind: SourceRun, Path: path, Started: state.StartedAt, Ended: state.EndedAt,
+		Suite: info.SuiteName, Facts: runFacts(info), Run: state,
+	}
+	for i := range info.Runners {
+		r := &info.Runners[i]
+		s.Runners = append(s.Runners, Runner{
+			ID: r.ID, Kind: r.Kind, Agent: r.Agent, Config: r.Config,
+			Facts: runnerFacts(info, i, collected.Observed(i)),
+		})
+	}
+	for i := range state.Cases {
+		c := &state.Cases[i]
+		s.Cases = append(s.Cases, Case{
+			ID: c.ID, Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
+			Difficulty: c.Difficulty, Tags: c.Tags, Metadata: c.Metadata, Repeat: max(c.Repeat, 1),
+			ExpectedFail: c.ExpectedFail, TimeoutMs: c.TimeoutMs, MaxSteps: c.MaxSteps,
+		})
+	}
+	s.Samples = make([][]analyze.Sample, len(state.Executions))
+	for i := range s.Samples {
+		s.Samples[i] = collected.Of(i)
+	}
+	return s
+}
+
+// only returns the side with one of its runners.
+func (s *Side) only(id string) (*Side, error) {
+	at := slices.IndexFunc(s.Runners, func(r Runner) bool { return r.ID == id })
+	if at < 0 {
+		ids := make([]string, len(s.Runners))
+		for i := range s.Runners {
+			ids[i] = s.Runners[i].ID
+		}
+		hint := "it has " + strings.Join(ids, ", ")
+		if near := plumb.Nearest(id, ids); near != "" {
+			hint = "did you mean " + near + "? " + hint
+		}
+		if len(ids) == 0 {
+			return nil, errors.New(s.Path + " has no runners")
+		}
+		return nil, plumb.WithHint(fmt.Errorf("%s has no runner %q", s.Path, id), hint)
+	}
+	one := *s
+	one.Runners = s.Runners[at : at+1]
+	one.Samples, one.runs = nil, nil
+	for i := range s.Cases {
+		one.Samples = append(one.Samples, s.At(i, at))
+		if s.runs != nil {
+			one.runs = append(one.runs, s.runs[i*len(s.Runners)+at])
+		}
+	}
+	return &one, nil
+}
