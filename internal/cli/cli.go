@@ -212,7 +212,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(a), resumeCommand(a), scoreCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
 		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
-		normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
+		judgeCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
 		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),
 	}
 }

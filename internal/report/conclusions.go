@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/calibrate"
 )
 
 // A conclusion is a statement about a run as a whole, beside its rates. All reporters show it.
@@ -18,12 +19,95 @@ type conclusion struct {
 }
 
 // conclusionsOf returns the statements about a run.
-func conclusionsOf(run *plumb.Run) []conclusion {
+func conclusionsOf(o *Options, run *plumb.Run) []conclusion {
 	var all []conclusion
 	for _, s := range analyze.Snapshots(run) {
 		all = append(all, conclusion{"snapshots", "snapshots", snapshotWords(&s), s.Failed})
 	}
+	return append(all, judgeConclusions(calibrate.Assess(run, o.Calibrations))...)
+}
+
+// mostJudged is the number of calibrated questions that are listed.
+const mostJudged = 8
+
+// judgeConclusions returns the statements about the judges of a run.
+func judgeConclusions(j *calibrate.Judging) []conclusion {
+	if j == nil {
+		return nil
+	}
+	var all []conclusion
+	add := func(key, text string, warning bool) { all = append(all, conclusion{"judge", key, text, warning}) }
+	told := map[calibrate.Identity]bool{}
+	for i := range j.Calibrated {
+		a := &j.Calibrated[i]
+		if i == mostJudged {
+			add("judge.calibration", plural(len(j.Calibrated)-i, "more question")+": see judging in results.json", false)
+			break
+		}
+		if !told[a.Identity] {
+			told[a.Identity] = true
+			add("judge.calibration", kappaWords(a, j.MinKappa), a.BelowMin)
+		}
+		add("judge.corrected", correctedWords(a), false)
+	}
+	if j.Uncalibrated > 0 {
+		text := "never calibrated"
+		if j.Others {
+			text = "not calibrated with this model version, question and number of votes"
+		}
+		add("judge.calibration", fmt.Sprintf("%s, for %s: plumb judge calibrate GOLD.jsonl --judge %s", text,
+			plural(j.Uncalibrated, "question"), ShellWord(j.Judge)), false)
+	}
 	return all
+}
+
+// kappaWords says how well a judge agrees with its gold labels.
+func kappaWords(a *calibrate.Assessed, least float64) string {
+	kappa := "no kappa"
+	if k := a.Kappa; k.Value != nil {
+		kappa = fmt.Sprintf("kappa %.2f", *k.Value)
+		if k.Low != nil {
+			kappa += fmt.Sprintf(" [%.2f – %.2f]", roundDown(*k.Low), roundUp(*k.High))
+		}
+	}
+	text := fmt.Sprintf("%s has %s on %s", oneLine(a.Identity.Model), kappa, plural(a.Items, "gold item"))
+	if a.BelowMin {
+		text += fmt.Sprintf(", and needs %g: do not rely on its verdicts", least)
+	}
+	return text + " (" + questionWords(a) + ")"
+}
+
+// questionWords quotes the question of a judge.
+func questionWords(a *calibrate.Assessed) string {
+	const most = 60
+	return "“" + Line(oneLine(a.Question), most) + "”"
+}
+
+// correctedWords has the rate of a judge, and beside it the corrected one.
+func correctedWords(a *calibrate.Assessed) string {
+	text := fmt.Sprintf("%s: the judge passes %d/%d", oneLine(a.Runner), a.Rate.K, a.Rate.N)
+	text += figureWords(a.Rate)
+	switch {
+	case a.Corrected == nil:
+		return text + "; no corrected rate: " + a.Reason
+	case a.Sampled:
+		return text + "; corrected" + figureWords(*a.Corrected) + ", from the gold labels of a sample of these outputs"
+	default:
+		return text + "; corrected" + figureWords(*a.Corrected) +
+			", if the judge errs here as it did on the gold items, which may differ between models"
+	}
+}
+
+// figureWords renders a share with its interval, rounded outward.
+func figureWords(f calibrate.Figure) string {
+	if f.Value == nil {
+		return ""
+	}
+	text := " " + percent(*f.Value)
+	if f.Low != nil {
+		text += fmt.Sprintf(" [%.0f–%.0f %%]", math.Floor(*f.Low*100), math.Ceil(*f.High*100))
+	}
+	return text
 }
 
 // level returns the level of c as that of a note.

@@ -119,7 +119,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}
-	for _, c := range conclusionsOf(run) {
+	for _, c := range conclusionsOf(w.o, run) {
 		facts = append(facts, c.key, c.text)
 	}
 	for _, p := range nonEmpty(facts...) {

@@ -59,7 +59,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	m.add(" · run %s\n\n", code(info.ID))
 	if rates.Overall.Planned > 0 {
 		m.rates(run, rates)
-		m.figures(run)
+		m.figures(o, run)
 	}
 	if err := m.findings(o, run); err != nil {
 		return "", err
@@ -120,7 +120,7 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 	m.part(text + "\n")
 }
 
-func (m *page) figures(run *plumb.Run) {
+func (m *page) figures(o *Options, run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
 	parts := []string{"time " + duration(durationMs(run))}
 	if words := timesWords(run); words != "" {
@@ -136,7 +136,7 @@ func (m *page) figures(run *plumb.Run) {
 		parts = append(parts, cacheWords(spent))
 	}
 	m.add("%s\n\n", strings.Join(parts, " · "))
-	for _, c := range conclusionsOf(run) {
+	for _, c := range conclusionsOf(o, run) {
 		mark := ""
 		if c.warning {
 			mark = "⚠️ "

@@ -161,7 +161,7 @@ func (s *summary) figures() {
 	if spent.Cached > 0 {
 		fact("cache", cacheWords(spent))
 	}
-	for _, c := range conclusionsOf(s.run) {
+	for _, c := range conclusionsOf(s.o, s.run) {
 		words := c.text
 		if c.warning {
 			words = s.t.yellow("warning: ") + words

@@ -1193,6 +1193,8 @@ declare module "plumb" {
 		judge?: string;
 		/** Answers per question to the judge, an odd number; the majority counts (default 1). */
 		judgeVotes?: number;
+		/** Warn if Cohen's kappa of the judge with its gold labels is lower; 0.6 by default. */
+		minKappa?: number;
 		/** Embedding model for semantic_similarity, instead of the embedder at the top level. */
 		embedder?: string;
 		/** Address of an OpenAI-compatible server, or a replacement for the provider's own address. */
