@@ -96,6 +96,9 @@ type RunInfo struct {
 	ArtifactDir string `json:"artifactDir,omitempty" redact:"-"`
 	// ScoredFrom is the id of the run whose sessions this run judged again.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
+	// JudgeRepeat is the number of times that a run with ScoredFrom judged each stored output; 0
+	// means once.
+	JudgeRepeat int `json:"judgeRepeat,omitempty"`
 	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of earlier
 	// versions.
 	MinKappa float64 `json:"minKappa,omitempty"`

@@ -24,6 +24,8 @@ type Judging struct {
 	Judge string `json:"judge,omitempty"`
 	// Calibrated has one entry for each runner and calibrated question.
 	Calibrated []Assessed `json:"calibrated"`
+	// Noise has the cases whose judge contradicts itself; see [NoiseOf].
+	Noise []Noise `json:"noise,omitempty"`
 }
 
 // Assessed is the verdicts of a calibrated judge on one question about the outputs of one runner.
@@ -64,7 +66,7 @@ func Assess(run *plumb.Run, stored []*Calibration) *Judging {
 	if len(groups) == 0 {
 		return nil
 	}
-	j := &Judging{MinKappa: cmp.Or(run.Info.MinKappa, DefaultMinKappa), Calibrated: []Assessed{}}
+	j := &Judging{MinKappa: cmp.Or(run.Info.MinKappa, DefaultMinKappa), Calibrated: []Assessed{}, Noise: NoiseOf(run)}
 	missing := map[string]bool{}
 	for _, g := range groups {
 		i := slices.IndexFunc(stored, func(c *Calibration) bool { return c.covers(&g.Identity) })

@@ -206,6 +206,11 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 			return nil, err
 		}
 	}
+	if s.JudgeRepeat > 1 {
+		for i, r := range j.runners {
+			j.runners[i] = rejudged{r, s.JudgeRepeat}
+		}
+	}
 	j.setOptions(source.Suite)
 	if err := j.makeJudges(); err != nil {
 		return nil, err
@@ -271,7 +276,7 @@ func (j *Job) setOptions(suite *plumb.Suite) {
 		Info: plumb.RunInfo{
 			PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: p.suitePath(suite.Path),
 			SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash, DeclaredTags: suite.Tags(),
-			SelectedTags: s.Filter.Tags, SuiteCases: j.suiteCases, ScoredFrom: s.ScoredFrom,
+			SelectedTags: s.Filter.Tags, SuiteCases: j.suiteCases, ScoredFrom: s.ScoredFrom, JudgeRepeat: s.JudgeRepeat,
 		},
 	}
 	if s.Workspace != nil {

@@ -25,6 +25,9 @@ type Spec struct {
 	Embedder *RunnerSpec `json:"embedder,omitempty"`
 	// ScoredFrom is the id of the run whose stored sessions are judged.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
+	// JudgeRepeat is the number of times that each stored session of ScoredFrom is judged; 0 means
+	// once.
+	JudgeRepeat int `json:"judgeRepeat,omitempty"`
 	// Sessions describes stored sessions that no run made, and that this run only judges.
 	Sessions *SessionsSpec `json:"sessions,omitempty" redact:"-"`
 	// Demo marks a run whose sessions come from the built-in recording.

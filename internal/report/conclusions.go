@@ -50,6 +50,13 @@ func judgeConclusions(j *calibrate.Judging) []conclusion {
 		}
 		add("judge.corrected", correctedWords(a), false)
 	}
+	for i := range j.Noise {
+		if i == mostJudged {
+			add("judge.noise", plural(len(j.Noise)-i, "more case")+": see judging in results.json", false)
+			break
+		}
+		add("judge.noise", noiseWords(&j.Noise[i]), j.Noise[i].FromJudge)
+	}
 	if j.Uncalibrated > 0 {
 		text := "never calibrated"
 		if j.Others {
@@ -59,6 +66,23 @@ func judgeConclusions(j *calibrate.Judging) []conclusion {
 			plural(j.Uncalibrated, "question"), ShellWord(j.Judge)), false)
 	}
 	return all
+}
+
+// noiseWords says how much of the flips of a case is the judge's.
+func noiseWords(n *calibrate.Noise) string {
+	text := fmt.Sprintf("%s > %s: of %s, on the same output %s differ", oneLine(n.CaseID), oneLine(n.Runner),
+		plural(n.Verdicts, "verdict"), percent(*n.JudgeFlipRate))
+	if n.CaseFlipRate != nil {
+		text += ", between repetitions " + percent(*n.CaseFlipRate)
+	}
+	switch {
+	case n.FromJudge:
+		return text + ": more than a quarter of the flips is the judge's own"
+	case *n.JudgeFlipRate == 0:
+		return text + ": the output flips, and not the judge"
+	default:
+		return text + ": mostly the output flips"
+	}
 }
 
 // kappaWords says how well a judge agrees with its gold labels.
