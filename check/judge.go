@@ -135,7 +135,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 			failure = askFailure("judge", err)
 		}
 	}
-	if h.asked.Requests > 0 && !h.unpriced {
+	if (h.asked.Requests > 0 || h.cached) && !h.unpriced {
 		h.asked.CostUSD = &h.cost
 	}
 	if most := max(h.asked.Yes, h.asked.No); 2*most <= votes {
@@ -206,9 +206,10 @@ type judging struct {
 	outside  *Question
 	asks     int
 	asked    *plumb.Asked
-	// cost is the sum of the known prices, and unpriced means that one is not known.
-	cost     float64
-	unpriced bool
+	// cost is the sum of the known prices, and unpriced means that one is not known. cached means
+	// that the cache answered a request.
+	cost             float64
+	unpriced, cached bool
 }
 
 // vote asks until a reply is YES or NO.
@@ -283,7 +284,9 @@ func (h *judging) ask(ctx context.Context, messages []plumb.Message) (*plumb.Ses
 		CaseID: id, Messages: messages, Repetition: h.asks, Session: 1,
 	})
 	if report != nil {
-		h.asked.Requests += max(report.Requests, 1)
+		if h.cached = h.cached || report.Cached; !report.Cached {
+			h.asked.Requests += max(report.Requests, 1)
+		}
 		h.asked.Usage.Add(report.Usage)
 		switch {
 		case report.Cached: // it cost nothing now

@@ -212,7 +212,9 @@ Event: Blob Case Marker Runner
 Failure: LogPath Provider
 FileChange: Kind
 JudgeSetup: Config Question
+Judged: Model Output Question
 Note: Level
+SnapshotCheck: Metric
 Parameters: ReasoningEffort
 Position: File
 RawArtifacts: ExportPath SessionPath StderrPath StdoutPath TelemetryPath
