@@ -99,8 +99,8 @@ type RunInfo struct {
 	// JudgeRepeat is the number of times that a run with ScoredFrom judged each stored output; 0
 	// means once.
 	JudgeRepeat int `json:"judgeRepeat,omitempty"`
-	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of earlier
-	// versions.
+	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of
+	// earlier versions.
 	MinKappa float64 `json:"minKappa,omitempty"`
 	// Setup records the rest of what a comparison needs; nil in runs of earlier versions.
 	Setup *Setup `json:"setup,omitempty"`
@@ -171,8 +171,8 @@ type ExecutionResult struct {
 	Judged []Judged `json:"judged,omitempty"`
 }
 
-// Judged is the decision of a judge about one question and one output. Logs of earlier versions have
-// none.
+// Judged is the decision of a judge about one question and one output. Logs of earlier versions
+// have none.
 type Judged struct {
 	Repetition int `json:"repetition"`
 	// Question is [Asked.PromptHash], and Model the name of the judge as it was reported.

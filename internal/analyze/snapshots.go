@@ -67,10 +67,10 @@ func NewSnapshotTest(metric string, samples [][]float64, planned int) SnapshotTe
 // Case compares the green repetitions of an execution with its samples.
 //
 // With the logs y of r repetitions and x of K samples, their variance s², and the pooled variance
-// p² of the runner, the test is t = (mean y - mean x - margin) / (d·sqrt(1/K + 1/r)), where d² = (4p² +
-// (K-1)s²) / (K+3) shrinks the variance of the case to the pooled one, with min(K+3, 8) degrees of
-// freedom (a moderated t-test: Smyth 2004; the limit is ours). Values that are not positive have no
-// logarithm and are left out.
+// p² of the runner, the test is t = (mean y - mean x - margin) / (d·sqrt(1/K + 1/r)), where d² =
+// (4p² + (K-1)s²) / (K+3) shrinks the variance of the case to the pooled one, with min(K+3, 8)
+// degrees of freedom (a moderated t-test: Smyth 2004; the limit is ours). Values that are not
+// positive have no logarithm and are left out.
 func (t SnapshotTest) Case(measured, samples []float64) plumb.SnapshotCheck {
 	y, x := positiveLogs(measured), positiveLogs(samples)
 	r, k := float64(len(y)), float64(len(x))

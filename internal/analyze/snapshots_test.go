@@ -43,7 +43,8 @@ func TestSnapshotCase(t *testing.T) {
 			}
 		})
 	}
-	// By hand: x = ln 100 twice, y = ln 200; variances 0, so d = 0.02; t = (ln 2 - ln 1.05)/(0.02·sqrt(1.5)).
+	// By hand: x = ln 100 twice, y = ln 200; variances 0, so d = 0.02; t = (ln 2 - ln
+	// 1.05)/(0.02·sqrt(1.5)).
 	c := analyze.NewSnapshotTest("totalTokens", nil, 1).Case([]float64{200}, []float64{100, 100})
 	if c.Ratio < 1.9999 || c.Ratio > 2.0001 || c.Mean < 99.99 || c.P == nil || *c.P > 1e-4 {
 		t.Errorf("%+v", c)

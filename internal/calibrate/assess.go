@@ -8,16 +8,16 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// DefaultMinKappa is the smallest kappa of a judge whose verdicts need no warning: agreement that is
-// called substantial by convention.
+// DefaultMinKappa is the smallest kappa of a judge whose verdicts need no warning: agreement that
+// is called substantial by convention.
 const DefaultMinKappa = 0.6
 
-// Judging is what the calibrations say about the verdicts of the judges of a run. The calibration of
-// another judge, model, question or number of votes says nothing.
+// Judging is what the calibrations say about the verdicts of the judges of a run. The calibration
+// of another judge, model, question or number of votes says nothing.
 type Judging struct {
 	MinKappa float64 `json:"minKappa"`
-	// Uncalibrated counts the questions that were put to a judge without a calibration. Others means
-	// that the judge has calibrations, but none that applies.
+	// Uncalibrated counts the questions that were put to a judge without a calibration. Others
+	// means that the judge has calibrations, but none that applies.
 	Uncalibrated int  `json:"uncalibrated"`
 	Others       bool `json:"otherCalibrations,omitempty"`
 	// Judge names the judge of an uncalibrated question.
@@ -39,9 +39,9 @@ type Assessed struct {
 	BelowMin bool   `json:"belowMinKappa"`
 	// Rate is the share of the executions whose output the judge passed.
 	Rate Figure `json:"rate"`
-	// Corrected is the estimated share without the errors of the judge; nil if Reason says why there
-	// is none. Sampled means that the gold items are outputs of this run. Otherwise the estimate
-	// assumes that the judge errs on them as it did on the gold items.
+	// Corrected is the estimated share without the errors of the judge; nil if Reason says why
+	// there is none. Sampled means that the gold items are outputs of this run. Otherwise the
+	// estimate assumes that the judge errs on them as it did on the gold items.
 	Corrected *Figure `json:"corrected"`
 	Sampled   bool    `json:"sampled,omitempty"`
 	Reason    string  `json:"reason,omitempty"`

@@ -77,7 +77,8 @@ func TestCorrectedRate(t *testing.T) {
 	}
 }
 
-// A calibration of another configuration, model version, question or number of votes does not count.
+// A calibration of another configuration, model version, question or number of votes does not
+// count.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	run := judgedRun(t, "Y", "N")

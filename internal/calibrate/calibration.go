@@ -80,8 +80,8 @@ type Calibration struct {
 	// more rater.
 	Raters         Figure `json:"raters"`
 	RatersAndJudge Figure `json:"ratersAndJudge"`
-	// VotesDiffer is the share of items with different votes, and FlipRate the chance that two votes
-	// on one item differ.
+	// VotesDiffer is the share of items with different votes, and FlipRate the chance that two
+	// votes on one item differ.
 	VotesDiffer Figure `json:"votesDiffer"`
 	FlipRate    Figure `json:"flipRate"`
 	// Swap is the share of items whose verdict changes with the order of what the judge sees.
@@ -175,7 +175,8 @@ func (c *Calibration) share(k, n int) Figure {
 	return f
 }
 
-// figure returns an estimate. With few items it has no interval, because that would promise too much.
+// figure returns an estimate. With few items it has no interval, because that would promise too
+// much.
 func (c *Calibration) figure(e analyze.Estimate) Figure {
 	f := Figure{Method: e.Method}
 	if !math.IsNaN(e.Value) {

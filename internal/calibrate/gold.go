@@ -1,6 +1,6 @@
 // Package calibrate measures how well a judge judges: it puts questions with known answers to the
-// judge, compares, stores the result under the identity of the judge, and finds the result again for
-// a run with the same judge.
+// judge, compares, stores the result under the identity of the judge, and finds the result again
+// for a run with the same judge.
 package calibrate
 
 import (
@@ -124,7 +124,7 @@ func (r *goldReader) item(v *doc.Value) Item {
 		r.add(v.Get("output_b").Place, "output_b is empty", "leave it out for a question about one output")
 	}
 	if strings.TrimSpace(i.Question) == "" && v.Get("judge_prompt") != nil {
-		r.add(v.Get("judge_prompt").Place, "judge_prompt is empty", "a question about the output that YES or NO answers")
+		r.add(v.Get("judge_prompt").Place, "judge_prompt is empty", "a question that YES or NO answers")
 	}
 	label := v.Get("label")
 	if label == nil {

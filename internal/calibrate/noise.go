@@ -65,7 +65,8 @@ func NoiseOf(run *plumb.Run) []Noise {
 	return all
 }
 
-// noise compares the verdicts on one question. times is the number of verdicts on each stored output.
+// noise compares the verdicts on one question. times is the number of verdicts on each stored
+// output.
 func noise(decisions []plumb.Judged, times int) Noise {
 	type group struct{ yes, n int }
 	outputs, repetitions := map[string]*group{}, map[int]*group{}

@@ -19,7 +19,8 @@ func (p *Project) judges() calibrate.Store {
 	return calibrate.Store{Dir: filepath.Join(p.Root, "judges")}
 }
 
-// calibrations returns the stored calibrations. It prints a warning about those that it cannot read.
+// calibrations returns the stored calibrations. It prints a warning about those that it cannot
+// read.
 func (p *Project) calibrations() []*calibrate.Calibration {
 	all, err := p.judges().Read()
 	if err != nil {
@@ -47,8 +48,8 @@ type Calibrated struct {
 func (c *Calibrated) Redactor() *redact.Redactor { return c.redact }
 
 // Calibrate puts the items of a gold file to a judge and stores how well it judges. Without a name
-// the judge is that of the config. When ctx is done, it returns the error of ctx and stores nothing;
-// the answers so far are in the cache.
+// the judge is that of the config. When ctx is done, it returns the error of ctx and stores
+// nothing; the answers so far are in the cache.
 func (p *Project) Calibrate(
 	ctx context.Context, gold string, s config.Settings, progress func(done, of int),
 ) (_ *Calibrated, err error) {
@@ -78,7 +79,7 @@ func (p *Project) Calibrate(
 		return nil, err
 	}
 	defer f.close()
-	judge, err := runner.NewJudge(*c, f.env)
+	judge, err := runner.NewJudge(*c, f.env) //nolint:contextcheck // finding a version has its own time limit
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,8 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 		return nil, err
 	}
 	if s.JudgeRepeat = o.JudgeRepeat; s.JudgeRepeat > 1 {
-		if source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat); len(source.Suite.Cases) == 0 {
+		source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat)
+		if len(source.Suite.Cases) == 0 {
 			return nil, plumb.WithHint(
 				fmt.Errorf("no judged case of run %s passed in one repetition and failed in another", earlier.Info.ID),
 				"make a run with --repeat 5, or judge again without --judge-repeat")

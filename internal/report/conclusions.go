@@ -41,7 +41,8 @@ func judgeConclusions(j *calibrate.Judging) []conclusion {
 	for i := range j.Calibrated {
 		a := &j.Calibrated[i]
 		if i == mostJudged {
-			add("judge.calibration", plural(len(j.Calibrated)-i, "more question")+": see judging in results.json", false)
+			more := plural(len(j.Calibrated)-i, "more question")
+			add("judge.calibration", more+": see judging in results.json", false)
 			break
 		}
 		if !told[a.Identity] {

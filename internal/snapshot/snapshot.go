@@ -83,7 +83,8 @@ type Test func(measured, samples []float64) (c plumb.SnapshotCheck, words string
 // countedGross is the way in which Plumb counts tokens: see [plumb.Usage].
 const countedGross = "gross"
 
-// entry is one baseline. Its keys are documented. Only Plumb has agentVersion, counting and samples.
+// entry is one baseline. Its keys are documented. Only Plumb has agentVersion, counting and
+// samples.
 type entry struct {
 	CaseID       string  `json:"caseId"`
 	RunnerID     string  `json:"runnerId"`
@@ -288,8 +289,8 @@ func (b *Baselines) advice() string {
 	return "Accept it with --update-snapshots"
 }
 
-// entry returns the baseline of an execution with the given values. With the tolerance auto it keeps
-// the samples of was, unless they were measured in another way.
+// entry returns the baseline of an execution with the given values. With the tolerance auto it
+// keeps the samples of was, unless they were measured in another way.
 func (b *Baselines) entry(c *plumb.Case, r plumb.RunnerInfo, values []float64, version string, was entry) entry {
 	now := entry{
 		CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: mean(values), AgentType: r.Agent.Type,

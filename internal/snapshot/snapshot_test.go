@@ -334,8 +334,11 @@ func TestSamples(t *testing.T) {
 		{"another model does", snapshot.Options{Update: true}, other, sessions("2", 9), "[\n        9\n"},
 		{"another agent does", snapshot.Options{Update: true}, claude, sessions("2", 10), "[\n        10\n"},
 		{
-			"another metric does", snapshot.Options{Update: true, Metric: plumb.MetricLatencyMs}, claude,
-			[]*plumb.SessionReport{{AgentVersion: "2", LatencyMs: 11}, {LatencyMs: 5, Cached: true}}, "[\n        11\n",
+			"another metric does",
+			snapshot.Options{Update: true, Metric: plumb.MetricLatencyMs},
+			claude,
+			[]*plumb.SessionReport{{AgentVersion: "2", LatencyMs: 11}, {LatencyMs: 5, Cached: true}},
+			"[\n        11\n",
 		},
 	}
 	for _, s := range steps {
