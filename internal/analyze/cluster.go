@@ -8,8 +8,8 @@ type StandardErrors struct {
 	Mean float64
 	// IID takes all scores as independent.
 	IID float64
-	// Miller adds the covariance of the scores within a cluster (Miller 2024). It can have a
-	// negative square; then it is NaN.
+	// Miller adds to IID the covariance of the scores within a cluster. Its square can be negative;
+	// then it is NaN.
 	Miller float64
 	// CR0 and CR1 are the cluster-robust sandwich estimates without and with the correction
 	// G/(G-1) for a small number G of clusters. CR1 is NaN for one cluster.
@@ -30,18 +30,26 @@ func ClusteredError(scores []float64, clusters []int) StandardErrors {
 		return StandardErrors{nan, nan, nan, nan, nan}
 	}
 	m := average(scores)
-	residuals := make([]float64, len(scores))
-	for i, s := range scores {
-		residuals[i] = s - m
+	g, all := n, squares(scores, m)
+	within := all // of clusters of one score each
+	if clusters != nil {
+		residuals := make([]float64, len(scores))
+		for i, s := range scores {
+			residuals[i] = s - m
+		}
+		sums := clusterSums(residuals, clusters)
+		g, within = float64(len(sums)), squares(sums, 0)
 	}
-	sums := clusterSums(residuals, clusters)
-	g, all, within := float64(len(sums)), squares(scores, m), squares(sums, 0)
 	iid, cr0 := all/(n*(n-1)), within/(n*n) // 0/0 is NaN for one score
 	miller := iid + cr0 - all/(n*n)
 	if math.Abs(miller) < tieTolerance*iid {
 		miller = 0 // what rounding leaves of an exact 0
 	}
-	return StandardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), math.Sqrt(cr0 * g / (g - 1))}
+	cr1 := nan
+	if g > 1 {
+		cr1 = math.Sqrt(cr0 * g / (g - 1))
+	}
+	return StandardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), cr1}
 }
 
 // PairedClusteredError is [ClusteredError] of the differences baseline minus candidate.

@@ -19,7 +19,13 @@ func normalBelow(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 // tQuantile returns t for which a variable of Student's distribution with df degrees of freedom
 // lies in (-t, t) with probability conf.
 func tQuantile(conf, df float64) float64 {
-	return -distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile((1 - conf) / 2)
+	// t^2/(df+t^2) has distribution Beta(1/2, df/2), and its complement Beta(df/2, 1/2). The
+	// smaller one keeps more digits.
+	if x := betaQuantile(0.5, df/2, conf); x < 0.5 {
+		return math.Sqrt(df * x / (1 - x))
+	}
+	x := betaQuantile(df/2, 0.5, 1-conf)
+	return math.Sqrt(df * (1 - x) / x)
 }
 
 // tAbove returns the probability that a variable of Student's distribution with df degrees of
@@ -27,7 +33,23 @@ func tQuantile(conf, df float64) float64 {
 func tAbove(t, df float64) float64 { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Survival(t) }
 
 // betaQuantile returns x for which I_x(a, b) = p.
-func betaQuantile(a, b, p float64) float64 { return mathext.InvRegIncBeta(a, b, p) }
+func betaQuantile(a, b, p float64) float64 {
+	x := mathext.InvRegIncBeta(a, b, p)
+	// gonum v0.17.0 returns another value for some small p with a large a, such as
+	// InvRegIncBeta(16093.5, 0.5, 5e-7). A bisection over all floating-point numbers replaces it.
+	if math.Abs(betaBelow(a, b, x)-p) <= 1e-10*p {
+		return x
+	}
+	lo, hi := ordinal(0), ordinal(1)
+	for lo+1 < hi {
+		if middle := lo + (hi-lo)/2; betaBelow(a, b, fromOrdinal(middle)) < p {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	return fromOrdinal(hi)
+}
 
 // binomial returns the probability of exactly k successes in n trials of probability p. It is the
 // saddle-point form of Loader (2000), "Fast and Accurate Computation of Binomial Probabilities",
@@ -135,9 +157,11 @@ func total(values []float64) float64 {
 			}
 		}
 		slices.Sort(sizes)
-		sum := 0.0
+		sum, lost := 0.0, 0.0 // Kahan's summation: 100,000 equal numbers must not drift off a tie
 		for _, v := range sizes {
-			sum += v
+			next := sum + (v - lost)
+			lost = (next - sum) - (v - lost)
+			sum = next
 		}
 		return sum
 	}

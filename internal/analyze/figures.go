@@ -71,6 +71,8 @@ func timed(e *plumb.Execution) bool {
 type Distribution struct {
 	N                  int
 	P50, P90, P99, Max int64
+	// Low and High bound P50; see [QuantileInterval]. They are 0 if there are too few times.
+	Low, High int64
 }
 
 // Times returns the distribution of the times of a run's executions; see [Elapsed]. Its quantiles
@@ -87,7 +89,11 @@ func Times(run *plumb.Run) Distribution {
 	}
 	slices.Sort(times)
 	at := func(p float64) int64 { return int64(stat.Quantile(p, stat.Empirical, times, nil)) }
-	return Distribution{N: len(times), P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: int64(times[len(times)-1])}
+	d := Distribution{N: len(times), P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: int64(times[len(times)-1])}
+	if q := quantile(times, 0.5); q.Bounded() {
+		d.Low, d.High = int64(q.Lo), int64(q.Hi)
+	}
+	return d
 }
 
 // Slowest returns the indices in run.Executions of the n slowest executions, the slowest first; see

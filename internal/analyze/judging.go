@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// minYouden is the smallest sensitivity + specificity - 1 of a judge whose rates can be corrected. A
-// judge below cannot tell pass from fail.
+// minYouden is the smallest sensitivity + specificity - 1 of a judge whose rates can be corrected.
+// A judge below cannot tell pass from fail.
 const minYouden = 0.2
 
 // CorrectedRate returns the pass rate behind the rate that a judge reported for n outputs, when the
 // judge was compared with labels on other outputs: it passed a share of positives good outputs
-// (sensitivity) and failed a share of negatives bad ones (specificity). With p the reported rate, q0
-// the specificity of m0 outputs, q1 the sensitivity of m1 and J = q0+q1-1 (Rogan and Gladen 1978),
+// (sensitivity) and failed a share of negatives bad ones (specificity). With p the reported rate,
+// q0 the specificity of m0 outputs, q1 the sensitivity of m1 and J = q0+q1-1 (Rogan and Gladen
+// 1978),
 //
 //	theta = (p+q0-1)/J, within 0 and 1
 //	SE    = sqrt(p(1-p)/n + (1-theta)^2 q0(1-q0)/m0 + theta^2 q1(1-q1)/m1) / J
@@ -133,10 +134,10 @@ func Kappa(table [][]int) Estimate {
 	return e
 }
 
-// Alpha returns the agreement of any number of raters (Krippendorff 2011). units holds the ratings of
-// each item; NaN is a missing rating, and items with fewer than two ratings do not count. With n
-// ratings that count, observed the sum over items of squared differences of ordered pairs divided by
-// one less than the ratings of the item, and expected that of all ordered pairs of ratings,
+// Alpha returns the agreement of any number of raters (Krippendorff 2011). units holds the ratings
+// of each item; NaN is a missing rating, and items with fewer than two ratings do not count. With n
+// ratings that count, observed the sum over items of squared differences of ordered pairs divided
+// by one less than the ratings of the item, and expected that of all ordered pairs of ratings,
 //
 //	alpha = 1 - (n-1) observed/expected
 //
@@ -209,8 +210,8 @@ const (
 )
 
 // AlphaInterval returns [Alpha] with a percentile bootstrap interval over items, from 2,000
-// resamples. OK is false for fewer than 30 items with two ratings; then Value alone is set. The order
-// of the items does not matter.
+// resamples. OK is false for fewer than 30 items with two ratings; then Value alone is set. The
+// order of the items does not matter.
 func AlphaInterval(units [][]float64, interval bool, conf float64, seed Seed) Estimate {
 	e := unknown("bootstrap over items")
 	rated, center := pairable(units)

@@ -21,8 +21,8 @@ func Holm(p []float64) []float64 {
 	})
 }
 
-// BH returns p-values adjusted for the false-discovery rate by Benjamini and Hochberg (1995): with p
-// sorted ascending, from the largest down, the running minimum of min(1, m p_i/i). Results are in
+// BH returns p-values adjusted for the false-discovery rate by Benjamini and Hochberg (1995): with
+// p sorted ascending, from the largest down, the running minimum of min(1, m p_i/i). Results are in
 // input order. A value that is not a probability makes all results NaN.
 func BH(p []float64) []float64 { return stepUp(p, 1) }
 
@@ -81,9 +81,9 @@ func probabilities(p []float64) bool {
 	return !slices.ContainsFunc(p, func(v float64) bool { return !(v >= 0 && v <= 1) })
 }
 
-// EBH returns the indices of the hypotheses that e-values reject at false-discovery rate alpha, under
-// any dependence (Wang and Ramdas 2022): the k largest, for the largest k whose kth largest e-value
-// is at least m/(k alpha). The indices are ascending.
+// EBH returns the indices of the hypotheses that e-values reject at false-discovery rate alpha,
+// under any dependence (Wang and Ramdas 2022): the k largest, for the largest k whose kth largest
+// e-value is at least m/(k alpha). The indices are ascending.
 func EBH(e []float64, alpha float64) []int {
 	order := ascending(e)
 	slices.Reverse(order)
@@ -96,8 +96,8 @@ func EBH(e []float64, alpha float64) []int {
 	return slices.Sorted(slices.Values(order[:reject]))
 }
 
-// Stouffer combines independent p-values: Phi(sum of Phi^-1(p) / sqrt(m)) (Stouffer 1949). It returns
-// NaN without p-values.
+// Stouffer combines independent p-values: Phi(sum of Phi^-1(p) / sqrt(m)) (Stouffer 1949). It
+// returns NaN without p-values.
 func Stouffer(p []float64) float64 {
 	if len(p) == 0 || !probabilities(p) {
 		return math.NaN()

@@ -289,8 +289,8 @@ func satterthwaite(sides []side, cases int) (variance, df float64) {
 }
 
 // CaseT returns the mean of one value a case, such as a difference candidate minus baseline, with
-// the interval mean plus or minus t SE, where SE is CR1 of [ClusteredError] and t has G-1 degrees of
-// freedom for G clusters. It speaks about other cases like these. OK is false for fewer than two
+// the interval mean plus or minus t SE, where SE is CR1 of [ClusteredError] and t has G-1 degrees
+// of freedom for G clusters. It speaks about other cases like these. OK is false for fewer than two
 // clusters, and for values that do not vary.
 func CaseT(values []float64, clusters []int, conf float64) Estimate {
 	e := unknown("t over cases")

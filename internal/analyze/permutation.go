@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-
-	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Seed makes the random draws of a test reproducible.
@@ -37,12 +35,12 @@ func (s Seed) Block(j int) *rand.ChaCha8 {
 type Permutation struct {
 	// Mean is the mean difference over cases, baseline minus candidate: a positive one is a loss.
 	Mean float64
-	// Greater is the share of arrangements whose sum is at least the observed one, Less that with at
-	// most the observed one, and TwoSided that with at least its absolute value. The observed
+	// Greater is the share of arrangements whose sum is at least the observed one, Less that with
+	// at most the observed one, and TwoSided that with at least its absolute value. The observed
 	// arrangement is among them, so no share is 0.
 	Greater, Less, TwoSided float64
-	// Exact is true if all arrangements were enumerated. Otherwise the shares come from 9,999 random
-	// draws as (1+hits)/10,000 (Phipson and Smyth 2010), or from the normal approximation.
+	// Exact is true if all arrangements were enumerated. Otherwise the shares come from 9,999
+	// random draws as (1+hits)/10,000 (Phipson and Smyth 2010), or from the normal approximation.
 	Exact bool
 }
 
@@ -53,14 +51,17 @@ func (p Permutation) mirrored() Permutation {
 }
 
 const (
-	// draws is the number of random arrangements, so that a level of 0.05 is a whole number of them.
+	// draws is the number of random arrangements, so that a level of 0.05 is a whole number of
+	// them.
 	draws = 9_999
 	// drawBlock is the number of draws with one seed.
 	drawBlock = 1_000
 	// arrangements is the largest number of arrangements that are enumerated.
 	arrangements = 1 << 20
-	// normalAbove is the number of repetitions above which a stratified permutation with repetitions
-	// uses the normal approximation.
+	// tableSize is the largest number of sums that one random number picks from.
+	tableSize = 512
+	// normalAbove is the number of repetitions above which a stratified permutation with
+	// repetitions uses the normal approximation.
 	normalAbove = 200_000
 )
 
@@ -279,10 +280,23 @@ func stratifiedPermutation(strata []stratum, sum float64, values int, seed Seed)
 		return Permutation{Greater: normalBelow(-z), Less: normalBelow(z), TwoSided: min(1, 2*normalBelow(-z))}
 	}
 	return sample(seed, sum, func(random *rand.ChaCha8, sums []float64) {
-		numbers := rand.New(random)
+		// The relabelings of neighboring cases are combined, so that one random number picks one of
+		// each.
+		table := []float64{0}
 		for _, s := range strata {
-			s.draw(numbers, sums)
+			small := min(s.base, s.cand)
+			switch n := combinations(len(s.pooled), small, tableSize); {
+			case s.constant():
+			case n > tableSize:
+				s.shuffle(random, sums)
+			case n*len(table) > tableSize:
+				pick(random, table, sums)
+				table = s.differences()
+			default:
+				table = outer(table, s.differences())
+			}
 		}
+		pick(random, table, sums)
 	})
 }
 
@@ -320,39 +334,59 @@ func (s *stratum) difference(sum, all float64) float64 {
 
 // differences returns the difference of each relabeling of the case.
 func (s *stratum) differences() []float64 {
-	all, small := total(s.pooled), min(s.base, s.cand)
-	var d []float64
-	subset := make([]int, small)
-	for g := combin.NewCombinationGenerator(len(s.pooled), small); g.Next(); {
-		sum := 0.0
-		for _, i := range g.Combination(subset) {
-			sum += s.pooled[i]
-		}
-		d = append(d, s.difference(sum, all))
+	all := total(s.pooled)
+	d := subsetSums(s.pooled, min(s.base, s.cand), 0, nil)
+	for i, sum := range d {
+		d[i] = s.difference(sum, all)
 	}
 	return d
+}
+
+// subsetSums appends at plus the sum of each subset of k values to sums.
+func subsetSums(values []float64, k int, at float64, sums []float64) []float64 {
+	if k == 0 {
+		return append(sums, at)
+	}
+	for i := 0; i+k <= len(values); i++ {
+		sums = subsetSums(values[i+1:], k-1, at+values[i], sums)
+	}
+	return sums
 }
 
 // constant reports whether relabeling the case changes nothing.
 func (s *stratum) constant() bool { return s.pooled[0] == s.pooled[len(s.pooled)-1] }
 
-// draw adds the difference of a random relabeling of the case to each of sums.
-func (s *stratum) draw(random *rand.Rand, sums []float64) {
-	if s.constant() {
-		return
-	}
-	small := min(s.base, s.cand)
-	if n := combinations(len(s.pooled), small, 256); n <= 256 {
-		table := s.differences()
-		for i := range sums {
-			sums[i] += table[random.Uint32N(uint32(n))]
+// outer returns the sums of each of a with each of b.
+func outer(a, b []float64) []float64 {
+	sums := make([]float64, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			sums = append(sums, x+y)
 		}
-		return
 	}
+	return sums
+}
+
+// pick adds a random entry of table to each of sums. An entry is more probable than another by at
+// most len(table)/2^32.
+func pick(random *rand.ChaCha8, table, sums []float64) {
+	n := uint64(len(table))
+	for i := 0; i < len(sums); i += 2 {
+		u := random.Uint64()
+		sums[i] += table[(u>>32)*n>>32]
+		if i+1 < len(sums) {
+			sums[i+1] += table[(u&math.MaxUint32)*n>>32]
+		}
+	}
+}
+
+// shuffle adds the difference of a random relabeling of the case to each of sums.
+func (s *stratum) shuffle(source *rand.ChaCha8, sums []float64) {
+	random := rand.New(source)
 	values, all := slices.Clone(s.pooled), total(s.pooled)
 	for i := range sums {
 		sum := 0.0
-		for k := range small { // a partial shuffle
+		for k := range min(s.base, s.cand) { // a partial shuffle
 			other := k + int(random.Uint32N(uint32(len(values)-k)))
 			values[k], values[other] = values[other], values[k]
 			sum += values[k]
@@ -431,12 +465,12 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 	return e
 }
 
-// minClusters is the smallest number of clusters that can give a conclusion: with five, the smallest
-// one-sided p-value is 1/32, which is above 0.025.
+// minClusters is the smallest number of clusters that can give a conclusion: with five, the
+// smallest one-sided p-value is 1/32, which is above 0.025.
 const minClusters = 6
 
-// ClusterPermutation is [SignFlip] of the sums of the differences, baseline minus candidate, of each
-// cluster: cases that share a source change their signs together. It needs the same number of
+// ClusterPermutation is [SignFlip] of the sums of the differences, baseline minus candidate, of
+// each cluster: cases that share a source change their signs together. It needs the same number of
 // repetitions on both sides of a case. Mean is the mean over cases. ok is false for fewer than six
 // clusters: the p-value is computed, but cannot reach a level of 0.025 a side.
 func ClusterPermutation(diffs []float64, clusters []int, seed Seed) (p Permutation, ok bool) {
@@ -450,6 +484,6 @@ func ClusterPermutation(diffs []float64, clusters []int, seed Seed) (p Permutati
 }
 
 // Equivalent reports whether an interval lies strictly within -margin and margin. With an interval
-// at level 1 - 2 alpha this is the pair of one-sided tests of Schuirmann (1987) at level alpha (TOST).
-// For a ratio, compare its logarithms with log(1+margin).
+// at level 1 - 2 alpha this is the pair of one-sided tests of Schuirmann (1987) at level alpha
+// (TOST). For a ratio, compare its logarithms with log(1+margin).
 func Equivalent(lo, hi, margin float64) bool { return -margin < lo && lo <= hi && hi < margin }

@@ -33,9 +33,10 @@ func detection(alpha, power float64) float64 {
 }
 
 // PairedSampleSize returns the number of cases, not rounded, with which a two-sided test of level
-// alpha finds a mean effect of delta with probability power (Miller 2024):
+// alpha finds a mean effect of delta with probability power:
 //
-//	(z_(1-alpha/2) + z_power)^2 (between + withinBase/repeatsBase + withinCand/repeatsCand) / delta^2
+//	variance = between + withinBase/repeatsBase + withinCand/repeatsCand
+//	cases    = (z_(1-alpha/2) + z_power)^2 variance / delta^2
 //
 // Round it up to show it. It returns NaN for a delta of 0.
 func PairedSampleSize(d PairedDesign, delta, alpha, power float64) float64 {
@@ -55,13 +56,14 @@ func PairedMDE(n int, d PairedDesign, alpha, power float64) float64 {
 	return detection(alpha, power) * math.Sqrt(d.variance()/float64(n))
 }
 
-// McNemarPower returns the probability that the one-sided exact test [McNemar] of n cases rejects at
-// level alpha. pBaseOnly is the probability that a case passes on the baseline only, pCandOnly that
-// it passes on the candidate only:
+// McNemarPower returns the probability that the one-sided exact test [McNemar] of n cases rejects
+// at level alpha. pBaseOnly is the probability that a case passes on the baseline only, pCandOnly
+// that it passes on the candidate only:
 //
-//	sum over d of P(Bin(n, pBaseOnly+pCandOnly) = d) P(Bin(d, pBaseOnly/(pBaseOnly+pCandOnly)) >= b_d)
+//	sum over d of P(Bin(n, q) = d) P(Bin(d, pBaseOnly/q) >= b_d)
 //
-// where b_d is the smallest count that the test rejects among d cases that differ.
+// where q = pBaseOnly+pCandOnly, and b_d is the smallest count that the test rejects among d cases
+// that differ.
 func McNemarPower(n int, pBaseOnly, pCandOnly, alpha float64) float64 {
 	differ := pBaseOnly + pCandOnly
 	if n < 0 || !(pBaseOnly >= 0 && pCandOnly >= 0 && differ <= 1+tieTolerance) || math.IsNaN(alpha) {

@@ -20,6 +20,8 @@ type Rate struct {
 	Skipped int
 	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
 	ExpectedFailed, UnexpectedPassed int
+	// Executions are the indices in run.Executions of all Planned executions.
+	Executions []int32
 }
 
 // Measured counts executions that passed or failed.
@@ -105,22 +107,31 @@ func RunnerRates(run *plumb.Run, i int) Breakdown {
 func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 	var categories, difficulties, tags, runners table[Rate]
 	b := Breakdown{}
-	for c := range run.Cases {
-		info := &run.Cases[c]
-		for r := range run.Info.Runners {
-			if !include(r) {
-				continue
-			}
-			e := &run.Executions[c*len(run.Info.Runners)+r]
-			b.Overall.add(e)
-			categories.row(info.Category, Rate{Name: info.Category}).add(e)
-			difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}).add(e)
-			runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}).add(e)
-			for _, t := range info.Tags {
-				tags.row(t, Rate{Name: t}).add(e)
+	each := func(visit func(r *Rate, i int)) {
+		for c := range run.Cases {
+			info := &run.Cases[c]
+			for r := range run.Info.Runners {
+				if !include(r) {
+					continue
+				}
+				i := c*len(run.Info.Runners) + r
+				visit(&b.Overall, i)
+				visit(categories.row(info.Category, Rate{Name: info.Category}), i)
+				visit(difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}), i)
+				visit(runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}), i)
+				for _, t := range info.Tags {
+					visit(tags.row(t, Rate{Name: t}), i)
+				}
 			}
 		}
 	}
+	each(func(r *Rate, i int) { r.add(&run.Executions[i]) })
+	each(func(r *Rate, i int) {
+		if r.Executions == nil {
+			r.Executions = make([]int32, 0, r.Planned) // a run can have a million executions
+		}
+		r.Executions = append(r.Executions, int32(i)) //nolint:gosec // memory holds fewer
+	})
 	b.Categories, b.Difficulties, b.Tags, b.Runners = categories.rows, difficulties.rows, tags.rows, runners.rows
 	return b
 }

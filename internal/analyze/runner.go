@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -24,6 +25,7 @@ type RunnerSummary struct {
 	AverageTotalTokens     *float64 `json:"averageTotalTokens,omitempty"`
 
 	Rate RateFigures `json:"rate"`
+	GroupFigures
 	// CostUSD is the known part of the cost; it is absent if no cost is known.
 	CostUSD  *float64 `json:"costUsd,omitempty"`
 	Unpriced int      `json:"unpriced"`
@@ -63,6 +65,143 @@ func (r Rate) Figures() RateFigures {
 	return f
 }
 
+// GroupFigures are the figures of a group of executions beside its [RateFigures], for machines. The
+// first four are absent without repetitions.
+type GroupFigures struct {
+	Samples *SampleFigures `json:"samples,omitempty"`
+	PassAt  []AtKFigures   `json:"passAt,omitempty"`
+	PassHat []AtKFigures   `json:"passHat,omitempty"`
+	Flips   *MeanFigures   `json:"flips,omitempty"`
+	// Score is absent if nothing was measured, and Metrics if no session reported a figure.
+	Score   *ScoreFigures            `json:"score,omitempty"`
+	Metrics map[string]MetricFigures `json:"metrics,omitempty"`
+}
+
+// MeanFigures is a mean over cases with its interval at level confidence. The figures that cannot be
+// computed are null.
+type MeanFigures struct {
+	Mean *float64 `json:"mean"`
+	Low  *float64 `json:"low"`
+	High *float64 `json:"high"`
+	// Cases counts the executions in the mean.
+	Cases int `json:"cases"`
+}
+
+// SampleFigures is the pass rate of repetitions; see [Repetitions].
+type SampleFigures struct {
+	MeanFigures
+	Planned      int      `json:"planned"`
+	Repetitions  int      `json:"repetitions"`
+	Passed       int      `json:"passed"`
+	StoppedEarly int      `json:"stoppedEarly"`
+	DesignEffect *float64 `json:"designEffect"`
+}
+
+// CaseSampleFigures is a [CaseSamples] without its label.
+type CaseSampleFigures struct {
+	Passed   int      `json:"passed"`
+	Measured int      `json:"measured"`
+	Mean     *float64 `json:"mean"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+	Flips    *float64 `json:"flips"`
+	// Sure is nil if the label is undetermined.
+	Sure *float64 `json:"-"`
+}
+
+// Figures returns the figures of s.
+func (s *CaseSamples) Figures() CaseSampleFigures {
+	return CaseSampleFigures{
+		s.Passed, s.Measured, number(s.Rate()), number(s.Lo), number(s.Hi), number(s.Flips), number(s.Sure),
+	}
+}
+
+// AtKFigures is pass@k or pass^k; see [AtK].
+type AtKFigures struct {
+	K int `json:"k"`
+	MeanFigures
+}
+
+// ScoreFigures is a [Score].
+type ScoreFigures struct {
+	MeanFigures
+	Min    *float64 `json:"min"`
+	Median *float64 `json:"median"`
+	Max    *float64 `json:"max"`
+}
+
+// MetricFigures is a [Metric].
+type MetricFigures struct {
+	Cases         int             `json:"cases"`
+	Median        QuantileFigures `json:"median"`
+	P90           QuantileFigures `json:"p90"`
+	GeometricMean QuantileFigures `json:"geometricMean"`
+}
+
+// QuantileFigures is a figure with its interval. A bound that cannot be computed is null.
+type QuantileFigures struct {
+	Value *float64 `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+}
+
+// Group returns the figures of the executions of r beside its rate.
+func (r Rate) Group(run *plumb.Run) GroupFigures {
+	var g GroupFigures
+	if x := r.Repetitions(run); x.Repeated {
+		g.Samples = &SampleFigures{
+			MeanFigures: x.Rate.figures(x.Cases), Planned: x.Planned, Repetitions: x.Measured, Passed: x.Passed,
+			StoppedEarly: x.Stopped, DesignEffect: number(x.DesignEffect),
+		}
+		g.Flips = new(x.Flips.figures(x.FlipCases))
+		for _, at := range x.AtK {
+			g.PassAt = append(g.PassAt, AtKFigures{at.K, at.At.figures(at.Cases)})
+			g.PassHat = append(g.PassHat, AtKFigures{at.K, at.Hat.figures(at.Cases)})
+		}
+	}
+	if s := r.Score(run); s.N > 0 {
+		g.Score = &ScoreFigures{s.Mean.figures(s.N), number(s.Min), number(s.Median), number(s.Max)}
+	}
+	metrics := r.Metrics(run)
+	for name, m := range metrics.named() {
+		if m.N == 0 {
+			continue
+		}
+		if g.Metrics == nil {
+			g.Metrics = map[string]MetricFigures{}
+		}
+		g.Metrics[name] = MetricFigures{m.N, m.Median.figures(), m.P90.figures(), m.Mean.Quantile().figures()}
+	}
+	return g
+}
+
+// number returns a figure for JSON, which has no NaN. It has 12 digits, so that all processors give
+// the same: some of them fuse a product with a sum.
+func number(x float64) *float64 {
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+func (e Estimate) figures(cases int) MeanFigures {
+	q := e.Quantile().figures()
+	return MeanFigures{q.Value, q.Low, q.High, cases}
+}
+
+// Quantile returns the value of e and its bounds, which are NaN if e is not OK.
+func (e Estimate) Quantile() Quantile {
+	if !e.OK {
+		return Quantile{e.Value, math.NaN(), math.NaN()}
+	}
+	return Quantile{e.Value, e.Lo, e.Hi}
+}
+
+func (q Quantile) figures() QuantileFigures {
+	return QuantileFigures{number(q.Value), number(q.Lo), number(q.Hi)}
+}
+
 // Averages collects the means of a [RunnerSummary], one execution after the other.
 type Averages struct {
 	duration mean
@@ -95,6 +234,7 @@ func (a *Averages) Summary(run *plumb.Run, i int) RunnerSummary {
 		AverageReasoningTokens: a.tokens[2].value(), AverageCacheTokens: a.tokens[3].value(),
 		AverageTotalTokens: a.tokens[4].value(),
 		Rate:               rate.Figures(),
+		GroupFigures:       rate.Group(run),
 	}
 	if s.TotalCases > 0 {
 		s.SuccessRate = float64(s.PassedCases) / float64(s.TotalCases)

@@ -17,8 +17,8 @@ func LogMcNemarE(b, c int) float64 {
 	if b < 0 || c < 0 {
 		return math.NaN()
 	}
-	// With n = d+1 and X = Bin(n, 1/2), C(n, b) = n!/(b! (c+1)!) and P(X = b) = P(X = c+1), so that E
-	// is P(X >= c+1) / P(X = c+1) / (c+1).
+	// With n = d+1 and X = Bin(n, 1/2), C(n, b) = n!/(b! (c+1)!) and P(X = b) = P(X = c+1), so that
+	// E is P(X >= c+1) / P(X = c+1) / (c+1).
 	n := b + c + 1
 	if c >= b { // the ratio starts at the largest term, and no probability can underflow
 		ratio, term := 1.0, 1.0
@@ -56,8 +56,8 @@ type Betting struct {
 	logs    []float64
 }
 
-// BetAbove returns a bet against a mean of at most bound, of draws of at least low. Its 16 stakes are
-// 0.99/(bound-low) 2^(-j/2), so that no draw can make E negative.
+// BetAbove returns a bet against a mean of at most bound, of draws of at least low. Its 16 stakes
+// are 0.99/(bound-low) 2^(-j/2), so that no draw can make E negative.
 func BetAbove(bound, low float64) *Betting { return newBetting(bound, bound-low, false) }
 
 // BetBelow returns a bet against a mean of at least bound, of draws of at most high.
@@ -102,9 +102,9 @@ func (b *Betting) LogE() float64 {
 	return largest + math.Log(sum/float64(len(b.logs)))
 }
 
-// CalibratorMixture turns a p-value into an e-value without a parameter: (1-p+p ln p)/(p ln^2 p), the
-// mean of [CalibratorPower] over kappa uniform on (0, 1) (Vovk and Wang 2021). It is 1/2 at p = 1 and
-// infinite at p = 0.
+// CalibratorMixture turns a p-value into an e-value without a parameter: (1-p+p ln p)/(p ln^2 p),
+// the mean of [CalibratorPower] over kappa uniform on (0, 1) (Vovk and Wang 2021). It is 1/2 at p =
+// 1 and infinite at p = 0.
 func CalibratorMixture(p float64) float64 {
 	if !(p >= 0 && p <= 1) {
 		return math.NaN()
@@ -134,8 +134,9 @@ func CalibratorPower(p, kappa float64) float64 {
 	return kappa * math.Pow(p, kappa-1)
 }
 
-// ConformalP returns the randomized p-value of a score among past ones: (#{past > score} + u (#{past
-// = score} + 1)) / (n+1). It is uniform if the scores are exchangeable and u is uniform (Vovk 2019).
+// ConformalP returns the randomized p-value of a score among past ones: (#{past > score} + u
+// (#{past = score} + 1)) / (n+1). It is uniform if the scores are exchangeable and u is uniform
+// (Vovk 2019).
 func ConformalP(score float64, past []float64, u float64) float64 {
 	if math.IsNaN(score) || !(u >= 0 && u <= 1) {
 		return math.NaN()
@@ -154,15 +155,15 @@ func ConformalP(score float64, past []float64, u float64) float64 {
 	return (float64(above) + u*float64(equal+1)) / float64(len(past)+1)
 }
 
-// ShiryaevRoberts returns the path of the detector R_t = (1+R_(t-1)) e_t, R_0 = 0, of e-values. An
-// alarm at R >= c comes on average at the earliest after c steps without a change (Shin, Ramdas and
+// ShiryaevRoberts returns the path of the detector R_t = (1+R_(t-1)) e_t, R_0 = 0, of e-values.
+// Without a change, the first R >= c comes after at least c steps on average (Shin, Ramdas and
 // Rinaldo 2022).
 func ShiryaevRoberts(e []float64) []float64 {
 	return path(e, func(at, e float64) float64 { return (1 + at) * e })
 }
 
-// CUSUME returns the path of the detector M_t = max(M_(t-1), 1) e_t, M_0 = 0, of e-values. It alarms
-// like [ShiryaevRoberts].
+// CUSUME returns the path of the detector M_t = max(M_(t-1), 1) e_t, M_0 = 0, of e-values. It
+// alarms like [ShiryaevRoberts].
 func CUSUME(e []float64) []float64 {
 	return path(e, func(at, e float64) float64 { return max(at, 1) * e })
 }
@@ -177,8 +178,8 @@ func path(e []float64, step func(at, e float64) float64) []float64 {
 	return out
 }
 
-// TrimmedE returns the product of e-values without the drop largest ones. It is valid if at most drop
-// of their sources lie. It returns NaN if drop is negative, and 1 if no value is left.
+// TrimmedE returns the product of e-values without the drop largest ones. It is valid if at most
+// drop of their sources lie. It returns NaN if drop is negative, and 1 if no value is left.
 func TrimmedE(e []float64, drop int) float64 {
 	if drop < 0 {
 		return math.NaN()
@@ -204,9 +205,9 @@ func CUSUMTabular(z []float64, k float64) (up, down []float64) {
 	return up, down
 }
 
-// CUSUMARL returns the average number of observations until a false alarm of [CUSUMTabular] at height
-// h, by the approximation of Siegmund (1985): with B = h+1.166, (e^(2kB)-2kB-1)/(2k^2) for one side,
-// and half of it for both.
+// CUSUMARL returns the average number of observations until a false alarm of [CUSUMTabular] at
+// height h, by the approximation of Siegmund (1985): with B = h+1.166, (e^(2kB)-2kB-1)/(2k^2) for
+// one side, and half of it for both.
 func CUSUMARL(k, h float64) (oneSided, twoSided float64) {
 	if !(k >= 0 && h > 0) {
 		return math.NaN(), math.NaN()
@@ -219,8 +220,8 @@ func CUSUMARL(k, h float64) (oneSided, twoSided float64) {
 	return oneSided, oneSided / 2
 }
 
-// PageHinkleyDown returns the path of the statistic of Page and Hinkley for a falling mean. With the
-// running mean, which includes x_t,
+// PageHinkleyDown returns the path of the statistic of Page and Hinkley for a falling mean. With
+// the running mean, which includes x_t,
 //
 //	m_t    = m_(t-1) + x_t - mean_t + delta
 //	stat_t = max(0, largest m so far) - m_t

@@ -187,11 +187,15 @@ func NotOK(run *plumb.Run) bool {
 
 // PWords renders a p-value with two significant digits.
 func PWords(p float64) string {
-	const smallest = 0.0001
-	if p < smallest {
+	switch {
+	case p < 0.0001:
 		return "p < 0.0001"
+	case p >= 1:
+		return "p = 1"
+	case p >= 0.995:
+		return "p > 0.99"
 	}
-	digits := max(0, 1-int(math.Floor(math.Log10(p))))
+	digits := 1 - int(math.Floor(math.Log10(p)))
 	return "p = " + strconv.FormatFloat(p, 'f', digits, 64)
 }
 

@@ -62,7 +62,7 @@ func TestSnapshotCase(t *testing.T) {
 func TestPWords(t *testing.T) {
 	t.Parallel()
 	for p, want := range map[float64]string{
-		0: "p < 0.0001", 0.00012: "p = 0.00012", 0.0312: "p = 0.031", 0.5: "p = 0.50", 1: "p = 1.0",
+		0: "p < 0.0001", 0.00012: "p = 0.00012", 0.0312: "p = 0.031", 0.5: "p = 0.50", 0.999: "p > 0.99", 1: "p = 1",
 	} {
 		if got := analyze.PWords(p); got != want {
 			t.Errorf("%g: %s, want %s", p, got, want)

@@ -8,9 +8,9 @@ import (
 
 // MMDHamming compares the distributions of two sets of texts, prompt by prompt, by the unbiased
 // squared maximum mean discrepancy with the Hamming kernel (Gao, Liang and Guestrin 2024). promptX
-// and promptY name the prompt of each text. For each prompt it is the mean kernel over ordered pairs
-// of different texts of x, minus twice that over pairs of x and y, plus that over pairs of y; the
-// result is the mean over prompts, and can be negative. The kernel of two texts is the share of
+// and promptY name the prompt of each text. For each prompt it is the mean kernel over ordered
+// pairs of different texts of x, minus twice that over pairs of x and y, plus that over pairs of y;
+// the result is the mean over prompts, and can be negative. The kernel of two texts is the share of
 // equal code points at the first length positions, where shorter texts are padded and the padding
 // is equal. ok is false without prompts, and if a prompt has fewer than two texts on a side.
 func MMDHamming(x, y []string, promptX, promptY []int, length int) (mmd float64, ok bool) {
@@ -47,9 +47,9 @@ func MMDHamming(x, y []string, promptX, promptY []int, length int) (mmd float64,
 	return average(values), true
 }
 
-// MMDSpectrum is the discrepancy of [MMDHamming] of one prompt with another kernel: the cosine of the
-// counts of all sequences of 1 to longest code points. ok is false for fewer than two texts on a
-// side.
+// MMDSpectrum is the discrepancy of [MMDHamming] of one prompt with another kernel: the cosine of
+// the counts of all sequences of 1 to longest code points. ok is false for fewer than two texts on
+// a side.
 func MMDSpectrum(x, y []string, longest int) (mmd float64, ok bool) {
 	if longest < 1 {
 		return math.NaN(), false
@@ -58,8 +58,8 @@ func MMDSpectrum(x, y []string, longest int) (mmd float64, ok bool) {
 }
 
 // MMDPermutation is the permutation test of the discrepancy of [MMDHamming] of one prompt over all
-// splits of the pooled texts. p is the share of splits with at least the observed discrepancy. ok is
-// false for fewer than two texts on a side.
+// splits of the pooled texts. p is the share of splits with at least the observed discrepancy. ok
+// is false for fewer than two texts on a side.
 func MMDPermutation(x, y []string, length int) (stat, p float64, splits int, ok bool) {
 	if length < 1 {
 		return math.NaN(), math.NaN(), 0, false
@@ -109,8 +109,8 @@ func MMDPermutation(x, y []string, length int) (stat, p float64, splits int, ok 
 	return stat, float64(extreme) / float64(splits), splits, true
 }
 
-// TotalVariation returns the distance of two distributions that counts estimate: half the sum of the
-// absolute differences of the shares. Small samples raise it, so do not compare it with a fixed
+// TotalVariation returns the distance of two distributions that counts estimate: half the sum of
+// the absolute differences of the shares. Small samples raise it, so do not compare it with a fixed
 // threshold. ok is false if a side has no counts.
 func TotalVariation(p, q map[string]int) (v float64, ok bool) {
 	sum := func(counts map[string]int) (n int) {
@@ -141,8 +141,8 @@ func TotalVariation(p, q map[string]int) (v float64, ok bool) {
 	return total(diffs) / 2, true
 }
 
-// discrepancy returns the unbiased squared maximum mean discrepancy of x and y. ok is false for fewer
-// than two items on a side.
+// discrepancy returns the unbiased squared maximum mean discrepancy of x and y. ok is false for
+// fewer than two items on a side.
 func discrepancy[T any](x, y []T, kernel func(a, b T) float64) (v float64, ok bool) {
 	if len(x) < 2 || len(y) < 2 {
 		return 0, false
@@ -206,10 +206,10 @@ func cosine(a, b map[string]float64) float64 {
 	for _, v := range b {
 		squaresB += v * v
 	}
-	if squaresA == squaresB && squaresA == 0 {
+	switch {
+	case len(a) == 0 && len(b) == 0:
 		return 1
-	}
-	if squaresA == 0 || squaresB == 0 {
+	case len(a) == 0 || len(b) == 0:
 		return 0
 	}
 	return product / math.Sqrt(squaresA*squaresB)

@@ -64,7 +64,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&b.plumb, "plumb", "", "plumb binary to measure (default: build ./cmd/plumb)")
 	fs.StringVar(&b.only, "only", "",
 		"measure only what contains this in its name: size, start, replay, hash, validate, "+
-			"latency, cpu, memory, agent-start, agent-many, agent-normalize, agent-large")
+			"latency, cpu, memory, compare, agent-start, agent-many, agent-normalize, agent-large")
 	fs.StringVar(&b.skillgym, "skillgym", "",
 		"directory with node_modules in which skillgym and node are installed (default: npm installs them)")
 	fs.IntVar(&b.scale, "scale", 1, "divide the numbers of cases by this, for a quick look")
@@ -96,6 +96,7 @@ func drive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		{"memory", b.memory},
 		{"hash", b.hash},
 		{"validate", b.validate},
+		{"compare", b.compare},
 		{"agent-start", b.agentStart},
 		{"agent-many", b.agentMany},
 		{"agent-normalize", b.agentNormalize},

@@ -46,6 +46,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = transcriptMain(args[1:], stderr)
 	case "spawn":
 		err = spawnMain(ctx, args[1:], stderr)
+	case "compare":
+		err = compareMain(args[1:], stdout, stderr)
 	case "count":
 		err = countMain(args[1:], stdout, stderr)
 	case "check":

@@ -210,7 +210,8 @@ func exit(code int) error {
 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		runCommand(a), resumeCommand(a), scoreCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
+		runCommand(a), resumeCommand(a), scoreCommand(a), compareCommand(a), baselineCommand(a), reportCommand(a),
+		runsCommand(a), showCommand(a),
 		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
 		judgeCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
 		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),
@@ -231,6 +232,7 @@ what passed, what failed, and what could not be measured.
   plumb run --tier cheap --model opus          run the published suite
   plumb run skills.suite.ts --agent codex:gpt-5.5   run a suite in TypeScript against a coding agent
   plumb resume                                 finish a run that was interrupted
+  plumb compare prev last                      better, worse, the same, or too few data to say
 
 The exit code is 0 when everything was measured and nothing failed, 1 when a case failed, 2 when the command line,
 the config or a suite is invalid and nothing was run, 3 when nothing failed but something could not be measured,

@@ -237,7 +237,11 @@ func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.clean(info.SuiteName),
 		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), c.shown(path))
 	w := report.NewColumns(c.Stdout)
-	fmt.Fprintln(w, "CASE\tRUNNER\tSTATUS\tOUTCOME\tSAMPLES\tLATENCY\tWHY")
+	label, labels := "", report.Repeated(state)
+	if labels {
+		label = "LABEL\t"
+	}
+	fmt.Fprintf(w, "CASE\tRUNNER\tSTATUS\tOUTCOME\tSAMPLES\t%sLATENCY\tWHY\n", label)
 	for i := range state.Executions {
 		e := &state.Executions[i]
 		name, r := state.At(i)
@@ -245,10 +249,19 @@ func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\t\t\n", name, r, plumb.StatusSkipped, plumb.OutcomeSkipped)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d\t%d ms\t%s\n", name, r, e.Status, e.Outcome, e.Passed,
-			e.Passed+e.Failed+e.Errored, e.LatencyMs, c.line(e.Reason, 60))
+		samples := fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed+e.Errored)
+		if labels {
+			samples, label = report.SampleCells(state, i)
+			label += "\t"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s%d ms\t%s\n", name, r, e.Status, e.Outcome, samples, label, e.LatencyMs,
+			c.line(e.Reason, 60))
 	}
 	if err := w.Flush(); err != nil {
+		return err
+	}
+	o := report.Options{Out: c.Stdout, Unicode: unicode(c.Getenv), Getenv: c.Getenv, Redact: c.redact}
+	if err := report.WriteRates(o, state); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.Flags))
@@ -299,7 +312,24 @@ func (c *showCmd) showCase(path, caseID string) error {
 	for _, ev := range all {
 		c.showSession(ev)
 	}
+	for _, r := range state.Info.Runners {
+		i, err := state.Index(caseID, r.ID)
+		if err != nil {
+			return err
+		}
+		if words := report.CaseWords(state, i, c.dash()); words != "" && (c.runner == "" || c.runner == r.ID) {
+			fmt.Fprintf(c.Stdout, "%s on %s: %s\n", caseID, c.clean(r.ID), words)
+		}
+	}
 	return nil
+}
+
+// dash returns the dash of ranges.
+func (c *showCmd) dash() string {
+	if unicode(c.Getenv) {
+		return "–"
+	}
+	return "-"
 }
 
 // showSession prints one session, or the judgement of one.

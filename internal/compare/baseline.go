@@ -69,10 +69,10 @@ type baselineCase struct {
 	Difficulty   string            `json:"difficulty,omitempty"`
 	Tags         []string          `json:"tags,omitempty"`
 	Metadata     map[string]string `json:"metadata,omitempty"`
-	Repeat       int               `json:"repeat,omitempty"`
-	ExpectedFail bool              `json:"expectedFail,omitempty"`
-	TimeoutMs    int64             `json:"timeoutMs,omitempty"`
-	MaxSteps     int               `json:"maxSteps,omitempty"`
+	Repeat       int               `json:"repeat,omitzero"`
+	ExpectedFail bool              `json:"expectedFail,omitzero"`
+	TimeoutMs    int64             `json:"timeoutMs,omitzero"`
+	MaxSteps     int               `json:"maxSteps,omitzero"`
 	Repetitions  []baselineSample  `json:"repetitions"`
 }
 
@@ -419,8 +419,12 @@ func SetBaseline(dir, name string, runs []*Side) (notes []string, err error) {
 	if f == nil {
 		f = &baselineFile{}
 	}
+	var changed []string
 	for _, s := range runs {
-		f.add(s)
+		changed = append(changed, f.add(s)...)
+	}
+	if note := restarted(changed); note != "" {
+		notes = append(notes, note)
 	}
 	f.Schema, f.Name = baselineSchema, name
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -429,8 +433,26 @@ func SetBaseline(dir, name string, runs []*Side) (notes []string, err error) {
 	return notes, f.write(path)
 }
 
-// add adds the samples of a run.
-func (f *baselineFile) add(s *Side) {
+// restarted says which cases start over.
+func restarted(ids []string) string {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	const most = 5
+	why := " because the prompt or the checks changed: " + strings.Join(ids[:min(most, len(ids))], ", ")
+	switch n := len(ids); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return "1 case starts over" + why
+	case n > most:
+		return fmt.Sprintf("%d cases start over%s and %d more", n, why, n-most)
+	default:
+		return fmt.Sprintf("%d cases start over%s", n, why)
+	}
+}
+
+// add adds the samples of a run. It returns the ids of the cases that start over.
+func (f *baselineFile) add(s *Side) (changed []string) {
 	f.Suite, f.Facts = s.Suite, s.Facts
 	f.Runs = slices.DeleteFunc(f.Runs, func(r baselineRun) bool { return r.ID == s.ID })
 	f.Runs = append(f.Runs, baselineRun{s.ID, s.Started.UTC(), s.Ended.UTC()})
@@ -454,7 +476,9 @@ func (f *baselineFile) add(s *Side) {
 				Repetitions: []baselineSample{},
 			}
 			n, known := index[key]
-			if known && f.cases[n].Hash == c.Hash && f.cases[n].ExpectedFail == c.ExpectedFail {
+			if same := known && f.cases[n].Hash == c.Hash && f.cases[n].ExpectedFail == c.ExpectedFail; known && !same {
+				changed = append(changed, c.ID)
+			} else if same {
 				line.Repetitions = slices.DeleteFunc(f.cases[n].Repetitions, func(b baselineSample) bool {
 					return b.Run == s.ID
 				})
@@ -469,6 +493,7 @@ func (f *baselineFile) add(s *Side) {
 		}
 	}
 	f.tidy(s)
+	return changed
 }
 
 // tidy removes the cases that a complete run of the suite does not have, and the runs of which

@@ -10,6 +10,7 @@ import (
 	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
@@ -34,6 +35,11 @@ func problem(file string, line int, text []byte, at int64, message string) error
 	pos := doc.Position(file, text, int(min(max(at, 0), int64(len(text)))))
 	pos.Line += line - 1
 	return doc.Problems{{Pos: pos, Message: message}}
+}
+
+// inFile returns the error of a file whose message names the key.
+func inFile(file, message string) error {
+	return doc.Problems{{Pos: plumb.Position{File: file}, Message: message}}
 }
 
 // semantic says which value has the wrong type.

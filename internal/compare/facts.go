@@ -22,6 +22,16 @@ const none = "none"
 // effectiveParameters is the name of the parameters that the provider reports.
 const effectiveParameters = "effective parameters"
 
+// The values of two properties without a value.
+const (
+	selfJudged = "each runner judges its own answers"
+	ownAddress = "the provider's own"
+)
+
+func modelName(r *plumb.RunnerInfo) string {
+	return cmp.Or(strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":"), none)
+}
+
 // facts collects the properties of a run or of a runner.
 type facts []Fact
 
@@ -59,7 +69,7 @@ func runFacts(info *plumb.RunInfo) []Fact {
 	}
 	judge := cmp.Or(info.Judge, none)
 	if info.SelfJudged {
-		judge = "each runner judges its own answers"
+		judge = selfJudged
 	}
 	f.add(VaryJudge, "judge", judge, true)
 	if judge != none {
@@ -129,9 +139,9 @@ func runnerFacts(info *plumb.RunInfo, i int, o analyze.Observed) []Fact {
 		f.add(VaryAgent, "agent", r.Agent.Type, true)
 		f.add(VaryModel, "model", r.Agent.Model, true)
 	} else {
-		f.add(VaryModel, "model", cmp.Or(strings.Trim(r.Agent.Type+":"+r.Agent.Model, ":"), none), true)
+		f.add(VaryModel, "model", modelName(r), true)
 	}
-	f.configured(VaryModel, "base URL", cmp.Or(r.BaseURL, "the provider's own"), r.Kind != plumb.RunnerReplay)
+	f.configured(VaryModel, "base URL", cmp.Or(r.BaseURL, ownAddress), r.Kind != plumb.RunnerReplay)
 	f.parameters(&r.Parameters)
 	if len(o.Parameters) > 0 { // few providers report them
 		f.add(VaryParameters, effectiveParameters, joined(o.Parameters), true)

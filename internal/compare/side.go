@@ -115,9 +115,9 @@ type Fact struct {
 	// Known is false if the run did not record the property.
 	Known bool `json:"known"`
 	// Warn means that the provider reported the property: a difference is a warning.
-	Warn bool `json:"warn,omitempty"`
+	Warn bool `json:"warn,omitzero"`
 	// Configured means that equal hashes of the configuration imply equal values.
-	Configured bool `json:"configured,omitempty"`
+	Configured bool `json:"configured,omitzero"`
 }
 
 // Difference is a property that differs between the two sides, or is not known on one of them.

@@ -99,7 +99,9 @@ func (c *contrast) compare(base, cand []Fact, runner string, file, equal bool) {
 		d := Difference{Kind: b.Kind, Name: b.Name, Runner: runner, Base: b.Value, Cand: unknown}
 		at := slices.IndexFunc(cand, func(f Fact) bool { return f.Name == b.Name && f.Kind == b.Kind })
 		if at < 0 {
-			c.missing(d, b, file)
+			if !equal || !b.Configured {
+				c.missing(d, b, file)
+			}
 			continue
 		}
 		f := &cand[at]
@@ -113,11 +115,14 @@ func (c *contrast) compare(base, cand []Fact, runner string, file, equal bool) {
 		case b.Known && f.Known:
 			c.differences = append(c.differences, d)
 		default:
-			c.unknown = append(c.unknown, d)
+			c.addUnknown(d)
 		}
 	}
 	for i := range cand {
 		f := &cand[i]
+		if equal && f.Configured {
+			continue
+		}
 		if !slices.ContainsFunc(base, func(b Fact) bool { return f.Name == b.Name && f.Kind == b.Kind }) {
 			c.missing(Difference{Kind: f.Kind, Name: f.Name, Runner: runner, Base: unknown, Cand: f.Value}, f, file)
 		}
@@ -125,9 +130,31 @@ func (c *contrast) compare(base, cand []Fact, runner string, file, equal bool) {
 }
 
 // missing adds a property that only one side has. For two runs that is so only if another property
-// differs, or if only one of them was reported.
+// differs, or if only one of them was reported. A file that has only a part of the properties has
+// none of that kind.
 func (c *contrast) missing(d Difference, f *Fact, file bool) {
-	if f.Known && !f.Warn && (file || f.Kind == VaryParameters) {
+	switch {
+	case f.Warn, !f.Known: // the other side lists what it has
+	case file:
+		d.Name = string(d.Kind)
+		if d.Base != unknown {
+			d.Base = "recorded"
+		}
+		if d.Cand != unknown {
+			d.Cand = "recorded"
+		}
+		if !slices.ContainsFunc(c.unknown, func(u Difference) bool {
+			return u.Runner == d.Runner && u.Kind == d.Kind && u.Name == d.Name
+		}) {
+			c.unknown = append(c.unknown, d)
+		}
+	case f.Known && f.Kind == VaryParameters:
+		c.addUnknown(d)
+	}
+}
+
+func (c *contrast) addUnknown(d Difference) {
+	if !slices.Contains(c.unknown, d) {
 		c.unknown = append(c.unknown, d)
 	}
 }

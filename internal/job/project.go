@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
@@ -285,4 +286,14 @@ func (p *Project) Host(sessionLimit time.Duration) lib.Host {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// Baselines returns the directory of baselines, which is beside the config.
+func (p *Project) Baselines() string { return filepath.Join(p.Config.Dir, compare.BaselinesDir) }
+
+// OpenSide opens one side of a comparison; see [compare.Open].
+func (p *Project) OpenSide(ref string) (*compare.Side, error) {
+	return compare.Open(ref, compare.OpenOptions{
+		Dir: p.env.Dir, Runs: p.Runs(), Baselines: p.Baselines(), RedactorOf: p.RedactorOf,
+	})
 }

@@ -45,6 +45,7 @@ func newBrowser(t *testing.T) *browser {
 	if testing.Short() {
 		t.Skip("the page is not concurrent: too slow with the race detector")
 	}
+	t.Parallel() // browsers mostly wait
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil && program == "" {

@@ -111,20 +111,20 @@ func questionWords(a *calibrate.Assessed) string {
 // correctedWords has the rate of a judge, and beside it the corrected one.
 func correctedWords(a *calibrate.Assessed) string {
 	text := fmt.Sprintf("%s: the judge passes %d/%d", oneLine(a.Runner), a.Rate.K, a.Rate.N)
-	text += figureWords(a.Rate)
+	text += calibratedWords(a.Rate)
 	switch {
 	case a.Corrected == nil:
 		return text + "; no corrected rate: " + a.Reason
 	case a.Sampled:
-		return text + "; corrected" + figureWords(*a.Corrected) + ", from the gold labels of a sample of these outputs"
+		return text + "; corrected" + calibratedWords(*a.Corrected) + ", from the gold labels of a sample of these outputs"
 	default:
-		return text + "; corrected" + figureWords(*a.Corrected) +
+		return text + "; corrected" + calibratedWords(*a.Corrected) +
 			", if the judge errs here as it did on the gold items, which may differ between models"
 	}
 }
 
-// figureWords renders a share with its interval, rounded outward.
-func figureWords(f calibrate.Figure) string {
+// calibratedWords renders a share with its interval, rounded outward.
+func calibratedWords(f calibrate.Figure) string {
 	if f.Value == nil {
 		return ""
 	}

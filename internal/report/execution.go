@@ -78,19 +78,25 @@ func (c *cell) askAbout(o *Options, s *session) string {
 	return c.explain(o, s.repetition, s.number)
 }
 
+// tried returns the number of repetitions that ended.
+func (c *cell) tried() int { return int(c.Passed + c.Failed + c.Errored) }
+
 // counts returns the number of repetitions and sessions when there is more than one. It counts
 // planned repetitions, not attempted ones.
 func (c *cell) counts() []string {
 	var words []string
 	if target := c.repeats(); target > 1 {
 		passed := fmt.Sprintf("%d of %d repetitions passed", c.Passed, target)
-		if tried := int(c.Passed + c.Failed + c.Errored); tried < target {
+		if tried := c.tried(); tried < target {
 			passed += fmt.Sprintf(", %d not tried", target-tried)
 		}
 		words = append(words, passed)
 	}
 	if c.Sessions > 1 {
 		words = append(words, plural(int(c.Sessions), "session"))
+	}
+	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+		words = append(words, "flaky ("+sureWords(s.Sure)+")")
 	}
 	return words
 }
@@ -310,12 +316,17 @@ type runnerResult struct {
 	SuccessfulRepetitions int              `json:"successfulRepetitions"`
 	StoppedAtRepetition   int              `json:"stoppedAtRepetition,omitempty"`
 	RetryCount            int              `json:"retryCount"`
-	Cached                int              `json:"cached,omitempty"`
-	DurationMs            int64            `json:"durationMs"`
-	LatencyMs             int64            `json:"latencyMs,omitempty"`
-	Steps                 int32            `json:"steps,omitempty"`
-	CostUSD               *float64         `json:"costUsd,omitempty"`
-	JudgeCostUSD          float64          `json:"judgeCostUsd,omitempty"`
+	// Samples and Label are absent if fewer than two repetitions were measured, or if the execution
+	// stopped early. Sure is absent if the label is undetermined.
+	Samples      *analyze.CaseSampleFigures `json:"samples,omitempty"`
+	Label        analyze.Label              `json:"label,omitempty"`
+	Sure         *float64                   `json:"sure,omitempty"`
+	Cached       int                        `json:"cached,omitempty"`
+	DurationMs   int64                      `json:"durationMs"`
+	LatencyMs    int64                      `json:"latencyMs,omitempty"`
+	Steps        int32                      `json:"steps,omitempty"`
+	CostUSD      *float64                   `json:"costUsd,omitempty"`
+	JudgeCostUSD float64                    `json:"judgeCostUsd,omitempty"`
 	// Snapshot is the comparison with the samples of the token baseline.
 	Snapshot             *plumb.SnapshotCheck `json:"snapshot,omitempty"`
 	ExecutionArtifactDir string               `json:"executionArtifactDir,omitempty"`
@@ -380,6 +391,10 @@ func (c *cell) result(rec *recording, d detail) runnerResult {
 	}
 	if c.Outcome.Measured() {
 		res.Score = &c.Score
+	}
+	if s, ok := analyze.SamplesOf(c.run, c.at); ok {
+		figures := s.Figures()
+		res.Samples, res.Label, res.Sure = &figures, s.Label, figures.Sure
 	}
 	// A failed execution shows the failed session, not an average over failed and passed sessions.
 	last, shown := rec.last(), rec.last()

@@ -84,21 +84,30 @@ func rateCells(r analyze.Rate, dash string) []string {
 	rate, interval := "n/a", "n/a"
 	if value, ok := r.Value(); ok {
 		lo, hi := r.Interval()
-		// The bounds are rounded outward: the shown interval is never narrower than the computed one.
-		rate, interval = percent(value), fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100))
+		rate, interval = percent(value), shares(lo, hi, dash)
 	}
 	return []string{
 		count(r.Passed) + "/" + count(r.Measured()), rate, interval, count(r.Measured()) + "/" + count(r.Planned),
 	}
 }
 
+// shares renders the bounds of a share. They are rounded outward: the shown interval is never
+// narrower than the computed one.
+func shares(lo, hi float64, dash string) string {
+	return fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100))
+}
+
 // timesWords describes how long the cases took, or returns "" when none was measured.
-func timesWords(run *plumb.Run) string {
+func timesWords(run *plumb.Run, dash string) string {
 	t := analyze.Times(run)
 	if t.N == 0 {
 		return ""
 	}
-	return fmt.Sprintf("a case %s median, %s p90, %s max", duration(t.P50), duration(t.P90), duration(t.Max))
+	median := duration(t.P50) + " median"
+	if t.High > 0 {
+		median += " (" + duration(t.Low) + dash + duration(t.High) + ")"
+	}
+	return fmt.Sprintf("a case %s, %s p90, %s max", median, duration(t.P90), duration(t.Max))
 }
 
 // verdictWords summarizes a run in one line.

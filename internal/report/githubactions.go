@@ -107,6 +107,9 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	if target := c.repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
 	}
+	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+		lines = append(lines, "flaky: "+flakyWords(&s))
+	}
 	if n := rec.retries(); n > 0 {
 		lines = append(lines, fmt.Sprintf("retries: %d", n))
 	}
@@ -134,13 +137,21 @@ func escapeProperty(s string) string {
 // appendStepSummary appends the Markdown report to the summary of the workflow step, if there is
 // one.
 func appendStepSummary(o *Options, run *plumb.Run) error {
-	name := o.Getenv("GITHUB_STEP_SUMMARY")
-	if name == "" {
+	if o.Getenv("GITHUB_STEP_SUMMARY") == "" {
 		return nil
 	}
 	text, err := markdown(o, run)
 	if err != nil {
 		return err
+	}
+	return appendSummary(o, text)
+}
+
+// appendSummary appends a text to the summary of the workflow step, if there is one.
+func appendSummary(o *Options, text string) error {
+	name := o.Getenv("GITHUB_STEP_SUMMARY")
+	if name == "" {
+		return nil
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

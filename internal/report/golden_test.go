@@ -43,7 +43,7 @@ func TestGolden(t *testing.T) {
 	for name, l := range map[string]*log{
 		"mixed": mixed(), "none": none, "errors": errors, "interrupted": interrupted, "killed": killed,
 		"recording": recording,
-		"repeats":   repeats(), "agents": agentLog(),
+		"repeats":   repeats(), "agents": agentLog(), "samples": samples(), "stopped": stopped(),
 	} {
 		for _, reporter := range Names() {
 			if reporter == HTML {

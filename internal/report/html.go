@@ -186,40 +186,50 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
-		x := htmlExecution{
-			Case: oneLine(c.info.ID), Runner: i % len(run.Info.Runners), Word: wordOf(c.Execution).name,
-			Reason: Clean(c.Reason), Category: oneLine(c.info.Category), At: i,
-		}
-		if !c.Status.OK() {
-			x.Class = classLabel(c.Class, c.Origin)
-		}
-		if agents {
-			x.Used = agentCells(c.Execution, "–")
-		}
-		for _, t := range c.info.Tags {
-			x.Tags = append(x.Tags, oneLine(t))
-		}
-		rec, err := c.record(o.Sessions)
+		x, err := b.execution(index, &c, o.Sessions)
 		if err != nil {
 			return nil, err
 		}
-		for _, sessions := range rec.repetitions {
-			for _, s := range sessions {
-				one, whole, err := b.session(&c, s)
-				if err != nil {
-					return nil, err
-				}
-				x.Sessions = append(x.Sessions, one)
-				if whole {
-					index.Whole++
-				} else {
-					index.Left++
-				}
-			}
+		x.Runner, x.At = i%len(run.Info.Runners), i
+		if agents {
+			x.Used = agentCells(c.Execution, "–")
 		}
 		index.List = append(index.List, x)
 	}
 	return index, nil
+}
+
+// execution writes the sessions of one execution, and counts them in the index.
+func (b *htmlBlocks) execution(index *htmlIndex, c *cell, sessions Sessions) (htmlExecution, error) {
+	x := htmlExecution{
+		Case: oneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: Clean(c.Reason),
+		Category: oneLine(c.info.Category),
+	}
+	if !c.Status.OK() {
+		x.Class = classLabel(c.Class, c.Origin)
+	}
+	for _, t := range c.info.Tags {
+		x.Tags = append(x.Tags, oneLine(t))
+	}
+	rec, err := c.record(sessions)
+	if err != nil {
+		return x, err
+	}
+	for _, repetition := range rec.repetitions {
+		for _, s := range repetition {
+			one, whole, err := b.session(c, s)
+			if err != nil {
+				return x, err
+			}
+			x.Sessions = append(x.Sessions, one)
+			if whole {
+				index.Whole++
+			} else {
+				index.Left++
+			}
+		}
+	}
+	return x, nil
 }
 
 // htmlOrder returns the executions that a page shows, failed and unmeasured ones first.

@@ -34,7 +34,7 @@ func pageScript() string {
 	var b strings.Builder
 	b.WriteString("(function(){\n\"use strict\";\n")
 	for _, name := range []string{
-		"dom.js", "blocks.js", "overview.js", "steps.js", "session.js", "compare.js",
+		"dom.js", "blocks.js", "overview.js", "pairs.js", "steps.js", "session.js", "compare.js",
 		"main.js",
 	} {
 		b.WriteString(htmlFile(name))
@@ -68,7 +68,14 @@ type htmlFront struct {
 	Cards    []htmlCard
 	Rates    []htmlRate
 	Agents   *agentTable
-	Failures []htmlFailed
+	// RateNotes are beside the rates, and Figures are what the cases used.
+	RateNotes []string
+	Head      []string
+	Figures   []htmlFigures
+	// Flaky are the surest of the FlakyCount flaky cases.
+	Flaky      []htmlFlaky
+	FlakyCount int
+	Failures   []htmlFailed
 	// Folded is set when there are many failures. The script then shows only the first of them
 	// until the reader asks for more.
 	Folded bool
@@ -98,6 +105,20 @@ type htmlRate struct {
 	Known                            bool
 }
 
+// htmlFigures is what the cases of a group used.
+type htmlFigures struct {
+	Kind string `redact:"-"`
+	Name string
+	Rows [][]string
+}
+
+// htmlFlaky is a flaky case. Shown is set when the page has its sessions.
+type htmlFlaky struct {
+	At          int
+	Shown       bool
+	Name, Words string
+}
+
 type htmlRow struct {
 	Case, Category string
 	Tags           []string
@@ -108,6 +129,8 @@ type htmlCell struct {
 	// At is the execution's index in the run. Shown is set when the page has its sessions.
 	At          int
 	Shown       bool
+	Flaky       bool
+	Sure        string `redact:"-"` // the label of the case
 	Word, Mark  string `redact:"-"`
 	Label, More string
 }
@@ -188,6 +211,7 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	f.cards(run, rates.Overall)
 	f.rates(run, rates)
 	f.provenance(o, run)
+	f.flaky(run)
 	f.matrix(run)
 	if err := f.failures(o, run); err != nil {
 		return err
@@ -227,7 +251,7 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	add("Time", duration(durationMs(run)), timesWords(run))
+	add("Time", duration(durationMs(run)), timesWords(run, "–"))
 	cached := ""
 	if spent.Cached > 0 {
 		cached = count(spent.Cached) + " from the cache"
@@ -250,28 +274,56 @@ func brief1000(n int64) string {
 }
 
 func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
-	row := func(kind, name string, r analyze.Rate) {
-		cells := rateCells(r, "–")
+	add := func(kind, name string, cells []string, known bool, value, lo, hi float64) {
 		x := htmlRate{
 			Name: oneLine(name), Kind: kind, Passed: cells[0], Rate: cells[1], Interval: cells[2], Coverage: cells[3],
 		}
-		if value, ok := r.Value(); ok {
-			lo, hi := r.Interval()
+		if known {
 			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10,
 				math.Round(value*1000)/10, true
 		}
 		f.Rates = append(f.Rates, x)
 	}
+	row := func(kind, name string, r analyze.Rate) {
+		value, ok := r.Value()
+		lo, hi := r.Interval()
+		add(kind, name, rateCells(r, "–"), ok, value, lo, hi)
+	}
+	repeats := func(r analyze.Rate, whole bool) {
+		for _, x := range repeatRows(run, r, whole, "–") {
+			add("samples", x.name, x.cells, x.OK, x.Value, max(0, x.Lo), min(1, x.Hi))
+		}
+	}
 	for i := range run.Info.Runners {
-		row("runner", runnerTitle(&run.Info.Runners[i]), analyze.RunnerRates(run, i).Overall)
+		rate := analyze.RunnerRates(run, i).Overall
+		row("runner", runnerTitle(&run.Info.Runners[i]), rate)
+		repeats(rate, true)
+		for _, note := range repeatNotes(run, rate) {
+			f.RateNotes = append(f.RateNotes, notePrefix(run, i)+note)
+		}
 	}
 	if len(run.Info.Runners) > 1 {
 		row("all", "all runners", all.Overall)
+		repeats(all.Overall, false)
 	}
 	for _, list := range rateLists(&all, true) {
 		for _, r := range list.rates[:min(len(list.rates), htmlList)] {
 			row(list.kind, cmp.Or(r.Name, "none"), r)
+			repeats(r, false)
 		}
+	}
+	f.Head = figureHead()
+	for _, g := range figureGroups(run, true, "–") {
+		f.Figures = append(f.Figures, htmlFigures{g.kind, g.name, g.rows})
+	}
+}
+
+// flaky lists the flaky cases.
+func (f *htmlFront) flaky(run *plumb.Run) {
+	lines, more := flakyLines(run, htmlList)
+	f.FlakyCount = len(lines) + more
+	for _, l := range lines {
+		f.Flaky = append(f.Flaky, htmlFlaky{l.at, f.Sessions && len(run.Executions) <= htmlExecutions, l.name, l.words})
 	}
 }
 
@@ -354,9 +406,10 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 			w := wordOf(x.Execution)
 			counts[w.name]++
 			any = any || shown[i]
+			_, sure := SampleCells(run, i)
 			row.Cells = append(row.Cells, htmlCell{
 				At: i, Word: w.name, Mark: w.mark, Label: w.label, More: x.words(),
-				Shown: f.Sessions && shown[i] && x.Sessions > 0,
+				Shown: f.Sessions && shown[i] && x.Sessions > 0, Flaky: strings.HasPrefix(sure, string(analyze.Flaky)), Sure: sure,
 			})
 		}
 		if !any {
@@ -373,14 +426,17 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 }
 
 // words returns the text beside the symbol of an execution: its repetitions, if there are several,
-// and its duration.
+// whether it is flaky, and its duration.
 func (c *cell) words() string {
 	if c.State != plumb.ExecutionDone || c.Sessions == 0 {
 		return ""
 	}
 	words := ""
-	if target := c.repeats(); target > 1 {
-		words = fmt.Sprintf("%d/%d ", c.Passed, target)
+	if c.repeats() > 1 {
+		words = c.samplesWords() + " "
+	}
+	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+		words += "flaky "
 	}
 	return words + duration(analyze.Elapsed(c.Execution))
 }

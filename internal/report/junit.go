@@ -108,21 +108,24 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		suite.Attr = append(suite.Attr, attr("timestamp", run.StartedAt.UTC().Format("2006-01-02T15:04:05")))
 	}
 	w.token(suite)
-	cells := rateCells(rate, "-")
+	cells, more := rateCells(rate, "-"), []string{}
+	for _, x := range repeatRows(run, rate, true, "-") {
+		more = append(more, x.key, x.cells[0], x.key+".rate", x.cells[1], x.key+".interval95", x.cells[2],
+			x.key+".coverage", x.cells[3])
+	}
 	properties := start("properties")
 	w.token(properties)
-	facts := []string{
+	for _, c := range conclusionsOf(w.o, run) {
+		more = append(more, c.key, c.text)
+	}
+	for _, p := range nonEmpty(append([]string{
 		"run", run.Info.ID, "plumb", run.Info.PlumbVersion, "suite", run.Info.SuiteName,
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
-	}
-	for _, c := range conclusionsOf(w.o, run) {
-		facts = append(facts, c.key, c.text)
-	}
-	for _, p := range nonEmpty(facts...) {
+	}, more...)...) {
 		if w.err == nil {
 			w.err = w.Encode(without(w.o.Redact, p))
 		}
@@ -203,6 +206,15 @@ func caseProperties(c *cell, s *session) []junitProperty {
 	}
 	if tried := c.Passed + c.Failed + c.Errored; tried > 1 {
 		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", c.Passed, tried))
+	}
+	if analyze.StoppedEarly(c.run, c.at) {
+		pairs = append(pairs, "repetitions.tried", fmt.Sprintf("%d/%d", c.tried(), c.repeats()))
+	}
+	if s, ok := analyze.SamplesOf(c.run, c.at); ok {
+		pairs = append(pairs, "label", string(s.Label))
+		if s.Label != analyze.Undetermined {
+			pairs = append(pairs, "label.sure", strings.TrimSuffix(sureWords(s.Sure), " sure"))
+		}
 	}
 	if s != nil && s.report != nil {
 		pairs = append(pairs, "model", s.report.Model, "fingerprint", s.report.Fingerprint,

@@ -59,7 +59,9 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	m.add(" · run %s\n\n", code(info.ID))
 	if rates.Overall.Planned > 0 {
 		m.rates(run, rates)
-		m.figures(o, run)
+		m.figures(run)
+		m.conclusions(o, run)
+		m.flaky(run)
 	}
 	if err := m.findings(o, run); err != nil {
 		return "", err
@@ -92,13 +94,25 @@ func (m *page) part(s string) {
 }
 
 func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
-	var rows []string
+	var rows, notes []string
 	row := func(name string, r analyze.Rate) {
 		rows = append(rows, "| "+name+" | "+strings.Join(rateCells(r, "–"), " | ")+" |\n")
+	}
+	repeats := func(r analyze.Rate, whole bool) {
+		for _, x := range repeatRows(run, r, whole, "–") {
+			rows = append(rows, "| · "+x.name+" | "+strings.Join(x.cells, " | ")+" |\n")
+		}
 	}
 	for i := range run.Info.Runners {
 		b := analyze.RunnerRates(run, i)
 		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", b.Overall)
+		repeats(b.Overall, true)
+		for _, note := range repeatNotes(run, b.Overall) {
+			if len(run.Info.Runners) > 1 {
+				note = code(run.Info.Runners[i].ID) + ": " + note
+			}
+			notes = append(notes, note)
+		}
 		for _, list := range rateLists(&b, false) {
 			for _, r := range list.rates {
 				if r.Name == "" {
@@ -106,6 +120,7 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 				} else {
 					row(list.kind+" "+cellText(r.Name), r)
 				}
+				repeats(r, false)
 			}
 		}
 	}
@@ -117,13 +132,32 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 	if more := len(rows) - markdownRows; more > 0 {
 		text += fmt.Sprintf("\n(%s more)\n", plural(more, "row"))
 	}
+	for _, note := range notes[:min(len(notes), summaryRows)] {
+		text += "\n" + note + "\n"
+	}
 	m.part(text + "\n")
 }
 
-func (m *page) figures(o *Options, run *plumb.Run) {
+// flaky lists the flaky cases.
+func (m *page) flaky(run *plumb.Run) {
+	lines, more := flakyLines(run, markdownItems)
+	if len(lines) == 0 {
+		return
+	}
+	m.add("### Flaky\n\n")
+	for _, l := range lines {
+		m.part("- " + code(l.name) + " " + l.words + "\n")
+	}
+	if more > 0 {
+		m.add("- and %s more\n", count(more))
+	}
+	m.add("\n")
+}
+
+func (m *page) figures(run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
 	parts := []string{"time " + duration(durationMs(run))}
-	if words := timesWords(run); words != "" {
+	if words := timesWords(run, "–"); words != "" {
 		parts = append(parts, words)
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
@@ -135,7 +169,33 @@ func (m *page) figures(o *Options, run *plumb.Run) {
 	if spent.Cached > 0 {
 		parts = append(parts, cacheWords(spent))
 	}
+	for i := range run.Info.Runners {
+		words := medianWords(run, analyze.RunnerRates(run, i).Overall, "–")
+		switch {
+		case words == "":
+		case len(run.Info.Runners) > 1:
+			parts = append(parts, code(run.Info.Runners[i].ID)+": a case "+words)
+		default:
+			parts = append(parts, "a case "+words)
+		}
+	}
 	m.add("%s\n\n", strings.Join(parts, " · "))
+	groups := figureGroups(run, false, "–")
+	if len(groups) == 0 {
+		return
+	}
+	text := "<details><summary>figures of a case</summary>\n\n| | " + strings.Join(figureHead(), " | ") + " |\n| --- | --- |" +
+		strings.Repeat(" ---: |", len(figureHead())-1) + "\n"
+	for _, g := range groups[:min(len(groups), markdownRows/4)] {
+		for _, row := range g.rows {
+			text += "| " + cellText(g.name) + " | " + strings.Join(row, " | ") + " |\n"
+		}
+	}
+	m.part(text + "\n</details>\n\n")
+}
+
+// conclusions writes the statements about the run as a whole.
+func (m *page) conclusions(o *Options, run *plumb.Run) {
 	for _, c := range conclusionsOf(o, run) {
 		mark := ""
 		if c.warning {

@@ -47,17 +47,18 @@ type provenance struct {
 	Schema int `json:"schema"`
 	// Outcome is error when something could not be measured and nothing failed, and skipped when
 	// something did not run.
-	Outcome      plumb.Outcome       `json:"outcome"`
-	Verdict      string              `json:"verdict"`
-	Recorded     bool                `json:"recorded"`
-	Rate         analyze.RateFigures `json:"rate"`
-	Categories   []namedRate         `json:"categories"`
-	Difficulties []namedRate         `json:"difficulties"`
-	Tags         []namedRate         `json:"tags"`
-	Spent        spending            `json:"spent"`
-	Stop         plumb.StopReason    `json:"stop,omitempty"`
-	Complete     bool                `json:"complete"`
-	Notes        []plumb.Note        `json:"notes"`
+	Outcome  plumb.Outcome       `json:"outcome"`
+	Verdict  string              `json:"verdict"`
+	Recorded bool                `json:"recorded"`
+	Rate     analyze.RateFigures `json:"rate"`
+	analyze.GroupFigures
+	Categories   []namedRate      `json:"categories"`
+	Difficulties []namedRate      `json:"difficulties"`
+	Tags         []namedRate      `json:"tags"`
+	Spent        spending         `json:"spent"`
+	Stop         plumb.StopReason `json:"stop,omitempty"`
+	Complete     bool             `json:"complete"`
+	Notes        []plumb.Note     `json:"notes"`
 	// Snapshots compares each runner with the samples of its token baselines.
 	Snapshots []analyze.SnapshotSuite `json:"snapshots,omitempty"`
 	// Judging says how well the judges of the run judge.
@@ -83,6 +84,7 @@ type provenance struct {
 type namedRate struct {
 	Name string `json:"name"`
 	analyze.RateFigures
+	analyze.GroupFigures
 }
 
 type spending struct {
@@ -322,9 +324,10 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 	p := provenance{
 		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(rates.Overall), Recorded: recorded,
 		Rate:         rates.Overall.Figures(),
-		Categories:   named(rates.Categories, rates.HasCategories()),
-		Difficulties: named(rates.Difficulties, rates.HasDifficulties()),
-		Tags:         named(rates.Tags, true),
+		GroupFigures: rates.Overall.Group(run),
+		Categories:   named(run, rates.Categories, rates.HasCategories()),
+		Difficulties: named(run, rates.Difficulties, rates.HasDifficulties()),
+		Tags:         named(run, rates.Tags, true),
 		Spent: spending{
 			InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, ReasoningTokens: spent.ReasoningTokens,
 			CacheTokens: spent.CacheTokens, TotalTokens: spent.TotalTokens,
@@ -362,11 +365,11 @@ func runOutcome(run *plumb.Run) plumb.Outcome {
 	}
 }
 
-func named(rates []analyze.Rate, has bool) []namedRate {
+func named(run *plumb.Run, rates []analyze.Rate, has bool) []namedRate {
 	out := []namedRate{}
 	for _, r := range rates {
 		if has {
-			out = append(out, namedRate{r.Name, r.Figures()})
+			out = append(out, namedRate{r.Name, r.Figures(), r.Group(run)})
 		}
 	}
 	return out

@@ -34,10 +34,24 @@ type summary struct {
 	bare, noted bool
 	// explain is a command that asks an agent why it failed, or "" when no check has a question.
 	explain string
+	tags    bool // show the rates of tags, too
 }
 
 func (s *summary) line(format string, args ...any) {
 	fmt.Fprintln(s.w, guard(s.o, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
+}
+
+// WriteRates writes the pass rates of a run to o.Out, the flaky cases, and what the cases used, by
+// runner, category, difficulty and tag.
+func WriteRates(o Options, run *plumb.Run) error {
+	if len(run.Executions) == 0 {
+		return nil
+	}
+	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run, tags: true}
+	s.rates()
+	s.flaky()
+	s.figuresOfCases()
+	return s.w.Flush()
 }
 
 // write writes the whole summary: the most important part first, the next commands last.
@@ -66,6 +80,7 @@ func (s *summary) write() {
 		s.rates()
 		s.figures()
 		s.agents()
+		s.flaky()
 	}
 	look := s.findings()
 	s.notes()
@@ -100,6 +115,12 @@ func (s *summary) rates() {
 		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
 	}
 	plain := func(s string) string { return s }
+	repeats := func(indent string, r analyze.Rate, whole bool) {
+		for _, x := range repeatRows(s.run, r, whole, s.t.dash) {
+			add(s.t.dim, indent+x.name, x.cells...)
+		}
+	}
+	var notes []string
 	for i := range min(len(s.run.Info.Runners), summaryRows) {
 		name := "all"
 		if len(s.run.Info.Runners) > 1 {
@@ -107,7 +128,11 @@ func (s *summary) rates() {
 		}
 		b := analyze.RunnerRates(s.run, i)
 		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
-		for _, list := range rateLists(&b, false) {
+		repeats("  ", b.Overall, true)
+		for _, note := range repeatNotes(s.run, b.Overall) {
+			notes = append(notes, notePrefix(s.run, i)+note)
+		}
+		for _, list := range rateLists(&b, s.tags) {
 			add(s.t.dim, "  "+list.kind)
 			for i, r := range list.rates {
 				if i == summaryRows {
@@ -115,10 +140,71 @@ func (s *summary) rates() {
 					break
 				}
 				add(plain, "    "+cmp.Or(oneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
+				repeats("      ", r, false)
 			}
 		}
 	}
 	s.table(table, styles, s.widths(table), "   ")
+	if len(notes) > 0 {
+		s.line("")
+	}
+	for _, note := range notes {
+		s.wrapped(note)
+	}
+}
+
+// wrapped writes a sentence on as many lines as it needs.
+func (s *summary) wrapped(text string) {
+	for line := range strings.Lines(ansi.Wordwrap(text, cmp.Or(s.width, 100), "")) {
+		s.line("%s", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// notePrefix names the runner of a note if there are several.
+func notePrefix(run *plumb.Run, i int) string {
+	if len(run.Info.Runners) == 1 {
+		return ""
+	}
+	return oneLine(run.Info.Runners[i].ID) + ": "
+}
+
+// figuresOfCases writes what the cases of each group used.
+func (s *summary) figuresOfCases() {
+	table, styles := [][]string{figureHead()}, []func(string) string{s.t.dim}
+	for _, g := range figureGroups(s.run, true, s.t.dash) {
+		name := g.name
+		if g.kind != "runner" {
+			name = g.kind + " " + name
+		}
+		table, styles = append(table, []string{name}), append(styles, s.t.bold)
+		for _, row := range g.rows {
+			row[0] = "  " + row[0]
+			table, styles = append(table, row), append(styles, s.t.dim)
+		}
+	}
+	if len(table) > 1 {
+		s.table(table, styles, s.widths(table), "   ")
+	}
+}
+
+// flaky lists the flaky cases.
+func (s *summary) flaky() {
+	lines, more := flakyLines(s.run, summaryItems)
+	if len(lines) == 0 {
+		return
+	}
+	s.line("")
+	s.line("%s", s.t.yellow("flaky"))
+	width := 0
+	for _, l := range lines {
+		width = max(width, min(ansi.StringWidth(l.name), 40))
+	}
+	for _, l := range lines {
+		s.line("  %s  %s", pad(l.name, width), s.t.dim(l.words))
+	}
+	if more > 0 {
+		s.line("  %s", s.t.dim(fmt.Sprintf("(%s more)", count(more))))
+	}
 }
 
 // table writes aligned rows. In each row but the heading, only the first cell has the row's style.
@@ -157,7 +243,12 @@ func (s *summary) figures() {
 	if spent.Sessions > 0 {
 		fact("cost", costWords(spent, s.run))
 	}
-	fact("time", strings.TrimSuffix(duration(durationMs(s.run))+"; "+timesWords(s.run), "; "))
+	fact("time", strings.TrimSuffix(duration(durationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
+	for i := range min(len(s.run.Info.Runners), summaryRows) {
+		if words := medianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
+			fact("a case", notePrefix(s.run, i)+words)
+		}
+	}
 	if spent.Cached > 0 {
 		fact("cache", cacheWords(spent))
 	}

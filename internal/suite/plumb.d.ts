@@ -1329,6 +1329,9 @@ declare module "plumb" {
 		completedRepetitions?: number;
 		successfulRepetitions?: number;
 		stoppedAtRepetition?: number;
+		/** How the case behaves when it is repeated, and how probable that is. */
+		label?: "stable pass" | "stable fail" | "flaky" | "undetermined";
+		sure?: number;
 		repetitions?: RepetitionResult[];
 	}
 

@@ -210,6 +210,7 @@ let stored = "auto";
 try { stored = localStorage.getItem("plumb-theme"); } catch { /* blocked, for example on file: URLs */ }
 theme(themes.includes(stored) ? stored : "auto");
 overview();
+pairsView();
 keyboard();
 route();
 document.documentElement.dataset.ready = "yes";

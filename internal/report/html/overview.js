@@ -11,6 +11,7 @@ function overview() {
     text: row.querySelector("th").textContent,
   }));
   const cards = new Map([...document.querySelectorAll("#failures .card")].map((card) => [card.dataset.at, card]));
+  const flaky = [...document.querySelectorAll("#flaky li")];
   for (const r of rows) {
     for (const c of r.cells) {
       const card = cards.get(c.td.dataset.at);
@@ -25,7 +26,7 @@ function overview() {
       let any = false;
       const whole = (!state.group || r.group === state.group) && (!state.tag || r.tags.includes(state.tag));
       for (const c of r.cells) {
-        const ok = whole && (!state.words.size || state.words.has(c.word)) && (state.runner === "" || c.r === Number(state.runner)) && c.text.includes(state.text);
+        const ok = whole && (!state.words.size || state.words.has(c.word) || state.words.has("flaky") && "flaky" in c.td.dataset) && (state.runner === "" || c.r === Number(state.runner)) && c.text.includes(state.text);
         c.td.classList.toggle("out", !ok);
         any = any || ok;
         if (!ok) continue;
@@ -36,6 +37,8 @@ function overview() {
       if (any) cases++;
     }
     for (const [at, card] of cards) card.hidden = !shown.has(at);
+    for (const item of flaky) item.hidden = !shown.has(item.dataset.at);
+    if (flaky.length) $("flaky").hidden = flaky.every((item) => item.hidden);
     const filtered = state.text || state.words.size || state.runner !== "" || state.group || state.tag;
     const section = $("failures");
     if (section) {

@@ -1,0 +1,284 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Label says how a case behaves when it is repeated.
+type Label string
+
+// The labels. A case has one only if its probability is at least labelMass.
+const (
+	StablePass   Label = "stable pass"
+	StableFail   Label = "stable fail"
+	Flaky        Label = "flaky"
+	Undetermined Label = "undetermined"
+)
+
+const (
+	// A case whose pass rate is above stableAbove is a stable pass, one whose pass rate is below
+	// stableBelow is a stable fail, and one between them is flaky.
+	stableBelow, stableAbove = 0.05, 0.95
+	// labelMass is the smallest posterior probability that earns a label.
+	labelMass = 0.8
+	// noticeable is the smallest design effect that reports show.
+	noticeable = 1.5
+)
+
+// CaseSamples is what the repetitions of one execution say about its pass rate.
+type CaseSamples struct {
+	Count
+	// Lo and Hi bound the pass rate: the central 95 % of the posterior with Jeffreys' prior.
+	Lo, Hi float64
+	// Flips is the unbiased estimate of the chance that two repetitions differ; see [FlipRate].
+	Flips float64
+	Label Label
+	// Sure is the posterior probability of Label. It is NaN if Label is Undetermined.
+	Sure float64
+}
+
+// repeats returns how many repetitions of the execution at index i are planned, and how many ended.
+func repeats(run *plumb.Run, i int) (planned, tried int) {
+	e := &run.Executions[i]
+	planned = max(1, cmp.Or(run.Cases[i/len(run.Info.Runners)].Repeat, run.Info.Repeat))
+	return planned, int(e.Passed) + int(e.Failed) + int(e.Errored)
+}
+
+// StoppedEarly reports whether the execution at index i ended before its planned repetitions: agents
+// stop at the first repetition that is not green. The share of passed repetitions is then no
+// estimate of a pass rate, because it depends on the results when the repetitions end.
+func StoppedEarly(run *plumb.Run, i int) bool {
+	planned, tried := repeats(run, i)
+	return run.Executions[i].State == plumb.ExecutionDone && tried > 0 && tried < planned &&
+		run.Info.Runners[i%len(run.Info.Runners)].Kind == plumb.RunnerAgent
+}
+
+// SamplesOf returns what the repetitions of the execution at index i say. ok is false if fewer than
+// two of them were measured, or if it stopped early.
+func SamplesOf(run *plumb.Run, i int) (s CaseSamples, ok bool) {
+	e := &run.Executions[i]
+	s.Count = Count{Passed: int(e.Passed), Measured: int(e.Passed) + int(e.Failed)}
+	if s.Measured < 2 || StoppedEarly(run, i) {
+		return CaseSamples{}, false
+	}
+	_, s.Lo, s.Hi = BetaInterval(s.Passed, s.Measured, confidence, 0.5, 0.5)
+	s.Flips, _ = FlipRate(s.Count)
+	s.Label, s.Sure = label(s.Count)
+	return s, true
+}
+
+// label returns the label of a case and its posterior probability.
+func label(n Count) (l Label, sure float64) {
+	flaky, below, above := FlakyPosterior(n.Passed, n.Measured, stableBelow, stableAbove)
+	switch {
+	case above >= labelMass:
+		return StablePass, above
+	case below >= labelMass:
+		return StableFail, below
+	case flaky >= labelMass:
+		return Flaky, flaky
+	}
+	return Undetermined, math.NaN()
+}
+
+// FlakyCase is an execution whose case is flaky.
+type FlakyCase struct {
+	Execution int // the index in run.Executions
+	CaseSamples
+}
+
+// FlakyCases returns the flaky executions of a run, the surest first.
+func FlakyCases(run *plumb.Run) []FlakyCase {
+	var flaky []FlakyCase
+	for i := range run.Executions {
+		if e := &run.Executions[i]; e.Passed == 0 || e.Failed == 0 {
+			continue // the posterior of repetitions that agree is below labelMass
+		}
+		if s, ok := SamplesOf(run, i); ok && s.Label == Flaky {
+			flaky = append(flaky, FlakyCase{i, s})
+		}
+	}
+	slices.SortStableFunc(flaky, func(a, b FlakyCase) int { return cmp.Compare(b.Sure, a.Sure) })
+	return flaky
+}
+
+// AtK is pass@k and pass^k of a group: the mean chance of its cases that at least one of K
+// repetitions passes, and that all of them pass.
+type AtK struct {
+	K int
+	// Cases counts the executions with at least K measured repetitions. Only they are in the means.
+	Cases   int
+	At, Hat Estimate
+}
+
+// Repetitions is what the repetitions of a group of executions say. The executions are the cases
+// of its means: one for each case and runner.
+type Repetitions struct {
+	// Repeated is set when more than one repetition of an execution is planned. Otherwise the other
+	// figures are not computed: they would say no more than the [Rate] of the executions.
+	Repeated bool
+	// Planned, Measured and Passed count repetitions.
+	Planned, Measured, Passed int
+	// Cases counts executions with a measured repetition, and Stopped those that stopped early; see
+	// [StoppedEarly]. If any did, none of the rates can be computed: the others are not a fair
+	// sample of the group.
+	Cases, Stopped int
+	// Rate is the pass rate of a repetition: the mean of the pass rates of the cases; see
+	// [ClusteredWilson].
+	Rate Estimate
+	// DesignEffect is the factor by which the variance of Rate grows if cases of one category are
+	// alike; see [ICC]. It is NaN if it cannot be computed, as for a group of one category.
+	DesignEffect float64
+	// AtK has pass@k and pass^k for several k from 2 to the largest number of measured repetitions.
+	AtK []AtK
+	// Flips is the mean flip rate of the FlipCases executions with at least two measured repetitions.
+	Flips     Estimate
+	FlipCases int
+	// Labels counts the executions with each label.
+	Labels map[Label]int
+}
+
+// All returns pass@k and pass^k for the largest k from 2 for which all cases have k measured
+// repetitions.
+func (r *Repetitions) All() (all AtK, ok bool) {
+	for _, x := range r.AtK {
+		if x.Cases == r.Cases {
+			all, ok = x, true
+		}
+	}
+	return all, ok
+}
+
+// Alike reports whether cases of one category are so alike that reports say it.
+func (r *Repetitions) Alike() bool { return r.Rate.OK && r.DesignEffect > noticeable }
+
+// sampled is the measured repetitions of several executions.
+type sampled struct {
+	counts     []Count
+	rates      []float64
+	clusters   []int // the case of each execution, because runners share cases; nil for one runner
+	categories []string
+	measured   int
+}
+
+// Repetitions returns what the repetitions of the executions of r say.
+func (r Rate) Repetitions(run *plumb.Run) Repetitions {
+	out := Repetitions{
+		Rate: unknown(""), DesignEffect: math.NaN(), Flips: unknown(""), Labels: map[Label]int{},
+	}
+	for _, at := range r.Executions {
+		i := int(at)
+		planned, _ := repeats(run, i)
+		out.Planned += planned
+		out.Repeated = out.Repeated || planned > 1
+	}
+	if !out.Repeated {
+		return out
+	}
+	var s sampled
+	counts := map[Count]int{}
+	for _, at := range r.Executions {
+		i := int(at)
+		e := &run.Executions[i]
+		n := Count{Passed: int(e.Passed), Measured: int(e.Passed) + int(e.Failed)}
+		if StoppedEarly(run, i) {
+			out.Stopped++
+		}
+		if e.State != plumb.ExecutionDone || n.Measured == 0 {
+			continue
+		}
+		out.Cases++
+		out.Measured += n.Measured
+		out.Passed += n.Passed
+		if n.Measured > 1 && !StoppedEarly(run, i) {
+			counts[n]++
+		}
+		c := i / len(run.Info.Runners)
+		s.add(n, c, run.Cases[c].Category)
+	}
+	for n, executions := range counts {
+		l, _ := label(n)
+		out.Labels[l] += executions
+	}
+	if out.Cases > 0 && out.Stopped == 0 {
+		grouped := r.oneRunner(run)
+		if grouped {
+			s.clusters = nil
+		}
+		s.fill(&out, grouped)
+	}
+	return out
+}
+
+// oneRunner reports whether all executions of r are on the same runner.
+func (r Rate) oneRunner(run *plumb.Run) bool {
+	n := int32(len(run.Info.Runners))
+	return !slices.ContainsFunc(r.Executions, func(i int32) bool { return i%n != r.Executions[0]%n })
+}
+
+func (s *sampled) add(n Count, c int, category string) {
+	s.counts = append(s.counts, n)
+	s.rates = append(s.rates, float64(n.Passed)/float64(n.Measured))
+	s.clusters = append(s.clusters, c)
+	s.categories = append(s.categories, category)
+	s.measured += n.Measured
+}
+
+// fill computes the rates of out. grouped is set when categories group the executions: they do not
+// when a case has several executions.
+func (s *sampled) fill(out *Repetitions, grouped bool) {
+	out.Rate = ClusteredWilson(s.rates, s.measured, s.clusters, confidence)
+	if grouped {
+		var groups table[[]float64]
+		for i, rate := range s.rates {
+			g := groups.row(s.categories[i], nil)
+			*g = append(*g, rate)
+		}
+		if _, effect, _, ok := ICC(groups.rows); ok {
+			out.DesignEffect = effect
+		}
+	}
+	out.FlipCases, out.Flips = s.mean(FlipRate)
+	for _, k := range s.ks() {
+		x := AtK{K: k}
+		x.Cases, x.At = s.mean(func(n Count) (float64, bool) { return PassAtK(n.Measured, n.Passed, k) })
+		_, x.Hat = s.mean(func(n Count) (float64, bool) { return PassHatK(n.Measured, n.Passed, k) })
+		out.AtK = append(out.AtK, x)
+	}
+}
+
+// mean returns the mean of a value of the cases that have it, with the clustered interval.
+func (s *sampled) mean(of func(Count) (float64, bool)) (cases int, e Estimate) {
+	var values []float64
+	repetitions := 0
+	var clusters []int
+	for i, n := range s.counts {
+		if v, ok := of(n); ok {
+			values = append(values, v)
+			repetitions += n.Measured
+			if s.clusters != nil {
+				clusters = append(clusters, s.clusters[i])
+			}
+		}
+	}
+	if len(values) == 0 {
+		return 0, unknown("")
+	}
+	return len(values), ClusteredWilson(values, repetitions, clusters, confidence)
+}
+
+// ks returns the k of pass@k and pass^k: some small ones, the smallest number of measured
+// repetitions of a case, and the largest.
+func (s *sampled) ks() []int {
+	least, most := s.counts[0].Measured, s.counts[0].Measured
+	for _, n := range s.counts {
+		least, most = min(least, n.Measured), max(most, n.Measured)
+	}
+	ks := []int{2, 3, 5, 10, 20, 50, 100, least, most}
+	slices.Sort(ks)
+	return slices.DeleteFunc(slices.Compact(ks), func(k int) bool { return k < 2 || k > most })
+}

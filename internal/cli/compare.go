@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/report"
+)
+
+// compareCmd is plumb compare.
+type compareCmd struct {
+	*app
+	projectFlags
+	baseline, cluster, unproven string
+	alpha, minCoverage          float64
+	vary, renamed               words
+	margins, gates, reports     []string
+}
+
+func compareCommand(a *app) *cobra.Command {
+	c := &compareCmd{app: a}
+	defaults := compare.DefaultOptions()
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Decide whether run B is better or worse than run A, the same, or not decided",
+		Long: `Compare the candidate B with the baseline A, case by case. Each is a run (its id, the beginning or end of its id, a
+directory, last, or prev), the name of a baseline in plumb.baselines, results.json, a file of --output, or a result file
+of skillgym or promptfoo. RUN#RUNNER keeps one runner of a run.
+
+The first line is the conclusion: better, worse, equivalent (smaller than the margin), or not decisive (too few data).
+Differences between the runs beside one declared variable are refused; see --vary.
+
+The exit code is 0 if B is better or equivalent, 1 if it is worse, 3 if the comparison is not decisive, and 2 if the runs
+cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 if one is unproven, otherwise 0.`,
+		Example: `  plumb compare prev last
+  plumb compare main last --gate "pass_rate >= -2pp" --gate "cost <= +10%"
+  plumb compare last --baseline main --margin 5pp
+  plumb compare last#gpt-5 last#gpt-5-mini --vary model --report json:comparison.json`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.baseline, "baseline", "", "`name` of the baseline in plumb.baselines, in place of A")
+	f.Var(&c.vary, "vary", "allow these kinds of differences, such as model,parameters; any allows all; repeatable")
+	f.Var(&c.renamed, "map", "pair a renamed case or runner: `OLD=NEW`; repeatable")
+	f.Float64Var(&c.alpha, "alpha", defaults.Alpha, "two-sided level of the tests")
+	f.StringArrayVar(&c.margins, "margin", nil,
+		"largest `effect` that does not matter: 2pp, or METRIC=VALUE such as tokens=15%; repeatable (default 2pp)")
+	f.Float64Var(&c.minCoverage, "min-coverage", defaults.MinCoverage,
+		"conclude nothing if a smaller `share` of the pairs was measured")
+	f.StringArrayVar(&c.gates, "gate", nil, "`condition` that B must meet, such as \"pass_rate >= -2pp\"; repeatable")
+	f.StringVar(&c.unproven, "unproven", "", "`pass`: a gate that is unproven does not change the exit code")
+	f.StringVar(&c.cluster, "cluster", "", "cases that share a source: `category`, tag:PREFIX, or a key of the cases")
+	f.StringArrayVar(&c.reports, "report", nil,
+		"`name[:path]` of a report: "+strings.Join(report.ComparisonNames(), ", ")+"; repeatable (default terminal)")
+	c.register(f)
+	return cmd
+}
+
+func (c *compareCmd) run(ctx context.Context, args []string) error {
+	o, match, reports, err := c.options()
+	if err != nil {
+		return err
+	}
+	baseRef, candRef, err := c.sides(args)
+	if err != nil {
+		return err
+	}
+	p, err := c.open(ctx, c.projectFlags)
+	if err != nil {
+		return err
+	}
+	base, err := p.OpenSide(baseRef)
+	if err != nil {
+		return err
+	}
+	cand, err := p.OpenSide(candRef)
+	if err != nil {
+		return err
+	}
+	m, err := compare.Match(base, cand, match)
+	if err != nil {
+		return err
+	}
+	result, err := p.Compare(m, o)
+	if err != nil {
+		return err
+	}
+	if err := p.ReportComparison(result, reports); err != nil {
+		return err
+	}
+	return exit(result.ExitCode)
+}
+
+// sides returns the names of the two sides.
+func (c *compareCmd) sides(args []string) (base, cand string, err error) {
+	switch {
+	case c.baseline != "" && len(args) == 1:
+		return c.baseline, args[0], nil
+	case c.baseline != "":
+		return "", "", plumb.WithHint(fmt.Errorf("compare: --baseline %s and two runs are three sides", c.baseline),
+			"plumb compare B --baseline "+c.baseline)
+	case len(args) == 1:
+		return "", "", plumb.WithHint(errors.New("compare: missing argument"),
+			"plumb compare A B, or plumb compare B --baseline NAME")
+	default:
+		return args[0], args[1], nil
+	}
+}
+
+// options parses the flags.
+func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, reports job.ComparisonReports, err error) {
+	o = compare.DefaultOptions()
+	o.Alpha, o.MinCoverage, o.UnprovenPass = c.alpha, c.minCoverage, c.unproven == "pass"
+	if !(c.alpha > 0 && c.alpha < 0.5) {
+		return o, m, nil, plumb.WithHint(fmt.Errorf("--alpha %v is not between 0 and 0.5", c.alpha), "the default is 0.05")
+	}
+	if !(c.minCoverage >= 0 && c.minCoverage <= 1) {
+		return o, m, nil, plumb.WithHint(fmt.Errorf("--min-coverage %v is not between 0 and 1", c.minCoverage),
+			"the default is 0.8: four fifths of the pairs")
+	}
+	if c.unproven != "" && c.unproven != "pass" {
+		return o, m, nil, plumb.WithHint(fmt.Errorf("--unproven %q is unknown", c.unproven),
+			"write --unproven pass, or leave it out: then an unproven gate ends with exit code 3")
+	}
+	if o.Margins, err = compare.ParseMargins(c.margins); err != nil {
+		return o, m, nil, err
+	}
+	for _, text := range c.gates {
+		g, err := compare.ParseGate(text)
+		if err != nil {
+			return o, m, nil, err
+		}
+		o.Gates = append(o.Gates, g)
+	}
+	m.Cluster = c.cluster
+	if m.Vary, err = compare.ParseVary(c.vary); err != nil {
+		return o, m, nil, err
+	}
+	if m.Map, err = compare.ParseMap(c.renamed); err != nil {
+		return o, m, nil, err
+	}
+	reports = c.reports
+	if c.json {
+		reports = append(job.ComparisonReports{report.JSON}, reports...)
+	}
+	reports, err = reports.Check()
+	return o, m, reports, err
+}

@@ -1,0 +1,260 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// screenLevel is the one-sided p of a case from which on it is suspect.
+const screenLevel = 0.05
+
+// historyEnough is the number of repetitions of the baseline that a fresh sample of the candidate is
+// compared with. With fewer, the baseline is repeated, too: a case was selected because its history
+// was good, so a short history would make it look broken too often.
+const historyEnough = 20
+
+// FreshRepetitions is the number of repetitions with which a suspect case is confirmed.
+const FreshRepetitions = 5
+
+// CaseKey names one case on one runner of the candidate.
+type CaseKey struct{ Case, Runner string }
+
+// Fresh holds the fresh repetitions of a suspect case. Baseline is empty if the baseline was not
+// repeated.
+type Fresh struct{ Baseline, Candidate Count }
+
+// NeedsBaseline reports whether a suspect case must be repeated on the baseline, too.
+func NeedsBaseline(c *CaseResult) bool { return c.Baseline.Measured < historyEnough }
+
+// caseTest is one pair with its p-values.
+type caseTest struct {
+	result CaseResult
+	// worse and better are Fisher's one-sided p-values.
+	worse, better float64
+	change        float64 // of the pass rate, candidate minus baseline
+}
+
+// testCases tests each measured pair, and returns those of all runners. Unmeasured pairs are
+// returned apart.
+func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured []CaseResult) {
+	type table struct{ base, baseOf, cand, candOf int }
+	known := map[table][2]float64{} // most pairs have one of few tables
+	for i := range m.Runners {
+		for _, p := range builders[i].pairs {
+			c, _ := passCounts(p, leaveOut)
+			r := caseResult(&m.Runners[i], p)
+			if c.BaseMeasured == 0 || c.CandMeasured == 0 {
+				unmeasured = append(unmeasured, r)
+				continue
+			}
+			key := table{c.BasePassed, c.BaseMeasured, c.CandPassed, c.CandMeasured}
+			ps, ok := known[key]
+			if !ok {
+				less, greater, _ := analyze.Fisher(c.BasePassed, c.BaseMeasured-c.BasePassed,
+					c.CandPassed, c.CandMeasured-c.CandPassed)
+				ps = [2]float64{greater, less}
+				known[key] = ps
+			}
+			t := caseTest{result: r, worse: ps[0], better: ps[1],
+				change: rate(c.CandPassed, c.CandMeasured) - rate(c.BasePassed, c.BaseMeasured)}
+			t.result.P, t.result.AdjustedP = Number(t.worse), missing()
+			if t.change < 0 {
+				t.result.Class = frequentClass(p.Cand)
+			}
+			if t.change > 0 {
+				t.result.P, t.result.Class = Number(t.better), frequentClass(p.Base)
+			}
+			if t.change != 0 && !p.EarlyStop {
+				t.result.Label = label(c.BasePassed, c.BaseMeasured)
+			}
+			tested = append(tested, t)
+		}
+	}
+	return tested, unmeasured
+}
+
+// caseResult returns the counts of a pair.
+func caseResult(r *RunnerPair, p *Pair) CaseResult {
+	counts, whole := passCounts(p, leaveOut)
+	c := CaseResult{
+		Baseline:  Count{counts.BasePassed, counts.BaseMeasured, unmeasuredOf(p.Base)},
+		Candidate: Count{counts.CandPassed, counts.CandMeasured, unmeasuredOf(p.Cand)},
+		Whole:     whole,
+		Case: p.CandCase, Runner: r.Cand, Category: p.Case.Category, Difficulty: p.Case.Difficulty, Tags: p.Case.Tags,
+		P: missing(), AdjustedP: missing(),
+	}
+	if p.BaseCase != p.CandCase {
+		c.BaselineCase = p.BaseCase
+	}
+	if r.Base != r.Cand {
+		c.BaselineRunner = r.Base
+	}
+	return c
+}
+
+func unmeasuredOf(samples []analyze.Sample) (n int) {
+	for i := range samples {
+		if !samples[i].Measured() {
+			n++
+		}
+	}
+	return n
+}
+
+func countErrors(samples []analyze.Sample) (errors, attempted int) {
+	for i := range samples {
+		switch samples[i].Outcome {
+		case plumb.OutcomeError:
+			errors++
+			attempted++
+		case plumb.OutcomePass, plumb.OutcomeFail:
+			attempted++
+		case plumb.OutcomeSkipped: // it was not attempted
+		}
+	}
+	return errors, attempted
+}
+
+// frequentClass returns the most frequent class of the failed samples.
+func frequentClass(samples []analyze.Sample) plumb.FailureClass {
+	counts := map[string]int{}
+	var most string
+	for i := range samples {
+		s := &samples[i]
+		if s.Outcome != plumb.OutcomeFail {
+			continue
+		}
+		id := cmp.Or(s.Class, plumb.OriginAssertion.Class().ID)
+		counts[id]++
+		if n := counts[id]; n > counts[most] || n == counts[most] && id < most {
+			most = id
+		}
+	}
+	for _, c := range []plumb.FailureClass{
+		plumb.Origin(most).Class(), plumb.ClassTruncated(), plumb.ClassRefused(), plumb.ClassUnexpectedPass(),
+	} {
+		if c.ID == most {
+			return c
+		}
+	}
+	return plumb.FailureClass{ID: most}
+}
+
+// label returns the label of a case with k passes in n repetitions; "" for fewer than two.
+func label(k, n int) string {
+	const sure = 0.8
+	if n < 2 {
+		return ""
+	}
+	flaky, below, above := analyze.FlakyPosterior(k, n, 0.05, 0.95)
+	switch {
+	case above >= sure:
+		return "stable pass"
+	case below >= sure:
+		return "stable fail"
+	case flaky >= sure:
+		return "flaky"
+	default:
+		return "undetermined"
+	}
+}
+
+// cases returns the cases that need attention.
+func (a *analysis) cases() Cases {
+	tested, unmeasured := testCases(a.m, a.builders)
+	worse := make([]float64, len(tested))
+	for i := range tested {
+		worse[i] = tested[i].worse
+	}
+	out := Cases{
+		Unmeasured: unmeasured, OnlyBaseline: a.m.OnlyBase, OnlyCandidate: a.m.OnlyCand,
+		Family: Family{Name: "cases", Size: len(tested), Method: "Holm"},
+	}
+	var suspects []CaseResult
+	for i, adjusted := range analyze.Holm(worse) {
+		t := &tested[i]
+		if t.change < 0 {
+			t.result.AdjustedP = Number(adjusted)
+			out.Regressed = append(out.Regressed, t.result)
+			_, repeated := a.o.Confirmed[CaseKey{t.result.Case, t.result.Runner}]
+			switch {
+			case adjusted <= a.o.Alpha/2 && !repeated:
+				out.Broken = append(out.Broken, t.result)
+			case t.worse <= screenLevel+1e-12:
+				suspects = append(suspects, t.result)
+			}
+		} else if t.change > 0 {
+			out.Fixed = append(out.Fixed, t.result)
+		}
+	}
+	broken, suspects := a.confirm(suspects)
+	out.Broken, out.Suspect = append(out.Broken, broken...), suspects
+	for _, list := range []*[]CaseResult{&out.Broken, &out.Suspect, &out.Regressed, &out.Fixed, &out.Unmeasured} {
+		sortCases(*list)
+		if *list == nil {
+			*list = []CaseResult{}
+		}
+	}
+	return out
+}
+
+// confirm decides the suspects that were repeated: with Holm over them at half of alpha, a rejected
+// one is broken. The others stay suspects, except those whose fresh repetitions are as good as the
+// baseline.
+func (a *analysis) confirm(suspects []CaseResult) (broken, left []CaseResult) {
+	var repeated []*CaseResult
+	var ps []float64
+	for i := range suspects {
+		c := &suspects[i]
+		fresh, ok := a.o.Confirmed[CaseKey{c.Case, c.Runner}]
+		if !ok || fresh.Candidate.Measured == 0 || NeedsBaseline(c) && fresh.Baseline.Measured == 0 {
+			continue
+		}
+		against := fresh.Baseline
+		history := !NeedsBaseline(c)
+		if history {
+			against = c.Baseline
+		}
+		_, p, _ := analyze.Fisher(against.Passed, against.Measured-against.Passed,
+			fresh.Candidate.Passed, fresh.Candidate.Measured-fresh.Candidate.Passed)
+		c.Confirmation = &Confirmation{
+			Baseline: fresh.Baseline, Candidate: fresh.Candidate, History: history, P: Number(p), AdjustedP: missing(),
+		}
+		repeated, ps = append(repeated, c), append(ps, p)
+	}
+	for i, adjusted := range analyze.Holm(ps) {
+		repeated[i].Confirmation.AdjustedP = Number(adjusted)
+	}
+	for _, c := range suspects {
+		if c.Confirmation != nil && float64(c.Confirmation.AdjustedP) <= a.o.Alpha/2 {
+			broken = append(broken, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	return broken, left
+}
+
+// sortCases sorts cases by p, the smallest first, then by the size of the change, then by name.
+func sortCases(list []CaseResult) {
+	p := func(c *CaseResult) float64 {
+		if !c.P.OK() {
+			return math.Inf(1)
+		}
+		return float64(c.P)
+	}
+	change := func(c *CaseResult) float64 {
+		if c.Baseline.Measured == 0 || c.Candidate.Measured == 0 {
+			return 0
+		}
+		return math.Abs(rate(c.Candidate.Passed, c.Candidate.Measured) - rate(c.Baseline.Passed, c.Baseline.Measured))
+	}
+	slices.SortFunc(list, func(x, y CaseResult) int {
+		return cmp.Or(cmp.Compare(p(&x), p(&y)), cmp.Compare(change(&y), change(&x)), cmp.Compare(x.Case, y.Case),
+			cmp.Compare(x.Runner, y.Runner))
+	})
+}

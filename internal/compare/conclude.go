@@ -1,0 +1,632 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// Options are the choices of the user about a comparison. Use [DefaultOptions] for the defaults.
+type Options struct {
+	// Alpha is the two-sided level of the tests.
+	Alpha float64
+	// Margins are the largest effects that do not matter, by metric. A metric without an entry has
+	// its default. For a ratio 0.1 means 10 %.
+	Margins map[Metric]float64
+	// MinCoverage is the share of measured pairs below which nothing is concluded.
+	MinCoverage float64
+	Gates       []Gate
+	// UnprovenPass means that unproven gates do not change the exit code.
+	UnprovenPass bool
+	// Confirmed holds fresh repetitions of suspect cases.
+	Confirmed map[CaseKey]Fresh
+	// Flags are the flags that suggested commands need, such as "--output-dir out", and Compare is
+	// the command of this comparison.
+	Flags, Compare string
+}
+
+// DefaultOptions returns the documented defaults.
+func DefaultOptions() Options { return Options{Alpha: 0.05, MinCoverage: 0.8} }
+
+// margin returns the margin of a metric.
+func (o *Options) margin(m Metric) float64 {
+	if margin, ok := o.Margins[m]; ok {
+		return margin
+	}
+	switch {
+	case m == Latency:
+		return 0.2
+	case m.Ratio():
+		return 0.1
+	default:
+		return 0.02
+	}
+}
+
+// fewestClusters is the number of clusters from which on a conclusion is possible: with fewer, even
+// the most extreme of all sign flips has a p above 0.025.
+const fewestClusters = 6
+
+// analysis is the work on one comparison.
+type analysis struct {
+	m *Matching
+	o Options
+	// builders has one entry for each pair of runners, and so has passes: the pass rates.
+	builders []*builder
+	passes   []*series
+	out      *Comparison
+}
+
+// Analyze compares two sides. It is a pure function: equal input gives equal output, in any order
+// of cases, runners and repetitions.
+func Analyze(m *Matching, o Options) *Comparison {
+	sorted := *m
+	sorted.Runners = slices.Clone(m.Runners)
+	slices.SortFunc(sorted.Runners, func(x, y RunnerPair) int {
+		return cmp.Or(cmp.Compare(x.Cand, y.Cand), cmp.Compare(x.Base, y.Base))
+	})
+	m = &sorted
+	a := &analysis{m: m, o: o, out: &Comparison{
+		Schema: Schema, Baseline: subject(m.Base), Candidate: subject(m.Cand), Alpha: o.Alpha, MinCoverage: o.MinCoverage,
+		Margin: o.margin(PassRate), Varied: list(m.Varied), VariedKinds: list(m.VariedKinds), Unknown: list(m.Unknown),
+		VariedAny: slices.Contains(m.VariedKinds, VaryAny), Warnings: list(slices.Clone(m.Warnings)),
+		UnprovenPass: o.UnprovenPass,
+	}}
+	for i := range m.Runners {
+		b := newBuilder(m, &m.Runners[i])
+		a.builders = append(a.builders, b)
+		a.passes = append(a.passes, b.passRate(leaveOut))
+	}
+	a.out.Cases = a.cases()
+	a.runners()
+	a.whole()
+	a.otherMetrics()
+	a.groups()
+	a.gates()
+	a.warn()
+	a.out.Settle = a.settle()
+	a.out.ExitCode = a.out.exitCode()
+	return a.out
+}
+
+// list returns s, but never nil, so that it is [] in JSON.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func subject(s *Side) Subject {
+	at := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	return Subject{
+		Name: s.Name, ID: s.ID, Kind: s.Kind, Path: s.Path, Suite: s.Suite, StartedAt: at(s.Started), EndedAt: at(s.Ended),
+	}
+}
+
+// passRate returns the series of the pass rate.
+func (b *builder) passRate(how impute) *series {
+	return b.shares(PassRate, func(p *Pair) analyze.PairCounts {
+		c, _ := passCounts(p, how)
+		return c
+	})
+}
+
+// figure computes all of a figure except what depends on its family.
+func (a *analysis) figure(s *series, runner string) Figure {
+	f := Figure{
+		Metric: s.metric, Among: s.among, Runner: runner, Margin: a.o.margin(s.metric), MDE: missing(),
+		Pairs: s.len(), Missing: s.missing, AdjustedP: missing(),
+	}
+	f.Baseline, f.Candidate = s.levels()
+	for _, d := range s.diffs() {
+		if s.metric.lowerIsBetter() {
+			d = -d
+		}
+		if d < 0 {
+			f.Lost++
+		} else if d > 0 {
+			f.Won++
+		}
+	}
+	b, c := s.repeats()
+	f.BaselineRepeats, f.CandidateRepeats = Number(b), Number(c)
+	conf := 1 - a.o.Alpha
+	e := s.interval(conf)
+	f.Effect = s.effect(e, conf)
+	others := e
+	if !s.caseLevel() {
+		others = s.population(conf)
+	}
+	f.Population = s.effect(others, conf)
+	f.Equivalence = s.effect(s.interval(1-2*a.o.Alpha), 1-2*a.o.Alpha)
+	p, method := s.test()
+	f.P, f.Method = Number(p), method
+	if e.OK {
+		f.MDE = Number(standardError(e, a.o.Alpha) * (upper(a.o.Alpha/2) + upper(1-power)))
+		if s.metric.Ratio() {
+			f.MDE = Number(math.Expm1(float64(f.MDE)))
+		}
+	}
+	return f
+}
+
+// power is the probability with which the detectable effect would be seen.
+const power = 0.8
+
+// upper returns the quantile of the normal distribution that is exceeded with probability p.
+func upper(p float64) float64 { return math.Sqrt2 * math.Erfinv(1-2*p) }
+
+// standardError returns the standard error that belongs to an interval at level 1 - alpha.
+func standardError(e analyze.Estimate, alpha float64) float64 {
+	return (e.Hi - e.Lo) / 2 / upper(alpha/2)
+}
+
+// adjust sets the adjusted p-values of figures of one family. A figure whose p cannot be computed is
+// not in the family.
+func adjust(figures []*Figure, name string) {
+	var ps []float64
+	var in []*Figure
+	for _, f := range figures {
+		if f.P.OK() {
+			in, ps = append(in, f), append(ps, float64(f.P))
+		}
+	}
+	for i, q := range analyze.Holm(ps) {
+		in[i].AdjustedP = Number(q)
+	}
+	for _, f := range figures {
+		f.Family = Family{Name: name, Size: len(in), Method: "Holm"}
+	}
+}
+
+// state is what a conclusion depends on besides the figure.
+type state struct {
+	// coverage is NaN if there is no pair.
+	coverage, least float64
+	// clusters is the number of declared clusters; 0 without them.
+	clusters int
+}
+
+// conclude applies the rules of a conclusion, in order. The first rule of all, that a broken case
+// makes the candidate worse, is not among them.
+func (f *Figure) conclude(alpha float64, s state) (Conclusion, string) {
+	switch {
+	case f.Pairs == 0:
+		return NotDecisive, "no pair was measured on both sides"
+	case !(s.coverage >= s.least):
+		return NotDecisive, fmt.Sprintf("only %.0f %% of the pairs are measured; %.0f %% are needed",
+			math.Floor(100*s.coverage), math.Ceil(100*s.least))
+	case s.clusters > 0 && s.clusters < fewestClusters:
+		return NotDecisive, fmt.Sprintf("there are %d clusters; fewer than %d cannot decide", s.clusters, fewestClusters)
+	}
+	low, high, margin := f.scaled(f.Equivalence)
+	significant := float64(f.AdjustedP) <= alpha
+	if analyze.Equivalent(low, high, margin) {
+		if significant {
+			return Equivalent, "a real but negligible difference"
+		}
+		return Equivalent, "the effect is smaller than the margin"
+	}
+	low, high, _ = f.scaled(f.Effect)
+	if f.Metric.lowerIsBetter() {
+		low, high = -high, -low
+	}
+	switch {
+	case significant && high < 0:
+		return Worse, "the difference is larger than chance explains"
+	case significant && low > 0:
+		return Better, "the difference is larger than chance explains"
+	case !f.Effect.OK() || !f.P.OK():
+		return NotDecisive, "there are too few values for an interval"
+	default:
+		return NotDecisive, "the interval holds effects that matter and 0, or effects on both sides of the margin"
+	}
+}
+
+// scaled returns an interval and the margin on a scale on which no effect is 0.
+func (f *Figure) scaled(e Effect) (low, high, margin float64) {
+	low, high, margin = float64(e.Low), float64(e.High), f.Margin
+	if f.Metric.Ratio() {
+		low, high, margin = math.Log(low), math.Log(high), math.Log1p(margin)
+	}
+	return low, high, margin
+}
+
+func brokeWords(n int) string {
+	if n == 1 {
+		return "1 case broke"
+	}
+	return fmt.Sprintf("%d cases broke", n)
+}
+
+// runners concludes for each pair of runners.
+func (a *analysis) runners() {
+	figures, all := a.passFigures(a.passes)
+	_, worst := a.imputed(asWorst)
+	_, best := a.imputed(asBest)
+	for i := range a.m.Runners {
+		r := RunnerResult{
+			Baseline: a.m.Runners[i].Base, Candidate: a.m.Runners[i].Cand, Figure: figures[i],
+			Conclusion: all[i], Reason: figures[i].Reason, Pairs: a.pairs(i), Errors: a.errors(i),
+		}
+		if n := a.broken(r.Candidate); n > 0 {
+			r.Reason = brokeWords(n)
+		}
+		r.Coverage = r.Pairs.Coverage()
+		if n := a.incomplete(i); n > 0 {
+			r.Sensitivity = &Sensitivity{Worst: worst[i], Best: best[i], Pairs: n}
+		}
+		a.out.Runners = append(a.out.Runners, r)
+	}
+	a.out.Sensitivity = a.sensitivity(worst, best)
+	a.out.Runners = list(a.out.Runners)
+}
+
+// passFigures returns the figures of the pass rate of all runners, with their conclusions without
+// regard to broken cases, and the conclusions about the runners.
+func (a *analysis) passFigures(all []*series) (figures []Figure, conclusions []Conclusion) {
+	figures, conclusions = make([]Figure, len(all)), make([]Conclusion, len(all))
+	family := make([]*Figure, len(all))
+	for i, s := range all {
+		figures[i] = a.figure(s, a.m.Runners[i].Cand)
+		family[i] = &figures[i]
+	}
+	adjust(family, "runners")
+	for i := range figures {
+		f := &figures[i]
+		pairs := a.pairs(i)
+		coverage := float64(pairs.Coverage())
+		if all[i] != a.passes[i] {
+			coverage = 1 // what could not be measured is imputed
+		}
+		f.Conclusion, f.Reason = f.conclude(a.o.Alpha,
+			state{coverage: coverage, least: a.o.MinCoverage, clusters: all[i].clusterCount()})
+		conclusions[i] = f.Conclusion
+		if a.broken(f.Runner) > 0 { // the first of all rules
+			conclusions[i] = Worse
+		}
+	}
+	return figures, conclusions
+}
+
+// imputed returns the figures of the pass rate if what could not be measured had been the worst or
+// the best for the candidate.
+func (a *analysis) imputed(how impute) ([]Figure, []Conclusion) {
+	all := make([]*series, len(a.builders))
+	for i, b := range a.builders {
+		all[i] = b.passRate(how)
+	}
+	return a.passFigures(all)
+}
+
+// incomplete counts the pairs of a runner with a repetition that could not be measured.
+func (a *analysis) incomplete(runner int) (n int) {
+	for _, p := range a.builders[runner].pairs {
+		was, _ := passCounts(p, leaveOut)
+		if all, _ := passCounts(p, asWorst); all != was {
+			n++
+		}
+	}
+	return n
+}
+
+// sensitivity returns the conclusions of the whole for both extremes, or nil if nothing is missing.
+func (a *analysis) sensitivity(worst, best []Conclusion) *Sensitivity {
+	s := Sensitivity{}
+	for i := range a.m.Runners {
+		s.Pairs += a.incomplete(i)
+	}
+	if s.Pairs == 0 {
+		return nil
+	}
+	s.Worst, s.Best = combine(worst), combine(best)
+	return &s
+}
+
+// combine returns the conclusion of several runners.
+func combine(runners []Conclusion) Conclusion {
+	count := map[Conclusion]int{}
+	for _, c := range runners {
+		count[c]++
+	}
+	switch {
+	case count[Worse] > 0:
+		return Worse
+	case len(runners) > 0 && count[Equivalent] == len(runners):
+		return Equivalent
+	case count[Better] > 0:
+		return Better
+	default:
+		return NotDecisive
+	}
+}
+
+// broken counts the broken cases of a runner of the candidate.
+func (a *analysis) broken(runner string) (n int) {
+	for i := range a.out.Cases.Broken {
+		if a.out.Cases.Broken[i].Runner == runner {
+			n++
+		}
+	}
+	return n
+}
+
+// pairs counts the pairs of a runner.
+func (a *analysis) pairs(runner int) Pairs {
+	all := a.m.Runners[runner].Pairs
+	p := Pairs{
+		Planned: len(all), Measured: a.passes[runner].len(), OnlyBaseline: len(a.m.OnlyBase),
+		OnlyCandidate: len(a.m.OnlyCand), Clusters: a.passes[runner].clusterCount(),
+	}
+	for i := range all {
+		switch {
+		case all[i].SameAnswer:
+			p.SameAnswer++
+		case all[i].EarlyStop:
+			c, whole := passCounts(&all[i], leaveOut)
+			if c.BaseMeasured > 0 && c.CandMeasured > 0 {
+				p.EarlyStop++
+				if whole {
+					p.Whole++
+				}
+			}
+		}
+	}
+	p.Unmeasured = p.Planned - p.Measured - p.SameAnswer
+	return p
+}
+
+// errors compares the repetitions that could not be measured.
+func (a *analysis) errors(runner int) ErrorCounts {
+	var e ErrorCounts
+	for _, p := range a.builders[runner].pairs {
+		c := errorCounts(p)
+		e.Baseline, e.BaseOf = e.Baseline+c.BasePassed, e.BaseOf+c.BaseMeasured
+		e.Candidate, e.CandOf = e.Candidate+c.CandPassed, e.CandOf+c.CandMeasured
+	}
+	e.P = missing()
+	if e.BaseOf > 0 && e.CandOf > 0 {
+		_, _, p := analyze.Fisher(e.Baseline, e.BaseOf-e.Baseline, e.Candidate, e.CandOf-e.Candidate)
+		e.P = Number(p)
+	}
+	return e
+}
+
+// whole concludes for all runners together, and sets the figures of the deciding one.
+func (a *analysis) whole() {
+	out := a.out
+	conclusions := make([]Conclusion, 0, len(out.Runners))
+	for i := range out.Runners {
+		conclusions = append(conclusions, out.Runners[i].Conclusion)
+	}
+	out.Conclusion, out.Reason = combine(conclusions), "there is no runner on both sides"
+	best := math.Inf(1)
+	out.Deciding = -1
+	out.Effect, out.P, out.AdjustedP, out.MDE = noEffect(a.o.Alpha), missing(), missing(), missing()
+	out.Population, out.Equivalence = noEffect(a.o.Alpha), noEffect(2*a.o.Alpha)
+	out.Coverage = missing()
+	for i := range out.Runners {
+		f := &out.Runners[i].Figure
+		if out.Runners[i].Conclusion != out.Conclusion {
+			continue
+		}
+		p := float64(f.P)
+		if math.IsNaN(p) {
+			p = 2
+		}
+		if a.broken(f.Runner) > 0 {
+			p = -1
+		}
+		if p < best {
+			best, out.Deciding = p, i
+		}
+	}
+	if out.Deciding < 0 {
+		return
+	}
+	r := &out.Runners[out.Deciding]
+	f := &r.Figure
+	out.Reason, out.Effect, out.Population, out.Equivalence = r.Reason, f.Effect, f.Population, f.Equivalence
+	out.P, out.AdjustedP, out.Method, out.Family, out.MDE = f.P, f.AdjustedP, f.Method, f.Family, f.MDE
+	out.Pairs, out.Coverage = r.Pairs, r.Coverage
+	if n := len(out.Cases.Broken); n > 0 {
+		out.Reason = brokeWords(n)
+	}
+}
+
+func noEffect(alpha float64) Effect {
+	return Effect{Value: missing(), Low: missing(), High: missing(), Confidence: 1 - alpha, Unit: UnitRate}
+}
+
+// enoughOutcomes is the number of passed and of failed pairs from which on tokens are compared among
+// passing pairs, too: failures often run into a limit.
+const enoughOutcomes = 5
+
+// otherMetrics computes the figures of all metrics but the pass rate.
+func (a *analysis) otherMetrics() {
+	out := a.out
+	out.Metrics = []Figure{}
+	for i := range out.Runners {
+		out.Metrics = append(out.Metrics, out.Runners[i].Figure)
+	}
+	first := len(out.Metrics)
+	for _, m := range metrics()[1:] {
+		for i, b := range a.builders {
+			runner := a.m.Runners[i].Cand
+			s := b.graded(m, nil)
+			if !s.found {
+				continue
+			}
+			out.Metrics = append(out.Metrics, a.figure(s, runner))
+			if m == Tokens && b.bothOutcomes() {
+				passing := b.graded(m, (*analyze.Sample).Passed)
+				passing.among = "passing"
+				out.Metrics = append(out.Metrics, a.figure(passing, runner))
+			}
+		}
+	}
+	family := make([]*Figure, 0, len(out.Metrics))
+	for i := first; i < len(out.Metrics); i++ {
+		family = append(family, &out.Metrics[i])
+	}
+	adjust(family, "other metrics")
+	for _, f := range family {
+		s := state{coverage: float64(f.Pairs) / float64(f.Pairs+f.Missing), least: a.o.MinCoverage}
+		i := slices.IndexFunc(a.m.Runners, func(r RunnerPair) bool { return r.Cand == f.Runner })
+		s.clusters = a.passes[i].clusterCount()
+		if f.Among != "" {
+			s.coverage = 1
+		}
+		f.Conclusion, f.Reason = f.conclude(a.o.Alpha, s)
+	}
+}
+
+// bothOutcomes reports whether there are enough passed and failed repetitions to look at the passed
+// ones alone.
+func (b *builder) bothOutcomes() bool {
+	passed, measured := 0, 0
+	for _, p := range b.pairs {
+		for _, samples := range [][]analyze.Sample{p.Base, p.Cand} {
+			k, n := countPassed(samples)
+			passed, measured = passed+k, measured+n
+		}
+	}
+	return passed >= enoughOutcomes && measured-passed >= enoughOutcomes
+}
+
+// hintLevel is the false-discovery rate of hints.
+const hintLevel = 0.1
+
+// groups computes the pass rates of categories, difficulties and tags.
+func (a *analysis) groups() {
+	out := []Group{}
+	for i, b := range a.builders {
+		for _, by := range []string{"category", "difficulty", "tag"} {
+			members := map[string][]int{}
+			for x, p := range b.pairs {
+				for _, name := range groupNames(p, by) {
+					members[name] = append(members[name], x)
+				}
+			}
+			var names []string
+			for name := range members {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				if name != "" && len(members[name]) < len(b.pairs) {
+					out = append(out, a.group(b.subset(members[name]), by, name, a.m.Runners[i].Cand))
+				}
+			}
+		}
+	}
+	var ps []float64
+	var in []int
+	for i := range out {
+		if out[i].P.OK() {
+			in, ps = append(in, i), append(ps, float64(out[i].P))
+		}
+	}
+	for i, q := range analyze.BH(ps) {
+		g := &out[in[i]]
+		g.AdjustedP, g.Hint = Number(q), q <= hintLevel
+	}
+	for i := range out {
+		out[i].Family = Family{Name: "groups", Size: len(in), Method: "Benjamini-Hochberg"}
+	}
+	a.out.Groups = out
+}
+
+func groupNames(p *Pair, by string) []string {
+	switch by {
+	case "category":
+		return []string{p.Case.Category}
+	case "difficulty":
+		return []string{p.Case.Difficulty}
+	default:
+		tags := slices.Clone(p.Case.Tags)
+		slices.Sort(tags)
+		return slices.Compact(tags)
+	}
+}
+
+// subset returns a builder for some of the pairs.
+func (b *builder) subset(indexes []int) *builder {
+	s := &builder{runs: b.runs}
+	for _, i := range indexes {
+		s.pairs, s.names = append(s.pairs, b.pairs[i]), append(s.names, b.names[i])
+		if b.clusters != nil {
+			s.clusters = append(s.clusters, b.clusters[i])
+		}
+	}
+	return s
+}
+
+func (a *analysis) group(b *builder, by, name, runner string) Group {
+	f := a.figure(b.passRate(leaveOut), runner)
+	return Group{
+		By: by, Name: name, Runner: runner, Pairs: f.Pairs, Lost: f.Lost, Won: f.Won, Effect: f.Effect, P: f.P,
+		AdjustedP: missing(),
+	}
+}
+
+// warn adds the warnings that follow from the figures.
+func (a *analysis) warn() {
+	for i := range a.out.Runners {
+		r := &a.out.Runners[i]
+		of := ""
+		if len(a.out.Runners) > 1 {
+			of = " on " + r.Candidate
+		}
+		if e := r.Errors; float64(e.P) < a.o.Alpha {
+			a.out.Warnings = append(a.out.Warnings, fmt.Sprintf(
+				"errors%s %d of %d → %d of %d: what is missing may not be missing by chance", of, e.Baseline, e.BaseOf,
+				e.Candidate, e.CandOf))
+		}
+		if a.m.Clustered {
+			continue
+		}
+		if effect, ok := a.categoryEffect(i); ok && effect > 1.5 {
+			a.out.Warnings = append(a.out.Warnings, fmt.Sprintf(
+				"cases of the same category%s react alike (design effect %.1f): if they share a source, add --cluster category",
+				of, effect))
+		}
+	}
+}
+
+// categoryEffect returns the design effect of the categories on the change of the pass rate.
+func (a *analysis) categoryEffect(runner int) (float64, bool) {
+	groups := map[string][]float64{}
+	names := []string{}
+	for _, p := range a.builders[runner].pairs {
+		c, _ := passCounts(p, leaveOut)
+		if p.Case.Category == "" || c.BaseMeasured == 0 || c.CandMeasured == 0 {
+			continue
+		}
+		if groups[p.Case.Category] == nil {
+			names = append(names, p.Case.Category)
+		}
+		groups[p.Case.Category] = append(groups[p.Case.Category],
+			rate(c.CandPassed, c.CandMeasured)-rate(c.BasePassed, c.BaseMeasured))
+	}
+	if len(names) < 2 {
+		return 0, false
+	}
+	slices.Sort(names)
+	all := make([][]float64, 0, len(names))
+	for _, name := range names {
+		all = append(all, groups[name])
+	}
+	_, effect, _, ok := analyze.ICC(all)
+	return effect, ok
+}

@@ -1,0 +1,497 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/compare"
+)
+
+// The functions of this file put the figures of a comparison into words, for all reports.
+
+// precision is the number of digits after the point of an effect in percentage points: none below
+// 100 repetitions.
+func precision(repetitions int) int {
+	if repetitions < 100 {
+		return 0
+	}
+	return 1
+}
+
+// signed renders a number with its sign; 0 has none.
+func signed(x float64, digits int) string {
+	text := strconv.FormatFloat(x, 'f', digits, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	if x > 0 {
+		return "+" + text
+	}
+	return text
+}
+
+// outward rounds the bounds of an interval so that the shown interval is never narrower than the
+// computed one.
+func outward(low, high float64, digits int) (lo, hi float64) {
+	scale := math.Pow(10, float64(digits))
+	// A bound that is a rounding error away from a round number stays there.
+	const slack = 1e-9
+	return math.Floor(low*scale+slack) / scale, math.Ceil(high*scale-slack) / scale
+}
+
+// repetitions returns the number of measured repetitions that a figure rests on: those of the
+// smaller side.
+func repetitions(f *compare.Figure) int {
+	if f.Baseline.Measured == 0 && f.Candidate.Measured == 0 {
+		return f.Pairs
+	}
+	return min(f.Baseline.Measured, f.Candidate.Measured)
+}
+
+// effectWords renders an effect without its interval: "-10.0 pp", "x1.22", "-0.021".
+func effectWords(e *compare.Effect, repetitions int) string {
+	if !e.Value.OK() {
+		return "–"
+	}
+	v := float64(e.Value)
+	switch e.Unit {
+	case compare.UnitRatio:
+		return fmt.Sprintf("x%.2f", v)
+	case compare.UnitScore:
+		return signed(v, 2+precision(repetitions))
+	default:
+		return signed(100*v, precision(repetitions)) + " pp"
+	}
+}
+
+// boundWords renders the bounds of an effect, rounded outward.
+func boundWords(e *compare.Effect, repetitions int) (low, high string) {
+	if !e.Low.OK() || !e.High.OK() {
+		return "–", "–"
+	}
+	lo, hi := float64(e.Low), float64(e.High)
+	switch e.Unit {
+	case compare.UnitRatio:
+		lo, hi = outward(lo, hi, 2)
+		return fmt.Sprintf("%.2f", lo), fmt.Sprintf("%.2f", hi)
+	case compare.UnitScore:
+		digits := 2 + precision(repetitions)
+		lo, hi = outward(lo, hi, digits)
+		return signed(lo, digits), signed(hi, digits)
+	default:
+		digits := precision(repetitions)
+		lo, hi = outward(100*lo, 100*hi, digits)
+		return signed(lo, digits), signed(hi, digits)
+	}
+}
+
+// betweenWords renders an interval: "95 % between -16.9 and -2.8".
+func betweenWords(e *compare.Effect, repetitions int) string {
+	if !e.OK() {
+		return "no interval"
+	}
+	low, high := boundWords(e, repetitions)
+	return fmt.Sprintf("%s between %s and %s", levelWords(e.Confidence), low, high)
+}
+
+// levelWords renders a level of confidence: "95 %".
+func levelWords(confidence float64) string {
+	return strconv.FormatFloat(math.Round(confidence*1000)/10, 'f', -1, 64) + " %"
+}
+
+// intervalWords renders an effect with its interval for a table: "-10.0 pp [-16.9, -2.8]",
+// "x1.22 [1.11–1.34]".
+func intervalWords(e *compare.Effect, repetitions int) string {
+	if !e.OK() {
+		return effectWords(e, repetitions)
+	}
+	low, high := boundWords(e, repetitions)
+	between := ", "
+	if e.Unit == compare.UnitRatio {
+		between = "–"
+	}
+	return fmt.Sprintf("%s [%s%s%s]", effectWords(e, repetitions), low, between, high)
+}
+
+// pNumber renders a p-value with two significant digits; below 0.0001 only the bound.
+func pNumber(p compare.Number) (relation, text string) {
+	v := float64(p)
+	switch {
+	case !p.OK():
+		return "", "–"
+	case v < 0.0001:
+		return "<", "0.0001"
+	case v >= 1:
+		return "=", "1"
+	case v >= 0.995:
+		return ">", "0.99"
+	}
+	return "=", strconv.FormatFloat(v, 'f', 1-int(math.Floor(math.Log10(v))), 64)
+}
+
+// pWords renders a p-value in a sentence: "p = 0.0075".
+func pWords(p compare.Number) string {
+	relation, text := pNumber(p)
+	if relation == "" {
+		return "no p-value"
+	}
+	return "p " + relation + " " + text
+}
+
+// chanceWords renders a p-value as a frequency: "chance alone does this in 1 of 130 such
+// comparisons".
+func chanceWords(p compare.Number) string {
+	v := float64(p)
+	switch {
+	case !p.OK() || v > 0.2:
+		return ""
+	case v < 0.0001:
+		return "chance alone does this in fewer than 1 of 10,000 such comparisons"
+	}
+	n := 1 / v
+	scale := math.Pow(10, math.Floor(math.Log10(n))-1)
+	return fmt.Sprintf("chance alone does this in 1 of %s such comparisons", count(int(math.Round(n/scale)*scale)))
+}
+
+// changedWords counts the cases that changed: "15 cases lost, 3 won, of 120".
+func changedWords(lost, won, of int, conclusion compare.Conclusion) string {
+	switch conclusion {
+	case compare.Better:
+		return fmt.Sprintf("%s won, %s lost, of %s", count(won), count(lost), count(of))
+	case compare.Worse:
+		return fmt.Sprintf("%s lost, %s won, of %s", plural(lost, "case"), count(won), count(of))
+	default:
+		return fmt.Sprintf("%s lost, %s won, of %s", count(lost), count(won), count(of))
+	}
+}
+
+// marginWords renders a margin: "±2 pp", "±10 %".
+func marginWords(m compare.Metric, margin float64) string {
+	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }
+	switch {
+	case m.Ratio():
+		return "±" + number(100*margin) + " %"
+	case m == compare.Score:
+		return "±" + number(margin)
+	default:
+		return "±" + number(100*margin) + " pp"
+	}
+}
+
+// figureWords describes the figure of the pass rate of one pair of runners without its conclusion.
+func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
+	if f.Pairs == 0 {
+		return "no pair was measured on both sides"
+	}
+	n := repetitions(f)
+	changed := changedWords(f.Lost, f.Won, f.Pairs, conclusion)
+	if conclusion == compare.Equivalent {
+		negligible := ""
+		if float64(f.AdjustedP) <= 1-f.Effect.Confidence+1e-12 {
+			negligible = ", a real but negligible difference"
+		}
+		return fmt.Sprintf("within %s%s (%s, %s; %s)", marginWords(f.Metric, f.Margin), negligible,
+			effectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
+	}
+	p := pWords(f.AdjustedP)
+	if f.Family.Size > 1 {
+		p += fmt.Sprintf(", %s over %d runners", f.Family.Method, f.Family.Size)
+	}
+	return fmt.Sprintf("%s pass rate, %s (%s; %s)", effectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed, p)
+}
+
+// brokenWords describes a broken case: "refund-3, 20/20 → 0/3, then 0/5 again (p < 0.0001)".
+func brokenWords(c *compare.CaseResult) string {
+	text := fmt.Sprintf("%s, %s", c.Case, countsWords(c))
+	p := c.AdjustedP
+	if f := c.Confirmation; f != nil {
+		text += fmt.Sprintf(", then %d/%d again", f.Candidate.Passed, f.Candidate.Measured)
+		if !f.History {
+			text += fmt.Sprintf(" (baseline %d/%d)", f.Baseline.Passed, f.Baseline.Measured)
+		}
+		p = f.AdjustedP
+	}
+	return text + " (" + pWords(p) + ")"
+}
+
+// countsWords renders the counts of a case on both sides: "20/20 → 0/3".
+func countsWords(c *compare.CaseResult) string {
+	return fmt.Sprintf("%d/%d → %d/%d", c.Baseline.Passed, c.Baseline.Measured, c.Candidate.Passed, c.Candidate.Measured)
+}
+
+// conclusionWord returns the first word of a comparison, and the rest of its first line.
+func conclusionWord(c *compare.Comparison) (word, rest string) {
+	word = string(c.Conclusion)
+	switch {
+	case c.Deciding < 0:
+		rest = c.Reason
+	case len(c.Cases.Broken) > 0:
+		rest = brokeLine(c)
+	default:
+		r := &c.Runners[c.Deciding]
+		rest = figureWords(&r.Figure, c.Conclusion)
+		if c.Conclusion == compare.NotDecisive && undecidedByRule(c, r) {
+			rest = r.Reason
+			if r.Figure.Pairs > 0 {
+				rest += "; " + figureWords(&r.Figure, c.Conclusion)
+			}
+		}
+		if len(c.Runners) > 1 {
+			rest = "on " + r.Candidate + " " + rest
+		}
+	}
+	if c.VariedAny {
+		rest += "; compared although these differ: " + kindWords(c)
+	}
+	return word, rest
+}
+
+// undecidedByRule reports whether too little was measured, whatever the effect is.
+func undecidedByRule(c *compare.Comparison, r *compare.RunnerResult) bool {
+	return !(float64(r.Coverage) >= c.MinCoverage) || r.Pairs.Clusters > 0 && r.Pairs.Clusters < 6 || r.Figure.Pairs == 0
+}
+
+func brokeLine(c *compare.Comparison) string {
+	broken := c.Cases.Broken
+	text := c.Reason + ": " + brokenWords(&broken[0])
+	if more := len(broken) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text + "; " + suiteWords(c)
+}
+
+// suiteWords says what the suite as a whole shows if a case broke.
+func suiteWords(c *compare.Comparison) string {
+	words := []string{}
+	for i := range c.Runners {
+		r := &c.Runners[i]
+		word := string(r.Figure.Conclusion)
+		if len(c.Runners) > 1 {
+			word += " on " + r.Candidate
+		}
+		words = append(words, word)
+	}
+	return "the suite as a whole: " + strings.Join(words, ", ")
+}
+
+// kindWords lists the kinds of differences that exist.
+func kindWords(c *compare.Comparison) string {
+	var kinds []string
+	for _, d := range c.Varied {
+		known := false
+		for _, k := range kinds {
+			known = known || k == string(d.Kind)
+		}
+		if !known {
+			kinds = append(kinds, string(d.Kind))
+		}
+	}
+	if len(kinds) == 0 {
+		return "nothing"
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// conclusionLine is the first line of a comparison.
+func conclusionLine(c *compare.Comparison) string {
+	word, rest := conclusionWord(c)
+	return word + ": " + rest
+}
+
+// sensitivityWords says whether the conclusion depends on what could not be measured; "" if all was
+// measured.
+func sensitivityWords(s *compare.Sensitivity, conclusion compare.Conclusion) string {
+	if s == nil {
+		return ""
+	}
+	pairs := plural(s.Pairs, "unmeasured pair")
+	if s.Worst == conclusion && s.Best == conclusion {
+		return "holds whatever the " + pairs + " would have shown"
+	}
+	return "rests on " + pairs
+}
+
+// repeatWords describes the repetitions of the two sides.
+func repeatWords(f *compare.Figure) string {
+	number := func(n compare.Number) string { return strconv.FormatFloat(math.Round(float64(n)*10)/10, 'f', -1, 64) }
+	b, c := number(f.BaselineRepeats), number(f.CandidateRepeats)
+	switch {
+	case b == "1" && c == "1":
+		return "one repeat"
+	case b == c:
+		return b + " repeats"
+	default:
+		return b + " and " + c + " repeats"
+	}
+}
+
+// methodWords describes how one pair of runners was compared, in one sentence.
+func methodWords(r *compare.RunnerResult) string {
+	f := &r.Figure
+	parts := []string{}
+	if f.Pairs > 0 {
+		parts = append(parts, fmt.Sprintf("%s over %s, %s", f.Method, plural(f.Pairs, "pair"), repeatWords(f)))
+		if f.Effect.OK() {
+			parts = append(parts, "interval: "+f.Effect.Method)
+		}
+	}
+	if r.Pairs.Clusters > 0 {
+		parts = append(parts, plural(r.Pairs.Clusters, "cluster"))
+	}
+	parts = append(parts, fmt.Sprintf("coverage %s/%s", count(r.Pairs.Measured+r.Pairs.SameAnswer), count(r.Pairs.Planned)))
+	if words := sensitivityWords(r.Sensitivity, r.Conclusion); words != "" {
+		parts = append(parts, words)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// mdeWords renders the effect that a comparison could have seen: "11 pp".
+func mdeWords(mde compare.Number, repetitions int) string {
+	v, digits := 100*float64(mde), precision(repetitions)
+	if v >= 10 {
+		digits = 0
+	}
+	_, v = outward(0, v, digits)
+	return strconv.FormatFloat(v, 'f', digits, 64) + " pp"
+}
+
+// planWords describes a plan: "800 more sessions, about $1.20 and 6m".
+func planWords(p *compare.Plan) string {
+	text := plural(p.Sessions, "more session")
+	var about []string
+	if p.CostUSD.OK() && p.CostUSD > 0 {
+		about = append(about, Money(float64(p.CostUSD)))
+	}
+	if p.DurationMs.OK() && p.DurationMs > 0 {
+		about = append(about, duration(int64(p.DurationMs)))
+	}
+	if len(about) > 0 {
+		text += ", about " + strings.Join(about, " and ")
+	}
+	return text
+}
+
+// advice is a sentence, with the command that follows from it.
+type advice struct{ Text, Command string }
+
+// settleWords says what would settle a comparison that is not decisive.
+func settleWords(c *compare.Comparison) []advice {
+	if c.Settle == nil || c.Conclusion != compare.NotDecisive {
+		return suspectWords(c)
+	}
+	var out []advice
+	if c.Deciding >= 0 {
+		f := &c.Runners[c.Deciding].Figure
+		n := repetitions(f)
+		if c.MDE.OK() {
+			out = append(out, advice{Text: "this comparison could have seen " + mdeWords(c.MDE, n)})
+		}
+		if c.Settle.Why != "" {
+			out = append(out, advice{Text: "what would help: " + c.Settle.Why})
+		}
+		if p := c.Settle.IfReal; p != nil {
+			real := effectWords(&f.Effect, n)
+			out = append(out, planAdvice(p, "if "+real+" is real", "to see an effect of "+strings.TrimLeft(real, "+-")))
+		}
+		if p := c.Settle.IfNone; p != nil {
+			margin := marginWords(f.Metric, f.Margin)
+			out = append(out, planAdvice(p, "if there is no difference", "for a margin of "+strings.TrimPrefix(margin, "±")))
+		}
+	}
+	return append(out, suspectWords(c)...)
+}
+
+// planAdvice describes a plan under a condition.
+func planAdvice(p *compare.Plan, condition, purpose string) advice {
+	if p.Repeats == 0 {
+		text := condition + ", more than 100 repeats: this suite is too small " + purpose
+		if p.Cases > 0 {
+			text += fmt.Sprintf("; it takes about %s cases", count(p.Cases))
+		}
+		return advice{Text: text}
+	}
+	most := ""
+	if p.AtMost {
+		most = "at most "
+	}
+	text := fmt.Sprintf("%s, %s%s of each case would show it", condition, most, plural(p.Repeats, "repeat"))
+	if p.Sessions > 0 {
+		text += ": " + planWords(p)
+	} else {
+		text += " on both sides"
+	}
+	return advice{text, p.Command}
+}
+
+// suspectWords names the cases that look broken, and says what would tell.
+func suspectWords(c *compare.Comparison) []advice {
+	suspects := c.Cases.Suspect
+	if len(suspects) == 0 {
+		return nil
+	}
+	const most = 3
+	var names []string
+	for i := range suspects[:min(most, len(suspects))] {
+		name := suspects[i].Case + ": " + countsWords(&suspects[i])
+		if f := suspects[i].Confirmation; f != nil {
+			name += fmt.Sprintf(", then %d/%d", f.Candidate.Passed, f.Candidate.Measured)
+		}
+		names = append(names, name)
+	}
+	if more := len(suspects) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	verb := " looks broken ("
+	if len(suspects) > 1 {
+		verb = " look broken ("
+	}
+	a := advice{Text: plural(len(suspects), "case") + verb + strings.Join(names, "; ") + ")"}
+	if c.Settle != nil && c.Settle.Confirm != nil {
+		p := c.Settle.Confirm
+		a.Text += fmt.Sprintf("; %s would tell", strings.Replace(planWords(p), "more ", "", 1))
+		a.Command = p.Command
+	}
+	return []advice{a}
+}
+
+// gateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
+func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
+	if g.Metric == compare.Broken {
+		return plural(int(g.Value), "broken case")
+	}
+	if g.Why != "" {
+		return g.Why
+	}
+	n := 100
+	for i := range c.Runners {
+		if c.Runners[i].Candidate == g.Runner {
+			n = repetitions(&c.Runners[i].Figure)
+		}
+	}
+	e := compare.Effect{Value: g.Value, Low: g.Low, High: g.High, Confidence: g.Confidence, Unit: g.Unit}
+	switch {
+	case g.Relative:
+		return effectWords(&e, n) + ", " + betweenWords(&e, n)
+	case g.Unit == compare.UnitScore:
+		lo, hi := outward(float64(g.Low), float64(g.High), 2)
+		return fmt.Sprintf("%.2f, %s between %.2f and %.2f", float64(g.Value), levelWords(g.Confidence), lo, hi)
+	default:
+		lo, hi := outward(100*float64(g.Low), 100*float64(g.High), 0)
+		return fmt.Sprintf("%s, %s between %.0f and %.0f %%", percent(float64(g.Value)), levelWords(g.Confidence), lo, hi)
+	}
+}
+
+// errorWords compares the repetitions that could not be measured; "" if there are as many on both
+// sides.
+func errorWords(e *compare.ErrorCounts) string {
+	if e.Baseline == e.Candidate && e.BaseOf == e.CandOf || e.Baseline+e.Candidate == 0 {
+		return ""
+	}
+	if e.BaseOf == e.CandOf {
+		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), pWords(e.P))
+	}
+	return fmt.Sprintf("%s of %s → %s of %s (%s)", count(e.Baseline), count(e.BaseOf), count(e.Candidate),
+		count(e.CandOf), pWords(e.P))
+}

@@ -1,0 +1,291 @@
+package report
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// writeComparisonHTML writes one self-contained page: the conclusion, the metrics and the gates in
+// plain HTML, and a table of all pairs, with the sessions of both sides, that the script of the page
+// shows. It is the page of a run with other first parts.
+func writeComparisonHTML(o *Options, c *Compared) error {
+	if o.RunDir == "" {
+		return comparisonPage(o, bufio.NewWriterSize(o.Out, 256<<10), c)
+	}
+	name := filepath.Join(o.RunDir, "comparison.html")
+	err := doc.Write(name, func(f *doc.File) error {
+		return comparisonPage(o, bufio.NewWriterSize(f, 256<<10), c)
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(o.Out, "\nHTML report: %s\n\n", oneLine(name))
+	}
+	return err
+}
+
+// comparisonFront is what the page shows before any script runs.
+type comparisonFront struct {
+	Policy     string `redact:"-"`
+	Style      template.CSS
+	Title      string
+	Sides      string
+	Word, Mark string `redact:"-"`
+	Conclusion string
+	Advice     []advice
+	Varied     []string
+	Unknown    string
+	Warnings   []string
+	Runners    []comparisonRunner
+	Head       []string
+	Gates      [][]string
+	GateNote   string
+	Hints      []string
+	Unpaired   [][2]string
+	Pairs      string
+	Facts      [][2]string
+	Method     []string
+}
+
+// comparisonRunner is the table of metrics of one pair of runners.
+type comparisonRunner struct {
+	Name, Conclusion string
+	Rows             [][]string
+}
+
+// conclusionPageWord maps a conclusion to a word of the page, for its color and mark.
+func conclusionPageWord(c *compare.Comparison) word {
+	switch c.ExitCode {
+	case 0:
+		return wordNamed("pass")
+	case 1:
+		return wordNamed("fail")
+	default:
+		return wordNamed("error")
+	}
+}
+
+// comparisonFrontOf returns the first part of the page.
+func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
+	w := conclusionPageWord(c)
+	f := &comparisonFront{
+		Word: w.name, Mark: w.mark, Conclusion: conclusionLine(c), Advice: settleWords(c), Head: metricHead(),
+		Sides: oneLine(c.Baseline.Name) + " → " + oneLine(c.Candidate.Name), Warnings: c.Warnings,
+		Pairs: plural(c.Pairs.Planned, "pair"),
+	}
+	f.Title = f.Mark + " " + string(c.Conclusion) + " · " + f.Sides
+	for i := range c.Varied[:min(len(c.Varied), htmlList)] {
+		f.Varied = append(f.Varied, differenceWords(&c.Varied[i]))
+	}
+	f.Unknown = someOf(unknownNames(c), htmlList)
+	for i := range c.Runners {
+		r := &c.Runners[i]
+		table := comparisonRunner{Name: r.Candidate, Conclusion: string(r.Conclusion)}
+		if r.Baseline != r.Candidate {
+			table.Name = r.Baseline + " → " + r.Candidate
+		}
+		for k := range c.Metrics {
+			if m := &c.Metrics[k]; m.Runner == r.Candidate {
+				table.Rows = append(table.Rows, metricCells(m))
+			}
+		}
+		f.Runners = append(f.Runners, table)
+		if words := errorWords(&r.Errors); words != "" {
+			f.Warnings = append(slices.Clip(f.Warnings), "errors on "+r.Candidate+": "+words)
+		}
+		f.Method = append(f.Method, r.Candidate+": "+methodWords(r))
+	}
+	for i := range c.Gates {
+		g := &c.Gates[i]
+		f.Gates = append(f.Gates, []string{g.Text, g.Runner, string(g.Result), gateWords(c, g)})
+	}
+	if unprovenPasses(c) {
+		f.GateNote = "Unproven gates do not fail, because of --unproven pass."
+	}
+	for i := range c.Groups {
+		if g := &c.Groups[i]; g.Hint {
+			relation, q := pNumber(g.AdjustedP)
+			f.Hints = append(f.Hints, fmt.Sprintf("%s %s on %s: %s, %s, q %s %s", g.By, g.Name, g.Runner,
+				effectWords(&g.Effect, 0), changedWords(g.Lost, g.Won, g.Pairs, ""), relation, q))
+		}
+	}
+	for _, l := range unpairedLists(c) {
+		f.Unpaired = append(f.Unpaired, [2]string{l.label, someOf(l.names, htmlList)})
+	}
+	for _, side := range []struct {
+		name string
+		s    *compare.Subject
+	}{{"baseline", &c.Baseline}, {"candidate", &c.Candidate}} {
+		f.Facts = append(f.Facts, [2]string{side.name, subjectWords(side.s)})
+	}
+	return f
+}
+
+// subjectWords describes one side.
+func subjectWords(s *compare.Subject) string {
+	text := oneLine(s.Name)
+	for _, more := range []string{string(s.Kind), s.ID, s.Suite, s.Path} {
+		if more = oneLine(more); more != "" && more != text {
+			text += " · " + more
+		}
+	}
+	if s.StartedAt != nil {
+		text += " · " + s.StartedAt.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// comparisonIndex describes to the script what the page holds: the pairs, and the executions of
+// both sides as if they were one run.
+type comparisonIndex struct {
+	htmlIndex
+	Pairs []htmlPair `json:"pairs"`
+}
+
+// htmlPair is one row of the table of pairs.
+type htmlPair struct {
+	Case      string         `json:"case"`
+	Runner    string         `json:"runner"`
+	Category  string         `json:"category,omitempty"`
+	Tags      []string       `json:"tags,omitempty"`
+	Change    compare.Change `json:"change" redact:"-"`
+	Baseline  string         `json:"baseline" redact:"-"`
+	Candidate string         `json:"candidate" redact:"-"`
+	// Broken is "broken" or "suspect" if the case is one.
+	Broken string `json:"broken,omitempty" redact:"-"`
+	// At are the indexes of the executions of both sides in the page; -1 means that the page has no
+	// session of the side.
+	At [2]int `json:"at"`
+
+	executions [2]int // in the runs of the sides
+	order      int
+}
+
+// comparisonPage writes the page.
+func comparisonPage(o *Options, w *bufio.Writer, c *Compared) error {
+	page, err := template.New("page").Parse(htmlFile("comparison.html"))
+	if err != nil {
+		return err
+	}
+	style := htmlFile("page.css")
+	front := comparisonFrontOf(without(o.Redact, c.Comparison))
+	front.Policy, front.Style = contentPolicy(pageScript(), style), template.CSS(style) //nolint:gosec // embedded
+	if err := page.Execute(w, without(o.Redact, front)); err != nil {
+		return err
+	}
+	gz, err := gzip.NewWriterLevel(nil, 4)
+	if err != nil {
+		return err
+	}
+	b := &htmlBlocks{w: w, left: htmlSize, redact: o.Redact, gz: gz}
+	index := comparisonIndex{Pairs: htmlPairs(c)}
+	index.RunID, index.List = oneLine(c.Comparison.Candidate.ID), []htmlExecution{}
+	if err := b.pairs(&index, c); err != nil {
+		return err
+	}
+	data, err := json.Marshal(without(o.Redact, &index))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", EscapeJSON(data))
+	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", pageScript())
+	return w.Flush()
+}
+
+// htmlPairs returns the rows of the table, those that need attention first.
+func htmlPairs(c *Compared) []htmlPair {
+	type key struct{ id, runner string }
+	attention := map[key]string{}
+	for word, list := range map[string][]compare.CaseResult{"suspect": c.Cases.Suspect, "broken": c.Cases.Broken} {
+		for i := range list {
+			attention[key{list[i].Case, list[i].Runner}] = word
+		}
+	}
+	rank := map[compare.Change]int{
+		compare.Lost: 2, compare.Won: 3, compare.Unmeasured: 4, compare.SameAnswer: 5, compare.Same: 6,
+	}
+	pairs := []htmlPair{}
+	m := c.Matching
+	m.EachPair(func(r *compare.RunnerPair, p *compare.Pair, result compare.CaseResult, change compare.Change) {
+		row := htmlPair{
+			Case: oneLine(caseName(&result)), Runner: oneLine(r.Cand), Category: oneLine(result.Category), Change: change,
+			Baseline: pageCount(result.Baseline), Candidate: pageCount(result.Candidate),
+			Broken: attention[key{result.Case, result.Runner}], At: [2]int{-1, -1},
+			executions: [2]int{p.BaseIndex*len(m.Base.Runners) + r.BaseIndex, p.CandIndex*len(m.Cand.Runners) + r.CandIndex},
+		}
+		for _, t := range result.Tags {
+			row.Tags = append(row.Tags, oneLine(t))
+		}
+		if row.order = rank[row.Change]; row.Broken != "" {
+			row.order = 1
+		}
+		pairs = append(pairs, row)
+	})
+	slices.SortStableFunc(pairs, func(a, b htmlPair) int { return a.order - b.order })
+	return pairs
+}
+
+// pageCount renders the counts of a case on one side.
+func pageCount(c compare.Count) string {
+	text := fmt.Sprintf("%d/%d", c.Passed, c.Measured)
+	if c.Measured == 0 {
+		text = "–"
+	}
+	if c.Unmeasured > 0 {
+		text += fmt.Sprintf(", %d not measured", c.Unmeasured)
+	}
+	return text
+}
+
+// pairs writes the sessions of the pairs, in their order, until the page is full.
+func (b *htmlBlocks) pairs(index *comparisonIndex, c *Compared) error {
+	sides := []struct {
+		name     string
+		side     *compare.Side
+		sessions Sessions
+	}{{"baseline", c.Matching.Base, c.Baseline}, {"candidate", c.Matching.Cand, c.Candidate}}
+	columns := map[[2]string]int{}
+	known := map[[2]int]int{} // a side's execution can be in several pairs
+	for i := range index.Pairs {
+		row := &index.Pairs[i]
+		if len(index.List) >= htmlExecutions {
+			return nil
+		}
+		for k, s := range sides {
+			if s.side.Run == nil || s.sessions == nil {
+				continue
+			}
+			if at, ok := known[[2]int{k, row.executions[k]}]; ok {
+				row.At[k] = at
+				continue
+			}
+			cell := cellAt(s.side.Run, row.executions[k])
+			x, err := b.execution(&index.htmlIndex, &cell, s.sessions)
+			if err != nil {
+				return err
+			}
+			if len(x.Sessions) == 0 {
+				continue
+			}
+			column := [2]string{s.name, runnerTitle(cell.runner)}
+			if _, ok := columns[column]; !ok {
+				columns[column] = len(index.Runners)
+				index.Runners = append(index.Runners, column[0]+": "+column[1])
+			}
+			// The page names both executions by the case of the candidate, so that they belong
+			// together.
+			row.At[k] = len(index.List)
+			x.Case, x.Runner, x.At = row.Case, columns[column], row.At[k]
+			known[[2]int{k, row.executions[k]}] = row.At[k]
+			index.List = append(index.List, x)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/compare"
+)
+
+// The functions of this file make the parts that several reports of a comparison have.
+
+// differenceWords renders one difference with both values.
+func differenceWords(d *compare.Difference) string {
+	name := string(d.Kind)
+	if d.Name != "" && d.Name != name {
+		name += " (" + d.Name + ")"
+	}
+	if d.Case != "" {
+		name += " of " + d.Case
+	}
+	return fmt.Sprintf("%s  %s → %s", oneLine(name), Line(d.Base, 60), Line(d.Cand, 60))
+}
+
+// unknownNames lists the properties that a side did not record.
+func unknownNames(c *compare.Comparison) []string {
+	var names []string
+	for _, d := range c.Unknown {
+		if !slices.Contains(names, d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// metricHead is the head of the table of metrics.
+func metricHead() []string { return []string{"", "baseline", "candidate", "effect", "p", ""} }
+
+// metricCells renders one row of the table of metrics. The last cell is the conclusion.
+func metricCells(f *compare.Figure) []string {
+	name := strings.ReplaceAll(string(f.Metric), "_", " ")
+	if f.Among != "" {
+		name = "passed " + name
+	}
+	relation, p := pNumber(f.AdjustedP)
+	if relation == "=" {
+		relation = ""
+	}
+	word := string(f.Conclusion)
+	switch {
+	case f.Pairs == 0:
+		word = "no values"
+	case !f.Effect.OK():
+		word = "no interval"
+	}
+	return []string{
+		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&f.Effect, repetitions(f)),
+		relation + p, word,
+	}
+}
+
+// unprovenPasses reports whether unproven gates exist that do not fail.
+func unprovenPasses(c *compare.Comparison) bool {
+	return c.UnprovenPass && slices.ContainsFunc(c.Gates, func(g compare.GateOutcome) bool {
+		return g.Result == compare.Unproven
+	})
+}
+
+// caseName names a case, with the id on each side if they differ.
+func caseName(c *compare.CaseResult) string {
+	if c.BaselineCase != "" {
+		return c.BaselineCase + " → " + c.Case
+	}
+	return c.Case
+}
+
+// caseFacts describes how a case changed.
+func caseFacts(c *compare.CaseResult) []string {
+	parts := []string{countsWords(c)}
+	if c.Whole {
+		parts[0] += " executions"
+	}
+	if c.Baseline.Measured > 1 || c.Candidate.Measured > 1 {
+		parts = append(parts, pWords(c.P))
+	}
+	if c.Label != "" {
+		parts = append(parts, c.Label+" before")
+	}
+	if f := c.Confirmation; f != nil {
+		parts = append(parts, fmt.Sprintf("again %d/%d", f.Candidate.Passed, f.Candidate.Measured))
+	}
+	return parts
+}
+
+// nameList is a list of names with its label.
+type nameList struct {
+	label string
+	names []string
+}
+
+// unpairedLists lists the cases that are not paired or not measured. Empty lists are left out.
+func unpairedLists(c *compare.Comparison) []nameList {
+	var unmeasured []string
+	for i := range c.Cases.Unmeasured {
+		name := c.Cases.Unmeasured[i].Case
+		if len(c.Runners) > 1 {
+			name += " on " + c.Cases.Unmeasured[i].Runner
+		}
+		unmeasured = append(unmeasured, name)
+	}
+	lists := []nameList{
+		{"only in the baseline", c.Cases.OnlyBaseline},
+		{"only in the candidate", c.Cases.OnlyCandidate},
+		{"not measured on both sides", unmeasured},
+	}
+	return slices.DeleteFunc(lists, func(l nameList) bool { return len(l.names) == 0 })
+}

@@ -1,0 +1,433 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/plumb-eval/plumb/internal/compare"
+)
+
+// WriteComparison renders a comparison for a terminal or a pipe. The first line is the conclusion.
+// On a terminal, long lines are wrapped; in a pipe, each sentence is one line. Tables fit 80
+// columns.
+func WriteComparison(o Options, c *compare.Comparison) error {
+	w := &comparisonText{o: o, c: without(o.Redact, c), width: 80, theme: newTheme(o.Color, o.Unicode)}
+	if o.Terminal && o.Size != nil {
+		if width, _ := o.Size(); width > 0 {
+			w.width = max(40, width)
+		}
+	}
+	w.first()
+	w.differences()
+	w.warnings()
+	w.metrics()
+	w.gates()
+	w.groups()
+	w.cases("lost", w.c.Cases.Regressed)
+	w.cases("won", w.c.Cases.Fixed)
+	w.unpaired()
+	w.method()
+	_, err := o.Out.Write(w.text.Bytes())
+	return err
+}
+
+// comparisonText collects the text of a comparison.
+type comparisonText struct {
+	o     Options
+	c     *compare.Comparison
+	theme theme
+	width int
+	text  bytes.Buffer
+}
+
+// clean removes control characters and line breaks from a text from outside.
+func (w *comparisonText) clean(s string) string { return oneLine(s) }
+
+// ascii replaces the characters that a terminal without Unicode cannot show.
+func (w *comparisonText) ascii(s string) string {
+	if w.o.Unicode {
+		return s
+	}
+	return strings.NewReplacer("→", "->", "±", "+/-", "–", "-", "…", "...", "≤", "<=").Replace(s)
+}
+
+// line writes one line, wrapped on a terminal. Further lines are indented by n.
+func (w *comparisonText) line(n int, s string) {
+	s = w.ascii(s)
+	if w.o.Terminal {
+		s = wrapWords(s, w.width, n)
+	}
+	fmt.Fprintln(&w.text, strings.TrimRight(s, " "))
+}
+
+// wrapWords breaks a line between words so that it fits the width. Further lines are indented by n.
+func wrapWords(s string, width, n int) string {
+	start := len(s) - len(strings.TrimLeft(s, " "))
+	var b strings.Builder
+	b.WriteString(s[:start])
+	used, first := start, true
+	for word := range strings.SplitSeq(s[start:], " ") {
+		cells := ansi.StringWidth(word)
+		switch {
+		case first:
+		case used+1+cells > width:
+			b.WriteString("\n" + strings.Repeat(" ", n))
+			used = n
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used, first = used+cells, false
+	}
+	return b.String()
+}
+
+// paint gives a conclusion or a result its color. The word itself always says the same.
+func (w *comparisonText) paint(word string) string {
+	switch compare.Conclusion(word) {
+	case compare.Worse, compare.Conclusion(compare.Violated):
+		return w.theme.red(word)
+	case compare.Better, compare.Equivalent, compare.Conclusion(compare.Holds):
+		return w.theme.green(word)
+	default:
+		return w.theme.yellow(word)
+	}
+}
+
+func (w *comparisonText) first() {
+	word, rest := conclusionWord(w.c)
+	w.line(2, w.theme.bold(w.paint(word))+": "+w.clean(rest))
+	for _, a := range settleWords(w.c) {
+		text := "  " + w.clean(a.Text)
+		if a.Command != "" && strings.HasSuffix(a.Text, " would tell") {
+			w.line(4, text+": "+w.clean(a.Command))
+			continue
+		}
+		w.line(4, text)
+		if a.Command != "" {
+			fmt.Fprintln(&w.text, "    "+w.clean(a.Command)) // a command must not be broken into lines
+		}
+	}
+}
+
+// differences lists what varied, and what could not be checked.
+func (w *comparisonText) differences() {
+	const most = 8
+	for i, d := range w.c.Varied {
+		if i == most {
+			w.line(4, fmt.Sprintf("  varied   and %s", plural(len(w.c.Varied)-most, "more difference")))
+			break
+		}
+		w.line(11, "  varied   "+differenceWords(&d))
+	}
+	if names := unknownNames(w.c); len(names) > 0 {
+		w.line(11, "  unknown  "+w.clean(someOf(names, most))+": not recorded on both sides, so not compared")
+	}
+}
+
+// someOf lists the first names.
+func someOf(names []string, most int) string {
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %s more", count(more))
+	}
+	return text
+}
+
+func (w *comparisonText) warnings() {
+	for _, text := range w.c.Warnings {
+		w.line(11, "  "+w.theme.yellow("warning")+"  "+w.clean(text))
+	}
+	for i := range w.c.Runners {
+		r := &w.c.Runners[i]
+		if words := errorWords(&r.Errors); words != "" {
+			if len(w.c.Runners) > 1 {
+				words = r.Candidate + " " + words
+			}
+			w.line(11, "  errors   "+w.clean(words))
+		}
+	}
+}
+
+// table writes rows of cells in columns, with two spaces before each line. If they are wider than
+// the terminal, it leaves out the column at index spare, unless that is negative, and then shortens
+// the lines.
+func (w *comparisonText) table(rows [][]string, spare int) {
+	total := 0
+	for i := range slices.MaxFunc(rows, func(x, y []string) int { return len(x) - len(y) }) {
+		widest := 0
+		for _, cells := range rows {
+			if i < len(cells) {
+				widest = max(widest, ansi.StringWidth(cells[i]))
+			}
+		}
+		total += 2 + widest
+	}
+	if spare >= 0 && total > w.width {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], spare, spare+1)
+		}
+	}
+	var aligned bytes.Buffer
+	columns := NewColumns(&aligned)
+	for _, cells := range rows {
+		fmt.Fprintln(columns, w.ascii(strings.Join(cells, "\t")))
+	}
+	_ = columns.Flush() // a buffer has no errors
+	for line := range strings.Lines(aligned.String()) {
+		fmt.Fprintln(&w.text, "  "+w.theme.fit(strings.TrimSuffix(line, "\n"), w.width-2))
+	}
+}
+
+// metrics writes the table of metrics, for each pair of runners.
+func (w *comparisonText) metrics() {
+	fmt.Fprintln(&w.text)
+	w.line(4, "  A  "+w.subject(&w.c.Baseline))
+	w.line(4, "  B  "+w.subject(&w.c.Candidate))
+	for i := range w.c.Runners {
+		r := &w.c.Runners[i]
+		fmt.Fprintln(&w.text)
+		if len(w.c.Runners) > 1 {
+			name := r.Candidate
+			if r.Baseline != r.Candidate {
+				name = r.Baseline + " → " + r.Candidate
+			}
+			w.line(4, "  "+w.theme.bold(w.clean(name))+": "+w.paint(string(r.Conclusion)))
+		}
+		rows := [][]string{{"", "A", "B", "effect", "p", ""}}
+		for x := range w.c.Metrics {
+			if f := &w.c.Metrics[x]; f.Runner == r.Candidate {
+				rows = append(rows, w.metric(f))
+			}
+		}
+		const pColumn = 4
+		w.table(rows, pColumn)
+	}
+	if size := w.familySize(); size > 1 {
+		w.line(4, fmt.Sprintf("  p of all but the pass rate: Holm over %d tests", size))
+	}
+}
+
+// subject names one side.
+func (w *comparisonText) subject(s *compare.Subject) string {
+	text := s.Name
+	if s.ID != "" && s.ID != s.Name {
+		text += " (" + s.ID + ")"
+	}
+	if s.Suite != "" {
+		text += ", " + s.Suite
+	}
+	if s.StartedAt != nil {
+		text += ", " + s.StartedAt.Format("2006-01-02 15:04")
+	}
+	return w.clean(text)
+}
+
+// familySize returns the number of tests of the metrics other than the pass rate.
+func (w *comparisonText) familySize() int {
+	for i := range w.c.Metrics {
+		if w.c.Metrics[i].Metric != compare.PassRate {
+			return w.c.Metrics[i].Family.Size
+		}
+	}
+	return 0
+}
+
+// metric renders one row of the table of metrics.
+func (w *comparisonText) metric(f *compare.Figure) []string {
+	cells := metricCells(f)
+	if last := len(cells) - 1; f.Pairs > 0 {
+		cells[last] = w.paint(cells[last])
+	}
+	return cells
+}
+
+// levelOf renders the value of a metric on one side.
+func levelOf(f *compare.Figure, l *compare.Level) string {
+	v := float64(l.Value)
+	switch {
+	case !l.Value.OK():
+		return "–"
+	case f.Metric == compare.PassRate:
+		return count(l.Passed) + "/" + count(l.Measured)
+	case f.Metric == compare.Cost:
+		return Money(v)
+	case f.Metric == compare.Latency:
+		return duration(int64(math.Round(v)))
+	case f.Metric == compare.Score:
+		return fmt.Sprintf("%.3f", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return count(int64(math.Round(v)))
+	}
+}
+
+func (w *comparisonText) gates() {
+	if len(w.c.Gates) == 0 {
+		return
+	}
+	fmt.Fprintln(&w.text)
+	var rows [][]string
+	for i := range w.c.Gates {
+		g := &w.c.Gates[i]
+		cells := []string{"gate", w.paint(string(g.Result)), w.clean(g.Text)}
+		if len(w.c.Runners) > 1 {
+			cells = append(cells, w.clean(g.Runner))
+		}
+		rows = append(rows, append(cells, gateWords(w.c, g)))
+	}
+	w.table(rows, -1)
+	if unprovenPasses(w.c) {
+		w.line(4, "  note: unproven gates do not fail, because of --unproven pass")
+	}
+}
+
+// groups writes the groups whose pass rate changed, as hints.
+func (w *comparisonText) groups() {
+	var rows [][]string
+	size := 0
+	for i := range w.c.Groups {
+		g := &w.c.Groups[i]
+		size = g.Family.Size
+		if !g.Hint {
+			continue
+		}
+		name := g.By + " " + g.Name
+		if len(w.c.Runners) > 1 {
+			name += " on " + g.Runner
+		}
+		relation, p := pNumber(g.AdjustedP)
+		rows = append(rows, []string{
+			"hint", w.clean(name), effectWords(&g.Effect, 0), changedWords(g.Lost, g.Won, g.Pairs, ""),
+			"q " + relation + " " + p,
+		})
+	}
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintln(&w.text)
+	w.table(rows, -1)
+	w.line(4, fmt.Sprintf("  hints only: Benjamini-Hochberg over %d groups at 0.1", size))
+}
+
+// shownCases is the number of cases of one list that the terminal shows.
+const shownCases = 12
+
+// cases lists the cases that became worse or better, by failure class.
+func (w *comparisonText) cases(word string, list []compare.CaseResult) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(&w.text)
+	what := w.theme.red(word)
+	if word == "won" {
+		what = w.theme.green(word)
+	}
+	shown := list[:min(shownCases, len(list))]
+	w.line(4, fmt.Sprintf("  %s: %s", what, plural(len(list), "case")))
+	for _, class := range classesOf(list) {
+		n := 0
+		var rows []*compare.CaseResult
+		for i := range list {
+			if list[i].Class.ID == class.Class.ID {
+				n++
+			}
+		}
+		for i := range shown {
+			if shown[i].Class.ID == class.Class.ID {
+				rows = append(rows, &shown[i])
+			}
+		}
+		w.line(6, fmt.Sprintf("    %s: %s", w.clean(classLabel(&class.Class, "")), count(n)))
+		for _, c := range rows {
+			w.oneCase(c)
+		}
+	}
+	if more := len(list) - len(shown); more > 0 {
+		w.line(4, fmt.Sprintf("    … %s more; --json lists all", count(more)))
+	}
+}
+
+// classesOf returns a case of each failure class, the most frequent class first.
+func classesOf(list []compare.CaseResult) []*compare.CaseResult {
+	var first []*compare.CaseResult
+	counts := map[string]int{}
+	for i := range list {
+		if counts[list[i].Class.ID] == 0 {
+			first = append(first, &list[i])
+		}
+		counts[list[i].Class.ID]++
+	}
+	slices.SortStableFunc(first, func(a, b *compare.CaseResult) int { return counts[b.Class.ID] - counts[a.Class.ID] })
+	return first
+}
+
+func (w *comparisonText) oneCase(c *compare.CaseResult) {
+	name := caseName(c)
+	if len(w.c.Runners) > 1 {
+		name += " on " + c.Runner
+	}
+	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(caseFacts(c), ", "))
+	if d := c.Difference; d != nil && d.Event > 0 {
+		text := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
+		w.line(10, "        "+Line(text, 3*w.width))
+	}
+}
+
+// sessionEnd renders an event of a session; "" is the end of the session.
+func sessionEnd(event string) string {
+	if event == "" {
+		return "the session had ended"
+	}
+	return event
+}
+
+func (w *comparisonText) unpaired() {
+	for i, l := range unpairedLists(w.c) {
+		if i == 0 {
+			fmt.Fprintln(&w.text)
+		}
+		w.line(4, fmt.Sprintf("  %s: %s", l.label, w.clean(someOf(l.names, 8))))
+	}
+}
+
+// method writes how the comparison was made, as the last lines.
+func (w *comparisonText) method() {
+	fmt.Fprintln(&w.text)
+	for i := range w.c.Runners {
+		r := &w.c.Runners[i]
+		text := methodWords(r)
+		if len(w.c.Runners) > 1 {
+			text = r.Candidate + ": " + text
+		}
+		w.dim(text)
+		w.notes(r)
+	}
+}
+
+func (w *comparisonText) dim(text string) { w.line(2, w.theme.dim("  "+w.clean(text))) }
+
+// notes writes the details of one pair of runners.
+func (w *comparisonText) notes(r *compare.RunnerResult) {
+	f := &r.Figure
+	if words := chanceWords(f.P); words != "" {
+		w.dim(words)
+	}
+	if f.Population.OK() {
+		w.dim("over other cases like these: " + betweenWords(&f.Population, repetitions(f)) + " pp")
+	}
+	if n := r.Pairs.SameAnswer; n > 0 {
+		w.dim(plural(n, "pair") + ": the same answer on both sides, from the cache or a replay, so not in the test")
+	}
+	if p := r.Pairs; p.EarlyStop > 0 {
+		w.dim(fmt.Sprintf("%s ended at the first failure: %d count as executions, %d with the first repetition",
+			plural(p.EarlyStop, "pair"), p.Whole, p.EarlyStop-p.Whole))
+	}
+}
