@@ -95,6 +95,8 @@ type RunnerInfo struct {
 	Parameters Parameters `json:"parameters,omitzero"`
 	// Config is the hash of the whole runner configuration, without secrets.
 	Config string `json:"config,omitempty" redact:"-"`
+	// RecordedKind is the kind of the runner that a replay runner plays.
+	RecordedKind RunnerKind `json:"recordedKind,omitempty"`
 }
 
 // AgentInfo names the provider ("openai") or agent CLI ("codex") of a runner, and the requested

@@ -64,6 +64,8 @@ func binomial(k, n int, p float64) float64 {
 			return 1
 		}
 		return 0
+	case k == 0 && p >= 0.5:
+		return math.Pow(q, float64(n)) // q is exact
 	case k == 0:
 		return math.Exp(float64(n) * math.Log1p(-p))
 	case k == n:

@@ -50,6 +50,14 @@ func (p Permutation) mirrored() Permutation {
 	return p
 }
 
+// balanced returns the result of sides that are their own mirror: no direction may be favored, not
+// even by chance.
+func (p Permutation) balanced() Permutation {
+	p.Greater = max(p.Greater, p.Less)
+	p.Less = p.Greater
+	return p
+}
+
 const (
 	// draws is the number of random arrangements, so that a level of 0.05 is a whole number of
 	// them.
@@ -83,8 +91,11 @@ func SignFlip(diffs []float64, seed Seed) Permutation {
 	}
 	slices.Sort(sizes)
 	p := signFlip(sizes, math.Abs(sum), seed)
-	if sum < 0 {
+	switch {
+	case sum < 0:
 		p = p.mirrored()
+	case sum == 0:
+		p = p.balanced()
 	}
 	p.Mean = sum / float64(len(diffs))
 	return p
@@ -144,7 +155,7 @@ func flips(sizes []float64) (choices []choice, ok bool) {
 		}
 		c := choice{make([]float64, n+1), make([]float64, n+1)}
 		for j := range c.values {
-			c.values[j], c.weights[j] = sizes[from]*float64(2*j-n), binomial(j, n, 0.5)
+			c.values[j], c.weights[j] = sizes[from]*float64(2*j-n), binomial(min(j, n-j), n, 0.5)
 		}
 		choices = append(choices, c)
 		from = to
@@ -177,6 +188,9 @@ func enumerate(choices []choice, sum float64) Permutation {
 	}
 	walk(0, 0, 1)
 	p.Greater, p.Less, p.TwoSided = min(1, p.Greater), min(1, p.Less), min(1, p.TwoSided)
+	if math.Abs(sum) <= slack {
+		p.TwoSided = 1
+	}
 	return p
 }
 
@@ -209,10 +223,6 @@ func sample(seed Seed, sum float64, add func(random *rand.ChaCha8, sums []float6
 	for _, h := range hits {
 		greater, less, extreme = greater+h[0], less+h[1], extreme+h[2]
 	}
-	if math.Abs(sum) <= slack { // both directions are equal, so the result must not favor one
-		greater = max(greater, less)
-		less = greater
-	}
 	share := func(n int) float64 { return float64(1+n) / (draws + 1) }
 	return Permutation{Greater: share(greater), Less: share(less), TwoSided: share(extreme)}
 }
@@ -238,6 +248,12 @@ func StratifiedPermutation(base, cand [][]float64, seed Seed) Permutation {
 	if !ok {
 		return senseless()
 	}
+	cases := float64(len(strata))
+	// Cases whose values are all equal cannot matter.
+	strata = slices.DeleteFunc(strata, func(s stratum) bool { return s.pooled[0] == s.pooled[len(s.pooled)-1] })
+	if len(strata) == 0 {
+		return Permutation{Greater: 1, Less: 1, TwoSided: 1, Exact: true}
+	}
 	diffs := make([]float64, len(strata))
 	values, repeated := 0, false
 	for i, s := range strata {
@@ -246,23 +262,36 @@ func StratifiedPermutation(base, cand [][]float64, seed Seed) Permutation {
 		repeated = repeated || len(s.pooled) > 2
 	}
 	if !repeated {
-		return SignFlip(diffs, seed)
+		p := SignFlip(diffs, seed)
+		p.Mean = total(diffs) / cases
+		return p
 	}
+	// The same case must be first for swapped sides. So the side with the larger mean is taken as the
+	// baseline, or without one, that with fewer repetitions in the first case that differs.
 	sum := total(diffs)
-	if sum < 0 {
-		for i := range strata {
-			strata[i].base, strata[i].cand = strata[i].cand, strata[i].base
-		}
+	slices.SortFunc(strata, compareStrata)
+	mirror := slices.Clone(strata)
+	for i, s := range strata {
+		mirror[i].base, mirror[i].cand = s.cand, s.base
 	}
-	slices.SortFunc(strata, func(a, b stratum) int {
-		return cmp.Or(slices.Compare(a.pooled, b.pooled), cmp.Compare(a.base, b.base))
-	})
+	slices.SortFunc(mirror, compareStrata)
+	order := cmp.Or(cmp.Compare(0, sum), slices.CompareFunc(strata, mirror, compareStrata))
+	if order > 0 {
+		strata = mirror
+	}
 	p := stratifiedPermutation(strata, math.Abs(sum), values, seed)
-	if sum < 0 {
+	switch {
+	case order > 0:
 		p = p.mirrored()
+	case order == 0:
+		p = p.balanced()
 	}
-	p.Mean = sum / float64(len(strata))
+	p.Mean = sum / cases
 	return p
+}
+
+func compareStrata(a, b stratum) int {
+	return cmp.Or(slices.Compare(a.pooled, b.pooled), cmp.Compare(a.base, b.base))
 }
 
 // stratifiedPermutation tests a sum of differences that is not negative.
@@ -286,7 +315,6 @@ func stratifiedPermutation(strata []stratum, sum float64, values int, seed Seed)
 		for _, s := range strata {
 			small := min(s.base, s.cand)
 			switch n := combinations(len(s.pooled), small, tableSize); {
-			case s.constant():
 			case n > tableSize:
 				s.shuffle(random, sums)
 			case n*len(table) > tableSize:
@@ -353,9 +381,6 @@ func subsetSums(values []float64, k int, at float64, sums []float64) []float64 {
 	return sums
 }
 
-// constant reports whether relabeling the case changes nothing.
-func (s *stratum) constant() bool { return s.pooled[0] == s.pooled[len(s.pooled)-1] }
-
 // outer returns the sums of each of a with each of b.
 func outer(a, b []float64) []float64 {
 	sums := make([]float64, 0, len(a)*len(b))
@@ -401,9 +426,6 @@ func relabel(strata []stratum) (choices []choice, ok bool) {
 	total := 1
 	for i := range strata {
 		s := &strata[i]
-		if s.constant() {
-			continue
-		}
 		n := combinations(len(s.pooled), min(s.base, s.cand), arrangements)
 		if n > 1<<12 || total > arrangements {
 			return nil, false

@@ -41,20 +41,27 @@ type CaseSamples struct {
 	Sure float64
 }
 
-// repeats returns how many repetitions of the execution at index i are planned, and how many ended.
-func repeats(run *plumb.Run, i int) (planned, tried int) {
-	e := &run.Executions[i]
+// Tried returns how many repetitions of the execution at index i were tried, and how many are
+// planned. A recorded session of an agent that does not exist counts as not tried; playing it is an
+// error.
+func Tried(run *plumb.Run, i int) (tried, planned int) {
+	e, info := &run.Executions[i], &run.Info.Runners[i%len(run.Info.Runners)]
 	planned = max(1, cmp.Or(run.Cases[i/len(run.Info.Runners)].Repeat, run.Info.Repeat))
-	return planned, int(e.Passed) + int(e.Failed) + int(e.Errored)
+	tried = int(e.Passed) + int(e.Failed)
+	if info.RecordedKind != plumb.RunnerAgent {
+		tried += int(e.Errored)
+	}
+	return tried, planned
 }
 
 // StoppedEarly reports whether the execution at index i ended before its planned repetitions: agents
 // stop at the first repetition that is not green. The share of passed repetitions is then no
 // estimate of a pass rate, because it depends on the results when the repetitions end.
 func StoppedEarly(run *plumb.Run, i int) bool {
-	planned, tried := repeats(run, i)
+	tried, planned := Tried(run, i)
+	info := &run.Info.Runners[i%len(run.Info.Runners)]
 	return run.Executions[i].State == plumb.ExecutionDone && tried > 0 && tried < planned &&
-		run.Info.Runners[i%len(run.Info.Runners)].Kind == plumb.RunnerAgent
+		(info.Kind == plumb.RunnerAgent || info.RecordedKind == plumb.RunnerAgent)
 }
 
 // SamplesOf returns what the repetitions of the execution at index i say. ok is false if fewer than
@@ -172,7 +179,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 	}
 	for _, at := range r.Executions {
 		i := int(at)
-		planned, _ := repeats(run, i)
+		_, planned := Tried(run, i)
 		out.Planned += planned
 		out.Repeated = out.Repeated || planned > 1
 	}
@@ -231,7 +238,7 @@ func (s *sampled) add(n Count, c int, category string) {
 // fill computes the rates of out. grouped is set when categories group the executions: they do not
 // when a case has several executions.
 func (s *sampled) fill(out *Repetitions, grouped bool) {
-	out.Rate = ClusteredWilson(s.rates, s.measured, s.clusters, confidence)
+	out.Rate = bounded(ClusteredWilson(s.rates, s.measured, s.clusters, confidence))
 	if grouped {
 		var groups table[[]float64]
 		for i, rate := range s.rates {
@@ -268,7 +275,16 @@ func (s *sampled) mean(of func(Count) (float64, bool)) (cases int, e Estimate) {
 	if len(values) == 0 {
 		return 0, unknown("")
 	}
-	return len(values), ClusteredWilson(values, repetitions, clusters, confidence)
+	return len(values), bounded(ClusteredWilson(values, repetitions, clusters, confidence))
+}
+
+// bounded returns e, or nothing if e has no interval: a rate is not shown without one. The rate of
+// one case on several runners has none.
+func bounded(e Estimate) Estimate {
+	if !e.OK {
+		return unknown(e.Method)
+	}
+	return e
 }
 
 // ks returns the k of pass@k and pass^k: some small ones, the smallest number of measured

@@ -17,12 +17,12 @@ type trial struct{ passed, failed, errored int }
 
 // repeatedRun is a run of cases with the given repetitions, one runner after the other. Cases with
 // an even index have the category "even", the others "odd".
-func repeatedRun(t testing.TB, repeat int, kind plumb.RunnerKind, cases [][]trial) *plumb.Run {
-	t.Helper()
+func repeatedRun(tb testing.TB, repeat int, kind plumb.RunnerKind, cases [][]trial) *plumb.Run {
+	tb.Helper()
 	run := &plumb.Run{}
 	apply := func(ev plumb.Event) {
 		if err := run.Apply(ev); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	info := plumb.RunInfo{Repeat: repeat}
@@ -145,6 +145,10 @@ func TestRunnersShareCases(t *testing.T) {
 	one := analyze.RunnerRates(run, 0).Overall.Repetitions(run).Rate
 	if math.Abs(both.Lo-one.Lo) > 1e-9 || math.Abs(both.Hi-one.Hi) > 1e-9 {
 		t.Errorf("two equal runners make the interval narrower: %+v, %+v", both, one)
+	}
+	run = repeatedRun(t, 3, plumb.RunnerModel, cases[1:2])
+	if x := analyze.Rates(run).Overall.Repetitions(run).Rate; x.OK || !math.IsNaN(x.Value) {
+		t.Errorf("one case on two runners has a rate without an interval: %+v", x)
 	}
 }
 

@@ -129,7 +129,8 @@ func inParallel(replicates int, seed string, f func(i int, random *rand.Rand)) {
 func within(got float64, n int, want float64, wantN int) bool {
 	pooled := (got*float64(n) + want*float64(wantN)) / float64(n+wantN)
 	pooled = min(1-1.0/float64(wantN), max(pooled, 1.0/float64(wantN)))
-	return math.Abs(got-want) <= 3*math.Sqrt(pooled*(1-pooled)*(1/float64(n)+1/float64(wantN)))+1e-3
+	se := math.Sqrt(pooled * (1 - pooled) * (1/float64(n) + 1/float64(wantN)))
+	return math.Abs(got-want) <= 3*se+5e-4 // want has three digits
 }
 
 // comparisonRow is a row of the table of comparisons: what share of them has which result.

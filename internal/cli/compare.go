@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +23,7 @@ type compareCmd struct {
 	projectFlags
 	baseline, cluster, unproven string
 	alpha, minCoverage          float64
+	confirm, trust              bool
 	vary, renamed               words
 	margins, gates, reports     []string
 }
@@ -60,6 +64,10 @@ cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 if on
 	f.StringVar(&c.cluster, "cluster", "", "cases that share a source: `category`, tag:PREFIX, or a key of the cases")
 	f.StringArrayVar(&c.reports, "report", nil,
 		"`name[:path]` of a report: "+strings.Join(report.ComparisonNames(), ", ")+"; repeatable (default terminal)")
+	f.BoolVar(&c.confirm, "confirm", false,
+		fmt.Sprintf("repeat cases that look broken %d times, to decide whether they are; this asks the models",
+			compare.FreshRepetitions))
+	f.BoolVar(&c.trust, "trust", false, trustHelp)
 	c.register(f)
 	return cmd
 }
@@ -89,7 +97,13 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.Compare = c.again(baseRef, candRef, p.Flags)
 	result, err := p.Compare(m, o)
+	if err == nil && c.confirm {
+		if o.Confirmed, err = c.fresh(ctx, m, result.Comparison); err == nil {
+			result, err = p.Compare(m, o)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -153,4 +167,93 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 	}
 	reports, err = reports.Check()
 	return o, m, reports, err
+}
+
+// again returns the command of this comparison, without its flags for output.
+func (c *compareCmd) again(base, cand, flags string) string {
+	command := "plumb compare " + report.ShellWord(base) + " " + report.ShellWord(cand)
+	if len(c.vary) > 0 {
+		command += " --vary " + report.ShellWord(c.vary.String())
+	}
+	for _, pair := range c.renamed {
+		command += " --map " + report.ShellWord(pair)
+	}
+	return strings.TrimSpace(command + " " + flags)
+}
+
+// fresh makes fresh repetitions of the suspect cases: on the candidate, and on the baseline where
+// its history is short. Reports of these runs go to standard error.
+func (c *compareCmd) fresh(
+	ctx context.Context, m *compare.Matching, result *compare.Comparison,
+) (map[compare.CaseKey]compare.Fresh, error) {
+	env := c.env()
+	env.Stdout, env.Display.Terminal, env.Display.Color = c.Stderr, false, false
+	p, err := c.adopt(job.OpenProject(ctx, env, c.config, c.outputDir))
+	if err != nil {
+		return nil, err
+	}
+	baseCases, candCases := map[string][]string{}, map[string][]string{}
+	for i := range result.Cases.Suspect {
+		s := &result.Cases.Suspect[i]
+		if !m.Cand.Extendable() || compare.NeedsBaseline(s) && !m.Base.Extendable() {
+			continue // it stays suspect
+		}
+		candCases[s.Runner] = append(candCases[s.Runner], s.Case)
+		if compare.NeedsBaseline(s) {
+			runner := cmp.Or(s.BaselineRunner, s.Runner)
+			baseCases[runner] = append(baseCases[runner], cmp.Or(s.BaselineCase, s.Case))
+		}
+	}
+	base, err := c.freshCounts(ctx, p, m.Base, baseCases)
+	if err != nil {
+		return nil, err
+	}
+	cand, err := c.freshCounts(ctx, p, m.Cand, candCases)
+	if err != nil {
+		return nil, err
+	}
+	fresh := map[compare.CaseKey]compare.Fresh{}
+	for i := range result.Cases.Suspect {
+		s := &result.Cases.Suspect[i]
+		key := compare.CaseKey{Case: s.Case, Runner: s.Runner}
+		if n, ok := cand[key]; ok {
+			fresh[key] = compare.Fresh{Candidate: n, Baseline: base[compare.CaseKey{
+				Case: cmp.Or(s.BaselineCase, s.Case), Runner: cmp.Or(s.BaselineRunner, s.Runner),
+			}]}
+		}
+	}
+	return fresh, nil
+}
+
+// freshCounts repeats cases of one side, by runner, and counts the results.
+func (c *compareCmd) freshCounts(
+	ctx context.Context, p *job.Project, side *compare.Side, cases map[string][]string,
+) (map[compare.CaseKey]compare.Count, error) {
+	counts := map[compare.CaseKey]compare.Count{}
+	for _, runner := range slices.Sorted(maps.Keys(cases)) {
+		j, err := c.adoptJob(job.Fresh(ctx, p, side.Path, job.FreshOptions{
+			Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
+			Trust: job.Trust{Given: c.trust, Command: "compare"},
+		}))
+		if err != nil {
+			return nil, err
+		}
+		w := interrupts{app: c.app, job: j}
+		made, err := j.Perform(ctx, job.Options{Watch: w.watch})
+		j.Close()
+		if err != nil {
+			return nil, err
+		}
+		if w.first != nil {
+			return nil, exit(w.code())
+		}
+		repeated, err := p.OpenSide(made.Dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range cases[runner] {
+			counts[compare.CaseKey{Case: id, Runner: runner}] = repeated.Count(id, runner)
+		}
+	}
+	return counts, nil
 }

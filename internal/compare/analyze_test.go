@@ -117,8 +117,10 @@ func TestConclusions(t *testing.T) {
 		"one case":   {single(1, 0, 1), compare.DefaultOptions(), compare.NotDecisive, 3},
 		"no change":  {repeated(400, counts{5, 5, 5, 5}), compare.DefaultOptions(), compare.Equivalent, 0},
 		"broken":     {append(repeated(60, counts{20, 20, 5, 5}), counts{20, 20, 0, 5}), withMargin(50), compare.Worse, 1},
-		"negligible": {slices.Concat(repeated(30, counts{5, 5, 4, 5}), repeated(970, counts{5, 5, 5, 5})),
-			compare.DefaultOptions(), compare.Equivalent, 0},
+		"negligible": {
+			slices.Concat(repeated(30, counts{5, 5, 4, 5}), repeated(970, counts{5, 5, 5, 5})),
+			compare.DefaultOptions(), compare.Equivalent, 0,
+		},
 	}
 	for name, tt := range tests {
 		c := compare.Analyze(matching(tt.cases...), tt.o)

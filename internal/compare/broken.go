@@ -30,6 +30,17 @@ type Fresh struct{ Baseline, Candidate Count }
 // NeedsBaseline reports whether a suspect case must be repeated on the baseline, too.
 func NeedsBaseline(c *CaseResult) bool { return c.Baseline.Measured < historyEnough }
 
+// Count counts the repetitions of one case on one runner, by their ids.
+func (s *Side) Count(caseID, runnerID string) (n Count) {
+	c, r := s.index(caseID), s.runner(runnerID)
+	if c < 0 || r < 0 {
+		return n
+	}
+	n.Passed, n.Measured = countPassed(s.At(c, r))
+	n.Unmeasured = unmeasuredOf(s.At(c, r))
+	return n
+}
+
 // caseTest is one pair with its p-values.
 type caseTest struct {
 	result CaseResult
@@ -59,8 +70,10 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 				ps = [2]float64{greater, less}
 				known[key] = ps
 			}
-			t := caseTest{result: r, worse: ps[0], better: ps[1],
-				change: rate(c.CandPassed, c.CandMeasured) - rate(c.BasePassed, c.BaseMeasured)}
+			t := caseTest{
+				result: r, worse: ps[0], better: ps[1],
+				change: rate(c.CandPassed, c.CandMeasured) - rate(c.BasePassed, c.BaseMeasured),
+			}
 			t.result.P, t.result.AdjustedP = Number(t.worse), missing()
 			if t.change < 0 {
 				t.result.Class = frequentClass(p.Cand)

@@ -344,6 +344,13 @@ func (m *matcher) warn() {
 		slices.ContainsFunc(m.Runners, func(p RunnerPair) bool { return p.Base == p.Cand }) {
 		warn("both sides are the same run")
 	}
+	alone := func(s *Side, ids []string) {
+		if len(ids) > 0 {
+			warn("not compared, because only %s has them: runners %s", s.Name, strings.Join(ids, ", "))
+		}
+	}
+	alone(base, m.OnlyBaseRunners)
+	alone(cand, m.OnlyCandRunners)
 	if m.changed > 0 {
 		warn("%d cases have another prompt or other checks on each side and are not compared; "+
 			"--vary prompt or checks pairs them by id", m.changed)

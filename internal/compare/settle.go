@@ -118,19 +118,19 @@ func (a *analysis) targets(r int, f *Figure) (base, cand int) {
 		return int(math.Ceil(1/rest - 1e-9))
 	}
 	switch {
-	case a.m.Base.extendable() && a.m.Cand.extendable():
+	case a.m.Base.Extendable() && a.m.Cand.Extendable():
 		return r, r
-	case a.m.Cand.extendable():
+	case a.m.Cand.Extendable():
 		return 0, other(f.BaselineRepeats)
-	case a.m.Base.extendable():
+	case a.m.Base.Extendable():
 		return other(f.CandidateRepeats), 0
 	default:
 		return -1, -1
 	}
 }
 
-// extendable reports whether repetitions can be added to a side.
-func (s *Side) extendable() bool { return s.Kind == SourceRun && s.ID != "" && !s.History }
+// Extendable reports whether repetitions can be added to a side.
+func (s *Side) Extendable() bool { return s.Kind == SourceRun && s.ID != "" && !s.History }
 
 // missingSessions returns the number of sessions that raise the planned repetitions of each case to
 // n.
@@ -171,7 +171,7 @@ func (a *analysis) confirmPlan() *Plan {
 	p := &Plan{Repeats: FreshRepetitions}
 	for i := range a.out.Cases.Suspect {
 		c := &a.out.Cases.Suspect[i]
-		if c.Confirmation != nil || !a.m.Cand.extendable() || NeedsBaseline(c) && !a.m.Base.extendable() {
+		if c.Confirmation != nil || !a.m.Cand.Extendable() || NeedsBaseline(c) && !a.m.Base.Extendable() {
 			continue
 		}
 		add := func(s *Side) {

@@ -103,7 +103,7 @@ func TestSimulatedConclusions(t *testing.T) {
 		{100, 5, 5, .949, .019, .676, .997, .065, .418, .665, .045},
 		{100, 20, 3, .962, .015, .710, 1.000, .049, .472, .645, .048},
 	}
-	if os.Getenv("PLUMB_SIMULATE") == "full" { //nolint:forbidigo // how long to simulate
+	if os.Getenv("PLUMB_SIMULATE") == "full" {
 		replicates = 1500
 	}
 	for _, row := range rows {
@@ -115,6 +115,7 @@ func TestSimulatedConclusions(t *testing.T) {
 }
 
 func (s simulation) check(t *testing.T, replicates int) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(s.cases), uint64(s.base*100+s.cand)))
 	var covered, same, five, ten, one, four, equal, margin int
 	o := withMargin(5)
@@ -162,9 +163,14 @@ func (s simulation) check(t *testing.T, replicates int) {
 		got   int
 		table float64
 	}{
-		{"covered", covered, s.covered}, {"worse without a change", same, s.same}, {"worse at -5", five, s.five},
-		{"worse at -10", ten, s.ten}, {"worse with 1 broken", one, s.one}, {"worse with 4 broken", four, s.four},
-		{"equivalent without a change", equal, s.equal}, {"equivalent at -5", margin, s.margin},
+		{"covered", covered, s.covered},
+		{"worse without a change", same, s.same},
+		{"worse at -5", five, s.five},
+		{"worse at -10", ten, s.ten},
+		{"worse with 1 broken", one, s.one},
+		{"worse with 4 broken", four, s.four},
+		{"equivalent without a change", equal, s.equal},
+		{"equivalent at -5", margin, s.margin},
 	} {
 		got := float64(c.got) / float64(replicates)
 		// Both shares have an error. A share of 0 in the table can be up to 3 / 1,500.

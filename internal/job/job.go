@@ -60,6 +60,8 @@ type Job struct {
 	baselines *snapshot.Baselines
 	// dir is the directory of a run that is resumed, until Perform takes it.
 	dir *run.Dir
+	// root is the directory in which a new run is made; "" means that of the project's runs.
+	root string
 	// closers end the code of suites.
 	closers []func() error
 }

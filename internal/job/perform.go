@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,7 +39,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	dir, resumed := j.dir, j.dir != nil
 	j.dir = nil
 	if !resumed {
-		if dir, err = j.project.newRun(); err != nil {
+		if dir, err = j.project.newRun(cmp.Or(j.root, j.project.Runs())); err != nil {
 			return nil, err
 		}
 	}

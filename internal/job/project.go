@@ -191,12 +191,12 @@ func (p *Project) Runs() string { return filepath.Join(p.Root, "runs") }
 
 func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
 
-// newRun makes a run directory.
-func (p *Project) newRun() (*run.Dir, error) {
+// newRun makes a run directory in root.
+func (p *Project) newRun(root string) (*run.Dir, error) {
 	if err := p.makeRoot(); err != nil {
 		return nil, err
 	}
-	return run.Create(p.Runs(), p.env.Now())
+	return run.Create(root, p.env.Now())
 }
 
 // makeRoot makes the output directory, and keeps it out of version control.

@@ -75,8 +75,9 @@ func conclusionPageWord(c *compare.Comparison) word {
 // comparisonFrontOf returns the first part of the page.
 func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	w := conclusionPageWord(c)
+	conclusion, rest := conclusionWord(c)
 	f := &comparisonFront{
-		Word: w.name, Mark: w.mark, Conclusion: conclusionLine(c), Advice: settleWords(c), Head: metricHead(),
+		Word: w.name, Mark: w.mark, Conclusion: conclusion + ": " + rest, Advice: settleWords(c), Head: metricHead(),
 		Sides: oneLine(c.Baseline.Name) + " → " + oneLine(c.Candidate.Name), Warnings: c.Warnings,
 		Pairs: plural(c.Pairs.Planned, "pair"),
 	}

@@ -137,6 +137,7 @@ func TestHTMLLooks(t *testing.T) {
 		{"one", simple(1), []string{"", "x0"}},
 		{"errors", brokenLog(), []string{"", "x0"}},
 		{"odd", oddLog(), []string{"", "x0", "c0/1.1,1/1.1"}},
+		{"samples", samples(), []string{""}},
 	} {
 		if os.Getenv("PLUMB_CI") == "" && p.name != "agents" && p.name != "odd" {
 			continue // CI looks at all of them

@@ -274,6 +274,14 @@ func TestHTMLFilters(t *testing.T) {
 	shows("1 execution of 1 case", 1, 1)
 	b.click("#clear")
 	shows("", 4, 4)
+	b.click(`[data-word="flaky"]`)
+	shows("1 execution of 1 case", 1, 1)
+	b.click("#clear")
+	b.click(".chip.pass")
+	if n := b.number("#flaky li"); n != 0 {
+		t.Errorf("%d flaky cases are shown among those that pass", n)
+	}
+	b.click("#clear")
 	for _, s := range []struct {
 		list, keys, hits string
 		cards, rows      int

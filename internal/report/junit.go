@@ -208,7 +208,8 @@ func caseProperties(c *cell, s *session) []junitProperty {
 		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", c.Passed, tried))
 	}
 	if analyze.StoppedEarly(c.run, c.at) {
-		pairs = append(pairs, "repetitions.tried", fmt.Sprintf("%d/%d", c.tried(), c.repeats()))
+		tried, planned := analyze.Tried(c.run, c.at)
+		pairs = append(pairs, "repetitions.tried", fmt.Sprintf("%d/%d", tried, planned))
 	}
 	if s, ok := analyze.SamplesOf(c.run, c.at); ok {
 		pairs = append(pairs, "label", string(s.Label))

@@ -132,8 +132,8 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 	if more := len(rows) - markdownRows; more > 0 {
 		text += fmt.Sprintf("\n(%s more)\n", plural(more, "row"))
 	}
-	for _, note := range notes[:min(len(notes), summaryRows)] {
-		text += "\n" + note + "\n"
+	if notes = notes[:min(len(notes), summaryRows)]; len(notes) > 0 {
+		text += "\n" + strings.Join(notes, "\n\n") + "\n"
 	}
 	m.part(text + "\n")
 }
@@ -184,14 +184,15 @@ func (m *page) figures(run *plumb.Run) {
 	if len(groups) == 0 {
 		return
 	}
-	text := "<details><summary>figures of a case</summary>\n\n| | " + strings.Join(figureHead(), " | ") + " |\n| --- | --- |" +
-		strings.Repeat(" ---: |", len(figureHead())-1) + "\n"
+	var text strings.Builder
+	text.WriteString("<details><summary>figures of a case</summary>\n\n| | " + strings.Join(figureHead(), " | ") +
+		" |\n| --- | --- |" + strings.Repeat(" ---: |", len(figureHead())-1) + "\n")
 	for _, g := range groups[:min(len(groups), markdownRows/4)] {
 		for _, row := range g.rows {
-			text += "| " + cellText(g.name) + " | " + strings.Join(row, " | ") + " |\n"
+			text.WriteString("| " + cellText(g.name) + " | " + strings.Join(row, " | ") + " |\n")
 		}
 	}
-	m.part(text + "\n</details>\n\n")
+	m.part(text.String() + "\n</details>\n\n")
 }
 
 // conclusions writes the statements about the run as a whole.

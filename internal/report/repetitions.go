@@ -273,7 +273,7 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 		}
 		return words
 	case analyze.StoppedEarly(run, i):
-		return fmt.Sprintf("%d of %d tried, so there is no pass rate of the case", c.tried(), c.repeats())
+		return c.samplesWords() + ", so there is no pass rate of the case"
 	case c.repeats() > 1:
 		return fmt.Sprintf("%d of %d repetitions measured: too few for a pass rate of the case", c.Passed+c.Failed,
 			c.repeats())
@@ -285,7 +285,8 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 // early how many were tried, because the share of passed ones is then no estimate.
 func (c *cell) samplesWords() string {
 	if analyze.StoppedEarly(c.run, c.at) {
-		return fmt.Sprintf("%d of %d tried", c.tried(), c.repeats())
+		tried, planned := analyze.Tried(c.run, c.at)
+		return fmt.Sprintf("%d of %d tried", tried, planned)
 	}
 	return fmt.Sprintf("%d/%d", c.Passed, c.repeats())
 }

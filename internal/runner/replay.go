@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -127,7 +128,7 @@ func NewReplay(o ReplayOptions, events func(func(plumb.Event) error) error) (*Re
 	r.source = source.ID
 	r.info = plumb.RunnerInfo{
 		ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerReplay, Agent: source.Agent,
-		Parameters: source.Parameters, Config: source.Config,
+		Parameters: source.Parameters, Config: source.Config, RecordedKind: cmp.Or(source.RecordedKind, source.Kind),
 	}
 	return r, nil
 }
