@@ -40,6 +40,7 @@ var layers = map[string]int{
 	"internal/fakemodel":       3,
 	"internal/suite/lib":       3,
 	"internal/runner":          3,
+	"internal/calibrate":       3,
 	"internal/compare":         4,
 	"internal/drift":           4,
 	"internal/report":          5,

@@ -1,6 +1,10 @@
 package plumb
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
 
 // EventType is the type of a line of the run log.
 type EventType string
@@ -97,6 +101,12 @@ type RunInfo struct {
 	ArtifactDir string `json:"artifactDir,omitempty" redact:"-"`
 	// ScoredFrom is the id of the run whose sessions this run judged again.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
+	// JudgeRepeat is the number of times that a run with ScoredFrom judged each stored output; 0
+	// means once.
+	JudgeRepeat int `json:"judgeRepeat,omitempty"`
+	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of
+	// earlier versions.
+	MinKappa float64 `json:"minKappa,omitempty"`
 	// Setup records the rest of what a comparison needs; nil in runs of earlier versions.
 	Setup *Setup `json:"setup,omitempty"`
 }
@@ -160,6 +170,57 @@ type ExecutionResult struct {
 	CostUSD      *float64 `json:"costUsd,omitempty"`
 	JudgeUsage   Usage    `json:"judgeUsage,omitzero"`
 	JudgeCostUSD *float64 `json:"judgeCostUsd,omitempty"`
+	// Snapshot is the comparison with the samples of the baseline, if the tolerance is auto.
+	Snapshot *SnapshotCheck `json:"snapshot,omitempty"`
+	// Judged are the decisions of the judge about the sessions that decided the repetitions.
+	Judged []Judged `json:"judged,omitempty"`
+}
+
+// Judged is the decision of a judge about one question and one output. Logs of earlier versions
+// have none.
+type Judged struct {
+	Repetition int `json:"repetition"`
+	// Question is [Asked.PromptHash], and Model the name of the judge as it was reported.
+	Question string `json:"question" redact:"-"`
+	Model    string `json:"model" redact:"-"`
+	// Votes is the number of planned votes. Yes and No are those it gave.
+	Votes int `json:"votes"`
+	Yes   int `json:"yes"`
+	No    int `json:"no"`
+	// Output is the [OutputHash] of the output.
+	Output string `json:"output" redact:"-"`
+}
+
+// OutputHash returns the beginning of the SHA-256 of an output.
+func OutputHash(output string) string {
+	sum := sha256.Sum256([]byte(output))
+	return hex.EncodeToString(sum[:8])
+}
+
+// The metrics of snapshots that are not token counts.
+const (
+	MetricCostUSD   = "costUsd"
+	MetricLatencyMs = "latencyMs"
+)
+
+// SnapshotCheck compares the repetitions of a green execution with the samples of its baseline.
+type SnapshotCheck struct {
+	Metric string `json:"metric" redact:"-"`
+	// Samples is the number of samples of the baseline, and Repetitions that of this execution.
+	Samples     int `json:"samples"`
+	Repetitions int `json:"repetitions"`
+	// Ratio is the geometric mean of the repetitions divided by that of the samples, 0 without
+	// samples. Mean, Low and High are the geometric mean and the range of the samples.
+	Ratio float64 `json:"ratio,omitempty"`
+	Mean  float64 `json:"mean,omitempty"`
+	Low   float64 `json:"low,omitempty"`
+	High  float64 `json:"high,omitempty"`
+	// P is the p-value of an increase; nil means that nothing was tested. Needs is then the number
+	// of samples that are missing for a test.
+	P     *float64 `json:"p,omitempty"`
+	Needs int      `json:"needs,omitempty"`
+	// Failed means that the execution used more than its samples.
+	Failed bool `json:"failed,omitempty"`
 }
 
 // Note is information for the user that is neither a result nor fatal. A run emits each note once.

@@ -32,6 +32,7 @@ type Run struct {
 	cases   map[string]int
 	runners map[string]int
 	classes map[FailureClass]*FailureClass
+	words   map[string]string
 	resumed time.Time
 	// raised is the number to which a later process raised the planned repetitions of all cases; 0
 	// if none did.
@@ -75,6 +76,10 @@ type Execution struct {
 	// JudgeCostUSD is the known cost of judging, and JudgeTokens is the number of tokens it used.
 	JudgeCostUSD float64
 	JudgeTokens  int64
+	// Snapshot is the comparison with the samples of the baseline; nil if there is none.
+	Snapshot *SnapshotCheck
+	// Judged are the decisions of the judge.
+	Judged []Judged
 }
 
 // The bits of Execution.Reported.
@@ -309,6 +314,8 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		ReasoningChars: count32(res.Usage.ReasoningChars),
 		JudgeTokens:    res.JudgeUsage.Tokens(),
 		Priced:         res.CostUSD != nil,
+		Snapshot:       res.Snapshot,
+		Judged:         r.judged(res.Judged),
 	}
 	u := &res.Usage
 	for i, p := range [...]*int64{
@@ -366,6 +373,24 @@ func (r *Run) count(e *Execution, sign int) {
 	if !e.Priced && e.Sessions > 0 {
 		t.Unpriced += sign
 	}
+}
+
+// judged returns decisions that share the texts that many of them have.
+func (r *Run) judged(all []Judged) []Judged {
+	for i := range all {
+		for _, s := range []*string{&all[i].Question, &all[i].Model} {
+			known, ok := r.words[*s]
+			if !ok {
+				if r.words == nil {
+					r.words = map[string]string{}
+				}
+				known = strings.Clone(*s)
+				r.words[known] = known
+			}
+			*s = known
+		}
+	}
+	return all
 }
 
 // class returns one shared value for each class, so that a million failures with the same class use

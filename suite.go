@@ -225,9 +225,10 @@ type Asked struct {
 	PromptHash string `json:"promptHash,omitempty" redact:"-"`
 	// Replies are the judge's answers, in order, including unusable ones.
 	Replies []string `json:"replies,omitempty"`
-	// Yes and No are the votes.
-	Yes int `json:"yes,omitempty"`
-	No  int `json:"no,omitempty"`
+	// Votes is the number of answers that the judge was asked for. Yes and No are those it gave.
+	Votes int `json:"votes,omitempty"`
+	Yes   int `json:"yes,omitempty"`
+	No    int `json:"no,omitempty"`
 	// Requests counts the requests. Usage and CostUSD are their usage and cost.
 	Requests int      `json:"requests"`
 	Usage    Usage    `json:"usage"`

@@ -16,7 +16,8 @@ import (
 
 type judgeMatcher struct {
 	question string
-	votes    int // 0 means the number of the run
+	votes    int       // 0 means the number of the run
+	asked    *Question // set for a question outside of a suite
 }
 
 // LLMJudge passes if the judge model answers the question about the output with YES. votes is how
@@ -27,7 +28,7 @@ type judgeMatcher struct {
 // If a reply is neither YES nor NO, or takes its first word back, the judge is asked again, at most
 // twice. Because of the nonce, no two requests are equal, so a cache never answers for the judge.
 func LLMJudge(question string, votes int) *Check {
-	return newCheck("llm_judge", &judgeMatcher{question, max(votes, 0)})
+	return newCheck("llm_judge", &judgeMatcher{question: question, votes: max(votes, 0)})
 }
 
 // asksPerVote is the most requests for one vote.
@@ -81,7 +82,7 @@ func llmJudgeKind() Kind {
 			if s.Get("votes") != nil && votes%2 == 0 {
 				s.bad("votes", "votes must be an odd number, so that there is a majority")
 			}
-			return &judgeMatcher{s.textOr("judge_prompt"), votes}
+			return &judgeMatcher{question: s.textOr("judge_prompt"), votes: votes}
 		},
 	}
 }
@@ -116,8 +117,8 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 	if votes == 0 {
 		votes = max(ev.Judge.Votes, 1)
 	}
-	h := judging{ev: ev, question: j.question, asked: &plumb.Asked{
-		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(),
+	h := judging{ev: ev, question: j.question, outside: j.asked, asked: &plumb.Asked{
+		Model: ev.Judge.Runner.Info().Agent.Model, Self: ev.Judge.Self, PromptHash: j.promptHash(), Votes: votes,
 	}}
 	var failure *plumb.Failure
 	for range votes {
@@ -134,7 +135,7 @@ func (j *judgeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 			failure = askFailure("judge", err)
 		}
 	}
-	if h.asked.Requests > 0 && !h.unpriced {
+	if (h.asked.Requests > 0 || h.cached) && !h.unpriced {
 		h.asked.CostUSD = &h.cost
 	}
 	if most := max(h.asked.Yes, h.asked.No); 2*most <= votes {
@@ -184,7 +185,17 @@ func JudgeTemplateHash() string {
 }
 
 func (j *judgeMatcher) promptHash() string {
-	sum := sha256.Sum256([]byte(judgeTemplate + "\x00" + j.question))
+	if j.asked != nil && j.asked.Other != "" {
+		return hashOf(pairTemplate, j.question)
+	}
+	return hashOf(judgeTemplate, j.question)
+}
+
+// QuestionHash identifies a question of [LLMJudge], with its wording.
+func QuestionHash(question string) string { return hashOf(judgeTemplate, question) }
+
+func hashOf(template, question string) string {
+	sum := sha256.Sum256([]byte(template + "\x00" + question))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
@@ -192,11 +203,13 @@ func (j *judgeMatcher) promptHash() string {
 type judging struct {
 	ev       *plumb.Evidence
 	question string
+	outside  *Question
 	asks     int
 	asked    *plumb.Asked
-	// cost is the sum of the known prices, and unpriced means that one is not known.
-	cost     float64
-	unpriced bool
+	// cost is the sum of the known prices, and unpriced means that one is not known. cached means
+	// that the cache answered a request.
+	cost             float64
+	unpriced, cached bool
 }
 
 // vote asks until a reply is YES or NO.
@@ -246,6 +259,9 @@ func (h *judging) messages() []plumb.Message {
 	if h.ev.Case != nil {
 		task = h.ev.Case.Prompt()
 	}
+	if h.outside != nil {
+		return h.outside.messages(h.asks + 1)
+	}
 	nonce := rand.Text()
 	for strings.Contains(task, nonce) || strings.Contains(answer, nonce) {
 		nonce = rand.Text()
@@ -268,7 +284,9 @@ func (h *judging) ask(ctx context.Context, messages []plumb.Message) (*plumb.Ses
 		CaseID: id, Messages: messages, Repetition: h.asks, Session: 1,
 	})
 	if report != nil {
-		h.asked.Requests += max(report.Requests, 1)
+		if h.cached = h.cached || report.Cached; !report.Cached {
+			h.asked.Requests += max(report.Requests, 1)
+		}
 		h.asked.Usage.Add(report.Usage)
 		switch {
 		case report.Cached: // it cost nothing now

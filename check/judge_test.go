@@ -258,6 +258,7 @@ func TestLLMJudgeRecords(t *testing.T) {
 		Self:       true,
 		PromptHash: v.Asked.PromptHash,
 		Replies:    []string{"Well", "Yes, it is short."},
+		Votes:      1,
 		Yes:        1,
 		Requests:   2,
 		Usage: plumb.Usage{

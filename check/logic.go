@@ -194,7 +194,7 @@ func join(a, b *plumb.Asked) *plumb.Asked {
 	}
 	sum.Self = a.Self || b.Self
 	sum.Replies = slices.Concat(a.Replies, b.Replies)
-	sum.Yes, sum.No = a.Yes+b.Yes, a.No+b.No
+	sum.Votes, sum.Yes, sum.No = a.Votes+b.Votes, a.Yes+b.Yes, a.No+b.No
 	sum.Requests += b.Requests
 	sum.Usage.Add(b.Usage)
 	sum.CostUSD = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
@@ -234,7 +235,7 @@ func (a *app) performed(
 		return result, decisionCode(d), nil
 	}
 	switch t := result.Run.Totals; {
-	case t.NotOK() > 0:
+	case analyze.NotOK(result.Run):
 		return result, exitFailed, nil
 	case t.Errored > 0 || t.Finished < t.Planned:
 		return result, exitNotMeasured, nil

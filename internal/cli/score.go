@@ -21,6 +21,8 @@ type scoreCmd struct {
 	suite    string
 	trust    bool
 	sessions job.SessionsSpec
+	// judgeRepeat is 0 without --judge-repeat.
+	judgeRepeat int
 }
 
 func scoreCommand(a *app) *cobra.Command {
@@ -31,11 +33,15 @@ func scoreCommand(a *app) *cobra.Command {
 		Long: `Judge the sessions of an earlier run again, with a changed suite or another judge. No model is called except
 the judge. The result is a new run; the earlier run stays as it is. Cases are matched by id and prompt.
 
+With --judge-repeat, judge only the judged cases that passed in one repetition and failed in another, and each of
+their outputs several times. The report says how much of the flips is the judge's own.
+
 With --sessions, judge sessions that were not made by a run: below the directory, each case has a directory with its
 name, and in it a directory for each session with its report.json, or, with --agent, with the stdout of the agent,
 its stderr, and its session files in session/. A file CASE.json is one session, as plumb normalize prints it.`,
 		Example: `  plumb score last --suite suite.jsonl
   plumb score 20261120-101500 --judge anthropic:claude-opus-4-6
+  plumb score last --judge-repeat 3
   plumb score skills.suite.ts --sessions recordings --agent codex`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), first(args)) },
@@ -45,6 +51,7 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
 	fs.StringVar(&c.sessions.Agent, "agent", "",
 		"the agent that made the sessions, if they are transcripts: "+strings.Join(agent.Types(), ", "))
 	fs.StringVar(&c.suite, "suite", "", "changed `suite` (default: the suite of the run)")
+	fs.IntVar(&c.judgeRepeat, "judge-repeat", 0, "judge each output of the cases that flipped `n` times, at least 2")
 	fs.BoolVar(&c.trust, "trust", false, trustHelp)
 	c.register(cmd, func(s *config.Setting) string { return s.Score })
 	return cmd
@@ -53,6 +60,14 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
 func (c *scoreCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) error {
 	if err := c.check(flags); err != nil {
 		return err
+	}
+	switch {
+	case !flags.Changed("judge-repeat"):
+	case c.judgeRepeat < 2:
+		return errors.New("--judge-repeat must be at least 2")
+	case c.sessions.Dir != "":
+		return plumb.WithHint(errors.New("--judge-repeat needs a run, and does not apply to --sessions"),
+			"plumb score RUN --judge-repeat 3")
 	}
 	p, j, err := c.openJob(ctx, ref)
 	if err != nil {
@@ -70,6 +85,7 @@ func (c *scoreCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) er
 func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.Job, error) {
 	o := job.ScoreOptions{
 		Settings: c.want, Suite: c.suite, Trust: job.Trust{Given: c.trust, Command: "score"},
+		JudgeRepeat: c.judgeRepeat,
 	}
 	if c.sessions.Dir == "" {
 		if c.sessions.Agent != "" {

@@ -234,18 +234,21 @@ func (r *reader) mcpServers(v value, path string) map[string]plumb.MCPServer {
 	return servers
 }
 
-func snapshotMetrics() []string {
-	return []string{"totalTokens", "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
-}
+// autoTolerance is the tolerance that follows from the variance of the samples.
+const autoTolerance = "auto"
 
 func (r *reader) snapshotFields(s *snapshot.Options) []field {
 	return []field{
 		{"path", func(v value, path string) { s.Path = r.path(v, path) }},
-		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshotMetrics()) }},
+		{"metric", func(v value, path string) { s.Metric = r.choice(v, path, snapshot.Metrics()) }},
 		{"tolerance", func(v value, path string) {
+			if v.Kind == doc.String {
+				s.Auto = r.choice(v, path, []string{autoTolerance}) == autoTolerance
+				return
+			}
 			r.object(v, path, r.toleranceFields(s))
 			if v.Kind == doc.Map && v.Get("absolute") == nil && v.Get("percent") == nil {
-				r.add(v.Place, path+" needs one of absolute and percent", "such as {percent: 10}")
+				r.add(v.Place, path+" needs one of absolute and percent", "such as {percent: 10}, or auto")
 			}
 		}},
 	}
@@ -266,6 +269,10 @@ func (r *reader) snapshots(v value, path string) *snapshot.Options {
 	}
 	s := &snapshot.Options{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
 	r.object(v, path, r.snapshotFields(s))
-	r.missing(v, path, "tolerance", "such as {percent: 10}")
+	r.missing(v, path, "tolerance", "such as {percent: 10}, or auto")
+	if m := v.Get("metric"); m != nil && !s.Auto && slices.Contains(snapshot.OnlyAuto(), s.Metric) {
+		r.add(m.Place, fmt.Sprintf("%s.metric: %s needs tolerance: auto", path, s.Metric),
+			"it varies from session to session, also for equal work")
+	}
 	return s
 }

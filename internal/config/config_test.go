@@ -270,6 +270,8 @@ func TestConfigSchemaAgrees(t *testing.T) {
 		"run: {workspace: {mode: isolated, cwd: x}}", "run: {workspace: {mode: isolated, templateDir: x}}", "run: {workspace: {}}", "run: {workspace: {mode: own}}",
 		"run: {workspace: {mode: isolated, bootstrap: {}}}", "run: {workspace: {mode: isolated, dir: x}}", "run: {workspace: none}",
 		"snapshots: {tolerance: {percent: 10}}", "snapshots: {}", "snapshots: {tolerance: {}}", "snapshots: {tolerance: {absolute: -1}}",
+		"snapshots: {tolerance: auto}", "snapshots: {tolerance: automatic}", "snapshots: {tolerance: [auto]}",
+		"snapshots: {metric: latencyMs, tolerance: auto}", "snapshots: {metric: costUsd, tolerance: {percent: 10}}",
 		"snapshots: {path: x.json, metric: inputTokens, tolerance: {absolute: 10, percent: 0}}", "snapshots: {metric: tokens, tolerance: {percent: 1}}",
 		"nope: 1", "'$schema': x", "'$schema': 1", "run: 1", "[]", "run: {model: [a, b], runner: a, case: [x], tag: t}",
 	}

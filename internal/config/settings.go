@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -37,6 +38,8 @@ type Settings struct {
 	InheritConfig   bool
 	Baselines       string
 	UpdateBaselines bool
+	// ResetBaselines saves the measured tokens without the earlier samples.
+	ResetBaselines bool
 
 	Judge, Embedder string
 	// Ablate is what each agent is also measured without.
@@ -60,6 +63,7 @@ type Settings struct {
 func Defaults() Settings {
 	return Settings{Settings: run.Settings{
 		Repeat: 1, TimeoutMs: run.Milliseconds(run.DefaultTimeout.Milliseconds()), Cache: "off",
+		MinKappa: calibrate.DefaultMinKappa,
 	}}
 }
 
@@ -273,6 +277,12 @@ func (s *Settings) Groups() []Group {
 				Score: "answers per question to the judge, an odd number",
 			},
 			{
+				Key: "minKappa", Flag: "min-kappa", At: &s.MinKappa, NoLimit: true,
+				Help:  "warn if Cohen's kappa of the judge with its gold labels is lower; see plumb judge calibrate",
+				Doc:   "warn if Cohen's kappa of the judge with its gold labels is lower; 0.6 by default",
+				Score: "warn if Cohen's kappa of the judge with its gold labels is lower",
+			},
+			{
 				Key: "embedder", Flag: "embedder", At: &s.Embedder,
 				Help:  "embedding `model` for semantic_similarity, such as openai:text-embedding-3-small",
 				Doc:   "embedding model for semantic_similarity, instead of the embedder at the top level",
@@ -360,7 +370,14 @@ func (s *Settings) Groups() []Group {
 				Help: "also measure each agent without an `offer`: skill, instructions, mcp, skill=NAME or mcp=NAME",
 			},
 			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
-			{Flag: "update-snapshots", At: &s.UpdateBaselines, Help: "save the measured tokens as the new baselines"},
+			{
+				Flag: "update-snapshots", At: &s.UpdateBaselines,
+				Help: "save the measured tokens as the new baselines, or add them to the samples (tolerance: auto)",
+			},
+			{
+				Flag: "reset-snapshots", At: &s.ResetBaselines,
+				Help: "save the measured tokens as the new baselines, without the earlier samples",
+			},
 		}},
 		{"Output", []Setting{
 			{Flag: "plan", At: &s.Plan, Help: "show what would run, with its tokens, cost and time, and spend nothing"},

@@ -59,15 +59,16 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 // snapshots sets the token baselines of s.
 func (p *Project) snapshots(s *Spec, r *Request) error {
 	c := p.Config.Snapshots
-	if c == nil && (r.Baselines != "" || r.UpdateBaselines) {
+	if c == nil && (r.Baselines != "" || r.UpdateBaselines || r.ResetBaselines) {
 		return plumb.WithHint(errors.New("the config does not turn token baselines on"),
-			"add snapshots: {tolerance: {percent: 10}} to the config")
+			"add snapshots: {tolerance: auto} to the config")
 	}
 	if c == nil {
 		return nil
 	}
 	o := *c
-	o.Path, o.Update = cmp.Or(p.env.Path(r.Baselines), c.Path), r.UpdateBaselines
+	o.Path = cmp.Or(p.env.Path(r.Baselines), c.Path)
+	o.Update, o.Reset = r.UpdateBaselines, r.ResetBaselines
 	s.Snapshots = &o
 	return nil
 }

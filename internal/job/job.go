@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -242,6 +243,11 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 			return nil, err
 		}
 	}
+	if s.JudgeRepeat > 1 {
+		for i, r := range j.runners {
+			j.runners[i] = rejudged{r, s.JudgeRepeat}
+		}
+	}
 	j.setOptions(source.Suite)
 	if err := j.withhold(); err != nil {
 		return nil, err
@@ -249,13 +255,8 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
-	if s.Snapshots != nil {
-		o := *s.Snapshots
-		o.Note, o.Now = j.Note, p.env.Now
-		if j.baselines, err = snapshot.Open(o); err != nil {
-			return nil, err
-		}
-		j.options.Verify = j.baselines.Verify
+	if err := j.openBaselines(); err != nil {
+		return nil, err
 	}
 	j.forecast = j.newForecaster()
 	j.options.Forecast = j.forecast.of
@@ -268,6 +269,27 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 		}
 	}
 	return j, nil
+}
+
+// openBaselines lets the engine compare executions with the token baselines, if there are any.
+func (j *Job) openBaselines() (err error) {
+	if j.Spec.Snapshots == nil {
+		return nil
+	}
+	o := *j.Spec.Snapshots
+	o.Note, o.Now = j.Note, j.project.env.Now
+	planned := len(j.Suite.Cases)
+	o.Decide = func(metric string, samples [][]float64) snapshot.Test {
+		test := analyze.NewSnapshotTest(metric, samples, planned)
+		return func(measured, samples []float64) (plumb.SnapshotCheck, string) {
+			c := test.Case(measured, samples)
+			return c, analyze.SnapshotWords(&c)
+		}
+	}
+	if j.baselines, err = snapshot.Open(o); err == nil {
+		j.options.Verify = j.baselines.Verify
+	}
+	return err
 }
 
 // Note records a note in the log of the run, without secrets.
@@ -299,7 +321,7 @@ func (j *Job) setOptions(suite *plumb.Suite) {
 		Info: plumb.RunInfo{
 			PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: p.suitePath(suite.Path),
 			SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash, DeclaredTags: suite.Tags(),
-			SelectedTags: s.Filter.Tags, SuiteCases: j.suiteCases, ScoredFrom: s.ScoredFrom,
+			SelectedTags: s.Filter.Tags, SuiteCases: j.suiteCases, ScoredFrom: s.ScoredFrom, JudgeRepeat: s.JudgeRepeat,
 		},
 	}
 	if s.Workspace != nil {

@@ -61,7 +61,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if err != nil {
 		return nil, err
 	}
-	results := report.NewResults(report.Options{Sessions: index.Sessions, Temp: display.Temp})
+	results := report.NewResults(report.Options{
+		Sessions: index.Sessions, Temp: display.Temp, Calibrations: display.Calibrations,
+	})
 	defer func() { err = errors.Join(err, results.Close()) }()
 	var notWritten error
 	j.options.Dir, j.options.Index = dir, index

@@ -191,19 +191,27 @@ func (p *Project) Runs() string { return filepath.Join(p.Root, "runs") }
 
 func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
 
-// newRun makes a run directory in root, and keeps the output directory out of version control.
+// newRun makes a run directory in root.
 func (p *Project) newRun(root string) (*run.Dir, error) {
+	if err := p.makeRoot(); err != nil {
+		return nil, err
+	}
+	return run.Create(root, p.env.Now())
+}
+
+// makeRoot makes the output directory, and keeps it out of version control.
+func (p *Project) makeRoot() error {
 	if err := os.MkdirAll(p.Root, 0o700); err != nil {
-		return nil, plumb.WithHint(fmt.Errorf("make the output directory: %w", err),
+		return plumb.WithHint(fmt.Errorf("make the output directory: %w", err),
 			"choose another one with --output-dir")
 	}
 	ignore := filepath.Join(p.Root, ".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
-			return nil, fmt.Errorf("write %s: %w", ignore, err)
+			return fmt.Errorf("write %s: %w", ignore, err)
 		}
 	}
-	return run.Create(root, p.env.Now())
+	return nil
 }
 
 // printf writes a line about the project to standard error.

@@ -207,6 +207,7 @@ func (p *Project) reportOptions(path string) report.Options {
 	o := p.env.Display
 	o.Getenv, o.Now, o.Redact = p.env.Getenv, p.env.Now, p.redact
 	o.Dir, o.RunDir, o.Flags = p.env.Shown(path), path, p.Flags
+	o.Calibrations = p.calibrations()
 	return o
 }
 

@@ -132,6 +132,9 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 			return nil, fmt.Errorf("read the run whose answers are judged: %w", err)
 		}
 		source.Suite.Cases = recordedCases(source.Suite.Cases, earlier)
+		if s.JudgeRepeat > 1 {
+			source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat)
+		}
 	}
 	if change != nil {
 		change(&s)

@@ -18,6 +18,22 @@ type ScoreOptions struct {
 	// Suite names a changed suite, or with Tier another version of a published one.
 	Suite string
 	Trust Trust
+	// JudgeRepeat is the number of times to judge each stored session of the cases that flipped; 0
+	// means to judge all cases once.
+	JudgeRepeat int
+}
+
+// rejudged plays each recorded repetition several times, so that the judge decides several times
+// about the same output.
+type rejudged struct {
+	plumb.Runner
+	times int
+}
+
+// Run plays a recorded repetition.
+func (r rejudged) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+	req.Repetition = (req.Repetition-1)/r.times + 1
+	return r.Runner.Run(ctx, req)
 }
 
 // Score opens a job that judges the sessions of an earlier run again. No model is called, except
@@ -57,6 +73,14 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err := p.keepRecorded(source.Suite, earlier, o.Suite != ""); err != nil {
 		return nil, err
 	}
+	if s.JudgeRepeat = o.JudgeRepeat; s.JudgeRepeat > 1 {
+		source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat)
+		if len(source.Suite.Cases) == 0 {
+			return nil, plumb.WithHint(
+				fmt.Errorf("no judged case of run %s passed in one repetition and failed in another", earlier.Info.ID),
+				"make a run with --repeat 5, or judge again without --judge-repeat")
+		}
+	}
 	started, err := p.chooseScorers(&s, &o, earlier, source.Suite.Cases)
 	if err != nil {
 		return nil, err
@@ -71,7 +95,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	s.Runners, s.Filter, s.ScoredFrom = specsOf(replays), run.Filter{}, earlier.Info.ID
 	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
 	p.setScoring(&s, &o)
-	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide = p.env.Now().UTC(), Version(), nil, nil
+	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide, s.Snapshots = p.env.Now().UTC(), Version(), nil, nil, nil
 	s.BaselineFrom = "" // the sessions come from the run that is judged again
 	//nolint:contextcheck // finding a version has its own time limit
 	return p.assemble(s, source, false, nil)
@@ -80,7 +104,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 // setScoring sets the settings of s that do not depend on how the sessions were made.
 func (p *Project) setScoring(s *Spec, o *ScoreOptions) {
 	s.Schedule, s.Parallel = run.Parallel, cmp.Or(o.Parallel, config.DefaultParallel)
-	s.Cache, s.Output = o.Cache, p.env.Path(o.Output)
+	s.Cache, s.Output, s.MinKappa = o.Cache, p.env.Path(o.Output), o.MinKappa
 }
 
 // keepRecorded leaves the cases in a suite that the earlier run has sessions of.
@@ -102,6 +126,24 @@ func recordedCases(cases []plumb.Case, earlier *plumb.Run) []plumb.Case {
 	for _, c := range cases {
 		if r := earlier.Case(c.ID); r != nil {
 			c.Repeat = max(r.Repeat, 1)
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// rejudgedCases returns the judged cases that flipped, with the number of repetitions to judge each
+// stored session several times.
+func rejudgedCases(cases []plumb.Case, earlier *plumb.Run, times int) []plumb.Case {
+	var kept []plumb.Case
+	for _, c := range cases {
+		flipped := false
+		for _, r := range earlier.Info.Runners {
+			e, err := earlier.Execution(c.ID, r.ID)
+			flipped = flipped || err == nil && e.Passed > 0 && e.Failed > 0
+		}
+		if judge, _ := needs([]plumb.Case{c}); judge && flipped {
+			c.Repeat *= times
 			kept = append(kept, c)
 		}
 	}

@@ -105,7 +105,7 @@ func (s *Spec) starts() []string {
 	if s.Output != "" {
 		add("results appended to %s", s.Output)
 	}
-	if s.Snapshots != nil && s.Snapshots.Update {
+	if s.Snapshots != nil && (s.Snapshots.Update || s.Snapshots.Reset) {
 		add("baselines written to %s", s.Snapshots.Path)
 	}
 	return named

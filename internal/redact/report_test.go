@@ -214,7 +214,9 @@ EvidenceFor: Conclusion
 Failure: LogPath Provider
 FileChange: Kind
 JudgeSetup: Config Question
+Judged: Model Output Question
 Note: Level
+SnapshotCheck: Metric
 Parameters: ReasoningEffort
 Position: File
 RawArtifacts: ExportPath SessionPath StderrPath StdoutPath TelemetryPath

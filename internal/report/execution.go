@@ -318,17 +318,19 @@ type runnerResult struct {
 	RetryCount            int              `json:"retryCount"`
 	// Samples and Label are absent if fewer than two repetitions were measured, or if the execution
 	// stopped early. Sure is absent if the label is undetermined.
-	Samples              *analyze.CaseSampleFigures `json:"samples,omitempty"`
-	Label                analyze.Label              `json:"label,omitempty"`
-	Sure                 *float64                   `json:"sure,omitempty"`
-	Cached               int                        `json:"cached,omitempty"`
-	DurationMs           int64                      `json:"durationMs"`
-	LatencyMs            int64                      `json:"latencyMs,omitempty"`
-	Steps                int32                      `json:"steps,omitempty"`
-	CostUSD              *float64                   `json:"costUsd,omitempty"`
-	JudgeCostUSD         float64                    `json:"judgeCostUsd,omitempty"`
-	ExecutionArtifactDir string                     `json:"executionArtifactDir,omitempty"`
-	ArtifactDir          string                     `json:"artifactDir,omitempty"`
+	Samples      *analyze.CaseSampleFigures `json:"samples,omitempty"`
+	Label        analyze.Label              `json:"label,omitempty"`
+	Sure         *float64                   `json:"sure,omitempty"`
+	Cached       int                        `json:"cached,omitempty"`
+	DurationMs   int64                      `json:"durationMs"`
+	LatencyMs    int64                      `json:"latencyMs,omitempty"`
+	Steps        int32                      `json:"steps,omitempty"`
+	CostUSD      *float64                   `json:"costUsd,omitempty"`
+	JudgeCostUSD float64                    `json:"judgeCostUsd,omitempty"`
+	// Snapshot is the comparison with the samples of the token baseline.
+	Snapshot             *plumb.SnapshotCheck `json:"snapshot,omitempty"`
+	ExecutionArtifactDir string               `json:"executionArtifactDir,omitempty"`
+	ArtifactDir          string               `json:"artifactDir,omitempty"`
 	trouble
 	Verdicts    []plumb.Verdict      `json:"verdicts,omitempty"`
 	Usage       *plumb.Usage         `json:"usage,omitempty"`
@@ -379,7 +381,7 @@ func (c *cell) result(rec *recording, d detail) runnerResult {
 		Runner: *c.runner, Passed: c.Status.OK(), Status: c.Status, Outcome: c.Outcome,
 		RepeatTarget: c.repeats(), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
 		Cached: int(c.Cached), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs, JudgeCostUSD: c.JudgeCostUSD,
-		Steps: c.Steps, ExecutionArtifactDir: c.dir(root),
+		Steps: c.Steps, Snapshot: c.Snapshot, ExecutionArtifactDir: c.dir(root),
 	}
 	if c.State != plumb.ExecutionDone { // the run is over, but this execution is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped

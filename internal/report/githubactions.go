@@ -41,6 +41,11 @@ func writeActions(o Options, run *plumb.Run) error {
 			}
 		}
 	}
+	for _, c := range conclusionsOf(&o, run) {
+		if c.warning {
+			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.label), escapeData(o.Redact.String(c.text)))
+		}
+	}
 	err := w.Flush()
 	if err == nil {
 		err = appendStepSummary(&o, run)

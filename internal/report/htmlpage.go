@@ -362,6 +362,9 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 	}
 	add("plumb", info.PlumbVersion)
 	add("run directory", o.dir(run))
+	for _, c := range conclusionsOf(o, run) {
+		f.Notes = append(f.Notes, plumb.Note{Level: c.level(), Text: Clean(c.label + ": " + c.text)})
+	}
 	for i, n := range run.Notes {
 		if i == htmlList {
 			break

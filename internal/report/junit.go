@@ -115,6 +115,9 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 	}
 	properties := start("properties")
 	w.token(properties)
+	for _, c := range conclusionsOf(w.o, run) {
+		more = append(more, c.key, c.text)
+	}
 	for _, p := range nonEmpty(append([]string{
 		"run", run.Info.ID, "plumb", run.Info.PlumbVersion, "suite", run.Info.SuiteName,
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,

@@ -66,6 +66,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	if rates.Overall.Planned > 0 {
 		m.rates(run, rates)
 		m.figures(run)
+		m.conclusions(o, run)
 		m.flaky(run)
 	}
 	if err := m.findings(o, run); err != nil {
@@ -198,6 +199,17 @@ func (m *page) figures(run *plumb.Run) {
 		}
 	}
 	m.part(text.String() + "\n</details>\n\n")
+}
+
+// conclusions writes the statements about the run as a whole.
+func (m *page) conclusions(o *Options, run *plumb.Run) {
+	for _, c := range conclusionsOf(o, run) {
+		mark := ""
+		if c.warning {
+			mark = "⚠️ "
+		}
+		m.add("%s%s: %s\n\n", mark, c.label, code(c.text))
+	}
 }
 
 func (m *page) findings(o *Options, run *plumb.Run) error {

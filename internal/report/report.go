@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	// Size returns the size of the terminal in cells. The reporter calls it repeatedly because
 	// windows change. The size is 80 by 24 when Size is nil or returns zeros.
 	Size func() (width, height int)
+	// Calibrations are those of the judges that the project knows.
+	Calibrations []*calibrate.Calibration
 	// Now is the clock of the live view; nil means [time.Now].
 	Now func() time.Time
 	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/calibrate"
 )
 
 // resultsSchema is the version of the format that [WriteResults] writes. A new key does not change
@@ -59,6 +60,10 @@ type provenance struct {
 	Stop         plumb.StopReason `json:"stop,omitempty"`
 	Complete     bool             `json:"complete"`
 	Notes        []plumb.Note     `json:"notes"`
+	// Snapshots compares each runner with the samples of its token baselines.
+	Snapshots []analyze.SnapshotSuite `json:"snapshots,omitempty"`
+	// Judging says how well the judges of the run judge.
+	Judging *calibrate.Judging `json:"judging,omitempty"`
 
 	RunID        string `json:"runId"`
 	PlumbVersion string `json:"plumbVersion"`
@@ -117,6 +122,8 @@ type Results struct {
 	detail   detail
 	recorded bool   // whatever the runners are
 	temp     string // the directory of the spool, or ""
+	// calibrations are those of the judges.
+	calibrations []*calibrate.Calibration
 
 	spool    *document // the cases that are rendered; nil before the first
 	file     *os.File  // of the spool
@@ -129,7 +136,9 @@ type Results struct {
 func NewResults(o Options) *Results { return newResults(&o, full) }
 
 func newResults(o *Options, d detail) *Results {
-	return &Results{sessions: o.Sessions, detail: d, recorded: o.Recorded, temp: o.Temp}
+	return &Results{
+		sessions: o.Sessions, detail: d, recorded: o.Recorded, temp: o.Temp, calibrations: o.Calibrations,
+	}
 }
 
 // Report renders the cases that are done. It does not render those of agents before the end,
@@ -194,7 +203,9 @@ func (r *Results) Write(w io.Writer, run *plumb.Run) error {
 		doc.element(i, doc.encode(agentSummary(run, i, r.averages[i].Summary(run, i))))
 	}
 	doc.endList(len(run.Info.Runners))
-	doc.members(",\n", provenanceOf(run, r.recorded || recorded(run)))
+	p := provenanceOf(run, r.recorded || recorded(run))
+	p.Judging = calibrate.Assess(run, r.calibrations)
+	doc.members(",\n", p)
 	fmt.Fprint(doc, "\n}\n")
 	return doc.close()
 }
@@ -325,8 +336,8 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 		},
 		Decision: run.Decision,
 		Complete: run.End != nil && run.Totals.Finished == run.Totals.Planned && run.End.Stop == "",
-		Notes:    list(run.Notes),
-		RunID:    info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,
+		Notes:    list(run.Notes), Snapshots: analyze.Snapshots(run),
+		RunID: info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,
 		Tier: info.Tier, SuiteHash: info.SuiteHash, SuiteCases: info.SuiteCases, Judge: info.Judge,
 		SelfJudged: info.SelfJudged, Embedder: info.Embedder, Schedule: info.Schedule, Parallel: info.Parallel,
 		Repeat: max(1, info.Repeat), Retry: info.Retry, ScoredFrom: info.ScoredFrom,
@@ -345,7 +356,7 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 func runOutcome(run *plumb.Run) plumb.Outcome {
 	t := run.Totals
 	switch {
-	case t.NotOK() > 0:
+	case analyze.NotOK(run):
 		return plumb.OutcomeFail
 	case t.Errored > 0:
 		return plumb.OutcomeError

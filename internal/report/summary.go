@@ -59,7 +59,7 @@ func (s *summary) write() {
 	rates := analyze.Rates(s.run)
 	verdict := verdictWords(rates.Overall)
 	switch t := s.run.Totals; {
-	case t.NotOK() > 0:
+	case analyze.NotOK(s.run):
 		verdict = s.t.red(verdict)
 	case rates.Overall.Unmeasured() > 0 || t.Planned == 0:
 		verdict = s.t.yellow(verdict)
@@ -257,6 +257,13 @@ func (s *summary) figures() {
 	}
 	if spent.Cached > 0 {
 		fact("cache", cacheWords(spent))
+	}
+	for _, c := range conclusionsOf(s.o, s.run) {
+		words := c.text
+		if c.warning {
+			words = s.t.yellow("warning: ") + words
+		}
+		fact(c.label, words)
 	}
 	if slow := analyze.Slowest(s.run, summarySlow); len(slow) > 0 && analyze.Times(s.run).N > 1 {
 		parts := make([]string, len(slow))

@@ -216,8 +216,8 @@ func (e *engine) verify(x *execution, res *plumb.ExecutionResult) {
 			reports = append(reports, r)
 		}
 	}
-	f := e.Verify(x.c, x.info, reports)
-	if f == nil {
+	var f *plumb.Failure
+	if res.Snapshot, f = e.Verify(x.c, x.info, reports); f == nil {
 		return
 	}
 	class := f.Class

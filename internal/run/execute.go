@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -517,7 +518,7 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 	var duration, latency, timed int64
 	var why *plumb.Failure
 	priced := true
-	for _, sessions := range repetitions {
+	for number, sessions := range repetitions {
 		if len(sessions) == 0 {
 			break // not performed, because an earlier repetition ended the execution
 		}
@@ -537,6 +538,7 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 		}
 		last := sessions[len(sessions)-1]
 		j := last.judgement
+		res.Judged = appendJudged(res.Judged, &last, number+1)
 		switch j.Outcome {
 		case plumb.OutcomePass:
 			res.Passed++
@@ -579,6 +581,28 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 		res.Class, res.Reason = &class, "the case is expected to fail, but passed"
 	}
 	return res
+}
+
+// appendJudged appends the decisions of the judge about a session. A check that combines the answers
+// to several questions has no decision.
+func appendJudged(all []plumb.Judged, s *session, repetition int) []plumb.Judged {
+	report := s.stored
+	if report == nil {
+		report = s.report
+	}
+	if report == nil {
+		return all
+	}
+	for i := range s.judgement.Verdicts {
+		v := &s.judgement.Verdicts[i]
+		if a := v.Asked; a != nil && v.Error == nil && a.Votes > 0 && !strings.Contains(a.PromptHash, ",") {
+			all = append(all, plumb.Judged{
+				Repetition: repetition, Question: a.PromptHash, Model: a.Model,
+				Votes: a.Votes, Yes: a.Yes, No: a.No, Output: plumb.OutputHash(report.FinalOutput),
+			})
+		}
+	}
+	return all
 }
 
 // reason returns the failure that blocks the runner, as a skipped session reports it, or nil.

@@ -45,7 +45,8 @@ type Options struct {
 	Workspaces Workspaces
 	// Verify, if set, checks the sessions that decided the repetitions of a green execution, and
 	// may return a failure. It is called once per execution, from many goroutines.
-	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure
+	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) (
+		*plumb.SnapshotCheck, *plumb.Failure)
 	// Forecast returns the expected usage of a session of the case on a runner; nil means that
 	// nothing is known.
 	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast
@@ -213,7 +214,7 @@ func (o *Options) info() plumb.RunInfo {
 	info.Cases = len(o.Suite.Cases)
 	info.SuiteCases = max(info.SuiteCases, info.Cases)
 	info.Schedule, info.Parallel = string(o.Schedule), o.Parallel
-	info.Repeat, info.Retry, info.MaxSteps = o.Repeat, o.Retry, o.MaxSteps
+	info.Repeat, info.Retry, info.MaxSteps, info.MinKappa = o.Repeat, o.Retry, o.MaxSteps, o.MinKappa
 	if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
 		o.Workspaces.Config.Mode != "" {
 		info.Workspace = &o.Workspaces.Config

@@ -11,6 +11,8 @@ type Settings struct {
 	Filter Filter `json:"filter" redact:"-"`
 	// JudgeVotes is the number of answers to each question to the judge; 0 means 1.
 	JudgeVotes int `json:"judgeVotes,omitempty"`
+	// MinKappa is the smallest kappa of a judge whose verdicts need no warning.
+	MinKappa float64 `json:"minKappa,omitempty"`
 
 	// Cwd, WorkspaceRoot and KeepWorkspaces are explained in [Workspaces].
 	Cwd            string `json:"cwd,omitempty" redact:"-"`

@@ -410,15 +410,18 @@ func TestVerify(t *testing.T) {
 	looked := 0
 	r := do(t, run.Options{
 		Suite: suite(2), Settings: run.Settings{Repeat: 3}, Runners: []plumb.Runner{&fake{id: "m", run: echo}},
-		Verify: func(c *plumb.Case, _ plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
+		Verify: func(c *plumb.Case, _ plumb.RunnerInfo, sessions []*plumb.SessionReport) (
+			*plumb.SnapshotCheck, *plumb.Failure,
+		) {
 			looked += len(sessions)
+			check := &plumb.SnapshotCheck{Metric: "totalTokens", Samples: 3}
 			if c.ID == "case-000" {
-				return nil
+				return check, nil
 			}
-			return plumb.Failuref(plumb.OriginSnapshot, "too many tokens")
+			return check, plumb.Failuref(plumb.OriginSnapshot, "too many tokens")
 		},
 	})
-	if looked != 6 || r.Executions[0].Status != plumb.StatusPassed {
+	if looked != 6 || r.Executions[0].Status != plumb.StatusPassed || r.Executions[0].Snapshot.Samples != 3 {
 		t.Errorf("looked at %d sessions; %+v", looked, r.Executions[0])
 	}
 	if x := r.Executions[1]; x.Outcome != plumb.OutcomeFail || x.Origin != plumb.OriginSnapshot ||

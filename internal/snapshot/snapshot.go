@@ -40,31 +40,51 @@ const FileName = "plumb.snapshots.json"
 // defaultMetric is the metric if the config names none.
 const defaultMetric = "totalTokens"
 
-// metrics lists the available metrics: the token counts of [plumb.Usage], by their JSON keys.
-func metrics() []string {
-	return []string{defaultMetric, "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"}
+// mostSamples is the number of samples that a baseline keeps, the newest ones.
+const mostSamples = 20
+
+// Metrics lists the available metrics: the token counts of [plumb.Usage], by their JSON keys. Those
+// of OnlyAuto need the tolerance auto.
+func Metrics() []string {
+	return append([]string{defaultMetric, "inputTokens", "outputTokens", "reasoningTokens", "cacheTokens"},
+		OnlyAuto()...)
 }
+
+// OnlyAuto lists the metrics that vary from session to session, also for equal work.
+func OnlyAuto() []string { return []string{plumb.MetricCostUSD, plumb.MetricLatencyMs} }
 
 // Options describe the comparison.
 type Options struct {
 	Path   string `json:"path"`
 	Metric string `json:"metric,omitempty"` // "" means defaultMetric
 	// Absolute and Percent are the allowed increase over the baseline. If both are set, a result
-	// within either of them passes. At least one is set.
+	// within either of them passes. At least one is set, unless Auto is.
 	Absolute *float64 `json:"absolute,omitempty"`
 	Percent  *float64 `json:"percent,omitempty"`
-	// Update stores the measured values as the new baseline.
+	// Auto compares with the samples of the baseline, whose variance decides what is allowed.
+	Auto bool `json:"auto,omitempty"`
+	// Update stores the measured values as the new baseline. With Auto it adds them to the samples.
 	Update bool `json:"update,omitempty"`
+	// Reset stores the measured values as the new baseline, without the earlier samples.
+	Reset bool `json:"reset,omitempty"`
+	// Decide returns the test of the executions of one runner. samples are those of all cases of
+	// the runner. Required with Auto.
+	Decide func(metric string, samples [][]float64) Test `json:"-"`
 	// Note is called with information for the user. Optional.
 	Note func(plumb.Note) `json:"-"`
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time `json:"-"`
 }
 
+// A Test compares the repetitions of an execution with the samples of its baseline. words say how
+// they compare.
+type Test func(measured, samples []float64) (c plumb.SnapshotCheck, words string)
+
 // countedGross is the way in which Plumb counts tokens: see [plumb.Usage].
 const countedGross = "gross"
 
-// entry is one baseline. Its keys are documented. Only Plumb has agentVersion and counting.
+// entry is one baseline. Its keys are documented. Only Plumb has agentVersion, counting and
+// samples.
 type entry struct {
 	CaseID       string  `json:"caseId"`
 	RunnerID     string  `json:"runnerId"`
@@ -75,8 +95,18 @@ type entry struct {
 	AgentVersion string  `json:"agentVersion,omitempty"`
 	// Counting is countedGross. A baseline of skillgym has no Counting, and is compared with the
 	// count that skillgym would have reported.
-	Counting  string `json:"counting,omitempty"`
-	UpdatedAt string `json:"updatedAt"`
+	Counting string `json:"counting,omitempty"`
+	// Samples are the values of single green repetitions, newest last; Value is their mean. A
+	// baseline without samples counts as one sample, its Value.
+	Samples   []float64 `json:"samples,omitempty"`
+	UpdatedAt string    `json:"updatedAt"`
+}
+
+func (e *entry) samples() []float64 {
+	if len(e.Samples) > 0 {
+		return e.Samples
+	}
+	return []float64{e.Value}
 }
 
 // file is the content of the file.
@@ -126,14 +156,17 @@ type Baselines struct {
 	mu      sync.Mutex
 	entries map[string]entry
 	changed map[string]entry
+	// tests are the tests by runner. They rest on the samples in the file, so that the order in
+	// which executions end changes nothing.
+	tests map[string]Test
 }
 
 // Open reads the file of baselines. If it does not exist, there are no baselines.
 func Open(o Options) (*Baselines, error) {
 	o.Metric = cmp.Or(o.Metric, defaultMetric)
-	if !slices.Contains(metrics(), o.Metric) {
+	if !slices.Contains(Metrics(), o.Metric) {
 		return nil, fmt.Errorf(
-			"snapshots: unknown metric %q: expected one of %s", o.Metric, strings.Join(metrics(), ", "),
+			"snapshots: unknown metric %q: expected one of %s", o.Metric, strings.Join(Metrics(), ", "),
 		)
 	}
 	if o.Now == nil {
@@ -143,7 +176,24 @@ func Open(o Options) (*Baselines, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Baselines{o: o, entries: entries, changed: map[string]entry{}}, nil
+	b := &Baselines{o: o, entries: entries, changed: map[string]entry{}, tests: map[string]Test{}}
+	if o.Auto {
+		b.prepare()
+	}
+	return b, nil
+}
+
+// prepare makes the tests of the runners in the file.
+func (b *Baselines) prepare() {
+	samples := map[string][][]float64{}
+	for _, key := range slices.Sorted(maps.Keys(b.entries)) {
+		if e := b.entries[key]; e.Metric == b.o.Metric {
+			samples[e.RunnerID] = append(samples[e.RunnerID], e.samples())
+		}
+	}
+	for runner, s := range samples {
+		b.tests[runner] = b.o.Decide(b.o.Metric, s)
+	}
 }
 
 func read(path string) (map[string]entry, error) {
@@ -171,56 +221,121 @@ func read(path string) (map[string]entry, error) {
 }
 
 // Verify compares the sessions that decided an execution with its baseline. If there is no
-// baseline, they become it. It returns a failure if they used more tokens than allowed, or if the
-// count is not known.
-func (b *Baselines) Verify(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) *plumb.Failure {
+// baseline, they become it. It returns a failure if they used more than allowed, or if the metric
+// is not known. With the tolerance auto it also returns the comparison.
+func (b *Baselines) Verify(
+	c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport,
+) (*plumb.SnapshotCheck, *plumb.Failure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k := c.ID + "::" + r.ID
 	was, known := b.entries[k]
+	accept := !known || b.o.Update || b.o.Reset
 	agent := ""
-	if known && !b.o.Update && was.Counting != countedGross {
+	if !accept && was.Counting != countedGross {
 		agent = r.Agent.Type
 	}
-	actual, version, ok := mean(sessions, b.o.Metric, agent)
+	// A cached answer that is measured again is not another sample.
+	again := b.o.Auto && known && b.o.Update && !b.o.Reset
+	actual, version, ok := b.measure(sessions, agent, again || slices.Contains(OnlyAuto(), b.o.Metric))
 	switch {
 	case !ok:
-		return notMeasured("choose another metric in the config, under snapshots",
-			"Snapshot check requires provider token metric %s, which %s did not report for case %s",
-			b.o.Metric, r.ID, c.ID)
-	case !known || b.o.Update:
-		now := entry{
-			CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: actual, AgentType: r.Agent.Type,
-			Model: r.Agent.Model, AgentVersion: version, Counting: countedGross,
-			UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+		kind := "provider token metric"
+		if slices.Contains(OnlyAuto(), b.o.Metric) {
+			kind = "metric"
 		}
+		return nil, notMeasured("choose another metric in the config, under snapshots",
+			"Snapshot check requires %s %s, which %s did not report for case %s", kind, b.o.Metric, r.ID, c.ID)
+	case len(actual) == 0: // only answers from the cache
+		return nil, nil
+	case accept:
+		now := b.entry(c, r, actual, version, was)
 		b.entries[k], b.changed[k] = now, now
-		return nil
+		if !b.o.Auto {
+			return nil, nil
+		}
+		return &plumb.SnapshotCheck{Metric: b.o.Metric, Repetitions: len(actual)}, nil
 	case was.Metric != b.o.Metric:
-		return notMeasured("accept the new metric with --update-snapshots",
+		return nil, notMeasured("accept the new metric with --update-snapshots",
 			"the baseline of %s on %s has the metric %s, but the config has %s", c.ID, r.ID, was.Metric, b.o.Metric)
 	}
 	differs := was.differs(r, version)
 	if differs != "" && b.o.Note != nil {
 		b.o.Note(plumb.Note{Level: "info", Text: fmt.Sprintf("snapshot of %s on %s: %s", c.ID, r.ID, differs)})
 	}
+	var check *plumb.SnapshotCheck
+	var text string
+	if b.o.Auto {
+		check, text = b.test(&was, actual)
+	} else {
+		text = b.mismatch(&was, mean(actual))
+	}
+	if text == "" {
+		return check, nil
+	}
+	text = fmt.Sprintf("Snapshot mismatch for %s:\n%s\nkey: %s / %s\n%s",
+		was.Metric, text, c.ID, r.ID, b.advice())
+	if differs != "" {
+		text += "; " + differs
+	}
+	return check, plumb.Failuref(plumb.OriginSnapshot, "%s", text)
+}
+
+// advice says how to accept a measurement that was too large.
+func (b *Baselines) advice() string {
+	if b.o.Auto {
+		return "Accept it with --reset-snapshots, or add it to the samples with --update-snapshots"
+	}
+	return "Accept it with --update-snapshots"
+}
+
+// entry returns the baseline of an execution with the given values. With the tolerance auto it
+// keeps the samples of was, unless they were measured in another way.
+func (b *Baselines) entry(c *plumb.Case, r plumb.RunnerInfo, values []float64, version string, was entry) entry {
+	now := entry{
+		CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: mean(values), AgentType: r.Agent.Type,
+		Model: r.Agent.Model, AgentVersion: version, Counting: countedGross,
+		UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+	}
+	if !b.o.Auto {
+		return now
+	}
+	if !b.o.Reset && was.Metric == now.Metric && was.Counting == countedGross && was.differs(r, version) == "" {
+		now.Samples = was.samples()
+	}
+	now.Samples = slices.Concat(now.Samples, values)
+	now.Samples = now.Samples[max(0, len(now.Samples)-mostSamples):]
+	now.Value = mean(now.Samples)
+	return now
+}
+
+// test compares values with the samples of a baseline. The text says why they are too large, or is
+// "".
+func (b *Baselines) test(was *entry, values []float64) (*plumb.SnapshotCheck, string) {
+	test := b.tests[was.RunnerID]
+	if test == nil { // this run made the baseline
+		return nil, ""
+	}
+	check, words := test(values, was.samples())
+	if check.Metric = b.o.Metric; !check.Failed {
+		return &check, ""
+	}
+	return &check, words
+}
+
+// mismatch says by how much a value exceeds the limit of a baseline, or returns "".
+func (b *Baselines) mismatch(was *entry, actual float64) string {
 	allowed, ok := b.exceeded(was.Value, actual)
 	if !ok {
-		return nil
+		return ""
 	}
 	more := actual - was.Value
 	percent := 0.0
 	if was.Value != 0 {
 		percent = more / was.Value * 100
 	}
-	text := fmt.Sprintf("Snapshot mismatch for %s:\nactual %s > allowed %s\n"+
-		"baseline %s, +%s tokens (+%.1f%%)\nkey: %s / %s\n"+
-		"Accept it with --update-snapshots",
-		was.Metric, number(actual), number(allowed), number(was.Value), number(more), percent, c.ID, r.ID)
-	if differs != "" {
-		text += "; " + differs
-	}
-	return plumb.Failuref(plumb.OriginSnapshot, "%s", text)
+	return fmt.Sprintf("actual %s > allowed %s\nbaseline %s, +%s tokens (+%.1f%%)",
+		number(actual), number(allowed), number(was.Value), number(more), percent)
 }
 
 // notMeasured is the failure of a check that could not be made.
@@ -258,37 +373,64 @@ func (e *entry) differs(r plumb.RunnerInfo, version string) string {
 	return strings.Join(parts, "; ")
 }
 
-// mean returns the mean of a metric over sessions, and the version of their agent. If
-// skillgymAgent is not "", it counts as skillgym counts the tokens of that agent.
-func mean(sessions []*plumb.SessionReport, metric, skillgymAgent string) (value float64, version string, ok bool) {
+// measure returns the metric of each session, and the version of their agent. If skillgymAgent is
+// not "", it counts as skillgym counts the tokens of that agent. ok is false if a session did not
+// report the metric. With fresh it leaves out sessions from the cache, which also have no cost and
+// no latency.
+func (b *Baselines) measure(
+	sessions []*plumb.SessionReport, skillgymAgent string, fresh bool,
+) (values []float64, version string, ok bool) {
 	for _, s := range sessions {
+		if fresh && s.Cached {
+			continue
+		}
 		usage := s.Usage
 		if spec, err := agent.Find(skillgymAgent); err == nil {
 			spec.SkillgymUsage(&usage)
 		}
-		n := figure(&usage, metric)
-		if n == nil {
-			return 0, "", false
+		n, ok := figure(s, &usage, b.o.Metric)
+		if !ok {
+			return nil, "", false
 		}
-		value += float64(*n)
+		values = append(values, n)
 		version = s.AgentVersion
 	}
-	return value / float64(len(sessions)), version, len(sessions) > 0
+	return values, version, len(sessions) > 0
 }
 
-func figure(u *plumb.Usage, metric string) *int64 {
+// mean returns the mean of at least one value.
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func figure(s *plumb.SessionReport, u *plumb.Usage, metric string) (value float64, ok bool) {
+	n := u.TotalTokens
 	switch metric {
 	case "inputTokens":
-		return u.InputTokens
+		n = u.InputTokens
 	case "outputTokens":
-		return u.OutputTokens
+		n = u.OutputTokens
 	case "reasoningTokens":
-		return u.ReasoningTokens
+		n = u.ReasoningTokens
 	case "cacheTokens":
-		return u.CacheTokens
-	default:
-		return u.TotalTokens
+		n = u.CacheTokens
+	case plumb.MetricCostUSD:
+		if s.CostUSD == nil {
+			return 0, false
+		}
+		return *s.CostUSD, true
+	case plumb.MetricLatencyMs:
+		ms := cmp.Or(s.LatencyMs, s.DurationMs)
+		return float64(ms), ms > 0
 	}
+	if n == nil {
+		return 0, false
+	}
+	return float64(*n), true
 }
 
 // number formats whole numbers without decimals, others with two.

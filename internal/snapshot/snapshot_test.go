@@ -45,7 +45,7 @@ func TestVerify(t *testing.T) {
 	c := &plumb.Case{ID: "open-main"}
 	now := func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
 	b := open(t, snapshot.Options{Path: path, Absolute: new(10.0), Now: now})
-	if f := b.Verify(c, codex, sessions("0.169.0", 100, 101)); f != nil {
+	if _, f := b.Verify(c, codex, sessions("0.169.0", 100, 101)); f != nil {
 		t.Fatalf("a first measurement is the baseline, not %v", f)
 	}
 	if err := b.Save(t.Context()); err != nil {
@@ -95,7 +95,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := open(t, snapshot.Options{Path: path, Absolute: test.absolute, Percent: test.percent})
-			f := b.Verify(c, codex, sessions("0.169.0", test.actual))
+			_, f := b.Verify(c, codex, sessions("0.169.0", test.actual))
 			switch {
 			case f == nil && test.fails != "":
 				t.Error("it passed")
@@ -129,7 +129,7 @@ func TestDifferences(t *testing.T) {
 	b = open(
 		t, snapshot.Options{Path: path, Percent: new(5.0), Note: func(n plumb.Note) { notes = append(notes, n.Text) }},
 	)
-	f := b.Verify(c, other, sessions("2", 200))
+	_, f := b.Verify(c, other, sessions("2", 200))
 	for _, want := range []string{"model gpt-5, this run with gpt-6", "agent version 1, this run with 2"} {
 		if f == nil || !strings.Contains(f.Message, want) || !strings.Contains(strings.Join(notes, "\n"), want) {
 			t.Errorf("neither failure %v nor notes %q say %q", f, notes, want)
@@ -138,12 +138,12 @@ func TestDifferences(t *testing.T) {
 	b = open(t, snapshot.Options{Path: path, Metric: "inputTokens", Percent: new(5.0)})
 	input := sessions("1", 100)
 	input[0].Usage.InputTokens = new(int64(100))
-	if f := b.Verify(c, codex, input); f == nil || f.Origin.Outcome(true) != plumb.OutcomeError ||
+	if _, f := b.Verify(c, codex, input); f == nil || f.Origin.Outcome(true) != plumb.OutcomeError ||
 		!strings.Contains(f.Message, "has the metric totalTokens") {
 		t.Errorf("another metric is not comparable: %v", f)
 	}
 	b = open(t, snapshot.Options{Path: path, Percent: new(5.0), Update: true})
-	if f := b.Verify(c, codex, sessions("1", 900)); f != nil || b.Changed() != 1 {
+	if _, f := b.Verify(c, codex, sessions("1", 900)); f != nil || b.Changed() != 1 {
 		t.Errorf("update: %v, %d changed", f, b.Changed())
 	}
 }
@@ -231,7 +231,7 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 			}
 			report := []*plumb.SessionReport{{Usage: tt.usage}}
 			b := open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
-			if f := b.Verify(c, r, report); f != nil {
+			if _, f := b.Verify(c, r, report); f != nil {
 				t.Errorf("%s %s: %v", tt.agent, metric, f)
 			}
 			text = strings.Replace(text, fmt.Sprint(`"value":`, value), fmt.Sprint(`"value":`, value-1), 1)
@@ -239,7 +239,7 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 				t.Fatal(err)
 			}
 			b = open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
-			if f := b.Verify(c, r, report); f == nil ||
+			if _, f := b.Verify(c, r, report); f == nil ||
 				!strings.Contains(f.Message, fmt.Sprint("actual ", value, " > allowed ", value-1)) {
 				t.Errorf("%s %s: %v", tt.agent, metric, f)
 			}
@@ -257,7 +257,7 @@ func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 	keys := strings.Fields(order)
 	for _, key := range slices.Backward(keys) {
 		name, id, _ := strings.Cut(key, "::")
-		if f := b.Verify(
+		if _, f := b.Verify(
 			&plumb.Case{ID: name}, plumb.RunnerInfo{ID: id, Agent: codex.Agent}, sessions("", 1),
 		); f != nil {
 			t.Fatal(f)
@@ -279,4 +279,125 @@ func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 	if diff := cmp.Diff(keys, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// auto are options with a test that fails above twice the mean of the samples.
+func auto(o snapshot.Options) snapshot.Options {
+	o.Auto = true
+	o.Now = func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
+	o.Decide = func(string, [][]float64) snapshot.Test {
+		return func(measured, samples []float64) (plumb.SnapshotCheck, string) {
+			sum := 0.0
+			for _, s := range samples {
+				sum += s / float64(len(samples))
+			}
+			c := plumb.SnapshotCheck{Samples: len(samples), Failed: measured[0] > 2*sum}
+			return c, fmt.Sprintf("%v against %v", measured, samples)
+		}
+	}
+	return o
+}
+
+func TestSamples(t *testing.T) {
+	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	c := &plumb.Case{ID: "c"}
+	other := codex
+	other.Agent.Model = "gpt-6"
+	claude := codex
+	claude.Agent.Type = "claude-code"
+	cached := sessions("1", 100)
+	cached[0].Cached = true
+	many := make([]int64, 25)
+	for i := range many {
+		many[i] = int64(100 + i)
+	}
+	const start = `"samples": [
+        100,
+        101
+      ],`
+	steps := []struct {
+		name     string
+		o        snapshot.Options
+		runner   plumb.RunnerInfo
+		sessions []*plumb.SessionReport
+		want     string // in the file
+	}{
+		{"the first run records its repetitions", snapshot.Options{}, codex, sessions("1", 100, 101), start},
+		{"a green run appends nothing", snapshot.Options{}, codex, sessions("1", 100), start},
+		{"nor does a red one", snapshot.Options{}, codex, sessions("1", 1000), start},
+		{"nor does a cached answer", snapshot.Options{Update: true}, codex, cached, start},
+		{"an update appends", snapshot.Options{Update: true}, codex, sessions("1", 105), "101,\n        105\n"},
+		{"value is the mean", snapshot.Options{}, codex, sessions("1", 100), `"value": 102,`},
+		{"20 samples stay", snapshot.Options{Update: true}, codex, sessions("1", many...), "[\n        105,\n"},
+		{"a reset starts over", snapshot.Options{Reset: true}, codex, sessions("1", 7), "[\n        7\n"},
+		{"another version does", snapshot.Options{Update: true}, codex, sessions("2", 8), "[\n        8\n"},
+		{"another model does", snapshot.Options{Update: true}, other, sessions("2", 9), "[\n        9\n"},
+		{"another agent does", snapshot.Options{Update: true}, claude, sessions("2", 10), "[\n        10\n"},
+		{
+			"another metric does",
+			snapshot.Options{Update: true, Metric: plumb.MetricLatencyMs},
+			claude,
+			[]*plumb.SessionReport{{AgentVersion: "2", LatencyMs: 11}, {LatencyMs: 5, Cached: true}},
+			"[\n        11\n",
+		},
+	}
+	for _, s := range steps {
+		s.o.Path = path
+		b := open(t, auto(s.o))
+		check, f := b.Verify(c, s.runner, s.sessions)
+		if (f != nil) != strings.HasSuffix(s.name, "red one") {
+			t.Errorf("%s: %v", s.name, f)
+		}
+		if check != nil && check.Metric == "" {
+			t.Errorf("%s: %+v", s.name, check)
+		}
+		if err := b.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data), s.want) {
+			t.Errorf("%s: the file is %s, want %s", s.name, data, s.want)
+		}
+	}
+}
+
+// A baseline without samples is one sample. One of skillgym is compared with skillgym's count and
+// replaced by an update.
+func TestBaselinesWithoutSamples(t *testing.T) {
+	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	for counting, want := range map[string]string{"gross": "[\n        100,\n        130\n", "": "[\n        130\n"} {
+		text := fmt.Sprintf(`{"version":1,"entries":{"c::codex":{"caseId":"c","runnerId":"codex",`+
+			`"metric":"totalTokens","value":100,"agentType":"codex","model":"gpt-5","counting":%q}}}`, counting)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := open(t, auto(snapshot.Options{Path: path}))
+		check, f := b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
+		if f != nil || check == nil || check.Samples != 1 {
+			t.Errorf("%q: %+v, %v", counting, check, f)
+		}
+		b = open(t, auto(snapshot.Options{Path: path, Update: true}))
+		b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
+		if err := b.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(path); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%q: %s", counting, data)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"version":1,"entries":{"c::codex":{"metric":"totalTokens","value":1,"samples":[1,2,null,-1,1e308]}}}`)
+	f.Add(`{"version":1,"entries":{"c::codex":{"samples":{}}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		path := filepath.Join(t.TempDir(), snapshot.FileName)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := snapshot.Open(auto(snapshot.Options{Path: path}))
+		if err == nil {
+			b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
+		}
+	})
 }

@@ -1193,6 +1193,8 @@ declare module "plumb" {
 		judge?: string;
 		/** Answers per question to the judge, an odd number; the majority counts (default 1). */
 		judgeVotes?: number;
+		/** Warn if Cohen's kappa of the judge with its gold labels is lower; 0.6 by default. */
+		minKappa?: number;
 		/** Embedding model for semantic_similarity, instead of the embedder at the top level. */
 		embedder?: string;
 		/** Address of an OpenAI-compatible server, or a replacement for the provider's own address. */
@@ -1253,8 +1255,10 @@ declare module "plumb" {
 		runners: Record<RunnerId, RunnerConfig | string>;
 		snapshots?: {
 			path?: string;
-			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens";
-			tolerance: { absolute?: number; percent?: number };
+			/** costUsd and latencyMs need the tolerance "auto". */
+			metric?: "totalTokens" | "inputTokens" | "outputTokens" | "reasoningTokens" | "cacheTokens" | "costUsd" | "latencyMs";
+			/** "auto": what the variance of the samples allows. */
+			tolerance: "auto" | { absolute?: number; percent?: number };
 		};
 		$schema?: string;
 		suites?: string | string[];

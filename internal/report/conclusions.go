@@ -1,0 +1,177 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/calibrate"
+)
+
+// A conclusion is a statement about a run as a whole, beside its rates. All reporters show it.
+type conclusion struct {
+	// label is one word, and key the name of the property in JUnit reports.
+	label, key, text string
+	// warning marks a statement that a reader of the rates must know.
+	warning bool
+}
+
+// conclusionsOf returns the statements about a run.
+func conclusionsOf(o *Options, run *plumb.Run) []conclusion {
+	var all []conclusion
+	for _, s := range analyze.Snapshots(run) {
+		all = append(all, conclusion{"snapshots", "snapshots", snapshotWords(&s), s.Failed})
+	}
+	return append(all, judgeConclusions(calibrate.Assess(run, o.Calibrations))...)
+}
+
+// mostJudged is the number of calibrated questions that are listed.
+const mostJudged = 8
+
+// judgeConclusions returns the statements about the judges of a run.
+func judgeConclusions(j *calibrate.Judging) []conclusion {
+	if j == nil {
+		return nil
+	}
+	var all []conclusion
+	add := func(key, text string, warning bool) { all = append(all, conclusion{"judge", key, text, warning}) }
+	told := map[calibrate.Identity]bool{}
+	for i := range j.Calibrated {
+		a := &j.Calibrated[i]
+		if i == mostJudged {
+			more := plural(len(j.Calibrated)-i, "more question")
+			add("judge.calibration", more+": see judging in results.json", false)
+			break
+		}
+		if !told[a.Identity] {
+			told[a.Identity] = true
+			add("judge.calibration", kappaWords(a, j.MinKappa), a.BelowMin)
+		}
+		add("judge.corrected", correctedWords(a), false)
+	}
+	for i := range j.Noise {
+		if i == mostJudged {
+			add("judge.noise", plural(len(j.Noise)-i, "more case")+": see judging in results.json", false)
+			break
+		}
+		add("judge.noise", noiseWords(&j.Noise[i]), j.Noise[i].FromJudge)
+	}
+	if j.Uncalibrated > 0 {
+		text := "never calibrated"
+		if j.Others {
+			text = "not calibrated with this model version, question and number of votes"
+		}
+		add("judge.calibration", fmt.Sprintf("%s, for %s: plumb judge calibrate GOLD.jsonl --judge %s", text,
+			plural(j.Uncalibrated, "question"), ShellWord(j.Judge)), false)
+	}
+	return all
+}
+
+// noiseWords says how much of the flips of a case is the judge's.
+func noiseWords(n *calibrate.Noise) string {
+	text := fmt.Sprintf("%s > %s: of %s, on the same output %s differ", oneLine(n.CaseID), oneLine(n.Runner),
+		plural(n.Verdicts, "verdict"), percent(*n.JudgeFlipRate))
+	if n.CaseFlipRate != nil {
+		text += ", between repetitions " + percent(*n.CaseFlipRate)
+	}
+	switch {
+	case n.FromJudge:
+		return text + ": more than a quarter of the flips is the judge's own"
+	case *n.JudgeFlipRate == 0:
+		return text + ": the output flips, and not the judge"
+	default:
+		return text + ": mostly the output flips"
+	}
+}
+
+// kappaWords says how well a judge agrees with its gold labels.
+func kappaWords(a *calibrate.Assessed, least float64) string {
+	kappa := "no kappa"
+	if k := a.Kappa; k.Value != nil {
+		kappa = fmt.Sprintf("kappa %.2f", *k.Value)
+		if k.Low != nil {
+			kappa += fmt.Sprintf(" [%.2f – %.2f]", roundDown(*k.Low), roundUp(*k.High))
+		}
+	}
+	text := fmt.Sprintf("%s has %s on %s", oneLine(a.Identity.Model), kappa, plural(a.Items, "gold item"))
+	if a.BelowMin {
+		text += fmt.Sprintf(", and needs %g: do not rely on its verdicts", least)
+	}
+	return text + " (" + questionWords(a) + ")"
+}
+
+// questionWords quotes the question of a judge.
+func questionWords(a *calibrate.Assessed) string {
+	const most = 60
+	return "“" + Line(oneLine(a.Question), most) + "”"
+}
+
+// correctedWords has the rate of a judge, and beside it the corrected one.
+func correctedWords(a *calibrate.Assessed) string {
+	text := fmt.Sprintf("%s: the judge passes %d/%d", oneLine(a.Runner), a.Rate.K, a.Rate.N)
+	text += calibratedWords(a.Rate)
+	switch {
+	case a.Corrected == nil:
+		return text + "; no corrected rate: " + a.Reason
+	case a.Sampled:
+		return text + "; corrected" + calibratedWords(*a.Corrected) + ", from the gold labels of a sample of these outputs"
+	default:
+		return text + "; corrected" + calibratedWords(*a.Corrected) +
+			", if the judge errs here as it did on the gold items, which may differ between models"
+	}
+}
+
+// calibratedWords renders a share with its interval, rounded outward.
+func calibratedWords(f calibrate.Figure) string {
+	if f.Value == nil {
+		return ""
+	}
+	text := " " + percent(*f.Value)
+	if f.Low != nil {
+		text += fmt.Sprintf(" [%.0f–%.0f %%]", math.Floor(*f.Low*100), math.Ceil(*f.High*100))
+	}
+	return text
+}
+
+// level returns the level of c as that of a note.
+func (c conclusion) level() string {
+	if c.warning {
+		return "warning"
+	}
+	return "info"
+}
+
+// snapshotWords says how a runner compares with the samples of its token baselines.
+func snapshotWords(s *analyze.SnapshotSuite) string {
+	parts := []string{}
+	switch {
+	case s.Ratio != nil:
+		verdict := ""
+		if s.Failed {
+			verdict = "the suite as a whole uses more: "
+		}
+		parts = append(parts, fmt.Sprintf("%s%s x%.2f of the samples, 95 %% between x%.2f and x%.2f (%s, %s)", verdict,
+			s.Metric, *s.Ratio, roundDown(*s.Low), roundUp(*s.High), plural(s.Tested, "case"), analyze.PWords(*s.P)))
+	case s.Tested > 0:
+		parts = append(parts, s.Metric+" of "+plural(s.Tested, "case")+" compared")
+	}
+	if n := s.Cases - s.Tested - s.Recorded; n > 0 {
+		words := plural(n, "case") + " not tested"
+		if s.Needs > 0 {
+			words += fmt.Sprintf(": needs %s (--update-snapshots)", plural(s.Needs, "more sample"))
+		}
+		parts = append(parts, words)
+	}
+	if s.Recorded > 0 {
+		parts = append(parts, plural(s.Recorded, "case")+" recorded")
+	}
+	return oneLine(s.Runner) + ": " + strings.Join(parts, "; ")
+}
+
+// roundDown and roundUp round to two decimals, so that a shown interval is never narrower than the
+// computed one.
+func roundDown(x float64) float64 { return math.Floor(x*100) / 100 }
+
+func roundUp(x float64) float64 { return math.Ceil(x*100) / 100 }
