@@ -58,6 +58,9 @@ type Event struct {
 	Result    *ExecutionResult `json:"result,omitempty"`
 	Note      *Note            `json:"note,omitempty"`
 	End       *RunEnd          `json:"end,omitempty"`
+	// Decision is the state of the question of a run until a decision, in execution-finished and
+	// run-finished.
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // RunInfo describes the plan of a run and the versions that made it.
@@ -182,6 +185,8 @@ const (
 	// StopUnmetered means that the usage of sessions is not reported, so that the budget cannot be
 	// enforced.
 	StopUnmetered StopReason = "unmetered"
+	// StopDecided means that the question of the run was decided before each case had a result.
+	StopDecided StopReason = "decided"
 )
 
 // RunEnd describes how one process left the run.

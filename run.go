@@ -24,6 +24,8 @@ type Run struct {
 	Notes      []Note
 	// End is set when the run has ended, or when one process has ended its work on the run.
 	End *RunEnd
+	// Decision is the state of the question of a run until a decision; nil for every other run.
+	Decision *Decision
 	// ActiveMs is the time that processes have worked on the run, including earlier processes.
 	ActiveMs int64
 
@@ -143,6 +145,9 @@ func (r *Run) Apply(ev Event) error {
 	if ev.At.After(r.EndedAt) {
 		r.EndedAt = ev.At
 	}
+	if ev.Decision != nil {
+		r.Decision = ev.Decision
+	}
 	switch ev.Type {
 	case EventRunStarted:
 		if ev.Info == nil {
@@ -198,7 +203,12 @@ func (r *Run) Apply(ev Event) error {
 			return err
 		}
 		if ev.Type == EventExecutionFinished {
-			return r.finish(e, ev.Result)
+			if err := r.finish(e, ev.Result); err != nil || ev.Decision == nil {
+				return err
+			}
+			c := r.cases[ev.Case] // its plan is what was made
+			r.Cases[c].Repeat = max(r.Cases[c].Repeat, ev.Result.Passed+ev.Result.Failed+ev.Result.Errored)
+			return nil
 		}
 		if e.State == ExecutionPlanned {
 			e.State = ExecutionRunning

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -171,10 +172,10 @@ func (c *aaCmd) showCheck(out func(label, format string, args ...any), check *jo
 	}
 	tokens := ""
 	if check.TokenP != nil {
-		tokens = ", of the tokens p = " + pValue(*check.TokenP)
+		tokens = ", of the tokens " + report.PWords(compare.Number(*check.TokenP))
 	}
-	out("self-check", "odd repetitions %d/%d passed, even ones %d/%d: p = %s%s", check.OddPassed, check.OddMeasured,
-		check.EvenPassed, check.EvenMeasured, pValue(*check.P), tokens)
+	out("self-check", "odd repetitions %d/%d passed, even ones %d/%d: %s%s", check.OddPassed, check.OddMeasured,
+		check.EvenPassed, check.EvenMeasured, report.PWords(compare.Number(*check.P)), tokens)
 	if check.Unsteady {
 		out("warning", "the runner is not steady within the run: look for a cache, a rate limit, or a change at the provider")
 	}
@@ -254,12 +255,4 @@ func rounded(v *float64, round func(float64) float64, unit string) string {
 		n = round(n)
 	}
 	return fmt.Sprintf("%.1f%s", n/10, unit)
-}
-
-// pValue renders a p-value with two significant digits.
-func pValue(p float64) string {
-	if p < 0.0001 {
-		return "less than 0.0001"
-	}
-	return fmt.Sprintf("%.2g", p)
 }

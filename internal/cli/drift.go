@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -287,8 +288,8 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		}
 	}
 	names := strings.Join(e.Statistics, ", ")
-	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, p %s",
-		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), pValue(a.P)))
+	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, %s",
+		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), report.PWords(compare.Number(a.P))))
 }
 
 // kindWord describes the kind of an alarm.
@@ -346,11 +347,4 @@ func causeWords(a *analyze.DriftAlarm, own bool) []string {
 			strings.Join(f.Submitters, ", ")))
 	}
 	return lines
-}
-
-func pValue(p float64) string {
-	if p < 0.0001 {
-		return "< 0.0001"
-	}
-	return "= " + strconv.FormatFloat(p, 'g', 2, 64)
 }

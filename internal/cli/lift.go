@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/report"
 )
 
 // showLifts prints what was found with --ablate.
@@ -34,7 +35,7 @@ func (a *app) showLift(l *job.Lift, command string) {
 		effect += fmt.Sprintf(", 95 %% between %+.1f and %+.1f", 100*float64(c.Effect.Low), 100*float64(c.Effect.High))
 	}
 	if c.P.OK() {
-		effect += "; p = " + pValue(float64(c.P))
+		effect += "; " + report.PWords(c.P)
 	}
 	fmt.Fprintf(a.Stdout, "\nlift of %s for %s: %s\n", a.clean(l.What), a.clean(l.Runner), effect)
 	out := func(label, text string) { fmt.Fprintf(a.Stdout, "  %-18s  %s\n", label, text) }

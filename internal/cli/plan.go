@@ -185,8 +185,12 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			fmt.Fprintln(a.Stdout)
 		}
 		fmt.Fprintf(a.Stdout, "Plan for %s (%s)\n", pl.Suite, shortHash(pl.SuiteHash))
+		sessions := plural(pl.Sessions, "session")
+		if pl.AtMost {
+			sessions = "at most " + sessions
+		}
 		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, plural(pl.SuiteCases, "case"),
-			plural(len(pl.Runners), "runner"), plural(pl.Sessions, "session"), pl.Schedule, pl.Parallel)
+			plural(len(pl.Runners), "runner"), sessions, pl.Schedule, pl.Parallel)
 		if pl.JudgeRequests > 0 {
 			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), pl.Judge)
 		}

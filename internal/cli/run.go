@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -94,6 +95,9 @@ func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []strin
 		return nil, nil, err
 	}
 	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	if c.want.UntilDecided && !flags.Changed("repeat") {
+		c.want.Repeat = compare.DecideRepeat
+	}
 	if err := c.checkNewRunners(flags); err != nil {
 		return nil, nil, err
 	}
@@ -226,6 +230,9 @@ func (a *app) performed(
 	case w.first != nil:
 		return result, w.code(), nil
 	}
+	if d := result.Run.Decision; d != nil {
+		return result, decisionCode(d), nil
+	}
 	switch t := result.Run.Totals; {
 	case t.NotOK() > 0:
 		return result, exitFailed, nil
@@ -233,6 +240,18 @@ func (a *app) performed(
 		return result, exitNotMeasured, nil
 	default:
 		return result, exitOK, nil
+	}
+}
+
+// decisionCode returns the exit code of a run until a decision: that of plumb compare.
+func decisionCode(d *plumb.Decision) int {
+	switch d.Conclusion {
+	case string(compare.Worse), string(compare.Violated):
+		return exitFailed
+	case string(compare.Better), string(compare.Equivalent), string(compare.Holds):
+		return exitOK
+	default:
+		return exitNotMeasured
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -43,6 +44,14 @@ type Settings struct {
 	// BaselineFrom names the run whose repetitions are taken over.
 	BaselineFrom string
 	Reports      []string
+
+	// UntilDecided ends the run when the question of Against and Gate is decided. Alpha and Margin
+	// are its level and its margin.
+	UntilDecided          bool
+	Against, Gate, Margin string
+	Vary                  []string
+	Alpha                 float64
+
 	// Redact names environment variables whose values are secrets.
 	Redact []string
 }
@@ -231,6 +240,26 @@ func (s *Settings) Groups() []Group {
 				Resume: unpriceHelp,
 			},
 		}},
+		{"A run until a decision", []Setting{
+			{
+				Flag: "until-decided", At: &s.UntilDecided,
+				Help: "draw cases until --against or --gate is decided, at most --repeat samples a case (default 20)",
+			},
+			{
+				Flag: "against", At: &s.Against,
+				Help: "`baseline` to compare with: a run, last, prev, or a name of plumb baseline",
+			},
+			{Flag: "gate", At: &s.Gate, Help: "`condition` to decide, such as \"pass_rate >= 85%\""},
+			{
+				Flag: "vary", At: &s.Vary, Commas: true, Known: vary(),
+				Help: "`kinds` of differences from the baseline that are wanted, such as model or prompt",
+			},
+			{
+				Flag: "margin", At: &s.Margin,
+				Help: "largest `difference` of pass rates that does not matter (default 5pp)",
+			},
+			{Flag: "alpha", At: &s.Alpha, Help: "probability of a wrong `conclusion` (default 0.05)"},
+		}},
 		{"Judging", []Setting{
 			{
 				Key: "judge", Flag: "judge", At: &s.Judge,
@@ -372,6 +401,15 @@ func (s *Settings) List() []Setting {
 		all = append(all, g.Settings...)
 	}
 	return all
+}
+
+// vary returns the kinds of differences between two runs.
+func vary() []string {
+	var words []string
+	for _, k := range compare.Kinds() {
+		words = append(words, string(k))
+	}
+	return words
 }
 
 // ReportHelp is the help of the flags that name reports.

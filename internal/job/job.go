@@ -87,6 +87,9 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 			err = hide(p.redact, errors.Join(err, source.Close()))
 		}
 	}()
+	if err := checkQuestion(&r.Settings); err != nil {
+		return nil, err
+	}
 	s := p.newSpec(source, r.Settings.Settings)
 	configs, err := withTwins(r.Runners, r.Ablate)
 	if err != nil {
@@ -104,6 +107,12 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if err := checkTwins(&s, r.Ablate); err != nil {
 		return nil, err
 	}
+	if r.UntilDecided {
+		if s.Decide, err = r.question(&s); err != nil {
+			return nil, err
+		}
+		s.AllRepetitions = true
+	}
 	if s.Output != "" {
 		s.Output = p.env.Path(s.Output)
 		if err := report.CheckBlockFile(s.Output); err != nil {
@@ -119,7 +128,15 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 			return nil, err
 		}
 	}
-	return p.assemble(s, source, r.Plan, r.OwnRunners)
+	j, err := p.assemble(s, source, r.Plan, r.OwnRunners)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.readBaseline(r.Vary); err != nil {
+		j.factory.close()
+		return nil, err
+	}
+	return j, nil
 }
 
 // newSpec returns the spec of a run of source that begins now.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
@@ -34,6 +35,9 @@ type Spec struct {
 	// Distrusted lists the runners that were not measured because plumb doctor --agents had found
 	// that their adapter misreports.
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
+
+	// Decide is the question of a run until a decision; nil for every other run.
+	Decide *compare.Question `json:"decide,omitempty"`
 
 	run.Settings
 	// Workspace is the effective configuration; nil for runs in which no session works in a

@@ -131,8 +131,8 @@ func pNumber(p compare.Number) (relation, text string) {
 	return "=", strconv.FormatFloat(v, 'f', 1-int(math.Floor(math.Log10(v))), 64)
 }
 
-// pWords renders a p-value in a sentence: "p = 0.0075".
-func pWords(p compare.Number) string {
+// PWords renders a p-value in a sentence: "p = 0.0075".
+func PWords(p compare.Number) string {
 	relation, text := pNumber(p)
 	if relation == "" {
 		return "no p-value"
@@ -195,7 +195,7 @@ func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 		return fmt.Sprintf("within %s%s (%s, %s; %s)", marginWords(f.Metric, f.Margin), negligible,
 			effectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
 	}
-	p := pWords(f.AdjustedP)
+	p := PWords(f.AdjustedP)
 	if f.Family.Size > 1 {
 		p += fmt.Sprintf(", %s over %d runners", f.Family.Method, f.Family.Size)
 	}
@@ -213,7 +213,7 @@ func brokenWords(c *compare.CaseResult) string {
 		}
 		p = f.AdjustedP
 	}
-	return text + " (" + pWords(p) + ")"
+	return text + " (" + PWords(p) + ")"
 }
 
 // countsWords renders the counts of a case on both sides: "20/20 → 0/3".
@@ -484,8 +484,8 @@ func errorWords(e *compare.ErrorCounts) string {
 		return ""
 	}
 	if e.BaseOf == e.CandOf {
-		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), pWords(e.P))
+		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), PWords(e.P))
 	}
 	return fmt.Sprintf("%s of %s → %s of %s (%s)", count(e.Baseline), count(e.BaseOf), count(e.Candidate),
-		count(e.CandOf), pWords(e.P))
+		count(e.CandOf), PWords(e.P))
 }

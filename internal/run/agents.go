@@ -57,6 +57,9 @@ func (e *engine) canary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if e.samples != nil {
+		tasks = e.samples.canary()
+	}
 	for _, t := range tasks {
 		if e.stopped() {
 			return nil

@@ -108,7 +108,7 @@ func newLedger(e *engine) (*ledger, error) {
 	}
 	for n := range e.state.Executions {
 		x, c, runner := &e.state.Executions[n], &e.Suite.Cases[n/len(e.Runners)], n%len(e.Runners)
-		if x.State == plumb.ExecutionDone {
+		if x.State == plumb.ExecutionDone && e.Sampler == nil { // with a Sampler it may have later sessions
 			l.recount(x, c, runner)
 			continue
 		}

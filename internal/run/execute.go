@@ -32,6 +32,7 @@ type execution struct {
 	mu          sync.Mutex
 	missing     int
 	repetitions [][]session // by repetition - 1
+	draws       []int       // the numbers of the repetitions, with a Sampler
 }
 
 // queue returns the remaining work, in suite order. It plans lazily, so that a million cases need
@@ -275,6 +276,9 @@ func (e *engine) perform(ctx context.Context, t task) error {
 		if !worthRetrying(last) || n >= budget || e.blocked[t.runner].reason() != nil {
 			break
 		}
+	}
+	if e.samples != nil {
+		return e.samples.done(&t)
 	}
 	t.mu.Lock()
 	t.repetitions[t.repetition-1] = t.sessions

@@ -60,6 +60,9 @@ type Options struct {
 	// a case on the runner at the given index. They are recorded as sessions of this run, and only the
 	// repetitions without one are performed.
 	Take func(c *plumb.Case, runner int) ([]plumb.Event, error)
+	// Sampler, if set, chooses the cases of the repetitions instead of the plan, which has one
+	// repetition of each case. A run with a Sampler has one runner.
+	Sampler Sampler
 
 	// Emit is called with each durable event, in the order of the log and never concurrently. It
 	// also gets the state of the run after the event, which it must neither change nor keep. An
@@ -94,6 +97,8 @@ type engine struct {
 	log   *log
 	spent *ledger
 	queue *queue
+	// samples replaces the queue of a run with a Sampler.
+	samples *samples
 
 	slots   chan struct{}
 	blocked []blocker // by runner
@@ -119,16 +124,7 @@ type blocker struct {
 }
 
 func newEngine(o Options) (*engine, error) {
-	o.Schedule = cmp.Or(o.Schedule, Parallel)
-	o.Parallel = max(o.Parallel, 1)
-	if o.Schedule == Serial {
-		o.Parallel = 1
-	}
-	o.Repeat = max(o.Repeat, 1)
-	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
-	if o.Emit == nil {
-		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
-	}
+	o = o.complete()
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
@@ -170,25 +166,83 @@ func newEngine(o Options) (*engine, error) {
 		return nil, errors.Join(err, e.close())
 	}
 	e.queue = newQueue(e)
+	if e.Sampler != nil {
+		if e.samples, err = newSamples(e); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	return e, nil
+}
+
+// complete returns o with defaults.
+func (o Options) complete() Options {
+	o.Schedule = cmp.Or(o.Schedule, Parallel)
+	o.Parallel = max(o.Parallel, 1)
+	if o.Schedule == Serial {
+		o.Parallel = 1
+	}
+	o.Repeat = max(o.Repeat, 1)
+	if o.Sampler != nil {
+		o.Repeat, o.AllRepetitions = 1, true
+	}
+	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
+	if o.Emit == nil {
+		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
+	}
+	return o
+}
+
+// Planned returns the state of the run that o describes, before its first session. It writes
+// nothing.
+func Planned(o Options, at time.Time) (*plumb.Run, error) {
+	o = o.complete()
+	info, state := o.info(), &plumb.Run{}
+	if err := state.Apply(plumb.Event{Type: plumb.EventRunStarted, At: at, Info: &info}); err != nil {
+		return nil, err
+	}
+	return state, state.Apply(plumb.Event{Type: plumb.EventPlanned, At: at, Cases: o.planned(o.Suite.Cases)})
+}
+
+// info returns what a run records when it starts, without its id and directory.
+func (o *Options) info() plumb.RunInfo {
+	info := o.Info
+	info.Runners = nil
+	for _, r := range o.Runners {
+		info.Runners = append(info.Runners, r.Info())
+	}
+	info.Cases = len(o.Suite.Cases)
+	info.SuiteCases = max(info.SuiteCases, info.Cases)
+	info.Schedule, info.Parallel = string(o.Schedule), o.Parallel
+	info.Repeat, info.Retry, info.MaxSteps = o.Repeat, o.Retry, o.MaxSteps
+	if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
+		o.Workspaces.Config.Mode != "" {
+		info.Workspace = &o.Workspaces.Config
+	}
+	return info
+}
+
+// planned returns what a run records about its cases.
+func (o *Options) planned(cases []plumb.Case) []plumb.CaseInfo {
+	infos := make([]plumb.CaseInfo, len(cases))
+	for i := range cases {
+		c := &cases[i]
+		infos[i] = plumb.CaseInfo{
+			ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
+			Repeat: cmp.Or(c.Repeat, o.Repeat), ExpectedFail: c.ExpectedFail,
+			PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
+			TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
+		}
+		if o.Sampler != nil {
+			infos[i].Repeat = 1
+		}
+	}
+	return infos
 }
 
 // open records the start of the run, or of this process's part of it.
 func (e *engine) open(resumed, torn bool) error {
 	if !resumed {
-		info := e.Info
-		info.Runners = nil
-		for _, r := range e.Runners {
-			info.Runners = append(info.Runners, r.Info())
-		}
-		info.Cases = len(e.Suite.Cases)
-		info.SuiteCases = max(info.SuiteCases, info.Cases)
-		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
-		info.Repeat, info.Retry, info.MaxSteps = e.Repeat, e.Retry, e.MaxSteps
-		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
-			e.Workspaces.Config.Mode != "" {
-			info.Workspace = &e.Workspaces.Config
-		}
+		info := e.info()
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
 		if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
 			return err
@@ -233,19 +287,9 @@ func (e *engine) plan() error {
 	planned := len(e.state.Cases)
 	for from := planned; from < len(e.Suite.Cases); from += chunk {
 		cases := e.Suite.Cases[from:min(from+chunk, len(e.Suite.Cases))]
-		infos := make([]plumb.CaseInfo, len(cases))
-		for i := range cases {
-			c := &cases[i]
-			infos[i] = plumb.CaseInfo{
-				ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
-				Repeat: cmp.Or(c.Repeat, e.Repeat), ExpectedFail: c.ExpectedFail,
-				PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
-				TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
-			}
-		}
 		var err error
 		if _, done, err = e.log.append(
-			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true,
+			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: e.planned(cases)}, true,
 		); err != nil {
 			return err
 		}
@@ -366,7 +410,11 @@ func (e *engine) run(ctx context.Context) error {
 		cancelWorkers(err)
 		e.end(plumb.StopInterrupted)
 	}
-	for _, next := range e.queue.sources() {
+	sources := e.queue.sources()
+	if e.samples != nil {
+		sources = []source{e.samples.next}
+	}
+	for _, next := range sources {
 		for range e.workers() {
 			work.Go(func() {
 				for {
@@ -394,20 +442,47 @@ func (e *engine) run(ctx context.Context) error {
 	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		err = nil // an interruption is not an error
 	}
-	remaining := e.queue.remaining()
-	if cerr := e.places.close(remaining == 0 && e.queue.allGreen()); cerr != nil && err == nil {
-		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
-	}
-	if remaining == 0 {
-		e.stop = ""
-	}
-	if err == nil {
-		_, err = e.log.commit(plumb.Event{Type: plumb.EventRunFinished, At: time.Now(), End: &plumb.RunEnd{
-			Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds(),
-		}})
+	if ferr := e.finishRun(began, err != nil); err == nil {
+		err = ferr
 	}
 	if cerr := e.close(); err == nil {
 		err = cerr
+	}
+	return err
+}
+
+// finishRun deletes the workspaces and records the end of this process's work. After an error it
+// records nothing.
+func (e *engine) finishRun(began time.Time, broken bool) (err error) {
+	remaining, green := e.queue.remaining(), e.queue.allGreen()
+	ended := plumb.Event{Type: plumb.EventRunFinished}
+	switch {
+	case e.samples == nil:
+		if remaining == 0 {
+			e.stop = ""
+		}
+	case broken:
+		green = false
+	default:
+		if remaining, err = e.samples.finish(); err != nil {
+			return err
+		}
+		green = e.state.Totals.OK() == e.state.Totals.Planned
+		ended.Decision = e.Sampler.Decision(true)
+		if e.Sampler.Decided() {
+			e.stop = plumb.StopDecided
+		}
+		if e.stop == plumb.StopDecided && remaining == 0 {
+			e.stop = ""
+		}
+	}
+	if cerr := e.places.close(remaining == 0 && green); cerr != nil && !broken {
+		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
+	}
+	if err == nil && !broken {
+		ended.At = time.Now()
+		ended.End = &plumb.RunEnd{Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds()}
+		_, err = e.log.commit(ended)
 	}
 	return err
 }
