@@ -171,7 +171,7 @@ func (c *calibrateCmd) calibration(b *strings.Builder, cal *calibrate.Calibratio
 	row("false pass", "%s", shareWords(cal.FalsePass))
 	row("false fail", "%s", shareWords(cal.FalseFail))
 	row("agreement", "%s", shareWords(cal.Agreement))
-	row("bias", "%s", points(cal.Bias))
+	row("bias", "%s", biasWords(cal.Bias))
 	row("kappa", "%s", decimals(cal.Kappa))
 	if cal.Raters.N > 0 {
 		row("raters", "alpha %s over %s; %s with the judge", decimals(cal.Raters), plural(cal.Raters.N, "item"),
@@ -218,8 +218,8 @@ func shareWords(f calibrate.Figure) string {
 		math.Ceil(*f.High*100))
 }
 
-// points renders a difference of rates in percentage points.
-func points(f calibrate.Figure) string {
+// biasWords renders a difference of rates in percentage points.
+func biasWords(f calibrate.Figure) string {
 	if f.Value == nil {
 		return "–"
 	}
