@@ -136,6 +136,9 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 			source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat)
 		}
 	}
+	if err := keepSamples(path, &s); err != nil {
+		return nil, err
+	}
 	if change != nil {
 		change(&s)
 	}
@@ -144,6 +147,23 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
 	}
 	return j, nil
+}
+
+// keepSamples makes a finished run that is continued add nothing to the token baselines: it has
+// saved its sessions there, and would add them again.
+func keepSamples(path string, s *Spec) error {
+	o := s.Snapshots
+	if o == nil || !o.Update && !o.Reset {
+		return nil
+	}
+	earlier, err := run.Fold(path)
+	if err != nil {
+		return fmt.Errorf("read the run: %w", err)
+	}
+	if earlier.End != nil && earlier.Totals.Finished == earlier.Totals.Planned {
+		o.Update, o.Reset = false, false
+	}
+	return nil
 }
 
 // reapRun ends the processes that an earlier process of this run left: they would work in the
