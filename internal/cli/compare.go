@@ -171,14 +171,14 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 
 // again returns the command of this comparison, without its flags for output.
 func (c *compareCmd) again(base, cand, flags string) string {
-	command := "plumb compare " + report.ShellWord(base) + " " + report.ShellWord(cand)
+	words := []string{"plumb compare", report.ShellWord(base), report.ShellWord(cand)}
 	if len(c.vary) > 0 {
-		command += " --vary " + report.ShellWord(c.vary.String())
+		words = append(words, "--vary", report.ShellWord(c.vary.String()))
 	}
 	for _, pair := range c.renamed {
-		command += " --map " + report.ShellWord(pair)
+		words = append(words, "--map", report.ShellWord(pair))
 	}
-	return strings.TrimSpace(command + " " + flags)
+	return strings.TrimSpace(strings.Join(words, " ") + " " + flags)
 }
 
 // fresh makes fresh repetitions of the suspect cases: on the candidate, and on the baseline where

@@ -314,12 +314,6 @@ func variedWords(c *compare.Comparison) []string {
 	return out
 }
 
-// conclusionLine is the first line of a comparison.
-func conclusionLine(c *compare.Comparison) string {
-	word, rest := conclusionWord(c)
-	return word + ": " + rest
-}
-
 // sensitivityWords says whether the conclusion depends on what could not be measured; "" if all was
 // measured.
 func sensitivityWords(s *compare.Sensitivity, conclusion compare.Conclusion) string {
